@@ -1,0 +1,22 @@
+"""Many-source graph traversal on GPUs and CPUs: BFS hops and shortest distances, with a certificate for each result."""
+
+from .bfs import bfs, bfs_many, plan_bfs
+from .build import graph_from_edges
+from .errors import KeplerError, NegativeCycleError
+from .frames import paths
+from .graph import Graph
+from .sssp import plan_sssp, sssp, sssp_many
+
+__all__ = [
+    "Graph",
+    "KeplerError",
+    "NegativeCycleError",
+    "bfs",
+    "bfs_many",
+    "graph_from_edges",
+    "paths",
+    "plan_bfs",
+    "plan_sssp",
+    "sssp",
+    "sssp_many",
+]

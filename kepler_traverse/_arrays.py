@@ -1,0 +1,48 @@
+"""Which library an array belongs to, the widths of indices and weights, and the values that mean "none".
+
+Devices are told apart by ``__cuda_array_interface__``, so nothing here needs CuPy.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+Array = Any  # numpy.ndarray or cupy.ndarray: which one is read off the value, never configured
+
+UNREACHED = -1  # hop distance of a vertex that was not reached; for weighted distances it is +inf
+NO_PREDECESSOR = -1
+
+# The largest integers up to which every integer is held exactly.
+FLOAT32_EXACT = 2**24
+FLOAT64_EXACT = 2**53
+
+
+def device_of(array: Array) -> str:
+    """Return ``"cuda"`` for an array in GPU memory, else ``"cpu"``."""
+    return "cuda" if hasattr(array, "__cuda_array_interface__") else "cpu"
+
+
+def namespace(array: Array):
+    """Return the module (NumPy or CuPy) whose functions work on ``array``."""
+    return sys.modules["cupy"] if device_of(array) == "cuda" else np
+
+
+def to_host(array: Array) -> np.ndarray:
+    """Return ``array`` as a NumPy array, copying only from a GPU."""
+    return array.get() if device_of(array) == "cuda" else np.asarray(array)
+
+
+def index_dtype(n_vertices: int) -> np.dtype:
+    """Return the narrowest type for vertex numbers: int32 while they fit."""
+    return np.dtype(np.int32 if n_vertices <= np.iinfo(np.int32).max else np.int64)
+
+
+def float_that_holds(low: int, high: int) -> np.dtype | None:
+    """Return the smallest float type that holds every integer of ``[low, high]`` exactly, or None."""
+    largest = max(abs(int(low)), abs(int(high)))
+    if largest <= FLOAT32_EXACT:
+        return np.dtype(np.float32)
+    return np.dtype(np.float64) if largest <= FLOAT64_EXACT else None

@@ -1,0 +1,105 @@
+"""Breadth-first search: distances in hops from one source or from many."""
+
+from __future__ import annotations
+
+from .. import frames
+from ..graph import Graph
+from ..plan import Plan, query_for
+from .catalogue import STRATEGIES
+
+__all__ = ["STRATEGIES", "bfs", "bfs_many", "plan_bfs"]
+
+
+def plan_bfs(
+    graph: Graph, *, strategy: str = "auto", predecessors: bool = True, max_depth: int | None = None, targets=None
+) -> Plan:
+    """Check, compile and allocate once; the plan then traverses from any number of sources.
+
+    Parameters are those of ``bfs``. The arrays of a result hold until the plan's next traversal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plan = plan_bfs(graph_from_edges(np.array([0, 1]), np.array([1, 2])))
+    >>> plan(0).distance
+    array([0, 1, 2], dtype=int32)
+    """
+    return Plan(graph, "bfs", STRATEGIES, strategy, query_for(graph, predecessors, max_depth, targets, "max_depth"))
+
+
+def bfs(
+    graph: Graph,
+    source,
+    *,
+    strategy: str = "auto",
+    predecessors: bool = True,
+    max_depth: int | None = None,
+    targets=None,
+    unreached: str = "omit",
+):
+    """Return the hop distance of every vertex from a source.
+
+    Parameters
+    ----------
+    graph : Graph
+    source : int or str
+        The user's own id of a vertex.
+    strategy : str
+        ``"auto"``, or a name that ``strategies()`` lists for the graph's device.
+    predecessors : bool
+        Also give for each vertex the previous one on a shortest path.
+    max_depth : int, optional
+        Go no further than this many hops (inclusive; 0 is the source alone).
+    targets : sequence of ids, optional
+        Give these vertices only, and stop once all of them are reached.
+    unreached : {"omit", "null", "cugraph"}
+        Vertices without a path: left out, given with nulls, or as cuGraph does: the largest value of the type as
+        distance, predecessor -1 (also of the source).
+
+    Returns
+    -------
+    pandas.DataFrame or cudf.DataFrame
+        Columns ``vertex, distance[, predecessor]``, ordered by vertex. The source's predecessor is itself.
+
+    Raises
+    ------
+    UnknownVertexError
+        The source or a target is not in the graph.
+    StrategyError
+        No such strategy for this device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bfs(graph_from_edges(np.array([5, 6]), np.array([6, 7])), 5)
+       vertex  distance  predecessor
+    0       5         0            5
+    1       6         1            5
+    2       7         2            6
+    """
+    plan = plan_bfs(graph, strategy=strategy, predecessors=predecessors, max_depth=max_depth, targets=targets)
+    return frames.frame_of_one(plan, source, unreached)
+
+
+def bfs_many(
+    graph: Graph,
+    sources,
+    *,
+    strategy: str = "auto",
+    predecessors: bool = False,
+    max_depth: int | None = None,
+    targets=None,
+    unreached: str = "omit",
+):
+    """Return the hop distances from each of several sources.
+
+    As ``bfs``, once for every source: the answers are separate, never merged. Sources given twice are computed once and
+    answered twice. All sources are looked up before any work starts.
+
+    Returns
+    -------
+    pandas.DataFrame or cudf.DataFrame
+        Columns ``source, vertex, distance[, predecessor]``, in the order of the sources, then by vertex.
+    """
+    plan = plan_bfs(graph, strategy=strategy, predecessors=predecessors, max_depth=max_depth, targets=targets)
+    return frames.frame_of_many(plan, sources, unreached)

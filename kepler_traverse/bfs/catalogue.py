@@ -1,0 +1,44 @@
+"""Every way to run a BFS, one row each."""
+
+from __future__ import annotations
+
+from ..strategy import Strategy
+from . import cpu, gpu
+from .levels import levels, switch
+
+STRATEGIES = (
+    Strategy(
+        name="switch",
+        device="cpu",
+        plan=levels(cpu.Run, switch(cpu.push, cpu.pull, cpu.is_dense)),
+        memory=cpu.memory,
+        paper="Beamer, Asanovic, Patterson 2012; switch of Sevilmis, Sivri, Aydin 2019",
+        teaches="push while the frontier is small, pull while it is large",
+        default=True,
+    ),
+    Strategy(
+        name="queue",
+        device="cpu",
+        plan=levels(cpu.Run, cpu.push),
+        memory=cpu.memory,
+        paper="Sevilmis, Sivri, Aydin 2019, section 4",
+        teaches="a queue of claimed vertices is all a level needs",
+    ),
+    Strategy(
+        name="queue_warp",
+        device="cuda",
+        plan=levels(gpu.Run, gpu.push("warp")),
+        memory=gpu.memory,
+        paper="baseline",
+        teaches="a warp shares the edges of one vertex",
+        default=True,
+    ),
+    Strategy(
+        name="queue_thread",
+        device="cuda",
+        plan=levels(gpu.Run, gpu.push("thread")),
+        memory=gpu.memory,
+        paper="Sevilmis, Sivri, Aydin 2019, section 5.2",
+        teaches="one thread a frontier vertex: heavy vertices hold up their warp",
+    ),
+)

@@ -1,0 +1,154 @@
+"""Edge arrays to a Graph: renumber, check weights, then one rule each for parallel edges, self-loops and direction."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import cuda
+from ._arrays import Array, device_of, float_that_holds, index_dtype, namespace
+from .cpu import csr
+from .errors import EdgeListError, InputError, NegativeCycleError
+from .graph import BuildReport, Graph
+
+
+def graph_from_edges(
+    src: Array,
+    dst: Array,
+    weight: Array | None = None,
+    *,
+    directed: bool = True,
+    vertices: Array | None = None,
+    weight_type: str = "auto",
+) -> Graph:
+    """Build a graph from arrays of edge ends.
+
+    Parallel edges keep the minimum weight. Self-loops are dropped. An undirected edge list is stored both ways, with the
+    minimum of the two directions. Everything dropped is counted in ``graph.report``.
+
+    Parameters
+    ----------
+    src, dst : integer arrays of shape (rows,)
+        Vertex ids: any integers. NumPy arrays give a graph on the CPU, CuPy arrays one on the GPU.
+    weight : number array of shape (rows,), optional
+        Finite. Integers become the smallest float type that holds them all exactly.
+    directed : bool
+        False: each row is an edge both ways.
+    vertices : integer array, optional
+        Further vertices, which may have no edge.
+    weight_type : {"auto", "float32", "float64"}
+        Type of the stored weights and so of all distances. ``"float32"`` rounds float64 input on request.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    EdgeListError
+        Ids that are no integers, weights that are NaN, infinite or not exact in any float type.
+    NegativeCycleError
+        A self-loop has a negative weight.
+
+    Examples
+    --------
+    >>> graph = graph_from_edges(np.array([10, 20]), np.array([20, 30]), directed=False)
+    >>> graph.n_vertices, graph.n_edges
+    (3, 4)
+    """
+    if src.shape != dst.shape or src.ndim != 1 or (weight is not None and weight.shape != src.shape):
+        raise EdgeListError("src, dst and weight must be one-dimensional and of one length")
+    src, dst, *others = _one_integer_type([src, dst, *([] if vertices is None else [vertices])])
+    backend = cuda.csr if device_of(src) == "cuda" else csr
+    ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(2 * src.size + sum(v.size for v in others)))
+    return graph_from_numbers(src, dst, weight, ids=ids, directed=directed, weight_type=weight_type)
+
+
+def graph_from_numbers(src, dst, weight=None, *, ids, directed: bool = True, weight_type: str = "auto") -> Graph:
+    """As ``graph_from_edges`` for ends that are positions in ``ids`` already (ascending ids, one per vertex)."""
+    backend = cuda.csr if device_of(src) == "cuda" else csr
+    weight_source = "" if weight is None else str(weight.dtype)
+    negative_zeros = 0
+    if weight is not None:
+        weight, negative_zeros = _float_weights(weight, weight_type)
+        _refuse_negative_self_loop(src, dst, weight, ids)
+    offsets, targets, weights, self_loops, parallel = backend.assemble(src, dst, weight, len(ids), not directed)
+    xp = namespace(offsets)
+    touched = xp.diff(offsets) > 0
+    if directed:
+        touched[targets] = True
+    return Graph(
+        offsets=offsets,
+        targets=targets,
+        weights=weights,
+        ids=ids,
+        directed=directed,
+        report=BuildReport(
+            rows=src.size,
+            self_loops=self_loops,
+            parallel_edges=parallel,
+            negative_zeros=negative_zeros,
+            isolated_vertices=len(ids) - int(touched.sum()),
+            weight_source=weight_source,
+        ),
+    )
+
+
+def _one_integer_type(columns: list) -> list:
+    """Bring ids to one integer type; NumPy's own rule would make float64 of int64 and uint64."""
+    for column in columns:
+        if column.dtype.kind not in "iu":
+            raise EdgeListError(f"vertex ids must be integers, not {column.dtype}", column="src")
+    kind = np.result_type(*columns)
+    if kind.kind == "f":
+        if max(int(column.max()) for column in columns if column.size) > np.iinfo(np.int64).max:
+            raise EdgeListError("vertex ids mix negative numbers with numbers of 2^63 and above; no integer type holds both")
+        kind = np.dtype(np.int64)
+    return [column.astype(kind, copy=False) for column in columns]
+
+
+def _float_weights(weight, weight_type: str):
+    """Check weights and bring them to the type that distances will have; -0.0 becomes 0.0."""
+    if weight_type not in ("auto", "float32", "float64"):
+        raise InputError(f"weight_type {weight_type!r} is none of 'auto', 'float32', 'float64'")
+    xp = namespace(weight)
+    if weight.dtype.kind in "iu":
+        low, high = (int(weight.min()), int(weight.max())) if weight.size else (0, 0)
+        kind = float_that_holds(low, high)
+        if kind is None:
+            row = int(xp.argmax(weight) if high > -low else xp.argmin(weight))
+            raise EdgeListError(
+                f"integer weight {int(weight[row])} cannot be held exactly by float64 (beyond 2^53); scale the weights down",
+                row=row,
+                column="weight",
+            )
+        if weight_type != "auto":
+            kind = max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
+        return weight.astype(kind), 0
+    if weight.dtype.kind != "f":
+        raise EdgeListError(f"weights must be numbers, not {weight.dtype}", column="weight")
+    kind = {"auto": np.result_type(weight.dtype, np.float32)}.get(weight_type) or np.dtype(weight_type)
+    if kind.itemsize > 8:
+        raise EdgeListError(f"weights of type {weight.dtype} are not supported; give float64", column="weight")
+    with np.errstate(over="ignore"):
+        cast = weight.astype(kind, copy=False)
+    good = xp.isfinite(cast)
+    if not good.all():
+        bad = xp.flatnonzero(~good)
+        row = int(bad[0])
+        what = "NaN" if bool(xp.isnan(weight[row])) else f"{float(weight[row]):g}, infinite as {kind}"
+        raise EdgeListError(
+            f"weight of row {row} is {what} ({bad.size} such rows): every weight must be finite; drop the rows or mend them",
+            row=row,
+            column="weight",
+        )
+    negative_zeros = (cast == 0) & xp.signbit(cast)
+    count = int(negative_zeros.sum())
+    return (xp.where(negative_zeros, cast.dtype.type(0), cast) if count else cast), count
+
+
+def _refuse_negative_self_loop(src, dst, weight, ids) -> None:
+    loops = namespace(src).flatnonzero((src == dst) & (weight < 0))
+    if loops.size:
+        at = int(loops[0])
+        name = ids[int(src[at])]
+        raise NegativeCycleError([name.as_py() if hasattr(name, "as_py") else name.item()], float(weight[at]))

@@ -1,0 +1,85 @@
+"""Every error that this library raises on purpose.
+
+``InputError`` and what derives from it mean that the caller can mend the call or the data; the message names the file,
+the column, the row or the vertex and says what to do. All errors survive pickling, since workers send them to the driver.
+"""
+
+from __future__ import annotations
+
+
+class KeplerError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class InputError(KeplerError, ValueError):
+    """The input or the call is wrong, and the message says how to mend it."""
+
+
+class EdgeListError(InputError):
+    """An edge list cannot be used as it is.
+
+    Attributes
+    ----------
+    row : int or None
+        Row of the edge list, counted from 0 over all files in the order read, where one row is at fault.
+    column : str or None
+        The role of the column at fault: ``"src"``, ``"dst"`` or ``"weight"``.
+    """
+
+    def __init__(self, message: str, row: int | None = None, column: str | None = None):
+        super().__init__(message, row, column)
+        self.message, self.row, self.column = message, row, column
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UnknownVertexError(InputError):
+    """A source or target is not a vertex of the graph."""
+
+
+class StrategyError(InputError):
+    """No such strategy, or it does not fit this graph or this device."""
+
+
+class DeviceError(InputError):
+    """The device asked for, or what it needs, is not available on this machine."""
+
+
+class OutputError(InputError):
+    """The output folder cannot take this run."""
+
+
+class NegativeCycleError(KeplerError, ArithmeticError):
+    """Distances are unbounded below: a negative cycle can be reached from the source.
+
+    Attributes
+    ----------
+    cycle : list
+        Vertices of one negative cycle in the order of its edges, each once; the last one leads back to the first.
+    weight : float
+        Sum of the weights along it, below zero.
+    """
+
+    def __init__(self, cycle: list, weight: float):
+        super().__init__(cycle, weight)
+        self.cycle, self.weight = cycle, weight
+
+    def __str__(self) -> str:
+        shown = " -> ".join(str(vertex) for vertex in [*self.cycle[:20], *(["..."] if len(self.cycle) > 20 else [])])
+        return (
+            f"negative cycle of {len(self.cycle)} vertices and weight {self.weight:g}: {shown} -> {self.cycle[0]}; "
+            "shortest distances do not exist. Remove or raise a weight on it, or start where it cannot be reached."
+        )
+
+
+class PrecisionError(KeplerError, ArithmeticError):
+    """Rounding in the graph's float type keeps lowering distances round a cycle whose exact weight is not negative."""
+
+
+class CertificateError(KeplerError):
+    """A result is not what it claims to be."""
+
+
+class FrontierOverflowError(KeplerError):
+    """A frontier queue ran out of room; nothing was lost silently."""

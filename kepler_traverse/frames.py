@@ -1,0 +1,284 @@
+"""Results as data frames: pandas on the CPU, cuDF on a GPU, pyarrow for files. Vertex numbers turn back into ids here."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import cuda
+from ._arrays import NO_PREDECESSOR, UNREACHED, Array, namespace, to_host
+from .errors import InputError, UnknownVertexError
+from .graph import Graph
+from .results import Traversal
+from .query import Query
+
+UNREACHED_CHOICES = ("omit", "null", "cugraph")
+
+
+class Column:
+    """One column of a frame on its way out: values (an array, or pyarrow strings) and where they are null."""
+
+    def __init__(self, values, is_null: Array | None = None):
+        self.values, self.is_null = values, is_null
+
+
+def frame_of_one(plan, source, unreached: str):
+    """Run a plan from one source and return its frame."""
+    _check_unreached(unreached, plan.graph)
+    result = plan(source)
+    return _frame(columns_of(plan.graph, result, plan.query, unreached), plan.graph.device)
+
+
+def frame_of_many(plan, sources, unreached: str):
+    """Run a plan from each source, equal ones once, and return one frame for all."""
+    _check_unreached(unreached, plan.graph)
+    numbers = plan.graph.numbers_of(sources)
+    distinct, answer = np.unique(numbers, return_inverse=True)
+    pieces = [
+        _frame(columns_of(plan.graph, plan.run(int(n)), plan.query, unreached, with_source=True), plan.graph.device)
+        for n in distinct
+    ]
+    library = _library(plan.graph.device)
+    if not pieces:
+        return _frame(_no_columns(plan), plan.graph.device)
+    return library.concat([pieces[i] for i in answer], ignore_index=True)
+
+
+def _no_columns(plan) -> dict[str, Column]:
+    """Columns of the right types without a row, for an empty list of sources."""
+    graph = plan.graph
+    xp = namespace(graph.offsets)
+    nothing = xp.zeros(0, np.int64)
+    result = Traversal(
+        algorithm=plan.algorithm,
+        source=0,
+        distance=xp.zeros(0, np.int32 if plan.algorithm == "bfs" else graph.weights.dtype),
+        predecessor=xp.zeros(0, graph.targets.dtype) if plan.query.predecessors else None,
+        limit=None,
+        strategy=plan.strategy.name,
+        rounds=0,
+    )
+    columns = columns_of(graph, result, Query(predecessors=plan.query.predecessors), "omit")
+    return {"source": Column(graph.ids_at(nothing)), **columns}
+
+
+def columns_of(
+    graph: Graph, result: Traversal, query: Query, unreached: str = "omit", with_source: bool = False
+) -> dict[str, Column]:
+    """Return the rows of one traversal as columns ``[source,] vertex, distance[, predecessor]``, ordered by vertex."""
+    xp = namespace(result.distance)
+    reached = result.reached
+    if query.limit is not None:
+        reached &= result.distance <= result.distance.dtype.type(query.limit)
+    if query.targets is not None:
+        vertex = xp.asarray(query.targets)
+        vertex = vertex[reached[vertex]] if unreached == "omit" else vertex
+    else:
+        vertex = xp.flatnonzero(reached) if unreached == "omit" else xp.arange(graph.n_vertices)
+    here = reached[vertex]
+    missing = None if unreached == "omit" else ~here
+    distance = result.distance[vertex]
+    columns = {}
+    if with_source:
+        columns["source"] = Column(graph.ids_at(xp.full(vertex.size, result.source)))
+    columns["vertex"] = Column(graph.ids_at(vertex))
+    if unreached == "cugraph":
+        kind = np.iinfo if distance.dtype.kind == "i" else np.finfo
+        columns["distance"] = Column(xp.where(here, distance, kind(distance.dtype).max))
+    else:
+        columns["distance"] = Column(distance, missing)
+    if result.predecessor is not None:
+        predecessor = result.predecessor[vertex]
+        known = xp.where(here, predecessor, 0)
+        if unreached == "cugraph":
+            none = ~here | (vertex == result.source)
+            ids = graph.ids_at(known)
+            columns["predecessor"] = Column(xp.where(none, ids.dtype.type(NO_PREDECESSOR), ids))
+        else:
+            columns["predecessor"] = Column(graph.ids_at(known), missing)
+    return columns
+
+
+def table_of(graph: Graph, result: Traversal, query: Query):
+    """Return the reached vertices of one traversal as a pyarrow table ``source, vertex, distance[, predecessor]``."""
+    import pyarrow
+
+    columns = columns_of(graph, result, query, with_source=True)
+    return pyarrow.table({name: _arrow(column) for name, column in columns.items()})
+
+
+def paths(frame, targets):
+    """Reconstruct the shortest paths to all targets at once.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame or cudf.DataFrame
+        What ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` returned, with predecessors and ``unreached="omit"``.
+    targets : sequence of ids
+        Where the paths end. With several sources, each source gets a path to each target.
+
+    Returns
+    -------
+    pandas.DataFrame or cudf.DataFrame
+        Columns ``[source,] target, position, vertex``: a row for each vertex of each path, position 0 at the source.
+        Targets without a path have no row.
+
+    Raises
+    ------
+    InputError
+        The frame has no predecessors, or lacks a vertex that a path leads through (it was cut to targets).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
+    >>> paths(bfs(graph, 0), [2])
+       target  position  vertex
+    0       2         0       0
+    1       2         1       1
+    2       2         2       2
+    """
+    if "predecessor" not in frame.columns:
+        raise InputError("paths need predecessors: traverse with predecessors=True")
+    if frame["distance"].isna().any():
+        raise InputError("paths need a frame with unreached='omit'")
+    cudf_frame = hasattr(frame, "to_arrow")
+    xp = cuda.cp if cudf_frame else np
+    library = _library("cuda" if cudf_frame else "cpu")
+    many = "source" in frame.columns
+    keys = ["source", "vertex"] if many else ["vertex"]
+    rows = frame[keys + ["predecessor"]].drop_duplicates(subset=keys).reset_index(drop=True)
+    # Row number of each row's predecessor, by a join on (source, vertex).
+    numbered = rows[keys].assign(row=xp.arange(len(rows)))
+    back = rows.assign(at=xp.arange(len(rows))).merge(
+        numbered.rename(columns={"vertex": "predecessor"}), on=[k.replace("vertex", "predecessor") for k in keys]
+    )
+    previous = xp.full(len(rows), -1, np.int64)
+    previous[xp.asarray(back["at"])] = xp.asarray(back["row"])
+    wanted = library.DataFrame({"vertex": library.Series(list(dict.fromkeys(targets)), dtype=rows["vertex"].dtype)})
+    ends = xp.sort(xp.asarray(numbered.merge(wanted, on="vertex")["row"]))
+    walks, owners = [ends], [xp.arange(ends.size)]
+    at, owner = ends, owners[0]
+    while at.size:
+        if len(walks) > len(rows) + 1:
+            raise InputError("the predecessors of this frame run in a circle; it was not made by this library")
+        before = previous[at]
+        if bool((before < 0).any()):
+            raise InputError("a path leads through a vertex that is not in the frame; traverse without targets=")
+        onward = before != at
+        at, owner = before[onward], owner[onward]
+        walks.append(at)
+        owners.append(owner)
+    step = xp.concatenate([xp.full(o.size, i) for i, o in enumerate(owners)])
+    owner, walk = xp.concatenate(owners), xp.concatenate(walks)
+    order = xp.lexsort(xp.stack([-step, owner]))
+    owner, walk, step = owner[order], walk[order], step[order]
+    length = xp.zeros(ends.size, np.int64)
+    xp.maximum.at(length, owner, step)
+    found = {"source": rows["source"].take(ends[owner]).reset_index(drop=True)} if many else {}
+    found["target"] = rows["vertex"].take(ends[owner]).reset_index(drop=True)
+    found["position"] = library.Series(length[owner] - step)
+    found["vertex"] = rows["vertex"].take(walk).reset_index(drop=True)
+    return library.DataFrame(found)
+
+
+def traversals_of(graph: Graph, frame):
+    """Turn a frame of ``bfs`` or ``sssp`` (or of their ``_many``) back into traversals over vertex numbers.
+
+    Yields
+    ------
+    Traversal
+        One for each source, in the order of the frame.
+
+    Raises
+    ------
+    InputError
+        Rows that no traversal can have: a vertex twice, no source, a vertex that is not in the graph.
+    """
+    import pandas
+
+    table = frame.to_arrow().to_pandas() if hasattr(frame, "to_arrow") else frame
+    missing = {"vertex", "distance", "predecessor"} - set(table.columns)
+    if missing:
+        raise InputError(f"the frame has no column {sorted(missing)[0]!r}: traverse with predecessors=True")
+    table = table[table["distance"].notna()]
+    groups = [(None, table)] if "source" not in table.columns else table.groupby("source", sort=False)
+    for source, rows in groups:
+        try:
+            vertex = graph.numbers_of(rows["vertex"].tolist(), "vertex")
+            predecessor = graph.numbers_of(rows["predecessor"].tolist(), "predecessor")
+        except UnknownVertexError as error:
+            raise InputError(str(error)) from None
+        if pandas.Series(vertex).duplicated().any():
+            raise InputError("the frame holds a vertex twice for one source")
+        distance = rows["distance"].to_numpy()
+        hops = distance.dtype.kind == "i"
+        if source is None:
+            roots = vertex[predecessor == vertex]
+            if roots.size != 1:
+                raise InputError(f"the frame has {roots.size} vertices that are their own predecessor, a source is one")
+            number = int(roots[0])
+        else:
+            number = int(graph.numbers_of([source])[0])
+        all_distances = np.full(graph.n_vertices, UNREACHED if hops else np.inf, distance.dtype)
+        all_predecessors = np.full(graph.n_vertices, NO_PREDECESSOR, np.int64)
+        all_distances[vertex], all_predecessors[vertex] = distance, predecessor
+        xp = namespace(graph.offsets)
+        yield Traversal(
+            algorithm="bfs" if hops else "sssp",
+            source=number,
+            distance=xp.asarray(all_distances),
+            predecessor=xp.asarray(all_predecessors.astype(graph.targets.dtype)),
+            limit=None,
+            strategy="",
+            rounds=0,
+        )
+
+
+def _check_unreached(unreached: str, graph: Graph) -> None:
+    if unreached not in UNREACHED_CHOICES:
+        raise InputError(f"unreached={unreached!r} is none of {', '.join(map(repr, UNREACHED_CHOICES))}")
+    if unreached == "cugraph" and (graph.has_string_ids or graph.ids.dtype.kind != "i"):
+        raise InputError("unreached='cugraph' marks a missing predecessor by -1, which needs signed integer ids")
+
+
+def _library(device: str):
+    if device == "cuda":
+        import cudf
+
+        return cudf
+    import pandas
+
+    return pandas
+
+
+def _frame(columns: dict[str, Column], device: str):
+    return _library(device).DataFrame({name: _series(column, device) for name, column in columns.items()})
+
+
+def _series(column: Column, device: str):
+    library = _library(device)
+    if device == "cuda":
+        if not hasattr(column.values, "dtype"):
+            return library.Series.from_arrow(_arrow(column))
+        series = library.Series(column.values)
+        return series if column.is_null is None else series.mask(library.Series(column.is_null))
+    if not hasattr(column.values, "dtype"):
+        return library.Series(_arrow(column).to_pandas())
+    if column.is_null is None:
+        return library.Series(column.values)
+    nullable = library.array(column.values, dtype=str(column.values.dtype).capitalize().replace("Ui", "UI"))
+    nullable[column.is_null] = library.NA
+    return library.Series(nullable)
+
+
+def _arrow(column: Column):
+    """As a pyarrow array in host memory."""
+    import pyarrow
+    import pyarrow.compute
+
+    is_null = None if column.is_null is None else to_host(column.is_null)
+    if hasattr(column.values, "dtype"):
+        return pyarrow.array(to_host(column.values), mask=is_null)
+    if is_null is None:
+        return column.values
+    return pyarrow.compute.if_else(pyarrow.array(~is_null), column.values, None)

@@ -1,0 +1,232 @@
+"""The graph that every traversal reads: a frozen CSR with the user's vertex ids beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from . import cuda
+from ._arrays import Array, device_of, namespace, to_host
+from .cpu import csr
+from .errors import DeviceError, UnknownVertexError
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildReport:
+    """What building a graph did to the edge list; every repair is counted.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of the edge list.
+    self_loops : int
+        Rows dropped because both ends are the same vertex.
+    parallel_edges : int
+        Edges dropped because a cheaper or equal one joins the same two vertices (in an undirected graph also the
+        dearer one of two directions).
+    negative_zeros : int
+        Weights of -0.0 that became 0.0.
+    isolated_vertices : int
+        Vertices without any edge that is kept.
+    weight_source : str
+        Type of the weights in the input, ``""`` without weights.
+    """
+
+    rows: int = 0
+    self_loops: int = 0
+    parallel_edges: int = 0
+    negative_zeros: int = 0
+    isolated_vertices: int = 0
+    weight_source: str = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Graph:
+    """A directed or undirected graph in compressed sparse rows, on the CPU or on a GPU.
+
+    Make one with ``read_graph`` or ``graph_from_edges``, which decide about duplicates, self-loops and ids once. Inside
+    the library a vertex is its number 0..n-1; ``ids`` holds the user's own name of each number, ascending.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_vertices + 1,)
+        Edges of vertex v are ``targets[offsets[v]:offsets[v + 1]]``.
+    targets : int32 or int64 array of shape (n_edges,)
+        Ascending within a row, without duplicates and self-loops.
+    weights : float32 or float64 array of shape (n_edges,) or None
+    ids : integer array on the same device, or pyarrow strings (always on the host), of shape (n_vertices,)
+        Ascending; strings by their UTF-8 bytes.
+    directed : bool
+        False means that every edge is stored both ways with one weight.
+    report : BuildReport
+    """
+
+    offsets: Array
+    targets: Array
+    weights: Array | None
+    ids: object
+    directed: bool = True
+    report: BuildReport = field(default_factory=BuildReport)
+
+    @property
+    def n_vertices(self) -> int:
+        return self.offsets.size - 1
+
+    @property
+    def n_edges(self) -> int:
+        """Stored edges: an undirected edge counts twice."""
+        return self.targets.size
+
+    @property
+    def device(self) -> str:
+        """``"cpu"`` or ``"cuda"``, read off the arrays."""
+        return device_of(self.offsets)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the CSR arrays, without the ids."""
+        return self.offsets.nbytes + self.targets.nbytes + (0 if self.weights is None else self.weights.nbytes)
+
+    @cached_property
+    def degrees(self) -> Array:
+        """Out-degree of every vertex, int64."""
+        return namespace(self.offsets).diff(self.offsets)
+
+    @cached_property
+    def max_degree(self) -> int:
+        return int(self.degrees.max()) if self.n_vertices else 0
+
+    @cached_property
+    def has_negative_weights(self) -> bool:
+        return self.weights is not None and self.n_edges > 0 and bool(self.weights.min() < 0)
+
+    @cached_property
+    def reverse(self) -> Graph:
+        """The graph with every edge turned round; an undirected graph is its own."""
+        if not self.directed:
+            return self
+        turn = cuda.csr.transpose if self.device == "cuda" else csr.transpose
+        offsets, targets, weights = turn(self.offsets, self.targets, self.weights)
+        return replace(self, offsets=offsets, targets=targets, weights=weights)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over vertices, edges, weights and ids: the same for the same graph on every device."""
+        digest = hashlib.sha256(f"{self.n_vertices} {self.n_edges} {self.directed} {self._id_kind}".encode())
+        arrays = [self.offsets, self.targets.astype(np.int64, copy=False), self.weights]
+        for array in arrays if self.has_string_ids else [*arrays, self.ids]:
+            if array is not None:
+                digest.update(str(array.dtype).encode())
+                digest.update(np.ascontiguousarray(to_host(array)).data)
+        if self.has_string_ids:
+            for piece in ("\0".join(self.ids[i : i + 65536].to_pylist()) for i in range(0, len(self.ids), 65536)):
+                digest.update(piece.encode() + b"\0")
+        return digest.hexdigest()
+
+    @property
+    def has_string_ids(self) -> bool:
+        return not hasattr(self.ids, "dtype")
+
+    @property
+    def _id_kind(self) -> str:
+        return "string" if self.has_string_ids else self.ids.dtype.name
+
+    def to(self, device: str) -> Graph:
+        """Return this graph on ``"cuda"`` or ``"cpu"``; itself if it is there already.
+
+        Raises
+        ------
+        DeviceError
+            No such device, or this machine cannot use it.
+        """
+        if device == self.device:
+            return self
+        if device == "cuda":
+            cuda.require()
+            move = cuda.cp.asarray
+        elif device == "cpu":
+            move = to_host
+        else:
+            raise DeviceError(f"device {device!r} is neither 'cpu' nor 'cuda'")
+        return replace(
+            self,
+            offsets=move(self.offsets),
+            targets=move(self.targets),
+            weights=None if self.weights is None else move(self.weights),
+            ids=self.ids if self.has_string_ids else move(self.ids),
+        )
+
+    def numbers_of(self, ids, role: str = "source") -> np.ndarray:
+        """Translate the user's vertex ids to vertex numbers.
+
+        Parameters
+        ----------
+        ids : sequence of int or str, or an array of them
+        role : str
+            What to call them in an error.
+
+        Returns
+        -------
+        numpy.ndarray
+            int64 numbers, in the order given.
+
+        Raises
+        ------
+        UnknownVertexError
+            Some are not vertices of this graph; the message names them.
+        """
+        wanted = to_host(ids).tolist() if hasattr(ids, "dtype") else list(ids)
+        expected = str if self.has_string_ids else int
+        wrong = [i for i in wanted if not isinstance(i, expected) or isinstance(i, bool)]
+        if wrong:
+            kind = "strings" if self.has_string_ids else "integers"
+            raise UnknownVertexError(f"{role} {wrong[0]!r} is not a vertex: the ids of this graph are {kind}")
+        numbers = self._string_numbers(wanted) if self.has_string_ids else self._integer_numbers(wanted)
+        missing = [wanted[i] for i in np.flatnonzero(numbers < 0)]
+        if missing:
+            shown = ", ".join(repr(i) for i in missing[:10]) + (", ..." if len(missing) > 10 else "")
+            raise UnknownVertexError(
+                f"{len(missing)} {role}{'s are' if len(missing) > 1 else ' is'} not in the graph: {shown}. "
+                "Take ids that occur in the edge list, or give isolated vertices when building the graph."
+            )
+        return numbers
+
+    def _integer_numbers(self, wanted: list[int]) -> np.ndarray:
+        ids = self._host_ids
+        limits = np.iinfo(ids.dtype)
+        fits = np.array([limits.min <= i <= limits.max for i in wanted], bool)
+        asked = np.array([i if fit else 0 for i, fit in zip(wanted, fits, strict=True)], ids.dtype)
+        at = np.minimum(np.searchsorted(ids, asked), max(ids.size - 1, 0))
+        found = fits & (ids[at] == asked) if ids.size else np.zeros(len(wanted), bool)
+        return np.where(found, at, -1).astype(np.int64)
+
+    def _string_numbers(self, wanted: list[str]) -> np.ndarray:
+        import bisect
+
+        def number(name):
+            at = bisect.bisect_left(self.ids, name.encode(), key=lambda scalar: scalar.as_py().encode())
+            return at if at < len(self.ids) and self.ids[at].as_py() == name else -1
+
+        return np.array([number(name) for name in wanted], np.int64)
+
+    @cached_property
+    def _host_ids(self) -> np.ndarray:
+        return to_host(self.ids)
+
+    def ids_at(self, numbers: Array):
+        """Translate vertex numbers (on this graph's device) to the user's ids: an array, or pyarrow strings."""
+        return self.ids.take(_arrow_indices(numbers)) if self.has_string_ids else self.ids[numbers]
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        weights = "unweighted" if self.weights is None else f"{self.weights.dtype} weights"
+        return f"<Graph: {self.n_vertices:,} vertices, {self.n_edges:,} stored edges, {kind}, {weights}, {self.device}>"
+
+
+def _arrow_indices(numbers):
+    import pyarrow
+
+    return pyarrow.array(to_host(numbers))

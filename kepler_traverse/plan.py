@@ -1,0 +1,74 @@
+"""A plan: checked, compiled and allocated once, then run from as many sources as wanted; and what it will cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .errors import InputError, NegativeCycleError
+from .graph import Graph
+from .query import Query
+from .results import Traversal
+from .strategy import Strategy, pick
+
+
+class Plan:
+    """A traversal that is ready to run; made by ``plan_bfs`` and ``plan_sssp``.
+
+    Attributes
+    ----------
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    strategy : Strategy
+        The row of the catalogue that runs.
+    query : Query
+    """
+
+    def __init__(self, graph: Graph, algorithm: str, rows: Sequence[Strategy], name: str, query: Query):
+        self.graph, self.algorithm, self.query = graph, algorithm, query
+        self.strategy = pick(rows, name, graph)
+        self._traverse = self.strategy.plan(graph, query)
+
+    def __call__(self, source) -> Traversal:
+        """Traverse from one vertex, given by the user's id.
+
+        Raises
+        ------
+        UnknownVertexError
+            The source is not in the graph.
+        NegativeCycleError
+            A negative cycle can be reached from it (SSSP only).
+        """
+        return self.run(int(self.graph.numbers_of([source])[0]))
+
+    def run(self, number: int) -> Traversal:
+        """Traverse from one vertex, given by its number 0..n-1."""
+        try:
+            distance, predecessor, limit, rounds = self._traverse(number)
+        except NegativeCycleError as error:  # strategies know numbers only
+            ids = self.graph.ids_at(np.array(error.cycle))
+            raise NegativeCycleError(ids.tolist(), error.weight) from None
+        return Traversal(
+            algorithm=self.algorithm,
+            source=number,
+            distance=distance,
+            predecessor=predecessor,
+            limit=limit,
+            strategy=self.strategy.name,
+            rounds=rounds,
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the plan holds beside the graph: results and scratch."""
+        return self.strategy.memory(self.graph.n_vertices, self.graph.n_edges, self.query.predecessors)
+
+
+def query_for(graph: Graph, predecessors: bool, limit, targets, limit_name: str) -> Query:
+    """Check the options that every traversal shares."""
+    if limit is not None and not limit >= 0:
+        raise InputError(f"{limit_name} must be 0 or more, not {limit!r}")
+    if targets is not None:
+        targets = np.unique(graph.numbers_of(targets, "target"))
+    return Query(predecessors=predecessors, limit=limit, targets=targets)

@@ -1,0 +1,25 @@
+"""What a traversal is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ._arrays import Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """Options of a traversal, beside its source.
+
+    Attributes
+    ----------
+    predecessors : bool
+    limit : int, float or None
+        Largest distance of interest (inclusive).
+    targets : int64 array of vertex numbers (NumPy, ascending, distinct) or None
+        The traversal may stop once these are settled.
+    """
+
+    predecessors: bool = True
+    limit: float | None = None
+    targets: Array | None = None

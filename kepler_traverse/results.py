@@ -1,0 +1,82 @@
+"""What a traversal returns: arrays over all vertices, on the graph's device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._arrays import UNREACHED, Array, namespace
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Traversal:
+    """Distances, and perhaps predecessors, from one source.
+
+    The arrays belong to the plan that made them and hold until its next traversal; ``copy`` keeps them.
+
+    Attributes
+    ----------
+    algorithm : {"bfs", "sssp"}
+    source : int
+        Vertex number.
+    distance : array of shape (n_vertices,)
+        BFS: int32 hops, ``-1`` where unreached. SSSP: the graph's float type, ``inf`` where unreached.
+    predecessor : array of shape (n_vertices,), of the targets' type, or None
+        Previous vertex on a shortest path: of all possible ones the smallest among those with smaller
+        (distance, zero-length hops), so equal on every device and in every run. The source is its own; ``-1`` where
+        unreached.
+    limit : int, float or None
+        Every vertex at distance ``limit`` or less is there, all others are unreached; None means no limit.
+    strategy : str
+        Name of the strategy that ran.
+    rounds : int
+        Levels or relaxation rounds it took.
+    """
+
+    algorithm: str
+    source: int
+    distance: Array
+    predecessor: Array | None
+    limit: float | None
+    strategy: str
+    rounds: int
+
+    @property
+    def reached(self) -> Array:
+        """Boolean array: which vertices were reached."""
+        if self.algorithm == "bfs":
+            return self.distance != UNREACHED
+        return namespace(self.distance).isfinite(self.distance)
+
+    def copy(self) -> Traversal:
+        """Return a traversal with arrays of its own."""
+        from dataclasses import replace
+
+        predecessor = None if self.predecessor is None else self.predecessor.copy()
+        return replace(self, distance=self.distance.copy(), predecessor=predecessor)
+
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: splitmix64's increment and multipliers
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+
+
+def checksum(result: Traversal) -> int:
+    """Return a 64-bit sum over (source, vertex, distance) of all reached vertices.
+
+    Equal results give equal sums on every device and in any order of the vertices; the sum of the sums of several
+    sources stands for all of them. It guards against loss and mix-up, not against an adversary.
+    """
+    xp = namespace(result.distance)
+    vertex = xp.flatnonzero(result.reached)
+    distance = result.distance[vertex]
+    bits = distance.view(f"u{distance.dtype.itemsize}").astype(np.uint64)
+    return int(_mix(_mix(_mix(vertex.astype(np.uint64) + _ODD) ^ bits) + xp.uint64(result.source)).sum(dtype=np.uint64))
+
+
+def _mix(x: Array) -> Array:
+    """The finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit changes half of the output bits."""
+    x = (x ^ (x >> np.uint64(30))) * _MIX_1
+    x = (x ^ (x >> np.uint64(27))) * _MIX_2
+    return x ^ (x >> np.uint64(31))

@@ -1,0 +1,41 @@
+"""Every way to compute shortest distances, one row each."""
+
+from __future__ import annotations
+
+from ..strategy import Strategy
+from . import cpu, gpu
+from .piles import piles
+from .rounds import rounds
+
+STRATEGIES = (
+    Strategy(
+        name="near_far",
+        device="cpu",
+        plan=piles(cpu.Run, cpu.relax, cpu.split),
+        memory=cpu.memory,
+        needs=frozenset({"weights", "non_negative"}),
+        paper="Davidson, Baxter, Garland, Owens 2014",
+        teaches="settle what is near before touching what is far",
+        default=True,
+    ),
+    Strategy(
+        name="frontier",
+        device="cpu",
+        plan=rounds(cpu.Run, cpu.relax),
+        memory=cpu.memory,
+        needs=frozenset({"weights"}),
+        paper="Bellman-Ford with active vertices: Busato, Bombieri 2015, algorithm 3",
+        teaches="relax only what changed; negative weights are welcome",
+        default=True,
+    ),
+    Strategy(
+        name="frontier",
+        device="cuda",
+        plan=rounds(gpu.Run, gpu.relax("warp")),
+        memory=gpu.memory,
+        needs=frozenset({"weights"}),
+        paper="Bellman-Ford with active vertices: Busato, Bombieri 2015, algorithm 3",
+        teaches="one atomic minimum a relaxation, one queue entry a vertex and round",
+        default=True,
+    ),
+)

@@ -1,0 +1,83 @@
+"""Finding a negative cycle early, in the predecessors that Bellman-Ford leaves behind.
+
+While a negative cycle is being relaxed, its vertices become each other's predecessors. Predecessors written by racing
+threads can also close a cycle that is not negative, so every cycle found is checked: its weights are summed exactly. A
+cycle reported is therefore a negative one; and none is missed, because the relaxation goes on until one is found, until
+nothing changes, or until V rounds have passed.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from .._arrays import namespace, to_host
+from ..errors import NegativeCycleError, PrecisionError
+
+
+def search(graph, parent) -> None:
+    """Raise NegativeCycleError, with vertex numbers, if the parents close a negative cycle.
+
+    Parameters
+    ----------
+    graph : Graph
+    parent : integer array of shape (n_vertices,)
+        Last vertex that lowered each one's distance, -1 for none.
+    """
+    parent = to_host(parent)
+    cycles, starts = _cycles(parent)
+    for first, last in zip(starts[:-1], starts[1:], strict=True):
+        cycle = cycles[first:last][::-1]  # found against the edges
+        weights = _weights_along(graph, cycle)
+        if weights is not None and math.fsum(weights) < 0:
+            raise NegativeCycleError([int(v) for v in cycle], math.fsum(weights))
+
+
+def give_up(graph, parent) -> None:
+    """After V rounds that still changed something: raise for the negative cycle, or for lack of precision."""
+    search(graph, parent)
+    raise PrecisionError(
+        f"distances still fall after {graph.n_vertices} rounds, though no cycle of exactly negative weight was found: "
+        f"rounding in {graph.weights.dtype} makes a cycle of weight zero look negative; build the graph with "
+        "weight_type='float64', or scale the weights to integers"
+    )
+
+
+def _weights_along(graph, cycle) -> list[float] | None:
+    """Weights of the edges of a cycle, or None if one of them does not exist."""
+    xp = namespace(graph.offsets)
+    weights = []
+    for u, v in zip(cycle, np.roll(cycle, -1), strict=True):
+        begin, end = int(graph.offsets[int(u)]), int(graph.offsets[int(u) + 1])
+        at = begin + int(xp.searchsorted(graph.targets[begin:end], xp.asarray(v, graph.targets.dtype)))
+        if at == end or int(graph.targets[at]) != v:
+            return None
+        weights.append(float(graph.weights[at]))
+    return weights
+
+
+@njit(cache=True)
+def _cycles(parent):
+    """All cycles of a graph in which every vertex has at most one predecessor, in O(V)."""
+    n = parent.size
+    walk = np.zeros(n, np.int64)  # the walk that first met a vertex
+    cycles = np.empty(n, np.int64)
+    starts = [0]
+    size = 0
+    for start in range(n):
+        v = start
+        while v >= 0 and walk[v] == 0:
+            walk[v] = start + 1
+            v = parent[v]
+        if v >= 0 and walk[v] == start + 1:
+            u = v
+            while True:
+                cycles[size] = u
+                size += 1
+                u = parent[u]
+                if u == v:
+                    break
+            starts.append(size)
+    return cycles[:size], np.array(starts)

@@ -1,0 +1,75 @@
+"""A strategy is a row of a table: a name, a device and a way to plan. Nothing here knows an algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .errors import StrategyError
+from .graph import Graph
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy:
+    """One way to compute an answer.
+
+    Attributes
+    ----------
+    name : str
+        Named by mechanism; ``also`` holds the names of published systems that it stands for.
+    device : {"cpu", "cuda"}
+    plan : callable
+        ``plan(graph, query)`` checks, compiles and allocates, and returns ``traverse(source)``, which gives
+        ``(distance, predecessor or None, limit or None, rounds)`` for a vertex number.
+    needs : frozenset of str
+        Of ``"weights"``, ``"non_negative"``.
+    default : bool
+        Whether ``auto`` may choose it; the first that fits is taken.
+    paper, teaches : str
+        Where it comes from, and what one learns from it.
+    memory : callable
+        ``memory(n_vertices, predecessors)`` gives the bytes it allocates beside the graph.
+    """
+
+    name: str
+    device: str
+    plan: Callable
+    memory: Callable[[int, int, bool], int]
+    paper: str
+    teaches: str
+    needs: frozenset[str] = frozenset()
+    default: bool = False
+    also: tuple[str, ...] = ()
+
+    def misfit(self, graph: Graph) -> str | None:
+        """Say why this strategy cannot run on the graph, or None if it can."""
+        if "weights" in self.needs and graph.weights is None:
+            return "needs weights, and this graph has none; name the weight column when reading it"
+        if "non_negative" in self.needs and graph.has_negative_weights:
+            return "cannot take negative weights"
+        return None
+
+
+def pick(rows: Sequence[Strategy], name: str, graph: Graph) -> Strategy:
+    """Return the row of that name for the graph's device, or for ``"auto"`` the first default that fits.
+
+    Raises
+    ------
+    StrategyError
+        No such name for the device (the names that fit are listed), or the row cannot take this graph.
+    """
+    here = [row for row in rows if row.device == graph.device]
+    fitting = [row.name for row in here if row.misfit(graph) is None]
+    if name == "auto":
+        for row in here:
+            if row.default and row.misfit(graph) is None:
+                return row
+        raise StrategyError(f"no strategy fits: {here[0].misfit(graph)}")
+    for row in here:
+        if name == row.name or name in row.also:
+            if row.misfit(graph):
+                raise StrategyError(
+                    f"strategy {name!r} {row.misfit(graph)}" + (f"; these can: {', '.join(fitting)}" if fitting else "")
+                )
+            return row
+    raise StrategyError(f"no strategy {name!r} on device {graph.device!r}; these fit: {', '.join(['auto', *fitting])}")

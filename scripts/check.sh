@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change goes in: linters, architecture contracts, generated docs, all tests.
+#
+# Needs git, bash and Python 3.11 or newer; no GPU. Makes its own environment in .venv. All steps run, even after a
+# failure, and the last lines say which failed. Arguments go to pytest: `bash scripts/check.sh -k readers`.
+set -uo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+cd "$ROOT" || exit 1
+environment test,dev
+mkdir -p out
+
+failed=()
+step() {
+    local name=$1 begin=$SECONDS
+    shift
+    echo "== $name"
+    "$@" || failed+=("$name")
+    echo "   $((SECONDS - begin)) s"
+}
+
+# Files that git knows or would add, of these patterns: caches and environments are no concern of a linter.
+sources() {
+    git ls-files --cached --others --exclude-standard -z -- "$@"
+}
+
+spelling() {
+    sources . | xargs -0 "$VENV/bin/codespell"
+}
+
+cuda_format() {
+    sources '*.cu' '*.cuh' | xargs -0 -r "$1" --dry-run --Werror --style=file
+}
+
+some_test_ran() {
+    "$PYTHON" - out/tests.xml <<'END'
+import sys
+import xml.etree.ElementTree as xml
+
+suite = xml.parse(sys.argv[1]).getroot().find("testsuite")
+ran = int(suite.get("tests")) - int(suite.get("skipped"))
+print(f"{ran} tests ran, {suite.get('skipped')} were skipped")
+sys.exit(ran == 0)
+END
+}
+
+tests() {
+    rm -f out/tests.xml
+    "$PYTHON" -m pytest -q --durations=10 --junitxml=out/tests.xml "$@" && some_test_ran
+}
+
+step "ruff check" "$VENV/bin/ruff" check .
+step "ruff format" "$VENV/bin/ruff" format --check .
+step "import contracts" "$VENV/bin/lint-imports"
+step "spelling" spelling
+if [ -f .clang-format ]; then
+    clang_format=$(PATH=$VENV/bin:$PATH command -v clang-format)
+    if [ -n "$clang_format" ]; then
+        step "CUDA format" cuda_format "$clang_format"
+    else
+        echo "== CUDA format: skipped, no clang-format on this machine"
+    fi
+fi
+step "docs/strategies.md is current" "$PYTHON" scripts/make_docs.py --check
+step "docs/performance.md and README.md are current" "$PYTHON" scripts/bench_table.py check
+step "tests" tests "$@"
+
+if [ ${#failed[@]} -gt 0 ]; then
+    printf '\nFAILED after %s s:\n' "$SECONDS"
+    printf '  %s\n' "${failed[@]}"
+    exit 1
+fi
+printf '\nAll checks passed in %s s.\n' "$SECONDS"

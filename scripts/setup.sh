@@ -1,0 +1,76 @@
+# Makes the environment that demo.sh and check.sh run in: .venv in the checkout, with this package installed editable.
+#
+# Sourced, not run. Call `environment` (or `environment test,dev` for those extras); then "$PYTHON" is the interpreter.
+# The second call is quick: a stamp in .venv says for which pyproject.toml, and with which extras, it was installed.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+VENV=$ROOT/.venv
+PYTHON=$VENV/bin/python
+unset PYTHONPATH PYTHONHOME
+
+fail() {
+    printf '\n%s\n' "$*" >&2
+    exit 1
+}
+
+new_enough() {
+    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+# Print the first Python on the path that is 3.11 or newer. A command of that name may exist and still not run.
+find_python() {
+    local name seen=""
+    for name in python3 python python3.14 python3.13 python3.12 python3.11; do
+        command -v "$name" >/dev/null || continue
+        if new_enough "$name"; then
+            command -v "$name"
+            return
+        fi
+        seen="$seen $("$name" --version 2>/dev/null | tr ' ' '-')"
+    done
+    fail "Python 3.11 or newer is needed, and none is on the path (seen:${seen:- none}). Install one, or install uv, which brings its own."
+}
+
+make_venv() {
+    local python
+    # Only what a venv command made is ever removed.
+    [ ! -e "$VENV" ] || [ -f "$VENV/pyvenv.cfg" ] || fail "$VENV exists and is no virtual environment; move it away."
+    if command -v uv >/dev/null; then
+        uv venv --quiet --clear --python '>=3.11' "$VENV" || fail "uv could not make an environment in $VENV (its message is above)."
+    else
+        python=$(find_python) || exit 1
+        "$python" -c 'import venv, ensurepip' 2>/dev/null ||
+            fail "$python lacks the venv module or ensurepip. On Debian and Ubuntu: apt install python3-venv. Or install uv."
+        "$python" -m venv --clear "$VENV" || fail "$python could not make an environment in $VENV (its message is above)."
+    fi
+}
+
+install() {
+    local target=$ROOT${1:+[$1]}
+    if command -v uv >/dev/null; then
+        uv pip install --quiet --python "$PYTHON" --editable "$target"
+    else
+        "$PYTHON" -m pip install --quiet --disable-pip-version-check --editable "$target"
+    fi
+}
+
+environment() {
+    local extras=${1:-} key installed_key="" installed_extras=""
+    if ! { [ -x "$PYTHON" ] && new_enough "$PYTHON"; }; then
+        make_venv
+    fi
+    # The path is part of the key: an environment does not survive moving the checkout.
+    key=$ROOT:$("$PYTHON" -c 'import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest())' "$ROOT/pyproject.toml")
+    if [ -f "$VENV/installed" ]; then
+        { read -r installed_key && read -r installed_extras; } <"$VENV/installed"
+    fi
+    # What was installed with extras also serves those who ask for none.
+    if [ "$installed_key" = "$key" ] && { [ -z "$extras" ] || [ "$installed_extras" = "$extras" ]; }; then
+        return
+    fi
+    echo "Installing into $VENV (a minute or two, the first time) ..." >&2
+    rm -f "$VENV/installed"
+    install "$extras" ||
+        fail "Installing failed (the message is above). It needs the network, or a package index that pip or uv is set up for."
+    printf '%s\n%s\n' "$key" "$extras" >"$VENV/installed"
+}

@@ -2,6 +2,8 @@
 
 from .bfs import bfs, bfs_many, plan_bfs
 from .build import graph_from_edges
+from .catalogue import strategies
+from .certificate import certify
 from .errors import KeplerError, NegativeCycleError
 from .frames import paths
 from .graph import Graph
@@ -13,10 +15,12 @@ __all__ = [
     "NegativeCycleError",
     "bfs",
     "bfs_many",
+    "certify",
     "graph_from_edges",
     "paths",
     "plan_bfs",
     "plan_sssp",
     "sssp",
     "sssp_many",
+    "strategies",
 ]

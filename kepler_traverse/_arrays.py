@@ -14,6 +14,7 @@ Array = Any  # numpy.ndarray or cupy.ndarray: which one is read off the value, n
 
 UNREACHED = -1  # hop distance of a vertex that was not reached; for weighted distances it is +inf
 NO_PREDECESSOR = -1
+LARGEST_HOP_COUNT = 2**31 - 1  # hops are int32
 
 # The largest integers up to which every integer is held exactly.
 FLOAT32_EXACT = 2**24
@@ -46,3 +47,9 @@ def float_that_holds(low: int, high: int) -> np.dtype | None:
     if largest <= FLOAT32_EXACT:
         return np.dtype(np.float32)
     return np.dtype(np.float64) if largest <= FLOAT64_EXACT else None
+
+
+def as_distance(value: float, dtype: np.dtype):
+    """Return a bound in the type of the distances it is compared with; beyond the type's range it is infinite."""
+    with np.errstate(over="ignore"):
+        return np.dtype(dtype).type(value)

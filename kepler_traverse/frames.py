@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from . import cuda
-from ._arrays import NO_PREDECESSOR, UNREACHED, Array, namespace, to_host
+from ._arrays import NO_PREDECESSOR, UNREACHED, Array, as_distance, namespace, to_host
 from .errors import InputError, UnknownVertexError
 from .graph import Graph
-from .results import Traversal
 from .query import Query
+from .results import Traversal
 
 UNREACHED_CHOICES = ("omit", "null", "cugraph")
 
@@ -68,7 +68,7 @@ def columns_of(
     xp = namespace(result.distance)
     reached = result.reached
     if query.limit is not None:
-        reached &= result.distance <= result.distance.dtype.type(query.limit)
+        reached &= result.distance <= as_distance(query.limit, result.distance.dtype)
     if query.targets is not None:
         vertex = xp.asarray(query.targets)
         vertex = vertex[reached[vertex]] if unreached == "omit" else vertex
@@ -146,7 +146,7 @@ def paths(frame, targets):
     library = _library("cuda" if cudf_frame else "cpu")
     many = "source" in frame.columns
     keys = ["source", "vertex"] if many else ["vertex"]
-    rows = frame[keys + ["predecessor"]].drop_duplicates(subset=keys).reset_index(drop=True)
+    rows = frame[[*keys, "predecessor"]].drop_duplicates(subset=keys).reset_index(drop=True)
     # Row number of each row's predecessor, by a join on (source, vertex).
     numbered = rows[keys].assign(row=xp.arange(len(rows)))
     back = rows.assign(at=xp.arange(len(rows))).merge(
@@ -232,6 +232,13 @@ def traversals_of(graph: Graph, frame):
             strategy="",
             rounds=0,
         )
+
+
+def host_frame(records: list[dict]):
+    """Return records as a pandas frame."""
+    import pandas
+
+    return pandas.DataFrame(records)
 
 
 def _check_unreached(unreached: str, graph: Graph) -> None:

@@ -178,7 +178,7 @@ class Graph:
         UnknownVertexError
             Some are not vertices of this graph; the message names them.
         """
-        wanted = to_host(ids).tolist() if hasattr(ids, "dtype") else list(ids)
+        wanted = _as_list(ids)
         expected = str if self.has_string_ids else int
         wrong = [i for i in wanted if not isinstance(i, expected) or isinstance(i, bool)]
         if wrong:
@@ -224,6 +224,15 @@ class Graph:
         kind = "directed" if self.directed else "undirected"
         weights = "unweighted" if self.weights is None else f"{self.weights.dtype} weights"
         return f"<Graph: {self.n_vertices:,} vertices, {self.n_edges:,} stored edges, {kind}, {weights}, {self.device}>"
+
+
+def _as_list(ids) -> list:
+    """Ids as Python values: from a sequence, an array of either device, or a series of either data frame library."""
+    if hasattr(ids, "to_arrow"):
+        return ids.to_arrow().to_pylist()
+    if hasattr(ids, "dtype"):
+        return to_host(ids).tolist()
+    return [i.item() if isinstance(i, np.generic) else i for i in ids]
 
 
 def _arrow_indices(numbers):

@@ -28,7 +28,7 @@ class Strategy:
     paper, teaches : str
         Where it comes from, and what one learns from it.
     memory : callable
-        ``memory(n_vertices, predecessors)`` gives the bytes it allocates beside the graph.
+        ``memory(n_vertices, n_edges, predecessors)`` gives the bytes it allocates beside the graph.
     """
 
     name: str

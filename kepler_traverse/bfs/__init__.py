@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .. import frames
+from .._arrays import LARGEST_HOP_COUNT
 from ..graph import Graph
 from ..plan import Plan, query_for
 from .catalogue import STRATEGIES
@@ -24,7 +27,10 @@ def plan_bfs(
     >>> plan(0).distance
     array([0, 1, 2], dtype=int32)
     """
-    return Plan(graph, "bfs", STRATEGIES, strategy, query_for(graph, predecessors, max_depth, targets, "max_depth"))
+    query = query_for(graph, predecessors, max_depth, targets, "max_depth")
+    if max_depth is not None:
+        query = replace(query, limit=int(min(max_depth, LARGEST_HOP_COUNT)))
+    return Plan(graph, "bfs", STRATEGIES, strategy, query)
 
 
 def bfs(

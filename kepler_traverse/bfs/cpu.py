@@ -57,7 +57,7 @@ class Run:
             self.is_bitmap = True
 
 
-def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
+def memory(n_vertices: int, _n_edges: int, predecessors: bool) -> int:
     """Bytes of a run: distance, predecessor, two queues, two bitmaps."""
     index = 4 if n_vertices < 2**31 else 8
     return n_vertices * (4 + index * (2 + predecessors)) + n_vertices // 4
@@ -142,6 +142,7 @@ def _pull(offsets, sources, bitmap, level, distance, predecessor, next_bitmap):
     found = 0
     for word in prange(next_bitmap.size):
         bits = np.uint64(0)
+        claimed = 0
         for v in range(word * _WORD, min(n, word * _WORD + _WORD)):
             if distance[v] != UNREACHED:
                 continue
@@ -152,9 +153,10 @@ def _pull(offsets, sources, bitmap, level, distance, predecessor, next_bitmap):
                     if predecessor.size:
                         predecessor[v] = u  # rows ascend: the first is the smallest
                     bits |= np.uint64(1) << np.uint64(v & 63)
-                    found += 1
+                    claimed += 1
                     break
         next_bitmap[word] = bits
+        found += claimed
     return found
 
 

@@ -1,0 +1,173 @@
+"""A proof, in O(V + E), that a traversal's answer is right: no second traversal, no tolerance.
+
+Five rules, all in the arithmetic of the traversal itself (a sum d + w is rounded once, in the graph's type):
+
+- C1: the source is at distance 0 and its own predecessor, and no other vertex is its own.
+- C2: every distance is a number in range or "unreached", and the unreached are those without predecessor.
+- C3: no edge leads from a reached vertex to one that is unreached or farther than that edge allows.
+- C4: every reached vertex but the source has an edge from its predecessor that explains its distance exactly.
+- C5: predecessors run into no circle.
+
+By C3 no path is shorter than the distances say, because rounded sums grow with what is added to; by C4 and C5 the
+predecessors lead back to the source along a path of just that length. The rules are Graph500's (specification, 2017,
+"Validation") in directed form; Graph500 lacks C5 for weighted paths, and without it a circle of zero-weight edges can
+vouch for distances that are too small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .. import frames
+from .._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, UNREACHED, as_distance, namespace
+from ..errors import CertificateError, InputError
+from ..graph import Graph
+from ..results import Traversal
+from . import cpu, gpu
+
+RULES = ("C1", "C2", "C3", "C4", "C5")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The outcome of a check.
+
+    Attributes
+    ----------
+    failures : dict of str to str
+        For each broken rule what is wrong, with a vertex as example; empty if the result is proven right.
+    sources : int
+        How many traversals were checked.
+    """
+
+    failures: dict[str, str] = field(default_factory=dict)
+    sources: int = 1
+
+    @property
+    def valid(self) -> bool:
+        return not self.failures
+
+    def require(self) -> None:
+        """Raise CertificateError unless the result is proven right."""
+        if self.failures:
+            raise CertificateError("the result is wrong: " + "; ".join(f"{r}: {why}" for r, why in self.failures.items()))
+
+
+def certify(graph: Graph, result) -> Certificate:
+    """Prove a result right, or say which rule it breaks.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph that was traversed.
+    result : Traversal, pandas.DataFrame or cudf.DataFrame
+        With predecessors. A frame is one that ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` returned without a limit
+        and without targets, with unreached vertices left out or null.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    InputError
+        There is nothing to check: no predecessors, or rows that belong to no vertex of the graph.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
+    >>> certify(graph, bfs(graph, 0)).valid
+    True
+    """
+    if isinstance(result, Traversal):
+        return Certificate(_broken_rules(graph, result))
+    failures: dict[str, str] = {}
+    count = 0
+    for traversal in frames.traversals_of(graph, result):
+        count += 1
+        for rule, why in _broken_rules(graph, traversal).items():
+            failures.setdefault(rule, f"source {graph.ids_at(np.array([traversal.source]))[0]}: {why}")
+    if not count:
+        raise InputError("the frame is empty: there is nothing to certify")
+    return Certificate(failures, count)
+
+
+def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
+    if result.predecessor is None:
+        raise InputError("a certificate needs predecessors: plan with predecessors=True")
+    failures = _check_vertices(graph, result)
+    if failures:
+        return failures  # the rules below would index with values that are out of range
+    weighted = result.algorithm == "sssp"
+    no_limit = np.inf if weighted else LARGEST_HOP_COUNT
+    limit = no_limit if result.limit is None else result.limit
+    check_edges = gpu.check_edges if graph.device == "cuda" else cpu.check_edges
+    counts = check_edges(
+        graph, result.source, result.distance, result.predecessor, as_distance(limit, result.distance.dtype)
+    )
+    violated, violated_at, unexplained, unexplained_at = (int(c) for c in counts)
+    if violated:
+        failures["C3"] = f"{violated} edges allow a shorter distance, the first leads to {_name(graph, violated_at)}"
+    if unexplained:
+        failures["C4"] = (
+            f"{unexplained} vertices have no edge from their predecessor that explains their distance, "
+            f"the first is {_name(graph, unexplained_at)}"
+        )
+    circle = _circle(result)
+    if circle is not None:
+        failures["C5"] = f"the predecessors of {_name(graph, circle)} run in a circle"
+    return failures
+
+
+def _name(graph: Graph, vertex: int) -> str:
+    return f"vertex {graph.ids_at(namespace(graph.offsets).asarray([vertex]))[0]}"
+
+
+def _check_vertices(graph: Graph, result: Traversal) -> dict[str, str]:
+    """C1 and C2: what can be seen without edges."""
+    failures = {}
+    d, p, source = result.distance, result.predecessor, result.source
+    xp = namespace(d)
+    if d.shape != (graph.n_vertices,) or p.shape != (graph.n_vertices,):
+        return {"C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"}
+    roots = int((p == xp.arange(p.size)).sum())
+    if not (d[source] == 0 and p[source] == source and roots == 1):
+        failures["C1"] = (
+            f"source {_name(graph, source)} has distance {d[source]}, and {roots} vertices are their own predecessor"
+        )
+    if result.algorithm == "bfs":
+        unreached, sound = d == UNREACHED, d >= UNREACHED
+    else:
+        unreached, sound = xp.isposinf(d), ~xp.isnan(d) & ~xp.isneginf(d)
+        if not graph.has_negative_weights:
+            sound &= d >= 0
+    sound &= (p >= NO_PREDECESSOR) & (p < p.size) & ((p == NO_PREDECESSOR) == unreached)
+    if result.limit is not None:
+        sound &= unreached | (d <= as_distance(result.limit, d.dtype))
+    bad = int(d.size - sound.sum())
+    if bad:
+        at = int(xp.argmin(sound))
+        failures["C2"] = (
+            f"{bad} vertices out of range, the first is {_name(graph, at)}: distance {d[at]}, predecessor {p[at]}"
+        )
+    return failures
+
+
+def _circle(result: Traversal) -> int | None:
+    """C5: a vertex whose predecessors never arrive at the source, or None."""
+    d, p = result.distance, result.predecessor
+    xp = namespace(d)
+    reached = result.reached
+    # Where every step back is strictly nearer, no circle can close: that is all of BFS and nearly all of SSSP.
+    back = xp.where(reached, p, result.source)
+    level = reached & ~(d[back] < d)
+    level[result.source] = False
+    if not bool(level.any()):
+        return None
+    for _ in range(max(1, int(d.size).bit_length())):
+        back = back[back]  # pointer doubling: 2^k steps back after k turns
+    lost = xp.flatnonzero(back != result.source)
+    return int(lost[0]) if lost.size else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from .._arrays import NO_PREDECESSOR
+from .._arrays import NO_PREDECESSOR, as_distance
 from ..cpu.atomics import (
     atomic_add,
     atomic_exchange,
@@ -37,7 +37,7 @@ class Run:
         self.keys = self.distance.view(ordered_dtype(graph.weights.dtype))
         # With negative weights a path may lead through vertices beyond the limit: no pruning then.
         bounded = query.limit is not None and not graph.has_negative_weights
-        self.limit = graph.weights.dtype.type(query.limit if bounded else np.inf)
+        self.limit = as_distance(query.limit if bounded else np.inf, graph.weights.dtype)
         self.predecessor = np.empty(n, index) if query.predecessors else None
         self.queue, self.next_queue = np.empty((2, n), index)
         self.far = np.empty(n, index)
@@ -46,7 +46,7 @@ class Run:
         self.counters = np.zeros(2, np.int64)  # of the next queue and the far pile
         self.parent = np.empty(n if graph.has_negative_weights else 0, index)
         mean = float(graph.weights.mean(dtype=np.float64)) if graph.n_edges else 0.0
-        self.width = graph.weights.dtype.type(max(PILE_WIDTH * mean, 0.0))
+        self.width = as_distance(max(PILE_WIDTH * mean, 0.0), graph.weights.dtype)
 
     def start(self, source: int) -> None:
         self.distance.fill(np.inf)
@@ -104,7 +104,7 @@ class Run:
             )
 
 
-def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
+def memory(n_vertices: int, _n_edges: int, predecessors: bool) -> int:
     """Bytes of a run at most: float64 distances, predecessor, three queues, two marks, parent."""
     index = 4 if n_vertices < 2**31 else 8
     return n_vertices * (8 + 8 + index * (4 + predecessors))
@@ -224,11 +224,12 @@ def _decode(keys, distance):
 def _overflows(offsets, targets, weights, distance, limit):
     found = 0
     for u in prange(distance.size):
-        if np.isfinite(distance[u]):
+        lost = 0  # summed apart: Numba drops a reduction that stands in a loop under a condition
+        if np.isfinite(distance[u]) and limit == np.inf:
             for e in range(offsets[u], offsets[u + 1]):
-                far = distance[u] + weights[e]
-                if not np.isfinite(far) and limit == np.inf and not np.isfinite(distance[targets[e]]):
-                    found += 1
+                if np.isinf(distance[u] + weights[e]) and np.isinf(distance[targets[e]]):
+                    lost += 1
+        found += lost
     return found > 0
 
 

@@ -9,6 +9,7 @@ nothing changes, or until V rounds have passed.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from numba import njit
@@ -28,7 +29,7 @@ def search(graph, parent) -> None:
     """
     parent = to_host(parent)
     cycles, starts = _cycles(parent)
-    for first, last in zip(starts[:-1], starts[1:], strict=True):
+    for first, last in pairwise(starts):
         cycle = cycles[first:last][::-1]  # found against the edges
         weights = _weights_along(graph, cycle)
         if weights is not None and math.fsum(weights) < 0:

@@ -1,0 +1,40 @@
+"""What all tests share: devices, real graphs, Hypothesis profiles."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from kepler_traverse import cuda
+
+DATA = Path(os.environ.get("KEPLER_DATA", Path(__file__).parents[2] / "shared" / "data"))
+HAS_GPU = cuda.available()
+
+hypothesis.settings.register_profile("default", deadline=None, max_examples=60, print_blob=True)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("gpu") and not HAS_GPU:
+            item.add_marker(pytest.mark.skip(reason="no GPU with CuPy"))
+
+
+@pytest.fixture
+def real_graph():
+    """Path of a real graph by name; skips where the graphs are absent."""
+
+    def find(name: str) -> Path:
+        path = DATA / f"{name}.parquet"
+        if not path.exists():
+            pytest.skip(f"{path} is absent; set KEPLER_DATA")
+        return path
+
+    return find

@@ -1,0 +1,1 @@
+"""Jobs that run from the command line; Dask and configuration files live here and only here."""

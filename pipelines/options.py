@@ -1,0 +1,213 @@
+"""The settings of the main job, each listed once: flags, ``conf/*.toml`` keys and their checks all come from this table.
+
+It imports nothing heavy, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class UsageError(Exception):
+    """The command line or a settings file is wrong."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One setting: its key in a file; its flag is the key with dashes.
+
+    Attributes
+    ----------
+    kind : str
+        A key of ``PARSE``: what the value is.
+    default : object
+        None means "not set".
+    least : number or None
+        The smallest value allowed.
+    """
+
+    key: str
+    kind: str
+    help: str
+    group: str
+    default: object = None
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.key.replace("_", "-")
+
+
+def _ids(text: str) -> list[str]:
+    return [piece.strip() for piece in text.split(",") if piece.strip()]
+
+
+def _integer_or_auto(text: str) -> int | str:
+    if text != "auto" and not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a whole number nor 'auto'")
+    return text if text == "auto" else int(text)
+
+
+def _header(text: str) -> bool | str:
+    known = {"auto": "auto", "yes": True, "no": False}
+    if text not in known:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(known)}")
+    return known[text]
+
+
+# How the text of a flag becomes a value; a switch takes no text.
+PARSE = {
+    "text": str,
+    "choice": str,
+    "integer": int,
+    "number": float,
+    "integer_or_auto": _integer_or_auto,
+    "ids": _ids,
+    "header": _header,
+    "switch": None,
+}
+_METAVAR = {"integer": "N", "number": "X", "integer_or_auto": "auto|N", "ids": "ID,ID,...", "header": "auto|yes|no"}
+
+OPTIONS = (
+    Option(key="output", kind="text", group="output", help="folder that takes the results; new or empty (see --resume)"),
+    Option(key="algorithm", kind="choice", choices=("bfs", "sssp"), default="bfs", group="traversal",
+           help="bfs counts hops, sssp adds up weights"),
+    Option(key="device", kind="choice", choices=("auto", "cpu", "cuda"), default="auto", group="traversal",
+           help="auto takes a GPU if one answers"),
+    Option(key="strategy", kind="text", default="auto", group="traversal",
+           help="how to traverse; a wrong name lists those that fit"),
+    Option(key="max_depth", kind="integer", least=0, group="traversal", help="bfs: go no further than this many hops"),
+    Option(key="cutoff", kind="number", least=0, group="traversal", help="sssp: keep no vertex farther than this"),
+    Option(key="targets_file", kind="text", group="traversal", help="write the rows of these vertices only (one id a line)"),
+    Option(key="predecessors", kind="switch", default=False, group="traversal",
+           help="also write the previous vertex on a shortest path"),
+    Option(key="sources", kind="ids", group="sources (give one)", help="ids of the sources"),
+    Option(key="sources_file", kind="text", group="sources (give one)",
+           help="file with one id a line (# starts a comment), or a Parquet file whose first column holds the ids"),
+    Option(key="random_sources", kind="integer", least=1, group="sources (give one)",
+           help="that many different vertices with an outgoing edge, drawn with --seed"),
+    Option(key="all_sources", kind="switch", default=False, group="sources (give one)", help="every vertex"),
+    Option(key="seed", kind="integer", default=1, least=0, group="sources (give one)", help="of --random-sources"),
+    Option(key="directed", kind="switch", default=True, group="edge list", help="--undirected takes each row as an edge both ways"),
+    Option(key="format", kind="text", default="auto", group="edge list",
+           help="auto goes by the file's name; a wrong name lists the formats"),
+    Option(key="src_column", kind="text", group="edge list", help="column of the edges' starts (default: src, or the first)"),
+    Option(key="dst_column", kind="text", group="edge list", help="column of the edges' ends (default: dst, or the second)"),
+    Option(key="weight_column", kind="text", group="edge list", help="column of the weights (sssp; default: weight, or the third)"),
+    Option(key="header", kind="header", default="auto", group="edge list", help="whether a CSV file starts with column names"),
+    Option(key="delimiter", kind="text", group="edge list", help="between the columns of a CSV file (default: by its name)"),
+    Option(key="id_type", kind="text", default="auto", group="edge list", help="type of the vertex ids: auto, int64 or string"),
+    Option(key="weight_type", kind="choice", choices=("auto", "float32", "float64"), default="auto", group="edge list",
+           help="type of the weights and so of the distances"),
+    Option(key="batch_size", kind="integer_or_auto", default="auto", least=1, group="running",
+           help="sources a part file; auto goes by rows, workers and memory"),
+    Option(key="workers", kind="integer_or_auto", default="auto", least=1, group="running",
+           help="auto is one a GPU, or one a core; a core's workers share its threads"),
+    Option(key="scheduler_address", kind="text", group="running", help="run on this Dask scheduler instead of an own one"),
+    Option(key="scheduler_file", kind="text", group="running",
+           help="the same by a scheduler file; also taken from the environment variable SCHEDULER_FILE"),
+    Option(key="dashboard_address", kind="text", default="127.0.0.1:0", group="running",
+           help="where the own scheduler's dashboard listens; port 0 takes a free one"),
+    Option(key="certify", kind="choice", choices=("all", "sample", "none"), default="all", group="running",
+           help="prove every result right before it is written, or the first of each batch, or none"),
+    Option(key="resume", kind="switch", default=False, group="running",
+           help="finish an interrupted run in the output folder: compute only what is missing"),
+    Option(key="plan", kind="switch", default=False, group="output", help="print what would run, and stop"),
+    Option(key="json", kind="switch", default=False, group="output", help="print one JSON object on stdout and nothing else"),
+    Option(key="debug", kind="switch", default=False, group="output", help="show the traceback of an error and Dask's log"),
+)  # fmt: skip
+
+# One choice each: a flag of a set replaces what a settings file says about the others.
+SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources")
+SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
+
+_EXAMPLES = """\
+examples:
+  python -m pipelines.batch_sources roads.parquet --undirected --random-sources 64 --output out
+  python -m pipelines.batch_sources edges.csv --algorithm sssp --sources 3,17,99 --output out
+  python -m pipelines.batch_sources --config conf/road.toml roads.parquet --output out --plan
+
+exit codes: 0 done, 1 unexpected error, 2 bad input or usage, 3 some batches failed, 4 negative cycle, 130 interrupted
+"""
+
+
+class OnceParser(argparse.ArgumentParser):
+    """An argument parser that raises UsageError and takes no flag twice."""
+
+    def __init__(self, **keywords):
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **keywords)
+
+    def error(self, message: str):
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+class Once(argparse.Action):
+    """Store a value, or for a switch what its flag stands for, unless it was given before."""
+
+    def __init__(self, option_strings, dest, const=None, **keywords):
+        super().__init__(option_strings, dest, const=const, default=argparse.SUPPRESS, **keywords)
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if hasattr(namespace, self.dest):
+            parser.error(f"{option_string} is given twice, or against another flag for the same setting")
+        value = not option_string.startswith(("--no-", "--undirected")) if self.nargs == 0 else values
+        setattr(namespace, self.dest, value)
+
+
+def _text_metavar(key: str) -> str:
+    return "DIR" if key == "output" else {"file": "FILE", "address": "ADDRESS"}.get(key.rpartition("_")[2], "NAME")
+
+
+def add_option(group, option: Option) -> None:
+    """Add the flag of one setting to an argparse group."""
+    shown = "" if option.default in (None, False) or option.kind == "switch" else f" (default: {option.default})"
+    if option.kind == "switch":
+        off = "--undirected" if option.key == "directed" else "--no-" + option.flag[2:]
+        group.add_argument(option.flag, off, dest=option.key, action=Once, nargs=0, help=option.help)
+        return
+    group.add_argument(
+        option.flag,
+        dest=option.key,
+        action=Once,
+        type=PARSE[option.kind],
+        choices=option.choices or None,
+        metavar=None if option.choices else _METAVAR.get(option.kind) or _text_metavar(option.key),
+        help=option.help + shown,
+    )
+
+
+def parser() -> OnceParser:
+    """Return the command line of ``python -m pipelines.batch_sources``."""
+    result = OnceParser(
+        prog="python -m pipelines.batch_sources",
+        usage="%(prog)s EDGES... --output DIR (--sources ... | --random-sources N | ...) [options]",
+        description="Traverse a graph from many sources: an edge list on disk becomes Parquet files of distances.",
+        epilog=_EXAMPLES,
+    )
+    result.add_argument("edges", nargs="*", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
+    groups = {}
+    for option in OPTIONS:
+        group = groups.get(option.group) or groups.setdefault(option.group, result.add_argument_group(option.group))
+        add_option(group, option)
+    groups["running"].add_argument(
+        "--config", action=Once, type=Path, metavar="FILE", help="settings as a TOML file (conf/batch_sources.toml); flags win"
+    )
+    return result
+
+
+def flags_of(argv: list[str]) -> tuple[dict, Path | None]:
+    """Parse a command line into the settings that were given and the settings file.
+
+    Raises
+    ------
+    UsageError
+        A flag that does not exist, is given twice or lacks its value.
+    """
+    given = vars(parser().parse_args(argv))
+    config = given.pop("config", None)
+    if not given["edges"]:
+        del given["edges"]
+    return given, config

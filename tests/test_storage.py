@@ -1,0 +1,94 @@
+"""A stored graph comes back as it was, or is refused."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kepler_traverse import bfs, graph_from_edges, sssp
+from kepler_traverse.build import graph_from_numbers
+from kepler_traverse.errors import InputError
+from kepler_traverse.storage import load_graph, save_graph, stored_origin
+
+
+def some_graphs():
+    src, dst = np.array([-5, 2**40, 7, 7, 1]), np.array([7, 1, 2**40, 1, -5])
+    weight = np.array([3, 1, 4, 1, 5])
+    strings = pa.array(["a", "b", "c", "d", "é"])
+    ends = np.array([0, 1, 4], np.int32), np.array([1, 2, 0], np.int32)
+    return {
+        "integer ids": graph_from_edges(src, dst),
+        "weights": graph_from_edges(src, dst, weight.astype(np.float64)),
+        "undirected": graph_from_edges(src, dst, weight, directed=False),
+        "string ids": graph_from_numbers(*ends, ids=strings),
+        "no edges": graph_from_edges(np.zeros(0, np.int64), np.zeros(0, np.int64), vertices=np.array([4, 9])),
+    }
+
+
+GRAPHS = some_graphs()
+
+
+@pytest.mark.parametrize("name", sorted(GRAPHS))
+def test_a_graph_survives_the_disk(name, tmp_path):
+    graph = GRAPHS[name]
+    save_graph(graph, tmp_path / "graph")
+    loaded = load_graph(tmp_path / "graph", verify=True)
+    assert loaded.directed == graph.directed
+    assert loaded.report == graph.report
+    assert loaded.fingerprint == graph.fingerprint
+    for attribute in ("offsets", "targets", "weights"):
+        before, after = getattr(graph, attribute), getattr(loaded, attribute)
+        assert (before is None) == (after is None)
+        if before is not None:
+            assert type(after) is np.ndarray
+            assert after.dtype == before.dtype
+            np.testing.assert_array_equal(after, before)
+    assert list(loaded.ids) == list(graph.ids)
+    assert type(loaded.ids) is type(graph.ids)
+
+
+def test_traversals_of_a_stored_graph_are_the_same(tmp_path):
+    graph = GRAPHS["weights"]
+    save_graph(graph, tmp_path / "graph")
+    loaded = load_graph(tmp_path / "graph")
+    for traverse in (bfs, sssp):
+        assert traverse(loaded, 7).equals(traverse(graph, 7))
+
+
+def test_what_a_process_writes_to_a_loaded_graph_stays_its_own(tmp_path):
+    save_graph(GRAPHS["integer ids"], tmp_path / "graph")
+    load_graph(tmp_path / "graph").targets[:] = 0
+    load_graph(tmp_path / "graph", verify=True)
+
+
+def test_saving_replaces_what_was_there(tmp_path):
+    save_graph(GRAPHS["weights"], tmp_path / "graph", origin="first")
+    save_graph(GRAPHS["integer ids"], tmp_path / "graph", origin="second")
+    assert stored_origin(tmp_path / "graph") == "second"
+    assert load_graph(tmp_path / "graph", verify=True).weights is None
+    assert [path.name for path in tmp_path.iterdir()] == ["graph"]
+
+
+def test_a_folder_without_a_graph_is_refused(tmp_path):
+    assert stored_origin(tmp_path / "nothing") == ""
+    with pytest.raises(InputError, match="no stored graph"):
+        load_graph(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "changed", "version"])
+def test_a_damaged_graph_is_refused(damage, tmp_path):
+    folder = tmp_path / "graph"
+    save_graph(GRAPHS["weights"], folder)
+    path = folder / "targets.npy"
+    if damage == "missing":
+        path.unlink()
+    elif damage == "truncated":
+        path.write_bytes(path.read_bytes()[:-3])
+    elif damage == "changed":
+        path.write_bytes(path.read_bytes()[:-1] + b"\1")
+    else:
+        meta = json.loads((folder / "meta.json").read_text())
+        (folder / "meta.json").write_text(json.dumps(meta | {"format": 0}))
+    with pytest.raises(InputError, match="damaged|another version"):
+        load_graph(folder, verify=True)

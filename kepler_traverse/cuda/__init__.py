@@ -1,4 +1,4 @@
-"""The only package that imports CuPy. It imports on every machine; ``require`` says what is missing where CuPy cannot run."""
+"""The only package that imports CuPy. It imports on every machine; ``require`` says what is missing where it cannot run."""
 
 from __future__ import annotations
 

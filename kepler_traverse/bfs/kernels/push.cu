@@ -35,18 +35,18 @@ struct Claim {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_push_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, kt::int64 n_vertices,
+    bfs_push_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                     const vertex_t* __restrict__ frontier, kt::int64 n_frontier, kt::int32 level, kt::int64 capacity,
                     kt::int32* distance, vertex_t* predecessor, vertex_t* next, kt::int64* counters) {
-  kt::edges_by_thread({offsets, targets, n_vertices}, kt::Queue{frontier, n_frontier},
+  kt::edges_by_thread({offsets, targets}, kt::Queue{frontier, n_frontier},
                       Claim{level, distance, predecessor, {next, capacity, counters}});
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_push_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, kt::int64 n_vertices,
+    bfs_push_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                   const vertex_t* __restrict__ frontier, kt::int64 n_frontier, kt::int32 level, kt::int64 capacity,
                   kt::int32* distance, vertex_t* predecessor, vertex_t* next, kt::int64* counters) {
-  kt::edges_by_warp({offsets, targets, n_vertices}, kt::Queue{frontier, n_frontier},
+  kt::edges_by_warp({offsets, targets}, kt::Queue{frontier, n_frontier},
                     Claim{level, distance, predecessor, {next, capacity, counters}});
 }
 

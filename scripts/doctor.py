@@ -1,0 +1,173 @@
+#!/usr/bin/env python
+"""Tell what works on this machine, and what to install for the rest. Needs nothing but Python.
+
+Exit code 0 means that the job can run on the CPU, 1 that it cannot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+
+OLDEST_PYTHON = (3, 11)
+GPU_EXTRA = "pip install 'kepler-traverse[cuda13]'"
+# CUDA 13 needs a driver of the 580 series or newer.
+OLDEST_DRIVER = 580
+
+# Each is run by a Python of its own, so that a crash or a hang on import is an answer too. The last line printed counts.
+CPU_PROBES = {
+    "Numba": """
+import numba
+@numba.njit(parallel=True)
+def count(n):
+    total = 0
+    for i in numba.prange(n):
+        total += 1
+    return total
+assert count(1000) == 1000
+print(f"{numba.__version__}, {numba.get_num_threads()} threads, threading layer {numba.threading_layer()}")
+""",
+    "NumPy and SciPy": "import numpy, scipy.sparse.csgraph; print(numpy.__version__, 'and', scipy.__version__)",
+    "pandas": "import pandas; print(pandas.__version__)",
+    "PyArrow": "import pyarrow, pyarrow.dataset, pyarrow.parquet; print(pyarrow.__version__)",
+    "Dask": "import dask, distributed, bokeh; print(f'{distributed.__version__}, dashboard by Bokeh {bokeh.__version__}')",
+    "Settings and progress": "import pydantic, tqdm, psutil, fsspec; print('pydantic', pydantic.__version__)",
+    "kepler_traverse": """
+import numpy, kepler_traverse
+frame = kepler_traverse.bfs(kepler_traverse.graph_from_edges(numpy.array([0, 1]), numpy.array([1, 2])), 0)
+assert frame['distance'].tolist() == [0, 1, 2]
+print('a BFS on three vertices is right')
+""",
+}
+NVRTC_PROBE = """
+import ctypes, importlib.metadata
+files = importlib.metadata.files('nvidia-cuda-nvrtc')
+library = next(f for f in files if f.name.startswith(('libnvrtc.so', 'nvrtc64')) and 'alt' not in f.name)
+major, minor = ctypes.c_int(), ctypes.c_int()
+assert ctypes.CDLL(str(library.locate())).nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == 0
+print(f'CUDA {major.value}.{minor.value}: kernels compile without a GPU')
+"""
+GPU_PROBES = {
+    "CuPy": """
+import cupy
+assert int(cupy.arange(1000).sum()) == 499500
+version = cupy.cuda.runtime.runtimeGetVersion()
+print(f'{cupy.__version__}, CUDA {version // 1000}.{version % 1000 // 10}, {cupy.cuda.runtime.getDeviceCount()} GPU')
+""",
+    "cuDF": "import cudf; assert cudf.Series([1, 2]).sum() == 3; print(cudf.__version__)",
+    "cuGraph": "import cugraph; print(cugraph.__version__)",
+    "dask-cuda": "import dask_cuda; print(dask_cuda.__version__)",
+    "dask-cudf": "import dask_cudf; print(dask_cudf.__version__)",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One row of the table. ``needed`` says whether the job on the CPU depends on it."""
+
+    name: str
+    works: bool
+    detail: str
+    advice: str = ""
+    needed: bool = False
+
+
+def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
+    """Run a few lines in another Python and take their last line, or the last line of the error."""
+    try:
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=180)
+    except subprocess.TimeoutExpired:
+        return Finding(name=name, works=False, detail="no answer within 180 s", advice=advice, needed=needed)
+    works = done.returncode == 0
+    lines = (done.stdout if works else done.stderr).strip().splitlines()
+    detail = lines[-1] if lines else f"ended with code {done.returncode}"
+    return Finding(name=name, works=works, detail=detail, advice="" if works else advice, needed=needed)
+
+
+def machine() -> list[Finding]:
+    """Python, cores, memory and disk."""
+    version = platform.python_version()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    findings = [
+        Finding(
+            name="Python",
+            works=sys.version_info >= OLDEST_PYTHON,
+            detail=f"{version} at {sys.executable}",
+            advice="" if sys.version_info >= OLDEST_PYTHON else "install Python 3.11 or newer",
+            needed=True,
+        ),
+        Finding(name="System", works=True, detail=f"{platform.platform()}, {cores} cores"),
+    ]
+    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        findings.append(Finding(name="Memory", works=True, detail=f"{memory / 2**30:.1f} GiB"))
+    free = shutil.disk_usage(".").free
+    findings.append(Finding(name="Disk", works=True, detail=f"{free / 2**30:.1f} GiB free in {os.getcwd()}"))
+    return findings
+
+
+def gpus() -> list[Finding]:
+    """What nvidia-smi says, one row a GPU."""
+    command = shutil.which("nvidia-smi")
+    if command is None:
+        return [Finding(name="GPU", works=False, detail="no nvidia-smi on the path", advice="none needed for device cpu")]
+    query = "--query-gpu=name,memory.total,driver_version,compute_cap"
+    try:
+        done = subprocess.run([command, query, "--format=csv,noheader"], capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        return [Finding(name="GPU", works=False, detail="nvidia-smi does not answer", advice="restart the driver")]
+    if done.returncode or not done.stdout.strip():
+        detail = (done.stdout + done.stderr).strip().splitlines() or ["nvidia-smi finds none"]
+        return [Finding(name="GPU", works=False, detail=detail[0], advice="install or restart the NVIDIA driver")]
+    findings = []
+    for line in done.stdout.strip().splitlines():
+        name, memory, driver, capability = (part.strip() for part in line.split(","))
+        recent = driver.split(".")[0].isdigit() and int(driver.split(".")[0]) >= OLDEST_DRIVER
+        detail = f"{name}, {memory}, driver {driver}, compute capability {capability}"
+        advice = "" if recent else f"CUDA 13 needs driver {OLDEST_DRIVER} or newer"
+        findings.append(Finding(name="GPU", works=recent, detail=detail, advice=advice))
+    return findings
+
+
+def examine() -> list[Finding]:
+    """Everything, in the order of the table."""
+    findings = machine()
+    if findings[0].works:
+        install = "in the checkout: pip install -e ."
+        findings += [probe(name, code, install, needed=True) for name, code in CPU_PROBES.items()]
+    cards = gpus()
+    findings += cards
+    if any(card.works for card in cards):
+        findings += [probe(name, code, GPU_EXTRA) for name, code in GPU_PROBES.items()]
+    findings.append(probe("NVRTC wheel", NVRTC_PROBE, "for tests of kernels only: pip install 'kepler-traverse[test]'"))
+    return findings
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Tell what works on this machine, and what to install for the rest.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    options = parser.parse_args(arguments)
+    findings = examine()
+    on_cpu = all(finding.works for finding in findings if finding.needed)
+    on_gpu = on_cpu and all(finding.works for finding in findings if finding.name in ("GPU", *GPU_PROBES))
+    if options.json:
+        rows = [asdict(finding) for finding in findings]
+        print(json.dumps({"cpu": on_cpu, "cuda": on_gpu, "findings": rows}, indent=2))
+        return 0 if on_cpu else 1
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        print(f"{'ok ' if finding.works else '-- '} {finding.name:<{width}}  {finding.detail}")
+        if finding.advice:
+            print(f"    {'':<{width}}  -> {finding.advice}")
+    print(f"\ndevice cpu: {'ready' if on_cpu else 'not ready'}; device cuda: {'ready' if on_gpu else 'not ready'}")
+    return 0 if on_cpu else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""Generated pages are current, and the generators refuse what would make them untrue."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from scripts import bench_table, make_docs
+
+ROOT = Path(__file__).resolve().parent.parent
+
+RUN = {
+    "title": "A road graph on a laptop",
+    "date": "2026-09-01",
+    "commit": "0123abc",
+    "command": "python -m pipelines.compare road.parquet",
+    "notes": "Most of the time goes into the first level.",
+    "machine": {"cpu": "CPU", "cores": 2, "memory_gib": 8, "gpu": None, "driver": None},
+    "versions": {"scipy": "1.17.1"},
+    "traversals": [
+        {
+            "graph": "road",
+            "vertices": 1000,
+            "edges": 2500,
+            "directed": False,
+            "algorithm": "bfs",
+            "device": "cpu",
+            "strategy": "switch",
+            "sources": 64,
+            "seconds": 2.0,
+            "peak_bytes": 2**20,
+            "peer": "SciPy",
+            "peer_seconds": 5.0,
+            "peer_peak_bytes": 2**21,
+            "agrees": True,
+            "certified": True,
+        }
+    ],
+    "builds": [
+        {
+            "graph": "road",
+            "rows": 1250,
+            "device": "cpu",
+            "edge_list_bytes": 2**20,
+            "seconds": 1.0,
+            "peak_bytes": 3 * 2**20,
+            "peer": "pandas + SciPy",
+            "peer_seconds": 2.0,
+            "peer_peak_bytes": None,
+        }
+    ],
+}
+
+
+def test_the_page_of_strategies_is_current():
+    assert make_docs.PAGE.read_text(encoding="utf-8") == make_docs.strategies_page()
+
+
+def test_the_tables_of_measurements_are_current():
+    assert bench_table.main(["check"]) == 0
+
+
+def test_measurements_become_a_section_with_tables_and_notes():
+    page = bench_table.performance_page([RUN])
+    assert "road, undirected | 1,000 | 2,500 | bfs | cpu | switch | 64 | 2 | SciPy | 5 | 2.50 | 1 MiB | 2 MiB" in page
+    assert "| 3.00 | pandas + SciPy |" in page
+    assert "Most of the time goes into the first level." in page
+    assert "No measurements" not in page
+
+
+def test_the_newest_time_of_a_graph_goes_to_the_readme():
+    newer = json.loads(json.dumps(RUN))
+    newer["traversals"][0]["seconds"] = 1.0
+    text = bench_table.readme_with(f"head\n{bench_table.BEGIN}\nold\n{bench_table.END}\ntail\n", [RUN, newer])
+    assert "old" not in text
+    assert "| 5.00 |" in text
+    assert "| 2.50 |" not in text
+    assert text.startswith("head\n")
+    assert text.endswith("\ntail\n")
+
+
+def test_without_measurements_the_pages_say_so():
+    assert "No measurements" in bench_table.performance_page([])
+    assert "No measurements" in bench_table.short_table([])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"certified": False}, "was not certified"),
+        ({"agrees": False}, "does not agree"),
+        ({"speed": 1}, "unknown key 'speed'"),
+    ],
+)
+def test_a_time_whose_result_is_not_right_is_refused(change, message):
+    wrong = json.loads(json.dumps(RUN))
+    wrong["traversals"][0] |= change
+    with pytest.raises(bench_table.Malformed, match=message):
+        bench_table.pages([wrong])
+
+
+def test_a_file_that_is_no_measurement_is_refused(tmp_path, capsys):
+    file = tmp_path / "other.json"
+    file.write_text("{}")
+    before = bench_table.MEASUREMENTS.read_bytes()
+    assert bench_table.main(["add", str(file)]) == 2
+    assert "neither a run nor" in capsys.readouterr().err
+    assert bench_table.MEASUREMENTS.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "page", sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+)
+def test_links_to_files_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / page).read_text(encoding="utf-8")):
+        assert ((ROOT / page).parent / target).exists(), f"{page} links to {target}, which does not exist"
+
+
+def test_the_tree_in_the_architecture_page_exists():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    tree = text.split("```text\n", 1)[1].split("```", 1)[0]
+    folders, missing = [ROOT], []
+    for line in tree.splitlines():
+        entry = re.match(r"((?:│   |    )*)(?:├── |└── )(\S+)", line)
+        if entry:
+            depth = len(entry[1]) // 4
+            path = folders[depth] / entry[2].rstrip("/")
+            folders[depth + 1 :] = [path]
+            if not path.exists():
+                missing.append(path.relative_to(ROOT).as_posix())
+    assert len(tree.splitlines()) > 20
+    assert missing == []
+
+
+def test_the_changelog_names_the_version_of_the_package():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert re.search(rf"^## {re.escape(version)}\b", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)

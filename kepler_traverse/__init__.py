@@ -7,6 +7,7 @@ from .certificate import certify
 from .errors import KeplerError, NegativeCycleError
 from .frames import paths
 from .graph import Graph
+from .read import read_graph
 from .sssp import plan_sssp, sssp, sssp_many
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "paths",
     "plan_bfs",
     "plan_sssp",
+    "read_graph",
     "sssp",
     "sssp_many",
     "strategies",

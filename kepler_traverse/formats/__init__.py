@@ -1,0 +1,82 @@
+"""Edge lists on disk: the formats, how a file name tells them, and one reader each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import EdgeListError, InputError
+from .arrow import read_arrow
+from .csv import read_csv
+from .dimacs import read_dimacs
+from .edges import ID_TYPES, EdgeColumns, EdgeList, ReadOptions
+from .files import COMPRESSIONS, DataFile, find_files
+from .matrix_market import read_matrix_market
+from .parquet import read_parquet
+from .snap import read_snap
+
+__all__ = ["FORMATS", "ID_TYPES", "EdgeColumns", "EdgeList", "Format", "ReadOptions", "read_edges"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: its name, the endings that tell it, and its reader."""
+
+    name: str
+    endings: tuple[str, ...]
+    read: Callable[[list[DataFile], ReadOptions], EdgeList]
+
+
+FORMATS = (
+    Format("parquet", (".parquet", ".pq"), read_parquet),
+    Format("csv", (".csv", ".tsv", ".tab", ".psv"), read_csv),
+    Format("snap", (".txt", ".el", ".wel", ".edges", ".edgelist", ".snap"), read_snap),
+    Format("matrix_market", (".mtx",), read_matrix_market),
+    Format("dimacs", (".gr",), read_dimacs),
+    Format("arrow", (".arrow", ".arrows", ".ipc", ".feather"), read_arrow),
+)
+
+
+def read_edges(paths, options: ReadOptions, format: str = "auto") -> EdgeList:
+    """Read an edge list from files, folders, globs or URLs.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+    options : ReadOptions
+    format : str
+        Name of a format, or ``"auto"``: told by the endings, also before ``.gz``, ``.bz2`` and ``.zst``.
+
+    Returns
+    -------
+    EdgeList
+
+    Raises
+    ------
+    InputError
+        Unknown format, or files of several formats.
+    EdgeListError
+        Nothing to read, or a file that cannot be used.
+    """
+    by_name = {entry.name: entry for entry in FORMATS}
+    if format != "auto" and format not in by_name:
+        raise InputError(f"format {format!r} is none of 'auto', {', '.join(map(repr, by_name))}")
+    chosen = FORMATS if format == "auto" else (by_name[format],)
+    files = find_files(paths, {ending for entry in chosen for ending in entry.endings})
+    return (chosen[0] if len(chosen) == 1 else _format_of(files)).read(files, options)
+
+
+def _format_of(files: list[DataFile]) -> Format:
+    """Tell the one format of all files from their endings."""
+    by_ending = {ending: entry for entry in FORMATS for ending in entry.endings}
+    for file in files:
+        if file.ending not in by_ending:
+            raise EdgeListError(
+                f"{file}: the ending {file.ending!r} tells no format; give format, one of "
+                f"{', '.join(entry.name for entry in FORMATS)} (compressed: {', '.join(COMPRESSIONS)} after it)"
+            )
+    found = {by_ending[file.ending].name: file for file in files}
+    if len(found) > 1:
+        (first, one), (second, other) = list(found.items())[:2]
+        raise EdgeListError(f"{one} is {first}, {other} is {second}; give files of one format, or name the format")
+    return by_ending[files[0].ending]

@@ -1,0 +1,73 @@
+"""Arrow IPC files and streams, and Feather version 2, which is the same."""
+
+from __future__ import annotations
+
+from ..errors import EdgeListError
+from .columns import edge_column
+from .edges import EdgeList, ReadOptions, Where, choose_columns, read_each
+from .files import DataFile, reading
+from .text import no_rows
+
+FILE_MAGIC = b"ARROW1"
+FEATHER_V1_MAGIC = b"FEA1"
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+
+
+def read_arrow(files: list[DataFile], options: ReadOptions) -> EdgeList:
+    """Read Arrow IPC files or streams, told apart by their first bytes.
+
+    Parameters
+    ----------
+    files : list of DataFile
+    options : ReadOptions
+
+    Returns
+    -------
+    EdgeList
+
+    Raises
+    ------
+    EdgeListError
+        Missing columns, columns that are no ids or weights, damaged files.
+    """
+    return read_each(files, options, _read_one)
+
+
+def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
+    with reading(file, "Arrow IPC"):
+        batches = _open(file)
+        columns = choose_columns(batches.schema.names, options, file)
+        places = {role: Where(file, role, name) for role, name in columns.roles.items()}
+        table = batches.read_all().select(list(columns.roles.values()))
+        return edges_of(table, places, options, file, columns)
+
+
+def edges_of(table, places: dict[str, Where], options: ReadOptions, file: DataFile, columns) -> EdgeList:
+    """Check the columns of a typed table and bring them to the types of an edge list."""
+    import pyarrow
+
+    table.validate(full=True)
+    if table.num_rows == 0:
+        raise no_rows(file)
+    typed = {role: edge_column(table.column(where.name), where, options.id_type) for role, where in places.items()}
+    return EdgeList(table=pyarrow.table(typed), columns=columns, rows=((file.name, table.num_rows),))
+
+
+def _open(file: DataFile):
+    """A reader of record batches that has seen that the file is whole."""
+    import pyarrow.ipc
+
+    source = file.open_random(memory_map=True)
+    start = source.read(8)
+    size = source.size()
+    if start.startswith(FEATHER_V1_MAGIC):
+        raise EdgeListError(f"{file}: Feather version 1 is not supported; write it again as version 2 (Arrow IPC)")
+    if start.startswith(FILE_MAGIC):
+        source.seek(0)
+        return pyarrow.ipc.open_file(source)
+    # A stream cut between two batches reads as a shorter stream without an error, so its end must be there.
+    source.seek(max(0, size - len(END_OF_STREAM)))
+    if source.read(len(END_OF_STREAM)) != END_OF_STREAM:
+        raise EdgeListError(f"{file}: neither an Arrow file nor a whole Arrow stream; it may be cut short")
+    source.seek(0)
+    return pyarrow.ipc.open_stream(source)

@@ -1,0 +1,244 @@
+"""Columns of a file to columns of an edge list: ids become integers or strings, weights integers or floats, or an error."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .edges import Where
+
+
+def edge_column(column, where: Where, id_type: str):
+    """Return a typed column (Parquet, Arrow) as an id or weight column.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+    where : Where
+    id_type : str
+
+    Raises
+    ------
+    EdgeListError
+        Nulls, or a type that is no id or no weight.
+    """
+    import pyarrow
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if column.null_count:
+        raise null_error(column, where)
+    if where.role != "weight":
+        return _ids(column, where, id_type)
+    if kinds.is_integer(column.type) or kinds.is_floating(column.type):
+        return column.cast(pyarrow.float32()) if kinds.is_float16(column.type) else column
+    raise where.error(f"has type {column.type}; weights must be integers or floats")
+
+
+def check_type(kind, where: Where) -> None:
+    """Refuse a type that can be no id, before anything is read."""
+    import pyarrow.types as kinds
+
+    if kinds.is_floating(kind):
+        raise where.error(f"has type {kind}; vertex ids must be integers or strings, cast the column first")
+    if not (kinds.is_integer(kind) or kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)):
+        raise where.error(f"has type {kind}; vertex ids must be integers or strings")
+
+
+def null_error(column, where: Where):
+    """The error for a column with nulls: how many, and the first."""
+    import pyarrow.compute
+
+    first = pyarrow.compute.index(column.is_null(), True).as_py()
+    values = "value" if column.null_count == 1 else "values"
+    what = "edge has a weight" if where.role == "weight" else "edge has two ends"
+    return where.error(f"has {column.null_count} missing {values}, the first here; every {what}", first)
+
+
+def _ids(column, where: Where, id_type: str):
+    import pyarrow
+    import pyarrow.types as kinds
+
+    check_type(column.type, where)
+    if not kinds.is_integer(column.type):
+        column = column.cast(pyarrow.large_string()) if kinds.is_string_view(column.type) else column
+    if id_type == "auto":
+        return column
+    if id_type == "string":
+        return column if not kinds.is_integer(column.type) else column.cast(pyarrow.string())
+    if not kinds.is_integer(column.type):
+        return IdText(where, id_type).append(column).column()
+    try:
+        return column.cast(pyarrow.type_for_alias(id_type))
+    except pyarrow.ArrowInvalid as error:
+        raise where.error(f"does not fit id_type={id_type!r} ({error}); take a wider type") from None
+
+
+def common_type(pieces: list, places: list[Where]):
+    """Return the type that holds the columns of several files."""
+    import pyarrow
+    import pyarrow.compute
+    import pyarrow.types as kinds
+
+    types = {piece.type for piece in pieces}
+    if len(types) == 1:
+        return types.pop()
+    text = [not (kinds.is_integer(kind) or kinds.is_floating(kind)) for kind in types]
+    if all(text):
+        return pyarrow.large_string()
+    if any(text):
+        odd = next(i for i, piece in enumerate(pieces) if piece.type != pieces[0].type)
+        raise places[odd].error(
+            f"has type {pieces[odd].type}, but {pieces[0].type} in {places[0].file}; files read together must agree"
+        )
+    kind = np.result_type(*(piece.type.to_pandas_dtype() for piece in pieces))
+    if kind.kind == "f" and all(kinds.is_integer(piece.type) for piece in pieces):
+        # int64 beside uint64: NumPy says float64, which would merge neighbouring ids.
+        ranges = [pyarrow.compute.min_max(piece).as_py() for piece in pieces]
+        low, high = min(r["min"] for r in ranges), max(r["max"] for r in ranges)
+        if low < 0 and high > np.iinfo(np.int64).max:
+            raise places[0].error("holds negative numbers in one file and numbers of 2^63 and above in another")
+        kind = np.dtype(np.int64 if low < 0 else np.uint64)
+    return pyarrow.from_numpy_dtype(kind)
+
+
+class IdText:
+    """Ids written as text, converted block by block.
+
+    Parameters
+    ----------
+    where : Where
+    id_type : str
+        A type of ``ID_TYPES``, never ``"auto"``.
+    plain : bool
+        Take integers only as a program writes them. ``"007"`` and ``"+7"`` may be names: the type was not declared.
+    """
+
+    def __init__(self, where: Where, id_type: str, plain: bool = False):
+        import pyarrow
+
+        self.where, self.id_type, self.plain = where, id_type, plain
+        self.type = pyarrow.type_for_alias(id_type)
+        self.chunks, self.rows = [], 0
+
+    def append(self, strings):
+        """Take further rows (a pyarrow string array or chunked array); returns itself."""
+        if strings.null_count:
+            raise self._moved(null_error(strings, self.where))
+        self.chunks += _chunks(self._names(strings) if self.id_type == "string" else self._integers(strings))
+        self.rows += len(strings)
+        return self
+
+    def column(self):
+        """All rows so far, as a chunked array."""
+        import pyarrow
+
+        return pyarrow.chunked_array(self.chunks, self.type)
+
+    def _names(self, strings):
+        import pyarrow.compute
+
+        broken = pyarrow.compute.index(pyarrow.compute.match_substring(strings, "\n"), True).as_py()
+        if broken >= 0:
+            raise self.where.error("has an id with a line break in it; is a quote left open?", self.rows + broken)
+        return strings
+
+    def _integers(self, strings):
+        import pyarrow
+        import pyarrow.compute
+
+        strings, bad = integers_of(strings, self.plain)
+        if bad >= 0:
+            advice = "id_type='string' takes ids as they are written"
+            if self.plain:
+                advice = f"the first row looked like integers; {advice}"
+            raise self.where.error(f"has {strings[bad].as_py()!r}, which is not an integer; {advice}", self.rows + bad)
+        try:
+            return pyarrow.compute.cast(strings, self.type)
+        except pyarrow.ArrowInvalid:
+            limits = np.iinfo(self.type.to_pandas_dtype())
+            for row, text in enumerate(strings.to_pylist()):
+                if not limits.min <= int(text) <= limits.max:
+                    wider = "id_type='string'" if limits.bits == 64 and limits.min == 0 else "id_type='uint64' or 'string'"
+                    raise self.where.error(f"has {text}, beyond {self.id_type}; take {wider}", self.rows + row) from None
+            raise
+
+    def _moved(self, error):
+        return type(error)(error.message, self.rows + error.row, error.column)
+
+
+class WeightText:
+    """Weights written as text: int64 as long as all are integers, else float64."""
+
+    def __init__(self, where: Where):
+        self.where = where
+        self.chunks, self.rows, self.integers = [], 0, True
+
+    def append(self, strings):
+        """Take further rows; returns itself."""
+        import pyarrow
+        import pyarrow.compute
+
+        if strings.null_count:
+            error = null_error(strings, self.where)
+            raise type(error)(error.message, self.rows + error.row, error.column)
+        clean, bad = integers_of(strings, plain=False)
+        if self.integers and bad < 0:
+            try:
+                self.chunks += _chunks(pyarrow.compute.cast(clean, pyarrow.int64()))
+            except pyarrow.ArrowInvalid:
+                row = next(i for i, text in enumerate(clean.to_pylist()) if not -(2**63) <= int(text) < 2**63)
+                raise self.where.error(f"has the integer {clean[row]}, beyond int64; scale down", self.rows + row) from None
+        else:
+            self._to_floats()
+            try:
+                self.chunks += _chunks(pyarrow.compute.cast(clean, pyarrow.float64()))
+            except pyarrow.ArrowInvalid:
+                row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_number(text))
+                raise self.where.error(f"has {clean[row].as_py()!r}, which is not a number", self.rows + row) from None
+        self.rows += len(strings)
+        return self
+
+    def column(self):
+        """All rows so far, as a chunked array."""
+        import pyarrow
+
+        return pyarrow.chunked_array(self.chunks, pyarrow.int64() if self.integers else pyarrow.float64())
+
+    def _to_floats(self) -> None:
+        import pyarrow
+
+        if self.integers:
+            self.chunks = [chunk.cast(pyarrow.float64(), safe=False) for chunk in self.chunks]
+            self.integers = False
+
+
+def _is_number(text: str) -> bool:
+    import pyarrow
+
+    try:
+        pyarrow.array([text]).cast(pyarrow.float64())
+    except pyarrow.ArrowInvalid:
+        return False
+    return True
+
+
+def _chunks(column) -> list:
+    return column.chunks if hasattr(column, "chunks") else [column]
+
+
+def integers_of(strings, plain: bool):
+    """Return the strings without blanks and plus signs, and the first row that is no decimal integer, or -1.
+
+    ``0x7`` is none, although Arrow would read it as 7. With ``plain`` neither are ``007``, ``+7`` and ``-0``.
+    """
+    import pyarrow.compute as compute
+
+    pattern = r"^(0|-?[1-9][0-9]*)$" if plain else r"^-?[0-9]+$"
+    good = compute.match_substring_regex(strings, pattern)
+    if not compute.all(good).as_py():
+        strings = compute.utf8_trim_whitespace(strings)
+        if not plain:
+            strings = compute.replace_substring_regex(strings, r"^\+([0-9.])", r"\1")
+        good = compute.match_substring_regex(strings, pattern)
+    return strings, compute.index(good, False).as_py()

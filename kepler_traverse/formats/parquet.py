@@ -1,0 +1,120 @@
+"""Parquet: each file must have the columns; types may differ in width between files."""
+
+from __future__ import annotations
+
+import contextlib
+
+from .arrow import edges_of
+from .columns import check_type
+from .edges import EdgeColumns, EdgeList, ReadOptions, Where, choose_columns, read_each
+from .files import DataFile, reading
+from .text import no_rows
+
+
+def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
+    """Read Parquet files, on a GPU with cuDF where ids and weights are plain numbers.
+
+    Parameters
+    ----------
+    files : list of DataFile
+    options : ReadOptions
+
+    Returns
+    -------
+    EdgeList
+
+    Raises
+    ------
+    EdgeListError
+        Missing columns, columns that are no ids or weights, nulls, damaged files.
+    """
+    if options.device == "cuda" and options.id_type != "string":
+        edges = _read_on_gpu(files, options)
+        if edges is not None:
+            return edges
+    return read_each(files, options, _read_one)
+
+
+def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
+    import pyarrow.parquet
+
+    with (
+        reading(file, "Parquet"),
+        file.open_random() as source,
+        pyarrow.parquet.ParquetFile(source, page_checksum_verification=True) as parquet,
+    ):
+        columns, places = _columns(parquet.schema_arrow, file, options)
+        table = parquet.read(columns=list(columns.roles.values()))
+        return edges_of(table, places, options, file, columns)
+
+
+def _columns(schema, file: DataFile, options: ReadOptions) -> tuple[EdgeColumns, dict[str, Where]]:
+    """Choose columns and refuse ids of a wrong type before anything is read."""
+    import pyarrow.types as kinds
+
+    columns = choose_columns(schema.names, options, file)
+    places = {role: Where(file, role, name) for role, name in columns.roles.items()}
+    for role, where in places.items():
+        kind = schema.field(where.name).type
+        kind = kind.value_type if kinds.is_dictionary(kind) else kind
+        if role != "weight":
+            check_type(kind, where)
+        elif kinds.is_nested(kind):
+            raise where.error(f"has type {kind}; weights must be integers or floats")
+    return columns, places
+
+
+def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None:
+    """Read with cuDF; None when the columns are not plainly numbers, so that the host reader decides.
+
+    Every footer is read by pyarrow first: cuDF does not notice all damage, nor a column that one file lacks.
+    """
+    import cudf
+    import pyarrow.parquet
+
+    columns, schemas, rows = None, [], []
+    for file in files:
+        with reading(file, "Parquet"), file.open_random() as source, pyarrow.parquet.ParquetFile(source) as parquet:
+            columns, _ = _columns(parquet.schema_arrow, file, columns.pinned(options) if columns else options)
+            schemas.append({role: parquet.schema_arrow.field(name).type for role, name in columns.roles.items()})
+            rows.append((file.name, parquet.metadata.num_rows))
+        if rows[-1][1] == 0:
+            raise no_rows(file)
+    if not _plain_numbers(schemas, options) or any(file.compression for file in files):
+        return None
+    names = list(columns.roles.values())
+    # cuDF wants one schema for one call.
+    groups = [files] if all(schema == schemas[0] for schema in schemas) else [[file] for file in files]
+    frames = [_frame(cudf, group, names) for group in groups]
+    if any(frame[name].isnull().any() for frame in frames for name in names):
+        return None
+    frame = frames[0] if len(frames) == 1 else cudf.concat(frames, ignore_index=True)
+    if len(frame) != sum(n_rows for _, n_rows in rows):
+        return None
+    table = cudf.DataFrame({role: frame[name] for role, name in columns.roles.items()})
+    return EdgeList(table=table, columns=columns, rows=tuple(rows))
+
+
+def _plain_numbers(schemas: list[dict], options: ReadOptions) -> bool:
+    """Whether all files hold integer ids of the type asked for and number weights, and joining them loses nothing."""
+    import numpy as np
+    import pyarrow
+    import pyarrow.types as kinds
+
+    for schema in schemas:
+        for role, kind in schema.items():
+            if role != "weight" and options.id_type not in ("auto", str(kind)):
+                return False
+            if not (kinds.is_integer(kind) or (role == "weight" and kind in (pyarrow.float32(), pyarrow.float64()))):
+                return False
+    kinds_of = {role: {schema[role].to_pandas_dtype() for schema in schemas} for role in schemas[0]}
+    # Integers that would meet as floats go to the host reader, which looks at the values.
+    return all(len(of) == 1 or (np.result_type(*of).kind in "iu") for of in kinds_of.values())
+
+
+def _frame(cudf, files: list[DataFile], names: list[str]):
+    with contextlib.ExitStack() as opened:
+        sources = [
+            file.path if file.is_local else opened.enter_context(file.filesystem.open(file.path, "rb")) for file in files
+        ]
+        return cudf.read_parquet(sources, columns=names, use_pandas_metadata=False, categorical_partitions=False)

@@ -1,0 +1,210 @@
+"""From files to a graph: read the edge list, give vertices their numbers, build."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from . import cuda
+from ._arrays import index_dtype, namespace, to_host
+from .build import graph_from_edges, graph_from_numbers
+from .errors import DeviceError, EdgeListError, InputError
+from .formats import EdgeList, ReadOptions, read_edges
+from .graph import Graph
+
+
+def read_graph(
+    paths,
+    *,
+    directed: bool = True,
+    device: str = "auto",
+    src_column: str | None = None,
+    dst_column: str | None = None,
+    weight_column: str | None = None,
+    weighted: bool | None = None,
+    format: str = "auto",
+    header: str = "auto",
+    delimiter: str | None = None,
+    id_type: str = "auto",
+    weight_type: str = "auto",
+    vertices=None,
+) -> Graph:
+    """Read an edge list from files and build a graph.
+
+    Parallel edges keep the minimum weight and self-loops are dropped, both counted in ``graph.report``.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Files, folders (also with hive partitions), globs, or URLs that fsspec knows. All files together are one edge list.
+    directed : bool
+        False: each row is an edge both ways.
+    device : {"auto", "cpu", "cuda"}
+        Where the graph is built; ``"auto"`` takes the GPU if there is one.
+    src_column, dst_column, weight_column : str, optional
+        Names of the columns. By default ``src`` and ``dst`` (or ``source`` and ``target`` or ``destination``, or
+        ``from`` and ``to``, in any case) with ``weight``, else the first two or three columns. Columns of a file
+        without header are ``"0"``, ``"1"`` and so on.
+    weighted : bool, optional
+        True: there must be a weight column. False: read none. None: read one if it is named or found.
+    format : {"auto", "parquet", "csv", "snap", "matrix_market", "dimacs", "arrow"}
+        ``"auto"`` goes by the ending, also before ``.gz``, ``.bz2`` and ``.zst``.
+    header : {"auto", "yes", "no"}
+        Whether the first line of a CSV file holds names. ``"auto"`` decides only where there is no doubt.
+    delimiter : str, optional
+        One character between the values of a CSV file; by default that of the ending, or the only one that occurs.
+    id_type : {"auto", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "string"}
+        Type of the vertex ids. ``"auto"``: as stored; in text, int64 if the first row holds integers, else string.
+    weight_type : {"auto", "float32", "float64"}
+        Type of the stored weights. Text holds int64 if all weights are integers, else float64.
+    vertices : sequence of ids, optional
+        Further vertices, which may have no edge. Matrix Market and DIMACS files have vertices 1..n without this.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    EdgeListError
+        A file is missing, empty, damaged or has values that are no ids or weights; the message names the file and,
+        where there is one, the column and the row (counted from 0, header and comments aside).
+    NegativeCycleError
+        A self-loop has a negative weight.
+    DeviceError
+        ``device="cuda"`` without a GPU.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "edges.csv").write_text("src,dst,weight\\n1,2,5\\n2,3,1\\n")
+    >>> read_graph(folder / "edges.csv", device="cpu")
+    <Graph: 3 vertices, 2 stored edges, directed, float32 weights, cpu>
+    """
+    options = ReadOptions(
+        src_column=src_column,
+        dst_column=dst_column,
+        weight_column=weight_column,
+        weighted=weighted,
+        header=header,
+        delimiter=delimiter,
+        id_type=id_type,
+        device=_device(device),
+    )
+    return _build(read_edges(paths, options, format), options.device, vertices, directed=directed, weight_type=weight_type)
+
+
+def _device(device: str) -> str:
+    if device == "auto":
+        return "cuda" if cuda.available() else "cpu"
+    if device not in ("cpu", "cuda"):
+        raise DeviceError(f"device {device!r} is none of 'auto', 'cpu', 'cuda'")
+    if device == "cuda":
+        cuda.require()
+    return device
+
+
+def _build(edges: EdgeList, device: str, vertices, **rules) -> Graph:
+    """Build the graph, naming file and row in what the builder refuses.
+
+    The columns leave the edge list one by one, so that an Arrow column is freed as soon as it is an array.
+    """
+    columns = {role: edges.table[role] for role in edges.columns.roles}
+    edges = replace(edges, table=None)
+    try:
+        if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
+            raise EdgeListError("one end is an integer, the other a string; id_type='string' takes both as strings")
+        if _are_strings(columns["src"]):
+            return _from_strings(columns, device, edges.n_vertices, vertices, **rules)
+        arrays = {role: _array(columns.pop(role), device) for role in list(columns)}
+        src, dst, weight = arrays.pop("src"), arrays.pop("dst"), arrays.pop("weight", None)
+        if edges.n_vertices is None:
+            more = None if vertices is None else _integers(vertices, src.dtype)
+        elif vertices is None:
+            return _from_range(src, dst, weight, edges.n_vertices, **rules)
+        else:
+            more = np.union1d(np.arange(1, edges.n_vertices + 1, dtype=src.dtype), _integers(vertices, src.dtype))
+        more = cuda.cp.asarray(more) if more is not None and device == "cuda" else more
+        return graph_from_edges(src, dst, weight, vertices=more, **rules)
+    except EdgeListError as error:
+        raise _placed(error, edges) from None
+
+
+def _are_strings(column) -> bool:
+    """Whether a column is pyarrow text; cuDF columns are always numbers here."""
+    import pyarrow.types as kinds
+
+    return hasattr(column, "chunks") and not kinds.is_integer(column.type)
+
+
+def _array(column, device: str):
+    """A column as an array on the device, without a copy where memory allows it."""
+    if not hasattr(column, "chunks"):
+        return column.values  # cuDF: the column's own memory, as CuPy
+    if column.num_chunks == 1:
+        array = column.chunk(0).to_numpy(zero_copy_only=True)
+    else:
+        array = np.concatenate([chunk.to_numpy(zero_copy_only=True) for chunk in column.chunks])
+    return cuda.cp.asarray(array) if device == "cuda" else array
+
+
+def _integers(vertices, kind: np.dtype) -> np.ndarray:
+    """The user's further vertices, in the type of the ids where they fit."""
+    array = to_host(vertices) if hasattr(vertices, "dtype") else np.asarray(list(vertices))
+    if array.size == 0:
+        return np.zeros(0, kind)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"vertices must be integers like the ids of the edge list, not {array.dtype}")
+    limits = np.iinfo(kind)
+    fits = limits.min <= int(array.min()) and int(array.max()) <= limits.max
+    return array.astype(kind) if fits else array
+
+
+def _from_range(src, dst, weight, n_vertices: int, **rules) -> Graph:
+    """Build from ids that are known to lie in 1..n."""
+    xp = namespace(src)
+    ids = xp.arange(1, n_vertices + 1, dtype=src.dtype)
+    kind = index_dtype(n_vertices)
+    src = src.astype(kind)
+    src -= 1
+    dst = dst.astype(kind)
+    dst -= 1
+    return graph_from_numbers(src, dst, weight, ids=ids, **rules)
+
+
+def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, **rules) -> Graph:
+    """Number strings by the order of their UTF-8 bytes, on the host."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    more = [] if n_vertices is None else [str(i) for i in range(1, n_vertices + 1)]
+    more += [] if vertices is None else list(vertices)
+    if not all(isinstance(vertex, str) for vertex in more):
+        raise InputError("vertices must be strings like the ids of the edge list")
+    text = pyarrow.string() if columns["src"].type == columns["dst"].type == pyarrow.string() else pyarrow.large_string()
+    ends = {role: columns.pop(role).cast(text) for role in ("src", "dst")}
+    ids = compute.unique(pyarrow.chunked_array([*ends["src"].chunks, *ends["dst"].chunks, pyarrow.array(more, text)], text))
+    ids = ids.take(compute.sort_indices(ids))
+    if ids.nbytes <= np.iinfo(np.int32).max:
+        ids = ids.cast(pyarrow.string())
+    kind = index_dtype(len(ids))
+    numbers = []
+    for role in ("src", "dst"):
+        codes = compute.index_in(ends.pop(role), value_set=ids.cast(text))
+        numbers.append(_array(codes, device).astype(kind, copy=False))
+    weight = _array(columns.pop("weight"), device) if "weight" in columns else None
+    return graph_from_numbers(*numbers, weight, ids=ids, **rules)
+
+
+def _placed(error: EdgeListError, edges: EdgeList) -> EdgeListError:
+    """Name the file, the column and the row in the file in an error about a row of the whole edge list."""
+    if error.row is None:
+        files = edges.rows[0][0] if len(edges.rows) == 1 else f"{edges.rows[0][0]} and {len(edges.rows) - 1} more"
+        return EdgeListError(f"{files}: {error.message}", None, error.column)
+    name, row = edges.place(error.row)
+    column = f", column {edges.columns.roles[error.column]!r}" if error.column in edges.columns.roles else ""
+    # The builder counts rows over all files.
+    message = error.message.replace(f"weight of row {error.row} ", "the weight ")
+    return EdgeListError(f"{name}, row {row}{column}: {message}", error.row, error.column)

@@ -1,9 +1,108 @@
-def push(who):
-    return None
+"""BFS steps on a GPU: top-down with a queue; a thread or a warp takes the edges of a frontier vertex."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import NO_PREDECESSOR, UNREACHED
+from ..cuda import cp
+from ..cuda.entry import WARP, Entry, arguments
+from ..cuda.frontier import Frontier
+from ..cuda.launch import launch
+from ..cuda.loader import kernel
+
+BLOCK = 256  # threads; small enough that blocks with a heavy vertex free their place soon
+
+_PUSH_FILE = Path(__file__).parent / "kernels" / "push.cu"
+_PUSH_ARGUMENTS = arguments(
+    "offset_t* offsets",
+    "vertex_t* targets",
+    "vertex_t* frontier",
+    "int64 n_frontier",
+    "int32 level",
+    "int64 capacity",
+    "int32* distance",
+    "vertex_t*? predecessor",
+    "vertex_t* next",
+    "int64* counters",
+)
+_PUSH = {
+    "thread": Entry("bfs_push_thread", _PUSH_FILE, BLOCK, _PUSH_ARGUMENTS),
+    "warp": Entry("bfs_push_warp", _PUSH_FILE, BLOCK, _PUSH_ARGUMENTS, item_threads=WARP),
+}
+_COUNT_UNREACHED = Entry(
+    "bfs_count_unreached",
+    _PUSH_FILE,
+    BLOCK,
+    arguments("int64* wanted", "int64 n_wanted", "int32* distance", "int64* counters"),
+)
+ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED)
 
 
-def memory(*a):
-    return 0
+class Run:
+    """The state of a GPU traversal."""
+
+    def __init__(self, graph, query):
+        n, index = graph.n_vertices, graph.targets.dtype
+        self.graph = graph
+        self.distance = cp.empty(n, np.int32)
+        self.predecessor = cp.empty(n, index) if query.predecessors else None
+        self.frontier = Frontier(n, index)
+        self.host_targets = query.targets
+        self.targets = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self.push = {who: kernel(entry, index) for who, entry in _PUSH.items()}
+        self.count_unreached = kernel(_COUNT_UNREACHED, index)
+
+    def start(self, source: int) -> None:
+        self.distance.fill(UNREACHED)
+        self.distance[source] = 0
+        if self.predecessor is not None:
+            self.predecessor.fill(NO_PREDECESSOR)
+            self.predecessor[source] = source
+        self.frontier.start(source)
+        self.targets_left = 0 if self.targets is None else int((self.host_targets != source).sum())
+
+    @property
+    def frontier_size(self) -> int:
+        return self.frontier.size
+
+    def targets_reached(self) -> bool:
+        return self.targets is not None and self.targets_left == 0
 
 
-Run = None
+def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: ARG001  (every strategy is asked alike)
+    """Bytes of a run: distance, predecessor, two queues."""
+    index = 4 if n_vertices < 2**31 else 8
+    return n_vertices * (4 + index * (2 + predecessors))
+
+
+def push(who: str):
+    """Return the top-down step in which a ``"thread"`` or a ``"warp"`` takes the edges of a frontier vertex."""
+
+    def step(run: Run, level: int) -> None:
+        graph, frontier = run.graph, run.frontier
+        frontier.clear_counters()
+        launch(
+            run.push[who],
+            frontier.size,
+            (
+                graph.offsets,
+                graph.targets,
+                frontier.queue,
+                np.int64(frontier.size),
+                np.int32(level + 1),
+                np.int64(frontier.capacity),
+                run.distance,
+                run.predecessor,
+                frontier.next,
+                frontier.counters,
+            ),
+        )
+        if run.targets is not None:
+            wanted = run.targets
+            launch(run.count_unreached, wanted.size, (wanted, np.int64(wanted.size), run.distance, frontier.counters))
+        run.targets_left = frontier.advance()
+
+    return step

@@ -1,0 +1,77 @@
+"""Entry points of kernel files as the host sees them: which file, which block, which arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+WARP = 32
+
+# Types that a kernel file leaves open, with the C++ names that the compiler is given for each choice.
+C_NAMES = {"int32": "int", "int64": "long long", "float32": "float", "float64": "double"}
+OPEN_TYPES = ("vertex_t", "offset_t", "weight_t")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of an entry point.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        A NumPy type name; one of ``OPEN_TYPES``; or ``ordered_t``, the integers of the width of ``weight_t``.
+    is_array : bool
+    is_optional : bool
+        An array that may be None, for which the kernel gets a null pointer.
+    """
+
+    name: str
+    kind: str
+    is_array: bool
+    is_optional: bool
+
+    def dtype(self, types: dict[str, np.dtype]) -> np.dtype:
+        """The type of this argument once the open types are chosen."""
+        if self.kind == "ordered_t":
+            return np.dtype(f"i{types['weight_t'].itemsize}")
+        return types[self.kind] if self.kind in OPEN_TYPES else np.dtype(self.kind)
+
+
+@dataclass(frozen=True, eq=False)  # one object an entry point: compared and hashed as such
+class Entry:
+    """An ``extern "C"`` kernel: where its source is, how many threads make a block and a work item, what it takes.
+
+    Attributes
+    ----------
+    name : str
+    file : Path
+    block : int
+        Threads of a block, compiled in as ``BLOCK``.
+    arguments : tuple of Argument
+        In the order of the kernel's parameters.
+    item_threads : int
+        Threads that share one work item: 1, or 32 where a warp does.
+    """
+
+    name: str
+    file: Path
+    block: int
+    arguments: tuple[Argument, ...]
+    item_threads: int = 1
+
+
+def arguments(*declared: str) -> tuple[Argument, ...]:
+    """Read declarations: ``"int64 n_edges"``, ``"vertex_t* targets"``, or ``"vertex_t*? predecessor"``, which may be None."""
+    found = []
+    for text in declared:
+        kind, name = text.split()
+        found.append(Argument(name, kind.rstrip("*?"), "*" in kind, kind.endswith("?")))
+    return tuple(found)
+
+
+def chosen_types(vertex_t, weight_t=np.float32) -> dict[str, np.dtype]:
+    """The open types for a graph; ``weight_t`` does not matter to kernels that touch no weight."""
+    return {"vertex_t": np.dtype(vertex_t), "offset_t": np.dtype(np.int64), "weight_t": np.dtype(weight_t)}

@@ -1,0 +1,80 @@
+"""Launching kernels: CuPy passes whatever it is given, so the arguments are checked here."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from . import cp
+from .loader import Kernel
+
+# Every kernel strides over its work by the size of the grid, so more blocks than fit at once gain nothing but an even
+# load: blocks that finish early make room for the next ones.
+WAVES = 4
+
+_NULL = np.uint64(0)  # a pointer argument of eight bytes
+
+
+def launch(kernel: Kernel, work_items: int, args: tuple) -> None:
+    """Run a kernel on the current stream over so many work items; none is no launch.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    work_items : int
+    args : tuple
+        CuPy arrays, contiguous, and NumPy scalars, each of the declared type; None for an optional array.
+
+    Raises
+    ------
+    TypeError
+        An argument is missing, or is not what the entry point declares.
+    """
+    values = checked(kernel, args)
+    entry = kernel.entry
+    blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, largest_grid(entry.block))
+    if blocks:
+        kernel.function((blocks,), (entry.block,), values)
+
+
+def checked(kernel: Kernel, args: tuple) -> tuple:
+    """Return the arguments as CuPy wants them, once they are known to be right."""
+    declared = kernel.entry.arguments
+    if len(args) != len(declared):
+        raise TypeError(f"{kernel.entry.name} takes {len(declared)} arguments, not {len(args)}")
+    values = []
+    for argument, dtype, value in zip(declared, kernel.dtypes, args, strict=True):
+        where = f"{argument.name} of {kernel.entry.name}"
+        if argument.is_array:
+            if value is None and argument.is_optional:
+                values.append(_NULL)
+                continue
+            if not hasattr(type(value), "__cuda_array_interface__"):
+                raise TypeError(f"{where} must be a CuPy array, not {type(value).__name__}")
+            if not value.flags.c_contiguous:
+                raise TypeError(f"{where} must be contiguous")
+        elif not isinstance(value, np.generic):
+            raise TypeError(f"{where} must be a NumPy scalar, not {type(value).__name__}")
+        if value.dtype != dtype:
+            raise TypeError(f"{where} must be of type {dtype}, not {value.dtype}")
+        values.append(value)
+    return tuple(values)
+
+
+def n_blocks(n_threads: int, block: int, largest: int) -> int:
+    """Blocks for so many threads: enough, but no more than the largest grid."""
+    return min(-(-n_threads // block), largest)
+
+
+def largest_grid(block: int) -> int:
+    """Blocks that fill the current device WAVES times."""
+    processors, threads = _device_size(cp.cuda.runtime.getDevice())
+    return WAVES * processors * max(1, threads // block)
+
+
+@functools.cache
+def _device_size(device: int) -> tuple[int, int]:
+    """Multiprocessors, and threads that one of them holds."""
+    attributes = cp.cuda.Device(device).attributes
+    return attributes["MultiProcessorCount"], attributes["MaxThreadsPerMultiProcessor"]

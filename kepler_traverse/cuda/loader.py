@@ -1,0 +1,76 @@
+"""Kernel files to callable kernels: compiled at most once a process, and kept by CuPy's disk cache between processes."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import DeviceError
+from . import cp, require
+from .entry import C_NAMES, Entry, chosen_types
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A compiled entry point, with the types that its arguments must have."""
+
+    entry: Entry
+    function: object
+    dtypes: tuple[np.dtype, ...]
+
+
+def kernel(entry: Entry, vertex_t, weight_t=np.float32) -> Kernel:
+    """Return the kernel of an entry point for the given types.
+
+    Raises
+    ------
+    DeviceError
+        There is no GPU to compile for.
+    """
+    types = chosen_types(vertex_t, weight_t)
+    module = _module(entry.file, options(entry.block, types))
+    return Kernel(entry, module.get_function(entry.name), tuple(argument.dtype(types) for argument in entry.arguments))
+
+
+def options(block: int, types: dict[str, np.dtype]) -> tuple[str, ...]:
+    """What the compiler is told, beside the architecture that CuPy adds."""
+    return (
+        "-std=c++17",
+        "--warning-as-error=all-warnings",
+        f"-I{include_directory()}",
+        # CuPy's disk cache looks at the source and the options, not at the headers: without their digest a changed header
+        # would run the old binary.
+        f"-DKT_HEADERS=0x{header_digest()}",
+        f"-DBLOCK={block}",
+        *(f"-D{name}={C_NAMES[dtype.name]}" for name, dtype in sorted(types.items())),
+    )
+
+
+@functools.cache
+def header_digest() -> str:
+    """Hexadecimal digest over the names and texts of all headers."""
+    digest = hashlib.sha256()
+    for header in sorted(include_directory().rglob("*.cuh")):
+        digest.update(header.relative_to(include_directory()).as_posix().encode() + b"\0" + header.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def include_directory() -> Path:
+    """The folder of the headers; the compiler needs it on disk."""
+    folder = resources.files(__package__) / "include"
+    if not isinstance(folder, Path):
+        raise DeviceError("the CUDA headers lie in a zip archive; install kepler-traverse unpacked, as pip does")
+    return folder
+
+
+@functools.cache
+def _module(file: Path, compiler_options: tuple[str, ...]):
+    require()
+    module = cp.RawModule(code=file.read_text(encoding="utf-8"), options=compiler_options)
+    module.compile()  # planning compiles; the first traversal must not
+    return module

@@ -1,0 +1,156 @@
+"""Every kernel file compiles for every architecture, and takes what the Python side declares; no GPU is needed."""
+
+import ctypes
+import re
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kepler_traverse
+from kepler_traverse.bfs import gpu as bfs_gpu
+from kepler_traverse.certificate import gpu as certificate_gpu
+from kepler_traverse.cuda import csr
+from kepler_traverse.cuda.entry import chosen_types
+from kepler_traverse.cuda.loader import options
+from kepler_traverse.sssp import gpu as sssp_gpu
+
+PACKAGE = Path(kepler_traverse.__file__).parent
+ENTRIES = (*bfs_gpu.ENTRIES, *sssp_gpu.ENTRIES, *csr.ENTRIES, *certificate_gpu.ENTRIES)
+FILES = sorted({entry.file for entry in ENTRIES})
+# PTX of this and later architectures marks which parameters are pointers.
+PTX_ARCHITECTURE = "compute_120"
+ARCHITECTURES = (70, 75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
+TYPES = [chosen_types(vertex, weight) for vertex in (np.int32, np.int64) for weight in (np.float32, np.float64)]
+
+
+def find_nvrtc() -> ctypes.CDLL:
+    try:
+        files = distribution("nvidia-cuda-nvrtc").files or []
+    except PackageNotFoundError:
+        pytest.fail("the kernels cannot be compiled: pip install 'kepler-traverse[test]' brings nvidia-cuda-nvrtc")
+    library = next(file for file in files if re.fullmatch(r"libnvrtc\.so\.\d+|nvrtc64_\d+_0\.dll", file.name))
+    return ctypes.CDLL(str(library.locate()))
+
+
+@pytest.fixture(scope="module")
+def nvrtc():
+    return find_nvrtc()
+
+
+@pytest.fixture(scope="module")
+def architectures(nvrtc):
+    """Those of ARCHITECTURES that this compiler still supports."""
+    count = ctypes.c_int()
+    assert nvrtc.nvrtcGetNumSupportedArchs(ctypes.byref(count)) == 0
+    supported = (ctypes.c_int * count.value)()
+    assert nvrtc.nvrtcGetSupportedArchs(supported) == 0
+    return [arch for arch in ARCHITECTURES if arch in set(supported)]
+
+
+def compile_kernels(nvrtc, file: Path, architecture: str, types, product: str) -> bytes:
+    """Compile one file with the loader's options and CuPy's; ``product`` is PTX or CUBIN."""
+    entry = next(entry for entry in ENTRIES if entry.file == file)
+    arguments = [*options(entry.block, types), f"-arch={architecture}", "-ftz=true"]
+    program = ctypes.c_void_p()
+    source = file.read_bytes()
+    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, file.name.encode(), 0, None, None) == 0
+    try:
+        given = (ctypes.c_char_p * len(arguments))(*(argument.encode() for argument in arguments))
+        status = nvrtc.nvrtcCompileProgram(program, len(arguments), given)
+        log = read(nvrtc, program, "ProgramLog").decode()
+        assert status == 0, f"{file.name} for {architecture}:\n{log}"
+        assert not log.strip("\0 \n"), f"{file.name} for {architecture}:\n{log}"
+        return read(nvrtc, program, product)
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def read(nvrtc, program, what: str) -> bytes:
+    size = ctypes.c_size_t()
+    assert getattr(nvrtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size)) == 0
+    text = ctypes.create_string_buffer(size.value)
+    assert getattr(nvrtc, f"nvrtcGet{what}")(program, text) == 0
+    return text.raw
+
+
+def entry_points(ptx: str) -> dict[str, tuple[list[tuple[int, bool]], int]]:
+    """For each entry point the width of each parameter and whether it is a pointer, and the block it is bound to."""
+    found = {}
+    pattern = r"\.visible \.entry (\w+)\((.*?)\)\s*(.*?)\{"
+    for name, parameters, directives in re.findall(pattern, ptx, re.DOTALL):
+        widths = [
+            (int(bits) // 8, bool(pointer)) for bits, pointer in re.findall(r"\.param \.[a-z](\d+)( \.ptr)?", parameters)
+        ]
+        assert len(widths) == parameters.count(".param"), f"unread parameters of {name}: {parameters}"
+        found[name] = (widths, int(re.search(r"\.maxntid (\d+)", directives)[1]))
+    return found
+
+
+def declared(file: Path, types) -> dict[str, tuple[list[tuple[int, bool]], int]]:
+    return {
+        entry.name: (
+            [(8 if a.is_array else a.dtype(types).itemsize, a.is_array) for a in entry.arguments],
+            entry.block,
+        )
+        for entry in ENTRIES
+        if entry.file == file
+    }
+
+
+def name_of(types) -> str:
+    return f"{types['vertex_t']}-{types['weight_t']}"
+
+
+def test_every_kernel_file_is_declared_and_every_declared_one_exists():
+    assert sorted(PACKAGE.rglob("*.cu")) == FILES
+
+
+def test_no_two_entry_points_share_a_name():
+    names = [entry.name for entry in ENTRIES]
+    assert len(set(names)) == len(names)
+
+
+def test_entry_points_of_one_file_share_one_block():
+    for file in FILES:
+        assert len({entry.block for entry in ENTRIES if entry.file == file}) == 1, file.name
+
+
+@pytest.mark.parametrize("types", TYPES, ids=name_of)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_parameters_and_block_are_those_declared(nvrtc, file, types):
+    ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, types, "PTX").decode()
+    assert entry_points(ptx) == declared(file, types)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_it_compiles_for_every_architecture(nvrtc, architectures, file):
+    assert {75, 80, 90, 100, 120} <= set(architectures)
+    for architecture in architectures:
+        assert compile_kernels(nvrtc, file, f"sm_{architecture}", TYPES[0], "CUBIN").startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("file", [sssp_gpu._RELAX_FILE, sssp_gpu._FINISH_FILE], ids=lambda file: file.stem)
+def test_sums_of_distances_keep_subnormal_numbers(nvrtc, file):
+    ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
+    assert "add.rn.f32" in ptx
+    assert ".ftz" not in ptx
+
+
+def test_the_check_notices_a_wrong_parameter(nvrtc):
+    file = bfs_gpu._PUSH_FILE
+    ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
+    assert entry_points(ptx.replace(".param .u32", ".param .u64")) != declared(file, TYPES[0])
+    assert entry_points(ptx.replace(".ptr", "")) != declared(file, TYPES[0])
+
+
+def test_python_files_hold_no_kernels():
+    assert not [file for file in PACKAGE.rglob("*.py") if "__global__" in file.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("file", [*FILES, *PACKAGE.rglob("*.cuh")], ids=lambda file: file.name)
+def test_cuda_is_touched_in_platform_alone(file):
+    text = re.sub(r"//.*", "", file.read_text(encoding="utf-8"))
+    cuda = r"threadIdx|blockIdx|blockDim|gridDim|__\w+_sync|__activemask|__syncthreads|atomic[A-Z]\w*|__ld\w+|\basm\b|<cu"
+    assert (file.name == "platform.cuh") == bool(re.search(cuda, text))

@@ -1,0 +1,238 @@
+#!/usr/bin/env python
+"""Measure reading and building, or traversals; results are checked before they are timed.
+
+python scripts/bench.py --suite readers EDGES.parquet   file to graph: time and peak memory beside pandas and SciPy (CPU)
+python scripts/bench.py --suite job EDGES.parquet       every strategy that fits: median over repeats for some sources
+
+One line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to out/bench-SUITE.json, which
+``scripts/bench_table.py add`` takes. Against other libraries traverse with ``python -m pipelines.compare``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "out"
+PACKAGES = {"readers": ["numpy", "numba", "pyarrow", "pandas", "scipy"], "job": ["numpy", "numba", "scipy"]}
+PEER = "pandas + SciPy csr_matrix"
+
+
+def peer_build(path: str):
+    """What a SciPy user does: read the columns and take ids as indices. Duplicates are summed, which is not what we do."""
+    import pandas
+    import scipy.sparse
+
+    frame = pandas.read_parquet(path)
+    src, dst = frame["src"].to_numpy(), frame["dst"].to_numpy()
+    data = frame["weight"].to_numpy() if "weight" in frame else np.ones(src.size, np.float32)
+    n = int(max(src.max(), dst.max())) + 1
+    return scipy.sparse.csr_matrix((data, (src, dst)), shape=(n, n))
+
+
+def our_build(path: str):
+    from kepler_traverse import read_graph
+
+    return read_graph(path, directed=True)
+
+
+def measure_build(who: str, path: str, warm_up: str) -> dict:
+    """Time one build and its peak of resident memory above what the process held before; run in a process of its own."""
+    import psutil
+
+    build = {"ours": our_build, "peer": peer_build}[who]
+    build(warm_up)  # imports and compiles
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    before = psutil.Process().memory_info().rss
+    begin = time.perf_counter()
+    graph = build(path)
+    taken = time.perf_counter() - begin
+    status = Path("/proc/self/status").read_text()
+    peak = next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+    return {"seconds": taken, "peak_bytes": peak - before, "edges": int(graph.n_edges if who == "ours" else graph.nnz)}
+
+
+def in_a_process(*arguments: str) -> dict:
+    command = [sys.executable, __file__, "--child", *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
+    return json.loads(done.stdout)
+
+
+def bench_readers(path: Path, options: argparse.Namespace, log) -> dict:
+    """Builds of one file: medians of fresh processes."""
+    import pyarrow.parquet
+
+    schema = pyarrow.parquet.read_schema(path)
+    columns = [name for name in ("src", "dst", "weight") if name in schema.names]
+    table = pyarrow.parquet.read_table(path, columns=columns)
+    edge_list_bytes, rows = table.nbytes, table.num_rows
+    warm_up = OUT / "bench-warm-up.parquet"
+    pyarrow.parquet.write_table(table.slice(0, 1000), warm_up)
+    src, dst = (table[name].to_numpy() for name in ("src", "dst"))
+    apart = src != dst
+    distinct = np.unique(np.stack([src[apart], dst[apart]]), axis=1).shape[1]
+    del table, src, dst
+    runs = {"ours": [], "peer": []}
+    for _ in range(options.repeats):
+        for who, found in runs.items():
+            found.append(in_a_process(who, str(path.resolve()), str(warm_up)))
+            log({"suite": "readers", "graph": path.stem, "who": who, **found[-1]})
+    if any(run["edges"] != distinct for run in runs["ours"]):
+        raise SystemExit(f"{path}: the graph has {runs['ours'][0]['edges']} edges, the file {distinct}: not timed")
+
+    def median(who, key):
+        return statistics.median(run[key] for run in runs[who])
+
+    return {
+        "graph": path.stem,
+        "rows": rows,
+        "device": "cpu",
+        "edge_list_bytes": edge_list_bytes,
+        "seconds": median("ours", "seconds"),
+        "peak_bytes": int(median("ours", "peak_bytes")),
+        "peer": PEER,
+        "peer_seconds": median("peer", "seconds"),
+        "peer_peak_bytes": int(median("peer", "peak_bytes")),
+    }
+
+
+def random_sources(graph, count: int, seed: int) -> np.ndarray:
+    """Vertex numbers with an outgoing edge."""
+    degrees = graph.degrees.get() if graph.device == "cuda" else graph.degrees
+    candidates = np.flatnonzero(degrees)
+    return np.random.default_rng(seed).choice(candidates, min(count, candidates.size), replace=False)
+
+
+def bench_job(path: Path, options: argparse.Namespace, log) -> list[dict]:
+    """Every strategy of the device that fits the graph, over the same sources."""
+    from kepler_traverse import certify, cuda, plan_bfs, plan_sssp, read_graph
+    from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+    from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+
+    graph = read_graph(str(path), directed=not options.undirected).to(options.device)
+    sources = random_sources(graph, options.sources, options.seed)
+    rows = []
+    for algorithm, make_plan, strategies in (("bfs", plan_bfs, BFS), ("sssp", plan_sssp, SSSP)):
+        for strategy in strategies:
+            if strategy.device != graph.device or strategy.misfit(graph):
+                continue
+            plan = make_plan(graph, strategy=strategy.name)
+            total = 0.0
+            for source in sources:
+                certify(graph, plan.run(int(source))).require()
+                times = []
+                for _ in range(options.repeats):
+                    begin = time.perf_counter()
+                    plan.run(int(source))
+                    if graph.device == "cuda":
+                        cuda.cp.cuda.get_current_stream().synchronize()
+                    times.append(time.perf_counter() - begin)
+                total += statistics.median(times)
+                name = {"suite": "job", "graph": path.stem, "algorithm": algorithm, "strategy": strategy.name}
+                log(name | {"device": graph.device, "source": int(source), "seconds": times})
+            rows.append(
+                {
+                    "graph": path.stem,
+                    "vertices": graph.n_vertices,
+                    "edges": graph.n_edges,
+                    "directed": graph.directed,
+                    "algorithm": algorithm,
+                    "device": graph.device,
+                    "strategy": strategy.name,
+                    "sources": sources.size,
+                    "seconds": total,
+                    "peak_bytes": None,
+                    "peer": None,
+                    "peer_seconds": None,
+                    "peer_peak_bytes": None,
+                    "agrees": None,
+                    "certified": True,
+                }
+            )
+    return rows
+
+
+def machine() -> dict:
+    """This machine, as docs/measurements.json names it."""
+    info = Path("/proc/cpuinfo")
+    names = (
+        [line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line]
+        if info.exists()
+        else []
+    )
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    found = {
+        "cpu": names[0] if names else platform.processor() or platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(memory / 2**30),
+        "gpu": None,
+        "driver": None,
+    }
+    try:
+        query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+        done = subprocess.run(query, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return found  # no GPU here
+    gpu, driver = done.stdout.splitlines()[0].split(",")
+    return found | {"gpu": gpu.strip(), "driver": driver.strip()}
+
+
+def commit() -> str:
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure reading and building, or traversals.")
+    parser.add_argument("--suite", choices=["readers", "job"], required=True)
+    parser.add_argument("edges", nargs="+", type=Path, help="Parquet files with columns src, dst[, weight]; ids from 0 or 1")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--sources", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--undirected", action="store_true")
+    options = parser.parse_args()
+    OUT.mkdir(exist_ok=True)
+    run = {
+        "title": f"{options.suite}: {', '.join(path.stem for path in options.edges)}",
+        "date": date.today().isoformat(),
+        "commit": commit(),
+        "command": f"python scripts/bench.py {' '.join(sys.argv[1:])}",
+        "notes": "",
+        "machine": machine(),
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES[options.suite]},
+        "traversals": [],
+        "builds": [],
+    }
+    with open(OUT / f"bench-{options.suite}.jsonl", "w") as lines:
+
+        def log(record: dict) -> None:
+            lines.write(json.dumps(record) + "\n")
+
+        for path in options.edges:
+            if options.suite == "readers":
+                run["builds"].append(bench_readers(path, options, log))
+            else:
+                run["traversals"] += bench_job(path, options, log)
+    target = OUT / f"bench-{options.suite}.json"
+    target.write_text(json.dumps(run, indent=2) + "\n")
+    print(f"{target}: python scripts/bench_table.py add {target.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        print(json.dumps(measure_build(*sys.argv[2:])))
+    else:
+        main()

@@ -51,13 +51,6 @@ def _integer_or_auto(text: str) -> int | str:
     return text if text == "auto" else int(text)
 
 
-def _header(text: str) -> bool | str:
-    known = {"auto": "auto", "yes": True, "no": False}
-    if text not in known:
-        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(known)}")
-    return known[text]
-
-
 # How the text of a flag becomes a value; a switch takes no text.
 PARSE = {
     "text": str,
@@ -66,10 +59,9 @@ PARSE = {
     "number": float,
     "integer_or_auto": _integer_or_auto,
     "ids": _ids,
-    "header": _header,
     "switch": None,
 }
-_METAVAR = {"integer": "N", "number": "X", "integer_or_auto": "auto|N", "ids": "ID,ID,...", "header": "auto|yes|no"}
+_METAVAR = {"integer": "N", "number": "X", "integer_or_auto": "auto|N", "ids": "ID,ID,..."}
 
 OPTIONS = (
     Option(key="output", kind="text", group="output", help="folder that takes the results; new or empty (see --resume)"),
@@ -97,15 +89,15 @@ OPTIONS = (
     Option(key="src_column", kind="text", group="edge list", help="column of the edges' starts (default: src, or the first)"),
     Option(key="dst_column", kind="text", group="edge list", help="column of the edges' ends (default: dst, or the second)"),
     Option(key="weight_column", kind="text", group="edge list", help="column of the weights (sssp; default: weight, or the third)"),
-    Option(key="header", kind="header", default="auto", group="edge list", help="whether a CSV file starts with column names"),
+    Option(key="header", kind="choice", choices=("auto", "yes", "no"), default="auto", group="edge list", help="whether a CSV file starts with column names"),
     Option(key="delimiter", kind="text", group="edge list", help="between the columns of a CSV file (default: by its name)"),
-    Option(key="id_type", kind="text", default="auto", group="edge list", help="type of the vertex ids: auto, int64 or string"),
+    Option(key="id_type", kind="text", default="auto", group="edge list", help="type of the vertex ids: auto, int64, string, ..."),
     Option(key="weight_type", kind="choice", choices=("auto", "float32", "float64"), default="auto", group="edge list",
            help="type of the weights and so of the distances"),
     Option(key="batch_size", kind="integer_or_auto", default="auto", least=1, group="running",
            help="sources a part file; auto goes by rows, workers and memory"),
     Option(key="workers", kind="integer_or_auto", default="auto", least=1, group="running",
-           help="auto is one a GPU, or one a core; a core's workers share its threads"),
+           help="auto is one a GPU, or one a core as far as memory goes; the cores are shared out evenly"),
     Option(key="scheduler_address", kind="text", group="running", help="run on this Dask scheduler instead of an own one"),
     Option(key="scheduler_file", kind="text", group="running",
            help="the same by a scheduler file; also taken from the environment variable SCHEDULER_FILE"),

@@ -27,7 +27,6 @@ def _annotation(option: Option):
         "number": number,
         "integer_or_auto": whole | Literal["auto"],
         "ids": Annotated[list[int | str], Field(min_length=1)],
-        "header": bool | Literal["auto"],
         "switch": bool,
     }
     kind = kinds[option.kind]

@@ -1,0 +1,76 @@
+"""Edge list and sources in, Parquet files of distances out: ``python -m pipelines.batch_sources --help``."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+
+from .options import UsageError, flags_of, parser
+
+EXIT_UNEXPECTED, EXIT_USAGE, EXIT_NEGATIVE_CYCLE, EXIT_INTERRUPTED = 1, 2, 4, 130
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    argv : list of str, optional
+        Without the program's name; from ``sys.argv`` if not given.
+
+    Returns
+    -------
+    int
+        0 done, 1 unexpected error, 2 bad input or usage, 3 some batches failed, 4 negative cycle, 130 interrupted.
+    """
+    argv = sys.argv[1:] if argv is None else argv
+    try:
+        if "-h" in argv or "--help" in argv:
+            parser().print_help()
+            return 0
+        flags, config = flags_of(argv)
+        # Only now, so that --help and a misspelt flag are answered at once.
+        from .settings import settings_of
+
+        settings = settings_of(flags, config)
+        from . import job
+
+        words = [word for word in argv if word != "--resume"]
+        return job.run(settings, f"python -m pipelines.batch_sources {shlex.join(words)}")
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        return _report(error, debug="--debug" in argv)
+
+
+def _report(error: Exception, debug: bool) -> int:
+    """Print one message for an error and return the exit code that stands for it."""
+    if debug:
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, UsageError):
+        code, message = EXIT_USAGE, str(error)
+    else:
+        from kepler_traverse.errors import InputError, KeplerError, NegativeCycleError
+
+        code = EXIT_UNEXPECTED
+        if isinstance(error, InputError):
+            code = EXIT_USAGE
+        elif isinstance(error, NegativeCycleError):
+            code = EXIT_NEGATIVE_CYCLE
+        message = str(error)
+        if not isinstance(error, KeplerError):
+            message = f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
+    print(f"error: {message}", file=sys.stderr)
+    return code
+
+
+def _interrupt(_number, _frame):
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _interrupt)  # a scheduler that ends the job gets the same clean manifest as Ctrl-C
+    sys.exit(main())

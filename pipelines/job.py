@@ -1,0 +1,252 @@
+"""The main job from settings to results: prepare, size, run, report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sys
+import time
+import uuid
+from dataclasses import asdict
+from pathlib import Path
+
+import distributed
+import numba
+import numpy as np
+import pyarrow
+
+from kepler_traverse.storage import save_graph
+
+from . import report
+from .batches import Window, batches_of
+from .cluster import cluster_for, workers_of
+from .manifest import GRAPH, OutputFolder, check_folder, fingerprint_of, refuse_another_run, status_on_error
+from .prepare import Prepared, load_of, machine_for, prepare
+from .sink import checked_part
+from .sizing import Sizing, size_up
+from .worker import TraversalPlugin, Work, run_batch
+
+
+def run(settings, command: str) -> int:
+    """Run the job and return its exit code: 0, or 3 if some batches failed.
+
+    Parameters
+    ----------
+    settings : Settings
+    command : str
+        The command line, to tell how to resume.
+
+    Raises
+    ------
+    InputError
+        Before anything is written.
+    NegativeCycleError
+        A negative cycle can be reached from some source.
+    KeyboardInterrupt
+        Noted in the manifest first.
+    """
+    started = time.perf_counter()
+    output = None if settings.output is None else Path(settings.output).absolute()
+    before = None if output is None or settings.plan else check_folder(output, settings.resume)
+    prepared = prepare(settings, output / GRAPH if before is not None else None)
+    sizing, identity = _size(settings, prepared, before)
+    if settings.plan:
+        report.show_plan(settings, prepared, sizing)
+        return 0
+    if before is not None:
+        refuse_another_run(output, before, identity)
+    with OutputFolder(output) as folder:
+        folder.manifest = _new_manifest(settings, prepared, sizing, identity)
+        job = _Job(settings, prepared, sizing, folder, command)
+        if before is not None:
+            job.keep_what_is_done(before)
+        if before is not None and job.nothing_is_missing():
+            folder.manifest = before
+        else:
+            job.run()
+    seconds = time.perf_counter() - started
+    report.show_summary(settings, folder.manifest, job.computed, seconds)
+    return 3 if folder.manifest["failed"] else 0
+
+
+def _size(settings, prepared: Prepared, before: dict | None) -> tuple[Sizing, dict]:
+    workers, batch_size = settings.workers, settings.batch_size
+    if before is not None and batch_size == "auto":
+        batch_size = before["identity"].get("batch_size", "auto")  # so that the parts are the same ones
+    if (settings.scheduler_address or settings.scheduler_file) and workers == "auto":
+        workers = workers_of(settings)
+    sizing = size_up(load_of(prepared), machine_for(prepared), workers, batch_size)
+    request = prepared.request
+    identity = {
+        "graph": prepared.graph.fingerprint if not settings.plan else "",
+        "algorithm": request.algorithm,
+        "limit": request.limit,
+        "targets": None if request.targets is None else _digest(request.targets),
+        "predecessors": request.predecessors,
+        "certify": request.certify,
+        "sources": _digest(prepared.names),
+        "batch_size": sizing.batch_size,
+    }
+    return sizing, identity
+
+
+def _digest(ids: list) -> str:
+    return hashlib.sha256(json.dumps(ids).encode()).hexdigest()
+
+
+def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) -> dict:
+    graph = prepared.graph
+    return {
+        "format": 1,
+        "status": "running",
+        "algorithm": prepared.request.algorithm,
+        "settings": asdict(settings),
+        "identity": identity,
+        "fingerprint": fingerprint_of(identity),
+        "graph": {
+            "fingerprint": graph.fingerprint,
+            "vertices": graph.n_vertices,
+            "stored_edges": graph.n_edges,
+            "directed": graph.directed,
+            "built": asdict(graph.report),
+        },
+        "device": graph.device,
+        "strategy": prepared.plan.strategy.name,
+        "workers": sizing.workers,
+        "sources": int(prepared.numbers.size),
+        "duplicate_sources": prepared.duplicates,
+        "batches": sizing.n_batches,
+        "versions": {
+            "python": platform.python_version(),
+            **{module.__name__: module.__version__ for module in (np, numba, pyarrow, distributed)},
+        },
+        "seconds": {"read": round(prepared.read_seconds, 3)},
+        "parts": [],
+        "failed": [],
+        "digest": None,
+    }
+
+
+class _Job:
+    """A run that may write: what is missing is computed, and the manifest follows."""
+
+    def __init__(self, settings, prepared: Prepared, sizing: Sizing, folder: OutputFolder, command: str):
+        self._settings, self._prepared, self._sizing = settings, prepared, sizing
+        self._folder, self._command = folder, command
+        self._batches = dict(batches_of(prepared.numbers, sizing.batch_size))
+        self.computed = 0
+
+    def _names(self, part: int) -> list:
+        begin = part * self._sizing.batch_size
+        return self._prepared.names[begin : begin + self._sizing.batch_size]
+
+    def keep_what_is_done(self, before: dict) -> None:
+        """Check the parts on disk; those that are whole and right are not computed again."""
+        manifest = self._folder.manifest
+        known = {part["file"]: part for part in before["parts"]}
+        for part in list(self._batches):
+            names = self._names(part)
+            summary = checked_part(
+                self._folder.path,
+                part,
+                manifest["fingerprint"],
+                names,
+                self._prepared.graph,
+                manifest["algorithm"],
+                known.get(f"part-{part:06d}.parquet"),
+            )
+            if summary is not None:
+                manifest["parts"].append(summary | {"sources": names})
+                del self._batches[part]
+
+    def nothing_is_missing(self) -> bool:
+        return not self._batches and self._folder.is_complete()
+
+    def run(self) -> None:
+        """Compute what is missing and complete the folder.
+
+        Raises what ``pipelines.batches.Window.run`` raises, with the manifest written.
+        """
+        folder, manifest = self._folder, self._folder.manifest
+        folder.sweep()
+        with status_on_error(folder):
+            folder.save("running")
+            try:
+                if self._batches:
+                    self._run_batches()
+            except KeyboardInterrupt:
+                done, total = sum(len(part["sources"]) for part in manifest["parts"]), manifest["sources"]
+                report.say(f"interrupted: {done} of {total} sources are done. To finish: {self._command} --resume")
+                raise
+            if manifest["failed"]:
+                folder.save("failed")
+            else:
+                folder.complete()
+
+    def _run_batches(self) -> None:
+        work = self._work()
+        started = time.perf_counter()
+        if not self._prepared.reused:
+            save_graph(self._prepared.graph, work.graph_folder, self._prepared.origin)
+        device, bytes_a_gpu = work.device, self._sizing.memory["total"]
+        self._prepared.release()
+        stored = time.perf_counter()
+        with cluster_for(self._settings, device, min(self._sizing.workers, len(self._batches)), bytes_a_gpu) as client:
+            report.say(f"dashboard: {client.dashboard_link}")
+            run_token = uuid.uuid4().hex[:8]
+            plugin = f"kepler-traverse-{run_token}"
+            client.register_plugin(TraversalPlugin(work, plugin), name=plugin)
+            ready = time.perf_counter()
+            with report.Progress(self._sources_done(), self._folder.manifest["sources"]) as progress:
+                window = Window(client, self._submitter(client, plugin, run_token), self._done(progress), self._failed(progress))
+                try:
+                    window.run(list(self._batches))
+                finally:
+                    if client.status == "running" and (self._settings.scheduler_address or self._settings.scheduler_file):
+                        client.unregister_worker_plugin(plugin)
+            ended = time.perf_counter()
+        times = {"store": stored - started, "start": ready - stored, "traverse": ended - ready}
+        self._folder.manifest["seconds"] |= {name: round(value, 3) for name, value in times.items()}
+
+    def _work(self) -> Work:
+        request = self._prepared.request
+        return Work(
+            run=self._folder.manifest["fingerprint"],
+            graph_folder=self._folder.path / GRAPH,
+            output=self._folder.path,
+            device=self._prepared.graph.device,
+            threads=self._sizing.threads,
+            **asdict(request),
+        )
+
+    def _sources_done(self) -> int:
+        return sum(len(part["sources"]) for part in self._folder.manifest["parts"])
+
+    def _submitter(self, client, plugin: str, run_token: str):
+        def submit(part: int, attempt: int):
+            # "bfs-000012-...": the dashboard groups by what stands before the first number.
+            key = f"{self._folder.manifest['algorithm']}-{part:06d}-{run_token}-{attempt}"
+            return client.submit(run_batch, plugin, part, self._batches[part], key=key, pure=False)
+
+        return submit
+
+    def _done(self, progress):
+        def on_done(part: int, summary: dict) -> None:
+            names = self._names(part)
+            self._folder.manifest["parts"].append(summary | {"sources": names})
+            self.computed += 1
+            self._folder.save()
+            progress.advance(len(names))
+
+        return on_done
+
+    def _failed(self, progress):
+        def on_failed(part: int, error: Exception) -> None:
+            names = self._names(part)
+            reason = f"{type(error).__name__}: {error}"
+            self._folder.manifest["failed"].append({"file": f"part-{part:06d}.parquet", "sources": names, "error": reason})
+            progress.write(f"batch {part} failed: {reason}")
+
+        return on_failed

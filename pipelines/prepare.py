@@ -1,0 +1,254 @@
+"""Everything that can be checked before a run writes anything: the graph, the sources, the targets, the plan."""
+
+from __future__ import annotations
+
+import gc
+import glob
+import hashlib
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kepler_traverse import cuda
+from kepler_traverse._arrays import to_host
+from kepler_traverse.errors import InputError
+from kepler_traverse.graph import Graph
+from kepler_traverse.plan import Plan
+from kepler_traverse.read import read_graph
+from kepler_traverse.storage import load_graph, stored_origin
+
+from .sizing import Load, Machine
+from .worker import names_of, plan_for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The part of the settings that a plan needs, with the targets read."""
+
+    algorithm: str
+    strategy: str
+    limit: float | None
+    targets: list | None
+    predecessors: bool
+    certify: str
+
+
+@dataclass(kw_only=True)
+class Prepared:
+    """A run that may start.
+
+    Attributes
+    ----------
+    graph, plan : Graph, Plan
+        None once ``release`` was called.
+    origin : str
+        What the graph was made of; ``""`` if that cannot be told.
+    reused : bool
+        Whether the graph came from the output folder.
+    numbers : int64 array
+        Distinct sources in the order given.
+    names : list
+        Their ids.
+    duplicates : int
+        Sources given once more.
+    read_seconds : float
+    """
+
+    graph: Graph | None
+    plan: Plan | None
+    request: Request
+    origin: str
+    reused: bool
+    numbers: np.ndarray
+    names: list
+    duplicates: int
+    read_seconds: float
+
+    def release(self) -> None:
+        """Give back the memory of the graph before the workers load theirs."""
+        self.graph = self.plan = None
+        gc.collect()
+        if cuda.available():
+            cuda.cp.get_default_memory_pool().free_all_blocks()
+
+
+def prepare(settings, stored: Path | None = None) -> Prepared:
+    """Read the graph, look up sources and targets, and plan.
+
+    Parameters
+    ----------
+    settings : Settings
+    stored : Path, optional
+        Where an interrupted run may have left its graph.
+
+    Raises
+    ------
+    InputError
+        Anything in the input that cannot be; nothing has been written then.
+    """
+    started = time.perf_counter()
+    origin = _origin(settings)
+    reused = bool(stored and origin and stored_origin(stored) == origin)
+    graph = load_graph(stored, _device(settings), verify=True) if reused else _read(settings)
+    read_seconds = time.perf_counter() - started
+    if settings.algorithm == "sssp" and graph.weights is None:
+        raise InputError("sssp needs weights, and this edge list has none; name the column with --weight-column, or take bfs")
+    given = _sources(graph, settings)
+    first = np.sort(np.unique(given, return_index=True)[1])
+    numbers = given[first]
+    targets = None
+    if settings.targets_file is not None:
+        targets = _ids_like(graph, _ids_in(Path(settings.targets_file), "targets"), "target")
+    request = Request(
+        algorithm=settings.algorithm,
+        strategy=settings.strategy,
+        limit=settings.max_depth if settings.algorithm == "bfs" else settings.cutoff,
+        targets=targets,
+        predecessors=settings.predecessors,
+        certify=settings.certify,
+    )
+    return Prepared(
+        graph=graph,
+        plan=plan_for(graph, request),
+        request=request,
+        origin=origin,
+        reused=reused,
+        numbers=numbers,
+        names=names_of(graph, numbers),
+        duplicates=given.size - numbers.size,
+        read_seconds=read_seconds,
+    )
+
+
+def _device(settings) -> str:
+    if settings.device != "auto":
+        return settings.device
+    return "cuda" if cuda.available() else "cpu"
+
+
+def _read_options(settings) -> dict:
+    return {
+        "directed": settings.directed,
+        "src_column": settings.src_column,
+        "dst_column": settings.dst_column,
+        "weight_column": settings.weight_column if settings.algorithm == "sssp" else None,
+        "weighted": settings.algorithm == "sssp",
+        "format": settings.format,
+        "header": settings.header,
+        "delimiter": settings.delimiter,
+        "id_type": settings.id_type,
+        "weight_type": settings.weight_type,
+    }
+
+
+def _read(settings) -> Graph:
+    if settings.device == "cuda":
+        cuda.require()
+    return read_graph(settings.edges, device=settings.device, **_read_options(settings))
+
+
+def _origin(settings) -> str:
+    """Name the files of the edge list as they are now and how they are read; ``""`` if some are not plain local files."""
+    files = []
+    for path in settings.edges:
+        found = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
+        for name in found:
+            inside = [name] if os.path.isfile(name) else sorted(str(p) for p in Path(name).rglob("*") if p.is_file())
+            files += [(os.path.abspath(file), os.stat(file).st_size, os.stat(file).st_mtime_ns) for file in inside]
+        if not found:
+            return ""
+    return hashlib.sha256(json.dumps([files, _read_options(settings)], sort_keys=True).encode()).hexdigest()
+
+
+def _sources(graph: Graph, settings) -> np.ndarray:
+    if settings.all_sources:
+        numbers = np.arange(graph.n_vertices)
+    elif settings.random_sources:
+        numbers = random_sources(graph, settings.random_sources, settings.seed)
+    elif settings.sources_file is not None:
+        numbers = graph.numbers_of(_ids_like(graph, _ids_in(Path(settings.sources_file), "sources"), "source"))
+    else:
+        numbers = graph.numbers_of(_ids_like(graph, settings.sources, "source"))
+    if not numbers.size:
+        raise InputError("there are no sources: the graph has no vertex")
+    return numbers
+
+
+def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
+    """Draw different vertices that have an outgoing edge: the same ones for a seed on every machine and device."""
+    candidates = np.flatnonzero(to_host(graph.degrees))
+    if count > candidates.size:
+        raise InputError(f"{count} random sources are asked for, and {candidates.size} vertices have an outgoing edge; take fewer")
+    return np.random.default_rng(seed).choice(candidates, count, replace=False)
+
+
+def _ids_in(path: Path, what: str) -> list:
+    """Read ids from a text file, one a line, or from the first column of a Parquet file."""
+    try:
+        if path.suffix == ".parquet":
+            import pyarrow.parquet
+
+            with pyarrow.parquet.ParquetFile(path) as file:
+                ids = file.read(columns=file.schema_arrow.names[:1]).column(0).to_pylist()
+        else:
+            lines = (line.partition("#")[0].strip() for line in path.read_text().splitlines())
+            ids = [line for line in lines if line]
+    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        raise InputError(f"{path}: the file of {what} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not ids:
+        raise InputError(f"{path}: the file of {what} is empty; give one vertex id a line")
+    if None in ids:
+        raise InputError(f"{path}: row {ids.index(None)} of the file of {what} is null; every row must be a vertex id")
+    return ids
+
+
+def _ids_like(graph: Graph, ids: list, role: str) -> list:
+    """Bring ids that were written as text to the type of the graph's ids."""
+    return [str(i) for i in ids] if graph.has_string_ids else [_integer(i, role) for i in ids]
+
+
+def _integer(value, role: str) -> int:
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            pass
+    elif isinstance(value, int):
+        return value
+    raise InputError(f"{role} {value!r} is not a vertex: the ids of this graph are integers")
+
+
+def load_of(prepared: Prepared) -> Load:
+    """The sizes of a prepared run."""
+    graph, plan = prepared.graph, prepared.plan
+    wide = 16 if graph.has_string_ids else graph.ids.dtype.itemsize
+    distance = 4 if prepared.request.algorithm == "bfs" else graph.weights.dtype.itemsize
+    ids = graph.ids.nbytes
+    turned = graph.directed and prepared.request.algorithm == "bfs" and graph.device == "cpu"
+    return Load(
+        n_vertices=graph.n_vertices,
+        n_sources=prepared.numbers.size,
+        graph_bytes=graph.nbytes + ids,
+        reverse_bytes=graph.nbytes if turned else 0,
+        state_bytes=plan.nbytes,
+        row_bytes=2 * wide + distance + (wide if prepared.request.predecessors else 0),
+        certified=prepared.request.certify != "none",
+    )
+
+
+def machine_for(prepared: Prepared) -> Machine:
+    """What this machine has for a prepared run, the memory that the graph occupies now counted as free."""
+    cores = len(os.sched_getaffinity(0))
+    if prepared.graph.device == "cuda":
+        runtime = cuda.cp.cuda.runtime
+        free, _total = runtime.memGetInfo()
+        held = cuda.cp.get_default_memory_pool().total_bytes()
+        return Machine(device="cuda", cores=cores, n_gpus=runtime.getDeviceCount(), available=free + held)
+    import psutil
+
+    available = psutil.virtual_memory().available + prepared.graph.nbytes
+    return Machine(device="cpu", cores=cores, n_gpus=0, available=available)

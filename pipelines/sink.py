@@ -1,0 +1,215 @@
+"""One batch of results as one Parquet file that appears whole or not at all, and the check of such a file.
+
+The same batch gives the same bytes each time: the writer's options are fixed and nothing in the file depends on time,
+worker or device.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kepler_traverse import results
+from kepler_traverse._arrays import UNREACHED, namespace, to_host
+
+from .sizing import ROWS_A_GROUP
+
+FOOTER_KEY = b"kepler_traverse"
+_MASK = 2**64 - 1
+
+
+def part_name(number: int) -> str:
+    return f"part-{number:06d}.parquet"
+
+
+def as_written(traversal, query):
+    """Return the traversal with everything unreached that its rows leave out: beyond the limit, or no target."""
+    if query.limit is None and query.targets is None:
+        return traversal
+    xp = namespace(traversal.distance)
+    keep = traversal.reached
+    if query.limit is not None:
+        keep &= traversal.distance <= traversal.distance.dtype.type(query.limit)
+    if query.targets is not None:
+        wanted = xp.zeros(keep.size, bool)
+        wanted[xp.asarray(query.targets)] = True
+        keep &= wanted
+    unreached = UNREACHED if traversal.algorithm == "bfs" else np.inf
+    distance = xp.where(keep, traversal.distance, traversal.distance.dtype.type(unreached))
+    return replace(traversal, distance=distance, predecessor=None)
+
+
+def write_part(folder: Path, number: int, run: str, answers: Iterable[tuple[object, pa.Table, int]]) -> dict:
+    """Write one batch.
+
+    Parameters
+    ----------
+    folder : Path
+    number : int
+    run : str
+        Fingerprint of the run, kept in the file.
+    answers : iterable of (source id, table, checksum)
+        At least one. Only about a row group of them is held at a time.
+
+    Returns
+    -------
+    dict
+        ``file, rows, sha256, checksum, bytes``: less than 1 KB.
+    """
+    partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
+    try:
+        with open(partial, "xb") as file:
+            rows, checksum = _write(file, number, run, answers)
+            file.flush()
+            os.fsync(file.fileno())
+        with open(partial, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        size = partial.stat().st_size
+        os.replace(partial, folder / part_name(number))
+        sync_folder(folder)
+    finally:
+        partial.unlink(missing_ok=True)
+    return {"file": part_name(number), "rows": rows, "sha256": digest, "checksum": f"{checksum:016x}", "bytes": size}
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write(file, number: int, run: str, answers) -> tuple[int, int]:
+    writer, held, rows = None, [], 0
+    sources, checksums = [], []
+    try:
+        for source, table, checksum in answers:
+            writer = writer or _writer(file, table.schema)
+            sources.append(source)
+            checksums.append(checksum)
+            held.append(table)
+            rows += table.num_rows
+            if sum(table.num_rows for table in held) >= ROWS_A_GROUP:
+                _flush(writer, held)
+        _flush(writer, held)
+        footer = {
+            "format": 1,
+            "run": run,
+            "part": number,
+            "rows": rows,
+            "sources": sources,
+            "checksums": [f"{checksum:016x}" for checksum in checksums],
+        }
+        writer.add_key_value_metadata({FOOTER_KEY: json.dumps(footer)})
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows, sum(checksums) & _MASK
+
+
+def _writer(file, schema: pa.Schema) -> pq.ParquetWriter:
+    # Hops and sources repeat; vertices ascend within a source; the rest does neither.
+    repeating = [f.name for f in schema if f.name == "source" or (f.name == "distance" and pa.types.is_integer(f.type))]
+    ascending = [f.name for f in schema if f.name == "vertex" and pa.types.is_integer(f.type)]
+    return pq.ParquetWriter(
+        file,
+        schema,
+        version="2.6",
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=repeating,
+        column_encoding={name: "DELTA_BINARY_PACKED" for name in ascending},
+        write_statistics=["source", "vertex"],
+        write_page_checksum=True,
+    )
+
+
+def _flush(writer: pq.ParquetWriter, held: list[pa.Table]) -> None:
+    table = pa.concat_tables(held)
+    held.clear()
+    if table.num_rows:
+        writer.write_table(table, row_group_size=table.num_rows)
+
+
+def checked_part(folder: Path, number: int, run: str, sources: list, graph, algorithm: str, known: dict | None) -> dict | None:
+    """Return the summary of a part on disk if it is whole and right, else None.
+
+    Parameters
+    ----------
+    sources : list
+        Ids that the part must hold, in this order.
+    known : dict, optional
+        What the manifest says about the part; without it all checksums are computed again from the rows.
+    """
+    path = folder / part_name(number)
+    if not path.is_file():
+        return None
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if known is not None:
+        return known if known["sha256"] == digest else None
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            footer = json.loads(file.metadata.metadata[FOOTER_KEY])
+            if footer["run"] != run or footer["part"] != number or footer["sources"] != sources:
+                return None
+            checksums = _checksums(file, sources, graph, algorithm)
+            rows = file.metadata.num_rows
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+        return None  # unreadable or not ours: it is computed again
+    if footer["rows"] != rows or footer["checksums"] != [f"{checksum:016x}" for checksum in checksums]:
+        return None
+    total = sum(checksums) & _MASK
+    size = path.stat().st_size
+    return {"file": path.name, "rows": rows, "sha256": digest, "checksum": f"{total:016x}", "bytes": size}
+
+
+def _checksums(file: pq.ParquetFile, sources: list, graph, algorithm: str) -> list[int]:
+    """Checksums of the sources, from the rows of a file."""
+    numbers = graph.numbers_of(sources)
+    checksums = dict.fromkeys(numbers.tolist(), 0)
+    for number, vertex, distance in _answers(file, graph):
+        unreached = UNREACHED if algorithm == "bfs" else np.inf
+        every = np.full(graph.n_vertices, unreached, distance.dtype)
+        every[vertex] = distance
+        traversal = results.Traversal(
+            algorithm=algorithm, source=number, distance=every, predecessor=None, limit=None, strategy="", rounds=0
+        )
+        checksums[number] = results.checksum(traversal)
+    return list(checksums.values())
+
+
+def _answers(file: pq.ParquetFile, graph) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield (source, vertices, distances) in vertex numbers; no source is spread over two row groups."""
+    ids = graph.ids if graph.has_string_ids else to_host(graph.ids)
+    for group in range(file.num_row_groups):
+        table = file.read_row_group(group, columns=["source", "vertex", "distance"])
+        source, vertex = (_numbers(ids, table[name]) for name in ("source", "vertex"))
+        distance = table["distance"].to_numpy()
+        starts = np.flatnonzero(np.diff(source, prepend=-1))
+        for begin, end in zip(starts, [*starts[1:], source.size], strict=True):
+            yield int(source[begin]), vertex[begin:end], distance[begin:end]
+
+
+def _numbers(ids, column: pa.ChunkedArray) -> np.ndarray:
+    if isinstance(ids, np.ndarray):
+        wanted = column.to_numpy()
+        at = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)
+        if not np.array_equal(ids[at], wanted):
+            raise ValueError("an id is not in the graph")
+        return at
+    return pc.index_in(column, value_set=ids).to_numpy()  # a null among them is an error of to_numpy's integer type
+
+

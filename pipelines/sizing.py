@@ -1,0 +1,131 @@
+"""How much memory a run takes, and how it is cut into workers and batches: a pure function of sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kepler_traverse.errors import InputError
+
+ROWS_A_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
+ROWS_A_GROUP = 1_000_000
+SOURCES_A_PART = 4096  # keeps the footer of a part small where the graph is tiny
+BATCHES_A_WORKER = 3  # so that the last batches of a run end at about the same time
+PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels of one worker
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What has to be done, in numbers.
+
+    Attributes
+    ----------
+    graph_bytes, reverse_bytes : int
+        The graph, and its reverse where the strategy walks it.
+    state_bytes : int
+        What one plan holds beside the graph.
+    row_bytes : int
+        Of one row of the results, before compression.
+    """
+
+    n_vertices: int
+    n_sources: int
+    graph_bytes: int
+    reverse_bytes: int
+    state_bytes: int
+    row_bytes: int
+    certified: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Where it can run: ``available`` is free memory in bytes, of one GPU where ``device`` is "cuda"."""
+
+    device: str
+    cores: int
+    n_gpus: int
+    available: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizing:
+    """How a run is cut.
+
+    Attributes
+    ----------
+    memory : dict of str to int
+        Bytes by item, the total last: of the machine on a CPU, of one GPU otherwise.
+    output_bytes : int
+        At most, before compression: as if every source reached every vertex.
+    """
+
+    workers: int
+    threads: int
+    batch_size: int
+    n_batches: int
+    memory: dict[str, int]
+    output_bytes: int
+
+
+def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_size: int | str = "auto") -> Sizing:
+    """Choose workers and batch size, and add up the memory.
+
+    Raises
+    ------
+    InputError
+        It cannot fit; the message holds the numbers.
+    """
+    share = _worker_items(load)
+    if workers == "auto":
+        workers = max(1, min(machine.n_gpus if machine.device == "cuda" else machine.cores, load.n_sources))
+        if machine.device == "cpu":
+            spare = machine.available - load.graph_bytes
+            workers = max(1, min(workers, spare // (sum(share.values()) + PROCESS_BYTES)))
+    memory = _memory(load, machine.device, share, workers)
+    if memory["total"] > machine.available:
+        items = ", ".join(f"{name} {in_units(size)}" for name, size in memory.items() if name != "total")
+        where = "on each GPU" if machine.device == "cuda" else f"with {workers} worker{'s' if workers > 1 else ''}"
+        raise InputError(
+            f"this run needs {in_units(memory['total'])} of memory {where} ({items}), and {in_units(machine.available)} are free; "
+            + ("take fewer --workers" if workers > 1 and machine.device == "cpu" else "take a larger machine or a smaller graph")
+        )
+    if batch_size == "auto":
+        by_rows = ROWS_A_PART // max(load.n_vertices, 1)
+        by_workers = -(-load.n_sources // (BATCHES_A_WORKER * workers))
+        batch_size = max(1, min(by_rows, by_workers, SOURCES_A_PART))
+    return Sizing(
+        workers=workers,
+        threads=1 if machine.device == "cuda" else max(1, machine.cores // workers),
+        batch_size=batch_size,
+        n_batches=-(-load.n_sources // batch_size),
+        memory=memory,
+        output_bytes=load.n_sources * load.n_vertices * load.row_bytes,
+    )
+
+
+def _worker_items(load: Load) -> dict[str, int]:
+    rows = max(load.n_vertices, min(ROWS_A_GROUP, load.n_vertices * load.n_sources))
+    return {
+        "reverse graph": load.reverse_bytes,
+        "traversal": load.state_bytes,
+        "certificate": 24 * load.n_vertices if load.certified else 0,
+        "part buffer": 3 * rows * load.row_bytes,  # columns, their Arrow table, its encoded pages
+    }
+
+
+def _memory(load: Load, device: str, share: dict[str, int], workers: int) -> dict[str, int]:
+    if device == "cuda":
+        memory = {"graph": load.graph_bytes, **share}
+    else:
+        memory = {"graph, shared by all workers": load.graph_bytes}
+        memory |= {f"{name}, {workers} x": workers * size for name, size in share.items()}
+        memory[f"processes, {workers} x"] = workers * PROCESS_BYTES
+    return memory | {"total": sum(memory.values())}
+
+
+def in_units(size: int) -> str:
+    """A number of bytes for people."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"

@@ -1,0 +1,134 @@
+"""What runs in a worker: the graph is loaded and the traversal planned once, then batches of sources are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from distributed import WorkerPlugin, get_worker
+
+from kepler_traverse import plan_bfs, plan_sssp
+from kepler_traverse.certificate import certify
+from kepler_traverse.frames import table_of
+from kepler_traverse.graph import Graph
+from kepler_traverse.plan import Plan
+from kepler_traverse.results import checksum
+from kepler_traverse.storage import load_graph
+
+from .sink import as_written, write_part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What every batch of a run shares; small enough to be sent to each worker.
+
+    Attributes
+    ----------
+    run : str
+        Fingerprint of the run.
+    graph_folder, output : Path
+        Absolute, and the same on every worker.
+    limit : int, float or None
+        Largest hop count or distance.
+    targets : list of ids or None
+    predecessors : bool
+        Whether they are written.
+    threads : int
+        Of one worker.
+    """
+
+    run: str
+    graph_folder: Path
+    output: Path
+    device: str
+    algorithm: str
+    strategy: str
+    limit: float | None
+    targets: list | None
+    predecessors: bool
+    certify: str
+    threads: int
+
+
+def plan_for(graph: Graph, work) -> Plan:
+    """Plan the traversal of a ``Work``; certificates need predecessors even where they are not written."""
+    predecessors = work.predecessors or work.certify != "none"
+    options = {"strategy": work.strategy, "predecessors": predecessors, "targets": work.targets}
+    if work.algorithm == "bfs":
+        return plan_bfs(graph, max_depth=work.limit, **options)
+    return plan_sssp(graph, cutoff=work.limit, **options)
+
+
+class TraversalPlugin(WorkerPlugin):
+    """Holds the graph and the plan of one worker; set up again whenever a worker is started anew."""
+
+    def __init__(self, work: Work, name: str):
+        self.work, self.name = work, name
+        self.graph: Graph | None = None
+        self.plan: Plan | None = None
+
+    async def setup(self, worker) -> None:  # noqa: ARG002 (the name is part of the interface)
+        # In a thread, so that the worker answers the scheduler meanwhile.
+        await asyncio.to_thread(self._load)
+
+    def teardown(self, worker) -> None:  # noqa: ARG002
+        self.graph = self.plan = None
+
+    def _load(self) -> None:
+        self._take_fair_share()
+        self.graph = load_graph(self.work.graph_folder, self.work.device)
+        self.plan = plan_for(self.graph, self.work)
+
+    def _take_fair_share(self) -> None:
+        # Numba keeps the number of threads per calling thread, so each thread that traverses must set it.
+        import numba
+
+        numba.set_num_threads(min(self.work.threads, numba.config.NUMBA_NUM_THREADS))
+
+    def answer(self, number: int, sources: Sequence[int]) -> dict:
+        """Traverse from each source of a batch, certify, and write one part."""
+        started = time.perf_counter()
+        self._take_fair_share()
+        summary = write_part(self.work.output, number, self.work.run, self._answers(sources))
+        return summary | {"seconds": round(time.perf_counter() - started, 6)}
+
+    def _answers(self, sources: Sequence[int]) -> Iterator[tuple]:
+        graph, plan, work = self.graph, self.plan, self.work
+        for i, source in enumerate(sources):
+            traversal = plan.run(int(source))
+            if work.certify == "all" or (work.certify == "sample" and i == 0):
+                certify(graph, traversal).require()
+            table = table_of(graph, traversal if work.predecessors else replace(traversal, predecessor=None), plan.query)
+            yield id_of(graph, int(source)), table, checksum(as_written(traversal, plan.query))
+
+
+def id_of(graph: Graph, number: int):
+    """The user's id of one vertex, as a plain Python value."""
+    return names_of(graph, np.array([number]))[0]
+
+
+def names_of(graph: Graph, numbers: np.ndarray) -> list:
+    """The user's ids of vertices, as plain Python values."""
+    if graph.device == "cuda" and not graph.has_string_ids:
+        from kepler_traverse.cuda import cp
+
+        return graph.ids[cp.asarray(numbers)].tolist()
+    return graph.ids_at(numbers).tolist()
+
+
+def run_batch(plugin: str, number: int, sources: Sequence[int]) -> dict:
+    """The task of one batch: small arguments, an answer below 1 KB."""
+    answering = get_worker().plugins[plugin]
+    try:
+        return answering.answer(number, sources)
+    except Exception as error:
+        if type(error).__name__ == "CUDARuntimeError":
+            # After an illegal access or a failed launch every later call in this process fails too. Ending it lets the
+            # nanny start a fresh one, and the driver gives the batch to another worker.
+            os._exit(1)
+        raise

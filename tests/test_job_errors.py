@@ -1,0 +1,254 @@
+"""Everything that can be wrong with the input of the job: one message, exit code 2, and no output folder."""
+
+import gzip
+import json
+import multiprocessing
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import cuda
+from pipelines.batch_sources import main
+
+
+def fails(capsys, *argv, code=2):
+    """Run the command line, expect it to fail, and return its one message."""
+    assert main([str(word) for word in argv]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = captured.err.splitlines()
+    assert len(lines) == 1, captured.err
+    assert lines[0].startswith("error: ")
+    assert "Traceback" not in captured.err
+    return lines[0]
+
+
+def parquet(path, **columns):
+    pq.write_table(pa.table(columns), path)
+
+
+def a_missing_file(path):
+    return path
+
+
+def an_empty_file(path):
+    path.write_bytes(b"")
+
+
+def a_header_only(path):
+    path.write_text("src,dst,weight\n")
+
+
+def a_truncated_parquet(path):
+    parquet(path, src=np.arange(1000), dst=np.arange(1000))
+    path.write_bytes(path.read_bytes()[:-50])
+
+
+def a_truncated_gz(path):
+    path.write_bytes(gzip.compress(b"src,dst\n" + b"".join(b"%d,%d\n" % (i, i * 7919 % 1000) for i in range(2000)))[:-600])
+
+
+def a_missing_column(path):
+    parquet(path, src=[1, 2], other=[2, 3])
+
+
+def a_null_id(path):
+    parquet(path, src=[1, None, 3], dst=[2, 3, 4])
+
+
+def a_float_id(path):
+    parquet(path, src=[1.5, 2.0], dst=[2.0, 3.0])
+
+
+def a_nan_weight(path):
+    parquet(path, src=[1, 2], dst=[2, 3], weight=[1.0, float("nan")])
+
+
+def an_infinite_weight(path):
+    parquet(path, src=[1, 2], dst=[2, 3], weight=[1.0, float("inf")])
+
+
+def a_negative_weight(path):
+    parquet(path, src=[1, 2], dst=[2, 3], weight=[1.0, -2.0])
+
+
+def an_id_beyond_64_bits(path):
+    path.write_text("src,dst\n1,2\n2,99999999999999999999\n")
+
+
+def good(path):
+    parquet(path, src=[1, 2, 3], dst=[2, 3, 1], weight=[1, 2, 3])
+
+
+SSSP = ["--algorithm", "sssp"]
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "flags", "words"),
+    [
+        ("edges.parquet", a_missing_file, [], ["edges.parquet"]),
+        ("edges.csv", a_missing_file, [], ["edges.csv"]),
+        ("edges.parquet", an_empty_file, [], ["edges.parquet"]),
+        ("edges.csv", an_empty_file, [], ["edges.csv", "empty"]),
+        ("edges.csv", a_header_only, [], ["edges.csv"]),
+        ("edges.parquet", a_truncated_parquet, [], ["edges.parquet"]),
+        ("edges.csv.gz", a_truncated_gz, [], ["edges.csv.gz"]),
+        ("edges.parquet", a_missing_column, ["--dst-column", "dst"], ["edges.parquet", "dst"]),
+        ("edges.parquet", a_null_id, [], ["edges.parquet", "src", "1"]),
+        ("edges.parquet", a_float_id, [], ["edges.parquet", "src"]),
+        ("edges.parquet", a_nan_weight, SSSP, ["edges.parquet", "weight", "row 1", "NaN"]),
+        ("edges.parquet", an_infinite_weight, SSSP, ["edges.parquet", "weight", "row 1", "inf"]),
+        ("edges.parquet", a_negative_weight, [*SSSP, "--strategy", "near_far"], ["near_far", "negative", "frontier"]),
+        ("edges.csv", an_id_beyond_64_bits, ["--id-type", "int64"], ["edges.csv", "99999999999999999999"]),
+        ("edges.parquet", good, ["--sources", "1,77,78"], ["77, 78", "source"]),
+        ("edges.parquet", good, ["--sources", "1,x"], ["source 'x'", "integers"]),
+        ("edges.parquet", good, ["--random-sources", "4"], ["4 random sources", "3 vertices"]),
+        ("edges.parquet", good, ["--strategy", "dijkstra"], ["'dijkstra'", "switch", "queue"]),
+        ("edges.parquet", good, ["--seed", "1", "--seed", "2"], ["--seed", "twice"]),
+        ("edges.parquet", good, ["--format", "exel"], ["exel", "parquet", "csv"]),
+        ("edges.parquet", good, ["--weight-column", "price", *SSSP], ["edges.parquet", "price"]),
+        ("edges.parquet", good, ["--scheduler-file", "no_such.json"], ["no_such.json"]),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else None,
+)
+def test_wrong_input_gives_one_message_that_names_it(name, make, flags, words, tmp_path, capsys):
+    make(tmp_path / name)
+    sources = [] if {"--sources", "--random-sources"} & set(flags) else ["--sources", "1"]
+    message = fails(capsys, tmp_path / name, *flags, *sources, "--device", "cpu", "--output", tmp_path / "out")
+    assert all(word in message for word in words), message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def edges(tmp_path):
+    good(tmp_path / "edges.parquet")
+    return tmp_path / "edges.parquet"
+
+
+def test_an_unknown_key_in_the_settings_file_is_refused(edges, tmp_path, capsys):
+    (tmp_path / "run.toml").write_text('sorces = ["1"]\n')
+    message = fails(capsys, edges, "--config", tmp_path / "run.toml", "--output", tmp_path / "out")
+    assert "'sorces'" in message
+    assert "random_sources" in message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(None, ["sources.txt", "No such file"]), ("", ["sources.txt", "empty"]), ("1\n9\n", ["9"]), ("1\nfour\n", ["'four'"])],
+)
+def test_a_wrong_file_of_sources_is_refused(edges, tmp_path, capsys, text, words):
+    path = tmp_path / "sources.txt"
+    if text is not None:
+        path.write_text(text)
+    message = fails(capsys, edges, "--sources-file", path, "--device", "cpu", "--output", tmp_path / "out")
+    assert all(word in message for word in words), message
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_target_is_refused(edges, tmp_path, capsys):
+    (tmp_path / "targets.txt").write_text("2\n55\n")
+    targets = ["--targets-file", tmp_path / "targets.txt"]
+    message = fails(capsys, edges, "--sources", 1, *targets, "--device", "cpu", "--output", tmp_path / "out")
+    assert "target" in message
+    assert "55" in message
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "_manifest.json", "part-000000.parquet", "_SUCCESS"])
+def test_a_folder_in_use_is_refused_and_left_alone(edges, tmp_path, capsys, name):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).write_text("mine")
+    message = fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out")
+    assert str(tmp_path / "out") in message
+    message = fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", "--resume") if (
+        name != "_SUCCESS"
+    ) else ""  # a mark without a run holds nothing that resuming could lose
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
+    assert (tmp_path / "out" / name).read_text() == "mine"
+
+
+def test_an_output_that_is_a_file_is_refused(edges, capsys):
+    assert "this is a file" in fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", edges)
+
+
+def _hold(folder, held, done):
+    from pathlib import Path
+
+    from pipelines.manifest import OutputFolder
+
+    with OutputFolder(Path(folder)):
+        held.set()
+        done.wait(60)
+
+
+def test_a_folder_that_a_live_run_writes_to_is_refused(edges, tmp_path, capsys):
+    context = multiprocessing.get_context("spawn")
+    held, done = context.Event(), context.Event()
+    other = context.Process(target=_hold, args=(str(tmp_path / "out"), held, done))
+    other.start()
+    try:
+        assert held.wait(60)
+        message = fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", "--resume")
+    finally:
+        done.set()
+        other.join()
+    assert "another run is writing" in message
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_a_folder_that_cannot_be_made_is_refused(edges, tmp_path, capsys):
+    tmp_path.chmod(0o555)
+    message = fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out")
+    tmp_path.chmod(0o755)
+    assert "cannot be made" in message
+
+
+@pytest.mark.skipif(cuda.available(), reason="this machine has a GPU")
+def test_a_gpu_that_is_not_there_is_refused(edges, tmp_path, capsys):
+    message = fails(capsys, edges, "--sources", 1, "--device", "cuda", "--output", tmp_path / "out")
+    assert "cuda" in message
+    assert "cpu" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_scheduler_that_does_not_answer_is_refused(edges, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("pipelines.cluster.CONNECT_SECONDS", 1)
+    address = "tcp://127.0.0.1:9"
+    message = fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", "--scheduler-address", address)
+    assert address in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_traceback_is_shown_on_request_only(edges, tmp_path, capsys):
+    argv = [str(edges), "--sources", "77", "--device", "cpu", "--output", str(tmp_path / "out"), "--debug"]
+    assert main(argv) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_unexpected_error_is_one_message_and_exit_code_one(edges, tmp_path, capsys, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("pipelines.job.prepare", broken)
+    message = fails(capsys, edges, "--sources", 1, "--output", tmp_path / "out", code=1)
+    assert "unexpected RuntimeError: a bug" in message
+    assert "--debug" in message
+
+
+def test_a_negative_self_loop_is_a_negative_cycle(tmp_path, capsys):
+    parquet(tmp_path / "edges.parquet", src=[1, 2], dst=[2, 2], weight=[1, -1])
+    message = fails(
+        capsys, tmp_path / "edges.parquet", *SSSP, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", code=4
+    )  # fmt: skip
+    assert "2 -> 2" in message
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_manifest_of_something_else_is_refused(edges, tmp_path, capsys):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "_manifest.json").write_text(json.dumps({"parts": []}))
+    message = fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", "--resume")
+    assert "not a manifest" in message

@@ -1,0 +1,120 @@
+"""Settings from flags and files: one table, checked in one place."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pipelines.options import OPTIONS, UsageError, flags_of
+from pipelines.settings import KNOWN_KEYS, settings_of
+
+CONF = Path(__file__).parent.parent / "conf"
+ENOUGH = ["edges.csv", "--output", "out", "--sources", "1"]
+
+
+def settings(*argv):
+    return settings_of(*flags_of(list(argv)))
+
+
+def written(tmp_path, text):
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_the_shipped_file_holds_every_setting_with_its_default():
+    text = (CONF / "batch_sources.toml").read_text()
+    values = tomllib.loads(text)
+    for option in OPTIONS:
+        if option.default is None:
+            assert re.search(rf"^# {option.key} = .+$", text, re.M), option.key
+        else:
+            assert values.pop(option.key) == option.default, option.key
+    assert not values
+    in_comments = re.sub(r"^# (?=\w+ = )", "", text, flags=re.M)
+    assert set(tomllib.loads(in_comments)) == set(KNOWN_KEYS)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CONF.glob("*.toml")))
+def test_every_shipped_file_loads(name):
+    sources = ["--sources", "1"] if name == "batch_sources.toml" else []
+    assert settings("edges.csv", "--output", "out", "--config", str(CONF / name), *sources).edges == ["edges.csv"]
+
+
+def test_flags_win_over_the_file(tmp_path):
+    path = written(tmp_path, 'edges = ["a.csv"]\noutput = "out"\nbatch_size = 7\nworkers = 3\npredecessors = true\nall_sources = true\n')
+    merged = settings("--config", path, "--batch-size", "9", "--no-predecessors", "--random-sources", "4")
+    assert (merged.edges, merged.batch_size, merged.workers, merged.predecessors) == (["a.csv"], 9, 3, False)
+    assert (merged.random_sources, merged.all_sources) == (4, False)
+
+
+def test_a_misspelt_key_is_an_error_that_lists_the_known_ones(tmp_path):
+    path = written(tmp_path, "batchsize = 7\n")
+    with pytest.raises(UsageError) as caught:
+        settings(*ENOUGH, "--config", path)
+    message = str(caught.value)
+    assert "unknown key 'batchsize'; did you mean 'batch_size'?" in message
+    assert all(key in message for key in KNOWN_KEYS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('batch_size = "7"', "batch_size cannot be '7'"),
+        ("workers = 0", "workers cannot be 0"),
+        ("predecessors = 1", "predecessors cannot be 1"),
+        ('certify = "some"', "certify cannot be 'some'"),
+        ("cutoff = nan\nalgorithm = 'sssp'", "cutoff cannot be nan"),
+        ("max_depth = -1", "max_depth cannot be -1"),
+        ("workers = ", "not a TOML file"),
+    ],
+)
+def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        settings(*ENOUGH, "--config", written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([*ENOUGH, "--seed", "1", "--seed", "2"], "--seed is given twice"),
+        ([*ENOUGH, "--directed", "--undirected"], "--undirected is given twice"),
+        ([*ENOUGH, "--plan", "--no-plan"], "--no-plan is given twice"),
+        ([*ENOUGH, "--frobnicate"], "unrecognized arguments: --frobnicate"),
+        ([*ENOUGH, "--work", "2"], "unrecognized arguments: --work 2"),
+        ([*ENOUGH, "--workers", "many"], "'many' is neither a whole number nor 'auto'"),
+        ([*ENOUGH, "--device", "tpu"], "invalid choice: 'tpu'"),
+        ([*ENOUGH, "--random-sources", "3"], "sources are given more than once"),
+        ([*ENOUGH, "--cutoff", "3"], "bfs takes --max-depth"),
+        ([*ENOUGH, "--algorithm", "sssp", "--max-depth", "3"], "sssp takes --cutoff"),
+        ([*ENOUGH, "--scheduler-address", "a", "--scheduler-file", "b"], "two schedulers"),
+        ([*ENOUGH, "--config", "no_such.toml"], "no_such.toml: the settings file cannot be read"),
+        (["edges.csv", "--output", "out"], "no sources are given"),
+        (["edges.csv", "--sources", "1"], "--output is missing"),
+        (["edges.csv", "--output", "out", "--sources", ","], "--sources cannot be []"),
+        (["--output", "out", "--sources", "1"], "no edge list is given"),
+    ],
+)
+def test_a_wrong_command_line_is_an_error_that_says_what_to_do(argv, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        settings(*argv)
+
+
+def test_the_scheduler_file_of_the_environment_is_taken(monkeypatch):
+    monkeypatch.setenv("SCHEDULER_FILE", "somewhere.json")
+    assert settings(*ENOUGH).scheduler_file == "somewhere.json"
+    assert settings(*ENOUGH, "--scheduler-address", "tcp://127.0.0.1:1").scheduler_file is None
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from pipelines.batch_sources import main; code = main(['--help']); "
+        "heavy = {'numpy', 'numba', 'pydantic', 'distributed', 'pyarrow', 'kepler_traverse'} & set(sys.modules); "
+        "sys.exit(f'{code} {sorted(heavy)}' if code or heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--random-sources" in done.stdout

@@ -26,6 +26,8 @@ def edge_column(column, where: Where, id_type: str):
 
     if kinds.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if where.role != "weight":
+        check_type(column.type, where)
     if column.null_count:
         raise null_error(column, where)
     if where.role != "weight":
@@ -59,9 +61,8 @@ def _ids(column, where: Where, id_type: str):
     import pyarrow
     import pyarrow.types as kinds
 
-    check_type(column.type, where)
-    if not kinds.is_integer(column.type):
-        column = column.cast(pyarrow.large_string()) if kinds.is_string_view(column.type) else column
+    if kinds.is_string_view(column.type):
+        column = column.cast(pyarrow.large_string())
     if id_type == "auto":
         return column
     if id_type == "string":

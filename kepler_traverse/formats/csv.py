@@ -56,10 +56,10 @@ def layout_of(file: DataFile, options: ReadOptions) -> TextLayout:
         raise no_rows(file)
     delimiter = options.delimiter or DELIMITERS.get(file.ending) or _only_delimiter(file, lines[0])
     rows = list(csv.reader(lines, delimiter=delimiter))
+    if len(rows[0]) < 2:
+        raise EdgeListError(f"{file}: no {delimiter!r} in the first line {lines[0][:80]!r}; give the delimiter")
     header = _has_header(file, rows[0], options)
     names = rows[0] if header else [str(i) for i in range(len(rows[0]))]
-    if len(names) < 2:
-        raise EdgeListError(f"{file}: no {delimiter!r} in the first line {lines[0][:80]!r}; give the delimiter")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise EdgeListError(

@@ -81,7 +81,7 @@ def reading(file: DataFile, kind: str, *more_errors: type[Exception]) -> Iterato
         raise
     except FileNotFoundError:
         raise EdgeListError(f"{file}: the file has gone") from None
-    except (pyarrow.ArrowException, OSError, EOFError, *more_errors) as error:
+    except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError, *more_errors) as error:
         text = " ".join(str(error).split())
         raise EdgeListError(f"{file}: cannot be read as {kind}, it may be cut short or damaged ({text})") from error
 
@@ -120,6 +120,8 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
             raise EdgeListError(f"{path}: no such file or folder")
         found = []
         for match in sorted(filesystem.glob(root)):
+            if _is_hidden(match) and not _is_hidden(root):
+                continue
             inside = filesystem.isdir(match)
             found += _inside(filesystem, match, match, endings) if inside else [_data_file(filesystem, match)]
     except (OSError, ImportError, ValueError) as error:
@@ -137,11 +139,16 @@ def _inside(filesystem, root: str, path: str, endings: set[str]) -> list[DataFil
     for name in sorted(filesystem.find(root)):
         below = name[len(root.rstrip("/")) :].strip("/").split("/")
         file = _data_file(filesystem, name)
-        if file.ending in endings and not any(part.startswith(("_", ".")) for part in below):
+        if file.ending in endings and not any(map(_is_hidden, below)):
             found.append(file)
     if not found:
         raise EdgeListError(f"{path}: the folder holds no data files; looked for {', '.join(sorted(endings))}")
     return found
+
+
+def _is_hidden(path: str) -> bool:
+    """Whether a name marks what writers leave beside the data, such as ``_SUCCESS`` and unfinished files."""
+    return path.rstrip("/").rpartition("/")[2].startswith(("_", "."))
 
 
 def _data_file(filesystem, path: str) -> DataFile:

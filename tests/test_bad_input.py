@@ -1,0 +1,470 @@
+"""Bad edge lists: each gives one error that names the file and what is wrong, never another exception, never a graph."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import NegativeCycleError, read_graph
+from kepler_traverse.errors import EdgeListError, InputError
+
+
+def read(path, **options):
+    return read_graph(path, device="cpu", **options)
+
+
+def write(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def refusal(path, **options) -> str:
+    """The message with which an edge list is refused; it must be one line, name the file and survive pickling."""
+    with pytest.raises(EdgeListError) as caught:
+        read(path, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 600
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.row, copy.column) == (message, caught.value.row, caught.value.column)
+    return message
+
+
+TEXTS = {
+    # what is wrong: file name, text, options, what the message says
+    "0 bytes": ("e.csv", "", {}, "empty (0 bytes)"),
+    "only blank lines": ("e.csv", "\n\n \n", {}, "no edges"),
+    "header only": ("e.csv", "src,dst,weight\n", {}, "no edges"),
+    "header only, by request": ("e.csv", "a,b", {"header": "yes"}, "no edges"),
+    "comments only": ("e.txt", "# FromNodeId ToNodeId\n", {}, "no edges"),
+    "a first edge that may be a header": ("e.csv", "alice,bob\nbob,carol\n", {}, "header='yes'"),
+    "a header that names nothing known": ("e.csv", "caller,callee\n1,2\n", {}, "header='yes'"),
+    "a missing named column": (
+        "e.csv",
+        "src,dst\n1,2\n",
+        {"src_column": "a", "dst_column": "dst", "header": "yes"},
+        "no column 'a'",
+    ),
+    "a missing weight column": ("e.csv", "src,dst\n1,2\n", {"weight_column": "cost"}, "no column 'cost' for weight"),
+    "no weights": ("e.csv", "src,dst\n1,2\n", {"weighted": True}, "no weight column; it has columns 'src', 'dst'"),
+    "no weights in SNAP text": ("e.txt", "1 2\n", {"weighted": True}, "no weight column"),
+    "a repeated column": ("e.csv", "src,dst,src\n1,2,3\n", {}, "'src' occurs 2 times"),
+    "a repeated column that is not asked for": ("e.csv", "src,dst,x,x\n1,2,3,4\n", {}, "'x' occurs 2 times"),
+    "one column": ("e.csv", "src\n1\n", {}, "no ',' in the first line"),
+    "one column in SNAP text": ("e.txt", "1\n2\n", {}, "needs two columns"),
+    "another delimiter": ("e.csv", "1;2\n", {}, "no ',' in the first line"),
+    "a delimiter that could be two": ("e.dat", "1;2,3\n", {"format": "csv"}, "give the delimiter"),
+    "a short row": ("e.csv", "src,dst\n1,2\n3\n", {}, "Expected 2 columns, got 1: 3"),
+    "a long row": ("e.csv", "src,dst\n1,2\n3,4,5\n", {}, "Expected 2 columns, got 3: 3,4,5"),
+    "a short row in SNAP text": ("e.txt", "1 2\n3\n", {}, "Expected 2 columns, got 1: 3"),
+    "a long row in SNAP text": ("e.txt", "1 2\n3 4 5\n", {}, "Expected 2 columns, got 3"),
+    "a name among integers": ("e.csv", "src,dst\n1,2\n3,bob\n", {}, "row 1: dst column 'dst' has 'bob'"),
+    "a float among integers": (
+        "e.csv",
+        "src,dst\n1,2\n1.5,2\n",
+        {},
+        "row 1: src column 'src' has '1.5', which is not an integer",
+    ),
+    "float ids": ("e.csv", "src,dst\n1.0,2.0\n", {}, "'1.0', which is not an integer"),
+    "ids with exponents": ("e.csv", "1e3,2\n", {}, "'1e3', which is not an integer"),
+    "a hexadecimal id": ("e.csv", "src,dst\n1,2\n0x7,2\n", {}, "'0x7', which is not an integer"),
+    "a hexadecimal id, declared": ("e.csv", "src,dst\n0x7,2\n", {"id_type": "int64"}, "'0x7', which is not an integer"),
+    "a leading zero that was not declared": ("e.csv", "src,dst\n1,2\n007,2\n", {}, "'007', which is not an integer"),
+    "an id beyond int64": (
+        "e.csv",
+        "src,dst\n1,2\n3,9223372036854775808\n",
+        {},
+        "row 1: dst column 'dst' has 9223372036854775808, beyond int64",
+    ),
+    "an id below int64": ("e.txt", "1 2\n3 -9223372036854775809\n", {}, "beyond int64"),
+    "an id beyond uint64": (
+        "e.csv",
+        "src,dst\n1,18446744073709551616\n",
+        {"id_type": "uint64"},
+        "beyond uint64; take id_type='string'",
+    ),
+    "a negative id in uint64": ("e.csv", "src,dst\n1,-1\n", {"id_type": "uint64"}, "-1, beyond uint64"),
+    "an id beyond int32": ("e.csv", "src,dst\n1,2147483653\n", {"id_type": "int32"}, "2147483653, beyond int32"),
+    "a missing id": ("e.csv", "src,dst\n1,2\n,2\n3,\n,1\n", {}, "row 1: src column 'src' has 2 missing values"),
+    "a missing string id": ("e.csv", 'src,dst\na,b\na,""\n', {}, "row 1: dst column 'dst' has 1 missing value,"),
+    "an open quote": ("e.csv", 'src,dst\na,b\na,"c\nd,e\n', {}, "line break"),
+    "ids that are not UTF-8": ("e.csv", b"src,dst\na,b\na,\xff\n", {}, "invalid UTF8"),
+    "a missing weight": ("e.csv", "src,dst,weight\n1,2,3\n1,3,\n", {}, "row 1: weight column 'weight' has 1 missing value"),
+    "a weight that is a word": ("e.csv", "src,dst,weight\n1,2,3\n1,3,far\n", {}, "row 1: weight column 'weight' has 'far'"),
+    "a hexadecimal weight": ("e.csv", "src,dst,weight\n1,2,0x10\n", {}, "'0x10', which is not a number"),
+    "a NaN weight": (
+        "e.csv",
+        "src,dst,cost\n1,2,3\n1,3,nan\n",
+        {"weight_column": "cost"},
+        "row 1, column 'cost': the weight is NaN",
+    ),
+    "an infinite weight": ("e.txt", "1 2 3\n1 3 inf\n", {}, "row 1, column '2': the weight is inf"),
+    "a weight that overflows": ("e.csv", "src,dst,weight\n1,2,1e400\n", {}, "infinite"),
+    "a weight that overflows float32": (
+        "e.csv",
+        "src,dst,weight\n1,2,1e200\n",
+        {"weight_type": "float32"},
+        "infinite as float32",
+    ),
+    "an inexact integer weight": (
+        "e.csv",
+        "src,dst,weight\n1,2,3\n1,3,9007199254740993\n",
+        {},
+        "9007199254740993 cannot be held exactly",
+    ),
+    "an integer weight beyond int64": ("e.csv", "src,dst,weight\n1,2,9223372036854775808\n", {}, "beyond int64"),
+    "no problem line": ("e.gr", "c nothing\na 1 2 3\n", {}, "p sp VERTICES ARCS"),
+    "another DIMACS problem": ("e.gr", "p max 2 1\na 1 2 3\n", {}, "p sp VERTICES ARCS"),
+    "no arcs": ("e.gr", "p sp 2 0\n", {}, "no edges"),
+    "fewer arcs than promised": ("e.gr", "p sp 3 3\na 1 2 3\na 2 3 1\n", {}, "2 arcs, but the problem line says 3"),
+    "more arcs than promised": ("e.gr", "p sp 3 1\na 1 2 3\na 2 3 1\n", {}, "2 arcs, but the problem line says 1"),
+    "an arc to 0": ("e.gr", "p sp 3 2\na 1 2 3\na 2 0 1\n", {}, "row 1: dst 0 is outside 1..3"),
+    "an arc from beyond": ("e.gr", "p sp 3 1\na 4 2 3\n", {}, "src 4 is outside 1..3"),
+    "a line that is no arc": (
+        "e.gr",
+        "p sp 3 2\na 1 2 3\ne 2 3 1\n",
+        {},
+        "row 1: an arc is 'a SRC DST WEIGHT', not 'e 2 3 1'",
+    ),
+    "an arc without weight": ("e.gr", "p sp 3 1\na 1 2\n", {}, "Expected 3 columns, got 2"),
+    "a matrix that is not square": ("e.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 2 1\n", {}, "2 x 3"),
+    "a dense matrix": ("e.mtx", "%%MatrixMarket matrix array real general\n1 1\n5\n", {}, "dense"),
+    "a complex matrix": ("e.mtx", "%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 2 1 0\n", {}, "complex"),
+    "a pattern with weights wanted": (
+        "e.mtx",
+        "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n",
+        {"weighted": True},
+        "a pattern has no weights",
+    ),
+    "an empty matrix": ("e.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 0\n", {}, "no edges"),
+    "fewer entries than promised": (
+        "e.mtx",
+        "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n",
+        {},
+        "cannot be read as Matrix Market",
+    ),
+    "an entry outside": (
+        "e.mtx",
+        "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n",
+        {},
+        "cannot be read as Matrix Market",
+    ),
+    "no banner": ("e.mtx", "2 2 1\n1 2 1\n", {}, "cannot be read as Matrix Market"),
+    "ids that do not fit the type": (
+        "e.mtx",
+        "%%MatrixMarket matrix coordinate pattern general\n300 300 1\n1 2\n",
+        {"id_type": "int8"},
+        "300 do not fit id_type='int8'",
+    ),
+    "an unknown ending": ("e.dat", "1,2\n", {}, "'.dat' tells no format"),
+    "text in a Parquet file": ("e.parquet", "src,dst\n1,2\n", {}, "cannot be read as Parquet"),
+    "text in an Arrow file": ("e.arrow", "src,dst\n1,2\n", {}, "neither an Arrow file"),
+    "Feather version 1": ("e.feather", b"FEA1" + bytes(20), {}, "Feather version 1"),
+    "text that is called gz": ("e.csv.gz", "src,dst\n1,2\n", {}, "cannot be read as CSV"),
+    "0 bytes that are called gz": ("e.csv.gz", "", {}, "0 bytes"),
+    "nothing, compressed": ("e.csv.gz", gzip.compress(b""), {}, "no edges"),
+}
+
+
+@pytest.mark.parametrize("what", TEXTS)
+def test_a_bad_text_is_refused_by_name(tmp_path, what):
+    name, text, options, says = TEXTS[what]
+    message = refusal(write(tmp_path / name, text), **options)
+    assert str(tmp_path / name) in message
+    assert says in message
+
+
+def typed(src=None, dst=None, weight=None):
+    columns = {"src": pa.array([1, 2, 3]) if src is None else src, "dst": pa.array([2, 3, 4]) if dst is None else dst}
+    return pa.table(columns if weight is None else {**columns, "weight": weight})
+
+
+TABLES = {
+    "no rows": (typed().slice(0, 0), {}, "no edges"),
+    "one column": (pa.table({"a": [1]}), {}, "needs two columns"),
+    "a missing column": (
+        typed(),
+        {"src_column": "u", "dst_column": "dst"},
+        "no column 'u' for src; it has columns 'src', 'dst'",
+    ),
+    "no weights": (typed(), {"weighted": True}, "no weight column"),
+    "null ids": (typed(pa.array([1, None, None])), {}, "row 1: src column 'src' has 2 missing values"),
+    "null string ids": (typed(pa.array(["a", "b", "c"]), pa.array(["a", "b", None])), {}, "row 2: dst column 'dst'"),
+    "null dictionary ids": (
+        typed(pa.array(["a", None, "c"]).dictionary_encode(), pa.array(["a", "b", "c"])),
+        {},
+        "row 1: src",
+    ),
+    "float ids": (typed(pa.array([1.0, 2.0, 3.5])), {}, "has type double; vertex ids must be integers or strings"),
+    "bool ids": (typed(pa.array([True, False, True])), {}, "has type bool"),
+    "decimal ids": (typed(pa.array([1, 2, 3]).cast(pa.decimal128(20))), {}, "has type decimal128"),
+    "dates as ids": (typed(pa.array([1, 2, 3], pa.date32())), {}, "has type date32"),
+    "binary ids": (typed(pa.array([b"a", b"b", b"c"])), {}, "has type binary"),
+    "nested ids": (typed(pa.array([[1], [2], [3]])), {}, "has type list"),
+    "all null ids": (typed(pa.nulls(3)), {}, "has type null"),
+    "integer and string ends": (typed(dst=pa.array(["a", "b", "c"])), {}, "one end is an integer, the other a string"),
+    "int64 and uint64 without a type for both": (
+        typed(pa.array([-1, 2, 3]), pa.array([2**63, 1, 2], pa.uint64())),
+        {},
+        "no integer type holds both",
+    ),
+    "ids beyond the type asked for": (typed(pa.array([1, 2**40, 3])), {"id_type": "int32"}, "does not fit id_type='int32'"),
+    "words where integers were declared": (
+        typed(pa.array(["1", "b", "c"]), pa.array(["1", "2", "3"])),
+        {"id_type": "int64"},
+        "row 1: src column 'src' has 'b'",
+    ),
+    "null weights": (typed(weight=pa.array([1.0, None, None])), {}, "row 1: weight column 'weight' has 2 missing values"),
+    "bool weights": (typed(weight=pa.array([True, False, True])), {}, "has type bool; weights must be"),
+    "string weights": (typed(weight=pa.array(["1", "2", "3"])), {}, "has type string; weights must be"),
+    "decimal weights": (typed(weight=pa.array([1, 2, 3]).cast(pa.decimal128(20))), {}, "has type decimal128"),
+    "nested weights": (typed(weight=pa.array([[1], [2], [3]])), {}, "has type list"),
+    "NaN weights": (
+        typed(weight=pa.array([1, np.nan, np.nan])),
+        {},
+        "row 1, column 'weight': the weight is NaN (2 such rows)",
+    ),
+    "infinite weights": (typed(weight=pa.array([1, 2, -np.inf])), {}, "row 2, column 'weight': the weight is -inf"),
+    "inexact weights": (typed(weight=pa.array([1, -(2**60), 2])), {}, "row 1, column 'weight'"),
+}
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+@pytest.mark.parametrize("what", TABLES)
+def test_a_bad_column_is_refused_by_name(tmp_path, what, format):
+    table, options, says = TABLES[what]
+    path = tmp_path / f"e.{format}"
+    if format == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    message = refusal(path, **options)
+    assert str(path) in message
+    assert says in message
+
+
+def test_a_repeated_column_of_an_arrow_file_is_refused(tmp_path):
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["src", "dst", "src"])
+    with pa.ipc.new_file(tmp_path / "e.arrow", table.schema) as writer:
+        writer.write_table(table)
+    assert "'src' occurs 2 times" in refusal(tmp_path / "e.arrow")
+
+
+# --- several files -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["absent.csv", "absent/", "absent*.csv", "absent/*.parquet"])
+def test_a_path_that_leads_nowhere_is_refused(tmp_path, name):
+    message = refusal(str(tmp_path / name))
+    assert str(tmp_path / name) in message
+    assert "no such file" in message or "no file matches" in message
+
+
+def test_a_folder_without_data_is_refused(tmp_path):
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / "part-0.parquet.tmp").write_text("unfinished")
+    assert "holds no data files" in refusal(tmp_path)
+    assert str(tmp_path) in refusal(tmp_path)
+
+
+def test_no_path_at_all_is_refused():
+    with pytest.raises(EdgeListError, match="no edge list was given"):
+        read([])
+
+
+def test_an_unknown_protocol_is_refused():
+    with pytest.raises(EdgeListError, match="nowhere://x: cannot be opened"):
+        read("nowhere://x")
+
+
+def test_two_formats_at_once_are_refused(tmp_path):
+    write(tmp_path / "a.csv", "1,2\n")
+    pq.write_table(typed(), tmp_path / "b.parquet")
+    assert "files of one format" in refusal(tmp_path)
+    assert read(tmp_path, format="csv").n_edges == 1
+
+
+@pytest.mark.parametrize("ending", ["gr", "mtx"])
+def test_two_files_that_number_their_vertices_are_refused(tmp_path, ending):
+    paths = [write(tmp_path / f"{i}.{ending}", "p sp 1 0\n") for i in range(2)]
+    assert "give one file, not 2" in refusal(paths)
+
+
+@pytest.mark.parametrize("ending", ["gr", "mtx"])
+def test_column_names_for_a_format_without_them_are_refused(tmp_path, ending):
+    with pytest.raises(InputError, match="no column names; leave weight_column out"):
+        read(write(tmp_path / f"e.{ending}", "p sp 1 0\n"), weight_column="w")
+
+
+def pair(tmp_path, first, second):
+    pq.write_table(first, tmp_path / "a.parquet")
+    pq.write_table(second, tmp_path / "b.parquet")
+    return refusal(tmp_path)
+
+
+def test_the_one_file_that_lacks_a_column_is_named(tmp_path):
+    message = pair(tmp_path, typed(weight=pa.array([1, 2, 3])), typed())
+    assert f"{tmp_path / 'b.parquet'}: no column 'weight'" in message
+
+
+def test_a_file_of_another_type_is_named(tmp_path):
+    message = pair(tmp_path, typed(), typed(pa.array(["a", "b", "c"]), pa.array(["a", "b", "c"])))
+    assert str(tmp_path / "b.parquet") in message
+    assert "has type string, but int64" in message
+
+
+def test_files_whose_ids_no_type_holds_are_refused(tmp_path):
+    huge = pa.array([2**63, 1, 2], pa.uint64())
+    assert "2^63" in pair(tmp_path, typed(pa.array([-1, 1, 2])), typed(huge, huge))
+
+
+def test_an_empty_file_among_others_is_named(tmp_path):
+    assert f"{tmp_path / 'b.parquet'}: the file holds no edges" in pair(tmp_path, typed(), typed().slice(0, 0))
+
+
+def test_the_row_is_that_of_the_file_and_the_count_goes_over_all_files(tmp_path):
+    pq.write_table(typed(weight=pa.array([1.0, 2.0, 3.0])), tmp_path / "a.parquet")
+    pq.write_table(typed(weight=pa.array([1.0, 2.0, np.nan])), tmp_path / "b.parquet")
+    with pytest.raises(EdgeListError, match=r"b\.parquet, row 2, column 'weight': the weight is NaN") as caught:
+        read(tmp_path)
+    assert (caught.value.row, caught.value.column) == (5, "weight")
+    pq.write_table(typed(src=pa.array([1, None, 3]), weight=pa.array([1.0, 2.0, 3.0])), tmp_path / "b.parquet")
+    with pytest.raises(EdgeListError, match=r"b\.parquet, row 1: src column 'src'") as caught:
+        read(tmp_path)
+    assert (caught.value.row, caught.value.column) == (4, "src")
+
+
+def test_a_later_file_does_not_change_the_type_that_the_first_row_told(tmp_path):
+    write(tmp_path / "a.csv", "src,dst\n1,2\n")
+    write(tmp_path / "b.csv", "src,dst\nx,y\n")
+    assert f"{tmp_path / 'b.csv'}, row 0: src column 'src' has 'x'" in refusal(tmp_path)
+
+
+def test_a_wrong_value_far_down_is_named_by_its_row(tmp_path):
+    lines = [f"{i},{i + 1}\n" for i in range(200_000)]
+    lines[150_000] = "150000,oops\n"
+    assert "row 150000: dst column '1' has 'oops'" in refusal(write(tmp_path / "e.csv", "".join(lines)))
+
+
+def test_a_negative_self_loop_is_a_negative_cycle(tmp_path):
+    with pytest.raises(NegativeCycleError) as caught:
+        read(write(tmp_path / "e.csv", "src,dst,weight\n1,2,3\n2,2,-1\n"))
+    assert caught.value.cycle == [2]
+
+
+# --- repairs that are counted, not refused ------------------------------------------------------------------------------
+
+
+def test_duplicates_loops_and_negative_zeros_are_counted(tmp_path):
+    graph = read(write(tmp_path / "e.csv", "src,dst,weight\n1,2,3\n1,2,1.5\n2,2,7\n2,3,-0.0\n"))
+    assert (graph.report.rows, graph.report.parallel_edges, graph.report.self_loops, graph.report.negative_zeros) == (
+        4,
+        1,
+        1,
+        1,
+    )
+    assert graph.weights.tolist() == [1.5, 0.0]
+    assert not np.signbit(graph.weights).any()
+
+
+def test_zero_and_tiny_weights_are_kept(tmp_path):
+    graph = read(write(tmp_path / "e.csv", "src,dst,weight\n1,2,0\n2,3,1e-9\n"))
+    assert graph.weights.tolist() == [0.0, 1e-9]
+
+
+# --- damage ------------------------------------------------------------------------------------------------------------
+
+ROWS = pa.table({"src": range(5000), "dst": range(1, 5001), "weight": [i % 97 for i in range(5000)]})
+
+
+def stream(sink):
+    with pa.ipc.new_stream(sink, ROWS.schema) as writer:
+        writer.write_table(ROWS, max_chunksize=500)
+
+
+def arrow_file(sink):
+    with pa.ipc.new_file(sink, ROWS.schema) as writer:
+        writer.write_table(ROWS, max_chunksize=500)
+
+
+def csv_text():
+    return "src,dst,weight\n" + "".join(f"{u},{u + 1},{u % 97}\n" for u in range(5000))
+
+
+WHOLE = {
+    "e.parquet": lambda path: pq.write_table(ROWS, path, row_group_size=1000),
+    "e.arrow": lambda path: arrow_file(str(path)),
+    "e.arrows": lambda path: stream(str(path)),
+    "e.csv.gz": lambda path: write(path, gzip.compress(csv_text().encode())),
+    "e.csv.bz2": lambda path: write(path, bz2.compress(csv_text().encode())),
+    "e.csv.zst": lambda path: write(path, pa.Codec("zstd").compress(csv_text().encode()).to_pybytes()),
+    "e.txt.gz": lambda path: write(path, gzip.compress(csv_text().partition("\n")[2].replace(",", " ").encode())),
+    "e.parquet.gz": lambda path: pq.write_table(ROWS, pa.output_stream(str(path), compression="gzip")),
+}
+
+
+def cuts(size, extra):
+    """Positions to cut at: the first and last bytes, and some between."""
+    return sorted(
+        {
+            0,
+            1,
+            3,
+            4,
+            8,
+            12,
+            size - 1,
+            size - 4,
+            size - 8,
+            size - 9,
+            *np.linspace(13, size - 10, 25).astype(int).tolist(),
+            *extra,
+        }
+    )
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_file_cut_short_anywhere_is_refused(tmp_path, name):
+    path = tmp_path / name
+    WHOLE[name](path)
+    assert read(path).report.rows == 5000
+    whole = path.read_bytes()
+    # Where a stream may end between two batches, it would read as a shorter one.
+    ends = [i for i in range(8, len(whole), 8) if whole[i : i + 4] == b"\xff\xff\xff\xff"] if name.endswith("arrows") else []
+    for cut in cuts(len(whole), ends):
+        assert str(path) in refusal(write(path, whole[:cut]))
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_damaged_file_never_gives_another_kind_of_error(tmp_path, name):
+    path = tmp_path / name
+    WHOLE[name](path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(7)
+    refusals = []
+    for _ in range(40):
+        damaged = bytearray(whole)
+        at = int(rng.integers(len(whole)))
+        damaged[at : at + 4] = rng.bytes(4)
+        write(path, bytes(damaged))
+        try:
+            read(path)  # bytes that only change a value cannot be told from data
+        except EdgeListError as error:
+            refusals.append(str(error))
+    assert refusals
+    assert all(str(path) in message for message in refusals)
+
+
+def test_a_flipped_bit_in_a_page_with_a_checksum_is_refused(tmp_path):
+    path = tmp_path / "e.parquet"
+    pq.write_table(ROWS, path, compression="none", use_dictionary=False, write_page_checksum=True)
+    damaged = bytearray(path.read_bytes())
+    damaged[1000] ^= 1
+    assert "checksum" in refusal(write(path, bytes(damaged))).lower()

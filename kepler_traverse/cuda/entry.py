@@ -64,7 +64,7 @@ class Entry:
 
 
 def arguments(*declared: str) -> tuple[Argument, ...]:
-    """Read declarations: ``"int64 n_edges"``, ``"vertex_t* targets"``, or ``"vertex_t*? predecessor"``, which may be None."""
+    """Read declarations: ``"int64 n_edges"``, ``"vertex_t* targets"``, and ``"vertex_t*? parent"``, which may be None."""
     found = []
     for text in declared:
         kind, name = text.split()

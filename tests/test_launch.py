@@ -1,0 +1,181 @@
+"""What stands between Python and a kernel: argument checks, grids, compiler options. No GPU is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from kepler_traverse import cuda
+from kepler_traverse.cuda import launch as launching
+from kepler_traverse.cuda import loader
+from kepler_traverse.cuda.entry import WARP, Entry, arguments, chosen_types
+from kepler_traverse.errors import DeviceError
+
+ENTRY = Entry(
+    "example_walk_warp",
+    "example.cu",
+    128,
+    arguments("offset_t* offsets", "vertex_t*? parent", "ordered_t* keys", "int64 n_edges", "weight_t limit"),
+    item_threads=WARP,
+)
+
+
+class DeviceArray(np.ndarray):
+    """Stands in for a CuPy array."""
+
+    __cuda_array_interface__ = property(lambda self: self.__array_interface__)
+
+
+def device(*shape, dtype):
+    return np.zeros(shape, dtype).view(DeviceArray)
+
+
+@pytest.fixture
+def kernel():
+    calls = []
+    types = chosen_types(np.int32, np.float64)
+    dtypes = tuple(argument.dtype(types) for argument in ENTRY.arguments)
+    return SimpleNamespace(entry=ENTRY, function=lambda *call: calls.append(call), dtypes=dtypes, calls=calls)
+
+
+def good():
+    return [
+        device(4, dtype=np.int64),
+        device(4, dtype=np.int32),
+        device(4, dtype=np.int64),
+        np.int64(3),
+        np.float64(1.5),
+    ]
+
+
+def test_right_arguments_arrive_as_they_are(kernel, monkeypatch):
+    monkeypatch.setattr(launching, "largest_grid", lambda _block: 1000)
+    args = good()
+    launching.launch(kernel, 100, tuple(args))
+    [(grid, block, values)] = kernel.calls
+    assert grid == (100 * WARP // 128,)
+    assert block == (128,)
+    assert all(value is arg for value, arg in zip(values, args, strict=True))
+
+
+def test_an_array_that_may_be_missing_becomes_a_null_pointer(kernel):
+    args = good()
+    args[1] = None
+    pointer = launching.checked(kernel, tuple(args))[1]
+    assert pointer == 0
+    assert pointer.dtype.itemsize == 8
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "complaint"),
+    [
+        (0, np.zeros(4, np.int64), "offsets of example_walk_warp must be a CuPy array, not ndarray"),
+        (0, None, "offsets of example_walk_warp must be a CuPy array, not NoneType"),
+        (0, device(4, dtype=np.int32), "offsets of example_walk_warp must be of type int64, not int32"),
+        (0, device(4, 2, dtype=np.int64)[:, 0], "offsets of example_walk_warp must be contiguous"),
+        (1, device(4, dtype=np.int64), "parent of example_walk_warp must be of type int32, not int64"),
+        (2, device(4, dtype=np.int32), "keys of example_walk_warp must be of type int64, not int32"),
+        (3, 3, "n_edges of example_walk_warp must be a NumPy scalar, not int"),
+        (3, np.int32(3), "n_edges of example_walk_warp must be of type int64, not int32"),
+        (4, 1.5, "limit of example_walk_warp must be a NumPy scalar, not float"),
+        (4, np.float32(1.5), "limit of example_walk_warp must be of type float64, not float32"),
+    ],
+)
+def test_a_wrong_argument_is_refused_by_name(kernel, place, value, complaint):
+    args = good()
+    args[place] = value
+    with pytest.raises(TypeError) as caught:
+        launching.launch(kernel, 1, tuple(args))
+    assert str(caught.value) == complaint
+    assert not kernel.calls
+
+
+def test_a_missing_argument_is_refused(kernel):
+    with pytest.raises(TypeError, match="takes 5 arguments, not 4"):
+        launching.launch(kernel, 1, tuple(good()[:4]))
+
+
+@pytest.mark.parametrize(
+    ("n_threads", "blocks"), [(0, 0), (1, 1), (255, 1), (256, 1), (257, 2), (2560, 10), (2561, 10), (2**40, 10)]
+)
+def test_a_grid_is_large_enough_and_no_larger_than_the_largest(n_threads, blocks):
+    assert launching.n_blocks(n_threads, 256, 10) == blocks
+
+
+def test_no_work_is_no_launch(kernel, monkeypatch):
+    monkeypatch.setattr(launching, "largest_grid", lambda _block: 1000)
+    launching.launch(kernel, 0, tuple(good()))
+    assert not kernel.calls
+
+
+def test_the_largest_grid_fills_the_device_a_few_times(monkeypatch):
+    monkeypatch.setattr(launching, "_device_size", lambda _device: (132, 2048))
+    runtime = SimpleNamespace(getDevice=lambda: 0)
+    monkeypatch.setattr(launching, "cp", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
+    assert launching.largest_grid(256) == launching.WAVES * 132 * 8
+
+
+def test_options_name_every_type_the_block_and_the_headers():
+    options = loader.options(256, chosen_types(np.int64, np.float32))
+    assert {"-std=c++17", "-DBLOCK=256", "-Dvertex_t=long long", "-Doffset_t=long long", "-Dweight_t=float"} <= set(options)
+    assert f"-DKT_HEADERS=0x{loader.header_digest()}" in options
+    assert (loader.include_directory() / "kt" / "platform.cuh").is_file()
+
+
+def test_a_changed_header_changes_the_options(monkeypatch, tmp_path):
+    def digest():
+        loader.header_digest.cache_clear()
+        return loader.header_digest()
+
+    (tmp_path / "kt").mkdir()
+    header = tmp_path / "kt" / "one.cuh"
+    with monkeypatch.context() as patch:
+        patch.setattr(loader, "include_directory", lambda: tmp_path)
+        header.write_text("int a;")
+        first = digest()
+        assert digest() == first
+        header.write_text("int b;")
+        second = digest()
+        header.rename(tmp_path / "kt" / "two.cuh")
+        assert len({first, second, digest()}) == 3
+    loader.header_digest.cache_clear()
+
+
+def test_a_header_in_an_archive_is_a_clear_error(monkeypatch, tmp_path):
+    with zipfile.ZipFile(tmp_path / "package.zip", "w") as archive:
+        monkeypatch.setattr(loader.resources, "files", lambda _package: zipfile.Path(archive))
+        with pytest.raises(DeviceError, match="zip archive"):
+            loader.include_directory()
+
+
+def test_without_a_gpu_a_kernel_is_refused_with_what_is_missing(monkeypatch):
+    monkeypatch.setattr(cuda, "cp", None)
+    with pytest.raises(DeviceError, match="needs CuPy"):
+        loader.kernel(ENTRY, np.int32)
+
+
+def test_the_package_imports_and_traverses_without_cupy():
+    program = """
+import sys
+sys.modules["cupy"] = None
+import numpy as np
+import kepler_traverse as kt
+from kepler_traverse import cuda
+from kepler_traverse.certificate import certify
+from kepler_traverse.errors import DeviceError
+graph = kt.graph_from_edges(np.array([0, 1]), np.array([1, 2]), np.array([1.0, 2.0]))
+assert not cuda.available()
+assert certify(graph, kt.sssp(graph, 0)).valid
+try:
+    graph.to("cuda")
+except DeviceError as error:
+    print(error)
+"""
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert "pip install 'kepler-traverse[cuda13]'" in finished.stdout

@@ -56,7 +56,7 @@ def cluster_for(settings, device: str, n_workers: int, bytes_a_gpu: int) -> Iter
     InputError
         No scheduler answers there, or it has no workers.
     """
-    with _log_level(logging.WARNING if settings.debug else logging.CRITICAL), dask.config.set(_PINNED):
+    with pinned(settings.debug):
         if settings.scheduler_address or settings.scheduler_file:
             with _existing(settings) as client:
                 yield client
@@ -69,9 +69,22 @@ def cluster_for(settings, device: str, n_workers: int, bytes_a_gpu: int) -> Iter
             yield client
 
 
+@contextlib.contextmanager
+def pinned(debug: bool = False) -> Iterator[None]:
+    """Pin Dask's settings, and silence its log: a worker that dies and comes back is this job's business."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.WARNING if debug else logging.CRITICAL)
+    try:
+        with dask.config.set(_PINNED):
+            yield
+    finally:
+        logger.setLevel(before)
+
+
 def workers_of(settings) -> int:
     """Count the workers of the scheduler that the settings name."""
-    with _log_level(logging.CRITICAL), dask.config.set(_PINNED), _existing(settings) as client:
+    with pinned(), _existing(settings) as client:
         return len(client.nthreads())
 
 
@@ -126,15 +139,3 @@ def _gpu_cluster(n_workers: int, dashboard: str, bytes_a_gpu: int, debug: bool) 
         rmm_allocator_external_lib_list="cupy",
         silence_logs=logging.WARNING if debug else logging.CRITICAL,
     )
-
-
-@contextlib.contextmanager
-def _log_level(level: int) -> Iterator[None]:
-    """Set the level of Dask's loggers: a worker that dies and comes back is this job's business, not the reader's."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(level)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)

@@ -96,7 +96,7 @@ SSSP = ["--algorithm", "sssp"]
         ("edges.csv", a_header_only, [], ["edges.csv"]),
         ("edges.parquet", a_truncated_parquet, [], ["edges.parquet"]),
         ("edges.csv.gz", a_truncated_gz, [], ["edges.csv.gz"]),
-        ("edges.parquet", a_missing_column, ["--dst-column", "dst"], ["edges.parquet", "dst"]),
+        ("edges.parquet", a_missing_column, ["--src-column", "src", "--dst-column", "dst"], ["edges.parquet", "dst"]),
         ("edges.parquet", a_null_id, [], ["edges.parquet", "src", "1"]),
         ("edges.parquet", a_float_id, [], ["edges.parquet", "src"]),
         ("edges.parquet", a_nan_weight, SSSP, ["edges.parquet", "weight", "row 1", "NaN"]),
@@ -157,17 +157,14 @@ def test_an_unknown_target_is_refused(edges, tmp_path, capsys):
     assert "55" in message
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "_manifest.json", "part-000000.parquet", "_SUCCESS"])
-def test_a_folder_in_use_is_refused_and_left_alone(edges, tmp_path, capsys, name):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / name).write_text("mine")
-    message = fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out")
-    assert str(tmp_path / "out") in message
-    message = fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", "--resume") if (
-        name != "_SUCCESS"
-    ) else ""  # a mark without a run holds nothing that resuming could lose
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
-    assert (tmp_path / "out" / name).read_text() == "mine"
+@pytest.mark.parametrize("resume", [[], ["--resume"]], ids=["new", "resume"])
+@pytest.mark.parametrize("name", ["notes.txt", "_manifest.json", "part-000000.parquet"])
+def test_a_folder_in_use_is_refused_and_left_alone(edges, tmp_path, capsys, name, resume):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / name).write_text("mine")
+    assert str(folder) in fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", folder, *resume)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {name: "mine"}
 
 
 def test_an_output_that_is_a_file_is_refused(edges, capsys):

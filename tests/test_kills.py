@@ -1,0 +1,168 @@
+"""Kill the job, or a worker, at a random moment: no unreadable file at any time, and resuming ends with the same digest.
+
+KEPLER_KILLS sets how often each of both is killed (default 2); KEPLER_SEED chooses the moments and is printed.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.batches import Window
+
+KILLS = int(os.environ.get("KEPLER_KILLS", "2"))
+SEED = int(os.environ.get("KEPLER_SEED", "20"))
+PATIENCE = 180  # seconds for a run of a few seconds, so that a hang fails
+
+
+@pytest.fixture(scope="module")
+def command(tmp_path_factory):
+    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
+    rng = np.random.default_rng(5)
+    src, dst = rng.integers(0, 20_000, (2, 200_000))
+    pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.integers(1, 256, src.size)}), path)
+    flags = "--algorithm sssp --random-sources 60 --batch-size 2 --workers 2 --device cpu --predecessors --json --output"
+    return [sys.executable, "-m", "pipelines.batch_sources", str(path), *flags.split()]
+
+
+def start(command, folder, *flags):
+    return subprocess.Popen(
+        [*command, str(folder), *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def finish(job):
+    out, err = job.communicate(timeout=PATIENCE)
+    return job.returncode, out, err
+
+
+@pytest.fixture(scope="module")
+def undisturbed(command, tmp_path_factory):
+    """The digest of an undisturbed run, and how long it takes."""
+    begin = time.monotonic()
+    code, out, err = finish(start(command, tmp_path_factory.mktemp("undisturbed") / "out"))
+    assert code == 0, err
+    return json.loads(out)["digest"], time.monotonic() - begin
+
+
+def read_new_parts(folder, seen):
+    """Read every part that is there and was not read before; an unreadable one is an error."""
+    for path in folder.glob("part-*.parquet") if folder.exists() else ():
+        if path.name not in seen:
+            seen[path.name] = pq.read_table(path).num_rows
+
+
+def watch_until(moment, job, folder, seen):
+    while time.monotonic() < moment and job.poll() is None:
+        read_new_parts(folder, seen)
+        time.sleep(0.01)
+
+
+def resumed(command, folder):
+    code, out, err = finish(start(command, folder, "--resume"))
+    assert code == 0, err
+    read_new_parts(folder, {})
+    return json.loads(out)
+
+
+@pytest.mark.parametrize("round_", range(KILLS))
+@pytest.mark.parametrize("whole_group", [False, True], ids=["driver", "driver and workers"])
+def test_a_killed_job_resumes_to_the_same_digest(command, undisturbed, tmp_path, whole_group, round_):
+    if whole_group != bool(round_ % 2):
+        pytest.skip("each round kills one or the other")
+    digest, duration = undisturbed
+    wait = random.Random(f"{SEED} job {round_}").uniform(0.2, 1.0) * duration
+    print(f"seed {SEED}, round {round_}: the job is killed after {wait:.3f} s of {duration:.3f} s")
+    folder, seen = tmp_path / "out", {}
+    begin = time.monotonic()
+    job = start(command, folder)
+    watch_until(begin + wait, job, folder, seen)
+    os.killpg(job.pid, signal.SIGKILL) if whole_group else job.kill()
+    read_new_parts(folder, seen)
+    # The workers of a dead driver may live a little longer; the next run must bear that.
+    summary = resumed(command, folder)
+    job.communicate(timeout=PATIENCE)
+    assert summary["digest"] == digest
+    assert summary["kept"] >= len(seen)
+    assert summary["kept"] + summary["computed"] == summary["batches"]
+
+
+def workers_of(job):
+    try:
+        children = psutil.Process(job.pid).children()
+        return [child for child in children if any("spawn_main" in word for word in child.cmdline())]
+    except psutil.NoSuchProcess:
+        return []
+
+
+@pytest.mark.parametrize("round_", range(KILLS))
+def test_a_killed_worker_changes_nothing(command, undisturbed, tmp_path, round_):
+    digest, duration = undisturbed
+    moments = random.Random(f"{SEED} worker {round_}")
+    wait = moments.uniform(0.4, 0.9) * duration
+    print(f"seed {SEED}, round {round_}: a worker is killed after {wait:.3f} s of {duration:.3f} s")
+    folder, seen = tmp_path / "out", {}
+    begin = time.monotonic()
+    job = start(command, folder)
+    watch_until(begin + wait, job, folder, seen)
+    workers = workers_of(job)
+    if workers:
+        moments.choice(workers).kill()
+    watch_until(begin + PATIENCE, job, folder, seen)
+    code, out, err = finish(job)
+    # A worker that dies before it has started at all ends the job, which then resumes.
+    summary = json.loads(out) if code == 0 else resumed(command, folder)
+    assert code in (0, 1), err
+    assert summary["digest"] == digest
+
+
+def test_an_interrupted_job_says_how_to_resume(command, undisturbed, tmp_path):
+    folder, seen = tmp_path / "out", {}
+    job = start(command, folder)
+    while not seen and job.poll() is None:
+        watch_until(time.monotonic() + 0.02, job, folder, seen)
+    os.killpg(job.pid, signal.SIGINT)  # what Ctrl-C does: the whole group hears it
+    code, out, err = finish(job)
+    assert (code, out) == (130, "")
+    message = err.splitlines()[-1]
+    assert message.startswith("interrupted: ")
+    assert message.endswith("--resume")
+    assert json.loads((folder / "_manifest.json").read_text())["status"] == "interrupted"
+    assert resumed(command, folder)["digest"] == undisturbed[0]
+
+
+def _answer(part):
+    if part == 3:
+        os._exit(1)
+    return part
+
+
+def test_a_batch_that_kills_its_workers_is_given_up_and_the_others_are_done():
+    from distributed import Client, LocalCluster
+
+    from pipelines.cluster import pinned
+
+    done, failed = [], {}
+    with (
+        pinned(),
+        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        Window(
+            client,
+            lambda part, attempt: client.submit(_answer, part, key=f"answer-{part}-{attempt}"),
+            lambda part, _summary: done.append(part),
+            failed.__setitem__,
+        ).run(list(range(12)))
+    assert sorted(done) == [part for part in range(12) if part != 3]
+    assert list(failed) == [3]
+    assert "its worker died 4 times" in str(failed[3])

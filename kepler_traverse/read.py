@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -93,7 +93,16 @@ def read_graph(
         id_type=id_type,
         device=_device(device),
     )
-    return _build(read_edges(paths, options, format), options.device, vertices, directed=directed, weight_type=weight_type)
+    rules = _Rules(directed=directed, weight_type=weight_type)
+    return _build(read_edges(paths, options, format), options.device, vertices, rules)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rules:
+    """What the builder is told, for all ways of numbering vertices."""
+
+    directed: bool
+    weight_type: str
 
 
 def _device(device: str) -> str:
@@ -106,28 +115,36 @@ def _device(device: str) -> str:
     return device
 
 
-def _build(edges: EdgeList, device: str, vertices, **rules) -> Graph:
+def _build(edges: EdgeList, device: str, vertices, rules: _Rules) -> Graph:
     """Build the graph, naming file and row in what the builder refuses.
 
-    The columns leave the edge list one by one, so that an Arrow column is freed as soon as it is an array.
+    The columns leave the edge list one by one, and the arrays go on without a name here: each is freed once it was used.
     """
+    import pyarrow
+
+    pyarrow.default_memory_pool().release_unused()  # what decoding left behind
     columns = {role: edges.table[role] for role in edges.columns.roles}
     edges = replace(edges, table=None)
     try:
         if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
             raise EdgeListError("one end is an integer, the other a string; id_type='string' takes both as strings")
         if _are_strings(columns["src"]):
-            return _from_strings(columns, device, edges.n_vertices, vertices, **rules)
+            return _from_strings(columns, device, edges.n_vertices, vertices, rules)
         arrays = {role: _array(columns.pop(role), device) for role in list(columns)}
-        src, dst, weight = arrays.pop("src"), arrays.pop("dst"), arrays.pop("weight", None)
-        if edges.n_vertices is None:
-            more = None if vertices is None else _integers(vertices, src.dtype)
-        elif vertices is None:
-            return _from_range(src, dst, weight, edges.n_vertices, **rules)
-        else:
-            more = np.union1d(np.arange(1, edges.n_vertices + 1, dtype=src.dtype), _integers(vertices, src.dtype))
-        more = cuda.cp.asarray(more) if more is not None and device == "cuda" else more
-        return graph_from_edges(src, dst, weight, vertices=more, **rules)
+        if edges.n_vertices is not None and vertices is None:
+            return _from_range(arrays, edges.n_vertices, rules)
+        kind = arrays["src"].dtype
+        more = None if vertices is None else _integers(vertices, kind)
+        if edges.n_vertices is not None:
+            more = np.union1d(np.arange(1, edges.n_vertices + 1, dtype=kind), more)
+        return graph_from_edges(
+            arrays.pop("src"),
+            arrays.pop("dst"),
+            arrays.pop("weight", None),
+            directed=rules.directed,
+            vertices=cuda.cp.asarray(more) if more is not None and device == "cuda" else more,
+            weight_type=rules.weight_type,
+        )
     except EdgeListError as error:
         raise _placed(error, edges) from None
 
@@ -162,19 +179,24 @@ def _integers(vertices, kind: np.dtype) -> np.ndarray:
     return array.astype(kind) if fits else array
 
 
-def _from_range(src, dst, weight, n_vertices: int, **rules) -> Graph:
+def _from_range(arrays: dict, n_vertices: int, rules: _Rules) -> Graph:
     """Build from ids that are known to lie in 1..n."""
-    xp = namespace(src)
-    ids = xp.arange(1, n_vertices + 1, dtype=src.dtype)
-    kind = index_dtype(n_vertices)
-    src = src.astype(kind)
-    src -= 1
-    dst = dst.astype(kind)
-    dst -= 1
-    return graph_from_numbers(src, dst, weight, ids=ids, **rules)
+    kind = arrays["src"].dtype
+    numbers = []
+    for role in ("src", "dst"):
+        number = arrays.pop(role).astype(index_dtype(n_vertices))
+        number -= 1
+        numbers.append(number)
+    return graph_from_numbers(
+        *numbers,
+        arrays.pop("weight", None),
+        ids=namespace(numbers[0]).arange(1, n_vertices + 1, dtype=kind),
+        directed=rules.directed,
+        weight_type=rules.weight_type,
+    )
 
 
-def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, **rules) -> Graph:
+def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, rules: _Rules) -> Graph:
     """Number strings by the order of their UTF-8 bytes, on the host."""
     import pyarrow
     import pyarrow.compute as compute
@@ -195,7 +217,7 @@ def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, 
         codes = compute.index_in(ends.pop(role), value_set=ids.cast(text))
         numbers.append(_array(codes, device).astype(kind, copy=False))
     weight = _array(columns.pop("weight"), device) if "weight" in columns else None
-    return graph_from_numbers(*numbers, weight, ids=ids, **rules)
+    return graph_from_numbers(*numbers, weight, ids=ids, directed=rules.directed, weight_type=rules.weight_type)
 
 
 def _placed(error: EdgeListError, edges: EdgeList) -> EdgeListError:

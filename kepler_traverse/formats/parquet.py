@@ -41,7 +41,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
     with (
         reading(file, "Parquet"),
         file.open_random() as source,
-        pyarrow.parquet.ParquetFile(source, page_checksum_verification=True) as parquet,
+        pyarrow.parquet.ParquetFile(source, page_checksum_verification=True, pre_buffer=not file.is_local) as parquet,
     ):
         columns, places = _columns(parquet.schema_arrow, file, options)
         table = parquet.read(columns=list(columns.roles.values()))

@@ -52,7 +52,7 @@ def architectures(nvrtc):
 def compile_kernels(nvrtc, file: Path, architecture: str, types, product: str) -> bytes:
     """Compile one file with the loader's options and CuPy's; ``product`` is PTX or CUBIN."""
     entry = next(entry for entry in ENTRIES if entry.file == file)
-    arguments = [*options(entry.block, types), f"-arch={architecture}", "-ftz=true"]
+    arguments = [*options(entry.block, types), f"-arch={architecture}", "-ftz=true", "--device-as-default-execution-space"]
     program = ctypes.c_void_p()
     source = file.read_bytes()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, file.name.encode(), 0, None, None) == 0

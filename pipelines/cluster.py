@@ -13,6 +13,7 @@ from distributed import Client, LocalCluster
 from kepler_traverse.errors import DeviceError, InputError
 
 HOST = "127.0.0.1"
+_PRELOAD = ["pipelines.worker"]  # its dask_setup
 CONNECT_SECONDS = 30
 NO_WORKERS_SECONDS = 60  # without any worker for so long, a run gives up
 _MEBIBYTE = 2**20
@@ -115,6 +116,7 @@ def _cpu_cluster(n_workers: int, dashboard: str, _bytes: int, debug: bool) -> Lo
         protocol="tcp",
         dashboard_address=dashboard,
         memory_limit=None,
+        preload=_PRELOAD,
         silence_logs=logging.WARNING if debug else logging.CRITICAL,
     )
 
@@ -133,6 +135,7 @@ def _gpu_cluster(n_workers: int, dashboard: str, bytes_a_gpu: int, debug: bool) 
         protocol="tcp",
         dashboard_address=dashboard,
         memory_limit=None,
+        preload=_PRELOAD,
         # cuDF and CuPy share one pool; it starts at what the plan needs and may grow.
         rmm_pool_size=-(-bytes_a_gpu // _MEBIBYTE) * _MEBIBYTE,
         rmm_maximum_pool_size=0.9,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -119,6 +120,11 @@ def names_of(graph: Graph, numbers: np.ndarray) -> list:
 
         return graph.ids[cp.asarray(numbers)].tolist()
     return graph.ids_at(numbers).tolist()
+
+
+def dask_setup(_worker) -> None:
+    """Preload of the workers of an own cluster: Ctrl-C reaches the whole group, and ending them is the driver's part."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def run_batch(plugin: str, number: int, sources: Sequence[int]) -> dict:

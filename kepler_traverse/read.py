@@ -75,6 +75,11 @@ def read_graph(
     DeviceError
         ``device="cuda"`` without a GPU.
 
+    Notes
+    -----
+    Every binary or compressed file carries its length, so one that was cut short is refused. A plain text file does not:
+    if it was cut within its last number, nothing tells.
+
     Examples
     --------
     >>> import pathlib, tempfile

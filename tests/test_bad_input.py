@@ -180,6 +180,16 @@ def test_a_bad_text_is_refused_by_name(tmp_path, what):
     assert says in message
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("what", TEXTS)
+def test_a_bad_text_is_refused_with_the_same_words_on_the_gpu(tmp_path, what):
+    name, text, options, _ = TEXTS[what]
+    path = write(tmp_path / name, text)
+    with pytest.raises(EdgeListError) as caught:
+        read_graph(path, device="cuda", **options)
+    assert str(caught.value) == refusal(path, **options)
+
+
 def typed(src=None, dst=None, weight=None):
     columns = {"src": pa.array([1, 2, 3]) if src is None else src, "dst": pa.array([2, 3, 4]) if dst is None else dst}
     return pa.table(columns if weight is None else {**columns, "weight": weight})
@@ -248,6 +258,16 @@ def test_a_bad_column_is_refused_by_name(tmp_path, what, format):
     message = refusal(path, **options)
     assert str(path) in message
     assert says in message
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("what", TABLES)
+def test_a_bad_column_is_refused_with_the_same_words_on_the_gpu(tmp_path, what):
+    table, options, _ = TABLES[what]
+    pq.write_table(table, tmp_path / "e.parquet")
+    with pytest.raises(EdgeListError) as caught:
+        read_graph(tmp_path / "e.parquet", device="cuda", **options)
+    assert str(caught.value) == refusal(tmp_path / "e.parquet", **options)
 
 
 def test_a_repeated_column_of_an_arrow_file_is_refused(tmp_path):

@@ -133,7 +133,7 @@ def _text_on_gpu(cudf, file: DataFile, layout: TextLayout):
     wanted = [names[layout.names.index(name)] for name in layout.columns.roles.values()]
     with file.filesystem.open(file.path, "rb") as source:
         frame = cudf.read_csv(
-            file.path if file.is_local else source,
+            file.path if file.is_plain_path else source,
             sep=layout.delimiter,
             header=None,
             skiprows=0,

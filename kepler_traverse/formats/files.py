@@ -11,6 +11,7 @@ from ..errors import EdgeListError, InputError
 
 # Ending of a compressed file: pyarrow's name for the codec.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_PATTERN_SIGNS = "*?["
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class DataFile:
     def is_local(self) -> bool:
         protocol = self.filesystem.protocol
         return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+
+    @property
+    def is_plain_path(self) -> bool:
+        """Whether the path means this file to any library: local, and not to be taken for a pattern."""
+        return self.is_local and not any(sign in self.path for sign in _PATTERN_SIGNS)
 
     @property
     def compression(self) -> str | None:
@@ -116,7 +122,7 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
             return [_data_file(filesystem, root)]
         if filesystem.isdir(root):
             return _inside(filesystem, root, path, endings)
-        if not any(sign in path for sign in "*?["):
+        if not any(sign in path for sign in _PATTERN_SIGNS):
             raise EdgeListError(f"{path}: no such file or folder")
         found = []
         for match in sorted(filesystem.glob(root)):

@@ -115,6 +115,9 @@ def _plain_numbers(schemas: list[dict], options: ReadOptions) -> bool:
 def _frame(cudf, files: list[DataFile], names: list[str]):
     with contextlib.ExitStack() as opened:
         sources = [
-            file.path if file.is_local else opened.enter_context(file.filesystem.open(file.path, "rb")) for file in files
+            file.path if file.is_plain_path else opened.enter_context(file.filesystem.open(file.path, "rb"))
+            for file in files
         ]
-        return cudf.read_parquet(sources, columns=names, use_pandas_metadata=False, categorical_partitions=False)
+        # Without this a folder named src=1 would overwrite the column src of the file.
+        no_partitions = {"partitioning": None}
+        return cudf.read_parquet(sources, columns=names, use_pandas_metadata=False, dataset_kwargs=no_partitions)

@@ -1,0 +1,114 @@
+"""A stand-in for the part of CuPy that the library uses: NumPy arrays that say they are on a GPU, kernels on fibers."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import numpy as np
+
+import kepler_traverse.cuda
+from kepler_traverse.cuda import launch, loader
+
+from . import harness
+
+GARBAGE = 0xA5  # what memory holds that nobody wrote
+
+
+class _Memory:
+    """What ``cupy.ndarray.data`` can do."""
+
+    def __init__(self, array):
+        self._array, self.ptr = array, array.ctypes.data
+
+    def memset_async(self, value: int, size: int) -> None:
+        self._array.reshape(-1).view(np.uint8)[:size] = value
+
+
+class Array(np.ndarray):
+    """A NumPy array that the library takes for one of CuPy."""
+
+    @property
+    def __cuda_array_interface__(self):
+        return {**self.__array_interface__, "version": 3}
+
+    @property
+    def data(self):
+        return _Memory(self)
+
+    def get(self, out=None):
+        if out is None:
+            return np.array(self, subok=False)
+        out[...] = self.view(np.ndarray)
+        return out
+
+
+def _on_device(value):
+    if isinstance(value, tuple):
+        return tuple(map(_on_device, value))
+    return value.view(Array) if isinstance(value, np.ndarray) else value
+
+
+class _Cupy:
+    """CuPy's functions by NumPy's of the same name."""
+
+    ndarray = Array
+    RawModule = harness.Module
+
+    class cuda:
+        runtime = SimpleNamespace(getDeviceCount=lambda: 1, getDevice=lambda: 0, CUDARuntimeError=OSError)
+        alloc_pinned_memory = bytearray
+
+        class Device:
+            """Room for few blocks, so that threads take several items each."""
+
+            def __init__(self, _number=0):
+                self.attributes = {"MultiProcessorCount": 1, "MaxThreadsPerMultiProcessor": 256}
+
+    def __getattr__(self, name):
+        found = getattr(np, name)
+        if isinstance(found, type) or not callable(found):
+            return found
+        return lambda *args, **options: _on_device(found(*args, **options))
+
+    def empty(self, shape, dtype=float):
+        array = np.empty(shape, dtype).view(Array)
+        array.reshape(-1).view(np.uint8)[...] = GARBAGE
+        return array
+
+    def empty_like(self, array):
+        return self.empty(array.shape, array.dtype)
+
+    def asarray(self, array, dtype=None):
+        if isinstance(array, Array) and (dtype is None or array.dtype == dtype):
+            return array
+        return np.array(array, dtype).view(Array)  # a copy, as a transfer makes one
+
+
+cp = _Cupy()
+
+
+@contextmanager
+def present():
+    """Make the library find this device where it looks for CuPy and a GPU."""
+    holders = [m for name, m in sys.modules.items() if name.startswith("kepler_traverse") and "cp" in vars(m)]
+    before = [(module, module.cp) for module in holders]
+    cupy = sys.modules.get("cupy")
+    caches = (loader._module, launch._device_size)
+    try:
+        for module in holders:
+            module.cp = cp
+        sys.modules["cupy"] = cp
+        for cache in caches:
+            cache.cache_clear()
+        assert kepler_traverse.cuda.available()
+        yield cp
+    finally:
+        for module, was in before:
+            module.cp = was
+        sys.modules.pop("cupy")
+        if cupy is not None:
+            sys.modules["cupy"] = cupy
+        for cache in caches:
+            cache.cache_clear()

@@ -1,0 +1,229 @@
+"""Kernel files to host libraries, and launches on them: one fiber per CUDA thread (runtime.cpp)."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+CACHE = Path(os.environ.get("SIMT_CACHE", HERE.parents[1] / "out" / "simt"))
+COMPILER = shutil.which("g++")
+# The tests that run under the sanitizers start a Python process of their own with this set (test_simt.py).
+SANITIZED = bool(os.environ.get("SIMT_SANITIZE"))
+
+_COMMON = ["-O1", "-g", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-ffp-contract=off", f"-I{HERE}"]
+_SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+# Calls of runtime.cpp at every access and basic block; libtsan itself is not linked.
+_HOOKS = ["-fsanitize=thread", "--param=tsan-distinguish-volatile=1"]
+_STEPS = ["-fsanitize-coverage=trace-pc"]
+_ENTRY = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\(\w+\)\s+)?(\w+)\s*\(")
+
+
+class SimtError(AssertionError):
+    """What the harness found wrong with a kernel: the kernel, a block and a thread, and where in the source."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How kernels run.
+
+    Attributes
+    ----------
+    block : int or None
+        Threads of a block in place of those that the launch asks for.
+    resident : int
+        Blocks of an ordinary launch that run at the same time.
+    room : int
+        Blocks that fit at once; a cooperative grid must.
+    stress : bool
+        Switch threads at random, at any access, with ``seed``; else in turn and at atomics, barriers and collectives.
+    races : bool
+    step_limit : int
+        Basic blocks and accesses of a launch before it counts as endless.
+    """
+
+    block: int | None = None
+    resident: int = 1
+    room: int = 16
+    stress: bool = False
+    seed: int = 0
+    races: bool = True
+    step_limit: int = 50_000_000
+
+
+_settings = Settings()
+
+
+@contextlib.contextmanager
+def settings(**changes):
+    """Run kernels otherwise inside a ``with`` block."""
+    global _settings
+    before, _settings = _settings, replace(_settings, **changes)
+    try:
+        yield
+    finally:
+        _settings = before
+
+
+class _Extent(ctypes.Structure):
+    _fields_ = (("begin", ctypes.c_void_p), ("size", ctypes.c_uint64), ("argument", ctypes.c_uint64))
+
+
+class _Launch(ctypes.Structure):
+    _fields_ = (
+        ("kernel", ctypes.c_char_p),
+        ("call", ctypes.c_void_p),
+        ("arguments", ctypes.c_void_p),
+        ("arrays", ctypes.POINTER(_Extent)),
+        *((name, ctypes.c_uint32) for name in ("n_arrays", "n_arguments", "grid", "block", "cooperative", "room", "resident", "stress", "races")),
+        *((name, ctypes.c_uint64) for name in ("dynamic_shared", "seed", "step_limit")),
+    )
+
+
+class Module:
+    """A kernel file, compiled; as ``cupy.RawModule`` from the source and the compiler's options."""
+
+    def __init__(self, code: str, options: tuple[str, ...] = ()):
+        self._code, self._options = code, options
+        self._libraries: dict[int | None, ctypes.CDLL] = {}
+
+    def compile(self) -> None:
+        self.library(_settings.block)
+
+    def library(self, block: int | None) -> ctypes.CDLL:
+        if block not in self._libraries:
+            options = [o for o in self._options if re.match("-[DI]", o)]
+            if block is not None:
+                options = [o for o in options if not o.startswith("-DBLOCK=")] + [f"-DBLOCK={block}"]
+            self._libraries[block] = ctypes.CDLL(str(build(self._code, options)))
+        return self._libraries[block]
+
+    def get_function(self, name: str) -> Function:
+        return Function(self, name)
+
+
+class Function:
+    """An entry point; called as CuPy's, with arrays and NumPy scalars."""
+
+    def __init__(self, module: Module, name: str):
+        self.module, self.name = module, name
+
+    def __call__(self, grid, block, args, *, shared_mem: int = 0, cooperative: bool = False) -> None:
+        library = self.module.library(_settings.block)
+        # Pointers to the words behind them.
+        pointers, words = np.zeros((2, max(len(args), 1)), np.uint64)
+        pointers[:] = words.ctypes.data + 8 * np.arange(words.size)
+        width = getattr(library, f"simt_width_{self.name}")
+        extents = []
+        for i, value in enumerate(args):
+            if isinstance(value, np.ndarray):
+                words[i] = value.ctypes.data
+                extents.append(_Extent(value.ctypes.data, value.nbytes, i))
+                size = 8
+            else:
+                size = value.dtype.itemsize
+                words[i : i + 1].view(np.uint8)[:size] = np.frombuffer(value.tobytes(), np.uint8)
+            if size != width(i):
+                raise SimtError(f"kernel {self.name}: argument {i} has {size} bytes, its parameter {width(i)}")
+        if width(len(args)) != -1:
+            raise SimtError(f"kernel {self.name} has more than {len(args)} parameters")
+        run = library.simt_launch
+        run.restype = ctypes.c_char_p
+        report = run(
+            ctypes.byref(
+                _Launch(
+                    kernel=self.name.encode(),
+                    call=ctypes.cast(getattr(library, f"simt_call_{self.name}"), ctypes.c_void_p),
+                    arguments=pointers.ctypes.data,
+                    arrays=(_Extent * max(len(extents), 1))(*extents),
+                    n_arrays=len(extents),
+                    n_arguments=words.size,
+                    grid=grid[0],
+                    block=_settings.block or block[0],
+                    cooperative=cooperative,
+                    dynamic_shared=shared_mem,
+                    **{
+                        name: getattr(_settings, name)
+                        for name in ("room", "resident", "stress", "races", "seed", "step_limit")
+                    },
+                )
+            )
+        )
+        if report is not None:
+            with_lines = re.sub("<pc (0x[0-9a-f]+|0)>", lambda pc: lines_of(library._name, pc[1]), report.decode())
+            raise SimtError(with_lines + (f" (stress, seed {_settings.seed})" if _settings.stress else ""))
+
+
+def lines_of(library: str, address: str) -> str:
+    """The source line of an address, and the lines that it is inlined at."""
+    found = subprocess.run(["addr2line", "-i", "-e", library, address], capture_output=True, text=True, check=True).stdout
+    lines = [re.sub(r".*/| \(discriminator.*", "", line) for line in found.splitlines()]
+    lines = [line for line in lines if not line.startswith(("simt.hpp", "platform.cuh", "??"))]
+    return "at " + " in ".join(lines) if lines else f"at {address}"
+
+
+def build(code: str, options: list[str]) -> Path:
+    """Compile a kernel file for the host, unless the cache holds the result; return the library."""
+    flags = [*_COMMON, "-std=c++17", *(_SANITIZE if SANITIZED else _HOOKS), *_STEPS, *options]
+    entries = _ENTRY.findall(code)
+    headers = [text for o in options if o.startswith("-I") for text in _texts(Path(o[2:]))]
+    library = _cached(f"{entries[0]}-", ".so", [code, *flags, *headers, *_runtime_texts()])
+    if not library.exists():
+        source = library.with_suffix("") / f"{entries[0]}.cu"
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(code + "".join(f"\nSIMT_ENTRY({entry})" for entry in entries) + "\n")
+        kernels = library.with_suffix(".o")
+        _compile([*flags, "-x", "c++", "-c", str(source)], kernels)
+        # Without -fsanitize=thread here: the runtime takes libtsan's place.
+        _compile(["-shared", "-Wl,-z,defs", *(_SANITIZE if SANITIZED else []), str(kernels), str(_runtime())], library)
+    return library
+
+
+def _runtime() -> Path:
+    """The runtime as an object file: not instrumented, except that AddressSanitizer checks its atomics."""
+    flags = [*_COMMON, "-std=c++20", *(_SANITIZE if SANITIZED else []), *os.environ.get("SIMT_RUNTIME_FLAGS", "").split()]
+    built = _cached("runtime-", ".o", [*flags, *_runtime_texts()])
+    if not built.exists():
+        _compile([*flags, "-c", str(HERE / "runtime.cpp")], built)
+    return built
+
+
+def _compile(arguments: list[str], output: Path) -> None:
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
+        made = Path(folder) / output.name
+        done = subprocess.run([COMPILER, *arguments, "-o", str(made)], capture_output=True, text=True)
+        if done.returncode:
+            raise SimtError(f"g++ {' '.join(arguments)}\n{done.stderr}")
+        made.replace(output)
+
+
+def _cached(prefix: str, suffix: str, texts) -> Path:
+    digest = hashlib.sha256("\0".join([_version(), *texts]).encode()).hexdigest()[:20]
+    return CACHE / f"{prefix}{digest}{suffix}"
+
+
+@functools.cache
+def _version() -> str:
+    if COMPILER is None:
+        raise SimtError("kernels need g++ to run on the host; install it")
+    return subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True).stdout
+
+
+def _texts(folder: Path) -> list[str]:
+    return [path.read_text() for path in sorted(folder.rglob("*.cuh"))]
+
+
+def _runtime_texts() -> list[str]:
+    return [(HERE / name).read_text() for name in ("runtime.cpp", "races.hpp", "simt.hpp")]

@@ -1,0 +1,222 @@
+// Which memory a launch may touch, and who touched each word of it last.
+//
+// Two accesses to a word by different threads, one of them a write, race unless
+// both are atomic (or volatile: kt::racy_load, kt::racy_store) or one happens
+// before the other: by a block or grid barrier, by __syncwarp, or by a fence
+// before an atomic write and one after the atomic read that sees it. Shuffles
+// and votes order nothing, as in CUDA.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace races {
+
+using simt::u32;
+using simt::u64;
+
+constexpr u32 READ = 0, WRITE = 1, ATOMIC = 2, CONSTANT = 4;
+constexpr int ENTRIES_A_WORD = 32;
+
+// For every thread of the grid, up to which of its times its accesses are known to come before.
+using Seen = std::shared_ptr<std::vector<u32>>;
+
+struct Clock {
+  u32 thread = 0, time = 1;
+  Seen seen, released, acquired;
+};
+
+struct Entry {
+  u32 thread, time;
+  const char* pc;
+  unsigned char bytes, kind;
+  int next;
+};
+
+struct Cell {
+  int first = -1;
+  unsigned char constant = 0, written = 0;
+};
+
+struct Region {
+  const char* begin;
+  const char* end;
+  int argument;  // below 0: shared memory of block -1 - argument
+  std::vector<Cell> cells;
+
+  std::string name() const {
+    return argument >= 0 ? "argument " + std::to_string(argument) : "shared memory of block " + std::to_string(-1 - argument);
+  }
+};
+
+struct Conflict {
+  const char* what;
+  u32 other;
+  const char* other_pc;
+};
+
+static std::vector<std::unique_ptr<Region>> regions;
+static std::vector<Entry> entries;
+static std::vector<int> unused;
+static std::unordered_map<u64, Seen> synchronised;
+static u32 n_threads;
+
+static void reset(u32 threads) {
+  regions.clear();
+  entries.clear();
+  unused.clear();
+  synchronised.clear();
+  n_threads = threads;
+}
+
+// Arrays that overlap become one region.
+static void add(const char* begin, u64 size, int argument) {
+  if (!size) return;
+  auto region = std::make_unique<Region>(Region{begin, begin + size, argument, {}});
+  for (size_t i = 0; i < regions.size();)
+    if (regions[i]->begin < region->end && region->begin < regions[i]->end) {
+      region->begin = std::min(region->begin, regions[i]->begin);
+      region->end = std::max(region->end, regions[i]->end);
+      region->argument = std::min(region->argument, regions[i]->argument);
+      regions.erase(regions.begin() + static_cast<long>(i));
+    } else {
+      ++i;
+    }
+  region->cells.resize((reinterpret_cast<u64>(region->end - 1) >> 2) - (reinterpret_cast<u64>(region->begin) >> 2) + 1);
+  regions.push_back(std::move(region));
+}
+
+static void forget(const char* begin) {
+  std::erase_if(regions, [=](auto& region) { return region->begin == begin; });
+}
+
+static Region* find(const char* place, u64 size) {
+  for (auto& region : regions)
+    if (place >= region->begin && place + size <= region->end) return region.get();
+  return nullptr;
+}
+
+static std::string nearest(const char* place) {
+  const Region* best = nullptr;
+  u64 distance = ~u64{0};
+  for (auto& region : regions) {
+    const u64 off = static_cast<u64>(place >= region->begin ? place - region->begin : region->begin - place);
+    const u64 off_end = static_cast<u64>(place >= region->end ? place - region->end : region->end - place);
+    if (std::min(off, off_end) < distance) {
+      distance = std::min(off, off_end);
+      best = region.get();
+    }
+  }
+  if (!best) return "of everything";
+  return "at byte " + std::to_string(place - best->begin) + " of " + best->name() + ", which has " + std::to_string(best->end - best->begin);
+}
+
+static void join(Seen& into, const Seen& other) {
+  if (!other || into == other) return;
+  if (!into) {
+    into = other;
+    return;
+  }
+  auto both = std::make_shared<std::vector<u32>>(*into);
+  for (u32 i = 0; i < n_threads; ++i) (*both)[i] = std::max((*both)[i], (*other)[i]);
+  into = both;
+}
+
+static Seen with_own(const Clock& clock) {
+  auto copy = clock.seen ? std::make_shared<std::vector<u32>>(*clock.seen) : std::make_shared<std::vector<u32>>(n_threads);
+  (*copy)[clock.thread] = clock.time;
+  return copy;
+}
+
+static void fence(Clock& clock) {
+  join(clock.seen, clock.acquired);
+  clock.released = with_own(clock);
+  ++clock.time;
+}
+
+// What all of some threads did so far comes before what each of them does from now on.
+static void order(const std::vector<Clock*>& clocks) {
+  auto all = std::make_shared<std::vector<u32>>(n_threads);
+  const std::vector<u32>* last = nullptr;
+  for (const Clock* clock : clocks) {
+    if (clock->seen && clock->seen.get() != last)
+      for (u32 i = 0; i < n_threads; ++i) (*all)[i] = std::max((*all)[i], (*clock->seen)[i]);
+    last = clock->seen.get();
+  }
+  for (const Clock* clock : clocks) (*all)[clock->thread] = clock->time;
+  for (Clock* clock : clocks) {
+    clock->seen = all;
+    ++clock->time;
+  }
+}
+
+static bool is_before(const Entry& entry, const Clock& clock) {
+  return entry.thread == clock.thread || (clock.seen && (*clock.seen)[entry.thread] >= entry.time);
+}
+
+static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 kind, const Clock& clock, const char* pc, Conflict& found) {
+  if (kind & CONSTANT) {
+    cell.constant |= bytes;
+    return cell.written & bytes ? "loads as constant what this launch writes:" : nullptr;
+  }
+  if (kind & WRITE) {
+    if (cell.constant & bytes) return "writes what this launch loads as constant:";
+    cell.written |= bytes;
+  } else if (is_shared && (cell.written & bytes) != bytes) {
+    return "reads what nobody wrote:";
+  }
+  int length = 0;
+  for (int* link = &cell.first; *link >= 0;) {
+    const int at = *link;
+    const Entry entry = entries[static_cast<size_t>(at)];
+    const bool before = is_before(entry, clock);
+    if (!before && entry.bytes & bytes && (entry.kind | kind) & WRITE && !(entry.kind & kind & ATOMIC)) {
+      found.other = entry.thread;
+      found.other_pc = entry.pc;
+      return entry.kind & kind & WRITE ? "races, both writing" : kind & WRITE ? "races, writing what another reads," : "races, reading what another writes,";
+    }
+    // Whatever conflicts with the entry later would conflict with this access too.
+    const bool covered = before && !(entry.bytes & ~bytes) && (kind & WRITE || !(entry.kind & WRITE)) && (!(kind & ATOMIC) || entry.kind & ATOMIC);
+    if (covered || ++length > ENTRIES_A_WORD) {
+      *link = entry.next;
+      unused.push_back(at);
+    } else {
+      link = &entries[static_cast<size_t>(at)].next;
+    }
+  }
+  int at;
+  if (unused.empty()) {
+    at = static_cast<int>(entries.size());
+    entries.emplace_back();
+  } else {
+    at = unused.back();
+    unused.pop_back();
+  }
+  entries[static_cast<size_t>(at)] = {clock.thread, clock.time, pc, bytes, static_cast<unsigned char>(kind), cell.first};
+  cell.first = at;
+  return nullptr;
+}
+
+// Note an access; say so if it races.
+static bool races(Region& region, const char* place, u64 size, u32 kind, Clock& clock, const char* pc, Conflict& found) {
+  const u64 origin = reinterpret_cast<u64>(region.begin) >> 2, begin = reinterpret_cast<u64>(place), end = begin + size;
+  found = {nullptr, 0, nullptr};
+  for (u64 word = begin >> 2; word << 2 < end; ++word) {
+    unsigned char bytes = 0;
+    for (u64 b = 0; b < 4; ++b)
+      if ((word << 2) + b >= begin && (word << 2) + b < end) bytes |= static_cast<unsigned char>(1u << b);
+    found.what = visit(region.cells[word - origin], region.argument < 0, bytes, kind, clock, pc, found);
+    if (found.what) return true;
+    if (!(kind & ATOMIC)) continue;
+    const auto released = synchronised.find(word);
+    if (released != synchronised.end()) join(clock.acquired, released->second);
+    if (kind & WRITE && clock.released) join(synchronised[word], clock.released);
+  }
+  return false;
+}
+
+}  // namespace races

@@ -1,0 +1,671 @@
+// One fiber per CUDA thread: the scheduler, barriers, collectives, atomics, and
+// what the compiler's instrumentation calls at every access and basic block.
+//
+// A fault stops the launch: its report names kernel, block and thread, and
+// <pc N> stands for a place in the code that harness.py turns into lines.
+#include "simt.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "races.hpp"
+
+#if __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+constexpr size_t STACK = 256 << 10;
+#else
+constexpr size_t STACK = 64 << 10;
+#endif
+#if !defined(__x86_64__) || defined(SIMT_UCONTEXT)
+#include <ucontext.h>
+#define SIMT_UCONTEXT 1
+#endif
+
+extern "C" __attribute__((visibility("hidden"))) char __ehdr_start, _end;  // this library's image, from the linker
+
+using namespace simt;
+using std::string;
+
+// ---------------------------------------------------------------- what Python hands over
+
+struct Extent {
+  char* begin;
+  u64 size;
+  u64 argument;
+};
+struct Launch {
+  const char* kernel;
+  void (*call)(void**);
+  void** arguments;
+  const Extent* arrays;
+  u32 n_arrays, n_arguments;
+  u32 grid, block;
+  u32 cooperative, room;  // blocks that fit at once: all of a cooperative grid must
+  u32 resident;           // blocks that run at once otherwise
+  u32 stress;             // switch at random, else in turn and at atomics, barriers and collectives alone
+  u32 races;
+  u64 dynamic_shared, seed, step_limit;
+};
+
+namespace {
+
+constexpr int WARP = 32;
+constexpr u32 STEPS_IN_A_ROW = 4096;   // then others get their turn, so that a spinning thread sees what it waits for
+constexpr u32 STRESS_ONE_IN = 8;
+constexpr u64 SWITCHES_CONVERGING = 4096;  // lanes stop waiting for company at __activemask
+
+enum class State { ready, converging, block_barrier, grid_barrier, collective, exited };
+
+struct Context {
+#if SIMT_UCONTEXT
+  ucontext_t machine;
+#else
+  void* sp = nullptr;
+#endif
+  const void* stack = nullptr;
+  size_t size = 0;
+  void* fake = nullptr;
+};
+
+struct Block;
+struct Thread {
+  Context context;
+  Block* block;
+  u32 index;
+  State state;
+  const char* pc;
+  Collective kind;
+  u32 mask;
+  u64 value, result;
+  int argument, width;
+  races::Clock clock;
+};
+
+struct Block {
+  u32 index, n_exited = 0, n_waiting = 0;
+  int line = 0;
+  u32 sum = 0;
+  Count count = Count::none;
+  u32 first_exited = 0;
+  std::vector<Thread> threads;
+  std::map<const void*, std::pair<char*, u64>> shared;
+};
+
+const Launch* launched = nullptr;
+std::vector<std::unique_ptr<Block>> blocks;
+std::vector<char*> stacks;
+std::deque<Thread*> ready;
+Context scheduler;
+Thread* self = nullptr;
+u32 next_block, n_finished, n_at_grid_barrier;
+u64 n_steps, n_switches, random_state;
+u32 steps_in_a_row;
+string report;
+
+u64 draw() {  // splitmix64
+  u64 x = (random_state += 0x9E3779B97F4A7C15ull);
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+bool one_in(u32 n) { return draw() % n == 0; }
+
+// ---------------------------------------------------------------- fibers
+
+#if !SIMT_UCONTEXT
+// Saves what a call must keep, on the stack that it leaves.
+extern "C" void simt_switch(void** leave, void* enter) __attribute__((visibility("hidden")));
+asm(R"(
+.text
+.globl simt_switch
+.hidden simt_switch
+.type simt_switch, @function
+simt_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size simt_switch, .-simt_switch
+)");
+#endif
+
+void swap(Context& leave, Context& enter, [[maybe_unused]] bool for_good = false) {
+#if __SANITIZE_ADDRESS__
+  __sanitizer_start_switch_fiber(for_good ? nullptr : &leave.fake, enter.stack, enter.size);
+#endif
+#if SIMT_UCONTEXT
+  swapcontext(&leave.machine, &enter.machine);
+#else
+  simt_switch(&leave.sp, enter.sp);
+#endif
+#if __SANITIZE_ADDRESS__
+  __sanitizer_finish_switch_fiber(leave.fake, nullptr, nullptr);
+#endif
+}
+
+void fiber();
+
+void prepare(Context& context, char* stack) {
+#if __SANITIZE_ADDRESS__
+  __asan_unpoison_memory_region(stack, STACK);
+#endif
+  context.stack = stack;
+  context.size = STACK;
+  context.fake = nullptr;
+#if SIMT_UCONTEXT
+  getcontext(&context.machine);
+  context.machine.uc_stack.ss_sp = stack;
+  context.machine.uc_stack.ss_size = STACK;
+  context.machine.uc_link = nullptr;
+  makecontext(&context.machine, fiber, 0);
+#else
+  void** top = reinterpret_cast<void**>(stack + STACK);
+  *--top = nullptr;  // where a caller's address would lie
+  *--top = reinterpret_cast<void*>(fiber);
+  for (int i = 0; i < 6; ++i) *--top = nullptr;
+  context.sp = top;
+#endif
+}
+
+char* stack_of(size_t i) {
+  while (stacks.size() <= i) {  // below each a page that faults
+    char* place = static_cast<char*>(
+        mmap(nullptr, STACK + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (place == MAP_FAILED || mprotect(place, 4096, PROT_NONE) != 0) abort();
+    stacks.push_back(place + 4096);
+  }
+  return stacks[i];
+}
+
+// ---------------------------------------------------------------- reports
+
+__attribute__((format(printf, 1, 2))) string text(const char* format, ...) {
+  char buffer[512];
+  va_list values;
+  va_start(values, format);
+  vsnprintf(buffer, sizeof buffer, format, values);
+  va_end(values);
+  return buffer;
+}
+
+string at(const char* pc) { return text("<pc %#llx>", pc ? u64(pc - &__ehdr_start) - 1 : 0ull); }
+string name_of(const Thread& thread) { return text("block %u, thread %u", thread.block->index, thread.index); }
+string name_of(u32 global) { return text("block %u, thread %u", global / launched->block, global % launched->block); }
+
+[[noreturn]] void fail(const string& what, const Thread& at_fault) {
+  report = text("kernel %s, ", launched->kernel) + name_of(at_fault) + ": " + what;
+  swap(self->context, scheduler, true);
+  abort();
+}
+
+[[noreturn]] void fail(const string& what) { fail(what, *self); }
+
+const char* const COLLECTIVES[] = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__ballot_sync", "__any_sync",
+                                   "__all_sync", "__match_any_sync", "__match_all_sync", "__reduce_add_sync", "__reduce_min_sync",
+                                   "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync", "__syncwarp"};
+
+string waiting(const Thread& thread) {
+  if (thread.state == State::block_barrier) return "at a block barrier " + at(thread.pc);
+  if (thread.state == State::grid_barrier) return "at a grid barrier " + at(thread.pc);
+  return text("in %s of lanes 0x%08x ", COLLECTIVES[int(thread.kind)], thread.mask) + at(thread.pc);
+}
+
+// No thread can go on: who waits where.
+void stuck() {
+  report = text("kernel %s: no thread can go on;", launched->kernel);
+  int lines = 0;
+  for (auto& block : blocks)
+    for (size_t i = 0; i < block->threads.size();) {
+      const Thread& first = block->threads[i];
+      size_t last = i + 1;
+      auto same = [&](const Thread& t) {
+        return t.state == first.state && (t.state == State::exited || (t.pc == first.pc && (t.state != State::collective || t.mask == first.mask)));
+      };
+      while (last < block->threads.size() && same(block->threads[last])) ++last;
+      if (++lines <= 24)
+        report += text("\n  block %u, thread %zu to %zu: ", block->index, i, last - 1) +
+                  (first.state == State::exited ? "exited" : "waits " + waiting(first));
+      i = last;
+    }
+}
+
+// ---------------------------------------------------------------- the scheduler
+
+void go_on(Thread& thread) {
+  thread.state = State::ready;
+  ready.push_back(&thread);
+}
+
+void leave(State state, const char* pc) {
+  self->state = state;
+  self->pc = pc;
+  swap(self->context, scheduler);
+}
+
+void yield() {
+  ready.push_back(self);
+  swap(self->context, scheduler);
+}
+
+// Let lanes that wait for company at __activemask go, together with those of their warp that wait at the same place.
+bool release_converging() {
+  bool any = false;
+  for (auto& block : blocks)
+    for (size_t i = 0; i < block->threads.size(); ++i) {
+      Thread& first = block->threads[i];
+      if (first.state != State::converging) continue;
+      const size_t end = std::min(block->threads.size(), (i / WARP + 1) * WARP);
+      u32 lanes = 0;
+      for (size_t j = i; j < end; ++j)
+        if (block->threads[j].state == State::converging && block->threads[j].pc == first.pc) lanes |= 1u << (j % WARP);
+      const char* pc = first.pc;
+      for (size_t j = i; j < end; ++j) {
+        Thread& thread = block->threads[j];
+        if (thread.state != State::converging || thread.pc != pc) continue;
+        thread.result = lanes;
+        go_on(thread);
+      }
+      any = true;
+    }
+  return any;
+}
+
+void admit(size_t place) {
+  auto block = std::make_unique<Block>();
+  block->index = next_block++;
+  block->threads.resize(launched->block);
+  for (u32 i = 0; i < launched->block; ++i) {
+    Thread& thread = block->threads[i];
+    thread.block = block.get();
+    thread.index = i;
+    thread.pc = nullptr;
+    thread.clock.thread = block->index * launched->block + i;
+    prepare(thread.context, stack_of(place * launched->block + i));
+    go_on(thread);
+  }
+  if (place == blocks.size()) blocks.emplace_back();
+  blocks[place] = std::move(block);
+}
+
+void retire(Block& block) {
+  for (auto& entry : block.shared) {
+    races::forget(entry.second.first);
+    free(entry.second.first);
+  }
+  block.shared.clear();
+}
+
+void run() {
+  const u32 at_once = launched->cooperative ? launched->grid : std::min(launched->grid, std::max(launched->resident, 1u));
+  while (next_block < at_once) admit(next_block);
+  while (report.empty()) {
+    if (ready.empty()) {
+      if (release_converging()) continue;
+      bool admitted = false;
+      for (size_t place = 0; place < blocks.size(); ++place)
+        if (blocks[place]->n_exited == launched->block) {
+          retire(*blocks[place]);
+          if (next_block < launched->grid) {
+            admit(place);
+            admitted = true;
+          }
+        }
+      if (admitted) continue;
+      if (n_finished < launched->grid * launched->block) stuck();
+      return;
+    }
+    if (launched->stress) std::swap(ready.front(), ready[draw() % ready.size()]);
+    self = ready.front();
+    ready.pop_front();
+    steps_in_a_row = 0;
+    swap(scheduler, self->context);
+    self = nullptr;
+    if (++n_switches % SWITCHES_CONVERGING == 0) release_converging();
+  }
+}
+
+void fiber() {
+#if __SANITIZE_ADDRESS__
+  __sanitizer_finish_switch_fiber(nullptr, &scheduler.stack, &scheduler.size);
+#endif
+  launched->call(launched->arguments);
+  Block& block = *self->block;
+  if (block.n_waiting)
+    fail(text("exits, and %u threads of its block wait at a barrier ", block.n_waiting) +
+         at(std::find_if(block.threads.begin(), block.threads.end(), [](Thread& t) { return t.state == State::block_barrier; })->pc));
+  if (n_at_grid_barrier) fail(text("exits, and %u threads wait at a grid barrier", n_at_grid_barrier));
+  const u32 warp = self->index / WARP * WARP;
+  for (u32 i = warp; i < std::min<u32>(warp + WARP, block.threads.size()); ++i) {
+    const Thread& other = block.threads[i];
+    if (other.state == State::collective && other.mask >> (self->index % WARP) & 1)
+      fail(text("exits, and thread %u waits for it ", i) + waiting(other));
+  }
+  if (!block.n_exited++) block.first_exited = self->index;
+  ++n_finished;
+  self->state = State::exited;
+  swap(self->context, scheduler, true);
+  abort();
+}
+
+// ---------------------------------------------------------------- steps and accesses
+
+__attribute__((always_inline)) inline const char* caller() { return static_cast<const char*>(__builtin_return_address(0)); }
+
+void step(const char* pc) {
+  if (++n_steps > launched->step_limit) fail(text("no end after %llu steps, now ", launched->step_limit) + at(pc));
+  if (++steps_in_a_row > STEPS_IN_A_ROW || (launched->stress && one_in(STRESS_ONE_IN))) yield();
+}
+
+void access(const void* address, u64 size, u32 kind, const char* pc) {
+  if (!self) return;
+  const char* const place = static_cast<const char*>(address);
+  const char* const stack = static_cast<const char*>(self->context.stack);
+  if (place >= stack && place < stack + STACK) return;
+  if (place >= &__ehdr_start && place < &_end) return;
+  if (place >= reinterpret_cast<char*>(launched->arguments) && place < reinterpret_cast<char*>(launched->arguments + 2 * launched->n_arguments)) return;
+  step(pc);
+  races::Region* region = races::find(place, size);
+  if (!region)
+    fail(text("%s %llu bytes out of bounds ", kind & races::WRITE ? "writes" : "reads", size) + races::nearest(place) + ", " + at(pc));
+  races::Conflict found;
+  if (launched->races && races::races(*region, place, size, kind, self->clock, pc, found)) {
+    string message = text("%s %llu bytes at byte %llu of ", found.what, size, u64(place - region->begin)) + region->name() + ", " + at(pc);
+    if (found.other_pc) message += "; the other is " + name_of(found.other) + ", " + at(found.other_pc);
+    fail(message);
+  }
+}
+
+}  // namespace
+
+// What the compiler calls: -fsanitize=thread at every access, -fsanitize-coverage=trace-pc at every basic block.
+#define SIMT_ACCESS(name, size, kind) \
+  extern "C" SIMT_API void name(void* p) { access(p, size, kind, caller()); }
+#define SIMT_ACCESSES(size)                                                              \
+  SIMT_ACCESS(__tsan_read##size, size, races::READ)                                      \
+  SIMT_ACCESS(__tsan_write##size, size, races::WRITE)                                    \
+  SIMT_ACCESS(__tsan_unaligned_read##size, size, races::READ)                            \
+  SIMT_ACCESS(__tsan_unaligned_write##size, size, races::WRITE)                          \
+  SIMT_ACCESS(__tsan_volatile_read##size, size, races::READ | races::ATOMIC)             \
+  SIMT_ACCESS(__tsan_volatile_write##size, size, races::WRITE | races::ATOMIC)           \
+  SIMT_ACCESS(__tsan_unaligned_volatile_read##size, size, races::READ | races::ATOMIC)   \
+  SIMT_ACCESS(__tsan_unaligned_volatile_write##size, size, races::WRITE | races::ATOMIC)
+SIMT_ACCESSES(1)
+SIMT_ACCESSES(2)
+SIMT_ACCESSES(4)
+SIMT_ACCESSES(8)
+SIMT_ACCESSES(16)
+extern "C" SIMT_API void __tsan_read_range(void* p, unsigned long size) { access(p, size, races::READ, caller()); }
+extern "C" SIMT_API void __tsan_write_range(void* p, unsigned long size) { access(p, size, races::WRITE, caller()); }
+extern "C" SIMT_API void __tsan_func_entry(void*) {}
+extern "C" SIMT_API void __tsan_func_exit() {}
+extern "C" SIMT_API void __tsan_init() {}
+extern "C" SIMT_API void __sanitizer_cov_trace_pc() {
+  if (self) step(caller());
+}
+#if __SANITIZE_ADDRESS__
+extern "C" __attribute__((visibility("default"))) void __asan_on_error() {
+  if (self) fprintf(stderr, "kernel %s, %s: found by AddressSanitizer (seed %llu)\n", launched->kernel, name_of(*self).c_str(), launched->seed);
+}
+#endif
+
+// ---------------------------------------------------------------- what simt.hpp calls
+
+namespace simt {
+
+Index thread_index() { return {self->index, 0, 0}; }
+Index block_index() { return {self->block->index, 0, 0}; }
+Index block_size() { return {launched->block, 1, 1}; }
+Index grid_size() { return {launched->grid, 1, 1}; }
+
+void constant(const void* address, u64 size) {
+  access(address, size, races::READ | races::CONSTANT, caller());
+}
+
+void pause() { yield(); }
+
+void fence() { races::fence(self->clock); }
+
+void* shared(const void* declaration, u64 size) {
+  auto& place = self->block->shared[declaration];
+  if (!place.first) {
+    place = {static_cast<char*>(malloc(size ? size : 1)), size};
+    memset(place.first, 0xA5, size);
+    races::add(place.first, size, -1 - static_cast<int>(self->block->index));
+  }
+  return place.first;
+}
+
+void* dynamic_shared() { return shared(&blocks, launched->dynamic_shared); }
+
+namespace {
+template <typename T>
+u64 apply(void* address, Atomic kind, u64 word, u64 expected) {
+  T before, after = from_word<T>(word);
+  const T value = after;
+  memcpy(&before, address, sizeof before);
+  switch (kind) {
+    case Atomic::add: after = static_cast<T>(before + value); break;
+    case Atomic::min: after = std::min(before, value); break;
+    case Atomic::max: after = std::max(before, value); break;
+    case Atomic::swap: break;
+    case Atomic::compare_and_swap: if (to_word(before) != expected) after = before; break;
+    case Atomic::and_: after = from_word<T>(to_word(before) & word); break;
+    case Atomic::or_: after = from_word<T>(to_word(before) | word); break;
+    case Atomic::xor_: after = from_word<T>(to_word(before) ^ word); break;
+  }
+  memcpy(address, &after, sizeof after);
+  return to_word(before);
+}
+}  // namespace
+
+u64 atomic(void* address, Atomic kind, Number number, u64 value, u64 expected) {
+  const u64 size = number == Number::i32 || number == Number::u32 || number == Number::f32 ? 4 : 8;
+  if (!launched->stress) yield();
+  access(address, size, races::WRITE | races::ATOMIC, caller());
+  if (reinterpret_cast<uintptr_t>(address) % size) fail("atomic on an address that is no multiple of its size " + at(caller()));
+  switch (number) {
+    case Number::i32: return apply<int>(address, kind, value, expected);
+    case Number::u32: return apply<u32>(address, kind, value, expected);
+    case Number::i64: return apply<i64>(address, kind, value, expected);
+    case Number::u64: return apply<u64>(address, kind, value, expected);
+    case Number::f32: return apply<float>(address, kind, value, expected);
+    case Number::f64: return apply<double>(address, kind, value, expected);
+  }
+  abort();
+}
+
+namespace {
+// Accesses of these threads up to here come before those from here on.
+void order(Thread* threads, size_t n, u32 lanes = ~0u) {
+  if (!launched->races) return;
+  std::vector<races::Clock*> clocks;
+  for (size_t i = 0; i < n; ++i)
+    if (lanes >> (i % WARP) & 1) clocks.push_back(&threads[i].clock);
+  races::order(clocks);
+}
+}  // namespace
+
+int block_barrier(int predicate, Count count, int line) {
+  Block& block = *self->block;
+  const char* const pc = caller();
+  if (block.n_exited)
+    fail(text("waits at a block barrier that thread %u never reaches: it has exited, ", block.first_exited) + at(pc));
+  if (!block.n_waiting) {
+    block.line = line;
+    block.count = count;
+    block.sum = 0;
+  } else if (block.line != line || block.count != count) {
+    fail(text("waits at another block barrier than %u threads of its block, ", block.n_waiting) + at(pc));
+  }
+  block.sum += predicate != 0;
+  if (++block.n_waiting < block.threads.size()) {
+    leave(State::block_barrier, pc);
+    return static_cast<int>(self->result);
+  }
+  block.n_waiting = 0;
+  order(block.threads.data(), block.threads.size());
+  const u64 n = block.threads.size();
+  const u64 result = count == Count::all ? block.sum == n : count == Count::any ? block.sum > 0 : block.sum;
+  for (Thread& thread : block.threads) {
+    thread.result = result;
+    if (&thread != self) go_on(thread);
+  }
+  yield();
+  return static_cast<int>(result);
+}
+
+void grid_barrier() {
+  const char* const pc = caller();
+  if (!launched->cooperative) fail("waits at a grid barrier, and the launch is not cooperative: its blocks need not run at once, " + at(pc));
+  if (n_finished) fail(text("waits at a grid barrier, and %u threads of the grid have exited, ", n_finished) + at(pc));
+  if (++n_at_grid_barrier < launched->grid * launched->block) return leave(State::grid_barrier, pc);
+  n_at_grid_barrier = 0;
+  std::vector<races::Clock*> clocks;
+  for (auto& block : blocks)
+    for (Thread& thread : block->threads) {
+      clocks.push_back(&thread.clock);
+      if (&thread != self) go_on(thread);
+    }
+  if (launched->races) races::order(clocks);
+  yield();
+}
+
+u32 converged() {
+  const char* const pc = caller();
+  if (launched->stress && one_in(2)) return 1u << (self->index % WARP);
+  leave(State::converging, pc);
+  return static_cast<u32>(self->result);
+}
+
+namespace {
+
+// The lane whose value a shuffle gives to this one.
+int shuffle_source(const Thread& me) {
+  const int lane = static_cast<int>(me.index % WARP), first = lane / me.width * me.width;
+  int from = lane ^ me.argument;
+  if (me.kind == Collective::index) from = first + (me.argument & (me.width - 1));
+  if (me.kind == Collective::up) from = lane - me.argument;
+  if (me.kind == Collective::down) from = lane + me.argument;
+  const bool below = from < first && me.kind != Collective::exchange;
+  return below || from >= first + me.width ? lane : from;
+}
+
+u64 voted(const Thread* warp, const Thread& me) {
+  const bool is_match = me.kind == Collective::match_any || me.kind == Collective::match_all;
+  u32 lanes = 0;
+  for (int i = 0; i < WARP; ++i)
+    if (me.mask >> i & 1 && (is_match ? warp[i].value == me.value : warp[i].value != 0)) lanes |= 1u << i;
+  if (me.kind == Collective::any) return lanes != 0;
+  if (me.kind == Collective::all) return lanes == me.mask;
+  return me.kind == Collective::match_all && lanes != me.mask ? 0 : lanes;
+}
+
+u64 reduced(const Thread* warp, const Thread& me) {
+  u64 total = me.value;
+  for (int i = 0; i < WARP; ++i) {
+    if (!(me.mask >> i & 1) || i == static_cast<int>(me.index % WARP)) continue;
+    const u64 value = warp[i].value;
+    const bool less = static_cast<i64>(value) < static_cast<i64>(total);
+    switch (me.kind) {
+      case Collective::add: total += value; break;
+      case Collective::min: total = less ? value : total; break;
+      case Collective::max: total = less ? total : value; break;
+      case Collective::and_: total &= value; break;
+      case Collective::or_: total |= value; break;
+      default: total ^= value; break;
+    }
+  }
+  return total;
+}
+
+u64 result_for(const Thread* warp, const Thread& me) {
+  if (me.kind >= Collective::add) return reduced(warp, me);
+  if (me.kind >= Collective::ballot) return voted(warp, me);
+  const int from = shuffle_source(me);
+  if (!(me.mask >> from & 1))
+    fail(text("%s reads lane %d, which is not of its lanes 0x%08x, ", COLLECTIVES[int(me.kind)], from, me.mask) + at(me.pc), me);
+  return warp[from].value;
+}
+
+}  // namespace
+
+u64 collective(Collective kind, u32 mask, u64 value, int argument, int width) {
+  Thread& me = *self;
+  const u32 lane = me.index % WARP;
+  Thread* const warp = &me.block->threads[me.index - lane];
+  const u32 n_lanes = std::min<u32>(WARP, launched->block - (me.index - lane));
+  me.kind = kind;
+  me.mask = mask;
+  me.value = value;
+  me.argument = argument;
+  me.width = width;
+  me.pc = caller();
+  const string here = text("%s of lanes 0x%08x ", COLLECTIVES[int(kind)], mask) + at(me.pc);
+  if (!(mask >> lane & 1)) fail(here + " is none of the calling lane");
+  bool all_here = true;
+  for (u32 i = 0; i < WARP; ++i) {
+    if (!(mask >> i & 1) || i == lane) continue;
+    if (i >= n_lanes) fail(here + text(" names lane %u, which the block does not have", i));
+    const Thread& other = warp[i];
+    if (other.state == State::exited) fail(here + text(" waits for lane %u, which has exited", i));
+    const bool waits = other.state == State::collective;
+    if (waits && other.mask == mask && other.kind != kind) fail(here + text(" meets thread %u ", other.index) + waiting(other));
+    all_here = all_here && waits && other.mask == mask;
+  }
+  if (!all_here) {
+    leave(State::collective, me.pc);
+    return me.result;
+  }
+  for (u32 i = 0; i < n_lanes; ++i)
+    if (mask >> i & 1) warp[i].result = kind == Collective::sync ? 0 : result_for(warp, warp[i]);
+  for (u32 i = 0; i < n_lanes; ++i)
+    if (mask >> i & 1 && i != lane) go_on(warp[i]);
+  if (kind == Collective::sync) order(warp, n_lanes, mask);
+  return me.result;
+}
+
+}  // namespace simt
+
+// Run a kernel; null if nothing is wrong, else what is.
+extern "C" __attribute__((visibility("default"))) const char* simt_launch(const Launch* launch) {
+  launched = launch;
+  blocks.clear();
+  ready.clear();
+  report.clear();
+  next_block = n_finished = n_at_grid_barrier = 0;
+  n_steps = n_switches = 0;
+  random_state = launch->seed;
+  races::reset(launch->grid * launch->block);
+  for (u32 i = 0; i < launch->n_arrays; ++i) races::add(launch->arrays[i].begin, launch->arrays[i].size, static_cast<int>(launch->arrays[i].argument));
+  if (launch->cooperative && launch->grid > launch->room)
+    report = text("kernel %s: a cooperative grid of %u blocks, and %u fit at once", launch->kernel, launch->grid, launch->room);
+  else
+    run();
+  for (auto& block : blocks) retire(*block);
+  blocks.clear();
+  launched = nullptr;
+  return report.empty() ? nullptr : report.c_str();
+}

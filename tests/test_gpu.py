@@ -185,8 +185,10 @@ def test_a_queue_without_room_is_an_error_and_not_a_short_answer(loop, module, s
     run = module.Run(graph, Query())
     traverse = loop(lambda _graph, _query: run, step)(graph, Query())
     run.frontier.capacity = 99
+    run.frontier.next.fill(-7)
     with pytest.raises(FrontierOverflowError, match="100 vertices"):
         traverse(0)
+    assert (to_host(run.frontier.next)[99:] == -7).all(), "written past the capacity"
     run.frontier.capacity = 101  # of the vertices that have a predecessor, too
     distance, *_ = traverse(0)
     assert (to_host(distance) >= 0).all()
@@ -221,6 +223,15 @@ def test_assemble_equals_the_cpu(both_ways, dtype, weight_type, piece, monkeypat
         weight += weight_type(0)  # no -0.0
     given = [None if a is None else cp.asarray(a) for a in (src, dst, weight)]
     assert_same_csr(gpu_csr.assemble(*given, 510, both_ways), cpu_csr.assemble(src, dst, weight, 510, both_ways))
+
+
+def test_rows_move_up_after_parallel_edges_in_an_earlier_piece(monkeypatch):
+    monkeypatch.setattr(gpu_csr, "SMALLEST_PIECE", 4)
+    src = np.array([0, 0, 0, *range(1, 30), 35], np.int32)
+    dst = np.array([1, 1, 1, *range(2, 31), 0], np.int32)
+    weight = np.arange(src.size, 0, -1, dtype=np.float32)
+    ours = gpu_csr.assemble(cp.asarray(src), cp.asarray(dst), cp.asarray(weight), 40)
+    assert_same_csr(ours, cpu_csr.assemble(src, dst, weight, 40))
 
 
 @pytest.mark.parametrize("n_vertices", [0, 1, 5])
@@ -308,6 +319,16 @@ def test_the_certificate_counts_what_the_cpu_counts(algorithm, fault):
     counts = gpu.check_edges(graph.to("cuda"), 1, cp.asarray(distance), cp.asarray(predecessor), limit)
     assert counts.tolist() == expected.tolist()
     assert (counts[[0, 2]].sum() == 0) == (fault == "none")
+
+
+@pytest.mark.parametrize(("limit", "violated"), [(1, [0, 3]), (2, [1, 2])])
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_a_lost_vertex_at_the_limit_itself_is_noticed(dtype, limit, violated):
+    graph = build([(0, 1), (1, 2)], [1, 1]).to("cuda")
+    lost = -1 if dtype is np.int32 else np.inf
+    distance, predecessor = cp.asarray(np.array([0, 1, lost], dtype)), cp.asarray(np.array([0, 0, -1], np.int32))
+    counts = gpu.check_edges(graph, 0, distance, predecessor, dtype(limit))
+    assert counts.tolist() == [*violated, 0, 3]
 
 
 def test_results_on_the_gpu_are_certified():

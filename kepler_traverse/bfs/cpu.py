@@ -88,7 +88,8 @@ def pull(run: Run, level: int) -> None:
     """Bottom-up: every unreached vertex looks for a neighbour in the frontier and stops at the first."""
     run.as_bitmap()
     reverse = run.graph.reverse
-    run.frontier_size = _pull(
+    run.counter[0] = 0
+    _pull(
         reverse.offsets,
         reverse.targets,
         run.bitmap,
@@ -96,7 +97,9 @@ def pull(run: Run, level: int) -> None:
         run.distance,
         run.predecessor_or_empty,
         run.next_bitmap,
+        run.counter,
     )
+    run.frontier_size = int(run.counter[0])
     run.bitmap, run.next_bitmap = run.next_bitmap, run.bitmap
 
 
@@ -137,9 +140,8 @@ def _push_parallel(offsets, targets, frontier, level, distance, predecessor, nex
 
 
 @njit(parallel=True, cache=True)
-def _pull(offsets, sources, bitmap, level, distance, predecessor, next_bitmap):
+def _pull(offsets, sources, bitmap, level, distance, predecessor, next_bitmap, counter):
     n = distance.size
-    found = 0
     for word in prange(next_bitmap.size):
         bits = np.uint64(0)
         claimed = 0
@@ -156,8 +158,8 @@ def _pull(offsets, sources, bitmap, level, distance, predecessor, next_bitmap):
                     claimed += 1
                     break
         next_bitmap[word] = bits
-        found += claimed
-    return found
+        if claimed:
+            atomic_add(counter, 0, claimed)  # not a reduction: Numba 0.68 on Python 3.12 cannot compile one here
 
 
 @njit(cache=True)

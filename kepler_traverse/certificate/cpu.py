@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit, prange
 
 from .._arrays import UNREACHED
+from ..cpu.atomics import atomic_add, atomic_min
 
 
 def check_edges(graph, source: int, distance, predecessor, limit) -> np.ndarray:
@@ -27,66 +28,50 @@ def check_edges(graph, source: int, distance, predecessor, limit) -> np.ndarray:
     """
     explained = np.zeros(graph.n_vertices, np.uint8)
     explained[source] = 1
+    counts = np.array([0, graph.n_vertices, 0, graph.n_vertices], np.int64)
     if distance.dtype.kind == "i":
-        violated, at = _check_hops(graph.offsets, graph.targets, distance, predecessor, limit, explained)
+        _check_hops(graph.offsets, graph.targets, distance, predecessor, limit, explained, counts)
     else:
-        violated, at = _check_weighted(graph.offsets, graph.targets, graph.weights, distance, predecessor, limit, explained)
-    unexplained, first = _count_unexplained(explained, predecessor)
-    return np.array([violated, at, unexplained, first], np.int64)
+        _check_weighted(graph.offsets, graph.targets, graph.weights, distance, predecessor, limit, explained, counts)
+    _count_unexplained(explained, predecessor, counts)
+    return counts
+
+
+# Findings are counted by atomics: Numba loses reductions that stand in a loop under a condition (0.68), or refuses to
+# compile them (on Python 3.12). Findings are rare, so that costs nothing.
 
 
 @njit(parallel=True, cache=True)
-def _check_hops(offsets, targets, distance, predecessor, limit, explained):
-    n = distance.size
-    violated = 0
-    at = n
-    for u in prange(n):
-        # Summed apart from the reductions: Numba drops those that stand in a loop under a condition.
-        wrong = 0
-        first = n
+def _check_hops(offsets, targets, distance, predecessor, limit, explained, counts):
+    for u in prange(distance.size):
         if distance[u] != UNREACHED:
             hops = distance[u] + 1
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
                 if hops <= limit and (distance[v] == UNREACHED or distance[v] > hops):
-                    wrong += 1
-                    first = min(first, v)
+                    atomic_add(counts, 0, 1)
+                    atomic_min(counts, 1, v)
                 if predecessor[v] == u and distance[v] == hops:
                     explained[v] = 1
-        violated += wrong
-        at = min(at, first)
-    return violated, at
 
 
 @njit(parallel=True, cache=True)
-def _check_weighted(offsets, targets, weights, distance, predecessor, limit, explained):
-    n = distance.size
-    violated = 0
-    at = n
-    for u in prange(n):
-        wrong = 0
-        first = n
+def _check_weighted(offsets, targets, weights, distance, predecessor, limit, explained, counts):
+    for u in prange(distance.size):
         if distance[u] != np.inf:
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
                 through = distance[u] + weights[e]
                 if through <= limit and distance[v] > through:
-                    wrong += 1
-                    first = min(first, v)
+                    atomic_add(counts, 0, 1)
+                    atomic_min(counts, 1, v)
                 if predecessor[v] == u and distance[v] == through:
                     explained[v] = 1
-        violated += wrong
-        at = min(at, first)
-    return violated, at
 
 
 @njit(parallel=True, cache=True)
-def _count_unexplained(explained, predecessor):
-    n = explained.size
-    count = 0
-    at = n
-    for v in prange(n):
-        wrong = predecessor[v] >= 0 and not explained[v]
-        count += 1 if wrong else 0
-        at = min(at, v if wrong else n)
-    return count, at
+def _count_unexplained(explained, predecessor, counts):
+    for v in prange(explained.size):
+        if predecessor[v] >= 0 and not explained[v]:
+            atomic_add(counts, 2, 1)
+            atomic_min(counts, 3, v)

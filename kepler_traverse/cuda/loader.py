@@ -41,7 +41,6 @@ def options(block: int, types: dict[str, np.dtype]) -> tuple[str, ...]:
     """What the compiler is told, beside the architecture that CuPy adds."""
     return (
         "-std=c++17",
-        "--warning-as-error=all-warnings",
         f"-I{include_directory()}",
         # CuPy's disk cache looks at the source and the options, not at the headers: without their digest a changed header
         # would run the old binary.

@@ -75,7 +75,7 @@ def _ids(column, where: Where, id_type: str):
         raise where.error(f"does not fit id_type={id_type!r} ({error}); take a wider type") from None
 
 
-def common_type(pieces: list, places: list[Where]):
+def type_for_all(pieces: list, places: list[Where]):
     """Return the type that holds the columns of several files."""
     import pyarrow
     import pyarrow.compute

@@ -197,12 +197,12 @@ def _joined(parts: list[EdgeList]) -> EdgeList:
     """Put the edges of several files one below the other in types that hold them all."""
     import pyarrow
 
-    from .columns import common_type
+    from .columns import type_for_all
 
     columns = {}
     for role in parts[0].columns.roles:
         pieces = [part.table[role] for part in parts]
-        kind = common_type(
+        kind = type_for_all(
             pieces, [Where(DataFile.named(part.rows[0][0]), role, part.columns.roles[role]) for part in parts]
         )
         columns[role] = pyarrow.chunked_array([chunk for piece in pieces for chunk in piece.cast(kind).chunks], kind)

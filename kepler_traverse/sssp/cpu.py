@@ -70,8 +70,12 @@ class Run:
         graph = self.graph
         if graph.has_negative_weights:
             _decode(self.keys, self.distance)
-        if may_overflow(graph) and _overflows(graph.offsets, graph.targets, graph.weights, self.distance, self.limit):
-            raise overflow_error(graph)
+        edges = (graph.offsets, graph.targets, graph.weights, self.distance)
+        if may_overflow(graph):
+            self.counters[0] = 0
+            _count_overflows(*edges, self.limit, self.counters)
+            if self.counters[0]:
+                raise overflow_error(graph)
         if self.predecessor is not None:
             self._find_predecessors(source)
 
@@ -221,16 +225,12 @@ def _decode(keys, distance):
 
 
 @njit(parallel=True, cache=True)
-def _overflows(offsets, targets, weights, distance, limit):
-    found = 0
+def _count_overflows(offsets, targets, weights, distance, limit, counters):
     for u in prange(distance.size):
-        lost = 0  # summed apart: Numba drops a reduction that stands in a loop under a condition
         if np.isfinite(distance[u]) and limit == np.inf:
             for e in range(offsets[u], offsets[u + 1]):
                 if np.isinf(distance[u] + weights[e]) and np.isinf(distance[targets[e]]):
-                    lost += 1
-        found += lost
-    return found > 0
+                    atomic_add(counters, 0, 1)
 
 
 @njit(parallel=True, cache=True)

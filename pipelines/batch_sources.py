@@ -41,10 +41,10 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except Exception as error:
-        return _report(error, debug="--debug" in argv)
+        return report_error(error, debug="--debug" in argv)
 
 
-def _report(error: Exception, debug: bool) -> int:
+def report_error(error: Exception, debug: bool) -> int:
     """Print one message for an error and return the exit code that stands for it."""
     if debug:
         import traceback

@@ -1,0 +1,226 @@
+"""The same sources through this library and through cuGraph (on a GPU) or SciPy (on a CPU).
+
+    python -m pipelines.compare EDGES --random-sources 64 --undirected
+
+All distances must agree exactly, our predecessors are certified, and times stand side by side.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+
+from .options import OPTIONS, OnceParser, add_option
+
+_SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "dst_column", "weight_column", "header",
+           "delimiter", "id_type", "weight_type", "json", "debug")  # fmt: skip
+
+
+def _arguments(argv: list[str]):
+    parser = OnceParser(prog="python -m pipelines.compare", description=__doc__, usage="%(prog)s EDGES... --random-sources N [options]")
+    parser.add_argument("edges", nargs="+", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
+    parser.add_argument("--algorithm", choices=("both", "bfs", "sssp"), default="both")
+    parser.add_argument("--random-sources", type=int, default=16, metavar="N", help="sources, drawn with --seed (default: 16)")
+    parser.add_argument(
+        "--hash-weights", action="store_true", help="sssp: weights 1 to 255 out of a hash of each edge's ids, not the file's"
+    )
+    chosen = {option.key: option for option in OPTIONS if option.key in _SHARED}
+    for option in chosen.values():
+        add_option(parser, option)
+    given = parser.parse_args(argv)
+    for key, option in chosen.items():
+        if not hasattr(given, key):
+            setattr(given, key, option.default)
+    if given.random_sources < 1:
+        parser.error("--random-sources must be 1 or more")
+    return given
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; 0 if every distance agrees, 1 if one differs, else as ``pipelines.batch_sources``."""
+    argv = sys.argv[1:] if argv is None else argv
+    try:
+        given = _arguments(argv)
+        facts = _compare(given)
+    except SystemExit as stop:  # of --help
+        return int(stop.code or 0)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        from .batch_sources import report_error
+
+        return report_error(error, debug="--debug" in argv)
+    print(json.dumps(facts) if given.json else _table(facts))
+    return 0 if all(run["equal"] for run in facts["runs"]) else 1
+
+
+def _compare(given) -> dict:
+    from kepler_traverse.errors import InputError
+
+    from .peak_memory import peak_memory
+    from .prepare import random_sources
+
+    runs, graph, sources = [], None, None
+    for algorithm in ("bfs", "sssp") if given.algorithm == "both" else (given.algorithm,):
+        graph = _graph(given, algorithm)
+        if algorithm == "sssp" and graph.has_negative_weights:
+            raise InputError("neither cuGraph nor SciPy's dijkstra takes negative weights; compare without them or with --hash-weights")
+        sources = random_sources(graph, given.random_sources, given.seed)
+        run = _compare_one(graph, algorithm, given.strategy, sources)
+        if graph.device == "cpu":
+            run["peak_rss_bytes"] = peak_memory(graph, algorithm, given.strategy, sources)
+        runs.append(run)
+    return {
+        "edges": given.edges,
+        "graph": {"vertices": graph.n_vertices, "stored_edges": graph.n_edges, "directed": graph.directed},
+        "sources": int(sources.size),
+        "seed": given.seed,
+        "hash_weights": given.hash_weights,
+        **_machine(graph.device),
+        "runs": runs,
+    }
+
+
+def _graph(given, algorithm: str):
+    """Read the graph; weights by hash if asked for, and as wide as an exact comparison needs."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from kepler_traverse._arrays import namespace, to_host
+    from kepler_traverse.errors import InputError
+    from kepler_traverse.read import read_graph
+
+    from .edge_hash import hashed_weights
+
+    graph = read_graph(
+        given.edges,
+        directed=given.directed,
+        device=given.device,
+        src_column=given.src_column,
+        dst_column=given.dst_column,
+        weight_column=None if given.hash_weights or algorithm == "bfs" else given.weight_column,
+        weighted=algorithm == "sssp" and not given.hash_weights,
+        format=given.format,
+        header=given.header,
+        delimiter=given.delimiter,
+        id_type=given.id_type,
+        weight_type=given.weight_type,
+    )
+    if algorithm == "bfs":
+        return graph
+    xp = namespace(graph.offsets)
+    if given.hash_weights:
+        if graph.has_string_ids:
+            raise InputError("--hash-weights needs integer ids")
+        ids = to_host(graph.ids)
+        src = np.repeat(ids, np.diff(to_host(graph.offsets)))
+        weights = hashed_weights(src, ids[to_host(graph.targets)], graph.directed)
+        graph = replace(graph, weights=xp.asarray(weights.astype(np.float32)))
+    if given.weight_type == "float64":
+        graph = replace(graph, weights=graph.weights.astype(np.float64))
+    if graph.device == "cpu" and not bool((graph.weights == np.rint(graph.weights)).all()):
+        # SciPy adds in float64: only whole numbers have the same sums in float32.
+        graph = replace(graph, weights=graph.weights.astype(np.float64))
+    return graph
+
+
+def _clock(device: str) -> float:
+    """The time, once the GPU has done what it was given."""
+    if device == "cuda":
+        from kepler_traverse.cuda import cp
+
+        cp.cuda.get_current_stream().synchronize()
+    return time.perf_counter()
+
+
+def _compare_one(graph, algorithm: str, strategy: str, sources) -> dict:
+    """Run all sources through both, one after the other, and compare every distance."""
+    from kepler_traverse._arrays import namespace
+    from kepler_traverse.certificate import certify
+
+    from .peers import in_our_encoding, our_plan, peer_of, refuse_rounded
+
+    xp = namespace(graph.offsets)
+    plan = our_plan(graph, algorithm, strategy)
+    name, ways = peer_of(graph, algorithm)
+    plan.run(int(sources[0]))  # warm up: compile, allocate
+    for traverse in ways.values():
+        traverse(int(sources[0]))
+    ours, theirs = [], {way: [] for way in ways}
+    certified = differing = 0
+    for source in sources.tolist():
+        began = _clock(graph.device)
+        traversal = plan.run(source)
+        ours.append(_clock(graph.device) - began)
+        certify(graph, traversal).require()
+        certified += 1
+        for way, traverse in ways.items():
+            began = _clock(graph.device)
+            answer = traverse(source)
+            theirs[way].append(_clock(graph.device) - began)
+            expected = in_our_encoding(answer, graph, algorithm)
+            refuse_rounded(expected, traversal.distance.dtype)
+            differing += int(xp.count_nonzero(traversal.distance.astype(expected.dtype) != expected))
+    best = min(theirs, key=lambda way: statistics.median(theirs[way]))
+    return {
+        "algorithm": algorithm,
+        "strategy": plan.strategy.name,
+        "weights": "" if graph.weights is None else str(graph.weights.dtype),
+        "peer": name,
+        "peer_way": best,
+        "equal": differing == 0,
+        "differing_distances": differing,
+        "certified": certified,
+        "ours_ms": _times(ours),
+        "peer_ms": _times(theirs[best]),
+        "peer_ways_ms": {way: _times(values) for way, values in theirs.items()},
+        "ratio": round(statistics.median(theirs[best]) / statistics.median(ours), 3),
+    }
+
+
+def _times(seconds: list[float]) -> dict:
+    return {"median": round(1e3 * statistics.median(seconds), 4), "total": round(1e3 * sum(seconds), 3)}
+
+
+def _machine(device: str) -> dict:
+    import os
+    import platform
+    from importlib import metadata
+
+    versions = {"python": platform.python_version()}
+    for package in ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    gpu = None
+    if device == "cuda":
+        from kepler_traverse.cuda import cp
+
+        gpu = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)["name"].decode()
+    return {"device": device, "gpu": gpu, "cores": len(os.sched_getaffinity(0)), "versions": versions}
+
+
+def _table(facts: dict) -> str:
+    """Times side by side, for people."""
+    graph = facts["graph"]
+    kind = "directed" if graph["directed"] else "undirected"
+    where = facts["gpu"] or f"{facts['cores']} CPU cores"
+    lines = [f"{graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges, {kind}; {facts['sources']} sources; {where}"]
+    lines.append(f"{'':<22}{'median ms':>12}{'total ms':>12}{'peak MiB':>10}")
+    for run in facts["runs"]:
+        peaks = run.get("peak_rss_bytes", {})
+        ours, peer = f"{run['algorithm']} {run['strategy']}", f"{run['peer']} {run['peer_way']}"
+        for name, times, peak in ((ours, run["ours_ms"], peaks.get("ours")), (peer, run["peer_ms"], peaks.get("peer"))):
+            shown = f"{peak / 2**20:.0f}" if peak else "-"
+            lines.append(f"{name:<22}{times['median']:>12.3f}{times['total']:>12.1f}{shown:>10}")
+        agree = "all distances equal" if run["equal"] else f"{run['differing_distances']:,} DISTANCES DIFFER"
+        lines.append(f"  {agree}, {run['certified']} results certified, {run['peer']} takes {run['ratio']:.2f} x our time")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""Comparing with SciPy: agreement is shown, and a single wrong distance is noticed."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import cuda
+from pipelines import peers
+from pipelines.compare import main
+from pipelines.edge_hash import LARGEST_WEIGHT, hashed_weights
+from pipelines.prepare import random_sources
+
+
+@pytest.fixture
+def edges(tmp_path):
+    """Edge list whose weights are no whole numbers, with vertices that no source reaches."""
+    rng = np.random.default_rng(2)
+    src, dst = rng.integers(-50, 150, (2, 600))
+    pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.random(600)}), tmp_path / "edges.parquet")
+    return tmp_path / "edges.parquet"
+
+
+def call(capsys, *argv):
+    code = main([str(word) for word in argv])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def no_children(monkeypatch):
+    """Leave out the processes that measure memory."""
+    monkeypatch.setattr("pipelines.peak_memory.peak_memory", lambda *_: {"ours": 1, "peer": 2})
+
+
+def test_both_algorithms_agree_with_scipy(edges, capsys):
+    code, out, err = call(capsys, edges, "--random-sources", 5, "--device", "cpu", "--json")
+    assert (code, err) == (0, "")
+    facts = json.loads(out)
+    assert [run["algorithm"] for run in facts["runs"]] == ["bfs", "sssp"]
+    for run in facts["runs"]:
+        assert run["equal"]
+        assert run["certified"] == 5
+        assert run["peer"] == "SciPy"
+        assert run["ours_ms"]["median"] > 0
+        assert run["peak_rss_bytes"]["ours"] > 10**7
+        assert run["peak_rss_bytes"]["peer"] > 10**7
+    assert facts["versions"]["scipy"]
+
+
+@pytest.mark.usefixtures("no_children")
+@pytest.mark.parametrize("flags", [[], ["--undirected"], ["--hash-weights"], ["--hash-weights", "--undirected"]])
+def test_the_table_says_that_all_is_equal(edges, capsys, flags):
+    code, out, _ = call(capsys, edges, "--random-sources", 3, "--device", "cpu", *flags)
+    assert code == 0
+    assert out.count("all distances equal, 3 results certified") == 2
+
+
+@pytest.mark.usefixtures("no_children")
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
+def test_one_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
+    right = peers.in_our_encoding
+
+    def one_off(*arguments):
+        distance = right(*arguments).copy()
+        distance[7] += 1 if distance[7] < 1000 else -np.inf
+        return distance
+
+    monkeypatch.setattr(peers, "in_our_encoding", one_off)
+    code, out, _ = call(capsys, edges, "--algorithm", algorithm, "--random-sources", 2, "--device", "cpu", "--undirected", "--json")
+    assert code == 1
+    (run,) = json.loads(out)["runs"]
+    assert not run["equal"]
+    assert run["differing_distances"] == 2
+
+
+@pytest.mark.parametrize(
+    ("weights", "flags", "message"),
+    [
+        ([1, -1, 1], ["--algorithm", "sssp"], "negative weights"),
+        ([2**24, 3, 2**24], ["--algorithm", "sssp"], "add --weight-type float64"),
+        ([1, 1, 1], ["--random-sources", "0"], "must be 1 or more"),
+        ([1, 1, 1], ["--random-sources", "9"], "9 random sources"),
+        ([1, 1, 1], ["--seed", "1", "--seed", "1"], "--seed is given twice"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(tmp_path, capsys, weights, flags, message):
+    path = tmp_path / "edges.parquet"
+    pq.write_table(pa.table({"src": [0, 1, 2], "dst": [1, 2, 3], "weight": weights}), path)
+    if "--random-sources" not in flags:
+        flags = [*flags, "--random-sources", "3"]
+    code, out, err = call(capsys, path, "--device", "cpu", *flags)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_hashed_weights_are_the_stated_ones():
+    def mix(x):
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+        return x ^ (x >> 31)
+
+    rng = np.random.default_rng(1)
+    src, dst = rng.integers(-(2**40), 2**40, (2, 500))
+    expected = [1 + mix((mix(u % 2**64) + v) % 2**64) % 255 for u, v in zip(src.tolist(), dst.tolist(), strict=True)]
+    weights = hashed_weights(src, dst, directed=True)
+    assert weights.tolist() == expected
+    assert (weights.min(), weights.max()) >= (1, 1)
+    assert weights.max() <= LARGEST_WEIGHT
+    undirected = hashed_weights(src, dst, directed=False)
+    np.testing.assert_array_equal(undirected, hashed_weights(dst, src, directed=False))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("direction", ["--directed", "--undirected"])
+def test_both_algorithms_agree_with_cugraph(edges, capsys, direction):
+    code, out, err = call(capsys, edges, "--random-sources", 8, "--device", "cuda", "--hash-weights", direction, "--json")
+    assert code == 0, err
+    assert all(run["equal"] and run["peer"] == "cuGraph" for run in json.loads(out)["runs"])
+
+
+@pytest.mark.gpu
+def test_random_sources_are_the_same_on_both_devices(edges):
+    from kepler_traverse.read import read_graph
+
+    graph = read_graph(edges, device="cpu")
+    assert cuda.available()
+    np.testing.assert_array_equal(random_sources(graph, 9, 4), random_sources(graph.to("cuda"), 9, 4))

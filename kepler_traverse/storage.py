@@ -97,9 +97,9 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
             report=BuildReport(**meta["report"]),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder}: the stored graph is damaged ({error}); delete this folder and start again") from None
+        raise InputError(f"{folder}: the stored graph is damaged ({error}); delete it and start again") from None
     if verify and graph.fingerprint != meta["fingerprint"]:
-        raise InputError(f"{folder}: the stored graph is damaged (its fingerprint differs); delete this folder and start again")
+        raise InputError(f"{folder}: the stored graph is damaged (its fingerprint differs); delete it and start again")
     # The fingerprint of a large graph takes seconds, and it is known.
     graph.__dict__["fingerprint"] = meta["fingerprint"]
     moved = graph.to(device)

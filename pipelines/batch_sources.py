@@ -38,7 +38,8 @@ def main(argv: list[str] | None = None) -> int:
 
         words = [word for word in argv if word != "--resume"]
         return job.run(settings, f"python -m pipelines.batch_sources {shlex.join(words)}")
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        print(interrupt if interrupt.args else "interrupted before anything was written", file=sys.stderr)
         return EXIT_INTERRUPTED
     except Exception as error:
         return report_error(error, debug="--debug" in argv)

@@ -16,6 +16,7 @@ HOST = "127.0.0.1"
 _PRELOAD = ["pipelines.worker"]  # its dask_setup
 CONNECT_SECONDS = 30
 NO_WORKERS_SECONDS = 60  # without any worker for so long, a run gives up
+POOL_SHARE = 0.9  # of a GPU's memory; the rest is for CUDA itself
 _MEBIBYTE = 2**20
 
 # Every setting of Dask that a run relies on, so that a user's own configuration cannot change what it does.
@@ -138,7 +139,7 @@ def _gpu_cluster(n_workers: int, dashboard: str, bytes_a_gpu: int, debug: bool) 
         preload=_PRELOAD,
         # cuDF and CuPy share one pool; it starts at what the plan needs and may grow.
         rmm_pool_size=-(-bytes_a_gpu // _MEBIBYTE) * _MEBIBYTE,
-        rmm_maximum_pool_size=0.9,
+        rmm_maximum_pool_size=POOL_SHARE,
         rmm_allocator_external_lib_list="cupy",
         silence_logs=logging.WARNING if debug else logging.CRITICAL,
     )

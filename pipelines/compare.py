@@ -14,15 +14,16 @@ import time
 
 from .options import OPTIONS, OnceParser, add_option
 
+_PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
 _SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "dst_column", "weight_column", "header",
            "delimiter", "id_type", "weight_type", "json", "debug")  # fmt: skip
 
 
 def _arguments(argv: list[str]):
-    parser = OnceParser(prog="python -m pipelines.compare", description=__doc__, usage="%(prog)s EDGES... --random-sources N [options]")
+    parser = OnceParser(prog="python -m pipelines.compare", description=__doc__, usage="%(prog)s EDGES... [options]")
     parser.add_argument("edges", nargs="+", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
     parser.add_argument("--algorithm", choices=("both", "bfs", "sssp"), default="both")
-    parser.add_argument("--random-sources", type=int, default=16, metavar="N", help="sources, drawn with --seed (default: 16)")
+    parser.add_argument("--random-sources", type=int, default=16, metavar="N", help="drawn with --seed (default: 16)")
     parser.add_argument(
         "--hash-weights", action="store_true", help="sssp: weights 1 to 255 out of a hash of each edge's ids, not the file's"
     )
@@ -66,7 +67,7 @@ def _compare(given) -> dict:
     for algorithm in ("bfs", "sssp") if given.algorithm == "both" else (given.algorithm,):
         graph = _graph(given, algorithm)
         if algorithm == "sssp" and graph.has_negative_weights:
-            raise InputError("neither cuGraph nor SciPy's dijkstra takes negative weights; compare without them or with --hash-weights")
+            raise InputError("neither cuGraph nor SciPy's dijkstra takes negative weights; take --hash-weights")
         sources = random_sources(graph, given.random_sources, given.seed)
         run = _compare_one(graph, algorithm, given.strategy, sources)
         if graph.device == "cpu":
@@ -191,7 +192,7 @@ def _machine(device: str) -> dict:
     from importlib import metadata
 
     versions = {"python": platform.python_version()}
-    for package in ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13"):
+    for package in _PACKAGES:
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
@@ -209,7 +210,8 @@ def _table(facts: dict) -> str:
     graph = facts["graph"]
     kind = "directed" if graph["directed"] else "undirected"
     where = facts["gpu"] or f"{facts['cores']} CPU cores"
-    lines = [f"{graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges, {kind}; {facts['sources']} sources; {where}"]
+    size = f"{graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges"
+    lines = [f"{size}, {kind}; {facts['sources']} sources; {where}"]
     lines.append(f"{'':<22}{'median ms':>12}{'total ms':>12}{'peak MiB':>10}")
     for run in facts["runs"]:
         peaks = run.get("peak_rss_bytes", {})

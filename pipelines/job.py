@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
-import sys
 import time
 import uuid
 from dataclasses import asdict
@@ -136,6 +134,7 @@ class _Job:
         self._settings, self._prepared, self._sizing = settings, prepared, sizing
         self._folder, self._command = folder, command
         self._batches = dict(batches_of(prepared.numbers, sizing.batch_size))
+        self._is_foreign = bool(settings.scheduler_address or settings.scheduler_file)
         self.computed = 0
 
     def _names(self, part: int) -> list:
@@ -178,8 +177,8 @@ class _Job:
                     self._run_batches()
             except KeyboardInterrupt:
                 done, total = sum(len(part["sources"]) for part in manifest["parts"]), manifest["sources"]
-                report.say(f"interrupted: {done} of {total} sources are done. To finish: {self._command} --resume")
-                raise
+                how = f"{self._command} --resume"
+                raise KeyboardInterrupt(f"interrupted: {done} of {total} sources are done. To finish: {how}") from None
             if manifest["failed"]:
                 folder.save("failed")
             else:
@@ -200,11 +199,12 @@ class _Job:
             client.register_plugin(TraversalPlugin(work, plugin), name=plugin)
             ready = time.perf_counter()
             with report.Progress(self._sources_done(), self._folder.manifest["sources"]) as progress:
-                window = Window(client, self._submitter(client, plugin, run_token), self._done(progress), self._failed(progress))
+                submit = self._submitter(client, plugin, run_token)
+                window = Window(client, submit, self._done(progress), self._failed(progress))
                 try:
                     window.run(list(self._batches))
                 finally:
-                    if client.status == "running" and (self._settings.scheduler_address or self._settings.scheduler_file):
+                    if client.status == "running" and self._is_foreign:
                         client.unregister_worker_plugin(plugin)
             ended = time.perf_counter()
         times = {"store": stored - started, "start": ready - stored, "traverse": ended - ready}
@@ -217,7 +217,7 @@ class _Job:
             graph_folder=self._folder.path / GRAPH,
             output=self._folder.path,
             device=self._prepared.graph.device,
-            threads=self._sizing.threads,
+            threads=0 if self._is_foreign else self._sizing.threads,
             **asdict(request),
         )
 
@@ -245,7 +245,7 @@ class _Job:
     def _failed(self, progress):
         def on_failed(part: int, error: Exception) -> None:
             names = self._names(part)
-            reason = f"{type(error).__name__}: {error}"
+            reason = ": ".join([type(error).__name__, *getattr(error, "__notes__", ()), str(error)])
             self._folder.manifest["failed"].append({"file": f"part-{part:06d}.parquet", "sources": names, "error": reason})
             progress.write(f"batch {part} failed: {reason}")
 

@@ -105,7 +105,7 @@ class OutputFolder:
                 raise BlockingIOError  # the run that held it has just ended and took its lock file away
         except OSError:
             os.close(self._lock)
-            raise OutputError(f"{self.path}: another run is writing to this folder; wait for it, or take a new one") from None
+            raise OutputError(f"{self.path}: another run is writing to this folder; wait or take a new one") from None
         return self
 
     def __exit__(self, *_) -> None:

@@ -65,52 +65,154 @@ _METAVAR = {"integer": "N", "number": "X", "integer_or_auto": "auto|N", "ids": "
 
 OPTIONS = (
     Option(key="output", kind="text", group="output", help="folder that takes the results; new or empty (see --resume)"),
-    Option(key="algorithm", kind="choice", choices=("bfs", "sssp"), default="bfs", group="traversal",
-           help="bfs counts hops, sssp adds up weights"),
-    Option(key="device", kind="choice", choices=("auto", "cpu", "cuda"), default="auto", group="traversal",
-           help="auto takes a GPU if one answers"),
-    Option(key="strategy", kind="text", default="auto", group="traversal",
-           help="how to traverse; a wrong name lists those that fit"),
+    Option(
+        key="algorithm",
+        kind="choice",
+        choices=("bfs", "sssp"),
+        default="bfs",
+        group="traversal",
+        help="bfs counts hops, sssp adds up weights",
+    ),
+    Option(
+        key="device",
+        kind="choice",
+        choices=("auto", "cpu", "cuda"),
+        default="auto",
+        group="traversal",
+        help="auto takes a GPU if one answers",
+    ),
+    Option(
+        key="strategy",
+        kind="text",
+        default="auto",
+        group="traversal",
+        help="how to traverse; a wrong name lists those that fit",
+    ),
     Option(key="max_depth", kind="integer", least=0, group="traversal", help="bfs: go no further than this many hops"),
     Option(key="cutoff", kind="number", least=0, group="traversal", help="sssp: keep no vertex farther than this"),
     Option(key="targets_file", kind="text", group="traversal", help="write the rows of these vertices only (one id a line)"),
-    Option(key="predecessors", kind="switch", default=False, group="traversal",
-           help="also write the previous vertex on a shortest path"),
+    Option(
+        key="predecessors",
+        kind="switch",
+        default=False,
+        group="traversal",
+        help="also write the previous vertex on a shortest path",
+    ),
     Option(key="sources", kind="ids", group="sources (give one)", help="ids of the sources"),
-    Option(key="sources_file", kind="text", group="sources (give one)",
-           help="file with one id a line (# starts a comment), or a Parquet file whose first column holds the ids"),
-    Option(key="random_sources", kind="integer", least=1, group="sources (give one)",
-           help="that many different vertices with an outgoing edge, drawn with --seed"),
+    Option(
+        key="sources_file",
+        kind="text",
+        group="sources (give one)",
+        help="file with one id a line (# starts a comment), or a Parquet file whose first column holds the ids",
+    ),
+    Option(
+        key="random_sources",
+        kind="integer",
+        least=1,
+        group="sources (give one)",
+        help="that many different vertices with an outgoing edge, drawn with --seed",
+    ),
     Option(key="all_sources", kind="switch", default=False, group="sources (give one)", help="every vertex"),
     Option(key="seed", kind="integer", default=1, least=0, group="sources (give one)", help="of --random-sources"),
-    Option(key="directed", kind="switch", default=True, group="edge list", help="--undirected takes each row as an edge both ways"),
-    Option(key="format", kind="text", default="auto", group="edge list",
-           help="auto goes by the file's name; a wrong name lists the formats"),
-    Option(key="src_column", kind="text", group="edge list", help="column of the edges' starts (default: src, or the first)"),
+    Option(
+        key="directed",
+        kind="switch",
+        default=True,
+        group="edge list",
+        help="--undirected takes each row as an edge both ways",
+    ),
+    Option(
+        key="format",
+        kind="text",
+        default="auto",
+        group="edge list",
+        help="auto goes by the file's name; a wrong name lists the formats",
+    ),
+    Option(
+        key="src_column", kind="text", group="edge list", help="column of the edges' starts (default: src, or the first)"
+    ),
     Option(key="dst_column", kind="text", group="edge list", help="column of the edges' ends (default: dst, or the second)"),
-    Option(key="weight_column", kind="text", group="edge list", help="column of the weights (sssp; default: weight, or the third)"),
-    Option(key="header", kind="choice", choices=("auto", "yes", "no"), default="auto", group="edge list", help="whether a CSV file starts with column names"),
+    Option(
+        key="weight_column",
+        kind="text",
+        group="edge list",
+        help="column of the weights (sssp; default: weight, or the third)",
+    ),
+    Option(
+        key="header",
+        kind="choice",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        group="edge list",
+        help="whether a CSV file starts with column names",
+    ),
     Option(key="delimiter", kind="text", group="edge list", help="between the columns of a CSV file (default: by its name)"),
-    Option(key="id_type", kind="text", default="auto", group="edge list", help="type of the vertex ids: auto, int64, string, ..."),
-    Option(key="weight_type", kind="choice", choices=("auto", "float32", "float64"), default="auto", group="edge list",
-           help="type of the weights and so of the distances"),
-    Option(key="batch_size", kind="integer_or_auto", default="auto", least=1, group="running",
-           help="sources a part file; auto goes by rows, workers and memory"),
-    Option(key="workers", kind="integer_or_auto", default="auto", least=1, group="running",
-           help="auto is one a GPU, or one a core as far as memory goes; the cores are shared out evenly"),
+    Option(
+        key="id_type",
+        kind="text",
+        default="auto",
+        group="edge list",
+        help="type of the vertex ids: auto, int64, string, ...",
+    ),
+    Option(
+        key="weight_type",
+        kind="choice",
+        choices=("auto", "float32", "float64"),
+        default="auto",
+        group="edge list",
+        help="type of the weights and so of the distances",
+    ),
+    Option(
+        key="batch_size",
+        kind="integer_or_auto",
+        default="auto",
+        least=1,
+        group="running",
+        help="sources a part file; auto goes by rows, workers and memory",
+    ),
+    Option(
+        key="workers",
+        kind="integer_or_auto",
+        default="auto",
+        least=1,
+        group="running",
+        help="auto is one a GPU, or one a core as far as memory goes; the cores are shared out evenly",
+    ),
     Option(key="scheduler_address", kind="text", group="running", help="run on this Dask scheduler instead of an own one"),
-    Option(key="scheduler_file", kind="text", group="running",
-           help="the same by a scheduler file; also taken from the environment variable SCHEDULER_FILE"),
-    Option(key="dashboard_address", kind="text", default="127.0.0.1:0", group="running",
-           help="where the own scheduler's dashboard listens; port 0 takes a free one"),
-    Option(key="certify", kind="choice", choices=("all", "sample", "none"), default="all", group="running",
-           help="prove every result right before it is written, or the first of each batch, or none"),
-    Option(key="resume", kind="switch", default=False, group="running",
-           help="finish an interrupted run in the output folder: compute only what is missing"),
+    Option(
+        key="scheduler_file",
+        kind="text",
+        group="running",
+        help="the same by a scheduler file; also taken from the environment variable SCHEDULER_FILE",
+    ),
+    Option(
+        key="dashboard_address",
+        kind="text",
+        default="127.0.0.1:0",
+        group="running",
+        help="where the own scheduler's dashboard listens; port 0 takes a free one",
+    ),
+    Option(
+        key="certify",
+        kind="choice",
+        choices=("all", "sample", "none"),
+        default="all",
+        group="running",
+        help="prove every result right before it is written, or the first of each batch, or none",
+    ),
+    Option(
+        key="resume",
+        kind="switch",
+        default=False,
+        group="running",
+        help="finish an interrupted run in the output folder: compute only what is missing",
+    ),
     Option(key="plan", kind="switch", default=False, group="output", help="print what would run, and stop"),
-    Option(key="json", kind="switch", default=False, group="output", help="print one JSON object on stdout and nothing else"),
+    Option(
+        key="json", kind="switch", default=False, group="output", help="print one JSON object on stdout and nothing else"
+    ),
     Option(key="debug", kind="switch", default=False, group="output", help="show the traceback of an error and Dask's log"),
-)  # fmt: skip
+)
 
 # One choice each: a flag of a set replaces what a settings file says about the others.
 SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources")
@@ -185,7 +287,7 @@ def parser() -> OnceParser:
         group = groups.get(option.group) or groups.setdefault(option.group, result.add_argument_group(option.group))
         add_option(group, option)
     groups["running"].add_argument(
-        "--config", action=Once, type=Path, metavar="FILE", help="settings as a TOML file (conf/batch_sources.toml); flags win"
+        "--config", action=Once, type=Path, metavar="FILE", help="settings as a TOML file; flags win"
     )
     return result
 

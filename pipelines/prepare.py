@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import psutil
+from dask.system import CPU_COUNT
+from distributed.system import MEMORY_LIMIT
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
@@ -21,6 +24,7 @@ from kepler_traverse.plan import Plan
 from kepler_traverse.read import read_graph
 from kepler_traverse.storage import load_graph, stored_origin
 
+from .cluster import POOL_SHARE
 from .sizing import Load, Machine
 from .worker import names_of, plan_for
 
@@ -92,11 +96,12 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
     """
     started = time.perf_counter()
     origin = _origin(settings)
-    reused = bool(stored and origin and stored_origin(stored) == origin)
-    graph = load_graph(stored, _device(settings), verify=True) if reused else _read(settings)
+    graph = _stored_graph(stored, origin, _device(settings)) if stored and origin else None
+    reused = graph is not None
+    graph = graph or _read(settings)
     read_seconds = time.perf_counter() - started
     if settings.algorithm == "sssp" and graph.weights is None:
-        raise InputError("sssp needs weights, and this edge list has none; name the column with --weight-column, or take bfs")
+        raise InputError("sssp needs weights, and this edge list has none; name their --weight-column, or take bfs")
     given = _sources(graph, settings)
     first = np.sort(np.unique(given, return_index=True)[1])
     numbers = given[first]
@@ -122,6 +127,16 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
         duplicates=given.size - numbers.size,
         read_seconds=read_seconds,
     )
+
+
+def _stored_graph(folder: Path, origin: str, device: str) -> Graph | None:
+    """The graph that an interrupted run left, if it is whole and made of the same files."""
+    if stored_origin(folder) != origin:
+        return None
+    try:
+        return load_graph(folder, device, verify=True)
+    except InputError:  # half-written by a machine that went down: it is built again
+        return None
 
 
 def _device(settings) -> str:
@@ -182,7 +197,9 @@ def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
     """Draw different vertices that have an outgoing edge: the same ones for a seed on every machine and device."""
     candidates = np.flatnonzero(to_host(graph.degrees))
     if count > candidates.size:
-        raise InputError(f"{count} random sources are asked for, and {candidates.size} vertices have an outgoing edge; take fewer")
+        raise InputError(
+            f"{count} random sources are asked for, and {candidates.size} vertices have an outgoing edge; take fewer"
+        )
     return np.random.default_rng(seed).choice(candidates, count, replace=False)
 
 
@@ -242,13 +259,12 @@ def load_of(prepared: Prepared) -> Load:
 
 def machine_for(prepared: Prepared) -> Machine:
     """What this machine has for a prepared run, the memory that the graph occupies now counted as free."""
-    cores = len(os.sched_getaffinity(0))
+    cores = CPU_COUNT
     if prepared.graph.device == "cuda":
         runtime = cuda.cp.cuda.runtime
-        free, _total = runtime.memGetInfo()
-        held = cuda.cp.get_default_memory_pool().total_bytes()
-        return Machine(device="cuda", cores=cores, n_gpus=runtime.getDeviceCount(), available=free + held)
-    import psutil
-
-    available = psutil.virtual_memory().available + prepared.graph.nbytes
+        free, total = runtime.memGetInfo()
+        free += cuda.cp.get_default_memory_pool().total_bytes()
+        available = min(free, int(POOL_SHARE * total))
+        return Machine(device="cuda", cores=cores, n_gpus=runtime.getDeviceCount(), available=available)
+    available = min(psutil.virtual_memory().available + prepared.graph.nbytes, MEMORY_LIMIT)
     return Machine(device="cpu", cores=cores, n_gpus=0, available=available)

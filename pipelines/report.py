@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from .sizing import in_units
 
+_SUMMARY = ("algorithm", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
 _LINE_EVERY = 10.0  # seconds between two lines of progress where nobody watches
 
 
@@ -70,7 +71,8 @@ def show_plan(settings, prepared, sizing) -> None:
     built = graph.report
     chosen = "chosen as the first default that fits this graph" if settings.strategy == "auto" else "as asked for"
     lines = [
-        ("graph", f"{graph.n_vertices:,} vertices, {graph.n_edges:,} stored edges, {_kind(graph)}, largest degree {graph.max_degree:,}"),
+        ("graph", f"{graph.n_vertices:,} vertices, {graph.n_edges:,} stored edges, {_kind(graph)}"),
+        ("degrees", f"at most {graph.max_degree:,}"),
         ("built", f"{built.rows:,} rows; dropped: {built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"),
         ("strategy", f"{plan.strategy.name} for {plan.algorithm} on {graph.device}, {chosen}: {plan.strategy.teaches}"),
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
@@ -78,7 +80,7 @@ def show_plan(settings, prepared, sizing) -> None:
         ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),
         *((f"memory: {name}", in_units(size)) for name, size in sizing.memory.items()),
         ("output", f"at most {in_units(sizing.output_bytes)} before compression"),
-    ]  # fmt: skip
+    ]
     width = max(len(name) for name, _ in lines)
     print("\n".join(f"{name:<{width}}  {text}" for name, text in lines))
 
@@ -89,7 +91,7 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
     facts = {
         "output": settings.output,
         "status": manifest["status"],
-        **{key: manifest[key] for key in ("algorithm", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")},
+        **{key: manifest[key] for key in _SUMMARY},
         "computed": computed,
         "kept": len(manifest["parts"]) - computed,
         "failed": failed,
@@ -102,10 +104,11 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
         print(json.dumps(facts))
         return
     kept = f" ({facts['kept']} batches were there already)" if facts["kept"] else ""
-    print(f"{facts['sources']:,} sources{_duplicates(facts['duplicate_sources'])}, {facts['rows']:,} rows in {seconds:.1f} s{kept}")
+    sources = f"{facts['sources']:,} sources{_duplicates(facts['duplicate_sources'])}"
+    print(f"{sources}, {facts['rows']:,} rows in {seconds:.1f} s{kept}")
     print(f"results: {settings.output} ({len(manifest['parts'])} parts, {in_units(facts['bytes'])})")
     if failed:
-        print(f"failed: {len(failed)} of {facts['batches']} batches, see _manifest.json; run again with --resume to try them again")
+        print(f"failed: {len(failed)} of {facts['batches']} batches, see _manifest.json; --resume tries them again")
     else:
         print(f"digest: {facts['digest']}")
 

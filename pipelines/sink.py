@@ -130,7 +130,7 @@ def _writer(file, schema: pa.Schema) -> pq.ParquetWriter:
         compression="zstd",
         compression_level=1,
         use_dictionary=repeating,
-        column_encoding={name: "DELTA_BINARY_PACKED" for name in ascending},
+        column_encoding=dict.fromkeys(ascending, "DELTA_BINARY_PACKED"),
         write_statistics=["source", "vertex"],
         write_page_checksum=True,
     )
@@ -143,7 +143,9 @@ def _flush(writer: pq.ParquetWriter, held: list[pa.Table]) -> None:
         writer.write_table(table, row_group_size=table.num_rows)
 
 
-def checked_part(folder: Path, number: int, run: str, sources: list, graph, algorithm: str, known: dict | None) -> dict | None:
+def checked_part(
+    folder: Path, number: int, run: str, sources: list, graph, algorithm: str, known: dict | None
+) -> dict | None:
     """Return the summary of a part on disk if it is whole and right, else None.
 
     Parameters
@@ -211,5 +213,3 @@ def _numbers(ids, column: pa.ChunkedArray) -> np.ndarray:
             raise ValueError("an id is not in the graph")
         return at
     return pc.index_in(column, value_set=ids).to_numpy()  # a null among them is an error of to_numpy's integer type
-
-

@@ -84,9 +84,10 @@ def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_siz
     if memory["total"] > machine.available:
         items = ", ".join(f"{name} {in_units(size)}" for name, size in memory.items() if name != "total")
         where = "on each GPU" if machine.device == "cuda" else f"with {workers} worker{'s' if workers > 1 else ''}"
+        remedy = "fewer --workers" if workers > 1 and machine.device == "cpu" else "a larger machine or a smaller graph"
         raise InputError(
-            f"this run needs {in_units(memory['total'])} of memory {where} ({items}), and {in_units(machine.available)} are free; "
-            + ("take fewer --workers" if workers > 1 and machine.device == "cpu" else "take a larger machine or a smaller graph")
+            f"this run needs {in_units(memory['total'])} of memory {where} ({items}), "
+            f"and {in_units(machine.available)} are free; take {remedy}"
         )
     if batch_size == "auto":
         by_rows = ROWS_A_PART // max(load.n_vertices, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +41,7 @@ class Work:
     predecessors : bool
         Whether they are written.
     threads : int
-        Of one worker.
+        For each worker's kernels; 0 takes as many as the worker has for tasks.
     """
 
     run: str
@@ -72,8 +73,12 @@ class TraversalPlugin(WorkerPlugin):
         self.work, self.name = work, name
         self.graph: Graph | None = None
         self.plan: Plan | None = None
+        self._lock: threading.Lock | None = None
+        self._threads = work.threads
 
-    async def setup(self, worker) -> None:  # noqa: ARG002 (the name is part of the interface)
+    async def setup(self, worker) -> None:
+        self._lock = threading.Lock()
+        self._threads = self.work.threads or worker.state.nthreads
         # In a thread, so that the worker answers the scheduler meanwhile.
         await asyncio.to_thread(self._load)
 
@@ -89,21 +94,26 @@ class TraversalPlugin(WorkerPlugin):
         # Numba keeps the number of threads per calling thread, so each thread that traverses must set it.
         import numba
 
-        numba.set_num_threads(min(self.work.threads, numba.config.NUMBA_NUM_THREADS))
+        numba.set_num_threads(min(self._threads, numba.config.NUMBA_NUM_THREADS))
 
     def answer(self, number: int, sources: Sequence[int]) -> dict:
         """Traverse from each source of a batch, certify, and write one part."""
         started = time.perf_counter()
         self._take_fair_share()
-        summary = write_part(self.work.output, number, self.work.run, self._answers(sources))
+        with self._lock:  # a plan holds one traversal at a time, and a foreign worker may have several threads
+            summary = write_part(self.work.output, number, self.work.run, self._answers(sources))
         return summary | {"seconds": round(time.perf_counter() - started, 6)}
 
     def _answers(self, sources: Sequence[int]) -> Iterator[tuple]:
         graph, plan, work = self.graph, self.plan, self.work
         for i, source in enumerate(sources):
-            traversal = plan.run(int(source))
-            if work.certify == "all" or (work.certify == "sample" and i == 0):
-                certify(graph, traversal).require()
+            try:
+                traversal = plan.run(int(source))
+                if work.certify == "all" or (work.certify == "sample" and i == 0):
+                    certify(graph, traversal).require()
+            except Exception as error:
+                error.add_note(f"source {id_of(graph, int(source))}")
+                raise
             table = table_of(graph, traversal if work.predecessors else replace(traversal, predecessor=None), plan.query)
             yield id_of(graph, int(source)), table, checksum(as_written(traversal, plan.query))
 

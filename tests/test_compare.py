@@ -69,7 +69,9 @@ def test_one_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
         return distance
 
     monkeypatch.setattr(peers, "in_our_encoding", one_off)
-    code, out, _ = call(capsys, edges, "--algorithm", algorithm, "--random-sources", 2, "--device", "cpu", "--undirected", "--json")
+    code, out, _ = call(
+        capsys, edges, "--algorithm", algorithm, "--random-sources", 2, "--device", "cpu", "--undirected", "--json"
+    )
     assert code == 1
     (run,) = json.loads(out)["runs"]
     assert not run["equal"]

@@ -98,9 +98,24 @@ def test_weighted_distances_between_strings_are_those_of_plain_python(tmp_path, 
     pa.csv.write_csv(pa.table(columns), tmp_path / "edges.csv")
     sources = [names[0][0], names[8][1], names[0][0]]
     code, summary, _ = call(
-        capsys, tmp_path / "edges.csv", "--output", tmp_path / "out", "--algorithm", "sssp", "--undirected", "--predecessors",
-        "--weight-column", "cost", "--sources", ",".join(sources), "--device", "cpu", "--workers", 1, "--json",
-    )  # fmt: skip
+        capsys,
+        tmp_path / "edges.csv",
+        "--output",
+        tmp_path / "out",
+        "--algorithm",
+        "sssp",
+        "--undirected",
+        "--predecessors",
+        "--weight-column",
+        "cost",
+        "--sources",
+        ",".join(sources),
+        "--device",
+        "cpu",
+        "--workers",
+        1,
+        "--json",
+    )
     assert code == 0
     assert (summary["sources"], summary["duplicate_sources"]) == (2, 1)
     neighbours = oracle.edges_of(names, directed=False)
@@ -123,6 +138,16 @@ def test_the_digest_does_not_depend_on_batches_and_workers(options, undisturbed,
 def test_the_same_run_writes_the_same_bytes_with_more_workers_and_another_strategy(options, undisturbed, tmp_path, capsys):
     more = ["--workers", 2, "--batch-size", 4, "--strategy", "queue"]
     assert call(capsys, *options, "--output", tmp_path / "out", *more)[0] == 0
+    assert parts_of(tmp_path / "out") == parts_of(undisturbed)
+
+
+def test_a_scheduler_that_exists_already_is_used(options, undisturbed, tmp_path, capsys):
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0") as cluster:
+        existing = ["--scheduler-address", cluster.scheduler_address]
+        assert call(capsys, *options, "--output", tmp_path / "out", "--batch-size", 4, *existing)[0] == 0
+        assert len(cluster.scheduler_info["workers"]) == 1
     assert parts_of(tmp_path / "out") == parts_of(undisturbed)
 
 
@@ -189,9 +214,24 @@ def test_limit_and_targets_cut_the_rows(edges, tmp_path, capsys):
     digests = set()
     for strategy in ("switch", "queue"):
         code, summary, _ = call(
-            capsys, edges, "--sources", source, "--targets-file", tmp_path / "targets.txt", "--max-depth", 2, "--device", "cpu",
-            "--workers", 1, "--output", tmp_path / strategy, "--strategy", strategy, "--json",
-        )  # fmt: skip
+            capsys,
+            edges,
+            "--sources",
+            source,
+            "--targets-file",
+            tmp_path / "targets.txt",
+            "--max-depth",
+            2,
+            "--device",
+            "cpu",
+            "--workers",
+            1,
+            "--output",
+            tmp_path / strategy,
+            "--strategy",
+            strategy,
+            "--json",
+        )
         assert code == 0
         digests.add(summary["digest"])
     expected = {v: d for v, d in oracle.bfs(oracle.edges_of(ROWS), source).items() if v in targets and d <= 2}
@@ -209,7 +249,7 @@ def test_a_batch_that_fails_leaves_the_others_and_exit_code_three(tmp_path, caps
     code, summary, err = call(capsys, *argv)
     assert code == 3
     assert [failed["sources"] for failed in summary["failed"]] == [[0]]
-    assert "batch 0 failed: PrecisionError" in err
+    assert "batch 0 failed: PrecisionError: source 0: " in err
     assert (summary["status"], summary["kept"], summary["computed"]) == ("failed", 0, 3)
     assert not (tmp_path / "out" / "_SUCCESS").exists()
     code, summary, _ = call(capsys, *argv, "--resume")
@@ -219,8 +259,17 @@ def test_a_batch_that_fails_leaves_the_others_and_exit_code_three(tmp_path, caps
 def test_a_negative_cycle_ends_the_job_with_exit_code_four_and_is_named(tmp_path, capsys):
     (tmp_path / "edges.csv").write_text("src,dst,weight\n10,20,1\n20,30,-5\n30,10,2\n40,10,1\n")
     code, out, err = call(
-        capsys, tmp_path / "edges.csv", "--algorithm", "sssp", "--sources", "40", "--device", "cpu", "--output", tmp_path / "out"
-    )  # fmt: skip
+        capsys,
+        tmp_path / "edges.csv",
+        "--algorithm",
+        "sssp",
+        "--sources",
+        "40",
+        "--device",
+        "cpu",
+        "--output",
+        tmp_path / "out",
+    )
     assert (code, out) == (4, "")
     error = err.splitlines()[-1]
     assert error.startswith("error: negative cycle of 3 vertices and weight -2")
@@ -256,7 +305,8 @@ def listening(process):
 
 
 def test_every_socket_listens_on_this_machine_only(options, tmp_path):
-    command = [sys.executable, "-m", "pipelines.batch_sources", *map(str, options), "--batch-size", "1", "--output", str(tmp_path / "out")]
+    argv = map(str, [*options, "--batch-size", 1, "--output", tmp_path / "out"])
+    command = [sys.executable, "-m", "pipelines.batch_sources", *argv]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
         process, seen = psutil.Process(job.pid), set()
         while job.poll() is None:
@@ -277,7 +327,9 @@ def test_a_batch_answers_in_less_than_a_kilobyte(tmp_path):
     assert (summary["file"], summary["rows"]) == ("part-000007.parquet", 1000)
 
 
-LOAD = Load(n_vertices=10**6, n_sources=100, graph_bytes=10**9, reverse_bytes=0, state_bytes=10**8, row_bytes=12, certified=True)
+LOAD = Load(
+    n_vertices=10**6, n_sources=100, graph_bytes=10**9, reverse_bytes=0, state_bytes=10**8, row_bytes=12, certified=True
+)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

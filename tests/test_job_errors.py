@@ -214,7 +214,9 @@ def test_a_gpu_that_is_not_there_is_refused(edges, tmp_path, capsys):
 def test_a_scheduler_that_does_not_answer_is_refused(edges, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("pipelines.cluster.CONNECT_SECONDS", 1)
     address = "tcp://127.0.0.1:9"
-    message = fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", "--scheduler-address", address)
+    message = fails(
+        capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", "--scheduler-address", address
+    )
     assert address in message
     assert not (tmp_path / "out").exists()
 
@@ -239,7 +241,7 @@ def test_a_negative_self_loop_is_a_negative_cycle(tmp_path, capsys):
     parquet(tmp_path / "edges.parquet", src=[1, 2], dst=[2, 2], weight=[1, -1])
     message = fails(
         capsys, tmp_path / "edges.parquet", *SSSP, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", code=4
-    )  # fmt: skip
+    )
     assert "2 -> 2" in message
     assert not (tmp_path / "out").exists()
 

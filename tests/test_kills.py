@@ -155,7 +155,7 @@ def test_a_batch_that_kills_its_workers_is_given_up_and_the_others_are_done():
     done, failed = [], {}
     with (
         pinned(),
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         Window(

@@ -45,7 +45,9 @@ def test_every_shipped_file_loads(name):
 
 
 def test_flags_win_over_the_file(tmp_path):
-    path = written(tmp_path, 'edges = ["a.csv"]\noutput = "out"\nbatch_size = 7\nworkers = 3\npredecessors = true\nall_sources = true\n')
+    path = written(
+        tmp_path, 'edges = ["a.csv"]\noutput = "out"\nbatch_size = 7\nworkers = 3\npredecessors = true\nall_sources = true\n'
+    )
     merged = settings("--config", path, "--batch-size", "9", "--no-predecessors", "--random-sources", "4")
     assert (merged.edges, merged.batch_size, merged.workers, merged.predecessors) == (["a.csv"], 9, 3, False)
     assert (merged.random_sources, merged.all_sources) == (4, False)

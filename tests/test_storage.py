@@ -90,5 +90,5 @@ def test_a_damaged_graph_is_refused(damage, tmp_path):
     else:
         meta = json.loads((folder / "meta.json").read_text())
         (folder / "meta.json").write_text(json.dumps(meta | {"format": 0}))
-    with pytest.raises(InputError, match="damaged|another version"):
+    with pytest.raises(InputError, match=r"damaged|another version"):
         load_graph(folder, verify=True)

@@ -149,6 +149,7 @@ def bench_job(path: Path, options: argparse.Namespace, log) -> list[dict]:
                     "edges": graph.n_edges,
                     "directed": graph.directed,
                     "algorithm": algorithm,
+                    "weights": "" if algorithm == "bfs" else str(graph.weights.dtype),
                     "device": graph.device,
                     "strategy": strategy.name,
                     "sources": sources.size,

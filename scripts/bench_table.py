@@ -29,10 +29,11 @@ BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 RUN = {"title", "date", "commit", "command", "notes", "machine", "versions", "traversals", "builds"}
 MACHINE = {"cpu", "cores", "memory_gib", "gpu", "driver"}
+# Weights are "" for hops, else their type, with ", hashed" where a hash of the edge's ends gave them.
 # Times are seconds for all sources together; *_bytes the peak of the process (CPU) or of the device memory (GPU), or null.
 TRAVERSAL = {
-    "graph", "vertices", "edges", "directed", "algorithm", "device", "strategy", "sources", "seconds", "peak_bytes",
-    "peer", "peer_seconds", "peer_peak_bytes", "agrees", "certified",
+    "graph", "vertices", "edges", "directed", "algorithm", "weights", "device", "strategy", "sources", "seconds",
+    "peak_bytes", "peer", "peer_seconds", "peer_peak_bytes", "agrees", "certified",
 }  # fmt: skip
 # Reading and building a graph: seconds from the file to the CSR; peak_bytes beyond what the process held before.
 BUILD = {"graph", "rows", "device", "edge_list_bytes", "seconds", "peak_bytes", "peer", "peer_seconds", "peer_peak_bytes"}
@@ -74,6 +75,10 @@ def check_runs(runs: list[dict]) -> None:
                 raise Malformed(f"{name} does not agree with its peer: its time means nothing")
         for row in run["builds"]:
             same_keys(f"a build of {what}", row, BUILD)
+
+
+def algorithm_of(row: dict) -> str:
+    return f"{row['algorithm']} ({row['weights']})" if row["weights"] else row["algorithm"]
 
 
 def seconds(value: float | None) -> str:
@@ -119,7 +124,7 @@ def traversal_table(rows: list[dict]) -> str:
                 graph_of(row),
                 f"{row['vertices']:,}",
                 f"{row['edges']:,}",
-                row["algorithm"],
+                algorithm_of(row),
                 row["device"],
                 row["strategy"],
                 str(row["sources"]),
@@ -174,8 +179,11 @@ def build_table(rows: list[dict]) -> str:
 
 def machine_of(run: dict) -> str:
     machine = run["machine"]
-    words = f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB"
-    return f"{machine['gpu']} (driver {machine['driver']}); {words}" if machine["gpu"] else words
+    words = f"{machine['cpu']}, {machine['cores']} cores"
+    if machine["memory_gib"]:
+        words += f", {machine['memory_gib']} GiB"
+    driver = f" (driver {machine['driver']})" if machine["driver"] else ""
+    return f"{machine['gpu']}{driver}; {words}" if machine["gpu"] else words
 
 
 def section(run: dict) -> str:
@@ -207,14 +215,14 @@ def short_table(runs: list[dict]) -> str:
     for run in runs:
         for row in run["traversals"]:
             if row["peer"]:
-                newest[row["device"], graph_of(row), row["algorithm"]] = (row, run)
+                newest[row["device"], graph_of(row), algorithm_of(row)] = (row, run)
     if not newest:
         return NOTHING
     header = ["graph", "algorithm", "sources", "machine", "ours", "peer", "peer's", "ratio"]
     rows = [
         [
             graph_of(row),
-            row["algorithm"],
+            algorithm_of(row),
             str(row["sources"]),
             run["machine"]["gpu"] or f"{run['machine']['cores']} cores",
             f"{seconds(row['seconds'])} s",
@@ -241,11 +249,75 @@ def pages(runs: list[dict]) -> dict[Path, str]:
     return {PAGE: performance_page(runs), README: readme_with(README.read_text(encoding="utf-8"), runs)}
 
 
-def runs_in(document: dict) -> list[dict]:
-    """The runs of a file: a run as scripts/bench.py writes it, or the JSON of pipelines.compare."""
-    if set(document) >= RUN:
-        return [document]
-    raise Malformed("a file is neither a run nor what pipelines.compare --json prints")
+def traversals_of(comparison: dict) -> list[dict]:
+    """The rows of what ``pipelines.compare --json`` printed."""
+    graph = comparison["graph"]
+    hashed = ", hashed" if comparison["hash_weights"] else ""
+    rows = []
+    for run in comparison["runs"]:
+        peaks = run.get("peak_rss_bytes", {})
+        rows.append(
+            {
+                "graph": ", ".join(Path(edges).name.partition(".")[0] for edges in comparison["edges"]),
+                "vertices": graph["vertices"],
+                "edges": graph["stored_edges"],
+                "directed": graph["directed"],
+                "algorithm": run["algorithm"],
+                "weights": run["weights"] + hashed if run["algorithm"] == "sssp" else "",
+                "device": comparison["device"],
+                "strategy": run["strategy"],
+                "sources": comparison["sources"],
+                "seconds": run["ours_ms"]["total"] / 1e3,
+                "peak_bytes": peaks.get("ours"),
+                "peer": f"{run['peer']} {run['peer_way']}",
+                "peer_seconds": run["peer_ms"]["total"] / 1e3,
+                "peer_peak_bytes": peaks.get("peer"),
+                "agrees": run["equal"],
+                "certified": run["certified"] == comparison["sources"],
+            }
+        )
+    return rows
+
+
+def command_of(comparison: dict) -> str:
+    """The command line that printed a comparison, as far as it tells."""
+    names = " ".join(Path(edges).name for edges in comparison["edges"])
+    flags = [f"--random-sources {comparison['sources']}", f"--seed {comparison['seed']}", f"--device {comparison['device']}"]
+    flags += ["--hash-weights"] * comparison["hash_weights"] + ["--undirected"] * (not comparison["graph"]["directed"])
+    return f"python -m pipelines.compare {names} {' '.join(flags)} --json"
+
+
+def runs_in(documents: list[dict], options: argparse.Namespace) -> list[dict]:
+    """Runs as scripts/bench.py writes them, and one more run of all comparisons, which are of one machine."""
+    runs = [document for document in documents if set(document) >= RUN]
+    comparisons = [document for document in documents if document not in runs]
+    if not comparisons:
+        return runs
+    try:
+        first = comparisons[0]
+        keys = ("device", "gpu", "cores", "versions")
+        if any(comparison[key] != first[key] for comparison in comparisons for key in keys):
+            raise Malformed("the comparisons are of different machines or versions; add them one by one")
+        machine = {"cpu": options.cpu, "cores": first["cores"], "memory_gib": options.memory_gib}
+        run = {
+            "title": options.title,
+            "date": options.date,
+            "commit": options.commit,
+            "command": "\n".join(command_of(comparison) for comparison in comparisons),
+            "notes": options.notes.read_text(encoding="utf-8") if options.notes else "",
+            "machine": machine | {"gpu": first["gpu"], "driver": options.driver},
+            "versions": first["versions"],
+            "traversals": [row for comparison in comparisons for row in traversals_of(comparison)],
+            "builds": [],
+        }
+    except KeyError as missing:
+        raise Malformed(f"neither a run nor what pipelines.compare --json prints: {missing} is missing") from None
+    lacking = [
+        f"--{name.replace('_', '-')}" for name in ("title", "commit", "date", "cpu") if getattr(options, name) is None
+    ]
+    if lacking:
+        raise Malformed(f"a comparison does not say where and when it was made: give {', '.join(lacking)}")
+    return [*runs, run]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -254,11 +326,17 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("action", choices=["write", "check", "add"])
     parser.add_argument("files", nargs="*", type=Path, help="for add: the JSON files to take in")
+    about = parser.add_argument_group("add, for what pipelines.compare printed; its files become one run")
+    for name in ("title", "commit", "date", "cpu", "driver"):
+        about.add_argument(f"--{name}")
+    about.add_argument("--memory-gib", type=int)
+    about.add_argument("--notes", type=Path, metavar="FILE", help="Markdown: where the time goes, what was tried")
     options = parser.parse_args(arguments)
+    if (options.action == "add") is not bool(options.files):
+        parser.error("add takes files, and only add does")
     try:
         runs = json.loads(MEASUREMENTS.read_text(encoding="utf-8"))["runs"]
-        for file in options.files:
-            runs += runs_in(json.loads(file.read_text(encoding="utf-8")))
+        runs += runs_in([json.loads(file.read_text(encoding="utf-8")) for file in options.files], options)
         texts = pages(runs)
     except Malformed as error:
         print(f"bench_table: {error}", file=sys.stderr)

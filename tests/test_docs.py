@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts import bench_table, make_docs
+from pipelines import compare
+from scripts import bench_table, make_docs, make_graphs
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -26,6 +27,7 @@ RUN = {
             "edges": 2500,
             "directed": False,
             "algorithm": "bfs",
+            "weights": "",
             "device": "cpu",
             "strategy": "switch",
             "sources": 64,
@@ -108,6 +110,28 @@ def test_a_file_that_is_no_measurement_is_refused(tmp_path, capsys):
     assert bench_table.main(["add", str(file)]) == 2
     assert "neither a run nor" in capsys.readouterr().err
     assert bench_table.MEASUREMENTS.read_bytes() == before
+
+
+def test_what_compare_prints_becomes_a_run(tmp_path, monkeypatch, capsys):
+    edges = tmp_path / "little.parquet"
+    make_graphs.main(["erdos-renyi", "--vertices", "50", "--edges", "200", "--weights", "--output", str(edges)])
+    capsys.readouterr()
+    assert compare.main([str(edges), "--random-sources", "2", "--device", "cpu", "--json"]) == 0
+    printed = tmp_path / "compare.json"
+    printed.write_text(capsys.readouterr().out)
+    for name in ("MEASUREMENTS", "PAGE", "README"):
+        monkeypatch.setattr(bench_table, name, tmp_path / getattr(bench_table, name).name)
+    bench_table.MEASUREMENTS.write_text('{"runs": []}')
+    bench_table.README.write_text(f"{bench_table.BEGIN}\n{bench_table.END}\n")
+    assert bench_table.main(["add", str(printed)]) == 2
+    assert "give --title, --commit, --date, --cpu" in capsys.readouterr().err
+    told = ["--title", "Little", "--commit", "0123abc", "--date", "2026-09-01", "--cpu", "CPU"]
+    assert bench_table.main(["add", str(printed), *told]) == 0
+    (run,) = json.loads(bench_table.MEASUREMENTS.read_text())["runs"]
+    assert [row["algorithm"] for row in run["traversals"]] == ["bfs", "sssp"]
+    assert all(row["agrees"] and row["certified"] and row["sources"] == 2 for row in run["traversals"])
+    assert "| little, directed | sssp (float32) | 2 |" in bench_table.README.read_text()
+    assert bench_table.main(["check"]) == 0
 
 
 @pytest.mark.parametrize(

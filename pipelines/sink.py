@@ -137,6 +137,8 @@ def _writer(file, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 def _flush(writer: pq.ParquetWriter, held: list[pa.Table]) -> None:
+    if not held:
+        return
     table = pa.concat_tables(held)
     held.clear()
     if table.num_rows:

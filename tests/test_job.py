@@ -15,9 +15,13 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from kepler_traverse import graph_from_edges, plan_sssp
+from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.errors import InputError
+from kepler_traverse.frames import table_of
+from kepler_traverse.results import checksum
 from pipelines.batch_sources import main
-from pipelines.sink import write_part
+from pipelines.sink import checked_part, write_part
 from pipelines.sizing import Load, Machine, size_up
 
 N_SOURCES = 15
@@ -318,6 +322,35 @@ def test_every_socket_listens_on_this_machine_only(options, tmp_path):
     assert "dashboard: http://127.0.0.1:" in err
     assert len(seen) >= 4  # scheduler, dashboard, nanny, worker
     assert {address.ip for address in seen} == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize("rows_a_group", [1, 4, 10, 1000])
+@pytest.mark.parametrize("ids", ["integers", "strings"])
+def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch, rows_a_group, ids):
+    monkeypatch.setattr("pipelines.sink.ROWS_A_GROUP", rows_a_group)
+    if ids == "integers":
+        graph = graph_from_edges(np.array([5, 7, 9]), np.array([7, 9, 11]), np.array([1, 2, 3]))
+        sources = [7, 11, 5]
+    else:
+        ends = np.arange(3, dtype=np.int32), np.arange(1, 4, dtype=np.int32)
+        graph = graph_from_numbers(*ends, np.array([1, 2, 3]), ids=pa.array(["a", "b", "c", "d"]))
+        sources = ["b", "d", "a"]
+    plan = plan_sssp(graph, predecessors=False)
+    runs = [plan(source).copy() for source in sources]
+    answers = [(s, table_of(graph, run, plan.query), checksum(run)) for s, run in zip(sources, runs, strict=True)]
+    written = write_part(tmp_path, 0, "run", answers)
+    assert pq.read_table(tmp_path / "part-000000.parquet").num_rows == written["rows"] == 3 + 1 + 4
+
+    def check(run="run", sources=sources):
+        return checked_part(tmp_path, 0, run, sources, graph, "sssp", None)
+
+    assert check() == written
+    assert check(run="another") is None
+    assert check(sources=sources[::-1]) is None
+    # A whole file with rows that are not those that were computed.
+    wrong = [(s, table if s != sources[0] else table.slice(1), total) for s, table, total in answers]
+    write_part(tmp_path, 0, "run", wrong)
+    assert check() is None
 
 
 def test_a_batch_answers_in_less_than_a_kilobyte(tmp_path):

@@ -49,6 +49,22 @@ def float_that_holds(low: int, high: int) -> np.dtype | None:
     return np.dtype(np.float64) if largest <= FLOAT64_EXACT else None
 
 
+def at_most(distance: Array, limit: float) -> Array:
+    """Return where ``distance <= limit``, also for subnormal numbers on a GPU, where CuPy's kernels take them for zero."""
+    bound = as_distance(limit, distance.dtype)
+    if distance.dtype.kind == "i" or device_of(distance) == "cpu":
+        return distance <= bound
+    bits = distance.view(f"i{distance.itemsize}")
+    magnitude = np.iinfo(bits.dtype).max
+    at = int(bound.view(bits.dtype))
+    return namespace(bits).where(bits >= 0, bits, bits ^ magnitude) <= (at if at >= 0 else at ^ magnitude)
+
+
+def is_negative(values: Array) -> Array:
+    """Return where floats that hold no -0.0 are below zero, by their sign bit: subnormal numbers count on a GPU too."""
+    return values.view(f"i{values.itemsize}") < 0
+
+
 def as_distance(value: float, dtype: np.dtype):
     """Return a bound in the type of the distances it is compared with; beyond the type's range it is infinite."""
     with np.errstate(over="ignore"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import cuda
-from ._arrays import Array, device_of, float_that_holds, index_dtype, namespace
+from ._arrays import Array, device_of, float_that_holds, index_dtype, is_negative, namespace, to_host
 from .cpu import csr
 from .errors import EdgeListError, InputError, NegativeCycleError
 from .graph import BuildReport, Graph
@@ -130,7 +130,10 @@ def _float_weights(weight, weight_type: str):
     if kind.itemsize > 8:
         raise EdgeListError(f"weights of type {weight.dtype} are not supported; give float64", column="weight")
     with np.errstate(over="ignore"):
-        cast = weight.astype(kind, copy=False)
+        if device_of(weight) == "cuda" and kind.itemsize < weight.itemsize:
+            cast = xp.asarray(to_host(weight).astype(kind))  # CuPy's cast would make 0 of what becomes subnormal
+        else:
+            cast = weight.astype(kind, copy=False)
     good = xp.isfinite(cast)
     if not good.all():
         bad = xp.flatnonzero(~good)
@@ -141,13 +144,14 @@ def _float_weights(weight, weight_type: str):
             row=row,
             column="weight",
         )
-    negative_zeros = (cast == 0) & xp.signbit(cast)
+    bits = cast.view(f"i{cast.itemsize}")
+    negative_zeros = bits == np.iinfo(bits.dtype).min  # by its bits: on a GPU subnormal numbers compare as zero
     count = int(negative_zeros.sum())
     return (xp.where(negative_zeros, cast.dtype.type(0), cast) if count else cast), count
 
 
 def _refuse_negative_self_loop(src, dst, weight, ids) -> None:
-    loops = namespace(src).flatnonzero((src == dst) & (weight < 0))
+    loops = namespace(src).flatnonzero((src == dst) & is_negative(weight))
     if loops.size:
         at = int(loops[0])
         name = ids[int(src[at])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import cuda
-from ._arrays import NO_PREDECESSOR, UNREACHED, Array, as_distance, namespace, to_host
+from ._arrays import NO_PREDECESSOR, UNREACHED, Array, at_most, namespace, to_host
 from .errors import InputError, UnknownVertexError
 from .graph import Graph
 from .query import Query
@@ -68,7 +68,7 @@ def columns_of(
     xp = namespace(result.distance)
     reached = result.reached
     if query.limit is not None:
-        reached &= result.distance <= as_distance(query.limit, result.distance.dtype)
+        reached &= at_most(result.distance, query.limit)
     if query.targets is not None:
         vertex = xp.asarray(query.targets)
         vertex = vertex[reached[vertex]] if unreached == "omit" else vertex
@@ -172,8 +172,7 @@ def paths(frame, targets):
     owner, walk = xp.concatenate(owners), xp.concatenate(walks)
     order = xp.lexsort(xp.stack([-step, owner]))
     owner, walk, step = owner[order], walk[order], step[order]
-    length = xp.zeros(ends.size, np.int64)
-    xp.maximum.at(length, owner, step)
+    length = step[xp.searchsorted(owner, xp.arange(ends.size))]  # the first entry of each walk took the most steps
     found = {"source": rows["source"].take(ends[owner]).reset_index(drop=True)} if many else {}
     found["target"] = rows["vertex"].take(ends[owner]).reset_index(drop=True)
     found["position"] = library.Series(length[owner] - step)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from . import cuda
-from ._arrays import Array, device_of, namespace, to_host
+from ._arrays import Array, device_of, is_negative, namespace, to_host
 from .cpu import csr
 from .errors import DeviceError, UnknownVertexError
 
@@ -101,7 +101,7 @@ class Graph:
 
     @cached_property
     def has_negative_weights(self) -> bool:
-        return self.weights is not None and self.n_edges > 0 and bool(self.weights.min() < 0)
+        return self.weights is not None and bool(is_negative(self.weights).any())
 
     @cached_property
     def reverse(self) -> Graph:

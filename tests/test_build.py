@@ -218,3 +218,11 @@ def test_dense_and_sparse_ids_are_ranked_alike(rows, offset):
     assert np.array_equal(b, d)
     assert np.array_equal(ids[a], src)
     assert np.array_equal(ids[b], dst)
+
+
+@pytest.mark.parametrize("gap", [1, 2])
+def test_narrow_id_types_do_not_overflow(gap):
+    src = np.arange(-20000, 20000, gap, dtype=np.int16)
+    ids, (numbers,) = csr.renumber([src], np.dtype(np.int32))
+    assert np.array_equal(ids, src)
+    assert np.array_equal(numbers, np.arange(src.size))

@@ -287,3 +287,18 @@ def test_a_strategy_that_cannot_take_negative_weights_says_so():
 def test_weighted_strategies_refuse_a_graph_without_weights():
     with pytest.raises(StrategyError, match="weights"):
         plan_sssp(build([(0, 1)]))
+
+
+@rows_of(SSSP)
+def test_a_cutoff_keeps_predecessors_away_from_vertices_beyond_it(row):
+    graph = build([(0, 1), (1, 2)], np.array([1e38, 3e38], np.float32)).to(row.device)
+    result = plan_sssp(graph, strategy=row.name, cutoff=2e38)(0)
+    assert _host(result.predecessor).tolist() == [0, 0, -1]
+    certify(graph, result).require()
+
+
+@rows_of(SSSP, without={"non_negative"})
+def test_a_negative_cycle_of_subnormal_weight_is_found(row):
+    graph = build([(0, 1), (1, 0)], np.array([1e-40, -2e-40], np.float32)).to(row.device)
+    with pytest.raises(NegativeCycleError):
+        plan_sssp(graph, strategy=row.name)(0)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import frames
-from .._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, UNREACHED, as_distance, namespace
+from .._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, UNREACHED, as_distance, at_most, is_negative, namespace
 from ..errors import CertificateError, InputError
 from ..graph import Graph
 from ..results import Traversal
@@ -143,10 +143,10 @@ def _check_vertices(graph: Graph, result: Traversal) -> dict[str, str]:
     else:
         unreached, sound = xp.isposinf(d), ~xp.isnan(d) & ~xp.isneginf(d)
         if not graph.has_negative_weights:
-            sound &= d >= 0
+            sound &= ~is_negative(d)
     sound &= (p >= NO_PREDECESSOR) & (p < p.size) & ((p == NO_PREDECESSOR) == unreached)
     if result.limit is not None:
-        sound &= unreached | (d <= as_distance(result.limit, d.dtype))
+        sound &= unreached | at_most(d, result.limit)
     bad = int(d.size - sound.sum())
     if bad:
         at = int(xp.argmin(sound))

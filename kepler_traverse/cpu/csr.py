@@ -218,8 +218,11 @@ def renumber(columns, dtype):
         if present.all():
             ids = np.arange(lowest, lowest + span, dtype=kind)
             # Ids that are numbers already are taken as they are: no copy of the edge list.
-            return ids, [(column if lowest == 0 else column - lowest).astype(dtype, copy=False) for column in columns]
-        ids = np.flatnonzero(present).astype(kind) + kind.type(lowest)
+            return ids, [
+                (column if lowest == 0 else column.astype(np.int64) - lowest).astype(dtype, copy=False)
+                for column in columns
+            ]
+        ids = (np.flatnonzero(present) + lowest).astype(kind)
         rank = np.cumsum(present, dtype=dtype)
         rank -= 1
         numbers = [np.empty(column.size, dtype) for column in columns]

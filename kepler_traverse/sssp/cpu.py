@@ -241,7 +241,7 @@ def _point_to_nearer(offsets, targets, weights, distance, predecessor):
         if np.isfinite(d):
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
-                if d < distance[v] and d + weights[e] == distance[v]:
+                if d < distance[v] < np.inf and d + weights[e] == distance[v]:
                     atomic_umin(predecessor, v, u)
 
 

@@ -49,14 +49,14 @@ def give_up(graph, parent) -> None:
 def _weights_along(graph, cycle) -> list[float] | None:
     """Weights of the edges of a cycle, or None if one of them does not exist."""
     xp = namespace(graph.offsets)
-    weights = []
-    for u, v in zip(cycle, np.roll(cycle, -1), strict=True):
-        begin, end = int(graph.offsets[int(u)]), int(graph.offsets[int(u) + 1])
-        at = begin + int(xp.searchsorted(graph.targets[begin:end], xp.asarray(v, graph.targets.dtype)))
-        if at == end or int(graph.targets[at]) != v:
-            return None
-        weights.append(float(graph.weights[at]))
-    return weights
+    at = xp.asarray(cycle)
+    begin, end = to_host(graph.offsets[at]), to_host(graph.offsets[at + 1])
+    owner = np.repeat(np.arange(cycle.size), end - begin)
+    edges = xp.asarray(np.concatenate([np.arange(*row) for row in zip(begin, end, strict=True)]))
+    on_cycle = to_host(graph.targets[edges]) == np.roll(cycle, -1)[owner]
+    if on_cycle.sum() != cycle.size:
+        return None
+    return to_host(graph.weights[edges])[on_cycle].astype(np.float64).tolist()
 
 
 @njit(cache=True)

@@ -52,8 +52,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // How many of the wanted vertices are still unreached, into counters[1].
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_count_unreached(const kt::int64* __restrict__ wanted, kt::int64 n_wanted, const kt::int32* __restrict__ distance,
-                        kt::int64* counters) {
+    bfs_count_unreached(const kt::int64* __restrict__ wanted, kt::int64 n_wanted,
+                        const kt::int32* __restrict__ distance, kt::int64* counters) {
   for (kt::int64 i = kt::thread_id(); i < n_wanted; i += kt::n_threads())
     if (kt::load_constant(distance + kt::load_constant(wanted + i)) == kt::UNREACHED) kt::count(counters + 1);
 }

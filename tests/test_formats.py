@@ -208,8 +208,8 @@ def test_a_graph_read_on_the_gpu_is_the_same(tmp_path, name):
 @pytest.mark.gpu
 def test_several_files_and_types_read_on_the_gpu_are_the_same(tmp_path):
     assert read_graph(spread(tmp_path / "same"), device="cuda").fingerprint == EXPECTED.fingerprint
-    pq.write_table(table(SRC[:3].astype(np.int32), DST[:3]), tmp_path / "a.parquet")
-    pq.write_table(table(SRC[3:], DST[3:]), tmp_path / "b.parquet")
+    pq.write_table(table(SRC[:3].astype(np.int32), DST[:3], WEIGHT[:3]), tmp_path / "a.parquet")
+    pq.write_table(table(SRC[3:], DST[3:], WEIGHT[3:]), tmp_path / "b.parquet")
     mixed = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     assert read_graph(mixed, device="cuda").fingerprint == read(mixed).fingerprint
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
-import kepler_traverse.cuda
+import kepler_traverse
 from kepler_traverse.cuda import launch, loader
 
 from . import harness
@@ -50,11 +52,20 @@ def _on_device(value):
     return value.view(Array) if isinstance(value, np.ndarray) else value
 
 
+@functools.cache
+def _kernel_files() -> dict[str, str]:
+    """The name of each of the library's kernel files by its text."""
+    return {path.read_text(encoding="utf-8"): path.stem for path in Path(kepler_traverse.__file__).parent.rglob("*.cu")}
+
+
 class _Cupy:
     """CuPy's functions by NumPy's of the same name."""
 
     ndarray = Array
-    RawModule = harness.Module
+
+    @staticmethod
+    def RawModule(code, options):  # noqa: N802  (CuPy's name)
+        return harness.Module(code, options, _kernel_files().get(code, "kernel"))
 
     class cuda:
         runtime = SimpleNamespace(getDeviceCount=lambda: 1, getDevice=lambda: 0, CUDARuntimeError=OSError)

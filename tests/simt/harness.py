@@ -86,16 +86,19 @@ class _Launch(ctypes.Structure):
         ("call", ctypes.c_void_p),
         ("arguments", ctypes.c_void_p),
         ("arrays", ctypes.POINTER(_Extent)),
-        *((name, ctypes.c_uint32) for name in ("n_arrays", "n_arguments", "grid", "block", "cooperative", "room", "resident", "stress", "races")),
+        *(
+            (name, ctypes.c_uint32)
+            for name in ("n_arrays", "n_arguments", "grid", "block", "cooperative", "room", "resident", "stress", "races")
+        ),
         *((name, ctypes.c_uint64) for name in ("dynamic_shared", "seed", "step_limit")),
     )
 
 
 class Module:
-    """A kernel file, compiled; as ``cupy.RawModule`` from the source and the compiler's options."""
+    """A kernel file, compiled; as ``cupy.RawModule`` from the source and the compiler's options. ``name`` is for reports."""
 
-    def __init__(self, code: str, options: tuple[str, ...] = ()):
-        self._code, self._options = code, options
+    def __init__(self, code: str, options: tuple[str, ...] = (), name: str = "kernel"):
+        self._code, self._options, self._name = code, options, name
         self._libraries: dict[int | None, ctypes.CDLL] = {}
 
     def compile(self) -> None:
@@ -106,7 +109,7 @@ class Module:
             options = [o for o in self._options if re.match("-[DI]", o)]
             if block is not None:
                 options = [o for o in options if not o.startswith("-DBLOCK=")] + [f"-DBLOCK={block}"]
-            self._libraries[block] = ctypes.CDLL(str(build(self._code, options)))
+            self._libraries[block] = ctypes.CDLL(str(build(self._code, options, self._name)))
         return self._libraries[block]
 
     def get_function(self, name: str) -> Function:
@@ -173,14 +176,32 @@ def lines_of(library: str, address: str) -> str:
     return "at " + " in ".join(lines) if lines else f"at {address}"
 
 
-def build(code: str, options: list[str]) -> Path:
+def sanitized_environment() -> dict[str, str]:
+    """The environment of a Python process in which kernels run under AddressSanitizer and UBSan."""
+
+    def path_of(library):
+        return subprocess.run(
+            [COMPILER, f"-print-file-name={library}"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    return {
+        **os.environ,
+        "SIMT_SANITIZE": "1",
+        # libstdc++ too: otherwise AddressSanitizer does not find the function that throws, and stops at the first exception.
+        "LD_PRELOAD": f"{path_of('libasan.so')} {path_of('libstdc++.so')}",
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
+    }
+
+
+def build(code: str, options: list[str], name: str) -> Path:
     """Compile a kernel file for the host, unless the cache holds the result; return the library."""
     flags = [*_COMMON, "-std=c++17", *(_SANITIZE if SANITIZED else _HOOKS), *_STEPS, *options]
     entries = _ENTRY.findall(code)
     headers = [text for o in options if o.startswith("-I") for text in _texts(Path(o[2:]))]
-    library = _cached(f"{entries[0]}-", ".so", [code, *flags, *headers, *_runtime_texts()])
+    library = _cached(f"{name}-", ".so", [code, *flags, *headers, *_runtime_texts()])
     if not library.exists():
-        source = library.with_suffix("") / f"{entries[0]}.cu"
+        source = library.with_suffix("") / f"{name}.cu"
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(code + "".join(f"\nSIMT_ENTRY({entry})" for entry in entries) + "\n")
         kernels = library.with_suffix(".o")
@@ -192,7 +213,13 @@ def build(code: str, options: list[str]) -> Path:
 
 def _runtime() -> Path:
     """The runtime as an object file: not instrumented, except that AddressSanitizer checks its atomics."""
-    flags = [*_COMMON, "-std=c++20", *(_SANITIZE if SANITIZED else []), *os.environ.get("SIMT_RUNTIME_FLAGS", "").split()]
+    flags = [
+        *_COMMON,
+        "-O2",
+        "-std=c++20",
+        *(["-fsanitize=address"] if SANITIZED else []),
+        *os.environ.get("SIMT_RUNTIME_FLAGS", "").split(),
+    ]
     built = _cached("runtime-", ".o", [*flags, *_runtime_texts()])
     if not built.exists():
         _compile([*flags, "-c", str(HERE / "runtime.cpp")], built)

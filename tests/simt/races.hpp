@@ -20,7 +20,7 @@ using simt::u32;
 using simt::u64;
 
 constexpr u32 READ = 0, WRITE = 1, ATOMIC = 2, CONSTANT = 4;
-constexpr int ENTRIES_A_WORD = 32;
+constexpr int ENTRIES_A_WORD = 8;  // of concurrent accesses the last ones
 
 // For every thread of the grid, up to which of its times its accesses are known to come before.
 using Seen = std::shared_ptr<std::vector<u32>>;
@@ -95,8 +95,10 @@ static void forget(const char* begin) {
 }
 
 static Region* find(const char* place, u64 size) {
-  for (auto& region : regions)
-    if (place >= region->begin && place + size <= region->end) return region.get();
+  static size_t last = 0;  // accesses come in runs
+  if (last < regions.size() && place >= regions[last]->begin && place + size <= regions[last]->end) return regions[last].get();
+  for (last = 0; last < regions.size(); ++last)
+    if (place >= regions[last]->begin && place + size <= regions[last]->end) return regions[last].get();
   return nullptr;
 }
 
@@ -172,7 +174,7 @@ static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 ki
   int length = 0;
   for (int* link = &cell.first; *link >= 0;) {
     const int at = *link;
-    const Entry entry = entries[static_cast<size_t>(at)];
+    const Entry& entry = entries[static_cast<size_t>(at)];
     const bool before = is_before(entry, clock);
     if (!before && entry.bytes & bytes && (entry.kind | kind) & WRITE && !(entry.kind & kind & ATOMIC)) {
       found.other = entry.thread;

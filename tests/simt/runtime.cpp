@@ -5,6 +5,7 @@
 // <pc N> stands for a place in the code that harness.py turns into lines.
 #include "simt.hpp"
 
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -387,6 +388,9 @@ void access(const void* address, u64 size, u32 kind, const char* pc) {
   if (place >= &__ehdr_start && place < &_end) return;
   if (place >= reinterpret_cast<char*>(launched->arguments) && place < reinterpret_cast<char*>(launched->arguments + 2 * launched->n_arguments)) return;
   step(pc);
+#if __SANITIZE_ADDRESS__
+  return;  // the sanitizer knows the bounds
+#endif
   races::Region* region = races::find(place, size);
   if (!region)
     fail(text("%s %llu bytes out of bounds ", kind & races::WRITE ? "writes" : "reads", size) + races::nearest(place) + ", " + at(pc));
@@ -426,8 +430,9 @@ extern "C" SIMT_API void __sanitizer_cov_trace_pc() {
   if (self) step(caller());
 }
 #if __SANITIZE_ADDRESS__
-extern "C" __attribute__((visibility("default"))) void __asan_on_error() {
-  if (self) fprintf(stderr, "kernel %s, %s: found by AddressSanitizer (seed %llu)\n", launched->kernel, name_of(*self).c_str(), launched->seed);
+// The last words of a sanitizer that ends the process.
+static void name_the_thread() {
+  if (self) fprintf(stderr, "kernel %s, %s (seed %llu)\n", launched->kernel, name_of(*self).c_str(), launched->seed);
 }
 #endif
 
@@ -651,6 +656,10 @@ u64 collective(Collective kind, u32 mask, u64 value, int argument, int width) {
 
 // Run a kernel; null if nothing is wrong, else what is.
 extern "C" __attribute__((visibility("default"))) const char* simt_launch(const Launch* launch) {
+#if __SANITIZE_ADDRESS__
+  __sanitizer_set_death_callback(name_the_thread);
+  signal(SIGABRT, [](int) { name_the_thread(); });  // how UBSan ends
+#endif
   launched = launch;
   blocks.clear();
   ready.clear();

@@ -1,0 +1,132 @@
+"""The GPU strategies and the building of graphs on a GPU, run on the host harness: the contract that holds on every device."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+from graphs import NAMED, build, weights_for
+from simt import device, harness
+
+from kepler_traverse import plan_bfs, plan_sssp
+from kepler_traverse.certificate import certify
+from kepler_traverse.cpu import csr
+from kepler_traverse.cuda import csr as cuda_csr
+
+pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+
+MODES = {
+    "in turn": {"resident": 1},
+    "stress 1": {"stress": True, "seed": 1, "block": 32, "resident": 4},
+    "stress 2": {"stress": True, "seed": 2, "block": 64, "resident": 2},
+}
+# Under the sanitizers, which see accesses but no races, the order that keeps threads together.
+if harness.SANITIZED:
+    MODES = {"in turn": {"block": 64}}
+
+hypothesis.settings.register_profile("simt", deadline=None, max_examples=12, print_blob=True)
+
+
+@pytest.fixture(autouse=True, params=MODES, scope="module")
+def _mode(request):
+    with device.present(), harness.settings(**MODES[request.param]):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _few_examples():
+    before = hypothesis.settings.get_current_profile_name()
+    hypothesis.settings.load_profile("simt")
+    yield
+    hypothesis.settings.load_profile(before)
+
+
+def contract():
+    """The tests of test_contract.py that take a row of a catalogue, for the rows of GPUs."""
+    spec = importlib.util.spec_from_file_location("contract_of_gpu_rows", Path(__file__).with_name("test_contract.py"))
+    module = importlib.util.module_from_spec(spec)
+    before = sys.modules["conftest"].HAS_GPU
+    sys.modules["conftest"].HAS_GPU = True
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.modules["conftest"].HAS_GPU = before
+    for name, function in vars(module).items():
+        marks = getattr(function, "pytestmark", [])
+        if not name.startswith("test_") or not any(mark.name == "parametrize" and mark.args[0] == "row" for mark in marks):
+            continue
+        function.pytestmark = [_for_gpus(mark) if mark.args[0] == "row" else mark for mark in marks]
+        yield name, function
+
+
+def _for_gpus(mark):
+    rows = [row for row in mark.args[1] if row.device == "cuda"]
+    return pytest.mark.parametrize("row", rows, **mark.kwargs).mark
+
+
+CONTRACT = dict(contract())
+globals().update(CONTRACT)
+
+
+def test_the_contract_is_there():
+    assert len(CONTRACT) > 12
+    assert {
+        row.name for f in CONTRACT.values() for mark in f.pytestmark for row in mark.args[1] if mark.args[0] == "row"
+    } >= {
+        "queue_warp",
+        "frontier",
+    }
+
+
+# --- graphs ------------------------------------------------------------------------------------------------------------
+
+
+def on_host(arrays):
+    return [a.get().tobytes() if isinstance(a, device.Array) else a for a in arrays]
+
+
+def as_bytes(arrays):
+    return [a.tobytes() if isinstance(a, np.ndarray) else a for a in arrays]
+
+
+@pytest.mark.parametrize("smallest_piece", [100, 1 << 22])
+@pytest.mark.parametrize("both_ways", [False, True])
+@pytest.mark.parametrize("kind", [None, np.float32, np.float64])
+@pytest.mark.parametrize("name", ["self-loops and parallel edges", "power law", "star of 33", "in-star"])
+def test_a_graph_is_assembled_as_on_the_cpu(name, kind, both_ways, smallest_piece, monkeypatch):
+    monkeypatch.setattr(cuda_csr, "SMALLEST_PIECE", smallest_piece)
+    rows = [row[:2] for row in NAMED[name]]
+    ends = np.array(rows, np.int32)
+    src, dst = ends[:, 0].copy(), ends[:, 1].copy()
+    weight = None if kind is None else np.array(weights_for(rows, 3, "floats"), kind) - kind(2)
+    n = int(ends.max()) + 1
+    expected = csr.assemble(src, dst, weight, n, both_ways)
+    moved = [None if a is None else device.cp.asarray(a) for a in (src, dst, weight)]
+    assert on_host(cuda_csr.assemble(*moved, n, both_ways)) == as_bytes(expected)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", NAMED)
+def test_a_graph_is_turned_round_as_on_the_cpu(name, weighted):
+    rows = [row[:2] for row in NAMED[name]]
+    graph = build(rows, weights_for(rows, 3) if weighted else None)
+    assert graph.to("cuda").reverse.fingerprint == graph.reverse.fingerprint
+
+
+# --- certificates ------------------------------------------------------------------------------------------------------
+
+
+def test_a_wrong_distance_is_found_on_the_device():
+    rows = [row[:2] for row in NAMED["power law"]]
+    graph = build(rows, weights_for(rows, 3)).to("cuda")
+    for plan_of in (plan_bfs, plan_sssp):
+        right = plan_of(graph)(rows[0][0])
+        for change, rule in ((1, "C3"), (-1, "C4")):
+            wrong = right.copy()
+            farthest = int(np.argmax(np.where(right.reached.get(), right.distance.get(), 0)))
+            wrong.distance[farthest] += change
+            assert rule in certify(graph, wrong).failures

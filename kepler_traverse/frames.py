@@ -203,8 +203,8 @@ def traversals_of(graph: Graph, frame):
     groups = [(None, table)] if "source" not in table.columns else table.groupby("source", sort=False)
     for source, rows in groups:
         try:
-            vertex = graph.numbers_of(rows["vertex"].tolist(), "vertex")
-            predecessor = graph.numbers_of(rows["predecessor"].tolist(), "predecessor")
+            vertex = graph.numbers_of(rows["vertex"], "vertex")
+            predecessor = graph.numbers_of(rows["predecessor"], "predecessor")
         except UnknownVertexError as error:
             raise InputError(str(error)) from None
         if pandas.Series(vertex).duplicated().any():

@@ -13,6 +13,8 @@ from ._arrays import Array, device_of, is_negative, namespace, to_host
 from .cpu import csr
 from .errors import DeviceError, UnknownVertexError
 
+_FEW_NAMES = 64  # up to here looking strings up one by one beats hashing all of them
+
 
 @dataclass(frozen=True, kw_only=True)
 class BuildReport:
@@ -178,14 +180,19 @@ class Graph:
         UnknownVertexError
             Some are not vertices of this graph; the message names them.
         """
-        wanted = _as_list(ids)
-        expected = str if self.has_string_ids else int
-        wrong = [i for i in wanted if not isinstance(i, expected) or isinstance(i, bool)]
+        wanted = _on_host(ids)
+        if isinstance(wanted, np.ndarray) and wanted.dtype.kind not in "iu":
+            wanted = wanted.tolist()
+        if isinstance(wanted, list):
+            expected = str if self.has_string_ids else int
+            wrong = [i for i in wanted if not isinstance(i, expected) or isinstance(i, bool)]
+        else:
+            wrong = wanted[:1].tolist() if self.has_string_ids else []
         if wrong:
             kind = "strings" if self.has_string_ids else "integers"
             raise UnknownVertexError(f"{role} {wrong[0]!r} is not a vertex: the ids of this graph are {kind}")
         numbers = self._string_numbers(wanted) if self.has_string_ids else self._integer_numbers(wanted)
-        missing = [wanted[i] for i in np.flatnonzero(numbers < 0)]
+        missing = [wanted[i] if isinstance(wanted, list) else wanted[i].item() for i in np.flatnonzero(numbers < 0)]
         if missing:
             shown = ", ".join(repr(i) for i in missing[:10]) + (", ..." if len(missing) > 10 else "")
             raise UnknownVertexError(
@@ -194,16 +201,26 @@ class Graph:
             )
         return numbers
 
-    def _integer_numbers(self, wanted: list[int]) -> np.ndarray:
+    def _integer_numbers(self, wanted: list[int] | np.ndarray) -> np.ndarray:
         ids = self._host_ids
         limits = np.iinfo(ids.dtype)
-        fits = np.array([limits.min <= i <= limits.max for i in wanted], bool)
-        asked = np.array([i if fit else 0 for i, fit in zip(wanted, fits, strict=True)], ids.dtype)
+        if isinstance(wanted, list):
+            fits = np.array([limits.min <= i <= limits.max for i in wanted], bool)
+            asked = np.array([i if fit else 0 for i, fit in zip(wanted, fits, strict=True)], ids.dtype)
+        else:
+            fits = (wanted >= limits.min) & (wanted <= limits.max)
+            asked = np.where(fits, wanted, 0).astype(ids.dtype)
         at = np.minimum(np.searchsorted(ids, asked), max(ids.size - 1, 0))
         found = fits & (ids[at] == asked) if ids.size else np.zeros(len(wanted), bool)
         return np.where(found, at, -1).astype(np.int64)
 
     def _string_numbers(self, wanted: list[str]) -> np.ndarray:
+        if len(wanted) > _FEW_NAMES:
+            import pyarrow
+            import pyarrow.compute
+
+            at = pyarrow.compute.index_in(pyarrow.array(wanted, self.ids.type), value_set=self.ids)
+            return at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         import bisect
 
         def number(name):
@@ -226,12 +243,14 @@ class Graph:
         return f"<Graph: {self.n_vertices:,} vertices, {self.n_edges:,} stored edges, {kind}, {weights}, {self.device}>"
 
 
-def _as_list(ids) -> list:
-    """Ids as Python values: from a sequence, an array of either device, or a series of either data frame library."""
+def _on_host(ids) -> list | np.ndarray:
+    """Ids from a sequence, a series of either data frame library or pyarrow as a list; from arrays as a NumPy array."""
     if hasattr(ids, "to_arrow"):
-        return ids.to_arrow().to_pylist()
+        ids = ids.to_arrow()
+    if hasattr(ids, "to_pylist"):
+        return ids.to_pylist()
     if hasattr(ids, "dtype"):
-        return to_host(ids).tolist()
+        return to_host(ids)
     return [i.item() if isinstance(i, np.generic) else i for i in ids]
 
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kepler_traverse import results
-from kepler_traverse._arrays import UNREACHED, namespace, to_host
+from kepler_traverse._arrays import UNREACHED, at_most, namespace, to_host
 
 from .sizing import ROWS_A_GROUP
 
@@ -39,7 +39,7 @@ def as_written(traversal, query):
     xp = namespace(traversal.distance)
     keep = traversal.reached
     if query.limit is not None:
-        keep &= traversal.distance <= traversal.distance.dtype.type(query.limit)
+        keep &= at_most(traversal.distance, query.limit)
     if query.targets is not None:
         wanted = xp.zeros(keep.size, bool)
         wanted[xp.asarray(query.targets)] = True

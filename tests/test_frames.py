@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import oracle
 import pandas as pd
@@ -125,7 +127,7 @@ def test_paths_are_shortest_and_complete_for_all_targets_at_once():
         walk = path["vertex"].tolist()
         assert path["position"].tolist() == list(range(len(walk)))
         assert (walk[0], walk[-1]) == (rows[0][0], target)
-        assert sum(neighbours[u][v] for u, v in zip(walk, walk[1:], strict=False)) == expected[target]
+        assert sum(neighbours[u][v] for u, v in pairwise(walk)) == expected[target]
 
 
 def test_paths_of_many_sources_carry_their_source():
@@ -168,3 +170,12 @@ def test_the_checksum_sees_a_change_and_not_the_strategy():
     result.distance[np.flatnonzero(result.reached)[-1]] += 1
     assert checksum(result) != once
     assert checksum(plan_bfs(graph)(rows[1][0])) != once
+
+
+def test_many_string_ids_are_looked_up_like_few(towns):
+    names = ["chur", "aalen", "bonn"] * 50
+    assert towns.numbers_of(names).tolist() == [2, 0, 1] * 50
+    with pytest.raises(UnknownVertexError, match="'essen'"):
+        towns.numbers_of([*names, "essen"])
+    assert towns.numbers_of(pd.Series(["bonn"])).tolist() == [1]
+    assert towns.numbers_of(pa.array(["bonn"])).tolist() == [1]

@@ -6,6 +6,8 @@
 set -uo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$ROOT" || exit 1
+command -v git >/dev/null || fail "git is needed, and none is on the path."
+git rev-parse --git-dir >/dev/null 2>&1 || fail "$ROOT is no git checkout: clone the repository."
 environment test,dev
 mkdir -p out
 
@@ -53,7 +55,7 @@ step "ruff format" "$VENV/bin/ruff" format --check .
 step "import contracts" "$VENV/bin/lint-imports"
 step "spelling" spelling
 step "CUDA format" cuda_format
-step "pyproject.toml" "$VENV/bin/validate-pyproject" -q pyproject.toml
+step "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
 step "docs/strategies.md is current" "$PYTHON" scripts/make_docs.py --check
 step "docs/performance.md and README.md are current" "$PYTHON" scripts/bench_table.py check
 step "tests" tests "$@"

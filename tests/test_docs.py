@@ -5,6 +5,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from pipelines import compare
@@ -161,3 +163,17 @@ def test_the_tree_in_the_architecture_page_exists():
 def test_the_changelog_names_the_version_of_the_package():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert re.search(rf"^## {re.escape(version)}\b", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch):
+    (example,) = re.findall(r"```python\n(.*?)```", bench_table.README.read_text(encoding="utf-8"), re.DOTALL)
+    on_a_cpu, _, on_a_gpu = example.partition("graph = graph.to(")
+    assert on_a_gpu
+    ends = {"src": ["home", "home", "work"], "dst": ["work", "school", "school"], "weight": [600, 1200, 300]}
+    pyarrow.parquet.write_table(pyarrow.table(ends), tmp_path / "roads.parquet")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(on_a_cpu, names)
+    assert names["near"]["distance"].tolist() == [0, 900, 600]  # home, school, work
+    assert names["route"]["vertex"].tolist() == ["home", "work", "school", "home", "work"]
+    assert names["table"].shape == (6, 3)

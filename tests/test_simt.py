@@ -1,4 +1,4 @@
-"""The GPU strategies and the building of graphs on a GPU, run on the host harness: the contract that holds on every device."""
+"""GPU strategies, certificates and the building of graphs on the host harness: the contract that holds on every device."""
 
 from __future__ import annotations
 

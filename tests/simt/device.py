@@ -64,7 +64,7 @@ class _Cupy:
     ndarray = Array
 
     @staticmethod
-    def RawModule(code, options):  # noqa: N802  (CuPy's name)
+    def RawModule(code, options):
         return harness.Module(code, options, _kernel_files().get(code, "kernel"))
 
     class cuda:

@@ -7,7 +7,8 @@ extern "C" __global__ void writes_one_too_far(int* values, int n) {
 }
 
 extern "C" __global__ void reads_one_too_far(const int* values, int n, int* sum) {
-  for (int i = static_cast<int>(threadIdx.x); i <= n; i += static_cast<int>(blockDim.x)) atomicAdd(sum, __ldg(values + i));
+  for (int i = static_cast<int>(threadIdx.x); i <= n; i += static_cast<int>(blockDim.x))
+    atomicAdd(sum, __ldg(values + i));
 }
 
 extern "C" __global__ void atomic_too_far(int* values, int n) { atomicAdd(values + n, 1); }

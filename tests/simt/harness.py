@@ -197,9 +197,9 @@ def sanitized_environment() -> dict[str, str]:
 def build(code: str, options: list[str], name: str) -> Path:
     """Compile a kernel file for the host, unless the cache holds the result; return the library."""
     flags = [*_COMMON, "-std=c++17", *(_SANITIZE if SANITIZED else _HOOKS), *_STEPS, *options]
-    entries = _ENTRY.findall(code)
+    entries, runtime = _ENTRY.findall(code), _runtime()
     headers = [text for o in options if o.startswith("-I") for text in _texts(Path(o[2:]))]
-    library = _cached(f"{name}-", ".so", [code, *flags, *headers, *_runtime_texts()])
+    library = _cached(f"{name}-", ".so", [code, *flags, *headers, runtime.name])
     if not library.exists():
         source = library.with_suffix("") / f"{name}.cu"
         source.parent.mkdir(parents=True, exist_ok=True)
@@ -207,7 +207,7 @@ def build(code: str, options: list[str], name: str) -> Path:
         kernels = library.with_suffix(".o")
         _compile([*flags, "-x", "c++", "-c", str(source)], kernels)
         # Without -fsanitize=thread here: the runtime takes libtsan's place.
-        _compile(["-shared", "-Wl,-z,defs", *(_SANITIZE if SANITIZED else []), str(kernels), str(_runtime())], library)
+        _compile(["-shared", "-Wl,-z,defs", *(_SANITIZE if SANITIZED else []), str(kernels), str(runtime)], library)
     return library
 
 
@@ -230,7 +230,9 @@ def _compile(arguments: list[str], output: Path) -> None:
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent) as folder:
         made = Path(folder) / output.name
-        done = subprocess.run([COMPILER, *arguments, "-o", str(made)], capture_output=True, text=True)
+        # The compiler itself need not run under the sanitizer that this process may have been started with.
+        environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        done = subprocess.run([COMPILER, *arguments, "-o", str(made)], capture_output=True, text=True, env=environment)
         if done.returncode:
             raise SimtError(f"g++ {' '.join(arguments)}\n{done.stderr}")
         made.replace(output)

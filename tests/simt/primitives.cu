@@ -63,7 +63,8 @@ __device__ __forceinline__ void update_all(T* out, T value) {
   } while (before != seen);
 }
 
-extern "C" __global__ void atomics(int* a, unsigned* b, long long* c, unsigned long long* d, float* e, double* f, unsigned* g) {
+extern "C" __global__ void atomics(int* a, unsigned* b, long long* c, unsigned long long* d, float* e, double* f,
+                                   unsigned* g) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   update_all(a, i - 20);
   update_all(b, static_cast<unsigned>(i));

@@ -14,6 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "simt.hpp"
+
 namespace races {
 
 using simt::u32;
@@ -49,7 +51,8 @@ struct Region {
   std::vector<Cell> cells;
 
   std::string name() const {
-    return argument >= 0 ? "argument " + std::to_string(argument) : "shared memory of block " + std::to_string(-1 - argument);
+    return argument >= 0 ? "argument " + std::to_string(argument)
+                         : "shared memory of block " + std::to_string(-1 - argument);
   }
 };
 
@@ -96,7 +99,8 @@ static void forget(const char* begin) {
 
 static Region* find(const char* place, u64 size) {
   static size_t last = 0;  // accesses come in runs
-  if (last < regions.size() && place >= regions[last]->begin && place + size <= regions[last]->end) return regions[last].get();
+  if (last < regions.size() && place >= regions[last]->begin && place + size <= regions[last]->end)
+    return regions[last].get();
   for (last = 0; last < regions.size(); ++last)
     if (place >= regions[last]->begin && place + size <= regions[last]->end) return regions[last].get();
   return nullptr;
@@ -114,7 +118,8 @@ static std::string nearest(const char* place) {
     }
   }
   if (!best) return "of everything";
-  return "at byte " + std::to_string(place - best->begin) + " of " + best->name() + ", which has " + std::to_string(best->end - best->begin);
+  return "at byte " + std::to_string(place - best->begin) + " of " + best->name() + ", which has " +
+         std::to_string(best->end - best->begin);
 }
 
 static void join(Seen& into, const Seen& other) {
@@ -129,7 +134,8 @@ static void join(Seen& into, const Seen& other) {
 }
 
 static Seen with_own(const Clock& clock) {
-  auto copy = clock.seen ? std::make_shared<std::vector<u32>>(*clock.seen) : std::make_shared<std::vector<u32>>(n_threads);
+  auto copy =
+      clock.seen ? std::make_shared<std::vector<u32>>(*clock.seen) : std::make_shared<std::vector<u32>>(n_threads);
   (*copy)[clock.thread] = clock.time;
   return copy;
 }
@@ -160,7 +166,8 @@ static bool is_before(const Entry& entry, const Clock& clock) {
   return entry.thread == clock.thread || (clock.seen && (*clock.seen)[entry.thread] >= entry.time);
 }
 
-static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 kind, const Clock& clock, const char* pc, Conflict& found) {
+static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 kind, const Clock& clock, const char* pc,
+                         Conflict& found) {
   if (kind & CONSTANT) {
     cell.constant |= bytes;
     return cell.written & bytes ? "loads as constant what this launch writes:" : nullptr;
@@ -179,10 +186,13 @@ static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 ki
     if (!before && entry.bytes & bytes && (entry.kind | kind) & WRITE && !(entry.kind & kind & ATOMIC)) {
       found.other = entry.thread;
       found.other_pc = entry.pc;
-      return entry.kind & kind & WRITE ? "races, both writing" : kind & WRITE ? "races, writing what another reads," : "races, reading what another writes,";
+      return entry.kind & kind & WRITE ? "races, both writing"
+             : kind & WRITE            ? "races, writing what another reads,"
+                                       : "races, reading what another writes,";
     }
     // Whatever conflicts with the entry later would conflict with this access too.
-    const bool covered = before && !(entry.bytes & ~bytes) && (kind & WRITE || !(entry.kind & WRITE)) && (!(kind & ATOMIC) || entry.kind & ATOMIC);
+    const bool covered = before && !(entry.bytes & ~bytes) && (kind & WRITE || !(entry.kind & WRITE)) &&
+                         (!(kind & ATOMIC) || entry.kind & ATOMIC);
     if (covered || ++length > ENTRIES_A_WORD) {
       *link = entry.next;
       unused.push_back(at);
@@ -198,13 +208,15 @@ static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 ki
     at = unused.back();
     unused.pop_back();
   }
-  entries[static_cast<size_t>(at)] = {clock.thread, clock.time, pc, bytes, static_cast<unsigned char>(kind), cell.first};
+  entries[static_cast<size_t>(at)] = {clock.thread, clock.time, pc, bytes, static_cast<unsigned char>(kind),
+                                      cell.first};
   cell.first = at;
   return nullptr;
 }
 
 // Note an access; say so if it races.
-static bool races(Region& region, const char* place, u64 size, u32 kind, Clock& clock, const char* pc, Conflict& found) {
+static bool races(Region& region, const char* place, u64 size, u32 kind, Clock& clock, const char* pc,
+                  Conflict& found) {
   const u64 origin = reinterpret_cast<u64>(region.begin) >> 2, begin = reinterpret_cast<u64>(place), end = begin + size;
   found = {nullptr, 0, nullptr};
   for (u64 word = begin >> 2; word << 2 < end; ++word) {

@@ -3,8 +3,6 @@
 //
 // A fault stops the launch: its report names kernel, block and thread, and
 // <pc N> stands for a place in the code that harness.py turns into lines.
-#include "simt.hpp"
-
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -21,6 +19,7 @@
 #include <vector>
 
 #include "races.hpp"
+#include "simt.hpp"
 
 #if __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -63,7 +62,7 @@ struct Launch {
 namespace {
 
 constexpr int WARP = 32;
-constexpr u32 STEPS_IN_A_ROW = 4096;   // then others get their turn, so that a spinning thread sees what it waits for
+constexpr u32 STEPS_IN_A_ROW = 4096;  // then others get their turn, so that a spinning thread sees what it waits for
 constexpr u32 STRESS_ONE_IN = 8;
 constexpr u64 SWITCHES_CONVERGING = 4096;  // lanes stop waiting for company at __activemask
 
@@ -224,9 +223,10 @@ string name_of(u32 global) { return text("block %u, thread %u", global / launche
 
 [[noreturn]] void fail(const string& what) { fail(what, *self); }
 
-const char* const COLLECTIVES[] = {"__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync", "__ballot_sync", "__any_sync",
-                                   "__all_sync", "__match_any_sync", "__match_all_sync", "__reduce_add_sync", "__reduce_min_sync",
-                                   "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync", "__syncwarp"};
+const char* const COLLECTIVES[] = {"__shfl_sync",       "__shfl_up_sync",    "__shfl_down_sync",  "__shfl_xor_sync",
+                                   "__ballot_sync",     "__any_sync",        "__all_sync",        "__match_any_sync",
+                                   "__match_all_sync",  "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
+                                   "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync", "__syncwarp"};
 
 string waiting(const Thread& thread) {
   if (thread.state == State::block_barrier) return "at a block barrier " + at(thread.pc);
@@ -243,7 +243,8 @@ void stuck() {
       const Thread& first = block->threads[i];
       size_t last = i + 1;
       auto same = [&](const Thread& t) {
-        return t.state == first.state && (t.state == State::exited || (t.pc == first.pc && (t.state != State::collective || t.mask == first.mask)));
+        return t.state == first.state && (t.state == State::exited ||
+                                          (t.pc == first.pc && (t.state != State::collective || t.mask == first.mask)));
       };
       while (last < block->threads.size() && same(block->threads[last])) ++last;
       if (++lines <= 24)
@@ -320,7 +321,8 @@ void retire(Block& block) {
 }
 
 void run() {
-  const u32 at_once = launched->cooperative ? launched->grid : std::min(launched->grid, std::max(launched->resident, 1u));
+  const u32 at_once =
+      launched->cooperative ? launched->grid : std::min(launched->grid, std::max(launched->resident, 1u));
   while (next_block < at_once) admit(next_block);
   while (report.empty()) {
     if (ready.empty()) {
@@ -356,7 +358,9 @@ void fiber() {
   Block& block = *self->block;
   if (block.n_waiting)
     fail(text("exits, and %u threads of its block wait at a barrier ", block.n_waiting) +
-         at(std::find_if(block.threads.begin(), block.threads.end(), [](Thread& t) { return t.state == State::block_barrier; })->pc));
+         at(std::find_if(block.threads.begin(), block.threads.end(), [](Thread& t) {
+              return t.state == State::block_barrier;
+            })->pc));
   if (n_at_grid_barrier) fail(text("exits, and %u threads wait at a grid barrier", n_at_grid_barrier));
   const u32 warp = self->index / WARP * WARP;
   for (u32 i = warp; i < std::min<u32>(warp + WARP, block.threads.size()); ++i) {
@@ -373,7 +377,9 @@ void fiber() {
 
 // ---------------------------------------------------------------- steps and accesses
 
-__attribute__((always_inline)) inline const char* caller() { return static_cast<const char*>(__builtin_return_address(0)); }
+__attribute__((always_inline)) inline const char* caller() {
+  return static_cast<const char*>(__builtin_return_address(0));
+}
 
 void step(const char* pc) {
   if (++n_steps > launched->step_limit) fail(text("no end after %llu steps, now ", launched->step_limit) + at(pc));
@@ -386,17 +392,21 @@ void access(const void* address, u64 size, u32 kind, const char* pc) {
   const char* const stack = static_cast<const char*>(self->context.stack);
   if (place >= stack && place < stack + STACK) return;
   if (place >= &__ehdr_start && place < &_end) return;
-  if (place >= reinterpret_cast<char*>(launched->arguments) && place < reinterpret_cast<char*>(launched->arguments + 2 * launched->n_arguments)) return;
+  if (place >= reinterpret_cast<char*>(launched->arguments) &&
+      place < reinterpret_cast<char*>(launched->arguments + 2 * launched->n_arguments))
+    return;
   step(pc);
 #if __SANITIZE_ADDRESS__
   return;  // the sanitizer knows the bounds
 #endif
   races::Region* region = races::find(place, size);
   if (!region)
-    fail(text("%s %llu bytes out of bounds ", kind & races::WRITE ? "writes" : "reads", size) + races::nearest(place) + ", " + at(pc));
+    fail(text("%s %llu bytes out of bounds ", kind & races::WRITE ? "writes" : "reads", size) + races::nearest(place) +
+         ", " + at(pc));
   races::Conflict found;
   if (launched->races && races::races(*region, place, size, kind, self->clock, pc, found)) {
-    string message = text("%s %llu bytes at byte %llu of ", found.what, size, u64(place - region->begin)) + region->name() + ", " + at(pc);
+    string message = text("%s %llu bytes at byte %llu of ", found.what, size, u64(place - region->begin)) +
+                     region->name() + ", " + at(pc);
     if (found.other_pc) message += "; the other is " + name_of(found.other) + ", " + at(found.other_pc);
     fail(message);
   }
@@ -407,14 +417,14 @@ void access(const void* address, u64 size, u32 kind, const char* pc) {
 // What the compiler calls: -fsanitize=thread at every access, -fsanitize-coverage=trace-pc at every basic block.
 #define SIMT_ACCESS(name, size, kind) \
   extern "C" SIMT_API void name(void* p) { access(p, size, kind, caller()); }
-#define SIMT_ACCESSES(size)                                                              \
-  SIMT_ACCESS(__tsan_read##size, size, races::READ)                                      \
-  SIMT_ACCESS(__tsan_write##size, size, races::WRITE)                                    \
-  SIMT_ACCESS(__tsan_unaligned_read##size, size, races::READ)                            \
-  SIMT_ACCESS(__tsan_unaligned_write##size, size, races::WRITE)                          \
-  SIMT_ACCESS(__tsan_volatile_read##size, size, races::READ | races::ATOMIC)             \
-  SIMT_ACCESS(__tsan_volatile_write##size, size, races::WRITE | races::ATOMIC)           \
-  SIMT_ACCESS(__tsan_unaligned_volatile_read##size, size, races::READ | races::ATOMIC)   \
+#define SIMT_ACCESSES(size)                                                            \
+  SIMT_ACCESS(__tsan_read##size, size, races::READ)                                    \
+  SIMT_ACCESS(__tsan_write##size, size, races::WRITE)                                  \
+  SIMT_ACCESS(__tsan_unaligned_read##size, size, races::READ)                          \
+  SIMT_ACCESS(__tsan_unaligned_write##size, size, races::WRITE)                        \
+  SIMT_ACCESS(__tsan_volatile_read##size, size, races::READ | races::ATOMIC)           \
+  SIMT_ACCESS(__tsan_volatile_write##size, size, races::WRITE | races::ATOMIC)         \
+  SIMT_ACCESS(__tsan_unaligned_volatile_read##size, size, races::READ | races::ATOMIC) \
   SIMT_ACCESS(__tsan_unaligned_volatile_write##size, size, races::WRITE | races::ATOMIC)
 SIMT_ACCESSES(1)
 SIMT_ACCESSES(2)
@@ -445,9 +455,7 @@ Index block_index() { return {self->block->index, 0, 0}; }
 Index block_size() { return {launched->block, 1, 1}; }
 Index grid_size() { return {launched->grid, 1, 1}; }
 
-void constant(const void* address, u64 size) {
-  access(address, size, races::READ | races::CONSTANT, caller());
-}
+void constant(const void* address, u64 size) { access(address, size, races::READ | races::CONSTANT, caller()); }
 
 void pause() { yield(); }
 
@@ -472,14 +480,29 @@ u64 apply(void* address, Atomic kind, u64 word, u64 expected) {
   const T value = after;
   memcpy(&before, address, sizeof before);
   switch (kind) {
-    case Atomic::add: after = static_cast<T>(before + value); break;
-    case Atomic::min: after = std::min(before, value); break;
-    case Atomic::max: after = std::max(before, value); break;
-    case Atomic::swap: break;
-    case Atomic::compare_and_swap: if (to_word(before) != expected) after = before; break;
-    case Atomic::and_: after = from_word<T>(to_word(before) & word); break;
-    case Atomic::or_: after = from_word<T>(to_word(before) | word); break;
-    case Atomic::xor_: after = from_word<T>(to_word(before) ^ word); break;
+    case Atomic::add:
+      after = static_cast<T>(before + value);
+      break;
+    case Atomic::min:
+      after = std::min(before, value);
+      break;
+    case Atomic::max:
+      after = std::max(before, value);
+      break;
+    case Atomic::swap:
+      break;
+    case Atomic::compare_and_swap:
+      if (to_word(before) != expected) after = before;
+      break;
+    case Atomic::and_:
+      after = from_word<T>(to_word(before) & word);
+      break;
+    case Atomic::or_:
+      after = from_word<T>(to_word(before) | word);
+      break;
+    case Atomic::xor_:
+      after = from_word<T>(to_word(before) ^ word);
+      break;
   }
   memcpy(address, &after, sizeof after);
   return to_word(before);
@@ -490,14 +513,21 @@ u64 atomic(void* address, Atomic kind, Number number, u64 value, u64 expected) {
   const u64 size = number == Number::i32 || number == Number::u32 || number == Number::f32 ? 4 : 8;
   if (!launched->stress) yield();
   access(address, size, races::WRITE | races::ATOMIC, caller());
-  if (reinterpret_cast<uintptr_t>(address) % size) fail("atomic on an address that is no multiple of its size " + at(caller()));
+  if (reinterpret_cast<uintptr_t>(address) % size)
+    fail("atomic on an address that is no multiple of its size " + at(caller()));
   switch (number) {
-    case Number::i32: return apply<int>(address, kind, value, expected);
-    case Number::u32: return apply<u32>(address, kind, value, expected);
-    case Number::i64: return apply<i64>(address, kind, value, expected);
-    case Number::u64: return apply<u64>(address, kind, value, expected);
-    case Number::f32: return apply<float>(address, kind, value, expected);
-    case Number::f64: return apply<double>(address, kind, value, expected);
+    case Number::i32:
+      return apply<int>(address, kind, value, expected);
+    case Number::u32:
+      return apply<u32>(address, kind, value, expected);
+    case Number::i64:
+      return apply<i64>(address, kind, value, expected);
+    case Number::u64:
+      return apply<u64>(address, kind, value, expected);
+    case Number::f32:
+      return apply<float>(address, kind, value, expected);
+    case Number::f64:
+      return apply<double>(address, kind, value, expected);
   }
   abort();
 }
@@ -544,7 +574,8 @@ int block_barrier(int predicate, Count count, int line) {
 
 void grid_barrier() {
   const char* const pc = caller();
-  if (!launched->cooperative) fail("waits at a grid barrier, and the launch is not cooperative: its blocks need not run at once, " + at(pc));
+  if (!launched->cooperative)
+    fail("waits at a grid barrier, and the launch is not cooperative: its blocks need not run at once, " + at(pc));
   if (n_finished) fail(text("waits at a grid barrier, and %u threads of the grid have exited, ", n_finished) + at(pc));
   if (++n_at_grid_barrier < launched->grid * launched->block) return leave(State::grid_barrier, pc);
   n_at_grid_barrier = 0;
@@ -595,12 +626,24 @@ u64 reduced(const Thread* warp, const Thread& me) {
     const u64 value = warp[i].value;
     const bool less = static_cast<i64>(value) < static_cast<i64>(total);
     switch (me.kind) {
-      case Collective::add: total += value; break;
-      case Collective::min: total = less ? value : total; break;
-      case Collective::max: total = less ? total : value; break;
-      case Collective::and_: total &= value; break;
-      case Collective::or_: total |= value; break;
-      default: total ^= value; break;
+      case Collective::add:
+        total += value;
+        break;
+      case Collective::min:
+        total = less ? value : total;
+        break;
+      case Collective::max:
+        total = less ? total : value;
+        break;
+      case Collective::and_:
+        total &= value;
+        break;
+      case Collective::or_:
+        total |= value;
+        break;
+      default:
+        total ^= value;
+        break;
     }
   }
   return total;
@@ -611,7 +654,9 @@ u64 result_for(const Thread* warp, const Thread& me) {
   if (me.kind >= Collective::ballot) return voted(warp, me);
   const int from = shuffle_source(me);
   if (!(me.mask >> from & 1))
-    fail(text("%s reads lane %d, which is not of its lanes 0x%08x, ", COLLECTIVES[int(me.kind)], from, me.mask) + at(me.pc), me);
+    fail(text("%s reads lane %d, which is not of its lanes 0x%08x, ", COLLECTIVES[int(me.kind)], from, me.mask) +
+             at(me.pc),
+         me);
   return warp[from].value;
 }
 
@@ -637,7 +682,8 @@ u64 collective(Collective kind, u32 mask, u64 value, int argument, int width) {
     const Thread& other = warp[i];
     if (other.state == State::exited) fail(here + text(" waits for lane %u, which has exited", i));
     const bool waits = other.state == State::collective;
-    if (waits && other.mask == mask && other.kind != kind) fail(here + text(" meets thread %u ", other.index) + waiting(other));
+    if (waits && other.mask == mask && other.kind != kind)
+      fail(here + text(" meets thread %u ", other.index) + waiting(other));
     all_here = all_here && waits && other.mask == mask;
   }
   if (!all_here) {
@@ -668,9 +714,11 @@ extern "C" __attribute__((visibility("default"))) const char* simt_launch(const 
   n_steps = n_switches = 0;
   random_state = launch->seed;
   races::reset(launch->grid * launch->block);
-  for (u32 i = 0; i < launch->n_arrays; ++i) races::add(launch->arrays[i].begin, launch->arrays[i].size, static_cast<int>(launch->arrays[i].argument));
+  for (u32 i = 0; i < launch->n_arrays; ++i)
+    races::add(launch->arrays[i].begin, launch->arrays[i].size, static_cast<int>(launch->arrays[i].argument));
   if (launch->cooperative && launch->grid > launch->room)
-    report = text("kernel %s: a cooperative grid of %u blocks, and %u fit at once", launch->kernel, launch->grid, launch->room);
+    report = text("kernel %s: a cooperative grid of %u blocks, and %u fit at once", launch->kernel, launch->grid,
+                  launch->room);
   else
     run();
   for (auto& block : blocks) retire(*block);

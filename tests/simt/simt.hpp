@@ -22,7 +22,24 @@ struct Index {
   u32 x, y, z;
 };
 
-enum class Collective { index, up, down, exchange, ballot, any, all, match_any, match_all, add, min, max, and_, or_, xor_, sync };
+enum class Collective {
+  index,
+  up,
+  down,
+  exchange,
+  ballot,
+  any,
+  all,
+  match_any,
+  match_all,
+  add,
+  min,
+  max,
+  and_,
+  or_,
+  xor_,
+  sync
+};
 enum class Atomic { add, min, max, swap, compare_and_swap, and_, or_, xor_ };
 enum class Number { i32, u32, i64, u64, f32, f64 };
 enum class Count { none, sum, all, any };
@@ -104,7 +121,7 @@ constexpr int widths(void (*)(P...), int i) {
 
 }  // namespace simt
 
-#define SIMT_ENTRY(name)                                                                             \
+#define SIMT_ENTRY(name)                                                                            \
   extern "C" __global__ void simt_call_##name(void** arguments) { ::simt::call(&name, arguments); } \
   extern "C" __global__ int simt_width_##name(int i) { return ::simt::widths(&name, i); }
 
@@ -115,27 +132,32 @@ constexpr int widths(void (*)(P...), int i) {
 #define warpSize 32
 
 // Shared memory: each block gets its own, of exactly the declared size.
-#define SIMT_SHARED(type, name, extent)  \
-  static const char simt_##name = 0;     \
-  using simt_type_##name = type extent;  \
+#define SIMT_SHARED(type, name, extent) \
+  static const char simt_##name = 0;    \
+  using simt_type_##name = type extent; \
   auto& name = *static_cast<simt_type_##name*>(::simt::shared(&simt_##name, sizeof(simt_type_##name)))
 #define SIMT_DYNAMIC_SHARED(type, name) type* const name = static_cast<type*>(::simt::dynamic_shared())
 
 SIMT_INLINE void __syncthreads(int line = __builtin_LINE()) { simt::block_barrier(0, simt::Count::none, line); }
-SIMT_INLINE int __syncthreads_count(int p, int line = __builtin_LINE()) { return simt::block_barrier(p, simt::Count::sum, line); }
-SIMT_INLINE int __syncthreads_and(int p, int line = __builtin_LINE()) { return simt::block_barrier(p, simt::Count::all, line); }
-SIMT_INLINE int __syncthreads_or(int p, int line = __builtin_LINE()) { return simt::block_barrier(p, simt::Count::any, line); }
+SIMT_INLINE int __syncthreads_count(int p, int line = __builtin_LINE()) {
+  return simt::block_barrier(p, simt::Count::sum, line);
+}
+SIMT_INLINE int __syncthreads_and(int p, int line = __builtin_LINE()) {
+  return simt::block_barrier(p, simt::Count::all, line);
+}
+SIMT_INLINE int __syncthreads_or(int p, int line = __builtin_LINE()) {
+  return simt::block_barrier(p, simt::Count::any, line);
+}
 SIMT_INLINE void __threadfence() { simt::fence(); }
 SIMT_INLINE void __threadfence_block() { simt::fence(); }
 SIMT_INLINE void __nanosleep(unsigned) { simt::pause(); }
 
 SIMT_INLINE void __syncwarp(unsigned mask = 0xffffffffu) { simt::collective(simt::Collective::sync, mask, 0, 0, 32); }
 SIMT_INLINE unsigned __activemask() { return simt::converged(); }
-#define SIMT_SHUFFLE(name, kind)                                                                           \
-  template <typename T>                                                                                    \
-  SIMT_INLINE T name(unsigned mask, T value, int argument, int width = 32) {                               \
-    return simt::from_word<T>(                                                                             \
-        simt::collective(simt::Collective::kind, mask, simt::to_word(value), argument, width));            \
+#define SIMT_SHUFFLE(name, kind)                                                                                      \
+  template <typename T>                                                                                               \
+  SIMT_INLINE T name(unsigned mask, T value, int argument, int width = 32) {                                          \
+    return simt::from_word<T>(simt::collective(simt::Collective::kind, mask, simt::to_word(value), argument, width)); \
   }
 SIMT_SHUFFLE(__shfl_sync, index)
 SIMT_SHUFFLE(__shfl_up_sync, up)
@@ -156,13 +178,14 @@ SIMT_INLINE unsigned __match_any_sync(unsigned mask, T value) {
 }
 template <typename T>
 SIMT_INLINE unsigned __match_all_sync(unsigned mask, T value, int* all) {
-  const auto lanes = static_cast<unsigned>(simt::collective(simt::Collective::match_all, mask, simt::to_word(value), 0, 32));
+  const auto lanes =
+      static_cast<unsigned>(simt::collective(simt::Collective::match_all, mask, simt::to_word(value), 0, 32));
   *all = lanes != 0;
   return lanes;
 }
-#define SIMT_REDUCE(name, kind)                             \
-  template <typename T>                                     \
-  SIMT_INLINE T name(unsigned mask, T value) {              \
+#define SIMT_REDUCE(name, kind)                               \
+  template <typename T>                                       \
+  SIMT_INLINE T name(unsigned mask, T value) {                \
     return simt::reduce(simt::Collective::kind, mask, value); \
   }
 SIMT_REDUCE(__reduce_add_sync, add)
@@ -173,9 +196,9 @@ SIMT_REDUCE(__reduce_or_sync, or_)
 SIMT_REDUCE(__reduce_xor_sync, xor_)
 #undef SIMT_REDUCE
 
-#define SIMT_ATOMIC(name, kind)                            \
-  template <typename T>                                    \
-  SIMT_INLINE T name(T* address, T value) {                \
+#define SIMT_ATOMIC(name, kind)                              \
+  template <typename T>                                      \
+  SIMT_INLINE T name(T* address, T value) {                  \
     return simt::update(address, simt::Atomic::kind, value); \
   }
 SIMT_ATOMIC(atomicAdd, add)
@@ -197,10 +220,10 @@ SIMT_INLINE T __ldg(const T* address) {
   simt::constant(address, sizeof(T));
   return *address;
 }
-#define SIMT_LOAD(name)                   \
-  template <typename T>                   \
-  SIMT_INLINE T name(const T* address) {  \
-    return *address;                      \
+#define SIMT_LOAD(name)                  \
+  template <typename T>                  \
+  SIMT_INLINE T name(const T* address) { \
+    return *address;                     \
   }
 SIMT_LOAD(__ldca)
 SIMT_LOAD(__ldcg)
@@ -208,10 +231,10 @@ SIMT_LOAD(__ldcs)
 SIMT_LOAD(__ldlu)
 SIMT_LOAD(__ldcv)
 #undef SIMT_LOAD
-#define SIMT_STORE(name)                          \
-  template <typename T>                           \
-  SIMT_INLINE void name(T* address, T value) {    \
-    *address = value;                             \
+#define SIMT_STORE(name)                       \
+  template <typename T>                        \
+  SIMT_INLINE void name(T* address, T value) { \
+    *address = value;                          \
   }
 SIMT_STORE(__stwb)
 SIMT_STORE(__stcg)

@@ -20,7 +20,8 @@ struct Claim {
   kt::Appender next;
 
   KT_DEVICE void operator()(vertex_t u, offset_t, vertex_t v) const {
-    kt::int32 hops = kt::load_shared(distance + v);
+    // Old is UNREACHED only, and then the compare-and-swap tells.
+    kt::int32 hops = kt::racy_load(distance + v);
     if (hops == kt::UNREACHED) {
       hops = kt::compare_and_swap(distance + v, kt::UNREACHED, level);
       if (hops == kt::UNREACHED) {

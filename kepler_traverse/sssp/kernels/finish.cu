@@ -86,7 +86,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   kt::edges_by_warp({offsets, targets}, kt::Queue{frontier, n_frontier}, [=](vertex_t u, offset_t e, vertex_t v) {
     const ordered_t there = d.at(v);
     if (!kt::is_finite<weight_t>(there) || d.through(u, e) != there) return;
-    kt::int32 reached_in = kt::load_shared(layer + v);
+    // Old is UNRESOLVED only, and then the compare-and-swap tells.
+    kt::int32 reached_in = kt::racy_load(layer + v);
     if (reached_in == UNRESOLVED) {
       reached_in = kt::compare_and_swap(layer + v, UNRESOLVED, depth);
       if (reached_in == UNRESOLVED) {

@@ -25,12 +25,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const ordered_t farthest = kt::to_ordered(limit);
   const kt::Appender queue = {next, capacity, counters};
   kt::edges_by_warp({offsets, targets}, kt::Queue{frontier, n_frontier}, [=](vertex_t u, offset_t e, vertex_t v) {
-    const weight_t nearer = kt::from_ordered<weight_t>(kt::load_shared(keys + u));
+    const weight_t nearer = kt::from_ordered<weight_t>(kt::racy_load(keys + u));
     const ordered_t key = kt::to_ordered(kt::add_rounded(nearer, kt::load_constant(weights + e)));
-    if (key > farthest || key >= kt::load_shared(keys + v)) return;
+    // Distances only fall: an old one lets an offer through that the atomic then refuses.
+    if (key > farthest || key >= kt::racy_load(keys + v)) return;
     if (kt::atomic_min(keys + v, key) <= key) return;
     // May race with another lowering of v: only the search for cycles reads it, and checks what it finds.
-    if (parent) kt::store_shared(parent + v, u);
+    if (parent) kt::racy_store(parent + v, u);
     if (kt::atomic_exchange(queued_in + v, round) != round) queue.append(v);
   });
 }

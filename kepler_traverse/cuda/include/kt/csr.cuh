@@ -32,10 +32,11 @@ struct Unsigned<8> {
 };
 
 // Keep the smallest of the vertices that come for one place, NO_PREDECESSOR
-// being larger than all. Most come too late, and a load costs less than an atomic.
+// being larger than all. Most come too late, and a load costs less than an atomic;
+// places only fall, so one too large to be true costs that atomic and no more.
 KT_DEVICE void keep_smallest(vertex_t* place, vertex_t u) {
   using word = Unsigned<sizeof(vertex_t)>::type;
-  if (static_cast<word>(u) < static_cast<word>(load_shared(place)))
+  if (static_cast<word>(u) < static_cast<word>(racy_load(place)))
     atomic_min(reinterpret_cast<word*>(place), static_cast<word>(u));
 }
 

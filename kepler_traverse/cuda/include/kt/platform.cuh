@@ -47,15 +47,16 @@ KT_DEVICE T load_constant(const T* address) {
   return __ldg(address);
 }
 
-// An array that other threads write during the launch: not kept in a register,
-// not served from this multiprocessor's own cache.
+// A word that other threads write during the launch, where an old value does no
+// harm; whoever calls these says why. Relaxed: not kept in a register, not served
+// from this multiprocessor's own cache, and no order with other words.
 template <typename T>
-KT_DEVICE T load_shared(const T* address) {
+KT_DEVICE T racy_load(const T* address) {
   return *static_cast<const volatile T*>(address);
 }
 
 template <typename T>
-KT_DEVICE void store_shared(T* address, T value) {
+KT_DEVICE void racy_store(T* address, T value) {
   *static_cast<volatile T*>(address) = value;
 }
 

@@ -196,7 +196,7 @@ def sanitized_environment() -> dict[str, str]:
 
 def build(code: str, options: list[str], name: str) -> Path:
     """Compile a kernel file for the host, unless the cache holds the result; return the library."""
-    flags = [*_COMMON, "-std=c++17", *(_SANITIZE if SANITIZED else _HOOKS), *_STEPS, *options]
+    flags = [*_COMMON, "-Wconversion", "-std=c++17", *(_SANITIZE if SANITIZED else _HOOKS), *_STEPS, *options]
     entries, runtime = _ENTRY.findall(code), _runtime()
     headers = [text for o in options if o.startswith("-I") for text in _texts(Path(o[2:]))]
     library = _cached(f"{name}-", ".so", [code, *flags, *headers, runtime.name])

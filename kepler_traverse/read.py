@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -99,7 +100,25 @@ def read_graph(
         device=_device(device),
     )
     rules = _Rules(directed=directed, weight_type=weight_type)
-    return _build(read_edges(paths, options, format), options.device, vertices, rules)
+    with _memory_given_back():
+        return _build(read_edges(paths, options, format), options.device, vertices, rules)
+
+
+@contextmanager
+def _memory_given_back():
+    """Let pyarrow take its memory from the system meanwhile.
+
+    Its own pools keep what decoding needed, an edge list's worth or more, while the graph is built: measured with
+    USA-road-NE, the peak is 3.7 times the edge list with mimalloc and 2.0 to 2.8 times with the system's.
+    """
+    import pyarrow
+
+    before = pyarrow.default_memory_pool()
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+    try:
+        yield
+    finally:
+        pyarrow.set_memory_pool(before)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,9 +144,6 @@ def _build(edges: EdgeList, device: str, vertices, rules: _Rules) -> Graph:
 
     The columns leave the edge list one by one, and the arrays go on without a name here: each is freed once it was used.
     """
-    import pyarrow
-
-    pyarrow.default_memory_pool().release_unused()  # what decoding left behind
     columns = {role: edges.table[role] for role in edges.columns.roles}
     edges = replace(edges, table=None)
     try:

@@ -17,7 +17,10 @@ from kepler_traverse.errors import OutputError
 from .sink import sync_folder
 
 MANIFEST, SUCCESS, LOCK, GRAPH = "_manifest.json", "_SUCCESS", "_lock", "_graph"
-_OURS = re.compile(r"_manifest\.json|_SUCCESS|_lock|_graph|_graph\.\d+\.tmp|part-\d{6}\.parquet|\.(part-\d{6}|_manifest\.json|_SUCCESS)\.\w+\.tmp")
+_OURS = re.compile(
+    r"_manifest\.json|_SUCCESS|_lock|_graph|_graph\.\d+\.tmp|part-\d{6}\.parquet"
+    r"|\.(part-\d{6}|_manifest\.json|_SUCCESS)\.\w+\.tmp"
+)
 _SAVE_EVERY = 5.0  # seconds between two manifests of a running job; parts that it does not name are checked on resuming
 
 

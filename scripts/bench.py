@@ -1,7 +1,8 @@
 #!/usr/bin/env python
 """Measure reading and building, or traversals; results are checked before they are timed.
 
-python scripts/bench.py --suite readers EDGES.parquet   file to graph: time and peak memory beside pandas and SciPy (CPU)
+python scripts/bench.py --suite readers EDGES.parquet   file to graph: time and peak memory beside pandas and SciPy,
+                                                        or with --device cuda beside cuDF and cuGraph
 python scripts/bench.py --suite job EDGES.parquet       every strategy that fits: median over repeats for some sources
 
 One line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to out/bench-SUITE.json, which
@@ -11,6 +12,8 @@ One line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to o
 from __future__ import annotations
 
 import argparse
+import functools
+import gc
 import json
 import os
 import platform
@@ -27,7 +30,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "out"
 PACKAGES = {"readers": ["numpy", "numba", "pyarrow", "pandas", "scipy"], "job": ["numpy", "numba", "scipy"]}
-PEER = "pandas + SciPy csr_matrix"
+PEERS = {"cpu": "pandas + SciPy csr_matrix", "cuda": "cuDF + cuGraph Graph"}
 
 
 def peer_build(path: str):
@@ -42,17 +45,41 @@ def peer_build(path: str):
     return scipy.sparse.csr_matrix((data, (src, dst)), shape=(n, n))
 
 
-def our_build(path: str):
+def peer_build_on_gpu(path: str):
+    """What a cuGraph user does."""
+    import cudf
+    import cugraph
+
+    frame = cudf.read_parquet(path)
+    graph = cugraph.Graph(directed=True)
+    graph.from_cudf_edgelist(frame, source="src", destination="dst", weight="weight" if "weight" in frame else None)
+    return graph
+
+
+def our_build(path: str, device: str):
     from kepler_traverse import read_graph
 
-    return read_graph(path, directed=True)
+    return read_graph(path, directed=True, device=device)
 
 
-def measure_build(who: str, path: str, warm_up: str) -> dict:
-    """Time one build and its peak of resident memory above what the process held before; run in a process of its own."""
+def measure_build(who: str, device: str, path: str, warm_up: str) -> dict:
+    """Time one build and its peak of memory above what was held before; run in a process of its own.
+
+    Memory is resident memory of the process on a CPU, and what RMM handed out (to cuDF, CuPy and cuGraph) on a GPU.
+    """
+    if who == "ours":
+        build = functools.partial(our_build, device=device)
+    else:
+        build = peer_build_on_gpu if device == "cuda" else peer_build
+    measure = measure_on_gpu if device == "cuda" else measure_on_cpu
+    graph, taken, peak = measure(build, path, warm_up)
+    edges = None if who == "peer" else int(graph.n_edges)
+    return {"seconds": taken, "peak_bytes": peak, "edges": edges}
+
+
+def measure_on_cpu(build, path: str, warm_up: str) -> tuple:
     import psutil
 
-    build = {"ours": our_build, "peer": peer_build}[who]
     build(warm_up)  # imports and compiles
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     before = psutil.Process().memory_info().rss
@@ -61,7 +88,26 @@ def measure_build(who: str, path: str, warm_up: str) -> dict:
     taken = time.perf_counter() - begin
     status = Path("/proc/self/status").read_text()
     peak = next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
-    return {"seconds": taken, "peak_bytes": peak - before, "edges": int(graph.n_edges if who == "ours" else graph.nnz)}
+    return graph, taken, peak - before
+
+
+def measure_on_gpu(build, path: str, warm_up: str) -> tuple:
+    import cupy
+    import rmm.statistics
+    from rmm.allocators.cupy import rmm_cupy_allocator
+
+    rmm.reinitialize(pool_allocator=True)
+    rmm.statistics.enable_statistics()
+    cupy.cuda.set_allocator(rmm_cupy_allocator)
+    build(warm_up)
+    gc.collect()
+    cupy.cuda.Device().synchronize()
+    rmm.statistics.push_statistics()
+    begin = time.perf_counter()
+    graph = build(path)
+    cupy.cuda.Device().synchronize()
+    taken = time.perf_counter() - begin
+    return graph, taken, rmm.statistics.pop_statistics().peak_bytes
 
 
 def in_a_process(*arguments: str) -> dict:
@@ -87,7 +133,7 @@ def bench_readers(path: Path, options: argparse.Namespace, log) -> dict:
     runs = {"ours": [], "peer": []}
     for _ in range(options.repeats):
         for who, found in runs.items():
-            found.append(in_a_process(who, str(path.resolve()), str(warm_up)))
+            found.append(in_a_process(who, options.device, str(path.resolve()), str(warm_up)))
             log({"suite": "readers", "graph": path.stem, "who": who, **found[-1]})
     if any(run["edges"] != distinct for run in runs["ours"]):
         raise SystemExit(f"{path}: the graph has {runs['ours'][0]['edges']} edges, the file {distinct}: not timed")
@@ -98,11 +144,11 @@ def bench_readers(path: Path, options: argparse.Namespace, log) -> dict:
     return {
         "graph": path.stem,
         "rows": rows,
-        "device": "cpu",
+        "device": options.device,
         "edge_list_bytes": edge_list_bytes,
         "seconds": median("ours", "seconds"),
         "peak_bytes": int(median("ours", "peak_bytes")),
-        "peer": PEER,
+        "peer": PEERS[options.device],
         "peer_seconds": median("peer", "seconds"),
         "peer_peak_bytes": int(median("peer", "peak_bytes")),
     }

@@ -1,12 +1,15 @@
 """Edge arrays to CSR on the CPU: count, scatter, sort each row, keep the cheapest of parallel edges.
 
-Rows are sorted in place, so that beside the edge list and the CSR only one cursor a vertex is held.
+Rows are sorted in place and the offsets serve as cursors meanwhile, so that nothing is held beside the edge list and the
+CSR.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit, prange
+
+from .atomics import atomic_add
 
 _NO_WEIGHTS = np.zeros(0, np.float32)
 _SHORT_ROW = 24  # up to here insertion sort beats NumPy's quicksort, which must allocate
@@ -29,22 +32,26 @@ def _count_rows(src, dst, offsets, both_ways):
 
 
 @njit(cache=True)
-def _scatter(src, dst, weight, cursor, targets, weights, both_ways):
+def _scatter(src, dst, weight, offsets, targets, weights, both_ways):
+    """Put every edge into its row; each offset moves to the end of its row and is set back in the end."""
     for i in range(src.size):
         u, v = src[i], dst[i]
         if u == v:
             continue
-        at = cursor[u]
-        cursor[u] += 1
+        at = offsets[u]
+        offsets[u] += 1
         targets[at] = v
         if weights.size:
             weights[at] = weight[i]
         if both_ways:
-            at = cursor[v]
-            cursor[v] += 1
+            at = offsets[v]
+            offsets[v] += 1
             targets[at] = u
             if weights.size:
                 weights[at] = weight[i]
+    for v in range(offsets.size - 1, 0, -1):
+        offsets[v] = offsets[v - 1]
+    offsets[0] = 0
 
 
 @njit(cache=True)
@@ -73,42 +80,39 @@ def _sort_row(targets, weights):
 
 
 @njit(parallel=True, cache=True)
-def _sort_and_merge_rows(offsets, targets, weights, kept):
-    """Sort every row and move the cheapest of each set of parallel edges to its front; kept[v] counts them."""
+def _sort_rows(offsets, targets, weights, counter):
+    """Sort every row; counter[0] counts edges that are parallel to the one before."""
     n = offsets.size - 1
     blocks = min(n, 256)
     for block in prange(blocks):
+        parallel = 0
         for v in range(n * block // blocks, n * (block + 1) // blocks):
             begin, end = offsets[v], offsets[v + 1]
             row = targets[begin:end]
-            row_weights = weights[begin:end] if weights.size else weights
-            _sort_row(row, row_weights)
-            last = -1
-            for i in range(row.size):
-                if last >= 0 and row[last] == row[i]:
-                    if row_weights.size:
-                        row_weights[last] = min(row_weights[last], row_weights[i])
-                    continue
-                last += 1
-                row[last] = row[i]
-                if row_weights.size:
-                    row_weights[last] = row_weights[i]
-            kept[v] = last + 1
+            _sort_row(row, weights[begin:end] if weights.size else weights)
+            for i in range(1, row.size):
+                parallel += row[i] == row[i - 1]
+        atomic_add(counter, 0, parallel)
 
 
 @njit(cache=True)
-def _close_gaps(offsets, kept, targets, weights):
-    at = 0
-    for v in range(kept.size):
-        begin = offsets[v]
+def _merge_parallel_edges(offsets, targets, weights):
+    """Keep the cheapest of each set of parallel edges of sorted rows and close the gaps."""
+    at = begin = 0
+    for v in range(offsets.size - 1):
+        end = offsets[v + 1]
         offsets[v] = at
-        if begin != at:
-            for i in range(kept[v]):
-                targets[at + i] = targets[begin + i]
+        for e in range(begin, end):
+            if at > offsets[v] and targets[at - 1] == targets[e]:
                 if weights.size:
-                    weights[at + i] = weights[begin + i]
-        at += kept[v]
-    offsets[kept.size] = at
+                    weights[at - 1] = min(weights[at - 1], weights[e])
+                continue
+            targets[at] = targets[e]
+            if weights.size:
+                weights[at] = weights[e]
+            at += 1
+        begin = end
+    offsets[offsets.size - 1] = at
 
 
 def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
@@ -135,13 +139,12 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
     total = int(offsets[-1])
     targets = np.empty(total, src.dtype)
     weights = _NO_WEIGHTS if weight is None else np.empty(total, weight.dtype)
-    cursor = offsets[:-1].copy()
-    _scatter(src, dst, _NO_WEIGHTS if weight is None else weight, cursor, targets, weights, both_ways)
-    kept = cursor  # every row is filled, so the cursors are free again
-    _sort_and_merge_rows(offsets, targets, weights, kept)
-    parallel = total - int(kept.sum())
+    _scatter(src, dst, _NO_WEIGHTS if weight is None else weight, offsets, targets, weights, both_ways)
+    counter = np.zeros(1, np.int64)
+    _sort_rows(offsets, targets, weights, counter)
+    parallel = int(counter[0])
     if parallel:
-        _close_gaps(offsets, kept, targets, weights)
+        _merge_parallel_edges(offsets, targets, weights)
         targets.resize(total - parallel, refcheck=False)
         if weight is not None:
             weights.resize(total - parallel, refcheck=False)
@@ -219,8 +222,7 @@ def renumber(columns, dtype):
             ids = np.arange(lowest, lowest + span, dtype=kind)
             # Ids that are numbers already are taken as they are: no copy of the edge list.
             return ids, [
-                (column if lowest == 0 else column.astype(np.int64) - lowest).astype(dtype, copy=False)
-                for column in columns
+                (column if lowest == 0 else column.astype(np.int64) - lowest).astype(dtype, copy=False) for column in columns
             ]
         ids = (np.flatnonzero(present) + lowest).astype(kind)
         rank = np.cumsum(present, dtype=dtype)

@@ -13,6 +13,7 @@ from graphs import NAMED, build, weights_for
 from simt import device, harness
 
 from kepler_traverse import plan_bfs, plan_sssp
+from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
 from kepler_traverse.certificate import certify
 from kepler_traverse.cpu import csr
 from kepler_traverse.cuda import csr as cuda_csr
@@ -117,6 +118,18 @@ def test_a_graph_is_turned_round_as_on_the_cpu(name, weighted):
     assert graph.to("cuda").reverse.fingerprint == graph.reverse.fingerprint
 
 
+# --- what only single places in the kernels decide ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wanted", [[2], [2, 30], [30, 2], [2, 20, 36]])
+def test_a_search_goes_on_until_the_farthest_target_whichever_number_it_has(wanted):
+    graph = build([(v, v + 1) for v in range(39)], directed=False).to("cuda")
+    for row in BFS:
+        if row.device == "cuda":
+            result = plan_bfs(graph, strategy=row.name, targets=wanted)(39)
+            assert [int(result.distance[v]) for v in wanted] == [39 - v for v in wanted]
+
+
 # --- certificates ------------------------------------------------------------------------------------------------------
 
 
@@ -130,3 +143,14 @@ def test_a_wrong_distance_is_found_on_the_device():
             farthest = int(np.argmax(np.where(right.reached.get(), right.distance.get(), 0)))
             wrong.distance[farthest] += change
             assert rule in certify(graph, wrong).failures
+
+
+@pytest.mark.parametrize("plan_of", [plan_bfs, plan_sssp])
+def test_a_vertex_at_the_limit_itself_must_not_be_missing(plan_of):
+    graph = build([(0, 1), (1, 2), (2, 3)], [1, 1, 1]).to("cuda")
+    limit = {"max_depth": 2} if plan_of is plan_bfs else {"cutoff": 2.0}
+    result = plan_of(graph, **limit)(0)
+    certify(graph, result).require()
+    result.distance[2] = -1 if plan_of is plan_bfs else np.inf
+    result.predecessor[2] = -1
+    assert "C3" in certify(graph, result).failures

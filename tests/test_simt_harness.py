@@ -309,7 +309,7 @@ def test_the_sanitizers_see_faults_too(entry, found):
 
 
 @pytest.mark.skipif(harness.SANITIZED, reason="this is the run under the sanitizers")
-def test_the_library_s_kernels_are_clean_under_the_sanitizers():
+def test_kernels_of_the_library_are_clean_under_the_sanitizers():
     tests = Path(__file__).with_name("test_simt.py")
     done = subprocess.run(
         [

@@ -5,8 +5,9 @@
     python scripts/mutate_kernels.py --list          what would be broken
 
 Each mutant is a copy of the package with one change in one .cu or .cuh file; tests/test_simt.py runs on it until its
-first failure. The outcome goes to docs/mutants.md. A survivor is no fault of the kernel: it is a change that no test sees,
-and wants a test or a line that says why none can see it. Explanations in docs/mutants.md are kept.
+first failure. Outcomes go to docs/mutants.md, which keeps those of earlier runs for mutants that are not run again, and the
+explanations written there. A survivor is no fault of the kernel: it is a change that no test sees,
+and wants a test or a line that says why none can see it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import queue
+import random
 import re
 import shutil
 import subprocess
@@ -53,7 +55,7 @@ SWAPS = [
     (r"< (n_\w+|list\.size|end|capacity);", r"< \1 - 1;"),
     (r"\bsize\b(?=;)", "size - 1"),
     (r"(\bi|\be) = (.+?)(?=; (?:i|e) <)", r"\1 = \2 + 1"),
-    (r" \+= (?:kt::)?(n_threads\(\)|n_warps\(\)|WARP)", r" += 2 * \1"),
+    (r" \+= ((?:kt::)?(?:n_threads\(\)|n_warps\(\)|WARP))", r" += 2 * \1"),
     (r"\+ lane\(\)", ""),
     (r"\bthread_id\(\)(?=;)", "warp_id()"),
     (r"\bwarp_id\(\)(?=;)", "thread_id()"),
@@ -83,8 +85,8 @@ SWAPS = [
     (r"<< lane\(\)", "<< (lane() + 1)"),
     (r"% WARP", "% 16"),
     (r"/ WARP", "/ 16"),
-    (r"\bcounters\b(?=\))", "counters + 1"),
-    (r"\bcounts\b(?=\))", "counts + 1"),
+    (r"(?<!\* )\bcounters\b(?=\))", "counters + 1"),
+    (r"(?<!\* )\bcounts\b(?=\))", "counts + 1"),
     (r"(counters|counts) \+ (\d)", r"\1"),
     (r" << (\w+) \|", r" << (\1 - 1) |"),
     (r"load_constant\((\w+) \+ (\w+)\)", r"load_constant(\1 + \2 + 1)"),
@@ -230,10 +232,8 @@ def run_all(mutants: list[Mutant], workers: int, seconds: float) -> dict[Mutant,
             while time.monotonic() < until and not failures:
                 mutant = waiting.get_nowait()
                 outcomes[mutant] = copy.outcome(mutant)
-                print(
-                    f"{len(outcomes)}/{len(mutants)} {outcomes[mutant][0]}: {mutant.file}:{mutant.line} {mutant.change}",
-                    flush=True,
-                )
+                done = f"{len(outcomes)}/{len(mutants)} {' '.join(outcomes[mutant])}"
+                print(f"{done}: {mutant.file}:{mutant.line} {mutant.change}", flush=True)
         except queue.Empty:
             pass
         except BaseException as error:
@@ -250,34 +250,43 @@ def run_all(mutants: list[Mutant], workers: int, seconds: float) -> dict[Mutant,
     return outcomes
 
 
-def explanations() -> dict[tuple[str, str], str]:
-    """Why survivors survive, by file and change, as the report says so far."""
-    if not REPORT.exists():
-        return {}
-    rows = re.findall(r"^\| (\S+):\d+ \| (`.*`) \| (.*) \|$", REPORT.read_text(), re.MULTILINE)
-    return {(file, change): why for file, change, why in rows if why != UNEXPLAINED}
+def recorded(mutants: list[Mutant]) -> tuple[dict[Mutant, tuple[str, str]], dict[Mutant, str]]:
+    """What the report says of mutants that are still the same: outcomes, and why survivors survive."""
+    by_place = {(f"{m.file}:{m.line}", m.change): m for m in mutants}
+    outcomes: dict[Mutant, tuple[str, str]] = {}
+    reasons: dict[Mutant, str] = {}
+    text = REPORT.read_text() if REPORT.exists() else ""
+    survivors, _, killed = text.partition("## Killed")
+    for part, verdict in ((survivors, "survived"), (killed, "killed")):
+        for place, change, last in re.findall(r"^\| (\S+:\d+) \| (`.*`) \| (.*) \|$", part, re.MULTILINE):
+            mutant = by_place.get((place, change))
+            if mutant:
+                outcomes[mutant] = (verdict, last if verdict == "killed" else "")
+                if verdict == "survived" and last != UNEXPLAINED:
+                    reasons[mutant] = last
+    return outcomes, reasons
 
 
-def write_report(mutants: list[Mutant], outcomes: dict[Mutant, tuple[str, str]]) -> None:
-    known = explanations()
-    ran = {m: o for m, o in outcomes.items() if o[0] != "no mutant"}
-    survivors = [m for m in mutants if m in ran and ran[m][0] == "survived"]
-    killed = [m for m in mutants if m in ran and ran[m][0] == "killed"]
+def write_report(mutants: list[Mutant], outcomes: dict[Mutant, tuple[str, str]], reasons: dict[Mutant, str]) -> None:
+    ran = {m: outcomes[m] for m in mutants if m in outcomes and outcomes[m][0] != "no mutant"}
+    survivors = [m for m in ran if ran[m][0] == "survived"]
+    killed = [m for m in ran if ran[m][0] == "killed"]
+    not_compiled = sum(outcome[0] == "no mutant" for outcome in outcomes.values())
     lines = [
         "# Mutants of the kernels",
         "",
         "Written by `python scripts/mutate_kernels.py`: each kernel file is broken at one place at a time, and",
         "`tests/test_simt.py` runs on the host harness until something fails. What survives is explained below.",
         "",
-        f"{len(ran)} mutants, {len(killed)} killed ({100 * len(killed) / max(len(ran), 1):.1f} %), {len(survivors)} "
-        "survived; "
-        f"{len(outcomes) - len(ran)} more did not compile, {len(mutants) - len(outcomes)} were not run.",
+        f"{len(ran)} mutants, {len(killed)} killed ({100 * len(killed) / max(len(ran), 1):.1f} %), "
+        f"{len(survivors)} survived. "
+        f"{len(mutants) - len(ran) - not_compiled} others have not been run.",
         "",
         "## Survivors",
         "",
         "| where | change | why it survives |",
         "|---|---|---|",
-        *(f"| {m.file}:{m.line} | {m.change} | {known.get((m.file, m.change), UNEXPLAINED)} |" for m in survivors),
+        *(f"| {m.file}:{m.line} | {m.change} | {reasons.get(m, UNEXPLAINED)} |" for m in survivors),
         "",
         "## Killed",
         "",
@@ -291,22 +300,30 @@ def write_report(mutants: list[Mutant], outcomes: dict[Mutant, tuple[str, str]])
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="part of the path of the files to break")
+    parser.add_argument("--survivors", action="store_true", help="only those that docs/mutants.md lists as survivors")
+    parser.add_argument("--new", action="store_true", help="only those that docs/mutants.md does not list")
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
     parser.add_argument("--workers", type=int, default=2, help="copies of the package that are tested at once")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no further mutant after this time")
     parser.add_argument("--every", type=int, default=1, help="take every n-th mutant")
     options = parser.parse_args()
-    mutants = [m for path in kernel_files() for m in mutants_of(path) if options.only in m.file][:: options.every]
+    mutants = [m for path in kernel_files() for m in mutants_of(path)]
+    outcomes, reasons = recorded(mutants)
+    chosen = [m for m in mutants if options.only in m.file][:: options.every]
+    if options.survivors:
+        chosen = [m for m in chosen if outcomes.get(m, ("",))[0] == "survived"]
+    if options.new:
+        chosen = [m for m in chosen if m not in outcomes]
     if options.list:
-        for mutant in mutants:
+        for mutant in chosen:
             print(f"{mutant.file}:{mutant.line} {mutant.change}")
-        print(f"{len(mutants)} mutants")
+        print(f"{len(chosen)} mutants")
         return
-    outcomes = run_all(mutants, options.workers, options.seconds)
-    write_report(mutants, outcomes)
-    print(
-        f"{sum(o[0] == 'survived' for o in outcomes.values())} of {len(outcomes)} survived; see {REPORT.relative_to(ROOT)}"
-    )
+    random.Random(0).shuffle(chosen)  # so that a run cut short has seen something of every file
+    ran = run_all(chosen, options.workers, options.seconds)
+    write_report(mutants, {**outcomes, **ran}, reasons)
+    survived = sum(outcome[0] == "survived" for outcome in ran.values())
+    print(f"{survived} of {len(ran)} survived; see {REPORT.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

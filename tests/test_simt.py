@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import hypothesis
@@ -17,6 +18,7 @@ from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
 from kepler_traverse.certificate import certify
 from kepler_traverse.cpu import csr
 from kepler_traverse.cuda import csr as cuda_csr
+from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 
@@ -128,6 +130,33 @@ def test_a_search_goes_on_until_the_farthest_target_whichever_number_it_has(want
         if row.device == "cuda":
             result = plan_bfs(graph, strategy=row.name, targets=wanted)(39)
             assert [int(result.distance[v]) for v in wanted] == [39 - v for v in wanted]
+
+
+@pytest.mark.parametrize("name", ["power law", "lattice", "star of 32 behind a path", "in-star"])
+def test_vertex_numbers_of_64_bits_give_the_same_answers(name):
+    rows = [row[:2] for row in NAMED[name]]
+    graph = build(rows, weights_for(rows, 3))
+    wide = replace(graph, targets=graph.targets.astype(np.int64)).to("cuda")
+    assert wide.reverse.targets.dtype == np.int64
+    for plan_of in (plan_bfs, plan_sssp):
+        expected = plan_of(graph)(rows[0][0])
+        for row in BFS if plan_of is plan_bfs else SSSP:
+            if row.device == "cuda":
+                found = plan_of(wide, strategy=row.name)(rows[0][0])
+                certify(wide, found).require()
+                assert np.array_equal(found.distance.get(), expected.distance)
+                assert np.array_equal(found.predecessor.get(), expected.predecessor)
+
+
+@pytest.mark.parametrize(("kind", "largest"), [(np.float32, 3.3e38), (np.float64, 1.7e308)])
+def test_distances_just_below_the_largest_number_are_finite(kind, largest):
+    graph = build([(0, 1), (1, 2), (0, 2)], np.array([largest, 0, largest], kind), weight_type=np.dtype(kind).name)
+    for row in SSSP:
+        if row.device == "cuda":
+            result = plan_sssp(graph.to("cuda"), strategy=row.name)(0)
+            certify(graph.to("cuda"), result).require()
+            assert result.distance.get().tolist() == [0, kind(largest), kind(largest)]
+            assert result.predecessor.get().tolist() == [0, 0, 0]
 
 
 # --- certificates ------------------------------------------------------------------------------------------------------

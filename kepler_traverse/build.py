@@ -10,6 +10,8 @@ from .cpu import csr
 from .errors import EdgeListError, InputError, NegativeCycleError
 from .graph import BuildReport, Graph
 
+MARKED_AT_ONCE = 1 << 20  # both array libraries widen indices to 64 bits, so a whole edge list of them would cost too much
+
 
 def graph_from_edges(
     src: Array,
@@ -73,8 +75,8 @@ def graph_from_numbers(src, dst, weight=None, *, ids, directed: bool = True, wei
         _refuse_negative_self_loop(src, dst, weight, ids)
     offsets, targets, weights, self_loops, parallel = backend.assemble(src, dst, weight, len(ids), not directed)
     touched = offsets[1:] != offsets[:-1]
-    if directed:
-        touched[targets] = True
+    for first in range(0, targets.size if directed else 0, MARKED_AT_ONCE):
+        touched[targets[first : first + MARKED_AT_ONCE]] = True
     return Graph(
         offsets=offsets,
         targets=targets,

@@ -1,10 +1,11 @@
 """Edge arrays to CSR on a GPU, with the contract of ``kepler_traverse.cpu.csr``: the same arrays, bit for bit.
 
-Count, scan, scatter; then the rows are sorted. How much memory that takes at most, in bytes a stored edge with 32-bit
-ends and weights (12 bytes): the caller's edge list 12 (6 if stored both ways), the CSR 12, and for sorting a piece of an
-eighth of the edges at a time 8 for keys, 8 for their copy in argsort, 8 for the order, 16 for the buffers of the radix
-sort, so 5; then, where parallel edges went, one copy of the targets or the weights at a time: 4. That is about 2.5 times
-the edge list and 16 bytes a vertex. A row longer than such a piece is sorted whole, at 40 bytes an edge.
+Count, scan, scatter, with the offsets as cursors; then the rows are sorted. How much memory that takes at most, in bytes a
+stored edge with 32-bit ends and weights (12 bytes): the caller's edge list 12 (6 if stored both ways), targets and weights
+8, and for sorting a sixteenth of the edges at a time 8 for keys, 8 for their copy in argsort, 8 for the order, 16 for the
+buffers of the radix sort, so 2.5; or then, where parallel edges went, one copy of the targets or the weights: 4. That is
+2 times the edge list, and 8 bytes a vertex (16 while counting). A row longer than such a piece is sorted whole, at 40
+bytes an edge.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from .launch import launch
 from .loader import kernel
 
 BLOCK = 256
-PIECES = 8
-SMALLEST_PIECE = 1 << 22  # edges; below it the launches cost more than the sorting
+PIECES = 16
+SMALLEST_PIECE = 1 << 16  # edges; below it the launches cost more than the sorting
+SHIFTED_AT_ONCE = 1 << 20  # offsets
 RENUMBERED_AT_ONCE = 1 << 24  # ids; bounds the temporaries of renumber to some 100 MB
 
 _FILE = Path(__file__).parent / "kernels" / "csr.cu"
@@ -118,9 +120,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
     total = int(offsets[-1])
     targets = cp.empty(total, src.dtype)
     weights = None if weight is None else cp.empty(total, weight.dtype)
-    cursor = offsets[:-1].copy()
-    launch(kernel(_SCATTER, *types), src.size, (src, dst, weight, rows, ways, cursor, targets, weights))
-    del cursor
+    launch(kernel(_SCATTER, *types), src.size, (src, dst, weight, rows, ways, offsets, targets, weights))
+    _set_back(offsets)
     stored = _sort_rows(offsets, targets, weights)
     if stored < total:
         targets = targets[:stored].copy()
@@ -138,13 +139,12 @@ def transpose(offsets, targets, weights):
     del counts
     sources = cp.empty_like(targets)
     reverse_weights = None if weights is None else cp.empty_like(weights)
-    cursor = reverse_offsets[:-1].copy()
     launch(
         kernel(_SCATTER_REVERSE, *types),
         n_vertices,
-        (offsets, targets, weights, np.int64(n_vertices), cursor, sources, reverse_weights),
+        (offsets, targets, weights, np.int64(n_vertices), reverse_offsets, sources, reverse_weights),
     )
-    del cursor
+    _set_back(reverse_offsets)
     _sort_rows(reverse_offsets, sources, reverse_weights)
     return reverse_offsets, sources, reverse_weights
 
@@ -209,6 +209,14 @@ def _in_parts(column, dtype, number):
 
 def _types(vertices, weights):
     return vertices.dtype, np.dtype(np.float32) if weights is None else weights.dtype
+
+
+def _set_back(offsets) -> None:
+    """After a scatter every offset stands at the end of its row, where the next row begins: move all by one."""
+    for last in range(offsets.size - 1, 0, -SHIFTED_AT_ONCE):
+        first = max(0, last - SHIFTED_AT_ONCE)
+        offsets[first + 1 : last + 1] = offsets[first:last].copy()
+    offsets[0] = 0
 
 
 def _sort_rows(offsets, targets, weights) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
 
+from . import interrupts
 from .options import UsageError, flags_of, parser
 
 EXIT_UNEXPECTED, EXIT_USAGE, EXIT_NEGATIVE_CYCLE, EXIT_INTERRUPTED = 1, 2, 4, 130
@@ -68,10 +68,6 @@ def report_error(error: Exception, debug: bool) -> int:
     return code
 
 
-def _interrupt(_number, _frame):
-    raise KeyboardInterrupt
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _interrupt)  # a scheduler that ends the job gets the same clean manifest as Ctrl-C
+    interrupts.listen()
     sys.exit(main())

@@ -13,6 +13,7 @@ from distributed.scheduler import NoValidWorkerError
 
 from kepler_traverse.errors import KeplerError, NegativeCycleError
 
+from . import interrupts
 from .cluster import NO_WORKERS_SECONDS
 
 WINDOW = 3  # batches a worker that are on their way: one runs, the next ones are there already
@@ -66,6 +67,7 @@ class Window:
         room = WINDOW * max(1, len(self._client.nthreads()))
         try:
             while waiting or self._flying or self._suspects:
+                interrupts.check()
                 while waiting and len(self._flying) < room:
                     self._start(waiting.popleft())
                 if not self._flying and self._suspects:

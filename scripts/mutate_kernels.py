@@ -28,7 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs" / "mutants.md"
-TIME_LIMIT = 300  # seconds; a mutant that takes longer does not end
+TIME_LIMIT = 120  # seconds; a mutant that takes longer does not end
 QUICK = "stress and 1 and (assembled or turned or wrong or again or awkward or negative or cutoff or targets or agree)"
 UNEXPLAINED = "not explained yet"
 

@@ -18,6 +18,7 @@ from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
 from kepler_traverse.certificate import certify
 from kepler_traverse.cpu import csr
 from kepler_traverse.cuda import csr as cuda_csr
+from kepler_traverse.errors import PrecisionError
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
@@ -157,6 +158,12 @@ def test_distances_just_below_the_largest_number_are_finite(kind, largest):
             certify(graph.to("cuda"), result).require()
             assert result.distance.get().tolist() == [0, kind(largest), kind(largest)]
             assert result.predecessor.get().tolist() == [0, 0, 0]
+
+
+def test_a_distance_too_far_below_zero_for_the_type_is_an_error():
+    graph = build([(0, 1), (1, 2)], np.array([-3e38, -3e38], np.float32)).to("cuda")
+    with pytest.raises(PrecisionError, match="float64"):
+        plan_sssp(graph)(0)
 
 
 # --- certificates ------------------------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ class Mutant:
 
 
 def _shown(line: str) -> str:
-    return " ".join(line.split()).replace("|", "\\|").replace("`", "'") or "nothing"
+    return " ".join(line.split()).replace("|", "\\|").replace("`", "'").replace("](", "] (") or "nothing"
 
 
 def kernel_files() -> list[Path]:

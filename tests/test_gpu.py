@@ -214,6 +214,7 @@ def assert_same_csr(ours, theirs):
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_assemble_equals_the_cpu(both_ways, dtype, weight_type, piece, monkeypatch):
     monkeypatch.setattr(gpu_csr, "SMALLEST_PIECE", piece)
+    monkeypatch.setattr(gpu_csr, "SHIFTED_AT_ONCE", piece // 10)
     src, dst = random_edges(1, dtype=dtype)
     # Multiples of a subnormal number and negative ones: the cheapest must be found among them, too.
     weight = None
@@ -249,6 +250,7 @@ def test_no_edges_are_a_csr_too(n_vertices, weight_type):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_transpose_equals_the_cpu(weighted, piece, monkeypatch):
     monkeypatch.setattr(gpu_csr, "SMALLEST_PIECE", piece)
+    monkeypatch.setattr(gpu_csr, "SHIFTED_AT_ONCE", piece // 10)
     src, dst = random_edges(2)
     weight = np.arange(src.size, dtype=np.float32) if weighted else None
     offsets, targets, weights, *_ = cpu_csr.assemble(src, dst, weight, 500)

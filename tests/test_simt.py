@@ -103,6 +103,7 @@ def as_bytes(arrays):
 @pytest.mark.parametrize("name", ["self-loops and parallel edges", "power law", "star of 33", "in-star"])
 def test_a_graph_is_assembled_as_on_the_cpu(name, kind, both_ways, smallest_piece, monkeypatch):
     monkeypatch.setattr(cuda_csr, "SMALLEST_PIECE", smallest_piece)
+    monkeypatch.setattr(cuda_csr, "SHIFTED_AT_ONCE", max(7, smallest_piece // 100))
     rows = [row[:2] for row in NAMED[name]]
     ends = np.array(rows, np.int32)
     src, dst = ends[:, 0].copy(), ends[:, 1].copy()

@@ -4,8 +4,7 @@ Count, scan, scatter, with the offsets as cursors; then the rows are sorted. How
 stored edge with 32-bit ends and weights (12 bytes): the caller's edge list 12 (6 if stored both ways), targets and weights
 8, and for sorting a sixteenth of the edges at a time 8 for keys, 8 for their copy in argsort, 8 for the order, 16 for the
 buffers of the radix sort, so 2.5; or then, where parallel edges went, one copy of the targets or the weights: 4. That is
-2 times the edge list, and 8 bytes a vertex (16 while counting). A row longer than such a piece is sorted whole, at 40
-bytes an edge.
+2 times the edge list, and 8 bytes a vertex. A row longer than such a piece is sorted whole, at 40 bytes an edge.
 """
 
 from __future__ import annotations
@@ -113,10 +112,9 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
     weight = None if weight is None else cp.ascontiguousarray(weight)
     types = _types(src, weight)
     rows, ways = np.int64(src.size), np.int32(both_ways)
-    counts, counters = cp.zeros(n_vertices + 1, np.int64), cp.zeros(2, np.int64)
-    launch(kernel(_COUNT_ROWS, *types), src.size, (src, dst, rows, ways, counts, counters))
-    offsets = cp.cumsum(counts)
-    del counts
+    offsets, counters = cp.zeros(n_vertices + 1, np.int64), cp.zeros(2, np.int64)
+    launch(kernel(_COUNT_ROWS, *types), src.size, (src, dst, rows, ways, offsets, counters))
+    _sum_up(offsets)
     total = int(offsets[-1])
     targets = cp.empty(total, src.dtype)
     weights = None if weight is None else cp.empty(total, weight.dtype)
@@ -133,10 +131,9 @@ def transpose(offsets, targets, weights):
     """Return the CSR of the reversed edges: offsets, sources (ascending within a row), weights or None."""
     types = _types(targets, weights)
     n_vertices = offsets.size - 1
-    counts = cp.zeros(offsets.size, np.int64)
-    launch(kernel(_COUNT_TARGETS, *types), targets.size, (targets, np.int64(targets.size), counts))
-    reverse_offsets = cp.cumsum(counts)
-    del counts
+    reverse_offsets = cp.zeros(offsets.size, np.int64)
+    launch(kernel(_COUNT_TARGETS, *types), targets.size, (targets, np.int64(targets.size), reverse_offsets))
+    _sum_up(reverse_offsets)
     sources = cp.empty_like(targets)
     reverse_weights = None if weights is None else cp.empty_like(weights)
     launch(
@@ -209,6 +206,15 @@ def _in_parts(column, dtype, number):
 
 def _types(vertices, weights):
     return vertices.dtype, np.dtype(np.float32) if weights is None else weights.dtype
+
+
+def _sum_up(counts) -> None:
+    """Turn the counts of rows into offsets, in place: CuPy's own cumsum would hold both."""
+    for first in range(0, counts.size, SHIFTED_AT_ONCE):
+        part = counts[first : first + SHIFTED_AT_ONCE]
+        if first:
+            part[:1] += counts[first - 1 : first]
+        part[:] = cp.cumsum(part)
 
 
 def _set_back(offsets) -> None:

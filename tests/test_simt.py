@@ -14,12 +14,17 @@ from graphs import NAMED, build, weights_for
 from simt import device, harness
 
 from kepler_traverse import plan_bfs, plan_sssp
+from kepler_traverse.bfs import gpu as bfs_gpu
 from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+from kepler_traverse.bfs.levels import levels
 from kepler_traverse.certificate import certify
 from kepler_traverse.cpu import csr
 from kepler_traverse.cuda import csr as cuda_csr
-from kepler_traverse.errors import PrecisionError
+from kepler_traverse.errors import FrontierOverflowError, PrecisionError
+from kepler_traverse.query import Query
+from kepler_traverse.sssp import gpu as sssp_gpu
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from kepler_traverse.sssp.rounds import rounds
 
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 
@@ -165,6 +170,35 @@ def test_a_distance_too_far_below_zero_for_the_type_is_an_error():
     graph = build([(0, 1), (1, 2)], np.array([-3e38, -3e38], np.float32)).to("cuda")
     with pytest.raises(PrecisionError, match="float64"):
         plan_sssp(graph)(0)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_negative_distances_of_all_magnitudes_keep_their_order(kind):
+    sizes = [2.0**e for e in range(-100, 101, 4)]
+    # Two ways to each vertex, one a little longer: the smaller must win whichever bits tell them apart.
+    rows = [edge for v in range(1, len(sizes) + 1) for edge in ((0, 2 * v - 1), (2 * v - 1, 2 * v), (0, 2 * v))]
+    weights = [w for size in sizes for w in (-size, 0, -size * 1.5)]
+    graph = build(rows, np.array(weights, kind), weight_type=np.dtype(kind).name)
+    expected = plan_sssp(graph)(0)
+    found = plan_sssp(graph.to("cuda"))(0)
+    assert found.distance.get().tobytes() == expected.distance.tobytes()
+    assert found.distance.get()[2::2].tolist() == [-size * 1.5 for size in sizes]
+
+
+@pytest.mark.parametrize(
+    ("loop", "module", "step"),
+    [(levels, bfs_gpu, bfs_gpu.push("warp")), (rounds, sssp_gpu, sssp_gpu.relax("warp"))],
+    ids=["bfs", "sssp"],
+)
+def test_a_queue_without_room_is_an_error_and_nothing_is_written_past_it(loop, module, step):
+    star = [(0, v) for v in range(1, 41)]
+    graph = build(star, weights_for(star, 0)).to("cuda")
+    run = module.Run(graph, Query())
+    run.frontier.capacity = 39
+    run.frontier.next.fill(-7)
+    with pytest.raises(FrontierOverflowError, match="40 vertices"):
+        loop(lambda _graph, _query: run, step)(graph, Query())(0)
+    assert run.frontier.next.get()[39:].tolist() == [-7, -7]
 
 
 # --- certificates ------------------------------------------------------------------------------------------------------

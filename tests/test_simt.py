@@ -174,15 +174,15 @@ def test_a_distance_too_far_below_zero_for_the_type_is_an_error():
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_negative_distances_of_all_magnitudes_keep_their_order(kind):
-    sizes = [2.0**e for e in range(-100, 101, 4)]
-    # Two ways to each vertex, one a little longer: the smaller must win whichever bits tell them apart.
-    rows = [edge for v in range(1, len(sizes) + 1) for edge in ((0, 2 * v - 1), (2 * v - 1, 2 * v), (0, 2 * v))]
-    weights = [w for size in sizes for w in (-size, 0, -size * 1.5)]
+    pairs = [(2.0**e, 2.0**e * longer) for e in range(-90, 61, 5) for longer in (1.5, *(2.0 ** (1 << k) for k in range(6)))]
+    # Two ways to each vertex, one of them longer: the smaller must win whichever bits tell them apart.
+    rows = [edge for v in range(1, len(pairs) + 1) for edge in ((0, 2 * v - 1), (2 * v - 1, 2 * v), (0, 2 * v))]
+    weights = [w for size, larger in pairs for w in (-size, 0, -larger)]
     graph = build(rows, np.array(weights, kind), weight_type=np.dtype(kind).name)
     expected = plan_sssp(graph)(0)
     found = plan_sssp(graph.to("cuda"))(0)
     assert found.distance.get().tobytes() == expected.distance.tobytes()
-    assert found.distance.get()[2::2].tolist() == [-size * 1.5 for size in sizes]
+    assert found.distance.get()[2::2].tolist() == [-larger for _, larger in pairs]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import hypothesis
 import numpy as np
 import pytest
+from conftest import DERANDOMIZE
 from graphs import NAMED, build, weights_for
 from simt import device, harness
 
@@ -37,7 +38,7 @@ MODES = {
 if harness.SANITIZED:
     MODES = {"in turn": {"block": 64}}
 
-hypothesis.settings.register_profile("simt", deadline=None, max_examples=12, print_blob=True)
+hypothesis.settings.register_profile("simt", deadline=None, max_examples=12, print_blob=True, derandomize=DERANDOMIZE)
 
 
 @pytest.fixture(autouse=True, params=MODES, scope="module")

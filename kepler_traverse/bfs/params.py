@@ -7,5 +7,6 @@ from __future__ import annotations
 SPARSE_FRACTION = 32
 
 # CPU: below this many frontier vertices one thread does it. Measured on two cores with USA-road-NE: an empty step costs
-# 0.7 us on one thread and 2.6 us on two, and all of 256, 1024, 4096, 8192 and "always serial" came out alike there.
+# 0.7 us on one thread and 2.6 us on two, and other
+# work on the machine hid whatever difference 256, 1024, 4096, 8192 and "always serial" make to whole searches.
 SERIAL_FRONTIER = 4096

@@ -6,7 +6,7 @@ from __future__ import annotations
 SERIAL_FRONTIER = 4096
 
 # CPU: width of a pile as a multiple of the mean weight. Davidson et al. (IPDPS 2014) take 32 / mean degree for warps of
-# 32. Measured on two cores: USA-road-NE 0.25 / 0.20 / 0.19 / 0.20 / 0.32 s for 1 / 4 / 8 / 16 / 32, soc-Slashdot0902
+# 32. Measured on two busy cores: USA-road-NE 0.25 / 0.20 / 0.19 / 0.20 / 0.32 s for 1 / 4 / 8 / 16 / 32, soc-Slashdot0902
 # 0.03 / 0.04 / 0.04 / 0.04 s for 1 / 4 / 8 / 16.
 PILE_WIDTH = 4.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,8 +27,9 @@ class Plan:
     """
 
     def __init__(self, graph: Graph, algorithm: str, rows: Sequence[Strategy], name: str, query: Query):
-        self.graph, self.algorithm, self.query = graph, algorithm, query
+        self.graph, self.algorithm = graph, algorithm
         self.strategy = pick(rows, name, graph)
+        self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
         self._traverse = self.strategy.plan(graph, query)
 
     def __call__(self, source) -> Traversal:
@@ -45,18 +47,15 @@ class Plan:
     def run(self, number: int) -> Traversal:
         """Traverse from one vertex, given by its number 0..n-1."""
         try:
-            distance, predecessor, limit, rounds = self._traverse(number)
+            outcome = self._traverse(number)
         except NegativeCycleError as error:  # strategies know numbers only
             ids = self.graph.ids_at(np.array(error.cycle))
             raise NegativeCycleError(ids.tolist(), error.weight) from None
         return Traversal(
             algorithm=self.algorithm,
             source=number,
-            distance=distance,
-            predecessor=predecessor,
-            limit=limit,
             strategy=self.strategy.name,
-            rounds=rounds,
+            **outcome._asdict(),
         )
 
     @property
@@ -65,10 +64,10 @@ class Plan:
         return self.strategy.memory(self.graph.n_vertices, self.graph.n_edges, self.query.predecessors)
 
 
-def query_for(graph: Graph, predecessors: bool, limit, targets, limit_name: str) -> Query:
+def query_for(graph: Graph, predecessors: bool, limit, targets, knobs, limit_name: str) -> Query:
     """Check the options that every traversal shares."""
     if limit is not None and not limit >= 0:
         raise InputError(f"{limit_name} must be 0 or more, not {limit!r}")
     if targets is not None:
         targets = np.unique(graph.numbers_of(targets, "target"))
-    return Query(predecessors=predecessors, limit=limit, targets=targets)
+    return Query(predecessors=predecessors, limit=limit, targets=targets, knobs=knobs)

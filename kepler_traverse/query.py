@@ -18,8 +18,11 @@ class Query:
         Largest distance of interest (inclusive).
     targets : int64 array of vertex numbers (NumPy, ascending, distinct) or None
         The traversal may stop once these are settled.
+    knobs : object or None
+        Settings of the strategy, an instance of its ``Strategy.knobs``; None leaves them to its rule.
     """
 
     predecessors: bool = True
     limit: float | None = None
     targets: Array | None = None
+    knobs: object | None = None

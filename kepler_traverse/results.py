@@ -32,6 +32,8 @@ class Traversal:
         Name of the strategy that ran.
     rounds : int
         Levels or relaxation rounds it took.
+    counters : dict of str to int, or None
+        What the strategy counted on the way, if it was asked to.
     """
 
     algorithm: str
@@ -41,6 +43,7 @@ class Traversal:
     limit: float | None
     strategy: str
     rounds: int
+    counters: dict[str, int] | None = None
 
     @property
     def reached(self) -> Array:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 from .errors import StrategyError
 from .graph import Graph
+
+
+class Outcome(NamedTuple):
+    """What a strategy gives for one source; see ``Traversal``, whose fields these are."""
+
+    distance: object
+    predecessor: object | None
+    limit: float | None
+    rounds: int
+    counters: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +30,8 @@ class Strategy:
         Named by mechanism; ``also`` holds the names of published systems that it stands for.
     device : {"cpu", "cuda"}
     plan : callable
-        ``plan(graph, query)`` checks, compiles and allocates, and returns ``traverse(source)``, which gives
-        ``(distance, predecessor or None, limit or None, rounds)`` for a vertex number.
+        ``plan(graph, query)`` checks, compiles and allocates, and returns ``traverse(source)``, which gives an
+        ``Outcome`` for a vertex number.
     needs : frozenset of str
         Of ``"weights"``, ``"non_negative"``.
     default : bool
@@ -29,6 +40,8 @@ class Strategy:
         Where it comes from, and what one learns from it.
     memory : callable
         ``memory(n_vertices, n_edges, predecessors)`` gives the bytes it allocates beside the graph.
+    knobs : type, optional
+        Dataclass of its settings, each with a default; making one raises InputError for a value out of range.
     """
 
     name: str
@@ -40,6 +53,7 @@ class Strategy:
     needs: frozenset[str] = frozenset()
     default: bool = False
     also: tuple[str, ...] = ()
+    knobs: type | None = None
 
     def misfit(self, graph: Graph) -> str | None:
         """Say why this strategy cannot run on the graph, or None if it can."""
@@ -48,6 +62,28 @@ class Strategy:
         if "non_negative" in self.needs and graph.has_negative_weights:
             return "cannot take negative weights"
         return None
+
+    def knobs_from(self, given):
+        """Return settings of this strategy from an instance of ``knobs`` or a mapping of names to values; None stays None.
+
+        Raises
+        ------
+        StrategyError
+            It has no settings, not one of that name, or those given are another strategy's.
+        """
+        if given is None or (self.knobs is not None and isinstance(given, self.knobs)):
+            return given
+        if self.knobs is None:
+            raise StrategyError(f"strategy {self.name!r} has no knobs; leave them out")
+        names = [field.name for field in fields(self.knobs)]
+        if not isinstance(given, Mapping):
+            raise StrategyError(
+                f"strategy {self.name!r} takes knobs of type {self.knobs.__name__}, not {type(given).__name__}"
+            )
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise StrategyError(f"strategy {self.name!r} has no knob {unknown[0]!r}; it has {', '.join(names)}")
+        return self.knobs(**given)
 
 
 def pick(rows: Sequence[Strategy], name: str, graph: Graph) -> Strategy:

@@ -54,7 +54,7 @@ def compile_kernels(nvrtc, file: Path, architecture: str, types, product: str) -
     """Compile one file with the loader's options and CuPy's; ``product`` is PTX or CUBIN."""
     entry = next(entry for entry in ENTRIES if entry.file == file)
     arguments = [
-        *options(entry.block, types),
+        *options(entry, types),
         f"-arch={architecture}",
         "-ftz=true",
         "--device-as-default-execution-space",

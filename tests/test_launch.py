@@ -121,8 +121,8 @@ def test_the_largest_grid_fills_the_device_a_few_times(monkeypatch):
 
 
 def test_options_name_every_type_the_block_and_the_headers():
-    options = loader.options(256, chosen_types(np.int64, np.float32))
-    assert {"-std=c++17", "-DBLOCK=256", "-Dvertex_t=long long", "-Doffset_t=long long", "-Dweight_t=float"} <= set(options)
+    options = loader.options(ENTRY, chosen_types(np.int64, np.float32))
+    assert {"-std=c++17", "-DBLOCK=128", "-Dvertex_t=long long", "-Doffset_t=long long", "-Dweight_t=float"} <= set(options)
     assert f"-DKT_HEADERS=0x{loader.header_digest()}" in options
     assert (loader.include_directory() / "kt" / "platform.cuh").is_file()
 

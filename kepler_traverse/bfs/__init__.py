@@ -14,7 +14,13 @@ __all__ = ["STRATEGIES", "bfs", "bfs_many", "plan_bfs"]
 
 
 def plan_bfs(
-    graph: Graph, *, strategy: str = "auto", predecessors: bool = True, max_depth: int | None = None, targets=None
+    graph: Graph,
+    *,
+    strategy: str = "auto",
+    predecessors: bool = True,
+    max_depth: int | None = None,
+    targets=None,
+    knobs=None,
 ) -> Plan:
     """Check, compile and allocate once; the plan then traverses from any number of sources.
 
@@ -27,7 +33,7 @@ def plan_bfs(
     >>> plan(0).distance
     array([0, 1, 2], dtype=int32)
     """
-    query = query_for(graph, predecessors, max_depth, targets, "max_depth")
+    query = query_for(graph, predecessors, max_depth, targets, knobs, "max_depth")
     if max_depth is not None:
         query = replace(query, limit=int(min(max_depth, LARGEST_HOP_COUNT)))
     return Plan(graph, "bfs", STRATEGIES, strategy, query)
@@ -41,6 +47,7 @@ def bfs(
     predecessors: bool = True,
     max_depth: int | None = None,
     targets=None,
+    knobs=None,
     unreached: str = "omit",
 ):
     """Return the hop distance of every vertex from a source.
@@ -58,6 +65,8 @@ def bfs(
         Go no further than this many hops (inclusive; 0 is the source alone).
     targets : sequence of ids, optional
         Give these vertices only, and stop once all of them are reached.
+    knobs : mapping or object, optional
+        Settings of the strategy by name, or an instance of its class of settings; default: what suits the graph.
     unreached : {"omit", "null", "cugraph"}
         Vertices without a path: left out, given with nulls, or as cuGraph does: the largest value of the type as
         distance, predecessor -1 (also of the source).
@@ -83,7 +92,7 @@ def bfs(
     1       6         1            5
     2       7         2            6
     """
-    plan = plan_bfs(graph, strategy=strategy, predecessors=predecessors, max_depth=max_depth, targets=targets)
+    plan = plan_bfs(graph, strategy=strategy, predecessors=predecessors, max_depth=max_depth, targets=targets, knobs=knobs)
     return frames.frame_of_one(plan, source, unreached)
 
 
@@ -95,6 +104,7 @@ def bfs_many(
     predecessors: bool = False,
     max_depth: int | None = None,
     targets=None,
+    knobs=None,
     unreached: str = "omit",
 ):
     """Return the hop distances from each of several sources.
@@ -107,5 +117,5 @@ def bfs_many(
     pandas.DataFrame or cudf.DataFrame
         Columns ``source, vertex, distance[, predecessor]``, in the order of the sources, then by vertex.
     """
-    plan = plan_bfs(graph, strategy=strategy, predecessors=predecessors, max_depth=max_depth, targets=targets)
+    plan = plan_bfs(graph, strategy=strategy, predecessors=predecessors, max_depth=max_depth, targets=targets, knobs=knobs)
     return frames.frame_of_many(plan, sources, unreached)

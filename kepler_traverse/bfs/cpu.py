@@ -20,6 +20,8 @@ _WORD = 64
 class Run:
     """The state of a CPU traversal: the frontier as a queue or as a bitmap, whichever the last step left."""
 
+    counted = None
+
     def __init__(self, graph, query):
         n = graph.n_vertices
         self.graph = graph

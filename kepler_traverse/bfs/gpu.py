@@ -44,6 +44,8 @@ ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED)
 class Run:
     """The state of a GPU traversal."""
 
+    counted = None
+
     def __init__(self, graph, query):
         n, index = graph.n_vertices, graph.targets.dtype
         self.graph = graph

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from ..strategy import Outcome
+
 
 def levels(new_run, step):
     """Return the ``plan`` of a strategy: a loop of ``step(run, level)`` until the frontier is empty.
 
     ``new_run(graph, query)`` allocates the state. A run has ``start(source)``, ``frontier_size``, ``targets_reached()``
-    and ``distance`` / ``predecessor``; a step claims the vertices at ``level + 1`` and makes them the frontier.
+    and ``distance`` / ``predecessor``; ``counted`` is what it counted, or None. A step claims the vertices at
+    ``level + 1`` and makes them the frontier; one that goes on alone returns how many levels it took.
     """
 
     def plan(graph, query):
@@ -21,9 +24,9 @@ def levels(new_run, step):
                 if (query.limit is not None and level >= query.limit) or run.targets_reached():
                     stopped = level
                     break
-                step(run, level)
-                level += 1
-            return run.distance, run.predecessor, query.limit if stopped is None else stopped, level
+                level += step(run, level) or 1
+            limit = query.limit if stopped is None else stopped
+            return Outcome(run.distance, run.predecessor, limit, level, run.counted)
 
         return traverse
 
@@ -34,6 +37,6 @@ def switch(push, pull, rule):
     """Combine two steps into one that asks ``rule(run)`` each level whether to pull."""
 
     def step(run, level):
-        (pull if rule(run) else push)(run, level)
+        return (pull if rule(run) else push)(run, level)
 
     return step

@@ -54,6 +54,10 @@ class Entry:
         In the order of the kernel's parameters.
     item_threads : int
         Threads that share one work item: 1, or 32 where a warp does.
+    launches_children : bool
+        Whether it launches kernels itself, so that it has to be compiled and linked for that.
+    is_cooperative : bool
+        Whether it has barriers of the whole grid, which must then fit on the device at once.
     """
 
     name: str
@@ -61,6 +65,8 @@ class Entry:
     block: int
     arguments: tuple[Argument, ...]
     item_threads: int = 1
+    launches_children: bool = False
+    is_cooperative: bool = False
 
 
 def arguments(*declared: str) -> tuple[Argument, ...]:

@@ -13,10 +13,13 @@ from .loader import Kernel
 # load: blocks that finish early make room for the next ones.
 WAVES = 4
 
+# What a kernel may take without asking: every architecture has it.
+_FREE_SHARED_BYTES = 48 << 10
+
 _NULL = np.uint64(0)  # a pointer argument of eight bytes
 
 
-def launch(kernel: Kernel, work_items: int, args: tuple) -> None:
+def launch(kernel: Kernel, work_items: int, args: tuple, *, shared_bytes: int = 0) -> None:
     """Run a kernel on the current stream over so many work items; none is no launch.
 
     Parameters
@@ -25,17 +28,30 @@ def launch(kernel: Kernel, work_items: int, args: tuple) -> None:
     work_items : int
     args : tuple
         CuPy arrays, contiguous, and NumPy scalars, each of the declared type; None for an optional array.
+    shared_bytes : int
+        Dynamic shared memory of a block.
 
     Raises
     ------
     TypeError
         An argument is missing, or is not what the entry point declares.
     """
-    values = checked(kernel, args)
     entry = kernel.entry
-    blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, largest_grid(entry.block))
+    launch_blocks(
+        kernel,
+        n_blocks(int(work_items) * entry.item_threads, entry.block, largest_grid(entry.block)),
+        args,
+        shared_bytes=shared_bytes,
+    )
+
+
+def launch_blocks(kernel: Kernel, blocks: int, args: tuple, *, shared_bytes: int = 0) -> None:
+    """Run a kernel with so many blocks; none is no launch."""
+    values = checked(kernel, args)
+    if shared_bytes > _FREE_SHARED_BYTES:
+        kernel.function.max_dynamic_shared_size_bytes = shared_bytes
     if blocks:
-        kernel.function((blocks,), (entry.block,), values)
+        kernel.function((blocks,), (kernel.entry.block,), values, **({"shared_mem": shared_bytes} if shared_bytes else {}))
 
 
 def checked(kernel: Kernel, args: tuple) -> tuple:
@@ -71,6 +87,12 @@ def largest_grid(block: int) -> int:
     """Blocks that fill the current device WAVES times."""
     processors, threads = _device_size(cp.cuda.runtime.getDevice())
     return WAVES * processors * max(1, threads // block)
+
+
+def resident_threads() -> int:
+    """Threads that the current device holds at once."""
+    processors, threads = _device_size(cp.cuda.runtime.getDevice())
+    return processors * threads
 
 
 @functools.cache

@@ -33,11 +33,11 @@ def kernel(entry: Entry, vertex_t, weight_t=np.float32) -> Kernel:
         There is no GPU to compile for.
     """
     types = chosen_types(vertex_t, weight_t)
-    module = _module(entry.file, options(entry.block, types))
+    module = _module(entry.file, options(entry, types), entry.is_cooperative)
     return Kernel(entry, module.get_function(entry.name), tuple(argument.dtype(types) for argument in entry.arguments))
 
 
-def options(block: int, types: dict[str, np.dtype]) -> tuple[str, ...]:
+def options(entry: Entry, types: dict[str, np.dtype]) -> tuple[str, ...]:
     """What the compiler is told, beside the architecture that CuPy adds."""
     return (
         "-std=c++17",
@@ -45,8 +45,10 @@ def options(block: int, types: dict[str, np.dtype]) -> tuple[str, ...]:
         # CuPy's disk cache looks at the source and the options, not at the headers: without their digest a changed header
         # would run the old binary.
         f"-DKT_HEADERS=0x{header_digest()}",
-        f"-DBLOCK={block}",
+        f"-DBLOCK={entry.block}",
         *(f"-D{name}={C_NAMES[dtype.name]}" for name, dtype in sorted(types.items())),
+        # Relocatable code costs some speed, so only what launches children is compiled that way.
+        *(("-dc", "-DKT_DEVICE_LAUNCH") if entry.launches_children else ()),
     )
 
 
@@ -68,8 +70,9 @@ def include_directory() -> Path:
 
 
 @functools.cache
-def _module(file: Path, compiler_options: tuple[str, ...]):
+def _module(file: Path, compiler_options: tuple[str, ...], is_cooperative: bool):
     require()
-    module = cp.RawModule(code=file.read_text(encoding="utf-8"), options=compiler_options)
+    code = file.read_text(encoding="utf-8")
+    module = cp.RawModule(code=code, options=compiler_options, enable_cooperative_groups=is_cooperative)
     module.compile()  # planning compiles; the first traversal must not
     return module

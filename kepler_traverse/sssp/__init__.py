@@ -11,7 +11,7 @@ __all__ = ["STRATEGIES", "plan_sssp", "sssp", "sssp_many"]
 
 
 def plan_sssp(
-    graph: Graph, *, strategy: str = "auto", predecessors: bool = True, cutoff: float | None = None, targets=None
+    graph: Graph, *, strategy: str = "auto", predecessors: bool = True, cutoff: float | None = None, targets=None, knobs=None
 ) -> Plan:
     """Check, compile and allocate once; the plan then traverses from any number of sources.
 
@@ -25,7 +25,7 @@ def plan_sssp(
     >>> plan(0).distance
     array([0., 2., 5.], dtype=float32)
     """
-    return Plan(graph, "sssp", STRATEGIES, strategy, query_for(graph, predecessors, cutoff, targets, "cutoff"))
+    return Plan(graph, "sssp", STRATEGIES, strategy, query_for(graph, predecessors, cutoff, targets, knobs, "cutoff"))
 
 
 def sssp(
@@ -36,6 +36,7 @@ def sssp(
     predecessors: bool = True,
     cutoff: float | None = None,
     targets=None,
+    knobs=None,
     unreached: str = "omit",
 ):
     """Return the shortest distance of every vertex from a source.
@@ -57,6 +58,8 @@ def sssp(
         Give no vertex farther than this (inclusive; 0 keeps the source and what lies at distance 0).
     targets : sequence of ids, optional
         Give these vertices only, and stop once all of them are settled.
+    knobs : mapping or object, optional
+        Settings of the strategy by name, or an instance of its class of settings; default: what suits the graph.
     unreached : {"omit", "null", "cugraph"}
         As in ``bfs``.
 
@@ -85,7 +88,7 @@ def sssp(
     1       6       1.0            5
     2       7       3.0            6
     """
-    plan = plan_sssp(graph, strategy=strategy, predecessors=predecessors, cutoff=cutoff, targets=targets)
+    plan = plan_sssp(graph, strategy=strategy, predecessors=predecessors, cutoff=cutoff, targets=targets, knobs=knobs)
     return frames.frame_of_one(plan, source, unreached)
 
 
@@ -97,6 +100,7 @@ def sssp_many(
     predecessors: bool = False,
     cutoff: float | None = None,
     targets=None,
+    knobs=None,
     unreached: str = "omit",
 ):
     """Return the shortest distances from each of several sources.
@@ -109,5 +113,5 @@ def sssp_many(
     pandas.DataFrame or cudf.DataFrame
         Columns ``source, vertex, distance[, predecessor]``, in the order of the sources, then by vertex.
     """
-    plan = plan_sssp(graph, strategy=strategy, predecessors=predecessors, cutoff=cutoff, targets=targets)
+    plan = plan_sssp(graph, strategy=strategy, predecessors=predecessors, cutoff=cutoff, targets=targets, knobs=knobs)
     return frames.frame_of_many(plan, sources, unreached)

@@ -30,6 +30,8 @@ _UNRESOLVED = -1
 class Run:
     """The state of a CPU traversal."""
 
+    counted = None
+
     def __init__(self, graph, query):
         n, index = graph.n_vertices, graph.targets.dtype
         self.graph = graph

@@ -95,6 +95,8 @@ ENTRIES = (*_RELAX.values(), *_FINISH)
 class Run:
     """The state of a GPU traversal."""
 
+    counted = None
+
     def __init__(self, graph, query):
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
         self.graph, self.edges = graph, (graph.offsets, graph.targets, graph.weights)

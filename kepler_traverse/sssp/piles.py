@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..strategy import Outcome
+
 
 def piles(new_run, relax, split):
     """Return the ``plan`` of a strategy with a near and a far pile.
@@ -49,7 +51,7 @@ def piles(new_run, relax, split):
                 old, threshold = threshold, next_threshold(nearest)
                 split(run, old, threshold)
             run.finish(source)
-            return run.distance, run.predecessor, limit, count
+            return Outcome(run.distance, run.predecessor, limit, count, run.counted)
 
         return traverse
 

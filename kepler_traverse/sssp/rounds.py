@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..strategy import Outcome
 from . import cycles
 from .params import FIRST_CYCLE_SEARCH
 
@@ -10,7 +11,7 @@ def rounds(new_run, relax):
     """Return the ``plan`` of a strategy: relax the frontier until no distance changes.
 
     ``new_run(graph, query)`` allocates the state. A run has ``start(source)``, ``frontier_size``, ``finish()``,
-    ``distance`` / ``predecessor``, and ``parent`` where weights may be negative; ``relax(run, round)`` relaxes the edges
+    ``distance`` / ``predecessor``, ``counted`` (what it counted, or None), and ``parent`` where weights may be negative; ``relax(run, round)`` relaxes the edges
     of the frontier and makes those vertices whose distance fell the next one.
     """
 
@@ -32,7 +33,8 @@ def rounds(new_run, relax):
                         next_search *= 2
             run.finish(source)
             # With negative weights a path may lead through vertices beyond the limit, so all of them were computed.
-            return run.distance, run.predecessor, None if graph.has_negative_weights else query.limit, count
+            limit = None if graph.has_negative_weights else query.limit
+            return Outcome(run.distance, run.predecessor, limit, count, run.counted)
 
         return traverse
 

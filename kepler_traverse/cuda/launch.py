@@ -36,18 +36,18 @@ def launch(kernel: Kernel, work_items: int, args: tuple, *, shared_bytes: int = 
     TypeError
         An argument is missing, or is not what the entry point declares.
     """
+    values = checked(kernel, args)
     entry = kernel.entry
-    launch_blocks(
-        kernel,
-        n_blocks(int(work_items) * entry.item_threads, entry.block, largest_grid(entry.block)),
-        args,
-        shared_bytes=shared_bytes,
-    )
+    blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, largest_grid(entry.block))
+    _run(kernel, blocks, values, shared_bytes)
 
 
 def launch_blocks(kernel: Kernel, blocks: int, args: tuple, *, shared_bytes: int = 0) -> None:
-    """Run a kernel with so many blocks; none is no launch."""
-    values = checked(kernel, args)
+    """Run a kernel as ``launch`` does, with that many blocks."""
+    _run(kernel, blocks, checked(kernel, args), shared_bytes)
+
+
+def _run(kernel: Kernel, blocks: int, values: tuple, shared_bytes: int) -> None:
     if shared_bytes > _FREE_SHARED_BYTES:
         kernel.function.max_dynamic_shared_size_bytes = shared_bytes
     if blocks:

@@ -11,8 +11,8 @@ def rounds(new_run, relax):
     """Return the ``plan`` of a strategy: relax the frontier until no distance changes.
 
     ``new_run(graph, query)`` allocates the state. A run has ``start(source)``, ``frontier_size``, ``finish()``,
-    ``distance`` / ``predecessor``, ``counted`` (what it counted, or None), and ``parent`` where weights may be negative; ``relax(run, round)`` relaxes the edges
-    of the frontier and makes those vertices whose distance fell the next one.
+    ``distance`` / ``predecessor``, ``counted`` (what it counted, or None), and ``parent`` where weights may be negative;
+    ``relax(run, round)`` relaxes the edges of the frontier and makes those vertices whose distance fell the next one.
     """
 
     def plan(graph, query):

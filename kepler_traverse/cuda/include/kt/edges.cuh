@@ -1,16 +1,27 @@
 // Who walks which edges. These are the only loops over edges.
 //
-// Each function calls visit(u, edge, v) once for every edge (u, v) that leaves
-// the vertices of a list: a Queue of them, or a Range of numbers. Threads come in
-// any order and, within a warp, may have diverged.
+// The first two call visit(u, edge, v) once for every edge (u, v) that leaves the
+// vertices of a list: a Queue of them, or a Range of numbers. Threads come in any
+// order and, within a warp, may have diverged.
 //
-//   edges_by_thread   a thread takes a vertex    short rows
-//   edges_by_warp     a warp takes a vertex      rows of about 32 edges and more
+//   edges_by_thread         a thread takes a vertex    short rows
+//   edges_by_warp           a warp takes a vertex      rows of about 32 edges and more
 //
-// Both stride over the list by the size of the grid, so that any grid is right.
+// The others keep the warp together: all its lanes call visit(valid, u, edge, v),
+// so that collectives are allowed there, and lanes without an edge say so. They
+// ask rows(i, is_first) for the i-th row of n; that one may give an empty row where
+// it has handed a vertex to somebody else, for which it is_first in one lane.
+//
+//   edges_by_virtual_warp   2^k lanes take a vertex (Hong et al. 2011)
+//   edges_by_shared_reads   a warp takes a vertex, having read 32 rows at a time
+//   edges_by_discovery      a warp takes 32 rows and gives each lane an edge
+//   edges_of_row            all threads of a grid or a block take one row
+//
+// All stride over their list by the size of the grid, so that any grid is right.
 #pragma once
 
 #include <kt/csr.cuh>
+#include <kt/scan.cuh>
 
 namespace kt {
 
@@ -45,6 +56,92 @@ KT_DEVICE void edges_by_warp(Csr graph, List list, Visit visit) {
     for (offset_t e = load_constant(graph.offsets + u) + lane(); e < end; e += WARP)
       visit(u, e, load_constant(graph.targets + e));
   }
+}
+
+// The edges of one vertex: positions begin to end - 1.
+struct Row {
+  vertex_t u = 0;
+  offset_t begin = 0;
+  offset_t end = 0;
+};
+
+KT_DEVICE Row row_of(const offset_t* offsets, vertex_t u) {
+  return {u, load_constant(offsets + u), load_constant(offsets + u + 1)};
+}
+
+// Which warp of how many takes part: of the grid, or of a block alone.
+struct Team {
+  int64 warp;
+  int64 n_warps;
+};
+KT_DEVICE Team whole_grid() { return {warp_id(), n_warps()}; }
+KT_DEVICE Team one_block() { return {warp_in_block(), BLOCK / WARP}; }
+
+template <typename Visit>
+KT_DEVICE void visit_edge(const vertex_t* targets, bool valid, vertex_t u, offset_t e, Visit& visit) {
+  visit(valid, u, e, valid ? load_constant(targets + e) : u);
+}
+
+template <typename Rows, typename Visit>
+KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n, int32 width, Rows rows,
+                                     Visit&& visit) {
+  const int32 rows_at_once = WARP / width;
+  const int32 in_group = lane() % width;
+  for (int64 first = team.warp * rows_at_once; first < n; first += team.n_warps * rows_at_once) {
+    const int64 i = first + lane() / width;
+    const Row row = i < n ? rows(i, in_group == 0) : Row{};
+    for (offset_t e = row.begin + in_group; any(ALL_LANES, e < row.end); e += width)
+      visit_edge(targets, e < row.end, row.u, e, visit);
+  }
+}
+
+template <typename Rows, typename Visit>
+KT_DEVICE void edges_by_shared_reads(const vertex_t* targets, Team team, int64 n, Rows rows, Visit&& visit) {
+  for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP) {
+    const Row mine = first + lane() < n ? rows(first + lane(), true) : Row{};
+    for (uint32 left = ballot(ALL_LANES, mine.begin < mine.end); left; left &= left - 1) {
+      const int32 owner = first_lane(left);
+      const vertex_t u = broadcast(ALL_LANES, mine.u, owner);
+      const offset_t end = broadcast(ALL_LANES, mine.end, owner);
+      for (offset_t e = broadcast(ALL_LANES, mine.begin, owner) + lane(); any(ALL_LANES, e < end); e += WARP)
+        visit_edge(targets, e < end, u, e, visit);
+    }
+  }
+}
+
+// Lane by lane, the edges of 32 rows one after the other. `extended`: while the row
+// that the last lane is in goes on for a whole warp, it is not searched for again.
+template <typename Rows, typename Visit>
+KT_DEVICE void edges_by_discovery(const vertex_t* targets, Team team, int64 n, bool extended, Rows rows,
+                                  Visit&& visit) {
+  for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP) {
+    const Row mine = first + lane() < n ? rows(first + lane(), true) : Row{};
+    const offset_t through = sum_through(mine.end - mine.begin);
+    // Where the row would begin if all rows lay side by side from 0 on.
+    const offset_t shift = mine.end - through;
+    const offset_t total = broadcast(ALL_LANES, through, WARP - 1);
+    for (offset_t at = 0; at < total; at += WARP) {
+      const offset_t k = at + lane();
+      const int32 owner = lane_past(through, k);
+      const vertex_t u = broadcast(ALL_LANES, mine.u, owner);
+      const offset_t e = broadcast(ALL_LANES, shift, owner) + k;
+      visit_edge(targets, k < total, u, e, visit);
+      if (!extended) continue;
+      const int32 last = broadcast(ALL_LANES, owner, WARP - 1);
+      const offset_t row_end = broadcast(ALL_LANES, through, last);
+      if (at + 2 * WARP > row_end) continue;
+      const vertex_t last_u = broadcast(ALL_LANES, mine.u, last);
+      const offset_t last_shift = broadcast(ALL_LANES, shift, last);
+      for (; at + 2 * WARP <= row_end; at += WARP)
+        visit_edge(targets, true, last_u, last_shift + at + WARP + lane(), visit);
+    }
+  }
+}
+
+template <typename Visit>
+KT_DEVICE void edges_of_row(const vertex_t* targets, Team team, Row row, Visit&& visit) {
+  for (offset_t first = row.begin + team.warp * WARP; first < row.end; first += team.n_warps * WARP)
+    visit_edge(targets, first + lane() < row.end, row.u, first + lane(), visit);
 }
 
 }  // namespace kt

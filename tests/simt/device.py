@@ -64,8 +64,8 @@ class _Cupy:
     ndarray = Array
 
     @staticmethod
-    def RawModule(code, options):
-        return harness.Module(code, options, _kernel_files().get(code, "kernel"))
+    def RawModule(code, options, enable_cooperative_groups=False):
+        return harness.Module(code, options, _kernel_files().get(code, "kernel"), cooperative=enable_cooperative_groups)
 
     class cuda:
         runtime = SimpleNamespace(getDeviceCount=lambda: 1, getDevice=lambda: 0, CUDARuntimeError=OSError)
@@ -75,7 +75,14 @@ class _Cupy:
             """Room for few blocks, so that threads take several items each."""
 
             def __init__(self, _number=0):
-                self.attributes = {"MultiProcessorCount": 1, "MaxThreadsPerMultiProcessor": 256}
+                self.attributes = {
+                    "MultiProcessorCount": 1,
+                    "MaxThreadsPerMultiProcessor": 256,
+                    "MaxThreadsPerBlock": 1024,
+                    "MaxSharedMemoryPerBlock": harness.FREE_SHARED_BYTES,
+                    "MaxSharedMemoryPerBlockOptin": harness.MOST_SHARED_BYTES,
+                    "MaxSharedMemoryPerMultiprocessor": harness.MOST_SHARED_BYTES,
+                }
 
     def __getattr__(self, name):
         found = getattr(np, name)

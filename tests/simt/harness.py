@@ -22,6 +22,9 @@ COMPILER = shutil.which("g++")
 # The tests that run under the sanitizers start a Python process of their own with this set (test_simt.py).
 SANITIZED = bool(os.environ.get("SIMT_SANITIZE"))
 
+FREE_SHARED_BYTES = 48 << 10  # dynamic shared memory that a kernel may have without asking
+MOST_SHARED_BYTES = 64 << 10
+
 _COMMON = ["-O1", "-g", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-ffp-contract=off", f"-I{HERE}"]
 _SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 # Calls of runtime.cpp at every access and basic block; libtsan itself is not linked.
@@ -95,10 +98,14 @@ class _Launch(ctypes.Structure):
 
 
 class Module:
-    """A kernel file, compiled; as ``cupy.RawModule`` from the source and the compiler's options. ``name`` is for reports."""
+    """A kernel file, compiled; as ``cupy.RawModule`` from the source and the compiler's options.
 
-    def __init__(self, code: str, options: tuple[str, ...] = (), name: str = "kernel"):
-        self._code, self._options, self._name = code, options, name
+    ``name`` is for reports; ``cooperative`` makes all launches of its kernels cooperative ones. Of the options the
+    definitions and include folders count.
+    """
+
+    def __init__(self, code: str, options: tuple[str, ...] = (), name: str = "kernel", *, cooperative: bool = False):
+        self._code, self._options, self._name, self.cooperative = code, options, name, cooperative
         self._libraries: dict[int | None, ctypes.CDLL] = {}
 
     def compile(self) -> None:
@@ -121,8 +128,25 @@ class Function:
 
     def __init__(self, module: Module, name: str):
         self.module, self.name = module, name
+        self._most_shared = FREE_SHARED_BYTES
 
-    def __call__(self, grid, block, args, *, shared_mem: int = 0, cooperative: bool = False) -> None:
+    @property
+    def max_dynamic_shared_size_bytes(self) -> int:
+        """Dynamic shared memory that launches may ask for."""
+        return self._most_shared
+
+    @max_dynamic_shared_size_bytes.setter
+    def max_dynamic_shared_size_bytes(self, size: int) -> None:
+        if size > MOST_SHARED_BYTES:
+            raise SimtError(f"kernel {self.name}: {size} bytes of shared memory, and a block has {MOST_SHARED_BYTES}")
+        self._most_shared = size
+
+    def __call__(self, grid, block, args, *, shared_mem: int = 0, cooperative: bool | None = None) -> None:
+        if shared_mem > self._most_shared:
+            raise SimtError(
+                f"kernel {self.name}: launched with {shared_mem} bytes of shared memory, and its "
+                f"max_dynamic_shared_size_bytes is {self._most_shared}"
+            )
         library = self.module.library(_settings.block)
         # Pointers to the words behind them.
         pointers, words = np.zeros((2, max(len(args), 1)), np.uint64)
@@ -154,7 +178,7 @@ class Function:
                     n_arguments=words.size,
                     grid=grid[0],
                     block=_settings.block or block[0],
-                    cooperative=cooperative,
+                    cooperative=self.module.cooperative if cooperative is None else cooperative,
                     dynamic_shared=shared_mem,
                     **{
                         name: getattr(_settings, name)
@@ -196,7 +220,15 @@ def sanitized_environment() -> dict[str, str]:
 
 def build(code: str, options: list[str], name: str) -> Path:
     """Compile a kernel file for the host, unless the cache holds the result; return the library."""
-    flags = [*_COMMON, "-Wconversion", "-std=c++17", *(_SANITIZE if SANITIZED else _HOOKS), *_STEPS, *options]
+    flags = [
+        *_COMMON,
+        "-Wconversion",
+        "-Wno-unknown-pragmas",
+        "-std=c++17",
+        *(_SANITIZE if SANITIZED else _HOOKS),
+        *_STEPS,
+        *options,
+    ]
     entries, runtime = _ENTRY.findall(code), _runtime()
     headers = [text for o in options if o.startswith("-I") for text in _texts(Path(o[2:]))]
     library = _cached(f"{name}-", ".so", [code, *flags, *headers, runtime.name])
@@ -207,7 +239,7 @@ def build(code: str, options: list[str], name: str) -> Path:
         kernels = library.with_suffix(".o")
         _compile([*flags, "-x", "c++", "-c", str(source)], kernels)
         # Without -fsanitize=thread here: the runtime takes libtsan's place.
-        _compile(["-shared", "-Wl,-z,defs", *(_SANITIZE if SANITIZED else []), str(kernels), str(runtime)], library)
+        _compile(["-shared", "-Wl,-z,defs", *(_SANITIZE if SANITIZED else []), str(kernels), str(runtime), "-ldl"], library)
     return library
 
 

@@ -3,7 +3,8 @@
 // Two accesses to a word by different threads, one of them a write, race unless
 // both are atomic (or volatile: kt::racy_load, kt::racy_store) or one happens
 // before the other: by a block or grid barrier, by __syncwarp, or by a fence
-// before an atomic write and one after the atomic read that sees it. Shuffles
+// before an atomic write and one after the atomic read that sees it, or by the
+// launch of the second one's grid. Shuffles
 // and votes order nothing, as in CUDA.
 #pragma once
 
@@ -47,13 +48,10 @@ struct Cell {
 struct Region {
   const char* begin;
   const char* end;
-  int argument;  // below 0: shared memory of block -1 - argument
+  int argument;
+  const void* block;  // whose shared memory it is, in place of an argument
+  std::string name;
   std::vector<Cell> cells;
-
-  std::string name() const {
-    return argument >= 0 ? "argument " + std::to_string(argument)
-                         : "shared memory of block " + std::to_string(-1 - argument);
-  }
 };
 
 struct Conflict {
@@ -66,20 +64,27 @@ static std::vector<std::unique_ptr<Region>> regions;
 static std::vector<Entry> entries;
 static std::vector<int> unused;
 static std::unordered_map<u64, Seen> synchronised;
-static u32 n_threads;
 
-static void reset(u32 threads) {
+static void reset() {
   regions.clear();
   entries.clear();
   unused.clear();
   synchronised.clear();
-  n_threads = threads;
+}
+
+static void add(std::unique_ptr<Region> region) {
+  region->cells.resize((reinterpret_cast<u64>(region->end - 1) >> 2) - (reinterpret_cast<u64>(region->begin) >> 2) + 1);
+  regions.push_back(std::move(region));
+}
+
+static void add_shared(const char* begin, u64 size, const void* block, std::string name) {
+  if (size) add(std::make_unique<Region>(Region{begin, begin + size, 0, block, std::move(name), {}}));
 }
 
 // Arrays that overlap become one region.
-static void add(const char* begin, u64 size, int argument) {
+static void add_array(const char* begin, u64 size, int argument) {
   if (!size) return;
-  auto region = std::make_unique<Region>(Region{begin, begin + size, argument, {}});
+  auto region = std::make_unique<Region>(Region{begin, begin + size, argument, nullptr, {}, {}});
   for (size_t i = 0; i < regions.size();)
     if (regions[i]->begin < region->end && region->begin < regions[i]->end) {
       region->begin = std::min(region->begin, regions[i]->begin);
@@ -89,8 +94,8 @@ static void add(const char* begin, u64 size, int argument) {
     } else {
       ++i;
     }
-  region->cells.resize((reinterpret_cast<u64>(region->end - 1) >> 2) - (reinterpret_cast<u64>(region->begin) >> 2) + 1);
-  regions.push_back(std::move(region));
+  region->name = "argument " + std::to_string(region->argument);
+  add(std::move(region));
 }
 
 static void forget(const char* begin) {
@@ -118,8 +123,20 @@ static std::string nearest(const char* place) {
     }
   }
   if (!best) return "of everything";
-  return "at byte " + std::to_string(place - best->begin) + " of " + best->name() + ", which has " +
+  return "at byte " + std::to_string(place - best->begin) + " of " + best->name + ", which has " +
          std::to_string(best->end - best->begin);
+}
+
+static u32 up_to(const std::vector<u32>& seen, u32 thread) { return thread < seen.size() ? seen[thread] : 0; }
+
+static void take_later(std::vector<u32>& into, const std::vector<u32>& other) {
+  if (into.size() < other.size()) into.resize(other.size());
+  for (size_t i = 0; i < other.size(); ++i) into[i] = std::max(into[i], other[i]);
+}
+
+static void set(std::vector<u32>& seen, const Clock& clock) {
+  if (seen.size() <= clock.thread) seen.resize(clock.thread + 1);
+  seen[clock.thread] = clock.time;
 }
 
 static void join(Seen& into, const Seen& other) {
@@ -129,14 +146,13 @@ static void join(Seen& into, const Seen& other) {
     return;
   }
   auto both = std::make_shared<std::vector<u32>>(*into);
-  for (u32 i = 0; i < n_threads; ++i) (*both)[i] = std::max((*both)[i], (*other)[i]);
+  take_later(*both, *other);
   into = both;
 }
 
 static Seen with_own(const Clock& clock) {
-  auto copy =
-      clock.seen ? std::make_shared<std::vector<u32>>(*clock.seen) : std::make_shared<std::vector<u32>>(n_threads);
-  (*copy)[clock.thread] = clock.time;
+  auto copy = clock.seen ? std::make_shared<std::vector<u32>>(*clock.seen) : std::make_shared<std::vector<u32>>();
+  set(*copy, clock);
   return copy;
 }
 
@@ -146,16 +162,22 @@ static void fence(Clock& clock) {
   ++clock.time;
 }
 
+// What a thread did before it launches a grid is all that the threads of that grid come after.
+static Seen launch(Clock& clock) {
+  Seen seen = with_own(clock);
+  ++clock.time;
+  return seen;
+}
+
 // What all of some threads did so far comes before what each of them does from now on.
 static void order(const std::vector<Clock*>& clocks) {
-  auto all = std::make_shared<std::vector<u32>>(n_threads);
+  auto all = std::make_shared<std::vector<u32>>();
   const std::vector<u32>* last = nullptr;
   for (const Clock* clock : clocks) {
-    if (clock->seen && clock->seen.get() != last)
-      for (u32 i = 0; i < n_threads; ++i) (*all)[i] = std::max((*all)[i], (*clock->seen)[i]);
+    if (clock->seen && clock->seen.get() != last) take_later(*all, *clock->seen);
     last = clock->seen.get();
   }
-  for (const Clock* clock : clocks) (*all)[clock->thread] = clock->time;
+  for (const Clock* clock : clocks) set(*all, *clock);
   for (Clock* clock : clocks) {
     clock->seen = all;
     ++clock->time;
@@ -163,7 +185,7 @@ static void order(const std::vector<Clock*>& clocks) {
 }
 
 static bool is_before(const Entry& entry, const Clock& clock) {
-  return entry.thread == clock.thread || (clock.seen && (*clock.seen)[entry.thread] >= entry.time);
+  return entry.thread == clock.thread || (clock.seen && up_to(*clock.seen, entry.thread) >= entry.time);
 }
 
 static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 kind, const Clock& clock, const char* pc,
@@ -223,7 +245,7 @@ static bool races(Region& region, const char* place, u64 size, u32 kind, Clock& 
     unsigned char bytes = 0;
     for (u64 b = 0; b < 4; ++b)
       if ((word << 2) + b >= begin && (word << 2) + b < end) bytes |= static_cast<unsigned char>(1u << b);
-    found.what = visit(region.cells[word - origin], region.argument < 0, bytes, kind, clock, pc, found);
+    found.what = visit(region.cells[word - origin], region.block != nullptr, bytes, kind, clock, pc, found);
     if (found.what) return true;
     if (!(kind & ATOMIC)) continue;
     const auto released = synchronised.find(word);

@@ -3,6 +3,8 @@
 //
 // A fault stops the launch: its report names kernel, block and thread, and
 // <pc N> stands for a place in the code that harness.py turns into lines.
+#include <cxxabi.h>
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -64,6 +66,7 @@ namespace {
 constexpr int WARP = 32;
 constexpr u32 STEPS_IN_A_ROW = 4096;  // then others get their turn, so that a spinning thread sees what it waits for
 constexpr u32 STRESS_ONE_IN = 8;
+constexpr u32 DEEPEST = 24;  // grids below the one that the host launched
 constexpr u64 SWITCHES_CONVERGING = 4096;  // lanes stop waiting for company at __activemask
 
 enum class State { ready, converging, block_barrier, grid_barrier, collective, exited };
@@ -93,7 +96,22 @@ struct Thread {
   races::Clock clock;
 };
 
+// What the host launched, or a thread of another grid: a child.
+struct Grid {
+  string kernel, launched_by;
+  void (*call)(const void*, void**);
+  const void* function;
+  void** arguments;
+  const char* arguments_end;
+  u32 n_blocks, first_thread, depth;
+  u64 dynamic_shared;
+  races::Seen seen;
+  u32 next_block = 0, n_done = 0;
+  std::unique_ptr<u64[]> memory = nullptr;  // of a child's arguments
+};
+
 struct Block {
+  Grid* grid;
   u32 index, n_exited = 0, n_waiting = 0;
   int line = 0;
   u32 sum = 0;
@@ -104,12 +122,15 @@ struct Block {
 };
 
 const Launch* launched = nullptr;
-std::vector<std::unique_ptr<Block>> blocks;
+std::vector<std::unique_ptr<Grid>> grids;    // by their first thread; the first is the host's
+std::deque<Grid*> waiting_children;          // with blocks that have not begun
+std::vector<std::unique_ptr<Block>> blocks;  // where each runs; the last place is for children
 std::vector<char*> stacks;
 std::deque<Thread*> ready;
 Context scheduler;
 Thread* self = nullptr;
-u32 next_block, n_finished, n_at_grid_barrier;
+u32 n_finished, n_at_grid_barrier, n_children_pending;
+bool has_room;  // maybe a block can begin
 u64 n_steps, n_switches, random_state;
 u32 steps_in_a_row;
 string report;
@@ -213,10 +234,19 @@ __attribute__((format(printf, 1, 2))) string text(const char* format, ...) {
 
 string at(const char* pc) { return text("<pc %#llx>", pc ? u64(pc - &__ehdr_start) - 1 : 0ull); }
 string name_of(const Thread& thread) { return text("block %u, thread %u", thread.block->index, thread.index); }
-string name_of(u32 global) { return text("block %u, thread %u", global / launched->block, global % launched->block); }
+string name_of(const Grid& grid) { return "kernel " + grid.kernel + grid.launched_by; }
+// By its number among the threads of all grids; of one's own grid without the kernel.
+string name_of(u32 global) {
+  const auto after = std::upper_bound(grids.begin(), grids.end(), global,
+                                      [](u32 thread, const auto& grid) { return thread < grid->first_thread; });
+  const Grid& grid = **(after - 1);
+  const u32 thread = global - grid.first_thread;
+  return (&grid == self->block->grid ? "" : name_of(grid) + ", ") +
+         text("block %u, thread %u", thread / launched->block, thread % launched->block);
+}
 
 [[noreturn]] void fail(const string& what, const Thread& at_fault) {
-  report = text("kernel %s, ", launched->kernel) + name_of(at_fault) + ": " + what;
+  report = name_of(*at_fault.block->grid) + ", " + name_of(at_fault) + ": " + what;
   swap(self->context, scheduler, true);
   abort();
 }
@@ -239,7 +269,7 @@ void stuck() {
   report = text("kernel %s: no thread can go on;", launched->kernel);
   int lines = 0;
   for (auto& block : blocks)
-    for (size_t i = 0; i < block->threads.size();) {
+    for (size_t i = 0; block && i < block->threads.size();) {
       const Thread& first = block->threads[i];
       size_t last = i + 1;
       auto same = [&](const Thread& t) {
@@ -248,7 +278,8 @@ void stuck() {
       };
       while (last < block->threads.size() && same(block->threads[last])) ++last;
       if (++lines <= 24)
-        report += text("\n  block %u, thread %zu to %zu: ", block->index, i, last - 1) +
+        report += "\n  " + (block->grid->depth ? name_of(*block->grid) + ", " : "") +
+                  text("block %u, thread %zu to %zu: ", block->index, i, last - 1) +
                   (first.state == State::exited ? "exited" : "waits " + waiting(first));
       i = last;
     }
@@ -276,7 +307,7 @@ void yield() {
 bool release_converging() {
   bool any = false;
   for (auto& block : blocks)
-    for (size_t i = 0; i < block->threads.size(); ++i) {
+    for (size_t i = 0; block && i < block->threads.size(); ++i) {
       Thread& first = block->threads[i];
       if (first.state != State::converging) continue;
       const size_t end = std::min(block->threads.size(), (i / WARP + 1) * WARP);
@@ -295,20 +326,21 @@ bool release_converging() {
   return any;
 }
 
-void admit(size_t place) {
+void admit(size_t place, Grid& grid) {
   auto block = std::make_unique<Block>();
-  block->index = next_block++;
+  block->grid = &grid;
+  block->index = grid.next_block++;
   block->threads.resize(launched->block);
   for (u32 i = 0; i < launched->block; ++i) {
     Thread& thread = block->threads[i];
     thread.block = block.get();
     thread.index = i;
     thread.pc = nullptr;
-    thread.clock.thread = block->index * launched->block + i;
+    thread.clock.thread = grid.first_thread + block->index * launched->block + i;
+    thread.clock.seen = grid.seen;
     prepare(thread.context, stack_of(place * launched->block + i));
     go_on(thread);
   }
-  if (place == blocks.size()) blocks.emplace_back();
   blocks[place] = std::move(block);
 }
 
@@ -320,24 +352,42 @@ void retire(Block& block) {
   block.shared.clear();
 }
 
+// Blocks begin where others have ended: those of the host's grid first, or under stress any.
+void begin_blocks() {
+  Grid& root = *grids.front();
+  for (size_t place = 0; place < blocks.size(); ++place) {
+    if (blocks[place] && blocks[place]->n_exited < launched->block) continue;
+    const bool root_waits = root.next_block < root.n_blocks && place + 1 < blocks.size();
+    if (!root_waits && waiting_children.empty()) continue;
+    if (blocks[place]) retire(*blocks[place]);
+    if (root_waits && (waiting_children.empty() || !launched->stress || one_in(2))) {
+      admit(place, root);
+      continue;
+    }
+    const auto child =
+        waiting_children.begin() + static_cast<long>(launched->stress ? draw() % waiting_children.size() : 0);
+    Grid& grid = **child;
+    if (grid.next_block + 1 == grid.n_blocks) waiting_children.erase(child);
+    admit(place, grid);
+  }
+}
+
 void run() {
-  const u32 at_once =
-      launched->cooperative ? launched->grid : std::min(launched->grid, std::max(launched->resident, 1u));
-  while (next_block < at_once) admit(next_block);
+  blocks.resize(1 + (launched->cooperative ? launched->grid
+                                           : std::min(launched->grid, std::max(launched->resident, 1u))));
+  has_room = true;
   while (report.empty()) {
+    if (has_room) {
+      has_room = false;
+      begin_blocks();
+    }
     if (ready.empty()) {
       if (release_converging()) continue;
-      bool admitted = false;
-      for (size_t place = 0; place < blocks.size(); ++place)
-        if (blocks[place]->n_exited == launched->block) {
-          retire(*blocks[place]);
-          if (next_block < launched->grid) {
-            admit(place);
-            admitted = true;
-          }
+      for (auto& block : blocks)
+        if (block && block->n_exited < launched->block) {
+          stuck();
+          break;
         }
-      if (admitted) continue;
-      if (n_finished < launched->grid * launched->block) stuck();
       return;
     }
     if (launched->stress) std::swap(ready.front(), ready[draw() % ready.size()]);
@@ -354,8 +404,8 @@ void fiber() {
 #if __SANITIZE_ADDRESS__
   __sanitizer_finish_switch_fiber(nullptr, &scheduler.stack, &scheduler.size);
 #endif
-  launched->call(launched->arguments);
   Block& block = *self->block;
+  block.grid->call(block.grid->function, block.grid->arguments);
   if (block.n_waiting)
     fail(text("exits, and %u threads of its block wait at a barrier ", block.n_waiting) +
          at(std::find_if(block.threads.begin(), block.threads.end(), [](Thread& t) {
@@ -370,6 +420,10 @@ void fiber() {
   }
   if (!block.n_exited++) block.first_exited = self->index;
   ++n_finished;
+  if (block.n_exited == launched->block) {
+    has_room = true;
+    if (++block.grid->n_done == block.grid->n_blocks && block.grid->depth) --n_children_pending;
+  }
   self->state = State::exited;
   swap(self->context, scheduler, true);
   abort();
@@ -386,15 +440,17 @@ void step(const char* pc) {
   if (++steps_in_a_row > STEPS_IN_A_ROW || (launched->stress && one_in(STRESS_ONE_IN))) yield();
 }
 
+// A child's arguments are not those that the launch numbers.
+string of_the_launch() { return self->block->grid->depth ? " of kernel " + grids.front()->kernel : ""; }
+
 void access(const void* address, u64 size, u32 kind, const char* pc) {
   if (!self) return;
   const char* const place = static_cast<const char*>(address);
   const char* const stack = static_cast<const char*>(self->context.stack);
   if (place >= stack && place < stack + STACK) return;
   if (place >= &__ehdr_start && place < &_end) return;
-  if (place >= reinterpret_cast<char*>(launched->arguments) &&
-      place < reinterpret_cast<char*>(launched->arguments + 2 * launched->n_arguments))
-    return;
+  const Grid& grid = *self->block->grid;
+  if (place >= reinterpret_cast<char*>(grid.arguments) && place < grid.arguments_end) return;
   step(pc);
 #if __SANITIZE_ADDRESS__
   return;  // the sanitizer knows the bounds
@@ -402,11 +458,13 @@ void access(const void* address, u64 size, u32 kind, const char* pc) {
   races::Region* region = races::find(place, size);
   if (!region)
     fail(text("%s %llu bytes out of bounds ", kind & races::WRITE ? "writes" : "reads", size) + races::nearest(place) +
-         ", " + at(pc));
+         of_the_launch() + ", " + at(pc));
+  if (region->block && region->block != self->block)
+    fail("touches " + region->name + ", and is of another, " + at(pc));
   races::Conflict found;
   if (launched->races && races::races(*region, place, size, kind, self->clock, pc, found)) {
     string message = text("%s %llu bytes at byte %llu of ", found.what, size, u64(place - region->begin)) +
-                     region->name() + ", " + at(pc);
+                     region->name + (region->block ? "" : of_the_launch()) + ", " + at(pc);
     if (found.other_pc) message += "; the other is " + name_of(found.other) + ", " + at(found.other_pc);
     fail(message);
   }
@@ -442,7 +500,9 @@ extern "C" SIMT_API void __sanitizer_cov_trace_pc() {
 #if __SANITIZE_ADDRESS__
 // The last words of a sanitizer that ends the process.
 static void name_the_thread() {
-  if (self) fprintf(stderr, "kernel %s, %s (seed %llu)\n", launched->kernel, name_of(*self).c_str(), launched->seed);
+  if (!self) return;
+  const string name = name_of(*self->block->grid) + ", " + name_of(*self);
+  fprintf(stderr, "%s (seed %llu)\n", name.c_str(), launched->seed);
 }
 #endif
 
@@ -453,7 +513,7 @@ namespace simt {
 Index thread_index() { return {self->index, 0, 0}; }
 Index block_index() { return {self->block->index, 0, 0}; }
 Index block_size() { return {launched->block, 1, 1}; }
-Index grid_size() { return {launched->grid, 1, 1}; }
+Index grid_size() { return {self->block->grid->n_blocks, 1, 1}; }
 
 void constant(const void* address, u64 size) { access(address, size, races::READ | races::CONSTANT, caller()); }
 
@@ -466,12 +526,64 @@ void* shared(const void* declaration, u64 size) {
   if (!place.first) {
     place = {static_cast<char*>(malloc(size ? size : 1)), size};
     memset(place.first, 0xA5, size);
-    races::add(place.first, size, -1 - static_cast<int>(self->block->index));
+    races::add_shared(place.first, size, self->block, text("shared memory of block %u", self->block->index));
   }
   return place.first;
 }
 
-void* dynamic_shared() { return shared(&blocks, launched->dynamic_shared); }
+void* dynamic_shared() { return shared(&blocks, self->block->grid->dynamic_shared); }
+
+namespace {
+string kernel_name(const void* kernel) {
+  Dl_info found;
+  if (!dladdr(kernel, &found) || !found.dli_sname || found.dli_saddr != kernel)
+    return at(static_cast<const char*>(kernel) + 1);
+  const std::unique_ptr<char, void (*)(void*)> plain(abi::__cxa_demangle(found.dli_sname, nullptr, nullptr, nullptr),
+                                                     free);
+  return plain ? plain.get() : found.dli_sname;
+}
+}  // namespace
+
+void launch(void (*call)(const void*, void**), const void* kernel, int n_blocks, int most, void** arguments,
+            const u64* sizes, u32 n_arguments) {
+  const Grid& parent = *self->block->grid;
+  const string name = kernel_name(kernel), here = ", " + at(caller());
+  if (launched->cooperative) fail("launches " + name + ", and the threads of a cooperative grid may not" + here);
+  if (n_blocks < 1) fail("launches " + name + text(" with %d blocks", n_blocks) + here);
+  if (parent.depth == DEEPEST) fail("launches " + name + text(" as a child deeper than %u", DEEPEST) + here);
+  if (n_children_pending == static_cast<u32>(most))
+    fail("launches " + name + text(" while %d grids that threads launched have not ended", most) + here);
+  const Grid& last = *grids.back();
+  const u32 first_thread = last.first_thread + last.n_blocks * launched->block;
+  // Pointers to the arguments, and these behind them.
+  u64 n_words = n_arguments;
+  for (u32 i = 0; i < n_arguments; ++i) n_words += (sizes[i] + 7) / 8;
+  auto memory = std::make_unique<u64[]>(n_words);
+  u64* next = &memory[n_arguments];
+  for (u32 i = 0; i < n_arguments; ++i) {
+    memory[i] = reinterpret_cast<u64>(next);
+    memcpy(next, arguments[i], sizes[i]);
+    next += (sizes[i] + 7) / 8;
+  }
+  grids.push_back(std::make_unique<Grid>(Grid{
+      name,
+      ", launched by " + name_of(*self) + " of " + parent.kernel,
+      call,
+      kernel,
+      reinterpret_cast<void**>(memory.get()),
+      reinterpret_cast<char*>(next),
+      static_cast<u32>(n_blocks),
+      first_thread,
+      parent.depth + 1,
+      0,
+      races::launch(self->clock),
+  }));
+  grids.back()->memory = std::move(memory);
+  waiting_children.push_back(grids.back().get());
+  ++n_children_pending;
+  has_room = true;
+  yield();
+}
 
 namespace {
 template <typename T>
@@ -580,8 +692,9 @@ void grid_barrier() {
   if (++n_at_grid_barrier < launched->grid * launched->block) return leave(State::grid_barrier, pc);
   n_at_grid_barrier = 0;
   std::vector<races::Clock*> clocks;
+  std::vector<Thread> none;
   for (auto& block : blocks)
-    for (Thread& thread : block->threads) {
+    for (Thread& thread : block ? block->threads : none) {
       clocks.push_back(&thread.clock);
       if (&thread != self) go_on(thread);
     }
@@ -710,18 +823,36 @@ extern "C" __attribute__((visibility("default"))) const char* simt_launch(const 
   blocks.clear();
   ready.clear();
   report.clear();
-  next_block = n_finished = n_at_grid_barrier = 0;
+  n_finished = n_at_grid_barrier = n_children_pending = 0;
+  grids.clear();
+  waiting_children.clear();
   n_steps = n_switches = 0;
   random_state = launch->seed;
-  races::reset(launch->grid * launch->block);
+  races::reset();
   for (u32 i = 0; i < launch->n_arrays; ++i)
-    races::add(launch->arrays[i].begin, launch->arrays[i].size, static_cast<int>(launch->arrays[i].argument));
+    races::add_array(launch->arrays[i].begin, launch->arrays[i].size, static_cast<int>(launch->arrays[i].argument));
+  grids.push_back(std::make_unique<Grid>(Grid{
+      launch->kernel,
+      "",
+      [](const void* function, void** arguments) {
+        reinterpret_cast<void (*)(void**)>(const_cast<void*>(function))(arguments);
+      },
+      reinterpret_cast<const void*>(launch->call),
+      launch->arguments,
+      reinterpret_cast<char*>(launch->arguments + 2 * launch->n_arguments),
+      launch->grid,
+      0,
+      0,
+      launch->dynamic_shared,
+      nullptr,
+  }));
   if (launch->cooperative && launch->grid > launch->room)
     report = text("kernel %s: a cooperative grid of %u blocks, and %u fit at once", launch->kernel, launch->grid,
                   launch->room);
   else
     run();
-  for (auto& block : blocks) retire(*block);
+  for (auto& block : blocks)
+    if (block) retire(*block);
   blocks.clear();
   launched = nullptr;
   return report.empty() ? nullptr : report.c_str();

@@ -60,6 +60,8 @@ SIMT_API u64 atomic(void* address, Atomic kind, Number number, u64 value, u64 ex
 SIMT_API void constant(const void* address, u64 size);
 SIMT_API void* shared(const void* declaration, u64 size);
 SIMT_API void* dynamic_shared();
+SIMT_API void launch(void (*call)(const void*, void**), const void* kernel, int blocks, int most, void** arguments,
+                     const u64* sizes, u32 n_arguments);
 
 template <typename T>
 SIMT_INLINE u64 to_word(T value) {
@@ -102,6 +104,13 @@ SIMT_INLINE T reduce(Collective kind, u32 mask, T value) {
   return static_cast<T>(collective(kind, mask, static_cast<u64>(static_cast<i64>(value)), 0, 32));
 }
 
+template <typename T>
+struct IdentityOf {
+  using type = T;
+};
+template <typename T>
+using Identity = typename IdentityOf<T>::type;
+
 // A kernel takes its parameters out of an array of pointers to them.
 template <unsigned...>
 struct Numbers {};
@@ -112,6 +121,17 @@ SIMT_INLINE void spread(void (*kernel)(P...), void** arguments, Numbers<I...>) {
 template <typename... P>
 SIMT_INLINE void call(void (*kernel)(P...), void** arguments) {
   spread(kernel, arguments, Numbers<__integer_pack(sizeof...(P))...>());
+}
+template <typename... P>
+inline void call_any(const void* kernel, void** arguments) {
+  call(reinterpret_cast<void (*)(P...)>(const_cast<void*>(kernel)), arguments);
+}
+template <typename... P>
+SIMT_INLINE void launch_child(int most, void (*kernel)(P...), int blocks, Identity<P>... arguments) {
+  static_assert(((alignof(P) <= 8) && ...), "arguments are kept as words");
+  void* places[] = {&arguments..., nullptr};
+  const u64 sizes[] = {sizeof(P)..., 0};
+  launch(&call_any<P...>, reinterpret_cast<const void*>(kernel), blocks, most, places, sizes, sizeof...(P));
 }
 template <typename... P>
 constexpr int widths(void (*)(P...), int i) {

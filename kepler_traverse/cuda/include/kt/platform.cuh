@@ -3,8 +3,8 @@
 //
 // Warp operations name their lanes (_sync with a mask): since Volta the lanes of
 // a warp advance independently, and nothing here relies on lockstep.
-// Loads and atomics on one address by several threads are relaxed: only the end
-// of a launch orders them, and the kernels need no more.
+// Loads and atomics on one address by several threads are relaxed: barriers and
+// the end of a launch order them, shuffles and votes do not.
 #pragma once
 
 #ifndef __CUDACC__
@@ -29,6 +29,41 @@ KT_DEVICE int64 n_threads() { return static_cast<int64>(gridDim.x) * blockDim.x;
 KT_DEVICE int32 lane() { return static_cast<int32>(threadIdx.x % WARP); }
 KT_DEVICE int64 warp_id() { return thread_id() / WARP; }
 KT_DEVICE int64 n_warps() { return n_threads() / WARP; }
+KT_DEVICE int32 block_id() { return static_cast<int32>(blockIdx.x); }
+KT_DEVICE int32 n_blocks() { return static_cast<int32>(gridDim.x); }
+KT_DEVICE int32 thread_in_block() { return static_cast<int32>(threadIdx.x); }
+KT_DEVICE int32 warp_in_block() { return thread_in_block() / WARP; }
+
+// Memory of a block: KT_SHARED(int32, tile, [256]) declares an array, and
+// KT_DYNAMIC_SHARED(uint64, table) a pointer to what the launch asked for.
+#ifdef __CUDACC__
+#define KT_SHARED(type, name, extent) __shared__ type name extent
+#define KT_DYNAMIC_SHARED(type, name)                                \
+  extern __shared__ __align__(16) unsigned char kt_dynamic_shared[]; \
+  type* const name = reinterpret_cast<type*>(kt_dynamic_shared)
+#else
+#define KT_SHARED(type, name, extent) SIMT_SHARED(type, name, extent)
+#define KT_DYNAMIC_SHARED(type, name) SIMT_DYNAMIC_SHARED(type, name)
+#endif
+
+// Barriers of a block: every thread of it comes, and then sees what all did
+// before. The counting forms also say how many came with a true predicate.
+// The host's also take the line that they stand on, by which threads that wait at
+// different ones are told apart.
+#ifdef __CUDACC__
+KT_DEVICE void block_barrier() { __syncthreads(); }
+KT_DEVICE int32 block_count(bool predicate) { return __syncthreads_count(predicate); }
+KT_DEVICE bool block_any(bool predicate) { return __syncthreads_or(predicate) != 0; }
+KT_DEVICE bool block_all(bool predicate) { return __syncthreads_and(predicate) != 0; }
+#else
+KT_DEVICE void block_barrier(int line = __builtin_LINE()) { __syncthreads(line); }
+KT_DEVICE int32 block_count(bool predicate, int line = __builtin_LINE()) { return __syncthreads_count(predicate, line); }
+KT_DEVICE bool block_any(bool predicate, int line = __builtin_LINE()) { return __syncthreads_or(predicate, line) != 0; }
+KT_DEVICE bool block_all(bool predicate, int line = __builtin_LINE()) { return __syncthreads_and(predicate, line) != 0; }
+#endif
+
+// What was written before is seen by whoever sees what is written after.
+KT_DEVICE void fence() { __threadfence(); }
 
 // Lanes that happen to run together here. Any subset is right, more are faster.
 KT_DEVICE uint32 lanes_here() { return __activemask(); }
@@ -36,15 +71,88 @@ KT_DEVICE uint32 lanes_before() { return (1u << lane()) - 1u; }
 KT_DEVICE int32 count_lanes(uint32 lanes) { return __popc(lanes); }
 KT_DEVICE int32 first_lane(uint32 lanes) { return __ffs(static_cast<int32>(lanes)) - 1; }
 
+// Collectives of a warp: every lane of the mask comes. A shuffle gives the value
+// of another lane: of the same group of `width` lanes, where a width is given.
+constexpr uint32 ALL_LANES = 0xffffffffu;
+
+KT_DEVICE void warp_barrier(uint32 lanes) { __syncwarp(lanes); }
+
 template <typename T>
-KT_DEVICE T broadcast(uint32 lanes, T value, int32 from) {
-  return __shfl_sync(lanes, value, from);
+KT_DEVICE T broadcast(uint32 lanes, T value, int32 from, int32 width = WARP) {
+  return __shfl_sync(lanes, value, from, width);
 }
+template <typename T>
+KT_DEVICE T shuffle_up(uint32 lanes, T value, int32 by, int32 width = WARP) {
+  return __shfl_up_sync(lanes, value, by, width);
+}
+template <typename T>
+KT_DEVICE T shuffle_down(uint32 lanes, T value, int32 by, int32 width = WARP) {
+  return __shfl_down_sync(lanes, value, by, width);
+}
+template <typename T>
+KT_DEVICE T shuffle_xor(uint32 lanes, T value, int32 mask, int32 width = WARP) {
+  return __shfl_xor_sync(lanes, value, mask, width);
+}
+
+KT_DEVICE uint32 ballot(uint32 lanes, bool predicate) { return __ballot_sync(lanes, predicate); }
+KT_DEVICE bool any(uint32 lanes, bool predicate) { return __any_sync(lanes, predicate) != 0; }
+KT_DEVICE bool all(uint32 lanes, bool predicate) { return __all_sync(lanes, predicate) != 0; }
+template <typename T>
+KT_DEVICE uint32 match(uint32 lanes, T value) {
+  return __match_any_sync(lanes, value);
+}
+
+// Before Ampere a warp has no instruction that reduces: its lanes pass the values on.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+template <typename T, typename Combine>
+KT_DEVICE T reduce_lanes(uint32 lanes, T value, Combine combine) {
+  T all_of_them = __shfl_sync(lanes, value, first_lane(lanes));
+  for (uint32 left = lanes & (lanes - 1); left; left &= left - 1)
+    all_of_them = combine(all_of_them, __shfl_sync(lanes, value, first_lane(left)));
+  return all_of_them;
+}
+#define KT_REDUCE(name, instruction, a_with_b)                                 \
+  template <typename T>                                                        \
+  KT_DEVICE T name(uint32 lanes, T value) {                                    \
+    return reduce_lanes(lanes, value, [](T a, T b) -> T { return a_with_b; }); \
+  }
+#else
+#define KT_REDUCE(name, instruction, a_with_b) \
+  template <typename T>                        \
+  KT_DEVICE T name(uint32 lanes, T value) {    \
+    return instruction(lanes, value);          \
+  }
+#endif
+KT_REDUCE(reduce_add, __reduce_add_sync, a + b)  // of 32 bits, signed or unsigned; the others, too
+KT_REDUCE(reduce_min, __reduce_min_sync, a < b ? a : b)
+KT_REDUCE(reduce_max, __reduce_max_sync, a > b ? a : b)
+KT_REDUCE(reduce_and, __reduce_and_sync, a& b)  // unsigned only
+KT_REDUCE(reduce_or, __reduce_or_sync, a | b)
+#undef KT_REDUCE
 
 // An array that no thread writes during the launch.
 template <typename T>
 KT_DEVICE T load_constant(const T* address) {
   return __ldg(address);
+}
+
+// Loads and stores for one cache or another; they mean the same. Streaming: read
+// or written once, evict it first. L2: leave this multiprocessor's own cache alone.
+template <typename T>
+KT_DEVICE T load_streaming(const T* address) {
+  return __ldcs(address);
+}
+template <typename T>
+KT_DEVICE T load_l2(const T* address) {
+  return __ldcg(address);
+}
+template <typename T>
+KT_DEVICE void store_streaming(T* address, T value) {
+  __stcs(address, value);
+}
+template <typename T>
+KT_DEVICE void store_l2(T* address, T value) {
+  __stcg(address, value);
 }
 
 // A word that other threads write during the launch, where an old value does no
@@ -60,18 +168,73 @@ KT_DEVICE void racy_store(T* address, T value) {
   *static_cast<volatile T*>(address) = value;
 }
 
-// Each atomic returns what stood there before.
+// Each atomic returns what stood there before; global or shared memory.
+#define KT_ATOMIC(name, instruction, T) \
+  KT_DEVICE T name(T* address, T value) { return instruction(address, value); }
+#define KT_ATOMIC_OF_INTEGERS(name, instruction) \
+  KT_ATOMIC(name, instruction, int32)            \
+  KT_ATOMIC(name, instruction, uint32)           \
+  KT_ATOMIC(name, instruction, int64)            \
+  KT_ATOMIC(name, instruction, uint64)
+KT_ATOMIC_OF_INTEGERS(atomic_min, atomicMin)
+KT_ATOMIC_OF_INTEGERS(atomic_max, atomicMax)
+KT_ATOMIC(atomic_add, atomicAdd, int32)
+KT_ATOMIC(atomic_add, atomicAdd, uint32)
+KT_ATOMIC(atomic_add, atomicAdd, uint64)
 KT_DEVICE int64 atomic_add(int64* address, int64 value) {
   return static_cast<int64>(atomicAdd(reinterpret_cast<uint64*>(address), static_cast<uint64>(value)));
 }
-KT_DEVICE int32 atomic_min(int32* address, int32 value) { return atomicMin(address, value); }
-KT_DEVICE int64 atomic_min(int64* address, int64 value) { return atomicMin(address, value); }
-KT_DEVICE uint32 atomic_min(uint32* address, uint32 value) { return atomicMin(address, value); }
-KT_DEVICE uint64 atomic_min(uint64* address, uint64 value) { return atomicMin(address, value); }
-KT_DEVICE int32 atomic_exchange(int32* address, int32 value) { return atomicExch(address, value); }
+KT_ATOMIC(atomic_or, atomicOr, uint32)
+KT_ATOMIC(atomic_or, atomicOr, uint64)
+KT_ATOMIC(atomic_and, atomicAnd, uint32)
+KT_ATOMIC(atomic_and, atomicAnd, uint64)
+KT_ATOMIC(atomic_exchange, atomicExch, int32)
+KT_ATOMIC(atomic_exchange, atomicExch, uint64)
+#undef KT_ATOMIC_OF_INTEGERS
+#undef KT_ATOMIC
 KT_DEVICE int32 compare_and_swap(int32* address, int32 expected, int32 value) {
   return atomicCAS(address, expected, value);
 }
+KT_DEVICE uint64 compare_and_swap(uint64* address, uint64 expected, uint64 value) {
+  return atomicCAS(address, expected, value);
+}
+
+// A barrier of the whole grid, which must fit on the device at once (a cooperative
+// launch). `arrived` counts blocks and starts a launch at zero; it is never reset
+// within one, so no block can mistake one barrier for another.
+KT_DEVICE void grid_barrier(uint32* arrived) {
+#ifdef __CUDACC__
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    const uint32 before = atomicAdd(arrived, 1u);
+    const uint32 wanted = before - before % gridDim.x + gridDim.x;
+    while (racy_load(arrived) < wanted) {
+    }
+    __threadfence();
+  }
+  __syncthreads();
+#else
+  static_cast<void>(arrived);
+  simt::grid_barrier();
+#endif
+}
+
+// Device-side launch: a grid of blocks of BLOCK threads that runs beside the
+// launching one, which counts as done when all its children are. The caller sees
+// to it that no more than MOST_CHILDREN wait at once: the device refuses others.
+constexpr int32 MOST_CHILDREN = 2048;
+#if !defined(__CUDACC__)
+template <typename... Parameters, typename... Arguments>
+KT_DEVICE void launch_child(void (*kernel)(Parameters...), int32 blocks, Arguments... arguments) {
+  simt::launch_child(MOST_CHILDREN, kernel, blocks, static_cast<Parameters>(arguments)...);
+}
+#elif defined(KT_DEVICE_LAUNCH)  // compiled with -dc
+template <typename... Parameters, typename... Arguments>
+KT_DEVICE void launch_child(void (*kernel)(Parameters...), int32 blocks, Arguments... arguments) {
+  kernel<<<blocks, BLOCK, 0, cudaStreamFireAndForget>>>(static_cast<Parameters>(arguments)...);
+}
+#endif
 
 KT_DEVICE int32 bits_of(float value) { return __float_as_int(value); }
 KT_DEVICE int64 bits_of(double value) { return __double_as_longlong(value); }

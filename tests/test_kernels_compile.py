@@ -9,21 +9,30 @@ import numpy as np
 import pytest
 
 import kepler_traverse
+from kepler_traverse.bfs import bfs_4k
 from kepler_traverse.bfs import gpu as bfs_gpu
 from kepler_traverse.certificate import gpu as certificate_gpu
 from kepler_traverse.cuda import csr
-from kepler_traverse.cuda.entry import chosen_types
+from kepler_traverse.cuda.entry import Entry, chosen_types
 from kepler_traverse.cuda.loader import options
 from kepler_traverse.sssp import gpu as sssp_gpu
 
 PACKAGE = Path(kepler_traverse.__file__).parent
-ENTRIES = (*bfs_gpu.ENTRIES, *sssp_gpu.ENTRIES, *csr.ENTRIES, *certificate_gpu.ENTRIES)
+ENTRIES = (*bfs_gpu.ENTRIES, *bfs_4k.ENTRIES, *sssp_gpu.ENTRIES, *csr.ENTRIES, *certificate_gpu.ENTRIES)
 FILES = sorted({entry.file for entry in ENTRIES})
 # PTX of this and later architectures marks which parameters are pointers.
 PTX_ARCHITECTURE = "compute_120"
 ARCHITECTURES = (75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
 VOLTA = 70  # the compiler of CUDA 13 has dropped it, that of CUDA 12 still has it
 TYPES = [chosen_types(vertex, weight) for vertex in (np.int32, np.int64) for weight in (np.float32, np.float64)]
+
+
+# Every name of platform.cuh, with what the host harness is tested with.
+SIMT = Path(__file__).parent / "simt"
+SURFACE = (
+    Entry("places", SIMT / "platform.cu", 64, ()),
+    Entry("add_child", SIMT / "children.cu", 64, (), launches_children=True),
+)
 
 
 def find_nvrtc(package: str = "nvidia-cuda-nvrtc") -> ctypes.CDLL:
@@ -50,9 +59,13 @@ def architectures(nvrtc):
     return [arch for arch in ARCHITECTURES if arch in set(supported)]
 
 
-def compile_kernels(nvrtc, file: Path, architecture: str, types, product: str) -> bytes:
-    """Compile one file with the loader's options and CuPy's; ``product`` is PTX or CUBIN."""
-    entry = next(entry for entry in ENTRIES if entry.file == file)
+def compile_kernels(nvrtc, what: Entry | Path, architecture: str, types, product: str) -> bytes:
+    """Compile the file of an entry, or of the first entry in a file, with the loader's options and CuPy's.
+
+    ``product`` is PTX or CUBIN.
+    """
+    entry = what if isinstance(what, Entry) else next(entry for entry in (*ENTRIES, *SURFACE) if entry.file == what)
+    file = entry.file
     arguments = [
         *options(entry, types),
         f"-arch={architecture}",
@@ -119,26 +132,41 @@ def test_no_two_entry_points_share_a_name():
     assert len(set(names)) == len(names)
 
 
-def test_entry_points_of_one_file_share_one_block():
-    for file in FILES:
-        assert len({entry.block for entry in ENTRIES if entry.file == file}) == 1, file.name
-
-
 @pytest.mark.parametrize("types", TYPES, ids=name_of)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_parameters_and_block_are_those_declared(nvrtc, file, types):
-    ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, types, "PTX").decode()
-    assert entry_points(ptx) == declared(file, types)
+    there = {}
+    for entry in {entry.block: entry for entry in ENTRIES if entry.file == file}.values():
+        found = entry_points(compile_kernels(nvrtc, entry, PTX_ARCHITECTURE, types, "PTX").decode())
+        assert {block for _, block in found.values()} == {entry.block}
+        there |= {e.name: found.pop(e.name) for e in ENTRIES if e.file == file and e.block == entry.block}
+        assert found.keys() <= declared(file, types).keys()
+    assert there == declared(file, types)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+KNOBS = [
+    bfs_4k.MANY_BLOCKS.variant(block=64, launches_children=True, HEAVY=2, DUPLICATES=0, APPEND=0),
+    bfs_4k.MANY_BLOCKS.variant(block=256, HEAVY=1, DUPLICATES=2, APPEND=1, COUNTING=1),
+    bfs_4k.SINGLE_BLOCK.variant(HEAVY=1, COUNTING=1),
+]
+
+
+@pytest.mark.parametrize("entry", KNOBS, ids=lambda entry: f"{entry.name}-{entry.constants}")
+def test_it_compiles_with_other_knobs(nvrtc, entry):
+    assert compile_kernels(nvrtc, entry, "sm_90", TYPES[0], "CUBIN").startswith(b"\x7fELF")
+
+
+EVERY_FILE = [*FILES, *(entry.file for entry in SURFACE)]
+
+
+@pytest.mark.parametrize("file", EVERY_FILE, ids=lambda file: file.stem)
 def test_it_compiles_for_every_architecture(nvrtc, architectures, file):
     assert {75, 80, 90, 100, 120} <= set(architectures)
     for architecture in architectures:
         assert compile_kernels(nvrtc, file, f"sm_{architecture}", TYPES[0], "CUBIN").startswith(b"\x7fELF")
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", EVERY_FILE, ids=lambda file: file.stem)
 def test_it_compiles_for_volta_with_the_compiler_before(file):
     before = find_nvrtc("nvidia-cuda-nvrtc-cu12")
     assert compile_kernels(before, file, f"sm_{VOLTA}", TYPES[0], "CUBIN").startswith(b"\x7fELF")

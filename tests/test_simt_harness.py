@@ -9,30 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from simt import harness
+from simt.launching import FOLDER, every_mode, fails, integers, launch
 
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
-
-FOLDER = Path(__file__).parent / "simt"
-MODES = {
-    "in turn": {},
-    "in turn, three blocks at once": {"resident": 3},
-    **{f"stress {seed}": {"stress": True, "seed": seed, "resident": 2} for seed in (1, 2, 3)},
-}
-every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-
-
-def launch(file, entry, grid, block, *args, mode=None, **options):
-    with harness.settings(**(mode or {})):
-        module = harness.Module((FOLDER / file).read_text(), name=Path(file).stem)
-        module.get_function(entry)((grid,), (block,), args, **options)
 
 
 def run(entry, grid, block, *args, **options):
     launch("primitives.cu", entry, grid, block, *args, **options)
-
-
-def integers(size, low=-100, high=100, dtype=np.int32):
-    return np.random.default_rng(5).integers(low, high, size).astype(dtype)
 
 
 # --- what is right ----------------------------------------------------------------------------------------------------
@@ -241,13 +224,10 @@ FAULTS = {
 @every_mode
 @pytest.mark.parametrize("entry", FAULTS)
 def test_a_fault_is_reported_with_kernel_block_thread_and_line(entry, mode):
-    grid, block, args, expected = FAULTS[entry]
-    args = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-    with pytest.raises(harness.SimtError, match=expected) as caught:
-        launch("faults.cu", entry, grid, block, *args, mode={"step_limit": 100_000, **mode})
-    assert f"kernel {entry}" in str(caught.value)
-    assert "at faults.cu:" in str(caught.value)
-    assert ("seed" in str(caught.value)) == ("stress" in mode)
+    report = fails(FAULTS[entry], entry, mode)
+    assert f"kernel {entry}" in report
+    assert "at faults.cu:" in report
+    assert ("seed" in report) == ("stress" in mode)
 
 
 @every_mode
@@ -292,7 +272,7 @@ def test_a_launch_after_a_fault_runs_as_if_nothing_had_been():
 def test_the_sanitizers_see_faults_too(entry, found):
     script = (
         "import sys, numpy as np; sys.path.insert(0, sys.argv[1])\n"
-        "from test_simt_harness import launch\n"
+        "from simt.launching import launch\n"
         "launch('faults.cu', sys.argv[2], 1, 8, np.zeros(10, np.int32), np.int32(10))\n"
     )
     done = subprocess.run(

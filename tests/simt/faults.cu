@@ -1,5 +1,5 @@
 // Kernels with one mistake each, which the harness must report.
-#include <simt.hpp>
+#include <kt/platform.cuh>
 
 // The last comparison lets one element too many through.
 extern "C" __global__ void writes_one_too_far(int* values, int n) {
@@ -105,4 +105,111 @@ extern "C" __global__ void announces_without_a_fence(int* value, int* flag, int*
     __threadfence();
     out[0] = value[0];
   }
+}
+
+// The same with the names that kernels use.
+extern "C" __global__ void waits_at_two_block_barriers() {
+  if (kt::thread_in_block() < 48)
+    kt::block_barrier();
+  else
+    kt::block_barrier();
+}
+
+extern "C" __global__ void counts_at_two_block_barriers(int* out) {
+  const bool mine = kt::thread_in_block() < 48;
+  if (mine)
+    out[kt::thread_in_block()] = kt::block_count(mine);
+  else
+    out[kt::thread_in_block()] = kt::block_count(mine);
+}
+
+extern "C" __global__ void counts_where_others_wait(int* out) {
+  out[kt::thread_in_block()] = kt::thread_in_block() < 48 ? kt::block_any(true) : kt::block_all(true);
+}
+
+extern "C" __global__ void forgets_the_block_barrier(int* out) {
+  KT_DYNAMIC_SHARED(int, tile);
+  tile[kt::thread_in_block()] = 1;
+  out[kt::thread_in_block()] = tile[kt::thread_in_block() ^ 1];
+}
+
+extern "C" __global__ void reads_past_dynamic_shared_memory(int* out) {
+  KT_DYNAMIC_SHARED(int, tile);
+  tile[kt::thread_in_block()] = 1;
+  kt::block_barrier();
+  out[kt::thread_in_block()] = tile[kt::thread_in_block() + 1];
+}
+
+// Only one of the two sides says that it means it.
+extern "C" __global__ void stores_beside_a_racy_load(int* out) {
+  KT_SHARED(int, word, [1]);
+  if (kt::thread_in_block() == 0) word[0] = 0;
+  kt::block_barrier();
+  if (kt::thread_in_block() == 0)
+    word[0] = 1;
+  else
+    out[kt::thread_in_block()] = kt::racy_load(word);
+}
+
+extern "C" __global__ void adds_beside_an_atomic_in_shared_memory(int* out) {
+  KT_SHARED(int, word, [1]);
+  if (kt::thread_in_block() == 0) word[0] = 0;
+  kt::block_barrier();
+  if (kt::thread_in_block() == 0)
+    word[0] += 1;
+  else
+    kt::atomic_add(word, out[0]);
+}
+
+extern "C" __global__ void reduces_in_one_branch(int* out) {
+  if (kt::lane() < 16) out[kt::thread_in_block()] = kt::reduce_add(kt::ALL_LANES, 1);
+  kt::block_barrier();
+}
+
+extern "C" __global__ void matches_without_itself(int* out) {
+  out[kt::thread_in_block()] = static_cast<int>(kt::match(0xfffeu, 1));
+}
+
+extern "C" __global__ void shuffles_up_from_outside(int* out) {
+  if (kt::lane() >= 8) out[kt::thread_in_block()] = kt::shuffle_up(0xffffff00u, 1, 4, 16);
+}
+
+extern "C" __global__ void takes_a_shuffle_for_a_barrier(int* out) {
+  out[kt::thread_in_block()] = kt::broadcast(kt::ALL_LANES, 1, 0);
+  out[32 + kt::thread_in_block()] = out[31 - kt::thread_in_block()];
+}
+
+extern "C" __global__ void stores_streaming_beside_another(int* out) {
+  kt::store_streaming(out, kt::thread_in_block());
+}
+
+extern "C" __global__ void loads_from_l2_too_far(const int* in, int n, int* out) {
+  if (kt::thread_in_block() <= n) kt::store_l2(out + kt::thread_in_block(), kt::load_l2(in + kt::thread_in_block()));
+}
+
+extern "C" __global__ void waits_at_a_grid_barrier_with_a_count_of(kt::uint32* arrived) { kt::grid_barrier(arrived); }
+
+extern "C" __global__ void waits_at_two_counts(kt::uint32* arrived) { kt::grid_barrier(arrived + kt::block_id()); }
+
+extern "C" __global__ void forgets_the_grid_barrier(kt::uint32* arrived, int* out) {
+  out[kt::thread_id()] = 1;
+  kt::block_barrier();
+  if (out[(kt::thread_id() + 8) % kt::n_threads()] == 1) out[kt::n_threads()] = 1;
+  kt::grid_barrier(arrived);
+}
+
+// What no other grid can reach; NVRTC warns of the second.
+extern "C" __global__ void add_one_child(int* value) { value[0] += 1; }
+
+extern "C" __global__ void hands_out_shared_memory(int* values) {
+  KT_SHARED(int, tile, [4]);
+  if (kt::thread_id() != 0) return;
+  tile[0] = values[0];
+  kt::launch_child(add_one_child, 1, tile);
+}
+
+extern "C" __global__ void hands_out_a_local_variable(int* values) {
+  if (kt::thread_id() != 0) return;
+  int mine[2] = {values[0], values[1]};
+  kt::launch_child(add_one_child, 1, mine);
 }

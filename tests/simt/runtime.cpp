@@ -66,7 +66,7 @@ namespace {
 constexpr int WARP = 32;
 constexpr u32 STEPS_IN_A_ROW = 4096;  // then others get their turn, so that a spinning thread sees what it waits for
 constexpr u32 STRESS_ONE_IN = 8;
-constexpr u32 DEEPEST = 24;  // grids below the one that the host launched
+constexpr u32 DEEPEST = 24;                // grids below the one that the host launched
 constexpr u64 SWITCHES_CONVERGING = 4096;  // lanes stop waiting for company at __activemask
 
 enum class State { ready, converging, block_barrier, grid_barrier, collective, exited };
@@ -130,6 +130,8 @@ std::deque<Thread*> ready;
 Context scheduler;
 Thread* self = nullptr;
 u32 n_finished, n_at_grid_barrier, n_children_pending;
+std::map<u32*, u32> at_grid_barriers;  // the counts of blocks as they must be
+u32* grid_barrier_word;
 bool has_room;  // maybe a block can begin
 u64 n_steps, n_switches, random_state;
 u32 steps_in_a_row;
@@ -373,8 +375,8 @@ void begin_blocks() {
 }
 
 void run() {
-  blocks.resize(1 + (launched->cooperative ? launched->grid
-                                           : std::min(launched->grid, std::max(launched->resident, 1u))));
+  blocks.resize(1 +
+                (launched->cooperative ? launched->grid : std::min(launched->grid, std::max(launched->resident, 1u))));
   has_room = true;
   while (report.empty()) {
     if (has_room) {
@@ -459,8 +461,7 @@ void access(const void* address, u64 size, u32 kind, const char* pc) {
   if (!region)
     fail(text("%s %llu bytes out of bounds ", kind & races::WRITE ? "writes" : "reads", size) + races::nearest(place) +
          of_the_launch() + ", " + at(pc));
-  if (region->block && region->block != self->block)
-    fail("touches " + region->name + ", and is of another, " + at(pc));
+  if (region->block && region->block != self->block) fail("touches " + region->name + ", and is of another, " + at(pc));
   races::Conflict found;
   if (launched->races && races::races(*region, place, size, kind, self->clock, pc, found)) {
     string message = text("%s %llu bytes at byte %llu of ", found.what, size, u64(place - region->begin)) +
@@ -684,11 +685,27 @@ int block_barrier(int predicate, Count count, int line) {
   return static_cast<int>(result);
 }
 
-void grid_barrier() {
+namespace {
+// The word that counts blocks at grid barriers: on a GPU they wait until it says that all have come.
+void count_block(u32* arrived, const char* pc) {
+  access(arrived, sizeof *arrived, races::WRITE | races::ATOMIC, pc);
+  const auto [counter, is_new] = at_grid_barriers.emplace(arrived, 0);
+  if (*arrived != counter->second)
+    fail(text("waits at a grid barrier whose count of blocks is %u, and should be %u, ", *arrived, counter->second) +
+         at(pc));
+  *arrived = ++counter->second;
+}
+}  // namespace
+
+void grid_barrier(u32* arrived) {
   const char* const pc = caller();
   if (!launched->cooperative)
     fail("waits at a grid barrier, and the launch is not cooperative: its blocks need not run at once, " + at(pc));
   if (n_finished) fail(text("waits at a grid barrier, and %u threads of the grid have exited, ", n_finished) + at(pc));
+  if (arrived && self->index == 0) count_block(arrived, pc);
+  if (!n_at_grid_barrier) grid_barrier_word = arrived;
+  if (grid_barrier_word != arrived)
+    fail(text("waits at a grid barrier with another count of blocks than %u threads, ", n_at_grid_barrier) + at(pc));
   if (++n_at_grid_barrier < launched->grid * launched->block) return leave(State::grid_barrier, pc);
   n_at_grid_barrier = 0;
   std::vector<races::Clock*> clocks;
@@ -824,6 +841,7 @@ extern "C" __attribute__((visibility("default"))) const char* simt_launch(const 
   ready.clear();
   report.clear();
   n_finished = n_at_grid_barrier = n_children_pending = 0;
+  at_grid_barriers.clear();
   grids.clear();
   waiting_children.clear();
   n_steps = n_switches = 0;

@@ -53,7 +53,7 @@ SIMT_API Index grid_size() __attribute__((const));
 SIMT_API u64 collective(Collective kind, u32 mask, u64 value, int argument, int width);
 SIMT_API u32 converged();
 SIMT_API int block_barrier(int predicate, Count count, int line);
-SIMT_API void grid_barrier();
+SIMT_API void grid_barrier(u32* arrived = nullptr);
 SIMT_API void fence();
 SIMT_API void pause();
 SIMT_API u64 atomic(void* address, Atomic kind, Number number, u64 value, u64 expected);

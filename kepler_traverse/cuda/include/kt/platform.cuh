@@ -57,9 +57,13 @@ KT_DEVICE bool block_any(bool predicate) { return __syncthreads_or(predicate) !=
 KT_DEVICE bool block_all(bool predicate) { return __syncthreads_and(predicate) != 0; }
 #else
 KT_DEVICE void block_barrier(int line = __builtin_LINE()) { __syncthreads(line); }
-KT_DEVICE int32 block_count(bool predicate, int line = __builtin_LINE()) { return __syncthreads_count(predicate, line); }
+KT_DEVICE int32 block_count(bool predicate, int line = __builtin_LINE()) {
+  return __syncthreads_count(predicate, line);
+}
 KT_DEVICE bool block_any(bool predicate, int line = __builtin_LINE()) { return __syncthreads_or(predicate, line) != 0; }
-KT_DEVICE bool block_all(bool predicate, int line = __builtin_LINE()) { return __syncthreads_and(predicate, line) != 0; }
+KT_DEVICE bool block_all(bool predicate, int line = __builtin_LINE()) {
+  return __syncthreads_and(predicate, line) != 0;
+}
 #endif
 
 // What was written before is seen by whoever sees what is written after.
@@ -215,8 +219,7 @@ KT_DEVICE void grid_barrier(uint32* arrived) {
   }
   __syncthreads();
 #else
-  static_cast<void>(arrived);
-  simt::grid_barrier();
+  simt::grid_barrier(arrived);
 #endif
 }
 
@@ -232,7 +235,9 @@ KT_DEVICE void launch_child(void (*kernel)(Parameters...), int32 blocks, Argumen
 #elif defined(KT_DEVICE_LAUNCH)  // compiled with -dc
 template <typename... Parameters, typename... Arguments>
 KT_DEVICE void launch_child(void (*kernel)(Parameters...), int32 blocks, Arguments... arguments) {
+  // clang-format off
   kernel<<<blocks, BLOCK, 0, cudaStreamFireAndForget>>>(static_cast<Parameters>(arguments)...);
+  // clang-format on
 }
 #endif
 

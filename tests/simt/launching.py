@@ -1,0 +1,42 @@
+"""How the harness's own tests launch kernels of this folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kepler_traverse
+
+from . import harness
+
+FOLDER = Path(__file__).parent
+HEADERS = Path(kepler_traverse.__file__).parent / "cuda" / "include"
+BLOCK = 64  # what kernels of this folder are compiled for; children have so many threads a block
+MODES = {
+    "in turn": {},
+    "in turn, three blocks at once": {"resident": 3},
+    **{f"stress {seed}": {"stress": True, "seed": seed, "resident": 2} for seed in (1, 2, 3)},
+}
+every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+
+
+def launch(file, entry, grid, block, *args, mode=None, **options):
+    """Run a kernel of a file of this folder, in one of MODES."""
+    with harness.settings(**(mode or {})):
+        module = harness.Module((FOLDER / file).read_text(), (f"-I{HEADERS}", f"-DBLOCK={BLOCK}"), Path(file).stem)
+        module.get_function(entry)((grid,), (block,), args, **options)
+
+
+def fails(fault, entry, mode, file="faults.cu"):
+    """Run a kernel with a mistake, ``fault`` = (grid, block, args, pattern[, options]), and return what is said of it."""
+    grid, block, args, expected, options = (*fault, {})[:5]
+    args = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+    with pytest.raises(harness.SimtError, match=expected) as caught:
+        launch(file, entry, grid, block, *args, mode={"step_limit": 100_000, **mode}, **options)
+    return str(caught.value)
+
+
+def integers(size, low=-100, high=100, dtype=np.int32):
+    return np.random.default_rng(5).integers(low, high, size).astype(dtype)

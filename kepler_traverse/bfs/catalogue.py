@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..strategy import Strategy
-from . import cpu, gpu
+from . import bfs_4k, cpu, gpu
 from .levels import levels, switch
+from .params import Bfs4kKnobs
 
 STRATEGIES = (
     Strategy(
@@ -27,7 +28,7 @@ STRATEGIES = (
     Strategy(
         name="queue_warp",
         device="cuda",
-        plan=levels(gpu.Run, gpu.push("warp")),
+        plan=levels(gpu.PushRun, gpu.push("warp")),
         memory=gpu.memory,
         paper="baseline",
         teaches="a warp shares the edges of one vertex",
@@ -36,9 +37,18 @@ STRATEGIES = (
     Strategy(
         name="queue_thread",
         device="cuda",
-        plan=levels(gpu.Run, gpu.push("thread")),
+        plan=levels(gpu.PushRun, gpu.push("thread")),
         memory=gpu.memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 5.2",
         teaches="one thread a frontier vertex: heavy vertices hold up their warp",
+    ),
+    Strategy(
+        name="bfs_4k",
+        device="cuda",
+        plan=levels(bfs_4k.Run, bfs_4k.step),
+        memory=bfs_4k.memory,
+        paper="Busato, Bombieri 2015 (BFS-4K)",
+        teaches="the frontier's size chooses the kernel, the lanes a vertex gets, and the search for edges",
+        knobs=Bfs4kKnobs,
     ),
 )

@@ -42,20 +42,19 @@ ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED)
 
 
 class Run:
-    """The state of a GPU traversal."""
+    """The state of a GPU traversal: distances, predecessors, the frontier, and which targets are still wanted."""
 
     counted = None
 
-    def __init__(self, graph, query):
+    def __init__(self, graph, query, n_counters: int = 2):
         n, index = graph.n_vertices, graph.targets.dtype
         self.graph = graph
         self.distance = cp.empty(n, np.int32)
         self.predecessor = cp.empty(n, index) if query.predecessors else None
-        self.frontier = Frontier(n, index)
+        self.frontier = Frontier(n, index, n_counters)
         self.host_targets = query.targets
         self.targets = None if query.targets is None else cp.asarray(query.targets, np.int64)
-        self.push = {who: kernel(entry, index) for who, entry in _PUSH.items()}
-        self.count_unreached = kernel(_COUNT_UNREACHED, index)
+        self._count_unreached = kernel(_COUNT_UNREACHED, index)
 
     def start(self, source: int) -> None:
         self.distance.fill(UNREACHED)
@@ -70,8 +69,23 @@ class Run:
     def frontier_size(self) -> int:
         return self.frontier.size
 
+    def count_targets_left(self) -> None:
+        """Let the device count, into the frontier's second counter, the targets that are unreached."""
+        if self.targets is not None:
+            size = self.targets.size
+            arguments_ = (self.targets, np.int64(size), self.distance, self.frontier.counters)
+            launch(self._count_unreached, size, arguments_)
+
     def targets_reached(self) -> bool:
         return self.targets is not None and self.targets_left == 0
+
+
+class PushRun(Run):
+    """A traversal by the push kernels."""
+
+    def __init__(self, graph, query):
+        super().__init__(graph, query)
+        self.push = {who: kernel(entry, graph.targets.dtype) for who, entry in _PUSH.items()}
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: ARG001  (every strategy is asked alike)
@@ -83,7 +97,7 @@ def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: A
 def push(who: str):
     """Return the top-down step in which a ``"thread"`` or a ``"warp"`` takes the edges of a frontier vertex."""
 
-    def step(run: Run, level: int) -> None:
+    def step(run: PushRun, level: int) -> None:
         graph, frontier = run.graph, run.frontier
         frontier.clear_counters()
         launch(
@@ -102,9 +116,7 @@ def push(who: str):
                 frontier.counters,
             ),
         )
-        if run.targets is not None:
-            wanted = run.targets
-            launch(run.count_unreached, wanted.size, (wanted, np.int64(wanted.size), run.distance, frontier.counters))
+        run.count_targets_left()
         run.targets_left = frontier.advance()
 
     return step

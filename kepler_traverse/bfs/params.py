@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from ..errors import InputError
+
 # Direction switch: pull once the frontier holds V / SPARSE_FRACTION vertices or more. Sevilmis, Sivri, Aydin 2019,
 # section 3.1.3, after Belova and Ouyang 2017.
 SPARSE_FRACTION = 32
@@ -10,3 +14,89 @@ SPARSE_FRACTION = 32
 # 0.7 us on one thread and 2.6 us on two, and other
 # work on the machine hid whatever difference 256, 1024, 4096, 8192 and "always serial" make to whole searches.
 SERIAL_FRONTIER = 4096
+
+WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
+BLOCKS = (32, 64, 128, 256, 512, 1024)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bfs4kKnobs:
+    """Settings of BFS-4K; the defaults are those of the paper.
+
+    Attributes
+    ----------
+    k1 : {1, 2, 4, 8, 16, 32}
+        Fewest lanes of a virtual warp (5.2). The paper takes 4 on road networks, 32 on graphs of high or uneven degree.
+    dynamic_width : bool
+        Whether a virtual warp grows up to 32 lanes while the frontier is small (5.2); else it always has ``k1``.
+    k2 : float in [0, 1]
+        Share of the vertices, those of the highest degree, whose edges are walked apart (5.3); 0 for none. The paper takes
+        0.0015 at most, and only where some degrees are beyond 2,048: see ``k3``.
+    heavy : {"children", "blocks", "none"}
+        Who walks those: kernels that the kernel launches (5.3); a block each; or whoever walks the rest.
+    k3 : int, 1 or more
+        Edges that each thread of a child kernel walks (5.3). A vertex of fewer than ``k3 * k6`` edges, which is not even
+        one block's work, is not heavy.
+    k4 : int, 0 or more
+        Lanes find their edges by a search while the frontier is smaller than the resident threads / ``k4`` (5.4); 0 for
+        never. The paper takes 2 for low and uneven degrees, 1 for others, 0 for high degrees.
+    extended : bool
+        Whether that search is skipped within a row longer than a warp (EXT, 5.4).
+    k5 : int from 0 to 16
+        A single block goes on alone while the frontier has at most 1,024 * ``k5`` vertices (5.5); 0 for never. The paper
+        takes 1, and 0 for high degrees.
+    k6 : {32, 64, 128, 256, 512, 1024}
+        Threads of a block where there are many (5.5).
+    shared_reads : bool
+        Whether a warp reads 32 vertices at once and takes them in turn, where virtual warps have 32 lanes and there are
+        more vertices than threads (5.6).
+    k7 : int from 0 to 17
+        Queues of threads are written side by side if they hold as many vertices on average (5.6); 17 for never.
+    append : {"block", "warp", "thread"}
+        Who takes places in the next frontier together (5.1).
+    duplicates : {"hash64", "keep", "atomic"}
+        Vertices found twice in a level: most are dropped by a table in shared memory (6); all stay; or there are none,
+        because vertices are claimed with a compare-and-swap.
+    counters : bool
+        Whether to count, which takes time: ``Traversal.counters``.
+
+    Raises
+    ------
+    InputError
+        A value out of range.
+    """
+
+    k1: int = 4
+    dynamic_width: bool = True
+    k2: float = 0.0015
+    heavy: str = "children"
+    k3: int = 16
+    k4: int = 1
+    extended: bool = True
+    k5: int = 1
+    k6: int = 128
+    shared_reads: bool = True
+    k7: int = 10
+    append: str = "block"
+    duplicates: str = "hash64"
+    counters: bool = False
+
+    def __post_init__(self):
+        for name, wanted, fits in (
+            ("k1", f"one of {WIDTHS}", self.k1 in WIDTHS),
+            ("k2", "a share from 0 to 1", 0 <= self.k2 <= 1),
+            ("heavy", "'children', 'blocks' or 'none'", self.heavy in ("children", "blocks", "none")),
+            ("k3", "a whole number from 1 to 65536", self.k3 in range(1, 65537)),
+            ("k4", "a whole number from 0 on", self.k4 in range(2**31)),
+            ("k5", "a whole number from 0 to 16", self.k5 in range(17)),
+            ("k6", f"one of {BLOCKS}", self.k6 in BLOCKS),
+            ("k7", "a whole number from 0 to 17", self.k7 in range(18)),
+            ("append", "'block', 'warp' or 'thread'", self.append in ("block", "warp", "thread")),
+            ("duplicates", "'hash64', 'keep' or 'atomic'", self.duplicates in ("hash64", "keep", "atomic")),
+            *((name, "true or false", isinstance(getattr(self, name), bool)) for name in _SWITCHES),
+        ):
+            if not fits:
+                raise InputError(f"knob {name} of bfs_4k must be {wanted}, not {getattr(self, name)!r}")
+
+
+_SWITCHES = ("dynamic_width", "extended", "shared_reads", "counters")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +58,8 @@ class Entry:
         Whether it launches kernels itself, so that it has to be compiled and linked for that.
     is_cooperative : bool
         Whether it has barriers of the whole grid, which must then fit on the device at once.
+    constants : tuple of (str, int)
+        Names that are compiled in, with the values that ``variant`` may replace.
     """
 
     name: str
@@ -67,6 +69,16 @@ class Entry:
     item_threads: int = 1
     launches_children: bool = False
     is_cooperative: bool = False
+    constants: tuple[tuple[str, int], ...] = ()
+
+    def variant(self, *, block: int | None = None, launches_children: bool = False, **constants: int) -> Entry:
+        """Return the same kernel compiled with other constants, or for another block."""
+        known = dict(self.constants)
+        unknown = constants.keys() - known.keys()
+        if unknown:
+            raise TypeError(f"{self.name} has no constant {sorted(unknown)[0]}")
+        chosen = tuple((known | constants).items())
+        return replace(self, block=block or self.block, launches_children=launches_children, constants=chosen)
 
 
 def arguments(*declared: str) -> tuple[Argument, ...]:

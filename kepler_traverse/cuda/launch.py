@@ -95,6 +95,22 @@ def resident_threads() -> int:
     return processors * threads
 
 
+def shared_memory() -> tuple[int, int]:
+    """Bytes of shared memory that one block may have on the current device, and that one multiprocessor has."""
+    return _shared_memory(cp.cuda.runtime.getDevice())
+
+
+def threads_per_multiprocessor() -> int:
+    """Threads that one multiprocessor of the current device holds."""
+    return _device_size(cp.cuda.runtime.getDevice())[1]
+
+
+@functools.cache
+def _shared_memory(device: int) -> tuple[int, int]:
+    attributes = cp.cuda.Device(device).attributes
+    return attributes["MaxSharedMemoryPerBlockOptin"], attributes["MaxSharedMemoryPerMultiprocessor"]
+
+
 @functools.cache
 def _device_size(device: int) -> tuple[int, int]:
     """Multiprocessors, and threads that one of them holds."""

@@ -47,6 +47,7 @@ def options(entry: Entry, types: dict[str, np.dtype]) -> tuple[str, ...]:
         f"-DKT_HEADERS=0x{header_digest()}",
         f"-DBLOCK={entry.block}",
         *(f"-D{name}={C_NAMES[dtype.name]}" for name, dtype in sorted(types.items())),
+        *(f"-D{name}={value}" for name, value in entry.constants),
         # Relocatable code costs some speed, so only what launches children is compiled that way.
         *(("-dc", "-DKT_DEVICE_LAUNCH") if entry.launches_children else ()),
     )

@@ -41,15 +41,45 @@ struct LocalQueue {
       int64 first = 0;
       if (lane() == 0) first = reserve(total);
       first = broadcast(ALL_LANES, first, 0);
-      int32 written = 0;
-      if (total >= coalesced_from * WARP) {
-        const int32 shortest = reduce_min(ALL_LANES, size);
-        for (; written < shortest; ++written) write_vertex(first + written * WARP + lane(), vertices[written]);
-        place += (WARP - lane()) * shortest;
-      }
-      for (; written < size; ++written) write_vertex(first + place++, vertices[written]);
+      write_from(first, place, total >= coalesced_from * WARP, write_vertex);
     }
     size = 0;
+  }
+
+  // All threads of a block come: its warps add up in `taken` (one word of shared
+  // memory, zero), and a single reserve serves the block.
+  template <typename Reserve, typename Write>
+  KT_DEVICE void empty_together(int32 coalesced_from, int64* taken, Reserve reserve, Write write_vertex) {
+    int32 place = sum_through(size);
+    const int32 total = broadcast(ALL_LANES, place, WARP - 1);
+    place -= size;
+    int64 of_warp = 0;
+    if (lane() == 0 && total) of_warp = atomic_add(taken, int64{total});
+    of_warp = broadcast(ALL_LANES, of_warp, 0);
+    block_barrier();
+    if (thread_in_block() == 0 && *taken) *taken = reserve(*taken);
+    block_barrier();
+    write_from(*taken + of_warp, place, total >= coalesced_from * WARP, write_vertex);
+    size = 0;
+  }
+
+  // Every thread takes its places alone: what the sums are measured against.
+  template <typename Reserve, typename Write>
+  KT_DEVICE void empty_alone(Reserve reserve, Write write_vertex) {
+    if (size) write_from(reserve(size), 0, false, write_vertex);
+    size = 0;
+  }
+
+ private:
+  template <typename Write>
+  KT_DEVICE void write_from(int64 first, int32 place, bool coalesced, Write write_vertex) {
+    int32 written = 0;
+    if (coalesced) {
+      const int32 shortest = reduce_min(ALL_LANES, size);
+      for (; written < shortest; ++written) write_vertex(first + written * WARP + lane(), vertices[written]);
+      place += (WARP - lane()) * shortest;
+    }
+    for (; written < size; ++written) write_vertex(first + place++, vertices[written]);
   }
 };
 

@@ -4,8 +4,9 @@
 python scripts/bench.py --suite readers EDGES.parquet   file to graph: time and peak memory beside pandas and SciPy,
                                                         or with --device cuda beside cuDF and cuGraph
 python scripts/bench.py --suite job EDGES.parquet       every strategy that fits: median over repeats for some sources
+python scripts/bench.py --suite papers --graphs FOLDER --output FILE    see scripts/bench_papers.py
 
-One line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to out/bench-SUITE.json, which
+Of the first two, one line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to out/bench-SUITE.json, which
 ``scripts/bench_table.py add`` takes. Against other libraries traverse with ``python -m pipelines.compare``.
 """
 
@@ -241,9 +242,17 @@ def commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
-def main() -> None:
+def main() -> int:
+    suite = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    suite.add_argument("--suite")
+    chosen, others = suite.parse_known_args()
+    if chosen.suite == "papers":  # it has options of its own
+        sys.path.insert(0, str(ROOT))
+        from scripts import bench_papers
+
+        return bench_papers.main(others)
     parser = argparse.ArgumentParser(description="Measure reading and building, or traversals.")
-    parser.add_argument("--suite", choices=["readers", "job"], required=True)
+    parser.add_argument("--suite", choices=["readers", "job", "papers"], required=True)
     parser.add_argument("edges", nargs="+", type=Path, help="Parquet files with columns src, dst[, weight]; ids from 0 or 1")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sources", type=int, default=16)
@@ -276,10 +285,11 @@ def main() -> None:
     target = OUT / f"bench-{options.suite}.json"
     target.write_text(json.dumps(run, indent=2) + "\n")
     print(f"{target}: python scripts/bench_table.py add {target.relative_to(ROOT)}")
+    return 0
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         print(json.dumps(measure_build(*sys.argv[2:])))
     else:
-        main()
+        sys.exit(main())

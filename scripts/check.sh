@@ -58,6 +58,7 @@ step "CUDA format" cuda_format
 step "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
 step "docs/strategies.md is current" "$PYTHON" scripts/make_docs.py --check
 step "docs/performance.md and README.md are current" "$PYTHON" scripts/bench_table.py check
+step "docs/papers.md is current" "$PYTHON" scripts/papers_page.py check
 step "tests" tests "$@"
 
 if [ ${#failed[@]} -gt 0 ]; then

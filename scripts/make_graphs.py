@@ -4,6 +4,10 @@
 python scripts/make_graphs.py rmat --scale 16 --edge-factor 16 --seed 1 --weights --output rmat.parquet
 python scripts/make_graphs.py lattice --rows 300 --columns 300 --drop 0.1 --seed 1 --weights --output road.parquet
 python scripts/make_graphs.py erdos-renyi --vertices 100000 --edges 800000 --seed 1 --output random.parquet
+python scripts/make_graphs.py mesh --rows 300 --columns 300 --seed 1 --weights --output mesh.parquet
+python scripts/make_graphs.py potentials road.parquet --largest 10000 --seed 1 --output negative.parquet
+
+The generators also run on a GPU: give them ``xp=cupy`` and ``rng=Draws(cupy, seed)``.
 """
 
 from __future__ import annotations
@@ -16,18 +20,54 @@ import numpy as np
 # Probabilities of the quadrants: those of Graph500.
 RMAT = (0.57, 0.19, 0.19, 0.05)
 
+_GOLDEN = 0x9E3779B97F4A7C15
+_LAST_64_BITS = (1 << 64) - 1
 
-def rmat(scale: int, edge_factor: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+
+def _mix(x):
+    """The output function of splitmix64 (Steele, Lea, Flood, OOPSLA 2014)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+class Draws:
+    """Random numbers as splitmix64 gives them, each computed from its position: the same ones with NumPy and with CuPy.
+
+    It has what the generators below need of ``numpy.random.Generator``.
+    """
+
+    def __init__(self, xp, seed: int):
+        self.xp, self.seed, self.drawn = xp, seed, 0
+
+    def _bits(self, size: int):
+        position = self.xp.arange(size, dtype=np.uint64)
+        start = (int(_mix(np.array([self.seed], np.uint64))[0]) + (self.drawn + 1) * _GOLDEN) & _LAST_64_BITS
+        self.drawn += size
+        return _mix(position * np.uint64(_GOLDEN) + np.uint64(start))
+
+    def random(self, size: int, dtype=np.float64):
+        """Multiples of 2^-24 in [0, 1), which both float types hold exactly."""
+        return (self._bits(size) >> np.uint64(40)).astype(dtype) * dtype(2.0**-24)
+
+    def integers(self, low: int, high: int, size: int, dtype=np.int64):
+        return (self._bits(size) % np.uint64(high - low)).astype(dtype) + dtype(low)
+
+    def permutation(self, n: int):
+        return self.xp.argsort(self._bits(n))
+
+
+def rmat(scale: int, edge_factor: int, seed: int, xp=np, rng=None) -> tuple:
     """Edges of an R-MAT graph of 2**scale possible vertices, as listed: duplicates and self-loops stay.
 
     Chakrabarti, Zhan, Faloutsos. R-MAT: a recursive model for graph mining. SDM 2004. Vertex numbers are shuffled, so
     that a number tells nothing about the degree.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed) if rng is None else rng
     n_edges = edge_factor << scale
     a, b, c, _ = RMAT
-    src = np.zeros(n_edges, np.int64)
-    dst = np.zeros(n_edges, np.int64)
+    src = xp.zeros(n_edges, np.int64)
+    dst = xp.zeros(n_edges, np.int64)
     for _ in range(scale):
         draw = rng.random(n_edges, np.float32)
         src = 2 * src + (draw >= a + b)
@@ -36,15 +76,15 @@ def rmat(scale: int, edge_factor: int, seed: int) -> tuple[np.ndarray, np.ndarra
     return shuffled[src], shuffled[dst]
 
 
-def lattice(rows: int, columns: int, drop: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def lattice(rows: int, columns: int, drop: float, seed: int, xp=np, rng=None) -> tuple:
     """Edges of a road-like graph, each street once: a grid of which some edges are missing and some bend.
 
     A vertex is joined to the next one in its row and in its column. One street in five ends one row further down or
     one column to the right; the share ``drop`` is left out. Read it as undirected.
     """
-    rng = np.random.default_rng(seed)
-    number = np.arange(rows * columns, dtype=np.int64)
-    row, column = np.divmod(number, columns)
+    rng = np.random.default_rng(seed) if rng is None else rng
+    number = xp.arange(rows * columns, dtype=np.int64)
+    row, column = number // columns, number % columns
     ends = []
     for down, right in ((0, 1), (1, 0)):
         bent = rng.random(number.size) < 0.2
@@ -52,12 +92,45 @@ def lattice(rows: int, columns: int, drop: float, seed: int) -> tuple[np.ndarray
         to_column = column + right + (bent & (down == 1))
         kept = (to_row < rows) & (to_column < columns) & (rng.random(number.size) >= drop)
         ends.append((number[kept], (to_row * columns + to_column)[kept]))
-    return np.concatenate([src for src, _ in ends]), np.concatenate([dst for _, dst in ends])
+    return xp.concatenate([src for src, _ in ends]), xp.concatenate([dst for _, dst in ends])
 
 
-def erdos_renyi(vertices: int, edges: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def mesh(rows: int, columns: int, seed: int, xp=np, rng=None) -> tuple:
+    """Edges of a triangulated grid, each once: like a Delaunay triangulation, 6 neighbours a vertex on average.
+
+    A vertex is joined to the next one in its row and in its column, and of each cell a drawn one of the two diagonals is
+    there, so that inner vertices have 4 to 8 neighbours. Read it as undirected.
+    """
+    rng = np.random.default_rng(seed) if rng is None else rng
+    number = xp.arange(rows * columns, dtype=np.int64)
+    row, column = number // columns, number % columns
+    has_right, has_below = column + 1 < columns, row + 1 < rows
+    falls = rng.random(number.size) < 0.5
+    src = [number[has_right], number[has_below]]
+    dst = [number[has_right] + 1, number[has_below] + columns]
+    cell = has_right & has_below
+    src.append(xp.where(falls, number, number + 1)[cell])
+    dst.append(xp.where(falls, number + columns + 1, number + columns)[cell])
+    return xp.concatenate(src), xp.concatenate(dst)
+
+
+def potential(ids, largest: int, seed: int):
+    """Integers 0..largest, one for each vertex id, by a hash of id and seed; NumPy or CuPy, as the ids are."""
+    start = np.uint64(int(_mix(np.array([seed], np.uint64))[0]))
+    return (_mix(_mix(ids.astype(np.int64).astype(np.uint64)) + start) % np.uint64(largest + 1)).astype(np.int64)
+
+
+def with_potentials(src, dst, weight, largest: int, seed: int):
+    """Weights w + h[src] - h[dst]: negative ones appear, but no negative cycle where there was none.
+
+    h is ``potential``. The distance from s to v becomes d + h[s] - h[v], and shortest paths stay shortest paths.
+    """
+    return weight + (potential(src, largest, seed) - potential(dst, largest, seed)).astype(weight.dtype)
+
+
+def erdos_renyi(vertices: int, edges: int, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001  (all take xp)
     """Edges whose two ends are drawn independently and uniformly; duplicates and self-loops stay."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed) if rng is None else rng
     return rng.integers(0, vertices, edges), rng.integers(0, vertices, edges)
 
 
@@ -90,18 +163,46 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     road.add_argument("--rows", type=int, default=300)
     road.add_argument("--columns", type=int, default=300)
     road.add_argument("--drop", type=float, default=0.1, help="share of the streets left out")
+    triangles = kinds.add_parser("mesh", parents=[shared], help="about 6 neighbours each, as of a triangulation")
+    triangles.add_argument("--rows", type=int, default=300)
+    triangles.add_argument("--columns", type=int, default=300)
+    negative = kinds.add_parser("potentials", help="negative weights without negative cycles, out of a weighted edge list")
+    negative.add_argument("edges", type=Path, help="Parquet file with columns src, dst, weight")
+    negative.add_argument("--largest", type=int, default=10_000, help="largest potential of a vertex")
+    negative.add_argument("--seed", type=int, default=1)
+    negative.add_argument("--output", type=Path, required=True, help="the Parquet file to write")
     uniform = kinds.add_parser("erdos-renyi", parents=[shared], help="edges drawn uniformly")
     uniform.add_argument("--vertices", type=int, default=100_000)
     uniform.add_argument("--edges", type=int, default=800_000)
     return parser.parse_args(arguments)
 
 
+def read_weighted(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns ``src, dst, weight`` of a Parquet file; leaves with a message where there are no such columns."""
+    import pyarrow.parquet
+
+    names = pyarrow.parquet.read_schema(path).names
+    missing = [name for name in ("src", "dst", "weight") if name not in names]
+    if missing:
+        raise SystemExit(f"{path}: no column {missing[0]!r}; potentials need src, dst and weight")
+    table = pyarrow.parquet.read_table(path, columns=["src", "dst", "weight"])
+    src, dst, weight = (table[name].to_numpy() for name in table.column_names)
+    return src, dst, weight
+
+
 def main(arguments: list[str] | None = None) -> None:
     options = parse(arguments)
+    if options.kind == "potentials":
+        src, dst, weight = read_weighted(options.edges)
+        write(options.output, src, dst, with_potentials(src, dst, weight, options.largest, options.seed))
+        print(f"{options.output}: {src.size:,} rows")
+        return
     if options.kind == "rmat":
         src, dst = rmat(options.scale, options.edge_factor, options.seed)
     elif options.kind == "lattice":
         src, dst = lattice(options.rows, options.columns, options.drop, options.seed)
+    elif options.kind == "mesh":
+        src, dst = mesh(options.rows, options.columns, options.seed)
     else:
         src, dst = erdos_renyi(options.vertices, options.edges, options.seed)
     write(options.output, src, dst, weights_for(src.size, options.seed) if options.weights else None)

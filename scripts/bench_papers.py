@@ -1,0 +1,354 @@
+"""The suite ``papers`` of scripts/bench.py: the features and knobs of the published systems, counters, and the peer.
+
+    python scripts/bench.py --suite papers --graphs FOLDER --output out/papers.jsonl
+
+Writes one line of JSON a measurement, at once, so that a run that is cut off loses nothing; ``--resume`` goes on behind
+the last line. Every traversal is certified and compared with the peer's distances before its time is written. What is
+measured stands in scripts/papers_settings.py; ``scripts/papers_page.py add`` takes the lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from datetime import date
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from scripts import papers_graphs
+from scripts.papers_settings import GRAPHS, PARTS, Setting, settings_for
+
+PACKAGES = ("numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "nvidia-cuda-nvrtc")
+HOPELESS = 20.0  # times the best time of the first source: such a setting gets no second source
+LONG_RUN = 0.5  # seconds for one source: no repeat
+REACH = 0.1  # of the vertices that the best of the candidates reaches: sources reach at least as many
+CANDIDATES = 3  # for each source
+
+
+class DeviceLost(Exception):
+    """The GPU refuses all work after a kernel went wrong; only a new process can go on."""
+
+
+class Lines:
+    """The output: one JSON object a line, flushed at once."""
+
+    def __init__(self, path: Path, append: bool):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.done = [json.loads(line) for line in path.read_text().splitlines()] if append and path.exists() else []
+        self.file = open(path, "a" if append else "w")  # noqa: SIM115  (open as long as the process)
+        self.errors = sum(line["kind"] == "error" for line in self.done)
+        self.began = time.perf_counter()
+
+    def write(self, kind: str, **record) -> None:
+        self.errors += kind == "error"
+        record = {"kind": kind, **record, "at": round(time.perf_counter() - self.began, 1)}
+        self.file.write(json.dumps(record, default=plain) + "\n")
+        self.file.flush()
+
+    def has(self, **keys) -> bool:
+        return any(all(line.get(key) == value for key, value in keys.items()) for line in self.done)
+
+
+def plain(value):
+    """NumPy's scalars as Python's, for JSON."""
+    return value.item()
+
+
+def rounded(seconds: float) -> float:
+    return float(f"{seconds:.4g}")
+
+
+class Bench:
+    """One graph and one algorithm: the peer's distances, and our strategies against them."""
+
+    def __init__(self, made, algorithm: str, sources, options, lines: Lines):
+        self.made, self.algorithm, self.sources, self.options, self.lines = made, algorithm, sources, options, lines
+        self.graph = made.hops if algorithm == "bfs" else made.weighted
+        self.expected = {}
+        self.best = np.inf
+        self.measured = {}
+        self.about = {"graph": made.source.name, "algorithm": algorithm}
+
+    def clock(self) -> float:
+        if self.graph.device == "cuda":
+            from kepler_traverse import cuda
+
+            cuda.cp.cuda.Device().synchronize()
+        return time.perf_counter()
+
+    def once(self, traverse, source: int) -> tuple:
+        began = self.clock()
+        result = traverse(source)
+        return self.clock() - began, result
+
+    def repeated(self, traverse, check) -> tuple[list[float], bool]:
+        """Median seconds of each source, and whether the later sources were left out."""
+        traverse(self.sources[0])  # compiles, loads, fills the caches
+        medians = []
+        for source in self.sources:
+            times = []
+            while len(times) < self.options.repeats and sum(times) < LONG_RUN:
+                taken, result = self.once(traverse, source)
+                if not times:
+                    check(source, result)
+                times.append(taken)
+            medians.append(rounded(statistics.median(times)))
+            if medians[0] > HOPELESS * self.best or sum(medians) > self.options.most_seconds:
+                break
+        return medians, len(medians) < len(self.sources)
+
+    def peers(self) -> None:
+        """Time the peer in all its ways; they must agree with each other."""
+        from pipelines.peers import in_our_encoding, peer_of, refuse_rounded
+
+        graph = self.graph if self.algorithm == "bfs" else self.made.peer_weighted
+        name, ways = peer_of(graph, self.algorithm)
+        dtype = np.dtype(np.int32) if self.algorithm == "bfs" else self.graph.weights.dtype
+
+        def check(source: int, answer) -> None:
+            distance = in_our_encoding(answer, graph, self.algorithm)
+            if self.algorithm == "sssp":
+                refuse_rounded(distance, dtype)
+                distance = self.made.expected(distance, source).astype(dtype)
+            if source not in self.expected:
+                self.expected[source] = distance
+            elif not bool((self.expected[source] == distance).all()):
+                raise AssertionError(f"{name}'s ways to traverse disagree from source {source}")
+
+        for way, traverse in ways.items():
+            seconds, cut = self.repeated(traverse, check)
+            if not self.lines.has(kind="peer", **self.about, way=way):
+                self.lines.write("peer", **self.about, peer=name, way=way, seconds=seconds, cut=cut)
+        for source in self.sources:  # those that the peer was too slow to be timed on
+            if source not in self.expected:
+                check(source, traverse(source))
+
+    def check(self, source: int, result) -> None:
+        """Refuse a result that is not proven, or that differs from the peer's."""
+        from kepler_traverse import certify
+
+        certify(self.graph, result).require()
+        if source in self.expected:
+            wrong = int((result.distance != self.expected[source]).sum())
+            if wrong:
+                raise AssertionError(f"{wrong} distances from source {source} differ from the peer's")
+
+    def plan(self, setting: Setting):
+        from kepler_traverse import plan_bfs, plan_sssp
+
+        make_plan = plan_bfs if self.algorithm == "bfs" else plan_sssp
+        return make_plan(self.graph, strategy=setting.strategy, knobs=setting.knobs)
+
+    def time(self, setting: Setting) -> dict:
+        plan = self.plan(setting)
+        key = (setting.strategy, repr(plan.query.knobs))
+        if key not in self.measured:
+            rounds = []
+
+            def check(source: int, result) -> None:
+                self.check(source, result)
+                rounds.append(result.rounds)
+
+            seconds, cut = self.repeated(plan.run, check)
+            self.best = min(self.best, seconds[0])
+            self.measured[key] = {"seconds": seconds, "rounds": rounds, "cut": cut, "knobs": repr(plan.query.knobs)}
+        return self.measured[key]
+
+    def count(self, setting: Setting) -> dict:
+        """What the strategy counted, all sources together, beside what Dijkstra's algorithm would relax."""
+        plan = self.plan(setting)
+        totals, rounds, out_edges = {}, 0, 0
+        for source in self.sources:
+            result = plan.run(source)
+            self.check(source, result)
+            if result.counters is None:
+                raise AssertionError("the strategy was asked to count and gave no counters")
+            rounds += result.rounds
+            out_edges += int(self.graph.degrees[result.reached].sum())
+            totals = {name: totals.get(name, 0) + int(value) for name, value in result.counters.items()}
+        return {"counters": totals, "rounds": rounds, "out_edges": out_edges, "sources": len(self.sources)}
+
+    def fits(self, setting: Setting) -> bool:
+        """Whether the strategy takes this graph; one that does not exist counts, and fails later with its message."""
+        from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+        from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+
+        rows = BFS if self.algorithm == "bfs" else SSSP
+        here = [row for row in rows if row.name == setting.strategy and row.device == self.graph.device]
+        return not (here and here[0].misfit(self.graph))
+
+    def run(self, settings: list[Setting]) -> None:
+        for setting in settings:
+            if not self.fits(setting):
+                continue
+            about = self.about | {"part": setting.part, "group": setting.group, "label": setting.label}
+            if any(self.lines.has(kind=kind, **about) for kind in ("time", "counters", "error")):
+                continue
+            about["strategy"] = setting.strategy
+            counted = setting.part == "counters"
+            try:
+                self.lines.write(
+                    "counters" if counted else "time", **about, **(self.count if counted else self.time)(setting)
+                )
+            except Exception as error:  # one broken setting must not end the run; the summary and the exit code tell of it
+                self.lines.write(
+                    "error", **about, given=repr(setting.knobs), message=f"{type(error).__name__}: {error}"[:500]
+                )
+                refuse_lost_device(self.options.device, error)
+
+
+def refuse_lost_device(device: str, error: Exception) -> None:
+    """Raise DeviceLost if the device takes no more work after this error."""
+    if device == "cuda":
+        from kepler_traverse import cuda
+
+        try:
+            cuda.cp.zeros(1).sum().item()
+            cuda.cp.cuda.Device().synchronize()
+        except Exception:
+            raise DeviceLost(str(error)) from error
+
+
+def sources_for(graph, options) -> list[int]:
+    """Random vertices with an outgoing edge that reach at least a tenth of what the best candidate reaches."""
+    from kepler_traverse import plan_bfs
+    from kepler_traverse._arrays import to_host
+
+    candidates = np.flatnonzero(to_host(graph.degrees))
+    drawn = np.random.default_rng(options.seed).choice(
+        candidates, min(CANDIDATES * options.sources, candidates.size), replace=False
+    )
+    plan = plan_bfs(graph, predecessors=False)
+    reached = {int(vertex): int(plan.run(int(vertex)).reached.sum()) for vertex in drawn}
+    most = max(reached.values())
+    return [vertex for vertex, count in reached.items() if count >= REACH * most][: options.sources]
+
+
+def bench_graph(source, options, lines: Lines) -> None:
+    began = time.perf_counter()
+    made = papers_graphs.make(source, options.graphs, options.device, options.seed)
+    graph = made.hops
+    sources = sources_for(graph, options)
+    if not lines.has(kind="graph", graph=source.name):
+        degrees = graph.degrees
+        lines.write(
+            "graph",
+            graph=source.name,
+            origin=source.origin,
+            vertices=graph.n_vertices,
+            edges=graph.n_edges,
+            directed=graph.directed,
+            degree_mean=round(float(degrees.mean()), 2),
+            degree_deviation=round(float(degrees.std()), 2),
+            degree_max=graph.max_degree,
+            sources=sources,
+            seconds_to_make=round(time.perf_counter() - began, 2),
+        )
+    algorithms = ("sssp",) if source.largest_potential else ("bfs", "sssp")  # hops of that graph are those of its file
+    for algorithm in [name for name in algorithms if name in (options.algorithm or algorithms)]:
+        bench = Bench(made, algorithm, sources, options, lines)
+        about = bench.about | {"part": "peers", "group": "peers", "label": "peer"}
+        if lines.has(kind="error", **about):
+            continue  # an earlier process failed here
+        if options.peer:
+            try:
+                bench.peers()
+            except Exception as error:
+                lines.write("error", **about, message=f"{type(error).__name__}: {error}"[:500])
+                refuse_lost_device(options.device, error)
+                continue  # nothing to compare with
+        bench.run(settings_for(algorithm, options.device, source.name, options.part or PARTS))
+    spent = time.perf_counter() - began
+    lines.write("end", graph=source.name, seconds=round(spent, 1))
+    print(f"{source.name}: {spent:.1f} s, {lines.errors} errors so far", file=sys.stderr, flush=True)
+
+
+def versions() -> dict:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="bench.py --suite papers", description="Repeat the papers' tables.", allow_abbrev=False
+    )
+    names = [source.name for source in GRAPHS]
+    parser.add_argument("--graphs", type=Path, required=True, help="folder of the Parquet files")
+    parser.add_argument("--output", type=Path, required=True, help="file for the lines of JSON")
+    parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}")
+    parser.add_argument("--part", nargs="+", choices=PARTS, help="default: all; the peer is always timed")
+    parser.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"))
+    parser.add_argument("--seconds", type=float, default=np.inf, help="start no further graph after that time")
+    parser.add_argument("--most-seconds", type=float, default=3.0, help="for a setting: no further source after that time")
+    parser.add_argument("--sources", type=int, default=4)
+    parser.add_argument("--repeats", type=int, default=2, help="runs a source, of which the median counts")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
+    parser.add_argument("--without-peer", dest="peer", action="store_false", help="certificates alone; no ratios")
+    parser.add_argument("--commit", help="default: what git says")
+    parser.add_argument("--resume", action="store_true", help="keep the lines that are there and measure the rest")
+    return parser.parse_args(arguments)
+
+
+def head(options, arguments: list[str]) -> dict:
+    from scripts.bench import commit, machine
+
+    return {
+        "date": date.today().isoformat(),
+        "commit": options.commit or commit(),
+        "command": f"python scripts/bench.py --suite papers {' '.join(arguments)}",
+        "machine": machine(),
+        "versions": versions(),
+        "device": options.device,
+        "repeats": options.repeats,
+        "seed": options.seed,
+    }
+
+
+def in_a_new_process(arguments: list[str], seconds_left: float) -> None:
+    """Replace this process by one that measures the rest."""
+    again = [sys.executable, str(Path(__file__).with_name("bench.py")), "--suite", "papers", *arguments]
+    sys.stderr.flush()
+    os.execv(sys.executable, [*again, "--resume", "--seconds", str(max(seconds_left, 0.0))])
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    lines = Lines(options.output, options.resume)
+    if not lines.has(kind="run"):
+        lines.write("run", **head(options, arguments))
+    for source in GRAPHS:
+        if (options.only and source.name not in options.only) or lines.has(kind="end", graph=source.name):
+            continue
+        spent = time.perf_counter() - lines.began
+        if spent > options.seconds:
+            lines.write("skipped", graph=source.name, why=f"{spent:.0f} s were spent")
+            print(f"{source.name}: left out, {spent:.0f} s were spent", file=sys.stderr)
+            continue
+        try:
+            try:
+                bench_graph(source, options, lines)
+            except DeviceLost:
+                raise
+            except Exception as error:  # another graph may work
+                lines.write("error", graph=source.name, message=f"{type(error).__name__}: {error}"[:500])
+                lines.write("end", graph=source.name, seconds=0.0)
+                print(f"{source.name}: {type(error).__name__}: {error}", file=sys.stderr)
+                refuse_lost_device(options.device, error)
+        except DeviceLost as error:
+            print(f"{source.name}: the GPU was lost ({error}); going on in a new process", file=sys.stderr)
+            in_a_new_process(arguments, options.seconds - (time.perf_counter() - lines.began))
+    print(f"{options.output}: {lines.errors} errors; python scripts/papers_page.py add {options.output}")
+    return 1 if lines.errors else 0

@@ -1,0 +1,102 @@
+"""Two kinds of small SVG plots: dots on a logarithmic axis, and lines over the values of a knob."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+COLOURS = ("#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#888888")
+MARKS = ("circle", "square", "triangle")  # colours start again with the next shape
+WIDTH, LEFT, RIGHT, TOP, ROW = 860, 190, 200, 46, 22
+
+
+def colour(i: int) -> str:
+    return COLOURS[i % len(COLOURS)]
+
+
+def text(x: float, y: float, words: str, anchor: str = "start", size: int = 11, weight: str = "normal") -> str:
+    style = f'text-anchor="{anchor}" font-size="{size}" font-weight="{weight}"'
+    return f'<text x="{x:.0f}" y="{y:.0f}" {style}>{escape(words)}</text>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, stroke: str = "#dddddd", width: float = 1) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{stroke}" stroke-width="{width}"/>'
+
+
+def mark(i: int, x: float, y: float) -> str:
+    shape = MARKS[i // len(COLOURS) % len(MARKS)]
+    if shape == "circle":
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour(i)}"/>'
+    if shape == "square":
+        return f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8" fill="{colour(i)}"/>'
+    return f'<path d="M{x - 5:.1f} {y + 4:.1f}h10l-5 -9z" fill="{colour(i)}"/>'
+
+
+def legend(labels: list[str], height: float) -> list[str]:
+    x = WIDTH - RIGHT + 16
+    step = min(18.0, (height - TOP) / max(len(labels), 1))
+    parts = []
+    for i, label in enumerate(labels):
+        y = TOP + i * step + 6
+        parts += [mark(i, x, y), text(x + 10, y + 4, label)]
+    return parts
+
+
+def picture(title: str, height: float, parts: list[str]) -> str:
+    style = 'font-family="sans-serif" fill="#222222"'
+    begin = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" {style}>'
+    white = f'<rect width="{WIDTH}" height="{height:.0f}" fill="#ffffff"/>'
+    return "\n".join([begin, white, text(12, 20, title, size=13, weight="bold"), *parts, "</svg>"]) + "\n"
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times powers of ten within the range; powers alone if those are too many."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    fine = [m * 10.0**p for p in powers for m in (1, 2, 5) if low <= m * 10.0**p <= high]
+    return fine if len(fine) <= 10 else [t for t in fine if round(math.log10(t), 6).is_integer()]
+
+
+def dots(title: str, axis: str, rows: dict[str, dict[str, float]]) -> str:
+    """One row of dots for each name, the labels told apart by colour, on a logarithmic axis with a line at 1."""
+    labels = list(dict.fromkeys(label for values in rows.values() for label in values))
+    numbers = [value for values in rows.values() for value in values.values()]
+    low, high = min(1.0, *numbers) / 1.15, max(1.0, *numbers) * 1.15
+    height = max(TOP + ROW * len(rows), TOP + 18 * len(labels)) + 44
+    bottom = TOP + ROW * len(rows)
+
+    def at(value: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * math.log(value / low) / math.log(high / low)
+
+    parts = [text((LEFT + WIDTH - RIGHT) / 2, bottom + 34, axis, "middle")]
+    for value in ticks(low, high):
+        parts += [line(at(value), TOP - 8, at(value), bottom), text(at(value), bottom + 16, f"{value:g}", "middle")]
+    parts.append(line(at(1.0), TOP - 8, at(1.0), bottom, "#222222", 1.5))
+    for i, (name, values) in enumerate(rows.items()):
+        y = TOP + ROW * i + ROW / 2
+        parts += [text(LEFT - 8, y + 4, name, "end"), line(LEFT, y, WIDTH - RIGHT, y, "#eeeeee")]
+        parts += [mark(labels.index(label), at(value), y) for label, value in values.items()]
+    return picture(title, height, parts + legend(labels, height))
+
+
+def lines(title: str, axis: str, rows: dict[str, dict[str, float]]) -> str:
+    """One line for each name over the labels, which stand at equal distances; the values are from 0 to 1."""
+    labels = list(dict.fromkeys(label for values in rows.values() for label in values))
+    height = max(300, TOP + 18 * len(rows) + 10)
+    bottom = height - 44
+
+    def across(label: str) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * (labels.index(label) + 0.5) / len(labels)
+
+    def up(value: float) -> float:
+        return bottom - (bottom - TOP) * value
+
+    parts = [text((LEFT + WIDTH - RIGHT) / 2, bottom + 34, axis, "middle")]
+    for value in (0.0, 0.25, 0.5, 0.75, 1.0):
+        parts += [line(LEFT, up(value), WIDTH - RIGHT, up(value)), text(LEFT - 8, up(value) + 4, f"{value:g}", "end")]
+    parts += [text(across(label), bottom + 16, label, "middle") for label in labels]
+    for i, values in enumerate(rows.values()):
+        points = [(across(label), up(value)) for label, value in values.items()]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour(i)}" stroke-width="1.5"/>')
+        parts += [mark(i, x, y) for x, y in points]
+    return picture(title, height, parts + legend(list(rows), height))

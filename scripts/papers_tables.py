@@ -1,0 +1,104 @@
+"""Ratios and tables of docs/papers.md."""
+
+from __future__ import annotations
+
+import statistics
+
+
+def faster_way(block: dict) -> list[float]:
+    return min(block["peer"].values(), key=statistics.median)
+
+
+def ratio(peer: list[float], ours: list[float]) -> float:
+    """Median over the sources that both have."""
+    return statistics.median(theirs / mine for theirs, mine in zip(peer, ours, strict=False))
+
+
+def ratios(block: dict, group: str) -> dict[str, float]:
+    peer = faster_way(block)
+    return {row["label"]: ratio(peer, row["seconds"]) for row in block["rows"] if row["group"] == group and "seconds" in row}
+
+
+def blocks_for(measured: dict, algorithm: str, part: str) -> list[dict]:
+    return [block for block in measured["blocks"] if (block["algorithm"], block["part"]) == (algorithm, part)]
+
+
+def groups_in(blocks: list[dict]) -> list[str]:
+    return list(dict.fromkeys(row["group"] for block in blocks for row in block["rows"]))
+
+
+def milliseconds(seconds: list[float]) -> str:
+    return f"{1e3 * statistics.median(seconds):.3g}"
+
+
+def factor(value: float) -> str:
+    return f"{value:.2f}" if value < 99.95 else f"{value:.0f}"
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    edge = "|---|" + "--:|" * (len(header) - 1)
+    return "\n".join(["| " + " | ".join(header) + " |", edge, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
+
+
+def cell(row: dict | None, peer: list[float], best: float) -> str:
+    if row is None:
+        return "-"
+    if "message" in row:
+        return "failed"
+    value = ratio(peer, row["seconds"])
+    words = factor(value) + ("\\*" if row["cut"] else "")
+    return f"**{words}**" if value == best else words
+
+
+def ratio_table(blocks: list[dict], group: str) -> str:
+    """Graphs down, settings across."""
+    labels = list(dict.fromkeys(row["label"] for block in blocks for row in block["rows"] if row["group"] == group))
+    rows = []
+    for block in blocks:
+        found = {row["label"]: row for row in block["rows"] if row["group"] == group}
+        if found:
+            peer = faster_way(block)
+            best = max(ratios(block, group).values(), default=0.0)
+            rows.append([block["graph"], milliseconds(peer), *(cell(found.get(label), peer, best) for label in labels)])
+    return table(["graph", "peer's ms", *labels], rows)
+
+
+def peer_table(blocks: list[dict]) -> str:
+    """Each strategy against each of the peer's ways."""
+    ways = list(dict.fromkeys(way for block in blocks for way in block["peer"]))
+    header = ["graph", "strategy", "levels or rounds", "our ms", *(part for way in ways for part in (f"{way} ms", "ratio"))]
+    rows = []
+    for block in blocks:
+        for row in block["rows"]:
+            if "message" in row:
+                rows.append([block["graph"], row["strategy"], "-", "failed", *(["-"] * 2 * len(ways))])
+                continue
+            cells = [block["graph"], row["strategy"], f"{row['rounds']:g}", milliseconds(row["seconds"])]
+            for way in ways:
+                peer = block["peer"].get(way)
+                cells += ["-", "-"] if peer is None else [milliseconds(peer), factor(ratio(peer, row["seconds"]))]
+            rows.append(cells)
+    return table(header, rows)
+
+
+def relaxed(row: dict) -> dict[str, float]:
+    """Relaxations as multiples of those of Dijkstra's algorithm, which takes each edge of a reached vertex once."""
+    return (
+        {row["label"]: row["counters"]["relaxations"] / row["out_edges"]} if "relaxations" in row.get("counters", {}) else {}
+    )
+
+
+def counter_table(blocks: list[dict]) -> str:
+    names = list(dict.fromkeys(name for block in blocks for row in block["rows"] for name in row.get("counters", {})))
+    header = ["graph", "setting", "sources", "levels or rounds", *names, "edges of reached", "relaxations / those"]
+    rows = []
+    for block in blocks:
+        for row in block["rows"]:
+            if "message" in row:
+                rows.append([block["graph"], row["label"], "failed", *(["-"] * (len(header) - 3))])
+                continue
+            counted = [f"{row['counters'][name]:,}" if name in row["counters"] else "-" for name in names]
+            multiple = [factor(value) for value in relaxed(row).values()] or ["-"]
+            about = [block["graph"], row["label"], str(row["sources"]), f"{row['rounds']:,}"]
+            rows.append([*about, *counted, f"{row['out_edges']:,}", *multiple])
+    return table(header, rows)

@@ -30,7 +30,7 @@ from kepler_traverse.sssp.rounds import rounds
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 
 MODES = {
-    "in turn": {"resident": 1},
+    "in turn": {"resident": 1, "block": 256},
     "stress 1": {"stress": True, "seed": 1, "block": 32, "resident": 4},
     "stress 2": {"stress": True, "seed": 2, "block": 64, "resident": 2},
 }

@@ -34,8 +34,8 @@ struct Hash64 {
   static constexpr kt::int32 THREAD_BITS = 10;
   static constexpr kt::uint64 GOLDEN_RATIO = 0x9E3779B97F4A7C15;
 
-  // All lanes come; the answer is for those that are fresh.
-  KT_DEVICE bool is_duplicate(bool fresh, vertex_t v, kt::int64* counted) const {
+  // Whether a lane's vertex is fresh and no duplicate; all lanes come.
+  KT_DEVICE bool is_first(bool fresh, vertex_t v, kt::int64* counted) const {
     const kt::uint64 mine = static_cast<kt::uint64>(v) << THREAD_BITS | static_cast<kt::uint64>(kt::thread_in_block());
     kt::uint64* const place = table + (static_cast<kt::uint64>(v) * GOLDEN_RATIO >> (64 - bits));
     // Races are what the table is for: any order of these stores and loads is right.
@@ -43,10 +43,10 @@ struct Hash64 {
     kt::warp_barrier(kt::ALL_LANES);
     if (!fresh) return false;
     const kt::uint64 there = kt::racy_load(place);
-    if (there == mine) return false;
+    if (there == mine) return true;
     const bool duplicate = there >> THREAD_BITS == static_cast<kt::uint64>(v);
     if (COUNTING) kt::count(counted + (duplicate ? DUPLICATES_FOUND : CONFLICTS));
-    return duplicate;
+    return !duplicate;
   }
 };
 
@@ -74,7 +74,7 @@ struct Expansion {
     bool fresh = valid && claim(u, v);
     if (COUNTING && valid) kt::count(at.counted + EDGES);
     if (DUPLICATES == HASHED && hash.table && kt::any(kt::ALL_LANES, fresh))
-      fresh = fresh && !hash.is_duplicate(fresh, v, at.counted);
+      fresh = hash.is_first(fresh, v, at.counted);
     if (COUNTING && fresh) kt::count(at.counted + QUEUED);
     if (fresh) found.push(v);
     if (kt::any(kt::ALL_LANES, found.is_full())) empty();

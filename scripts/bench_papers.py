@@ -42,9 +42,15 @@ class Lines:
     def __init__(self, path: Path, append: bool):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.done = [json.loads(line) for line in path.read_text().splitlines()] if append and path.exists() else []
-        self.file = open(path, "a" if append else "w")  # noqa: SIM115  (open as long as the process)
+        self.file = open(path, "a" if append else "w")  # noqa: SIM115  (closed on leaving)
         self.errors = sum(line["kind"] == "error" for line in self.done)
         self.began = time.perf_counter()
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.file.close()
 
     def write(self, kind: str, **record) -> None:
         self.errors += kind == "error"
@@ -324,11 +330,7 @@ def in_a_new_process(arguments: list[str], seconds_left: float) -> None:
     os.execv(sys.executable, [*again, "--resume", "--seconds", str(max(seconds_left, 0.0))])
 
 
-def main(arguments: list[str]) -> int:
-    options = parse(arguments)
-    lines = Lines(options.output, options.resume)
-    if not lines.has(kind="run"):
-        lines.write("run", **head(options, arguments))
+def bench_graphs(options, arguments: list[str], lines: Lines) -> None:
     for source in GRAPHS:
         if (options.only and source.name not in options.only) or lines.has(kind="end", graph=source.name):
             continue
@@ -338,17 +340,29 @@ def main(arguments: list[str]) -> int:
             print(f"{source.name}: left out, {spent:.0f} s were spent", file=sys.stderr)
             continue
         try:
-            try:
-                bench_graph(source, options, lines)
-            except DeviceLost:
-                raise
-            except Exception as error:  # another graph may work
-                lines.write("error", graph=source.name, message=f"{type(error).__name__}: {error}"[:500])
-                lines.write("end", graph=source.name, seconds=0.0)
-                print(f"{source.name}: {type(error).__name__}: {error}", file=sys.stderr)
-                refuse_lost_device(options.device, error)
+            bench_graph_or_say_why(source, options, lines)
         except DeviceLost as error:
             print(f"{source.name}: the GPU was lost ({error}); going on in a new process", file=sys.stderr)
             in_a_new_process(arguments, options.seconds - (time.perf_counter() - lines.began))
+
+
+def bench_graph_or_say_why(source, options, lines: Lines) -> None:
+    try:
+        bench_graph(source, options, lines)
+    except DeviceLost:
+        raise
+    except Exception as error:  # another graph may work; the summary and the exit code tell of it
+        lines.write("error", graph=source.name, message=f"{type(error).__name__}: {error}"[:500])
+        lines.write("end", graph=source.name, seconds=0.0)
+        print(f"{source.name}: {type(error).__name__}: {error}", file=sys.stderr)
+        refuse_lost_device(options.device, error)
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    with Lines(options.output, options.resume) as lines:
+        if not lines.has(kind="run"):
+            lines.write("run", **head(options, arguments))
+        bench_graphs(options, arguments, lines)
     print(f"{options.output}: {lines.errors} errors; python scripts/papers_page.py add {options.output}")
     return 1 if lines.errors else 0

@@ -232,7 +232,7 @@ def plot(blocks: list[dict], algorithm: str, part: str, group: str) -> str | Non
             block["graph"]: {label: value for row in block["rows"] for label, value in relaxed(row).items()}
             for block in blocks
         }
-        axis = "relaxations as a multiple of the edges out of reached vertices"
+        axis = "edges looked at, as a multiple of those out of reached vertices"
     else:
         rows = {block["graph"]: ratios(block, group) for block in blocks}
         axis = "the peer's time / ours"

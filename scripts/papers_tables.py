@@ -82,15 +82,15 @@ def peer_table(blocks: list[dict]) -> str:
 
 
 def relaxed(row: dict) -> dict[str, float]:
-    """Relaxations as multiples of those of Dijkstra's algorithm, which takes each edge of a reached vertex once."""
-    return (
-        {row["label"]: row["counters"]["relaxations"] / row["out_edges"]} if "relaxations" in row.get("counters", {}) else {}
-    )
+    """Edges looked at as a multiple of those out of reached vertices, each of which Dijkstra's algorithm takes once."""
+    counters = row.get("counters", {})
+    found = [counters[name] for name in ("relaxations", "edges") if name in counters]
+    return {row["label"]: found[0] / row["out_edges"]} if found else {}
 
 
 def counter_table(blocks: list[dict]) -> str:
     names = list(dict.fromkeys(name for block in blocks for row in block["rows"] for name in row.get("counters", {})))
-    header = ["graph", "setting", "sources", "levels or rounds", *names, "edges of reached", "relaxations / those"]
+    header = ["graph", "setting", "sources", "levels or rounds", *names, "edges out of reached", "looked at / those"]
     rows = []
     for block in blocks:
         for row in block["rows"]:

@@ -16,9 +16,10 @@ from kepler_traverse.cuda import csr
 from kepler_traverse.cuda.entry import Entry, chosen_types
 from kepler_traverse.cuda.loader import options
 from kepler_traverse.sssp import gpu as sssp_gpu
+from kepler_traverse.sssp import h_bf
 
 PACKAGE = Path(kepler_traverse.__file__).parent
-ENTRIES = (*bfs_gpu.ENTRIES, *bfs_4k.ENTRIES, *sssp_gpu.ENTRIES, *csr.ENTRIES, *certificate_gpu.ENTRIES)
+ENTRIES = (*bfs_gpu.ENTRIES, *bfs_4k.ENTRIES, *sssp_gpu.ENTRIES, *h_bf.ENTRIES, *csr.ENTRIES, *certificate_gpu.ENTRIES)
 FILES = sorted({entry.file for entry in ENTRIES})
 # PTX of this and later architectures marks which parameters are pointers.
 PTX_ARCHITECTURE = "compute_120"
@@ -148,6 +149,9 @@ KNOBS = [
     bfs_4k.MANY_BLOCKS.variant(block=64, launches_children=True, HEAVY=2, DUPLICATES=0, APPEND=0),
     bfs_4k.MANY_BLOCKS.variant(block=256, HEAVY=1, DUPLICATES=2, APPEND=1, COUNTING=1),
     bfs_4k.SINGLE_BLOCK.variant(HEAVY=1, COUNTING=1),
+    h_bf.RELAX.variant(launches_children=True, DUPLICATES=2, HEAVY=2),
+    h_bf.RELAX.variant(DUPLICATES=0, CLASSES=0, MODIFIERS=0, ENQUEUE=0, HEAVY=0, COUNTING=1),
+    h_bf.RELAX.variant(DUPLICATES=1, ENQUEUE=1, COUNTING=1),
 ]
 
 
@@ -172,7 +176,7 @@ def test_it_compiles_for_volta_with_the_compiler_before(file):
     assert compile_kernels(before, file, f"sm_{VOLTA}", TYPES[0], "CUBIN").startswith(b"\x7fELF")
 
 
-@pytest.mark.parametrize("file", [sssp_gpu._RELAX_FILE, sssp_gpu._FINISH_FILE], ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [sssp_gpu._RELAX_FILE, sssp_gpu._FINISH_FILE, h_bf._FILE], ids=lambda file: file.stem)
 def test_sums_of_distances_keep_subnormal_numbers(nvrtc, file):
     ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
     assert "add.rn.f32" in ptx

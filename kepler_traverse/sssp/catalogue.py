@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..strategy import Strategy
-from . import cpu, gpu
+from . import cpu, gpu, h_bf
+from .params import HBfKnobs
 from .piles import piles
 from .rounds import rounds
 
@@ -37,5 +38,15 @@ STRATEGIES = (
         paper="Bellman-Ford with active vertices: Busato, Bombieri 2015, algorithm 3",
         teaches="one atomic minimum a relaxation, one queue entry a vertex and round",
         default=True,
+    ),
+    Strategy(
+        name="h_bf",
+        device="cuda",
+        plan=rounds(h_bf.Run, h_bf.relax),
+        memory=h_bf.memory,
+        needs=frozenset({"weights"}),
+        paper="Busato, Bombieri 2015 (H-BF)",
+        teaches="edges of some classes need no atomic, and some no relaxation before the end",
+        knobs=HBfKnobs,
     ),
 )

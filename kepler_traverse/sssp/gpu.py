@@ -93,11 +93,11 @@ ENTRIES = (*_RELAX.values(), *_FINISH)
 
 
 class Run:
-    """The state of a GPU traversal."""
+    """The state of a GPU traversal; ``entries`` are the kernels that its steps launch, by name."""
 
     counted = None
 
-    def __init__(self, graph, query):
+    def __init__(self, graph, query, entries=_RELAX):
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
         self.graph, self.edges = graph, (graph.offsets, graph.targets, graph.weights)
         self.n_vertices = np.int64(n)
@@ -113,7 +113,7 @@ class Run:
         # During the rounds: the last one that queued a vertex. Afterwards: its layer in the search for predecessors.
         self.queued_in = cp.empty(n, np.int32)
         self.parent = cp.empty(n, index) if graph.has_negative_weights else None
-        self.relax = {who: kernel(entry, index, real) for who, entry in _RELAX.items()}
+        self.relax = {name: kernel(entry, index, real) for name, entry in entries.items()}
         self.kernels = {entry: kernel(entry, index, real) for entry in _FINISH}
 
     def start(self, source: int) -> None:

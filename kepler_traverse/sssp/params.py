@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from ..errors import InputError
+
 # CPU: below this many frontier vertices one thread does it (as for BFS).
 SERIAL_FRONTIER = 4096
 
@@ -13,3 +17,74 @@ PILE_WIDTH = 4.0
 # Rounds of Bellman-Ford after which the predecessors are first searched for a cycle; doubled each time, so the searches
 # cost O(V log rounds) in all.
 FIRST_CYCLE_SEARCH = 16
+
+WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
+
+
+@dataclass(frozen=True, kw_only=True)
+class HBfKnobs:
+    """Settings of H-BF; the defaults are those of the paper (Busato, Bombieri 2015), whose sections are named.
+
+    Attributes
+    ----------
+    edge_classes : bool
+        Whether two bits of each edge spare the rounds edges that lead nowhere, and atomics where one edge alone leads to a
+        vertex (4.1). Costs a copy of the targets; vertex numbers up to 2^30 only.
+    duplicates : {"atomic64", "mark", "keep"}
+        A vertex lowered twice in a round: queued once, as the round stands in one word with its distance (4.2; float32
+        only); queued once, by an atomic on a mark beside it; or queued twice.
+    cache_modifiers : bool
+        Whether frontier and offsets are read past the caches, and weights through the read-only one (5.1).
+    enqueue : {"shared", "prefix_sum", "atomic"}
+        How vertices get into the next frontier: gathered by thread, put in order in shared memory and written side by side
+        (5.1); gathered and written from registers; or each at once.
+    vertices_per_warp : int from 1 to 1024
+        Vertices that a virtual warp takes one after the other (5.2).
+    min_width, max_width : {1, 2, 4, 8, 16, 32}
+        Lanes of a virtual warp: resident threads / frontier size, rounded down to a power of two, within these (5.2).
+        Equal ones make a static width.
+    heavy : {"children", "blocks", "none"}
+        Who walks the edges of a vertex with more than ``heavy_degree``: a kernel that the kernel launches (5.3), of which
+        2,048 may wait at once; a block; or the virtual warp that meets it.
+    heavy_degree : int, 1 or more
+        The paper's T_DP (5.3).
+    counters : bool
+        Whether to count, which takes time: ``Traversal.counters``.
+
+    Raises
+    ------
+    InputError
+        A value out of range.
+    """
+
+    edge_classes: bool = True
+    duplicates: str = "atomic64"
+    cache_modifiers: bool = True
+    enqueue: str = "shared"
+    vertices_per_warp: int = 32
+    min_width: int = 4
+    max_width: int = 32
+    heavy: str = "children"
+    heavy_degree: int = 4096
+    counters: bool = False
+
+    def __post_init__(self):
+        def is_whole(value, least: int, most: int) -> bool:
+            return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+        checks = {
+            "duplicates": ("'atomic64', 'mark' or 'keep'", self.duplicates in ("atomic64", "mark", "keep")),
+            "enqueue": ("'shared', 'prefix_sum' or 'atomic'", self.enqueue in ("shared", "prefix_sum", "atomic")),
+            "heavy": ("'children', 'blocks' or 'none'", self.heavy in ("children", "blocks", "none")),
+            "vertices_per_warp": ("a whole number from 1 to 1024", is_whole(self.vertices_per_warp, 1, 1024)),
+            "min_width": (f"one of {WIDTHS}", is_whole(self.min_width, 1, 32) and self.min_width in WIDTHS),
+            "max_width": (f"one of {WIDTHS}", is_whole(self.max_width, 1, 32) and self.max_width in WIDTHS),
+            "heavy_degree": ("a whole number from 1 to 2^31 - 1", is_whole(self.heavy_degree, 1, 2**31 - 1)),
+        }
+        for name in ("edge_classes", "cache_modifiers", "counters"):
+            checks[name] = ("true or false", isinstance(getattr(self, name), bool))
+        for name, (wanted, fits) in checks.items():
+            if not fits:
+                raise InputError(f"knob {name} of h_bf must be {wanted}, not {getattr(self, name)!r}")
+        if self.min_width > self.max_width:
+            raise InputError(f"knob min_width of h_bf must not exceed max_width, and {self.min_width} > {self.max_width}")

@@ -6,7 +6,7 @@
 //   write_vertex(place, v)   the caller's: stores v, or says that there is no room
 //   reserve(n)               the caller's: takes n places, returns the first
 //
-// Busato, Bombieri. BFS-4K. IEEE TPDS 2015, sections 5.1 and 5.6 (figure 9).
+// Busato, Bombieri. BFS-4K. IEEE TPDS 2015, sections 5.1 and 5.6 (figure 9); H-BF. IEEE TPDS 2015, section 5.1.
 #pragma once
 
 #include <kt/csr.cuh>
@@ -42,6 +42,27 @@ struct LocalQueue {
       if (lane() == 0) first = reserve(total);
       first = broadcast(ALL_LANES, first, 0);
       write_from(first, place, total >= coalesced_from * WARP, write_vertex);
+    }
+    size = 0;
+  }
+
+  // The lanes put what they hold side by side into a slot of `room` vertices, shared
+  // memory of their warp's own, and write it out from there; again, while there is more.
+  // H-BF, section 5.1, figure 5.
+  template <typename Reserve, typename Write>
+  KT_DEVICE void empty_through(vertex_t* slot, int32 room, Reserve reserve, Write write_vertex) {
+    int32 place = sum_through(size);
+    const int32 total = broadcast(ALL_LANES, place, WARP - 1);
+    place -= size;
+    int64 first = 0;
+    if (lane() == 0 && total) first = reserve(total);
+    first = broadcast(ALL_LANES, first, 0);
+    int32 put = 0;
+    for (int32 done = 0; done < total; done += room) {
+      for (; put < size && place + put < done + room; ++put) slot[place + put - done] = vertices[put];
+      warp_barrier(ALL_LANES);
+      for (int32 i = lane(); i < room && done + i < total; i += WARP) write_vertex(first + done + i, slot[i]);
+      warp_barrier(ALL_LANES);
     }
     size = 0;
   }

@@ -111,7 +111,7 @@ static Region* find(const char* place, u64 size) {
   return nullptr;
 }
 
-static std::string nearest(const char* place) {
+static std::string nearest(const char* place, const std::string& whose) {
   const Region* best = nullptr;
   u64 distance = ~u64{0};
   for (auto& region : regions) {
@@ -123,8 +123,8 @@ static std::string nearest(const char* place) {
     }
   }
   if (!best) return "of everything";
-  return "at byte " + std::to_string(place - best->begin) + " of " + best->name + ", which has " +
-         std::to_string(best->end - best->begin);
+  return "at byte " + std::to_string(place - best->begin) + " of " + best->name + (best->block ? "" : whose) +
+         ", which has " + std::to_string(best->end - best->begin);
 }
 
 static u32 up_to(const std::vector<u32>& seen, u32 thread) { return thread < seen.size() ? seen[thread] : 0; }

@@ -106,7 +106,7 @@ struct Grid {
   u32 n_blocks, first_thread, depth;
   u64 dynamic_shared;
   races::Seen seen;
-  u32 next_block = 0, n_done = 0;
+  u32 next_block = 0;
   std::unique_ptr<u64[]> memory = nullptr;  // of a child's arguments
 };
 
@@ -129,7 +129,7 @@ std::vector<char*> stacks;
 std::deque<Thread*> ready;
 Context scheduler;
 Thread* self = nullptr;
-u32 n_finished, n_at_grid_barrier, n_children_pending;
+u32 n_finished, n_at_grid_barrier;
 std::map<u32*, u32> at_grid_barriers;  // the counts of blocks as they must be
 u32* grid_barrier_word;
 bool has_room;  // maybe a block can begin
@@ -422,10 +422,7 @@ void fiber() {
   }
   if (!block.n_exited++) block.first_exited = self->index;
   ++n_finished;
-  if (block.n_exited == launched->block) {
-    has_room = true;
-    if (++block.grid->n_done == block.grid->n_blocks && block.grid->depth) --n_children_pending;
-  }
+  has_room = has_room || block.n_exited == launched->block;
   self->state = State::exited;
   swap(self->context, scheduler, true);
   abort();
@@ -459,9 +456,11 @@ void access(const void* address, u64 size, u32 kind, const char* pc) {
 #endif
   races::Region* region = races::find(place, size);
   if (!region)
-    fail(text("%s %llu bytes out of bounds ", kind & races::WRITE ? "writes" : "reads", size) + races::nearest(place) +
-         of_the_launch() + ", " + at(pc));
-  if (region->block && region->block != self->block) fail("touches " + region->name + ", and is of another, " + at(pc));
+    fail(text("%s %llu bytes out of bounds ", kind & races::WRITE ? "writes" : "reads", size) +
+         races::nearest(place, of_the_launch()) + ", " + at(pc));
+  if (region->block && region->block != self->block)
+    fail("touches " + region->name + " of " + name_of(*static_cast<const Block*>(region->block)->grid) +
+         ", which is another block's, " + at(pc));
   races::Conflict found;
   if (launched->races && races::races(*region, place, size, kind, self->clock, pc, found)) {
     string message = text("%s %llu bytes at byte %llu of ", found.what, size, u64(place - region->begin)) +
@@ -552,8 +551,9 @@ void launch(void (*call)(const void*, void**), const void* kernel, int n_blocks,
   if (launched->cooperative) fail("launches " + name + ", and the threads of a cooperative grid may not" + here);
   if (n_blocks < 1) fail("launches " + name + text(" with %d blocks", n_blocks) + here);
   if (parent.depth == DEEPEST) fail("launches " + name + text(" as a child deeper than %u", DEEPEST) + here);
-  if (n_children_pending == static_cast<u32>(most))
-    fail("launches " + name + text(" while %d grids that threads launched have not ended", most) + here);
+  // No thread can know that a child has ended before the launch has.
+  if (grids.size() > static_cast<u32>(most))
+    fail("launches " + name + text(" after %d others, which may all wait still", most) + here);
   const Grid& last = *grids.back();
   const u32 first_thread = last.first_thread + last.n_blocks * launched->block;
   // Pointers to the arguments, and these behind them.
@@ -581,7 +581,6 @@ void launch(void (*call)(const void*, void**), const void* kernel, int n_blocks,
   }));
   grids.back()->memory = std::move(memory);
   waiting_children.push_back(grids.back().get());
-  ++n_children_pending;
   has_room = true;
   yield();
 }
@@ -840,7 +839,7 @@ extern "C" __attribute__((visibility("default"))) const char* simt_launch(const 
   blocks.clear();
   ready.clear();
   report.clear();
-  n_finished = n_at_grid_barrier = n_children_pending = 0;
+  n_finished = n_at_grid_barrier = 0;
   at_grid_barriers.clear();
   grids.clear();
   waiting_children.clear();

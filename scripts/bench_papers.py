@@ -10,61 +10,28 @@ measured stands in scripts/papers_settings.py; ``scripts/papers_page.py add`` ta
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import statistics
 import sys
 import time
-from datetime import date
-from importlib import metadata
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from scripts import papers_graphs
-from scripts.papers_settings import GRAPHS, PARTS, Setting, settings_for
+from scripts.papers_lines import Lines, head
+from scripts.papers_settings import GRAPHS, PARTS, PUBLISHED, Setting, settings_for
 
-PACKAGES = ("numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "nvidia-cuda-nvrtc")
 HOPELESS = 20.0  # times the best time of the first source: such a setting gets no second source
 LONG_RUN = 0.5  # seconds for one source: no repeat
+FEWEST_SOURCES = 2  # where time is short
 REACH = 0.1  # of the vertices that the best of the candidates reaches: sources reach at least as many
 CANDIDATES = 3  # for each source
 
 
 class DeviceLost(Exception):
     """The GPU refuses all work after a kernel went wrong; only a new process can go on."""
-
-
-class Lines:
-    """The output: one JSON object a line, flushed at once."""
-
-    def __init__(self, path: Path, append: bool):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.done = [json.loads(line) for line in path.read_text().splitlines()] if append and path.exists() else []
-        self.file = open(path, "a" if append else "w")  # noqa: SIM115  (closed on leaving)
-        self.errors = sum(line["kind"] == "error" for line in self.done)
-        self.began = time.perf_counter()
-
-    def __enter__(self) -> Lines:
-        return self
-
-    def __exit__(self, *_) -> None:
-        self.file.close()
-
-    def write(self, kind: str, **record) -> None:
-        self.errors += kind == "error"
-        record = {"kind": kind, **record, "at": round(time.perf_counter() - self.began, 1)}
-        self.file.write(json.dumps(record, default=plain) + "\n")
-        self.file.flush()
-
-    def has(self, **keys) -> bool:
-        return any(all(line.get(key) == value for key, value in keys.items()) for line in self.done)
-
-
-def plain(value):
-    """NumPy's scalars as Python's, for JSON."""
-    return value.item()
 
 
 def rounded(seconds: float) -> float:
@@ -94,10 +61,13 @@ class Bench:
         result = traverse(source)
         return self.clock() - began, result
 
-    def repeated(self, traverse, check) -> tuple[list[float], bool]:
-        """Median seconds of each source, and whether the later sources were left out."""
+    def repeated(self, traverse, check, most_seconds: float = np.inf) -> tuple[list[float], bool]:
+        """Median seconds of each source, and whether it was hopeless to go on after the first.
+
+        After ``most_seconds`` two sources are enough.
+        """
         traverse(self.sources[0])  # compiles, loads, fills the caches
-        medians = []
+        began, medians = time.perf_counter(), []
         for source in self.sources:
             times = []
             while len(times) < self.options.repeats and sum(times) < LONG_RUN:
@@ -106,9 +76,11 @@ class Bench:
                     check(source, result)
                 times.append(taken)
             medians.append(rounded(statistics.median(times)))
-            if medians[0] > HOPELESS * self.best or sum(medians) > self.options.most_seconds:
+            if medians[0] > HOPELESS * self.best:
+                return medians, len(self.sources) > 1
+            if len(medians) >= FEWEST_SOURCES and time.perf_counter() - began > most_seconds:
                 break
-        return medians, len(medians) < len(self.sources)
+        return medians, False
 
     def peers(self) -> None:
         """Time the peer in all its ways; they must agree with each other."""
@@ -129,12 +101,9 @@ class Bench:
                 raise AssertionError(f"{name}'s ways to traverse disagree from source {source}")
 
         for way, traverse in ways.items():
-            seconds, cut = self.repeated(traverse, check)
+            seconds, _ = self.repeated(traverse, check)
             if not self.lines.has(kind="peer", **self.about, way=way):
-                self.lines.write("peer", **self.about, peer=name, way=way, seconds=seconds, cut=cut)
-        for source in self.sources:  # those that the peer was too slow to be timed on
-            if source not in self.expected:
-                check(source, traverse(source))
+                self.lines.write("peer", **self.about, peer=name, way=way, seconds=seconds)
 
     def check(self, source: int, result) -> None:
         """Refuse a result that is not proven, or that differs from the peer's."""
@@ -162,7 +131,8 @@ class Bench:
                 self.check(source, result)
                 rounds.append(result.rounds)
 
-            seconds, cut = self.repeated(plan.run, check)
+            most_seconds = np.inf if setting.part == "peers" else self.options.setting_seconds
+            seconds, cut = self.repeated(plan.run, check, most_seconds)
             self.best = min(self.best, seconds[0])
             self.measured[key] = {"seconds": seconds, "rounds": rounds, "cut": cut, "knobs": repr(plan.query.knobs)}
         return self.measured[key]
@@ -170,16 +140,19 @@ class Bench:
     def count(self, setting: Setting) -> dict:
         """What the strategy counted, all sources together, beside what Dijkstra's algorithm would relax."""
         plan = self.plan(setting)
-        totals, rounds, out_edges = {}, 0, 0
+        totals, rounds, out_edges, done = {}, 0, 0, 0
+        began = time.perf_counter()
         for source in self.sources:
+            if done >= FEWEST_SOURCES and time.perf_counter() - began > self.options.setting_seconds:
+                break
             result = plan.run(source)
             self.check(source, result)
             if result.counters is None:
                 raise AssertionError("the strategy was asked to count and gave no counters")
-            rounds += result.rounds
+            done, rounds = done + 1, rounds + result.rounds
             out_edges += int(self.graph.degrees[result.reached].sum())
             totals = {name: totals.get(name, 0) + int(value) for name, value in result.counters.items()}
-        return {"counters": totals, "rounds": rounds, "out_edges": out_edges, "sources": len(self.sources)}
+        return {"counters": totals, "rounds": rounds, "out_edges": out_edges, "sources": done}
 
     def fits(self, setting: Setting) -> bool:
         """Whether the strategy takes this graph; one that does not exist counts, and fails later with its message."""
@@ -237,6 +210,16 @@ def sources_for(graph, options) -> list[int]:
     return [vertex for vertex, count in reached.items() if count >= REACH * most][: options.sources]
 
 
+def chosen_by_rule(strategy: str, graph) -> dict:
+    """The knobs that a strategy's rule takes for a graph, as far as they differ from the published ones."""
+    from kepler_traverse.bfs import bfs_4k
+    from kepler_traverse.sssp import h_bf
+
+    knobs = bfs_4k.rule(*bfs_4k.degree_statistics(graph)) if strategy == "bfs_4k" else h_bf.rule(graph)
+    published = asdict(type(knobs)())
+    return {name: value for name, value in asdict(knobs).items() if value != published[name]}
+
+
 def bench_graph(source, options, lines: Lines) -> None:
     began = time.perf_counter()
     made = papers_graphs.make(source, options.graphs, options.device, options.seed)
@@ -271,19 +254,15 @@ def bench_graph(source, options, lines: Lines) -> None:
                 refuse_lost_device(options.device, error)
                 continue  # nothing to compare with
         bench.run(settings_for(algorithm, options.device, source.name, options.part or PARTS))
+        strategy = PUBLISHED.get((algorithm, options.device))
+        if strategy and not lines.has(kind="rule", graph=source.name, strategy=strategy):
+            try:
+                lines.write("rule", graph=source.name, strategy=strategy, knobs=chosen_by_rule(strategy, bench.graph))
+            except Exception as error:  # the times stand without it; the summary and the exit code tell of it
+                lines.write("error", **bench.about, message=f"rule of {strategy}: {type(error).__name__}: {error}"[:500])
     spent = time.perf_counter() - began
     lines.write("end", graph=source.name, seconds=round(spent, 1))
     print(f"{source.name}: {spent:.1f} s, {lines.errors} errors so far", file=sys.stderr, flush=True)
-
-
-def versions() -> dict:
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -297,7 +276,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--part", nargs="+", choices=PARTS, help="default: all; the peer is always timed")
     parser.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"))
     parser.add_argument("--seconds", type=float, default=np.inf, help="start no further graph after that time")
-    parser.add_argument("--most-seconds", type=float, default=3.0, help="for a setting: no further source after that time")
+    parser.add_argument(
+        "--setting-seconds",
+        type=float,
+        default=0.4,
+        help=f"after that time {FEWEST_SOURCES} sources are enough for a setting",
+    )
     parser.add_argument("--sources", type=int, default=4)
     parser.add_argument("--repeats", type=int, default=2, help="runs a source, of which the median counts")
     parser.add_argument("--seed", type=int, default=1)
@@ -306,21 +290,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--commit", help="default: what git says")
     parser.add_argument("--resume", action="store_true", help="keep the lines that are there and measure the rest")
     return parser.parse_args(arguments)
-
-
-def head(options, arguments: list[str]) -> dict:
-    from scripts.bench import commit, machine
-
-    return {
-        "date": date.today().isoformat(),
-        "commit": options.commit or commit(),
-        "command": f"python scripts/bench.py --suite papers {' '.join(arguments)}",
-        "machine": machine(),
-        "versions": versions(),
-        "device": options.device,
-        "repeats": options.repeats,
-        "seed": options.seed,
-    }
 
 
 def in_a_new_process(arguments: list[str], seconds_left: float) -> None:

@@ -9,7 +9,7 @@ docs/papers.json holds
 
     reading   object: Markdown to stand at the head ("advice") and in the section of each part
     runs      list of objects: date, commit, command, machine, versions, device, repeats, seed, failures (messages)
-    graphs    object: graph to its sizes and its origin
+    graphs    object: graph to its sizes, its origin, and the knobs that rules chose where they differ from the published
     blocks    list of objects: graph, algorithm, part, run (position in runs), peer (way to seconds of each source), rows;
               a row has group, label, strategy, and seconds, rounds, cut; or counters, rounds, out_edges, sources; or error
 
@@ -36,7 +36,8 @@ PAGE = DOCS / "papers.md"
 PLOTS = DOCS / "papers"
 
 RUN = ("date", "commit", "command", "machine", "versions", "device", "repeats", "seed")
-GRAPH = ("origin", "vertices", "edges", "directed", "degree_mean", "degree_deviation", "degree_max")
+DEGREES = ("degree_mean", "degree_deviation", "degree_max")
+GRAPH = ("origin", "vertices", "edges", "directed", *DEGREES)
 ROW = {
     "time": ("group", "label", "strategy", "seconds", "rounds", "cut"),
     "counters": ("group", "label", "strategy", "counters", "rounds", "out_edges", "sources"),
@@ -49,6 +50,7 @@ KINDS = {
     "time": ("graph", "algorithm", "part", *ROW["time"]),
     "counters": ("graph", "algorithm", "part", *ROW["counters"]),
     "error": ("graph", "message"),
+    "rule": ("graph", "strategy", "knobs"),
     "skipped": ("graph", "why"),
     "end": ("graph",),
 }
@@ -65,8 +67,9 @@ page.
 A ratio is the time of the faster of the peer's ways divided by ours: above 1 we are faster. It is the median over the
 sources, which both ran from in one process. For every setting and source a traversal, predecessors included, was
 certified, and its distances compared with the peer's, before a time was written. The clock stands around one traversal
-from a ready plan, with the device synchronised before and after. The best of a row is bold; a star marks a setting so
-slow that some sources were left out; *failed* one that raised an error, told at the end.
+from a ready plan, with the device synchronised before and after. Where traversals are long, features and knobs are
+measured from two of the sources. The best of a row is bold; a star marks a setting so slow that it got one source alone;
+*failed* one that raised an error, told at the end.
 """
 NOTHING = "\nNo measurements are recorded yet.\n"
 TITLES = {
@@ -116,7 +119,7 @@ def check_measured(measured: dict) -> None:
     for run in measured["runs"]:
         demand("a run", run, (*RUN, "failures"))
     for name, graph in measured["graphs"].items():
-        demand(f"graph {name}", graph, GRAPH)
+        demand(f"graph {name}", graph, (*GRAPH, "rules"))
     for block in measured["blocks"]:
         demand("a block", block, BLOCK)
         what = f"{block['part']} of {block['algorithm']} on {block['graph']}"
@@ -173,8 +176,12 @@ def merged(measured: dict, lines: list[dict]) -> dict:
     again = {(block["graph"], block["algorithm"], block["part"]) for block in new}
     kept = [block for block in measured["blocks"] if (block["graph"], block["algorithm"], block["part"]) not in again]
     graphs = measured["graphs"] | {
-        line["graph"]: {name: line[name] for name in GRAPH} for line in lines if line["kind"] == "graph"
+        line["graph"]: {name: line[name] for name in GRAPH} | {"rules": {}} for line in lines if line["kind"] == "graph"
     }
+    for line in lines:
+        if line["kind"] == "rule":
+            about = graphs[line["graph"]]
+            graphs[line["graph"]] = about | {"rules": about["rules"] | {line["strategy"]: line["knobs"]}}
     used = sorted({block["run"] for block in kept + new} | {len(runs) - 1})
     blocks = [block | {"run": used.index(block["run"])} for block in kept + new]
     return measured | {"runs": [runs[i] for i in used], "graphs": graphs, "blocks": sorted(blocks, key=place)}
@@ -221,7 +228,21 @@ def part_of_page(measured: dict, algorithm: str, part: str, plots: dict[Path, st
         if drawn:
             plots[PLOTS / f"{name}.svg"] = drawn
             parts.append(f"![{TITLES[part]}, {SYSTEMS[algorithm]}](papers/{name}.svg)\n")
+    if part == "features":
+        parts += rule_table(measured, blocks)
     return parts
+
+
+def rule_table(measured: dict, blocks: list[dict]) -> list[str]:
+    """What the rule chose for each graph, nothing where no rule was asked."""
+    rows = []
+    for block in blocks:
+        graph = measured["graphs"][block["graph"]]
+        for strategy in sorted({row["strategy"] for row in block["rows"]} & set(graph["rules"])):
+            chosen = ", ".join(f"{name} = {value}" for name, value in graph["rules"][strategy].items())
+            rows.append([block["graph"], *(f"{graph[name]:,g}" for name in DEGREES), chosen or "as published"])
+    header = ["graph", "mean degree", "deviation", "largest", "knobs"]
+    return ["What the rule chose, where it is not as published:\n", table(header, rows)] if rows else []
 
 
 def plot(blocks: list[dict], algorithm: str, part: str, group: str) -> str | None:

@@ -62,6 +62,7 @@ def a_run():
         timed("knobs", "k1", "4", [0.2, 0.1, 0.2]),
         timed("knobs", "k1", "32", [0.4, 0.2, 0.4]),
         row("counters", "counters", "counters", "published", counters=counters, rounds=30, out_edges=2500, sources=3),
+        {"kind": "rule", "graph": "road", "strategy": "bfs_4k", "knobs": {"k1": 8, "heavy": "none"}},
         {"kind": "end", "graph": "road"},
     ]
 
@@ -102,6 +103,7 @@ def test_a_run_becomes_tables_of_ratios_with_the_peer_beside(place):
     assert "| road | 400 | **2.00** | 1.00 |" in page
     assert "| road | bfs_4k | 10 | 100 | 400 | 4.00 | 800 | 8.00 |" in page
     assert "| road | published | 3 | 30 | 5,000 | 12 | 2,500 | 2.00 |" in page
+    assert "| road | 2.5 | 1 | 7 | k1 = 8, heavy = none |" in page
     assert "DeviceError: no children here" in page
     assert "GPU (driver 1.2)" in page
 
@@ -282,11 +284,41 @@ def test_a_run_that_was_cut_off_goes_on_behind_its_last_line(suite, tmp_path):
     _, whole = suite("--device", "cpu")
     last = [line["kind"] for line in whole].index("end") - 1
     output = tmp_path / "papers.jsonl"
-    output.write_text("".join(json.dumps(line) + "\n" for line in whole[:last]))
+    output.write_text("".join(json.dumps(line) + "\n" for line in whole[:last]) + '{"kind": "ti')
     _, lines = suite("--device", "cpu", "--resume")
     assert [(line["kind"], line.get("graph"), line.get("label")) for line in lines] == [
         (line["kind"], line.get("graph"), line.get("label")) for line in whole
     ]
+
+
+def test_with_a_lost_gpu_a_new_process_measures_the_rest(suite, monkeypatch):
+    class Replaced(BaseException):
+        pass
+
+    def lost(_device, error):
+        raise bench_papers.DeviceLost(str(error))
+
+    def replace(_program, arguments):
+        raise Replaced(arguments)
+
+    monkeypatch.setattr(bench_papers, "refuse_lost_device", lost)
+    monkeypatch.setattr(bench_papers.os, "execv", replace)
+    wrong = Setting("knobs", "k1", "5", "queue", {"k1": 5})
+    usual = bench_papers.settings_for
+    monkeypatch.setattr(bench_papers, "settings_for", lambda *about: [*usual(*about), wrong])
+    with pytest.raises(Replaced) as caught:
+        suite("--device", "cpu", "--seconds", "100")
+    (arguments,) = caught.value.args
+    assert arguments[1:4] == [str(bench_papers.Path(bench.__file__)), "--suite", "papers"]
+    assert "--resume" in arguments
+    assert 50 < float(arguments[-1]) < 100
+    monkeypatch.undo()
+    monkeypatch.setattr(bench_papers, "GRAPHS", (LATTICE,))
+    monkeypatch.setattr(bench_papers, "settings_for", lambda *about: [*usual(*about), wrong])
+    assert bench_papers.main(arguments[4:]) == 1
+    lines = [json.loads(line) for line in bench_papers.parse(arguments[4:]).output.read_text().splitlines()]
+    assert lines_of(lines, "error") == [("tiny lattice", "bfs", "5"), ("tiny lattice", "sssp", "5")]
+    assert len(lines_of(lines, "time")) == 4
 
 
 def test_a_hopeless_setting_gets_one_source(suite, monkeypatch):
@@ -308,7 +340,7 @@ def test_the_suite_runs_on_the_host_harness(suite, monkeypatch):
     with device.present(), harness.settings(resident=1):
         code, lines = suite("--without-peer", "--algorithm", "bfs", "--only", "tiny lattice")
     assert code == 0
-    assert [line["kind"] for line in lines] == ["run", "graph", "time", "time", "counters", "end"]
+    assert [line["kind"] for line in lines] == ["run", "graph", "time", "time", "counters", "rule", "end"]
     assert lines[4]["out_edges"] > 0
 
 

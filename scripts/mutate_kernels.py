@@ -4,10 +4,11 @@
     python scripts/mutate_kernels.py --only push.cu  one file
     python scripts/mutate_kernels.py --list          what would be broken
 
-Each mutant is a copy of the package with one change in one .cu or .cuh file; tests/test_simt.py runs on it until its
-first failure. Outcomes go to docs/mutants.md, which keeps those of earlier runs for mutants that are not run again, and the
-explanations written there. A survivor is no fault of the kernel: it is a change that no test sees,
-and wants a test or a line that says why none can see it.
+Each mutant is a copy of the package with one change in one .cu or .cuh file; tests/test_simt.py, and for platform.cuh
+tests/test_simt_platform.py, run on it until their first failure. What only a CUDA compiler reads is left alone.
+Outcomes go to docs/mutants.md, which keeps those of earlier runs for mutants that are not run again, and the explanations
+written there. A survivor is no fault of the kernel: it is a change that no test sees, and wants a test or a line that says
+why none can see it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs" / "mutants.md"
 TIME_LIMIT = 120  # seconds; a mutant that takes longer does not end
 QUICK = "stress and 1 and (assembled or turned or wrong or again or awkward or negative or cutoff or targets or agree)"
+SURFACE_TESTS = ("tests/test_simt_platform.py",)
 UNEXPLAINED = "not explained yet"
 
 # What is put in place of what. The text is that of one line without its comment; groups may be used.
@@ -96,6 +98,31 @@ SWAPS = [
     (r"0x7f", "0x7e"),
     (r"\bu\b(?=\);$)", "v"),
     (r"(\w+) - first_(row|edge)", r"\1"),
+    (r"\bALL_LANES\b", "(ALL_LANES >> 1)"),
+    (r"\bALL_LANES\b", "1u"),
+    (r", width\)", ", WARP)"),
+    (r"shuffle_up|shfl_up", lambda at: at[0].replace("up", "down")),
+    (r"shuffle_down|shfl_down", lambda at: at[0].replace("down", "up")),
+    (r"shuffle_xor|shfl_xor", lambda at: at[0].replace("xor", "down")),
+    (r"\b(atomic|reduce)_(add|min|and)\(", r"\1_max("),
+    (r"\b(atomic|reduce)_max\(", r"\1_min("),
+    (r"\batomic_or\(", "atomic_and("),
+    (r"\batomic_and\(", "atomic_or("),
+    (r"__reduce_(add|min|and)_sync", "__reduce_or_sync"),
+    (r"__reduce_(max|or)_sync", "__reduce_add_sync"),
+    (r"atomic(?:Add|Max|Exch)\b(?=[,(])", "atomicMin"),
+    (r"atomicOr\b(?=,)", "atomicAnd"),
+    (r"atomicAnd\b(?=,)", "atomicOr"),
+    (r"(?<!block_)\bany\(", "all("),
+    (r"(?<!block_)\ball\(", "any("),
+    (r"\bblock_any\(", "block_all("),
+    (r"\bblock_all\(", "block_any("),
+    (r"__syncthreads_or\b", "__syncthreads_and"),
+    (r"__syncthreads_and\b", "__syncthreads_or"),
+    (r"__(ballot|any|all)_sync\(lanes, predicate\)", r"__\1_sync(lanes, !predicate)"),
+    (r"(KT_SHARED\(.*, \[)(.+?)\]", r"\1\2 - 1]"),
+    (r"\batomic_add\(([^(),]+), ([^(),]+)\);", r"racy_store(\1, racy_load(\1) + \2);"),
+    (r"(launch_child\((?!MOST)\w+), [^,]+,", r"\1, 1,"),
 ]
 # A statement of one line that does something and declares nothing.
 STATEMENT = re.compile(r"^( *(?:if \(.*\) |for \(.*\) )?)((?:[\w:.]+\(.*\)|[\w.]+(?:\[.*\])? = .*);)$")
@@ -126,12 +153,15 @@ def mutants_of(path: Path) -> list[Mutant]:
     """Every change of SWAPS at every place, conditions that always or never hold, and statements that are not there."""
     name = path.relative_to(ROOT).as_posix()
     found: dict[tuple[int, str], Mutant] = {}
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in _read_by_the_host(path.read_text().splitlines()):
         code = line.split("//")[0].rstrip()
         if not code.strip() or code.lstrip().startswith(("#", "template", "static_assert", "using", "asm")):
             continue
         changed = [
-            code[: at.start()] + at.expand(new) + code[at.end() :] for old, new in SWAPS for at in re.finditer(old, code)
+            code[: at.start()] + (new(at) if callable(new) else at.expand(new)) + code[at.end() :]
+            for old, new in SWAPS
+            for at in re.finditer(old, code)
+            if not re.fullmatch(r"(KT_DEVICE|constexpr) \w+ ", code[: at.start()])  # the name that is defined
         ]
         for at in re.finditer(r"\bif \(", code):
             end = _closing(code, at.end())
@@ -144,6 +174,24 @@ def mutants_of(path: Path) -> list[Mutant]:
             if after != code:
                 found.setdefault((number, after), Mutant(name, number, code, after))
     return list(found.values())
+
+
+def _read_by_the_host(lines: list[str]) -> list[tuple[int, str]]:
+    """The lines, numbered from 1, without those that the preprocessor keeps for CUDA compilers."""
+    found = []
+    device_only: list[bool] = []
+    for number, line in enumerate(lines, 1):
+        if line.startswith("#if"):
+            device_only.append(bool(re.match(r"#ifdef __CUDACC__|#if defined\(__CUDA_ARCH__\)", line)))
+        elif line.startswith("#elif"):
+            device_only[-1] = True
+        elif line.startswith("#else"):
+            device_only[-1] = not device_only[-1]
+        elif line.startswith("#endif"):
+            device_only.pop()
+        elif not any(device_only):
+            found.append((number, line))
+    return found
 
 
 def _closing(code: str, start: int) -> int | None:
@@ -170,25 +218,27 @@ class Copy:
     def outcome(self, mutant: Mutant | None) -> tuple[str, str]:
         """``("killed", by what)``, ``("survived", "")``, or ``("no mutant", ...)`` where it does not compile at all."""
         if mutant is None:
-            return self._run()
+            return self._run(())
         path = self.folder / mutant.file
         text = path.read_text()
         lines = text.splitlines(keepends=True)
         lines[mutant.line - 1] = lines[mutant.line - 1].replace(mutant.before, mutant.after, 1)
         path.write_text("".join(lines))
         try:
-            return self._run()
+            return self._run(SURFACE_TESTS if path.name == "platform.cuh" else ())
         finally:
             path.write_text(text)
 
-    def _run(self) -> tuple[str, str]:
-        """The tests that most mutants fail first, then all."""
+    def _run(self, before: tuple[str, ...]) -> tuple[str, str]:
+        """The tests that most mutants fail first, then all; ``before`` those of another file."""
         cache = self.folder / "simt"
         kept = set(cache.iterdir()) if cache.exists() else set()
         try:
-            outcome = self._tests("-k", QUICK)
+            outcome = self._tests(*before) if before else ("survived", "")
             if outcome[0] == "survived":
-                outcome = self._tests()
+                outcome = self._tests("tests/test_simt.py", "-k", QUICK)
+            if outcome[0] == "survived":
+                outcome = self._tests("tests/test_simt.py")
             return outcome
         finally:
             if kept:  # what was compiled without a mutant
@@ -196,7 +246,7 @@ class Copy:
                     shutil.rmtree(made) if made.is_dir() else made.unlink()
 
     def _tests(self, *chosen: str) -> tuple[str, str]:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "tests/test_simt.py", *chosen]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *chosen]
         environment = {**os.environ, "SIMT_CACHE": str(self.folder / "simt"), "PYTHONPATH": str(self.folder)}
         try:
             done = subprocess.run(
@@ -252,15 +302,19 @@ def run_all(mutants: list[Mutant], workers: int, seconds: float) -> dict[Mutant,
 
 def recorded(mutants: list[Mutant]) -> tuple[dict[Mutant, tuple[str, str]], dict[Mutant, str]]:
     """What the report says of mutants that are still the same: outcomes, and why survivors survive."""
-    by_place = {(f"{m.file}:{m.line}", m.change): m for m in mutants}
+    by_change: dict[tuple[str, str], list[Mutant]] = {}
+    for mutant in mutants:
+        by_change.setdefault((mutant.file, mutant.change), []).append(mutant)
     outcomes: dict[Mutant, tuple[str, str]] = {}
     reasons: dict[Mutant, str] = {}
     text = REPORT.read_text() if REPORT.exists() else ""
     survivors, _, killed = text.partition("## Killed")
     for part, verdict in ((survivors, "survived"), (killed, "killed")):
-        for place, change, last in re.findall(r"^\| (\S+:\d+) \| (`.*`) \| (.*) \|$", part, re.MULTILINE):
-            mutant = by_place.get((place, change))
-            if mutant:
+        for file, line, change, last in re.findall(r"^\| (\S+):(\d+) \| (`.*`) \| (.*) \|$", part, re.MULTILINE):
+            same = by_change.get((file, change), [])
+            here = [m for m in same if m.line == int(line)]
+            # A line that has moved is known by its text, where the file has it once.
+            for mutant in here or (same if len(same) == 1 else []):
                 outcomes[mutant] = (verdict, last if verdict == "killed" else "")
                 if verdict == "survived" and last != UNEXPLAINED:
                     reasons[mutant] = last
@@ -276,7 +330,8 @@ def write_report(mutants: list[Mutant], outcomes: dict[Mutant, tuple[str, str]],
         "# Mutants of the kernels",
         "",
         "Written by `python scripts/mutate_kernels.py`: each kernel file is broken at one place at a time, and",
-        "`tests/test_simt.py` runs on the host harness until something fails. What survives is explained below.",
+        "`tests/test_simt.py`, and for `platform.cuh` `tests/test_simt_platform.py`, run on the host harness until",
+        "something fails. What survives is explained below.",
         "",
         f"{len(ran)} mutants, {len(killed)} killed ({100 * len(killed) / max(len(ran), 1):.1f} %), "
         f"{len(survivors)} survived. "

@@ -140,6 +140,15 @@ def test_a_search_goes_on_until_the_farthest_target_whichever_number_it_has(want
             assert [int(result.distance[v]) for v in wanted] == [39 - v for v in wanted]
 
 
+def test_targets_beyond_the_first_of_each_thread_are_waited_for():
+    late = (100, 200)  # of so many that the grid goes round more than once
+    graph = build([*((0, v) for v in range(1, 300) if v not in late), *((299, v) for v in late)]).to("cuda")
+    for row in BFS:
+        if row.device == "cuda":
+            result = plan_bfs(graph, strategy=row.name, targets=range(1, 300))(0)
+            assert [int(result.distance[v]) for v in late] == [2, 2]
+
+
 @pytest.mark.parametrize("name", ["power law", "lattice", "star of 32 behind a path", "in-star"])
 def test_vertex_numbers_of_64_bits_give_the_same_answers(name):
     rows = [row[:2] for row in NAMED[name]]

@@ -88,10 +88,11 @@ def test_votes_are_those_of_their_lanes(mask, mode):
 
 @every_mode
 @pytest.mark.parametrize("mask", MASKS, ids=hex)
-def test_reductions_are_signed_or_unsigned_as_their_type_and_of_their_lanes(mask, mode):
+@pytest.mark.parametrize("defined", [(), ("KT_REDUCE_BY_SHUFFLES",)], ids=["instruction", "shuffles"])
+def test_reductions_are_signed_or_unsigned_as_their_type_and_of_their_lanes(defined, mask, mode):
     values = integers(64)
     signed, unsigned = np.zeros((3, 64), np.int32), np.zeros((5, 64), np.uint32)
-    run("reductions", 1, 64, values, np.uint32(mask), signed, unsigned, mode=mode)
+    run("reductions", 1, 64, values, np.uint32(mask), signed, unsigned, mode=mode, defined=defined)
     lanes = of_lanes(mask)
     for warp in (0, 32):
         mine = values[warp : warp + 32][lanes]

@@ -22,10 +22,11 @@ MODES = {
 every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 
 
-def launch(file, entry, grid, block, *args, mode=None, **options):
-    """Run a kernel of a file of this folder, in one of MODES."""
+def launch(file, entry, grid, block, *args, mode=None, defined=(), **options):
+    """Run a kernel of a file of this folder, in one of MODES; ``defined`` are preprocessor's names."""
+    compiler_options = (f"-I{HEADERS}", f"-DBLOCK={BLOCK}", *(f"-D{name}" for name in defined))
     with harness.settings(**(mode or {})):
-        module = harness.Module((FOLDER / file).read_text(), (f"-I{HEADERS}", f"-DBLOCK={BLOCK}"), Path(file).stem)
+        module = harness.Module((FOLDER / file).read_text(), compiler_options, Path(file).stem)
         module.get_function(entry)((grid,), (block,), args, **options)
 
 

@@ -107,7 +107,8 @@ KT_DEVICE uint32 match(uint32 lanes, T value) {
 }
 
 // Before Ampere a warp has no instruction that reduces: its lanes pass the values on.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+// KT_REDUCE_BY_SHUFFLES: so that tests can have that elsewhere.
+#if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800) || defined(KT_REDUCE_BY_SHUFFLES)
 template <typename T, typename Combine>
 KT_DEVICE T reduce_lanes(uint32 lanes, T value, Combine combine) {
   T all_of_them = __shfl_sync(lanes, value, first_lane(lanes));

@@ -79,6 +79,8 @@ TITLES = {
     "counters": "Counters",
 }
 EXPLAINED = {
+    "counters": "All sources of a row together. Dijkstra's algorithm looks once at each edge out of a reached vertex;\n"
+    "without a frontier every round would look at all edges:",
     "alone": "Every feature off (*none*), each one alone, all on, and what the rule chooses:",
     "without": "All features on, and all but each one:",
     "variants": "All features on, and other ways to the same end:",
@@ -220,7 +222,8 @@ def part_of_page(measured: dict, algorithm: str, part: str, plots: dict[Path, st
         if part == "peers":
             parts.append(peer_table(blocks))
         elif part == "counters":
-            parts.append(counter_table(blocks))
+            parts.append(EXPLAINED[part] + "\n")
+            parts.append(counter_table(blocks, measured["graphs"]))
         else:
             parts += [EXPLAINED.get(group, f"`{group}`, the other knobs as published:") + "\n", ratio_table(blocks, group)]
         name = f"{part}-{algorithm}" + (f"-{group.replace('_', '-')}" if len(groups) > 1 else "")
@@ -294,7 +297,7 @@ def failures(measured: dict) -> list[str]:
     for block in measured["blocks"]:
         what = f"{block['graph']}, {SYSTEMS[block['algorithm']]}, {block['part']}"
         found += [f"{what}, {row['group']} {row['label']}: {row['message']}" for row in block["rows"] if "message" in row]
-    return [f"- {message}\n" for message in found]
+    return [f"- {' '.join(message.split())}\n" for message in found]
 
 
 def pages(measured: dict) -> dict[Path, str]:

@@ -88,9 +88,11 @@ def relaxed(row: dict) -> dict[str, float]:
     return {row["label"]: found[0] / row["out_edges"]} if found else {}
 
 
-def counter_table(blocks: list[dict]) -> str:
+def counter_table(blocks: list[dict], graphs: dict[str, dict]) -> str:
+    """What was counted, all sources of a row together."""
     names = list(dict.fromkeys(name for block in blocks for row in block["rows"] for name in row.get("counters", {})))
     header = ["graph", "setting", "sources", "levels or rounds", *names, "edges out of reached", "looked at / those"]
+    header.append("all edges every time / those")
     rows = []
     for block in blocks:
         for row in block["rows"]:
@@ -99,6 +101,7 @@ def counter_table(blocks: list[dict]) -> str:
                 continue
             counted = [f"{row['counters'][name]:,}" if name in row["counters"] else "-" for name in names]
             multiple = [factor(value) for value in relaxed(row).values()] or ["-"]
+            without_frontier = row["rounds"] * graphs[block["graph"]]["edges"] / row["out_edges"]
             about = [block["graph"], row["label"], str(row["sources"]), f"{row['rounds']:,}"]
-            rows.append([*about, *counted, f"{row['out_edges']:,}", *multiple])
+            rows.append([*about, *counted, f"{row['out_edges']:,}", *multiple, factor(without_frontier)])
     return table(header, rows)

@@ -102,7 +102,7 @@ def test_a_run_becomes_tables_of_ratios_with_the_peer_beside(place):
     assert "| road | 400 | 0.50\\* | **4.00** | failed |" in page
     assert "| road | 400 | **2.00** | 1.00 |" in page
     assert "| road | bfs_4k | 10 | 100 | 400 | 4.00 | 800 | 8.00 |" in page
-    assert "| road | published | 3 | 30 | 5,000 | 12 | 2,500 | 2.00 |" in page
+    assert "| road | published | 3 | 30 | 5,000 | 12 | 2,500 | 2.00 | 30.00 |" in page
     assert "| road | 2.5 | 1 | 7 | k1 = 8, heavy = none |" in page
     assert "DeviceError: no children here" in page
     assert "GPU (driver 1.2)" in page

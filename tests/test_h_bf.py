@@ -1,0 +1,434 @@
+"""H-BF: every knob against the oracle, on a GPU or on the host harness; what the knobs refuse; what is counted."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import fields, replace
+
+import hypothesis
+import numpy as np
+import oracle
+import pytest
+from conftest import DERANDOMIZE, HAS_GPU
+from graphs import NAMED, build, lattice, path, rmat, star, weighted_rows, weights_for
+from hypothesis import given
+from hypothesis import strategies as st
+from simt import device, harness
+
+from kepler_traverse import NegativeCycleError, plan_sssp
+from kepler_traverse.certificate import certify
+from kepler_traverse.errors import FrontierOverflowError, InputError, StrategyError
+from kepler_traverse.query import Query
+from kepler_traverse.sssp import h_bf
+from kepler_traverse.sssp.params import HBfKnobs
+from kepler_traverse.sssp.rounds import rounds
+
+# One block size for all, since each is compiled apart.
+MODES = {
+    "in turn": {"resident": 1, "block": 64},
+    "stress": {"stress": True, "seed": 1, "block": 64, "resident": 3},
+}
+if HAS_GPU:
+    MODES = {"GPU": None}
+
+pytestmark = pytest.mark.skipif(not HAS_GPU and harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+
+
+@pytest.fixture(params=MODES)
+def mode(request):
+    """A GPU, or the harness in one of its orders."""
+    with contextlib.ExitStack() as stack:
+        if not HAS_GPU:
+            stack.enter_context(device.present())
+            stack.enter_context(harness.settings(**MODES[request.param]))
+        yield request.param
+
+
+on_a_device = pytest.mark.usefixtures("mode")
+
+ALL_OFF = HBfKnobs(
+    edge_classes=False, duplicates="keep", cache_modifiers=False, enqueue="atomic", vertices_per_warp=1, min_width=32,
+    heavy="none", heavy_degree=20, counters=True,
+)  # fmt: skip
+PUBLISHED = HBfKnobs(heavy_degree=20, counters=True)  # as published, but for what these small graphs ask for
+CHANGES = {
+    "nothing": {},
+    "edge classes": {"edge_classes": True},
+    "edge classes, marks": {"edge_classes": True, "duplicates": "mark"},
+    "marks": {"duplicates": "mark"},
+    "one word": {"duplicates": "atomic64"},
+    "cache modifiers": {"cache_modifiers": True},
+    "through shared memory": {"enqueue": "shared"},
+    "prefix sum": {"enqueue": "prefix_sum"},
+    **{f"width {width}": {"min_width": width, "max_width": width} for width in (1, 4)},
+    "widths from 2": {"min_width": 2, "max_width": 16},
+    "32 vertices a warp": {"min_width": 4, "vertices_per_warp": 32},
+    "children": {"heavy": "children", "min_width": 8},
+    "blocks": {"heavy": "blocks", "min_width": 4, "max_width": 8},
+    "blocks, prefix sum, one word": {"heavy": "blocks", "enqueue": "prefix_sum", "duplicates": "atomic64", "min_width": 1},
+    "blocks, shared memory, edge classes": {"heavy": "blocks", "enqueue": "shared", "edge_classes": True},
+    "children, prefix sum, marks": {"heavy": "children", "enqueue": "prefix_sum", "duplicates": "mark", "min_width": 2},
+}
+GRAPHS = {
+    "power law": [row[:2] for row in rmat(8, 12, seed=3)],
+    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
+    "lattice": lattice(9, 30),
+    "bipartite layers": [(0, v) for v in range(1, 41)]
+    + [(u, v) for u in range(1, 41) for v in range(41, 81)]
+    + [(u, 81) for u in range(41, 81)],
+}
+
+
+def _host(array):
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+def found_in(graph, result):
+    reached = np.flatnonzero(_host(result.reached))
+    return dict(zip(_host(graph.ids)[reached].tolist(), _host(result.distance)[reached].tolist(), strict=True))
+
+
+def run(rows, weights, knobs, source=None, directed=True, kind="float32", **options):
+    """Traverse on the device, certified and equal to the oracle."""
+    graph = build(rows, np.array(weights, kind), directed, weight_type=kind).to("cuda")
+    source = rows[0][0] if source is None else source
+    result = plan_sssp(graph, strategy="h_bf", knobs=knobs, **options)(source)
+    certify(graph, result).require()
+    neighbours = oracle.edges_of([(*row[:2], w) for row, w in zip(rows, weights, strict=True)], directed)
+    answer = oracle.bellman_ford if min(weights, default=0) < 0 else oracle.dijkstra
+    limit = np.inf if result.limit is None else result.limit
+    expected = answer(neighbours, source, np.dtype(kind).type)
+    assert found_in(graph, result) == {v: d for v, d in expected.items() if d <= limit}
+    return result
+
+
+@on_a_device
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_each_feature_alone_gives_the_right_distances(mode, change, graph):
+    if not HAS_GPU and mode == "in turn" and graph not in ("power law", "bipartite layers"):
+        pytest.skip("the other order takes these graphs")
+    rows = GRAPHS[graph]
+    directed = graph != "lattice"
+    counted = run(rows, weights_for(rows, 3, "floats"), replace(ALL_OFF, **CHANGES[change]), directed=directed).counters
+    # Each vertex is queued when its distance falls, and for nothing else.
+    assert counted["successful"] == counted["enqueued"] + counted["duplicates_avoided"] > 0
+
+
+@on_a_device
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("name", ["power law", "in-star", "star of 1025", "self-loops and parallel edges", "two components"])
+def test_the_published_knobs_give_the_right_distances(name, directed):
+    rows = [row[:2] for row in NAMED[name]]
+    run(rows, weights_for(rows, 5), PUBLISHED, directed=directed)
+
+
+@on_a_device
+def test_distances_of_64_bits_are_marked_beside_their_vertex():
+    rows = GRAPHS["power law"]
+    run(rows, weights_for(rows, 5, "floats"), replace(PUBLISHED, duplicates="mark"), kind="float64")
+
+
+@on_a_device
+@pytest.mark.parametrize("knobs", [PUBLISHED, replace(ALL_OFF, edge_classes=True)], ids=["published", "duplicates kept"])
+def test_any_graph_with_negative_weights_gets_its_distances_or_its_cycle(knobs):
+    @hypothesis.settings(max_examples=25, deadline=None, derandomize=DERANDOMIZE)
+    @given(weighted_rows(st.integers(-3, 9), max_vertices=9, max_rows=24), st.booleans(), st.data())
+    def check(drawn, directed, data):
+        rows, weights = drawn
+        weights = [abs(w) if u == v else w for (u, v), w in zip(rows, weights, strict=True)]
+        source = data.draw(st.sampled_from(sorted({v for r in rows for v in r})))
+        weighted = [(u, v, w) for (u, v), w in zip(rows, weights, strict=True)]
+        neighbours = oracle.edges_of(weighted, directed)
+        expected = oracle.bellman_ford(neighbours, source)
+        graph = build(rows, weights, directed).to("cuda")
+        plan = plan_sssp(graph, strategy="h_bf", knobs=knobs)
+        if expected is not None:
+            result = plan(source)
+            assert found_in(graph, result) == expected
+            certify(graph, result).require()
+            return
+        with pytest.raises(NegativeCycleError) as caught:
+            plan(source)
+        cycle = caught.value.cycle
+        assert sum(neighbours[u][v] for u, v in zip(cycle, [*cycle[1:], cycle[0]], strict=True)) == caught.value.weight < 0
+
+    check()
+
+
+# --- edge classes ------------------------------------------------------------------------------------------------------
+
+
+@on_a_device
+def test_of_parallel_edges_from_the_source_the_least_counts():
+    rows = [(0, 1), (0, 1), (0, 1), (0, 2), (2, 1)]
+    result = run(rows, [7, 3, 5, 1, 1], PUBLISHED)
+    assert _host(result.distance).tolist() == [0, 2, 1]
+    assert run(rows, [7, 3, 5, 1, 9], PUBLISHED).distance[1] == 3
+
+
+LATE = [(0, 1), (0, 2), (2, 3), (3, 1), (1, 4), (4, 5), (0, 6)]  # vertex 1 improves in round 2, its followers later
+LATE_WEIGHTS = [10, 1, 1, 1, 1, 1, 7]
+
+
+@on_a_device
+@pytest.mark.parametrize(
+    ("knobs", "expected"),
+    [
+        (
+            {"edge_classes": True},
+            {"relaxations": 6, "successful": 6, "direct_writes": 5, "skipped_edges": 3, "closed": 2, "enqueued": 6},
+        ),
+        (
+            {"edge_classes": False},
+            {"relaxations": 9, "successful": 9, "direct_writes": 0, "skipped_edges": 0, "closed": 0, "enqueued": 9},
+        ),
+    ],
+    ids=["edge classes", "none"],
+)
+def test_counters_are_those_counted_by_hand_where_a_vertex_of_in_degree_1_improves_again(knobs, expected):
+    result = run(LATE, LATE_WEIGHTS, replace(PUBLISHED, **knobs))
+    assert result.distance[4] == 4  # 11 at first
+    assert result.distance[5] == 5
+    assert result.counters == {**expected, "duplicates_avoided": 0, "child_launches": 0, "overflows": 0}
+    assert result.rounds == (5 if knobs["edge_classes"] else 6)
+
+
+@on_a_device
+def test_nothing_is_counted_unless_asked_for():
+    assert run(LATE, LATE_WEIGHTS, replace(PUBLISHED, counters=False)).counters is None
+
+
+@on_a_device
+@pytest.mark.parametrize("duplicates", ["atomic64", "mark", "keep"])
+def test_a_vertex_lowered_twice_in_a_round_is_queued_once_unless_duplicates_stay(mode, duplicates):
+    rows = [(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4), (4, 5)]
+    knobs = replace(ALL_OFF, duplicates=duplicates, vertices_per_warp=32)
+    counted = run(rows, [1, 1, 1, 3, 2, 1, 1], knobs).counters
+    again = counted["successful"] - 5
+    if mode == "in turn":  # one warp takes the frontier in order, so vertex 4 gets the worst offer first
+        assert again == 2
+    assert counted["enqueued"] == 5 + (again if duplicates == "keep" else 0)
+    assert counted["duplicates_avoided"] == (0 if duplicates == "keep" else again)
+
+
+@on_a_device
+@pytest.mark.parametrize("options", [{"cutoff": 5}, {"cutoff": 4}, {"cutoff": 0}, {"targets": [5]}, {"targets": [6, 3]}])
+def test_a_skipped_vertex_counts_for_cutoffs_and_targets(options):
+    result = run(LATE, LATE_WEIGHTS, PUBLISHED, **options)
+    assert np.isfinite(result.distance[5]) == ("targets" in options or options["cutoff"] == 5)
+
+
+@on_a_device
+def test_the_source_may_be_an_end_itself():
+    assert _host(run(path(3), [2, 3, 4], PUBLISHED, directed=False).distance).tolist() == [0, 2, 5, 9]
+    assert _host(run([(0, 1), (2, 3)], [2, 3], PUBLISHED, source=3, directed=False).distance)[2:].tolist() == [3, 0]
+    assert found_in_one([(0, 1)], [4], source=1) == {1: 0}
+
+
+def found_in_one(rows, weights, source):
+    graph = build(rows, weights).to("cuda")
+    return found_in(graph, plan_sssp(graph, strategy="h_bf", knobs=PUBLISHED)(source))
+
+
+@on_a_device
+def test_a_negative_edge_to_an_end_is_a_path_in_a_directed_graph_and_a_cycle_in_an_undirected_one():
+    rows, weights = [(0, 1), (1, 2), (0, 2)], [2, -5, 0]
+    assert _host(run(rows, weights, PUBLISHED).distance).tolist() == [0, 2, -3]
+    graph = build(rows[:2], weights[:2], directed=False).to("cuda")
+    with pytest.raises(NegativeCycleError) as caught:
+        plan_sssp(graph, strategy="h_bf", knobs=PUBLISHED)(0)
+    assert sorted(caught.value.cycle) == [1, 2]
+    assert caught.value.weight == -10
+
+
+@on_a_device
+def test_an_overflow_that_only_a_skipped_vertex_suffers_is_an_error():
+    graph = build([(0, 1), (1, 2)], np.array([3e38, 3e38], np.float32)).to("cuda")
+    with pytest.raises(ArithmeticError, match="float64"):
+        plan_sssp(graph, strategy="h_bf", knobs=PUBLISHED)(0)
+
+
+@on_a_device
+@pytest.mark.parametrize("length", [2, 3, 40])
+@pytest.mark.parametrize("knobs", [PUBLISHED, replace(ALL_OFF, edge_classes=True)], ids=["published", "duplicates kept"])
+def test_a_negative_cycle_of_vertices_of_in_degree_1_is_found_among_ends(knobs, length):
+    cycle = list(range(100, 100 + length))
+    rows = [(0, 100), *zip(cycle, [*cycle[1:], cycle[0]], strict=True), *((v, v + 1000) for v in cycle)]
+    weights = [1, *[1] * (length - 1), -length, *[1] * length]
+    graph = build(rows, weights).to("cuda")
+    with pytest.raises(NegativeCycleError) as caught:
+        plan_sssp(graph, strategy="h_bf", knobs=knobs)(0)
+    assert sorted(caught.value.cycle) == cycle
+    assert caught.value.weight == -1
+
+
+# --- queues that have no room, heavy vertices --------------------------------------------------------------------------
+
+
+class SmallQueue(h_bf.Run):
+    """A run whose next frontier has room for five vertices until the rounds are over."""
+
+    def start(self, source):
+        super().start(source)
+        self.frontier.capacity = 5
+        self.frontier.next.fill(-7)
+        self.frontier.queue[1:] = -7
+
+    def finish(self, source):
+        self.beyond = {int(v) for queue in (self.frontier.queue, self.frontier.next) for v in _host(queue)[5:]}
+        self.frontier.capacity = int(self.n_vertices)
+        super().finish(source)
+
+
+@on_a_device
+@pytest.mark.parametrize("enqueue", ["atomic", "prefix_sum", "shared"])
+@pytest.mark.parametrize("graph", ["power law", "bipartite layers"])
+def test_a_queue_that_overflows_with_duplicates_loses_nothing(graph, enqueue):
+    rows = GRAPHS[graph]
+    weights = weights_for(rows, 4)
+    on_device = build(rows, weights).to("cuda")
+    runs = []
+    plan = rounds(lambda *wanted: runs.append(SmallQueue(*wanted)) or runs[0], h_bf.relax)
+    outcome = plan(on_device, Query(knobs=replace(ALL_OFF, enqueue=enqueue)))(0)
+    expected = plan_sssp(build(rows, weights)).run(0)
+    assert _host(outcome.distance).tobytes() == expected.distance.tobytes()
+    assert _host(outcome.predecessor).tolist() == expected.predecessor.tolist()
+    assert outcome.counters["overflows"] > 0
+    assert runs[0].beyond == {-7}
+
+
+@on_a_device
+def test_a_queue_without_duplicates_that_overflows_is_an_error():
+    on_device = build(star(6), [1] * 6).to("cuda")
+    with pytest.raises(FrontierOverflowError, match="6 vertices, its queue 5"):
+        rounds(SmallQueue, h_bf.relax)(on_device, Query(knobs=replace(ALL_OFF, duplicates="mark")))(0)
+
+
+TWO_LEVELS = [(0, v) for v in range(1, 8)] + [(v, 100 * v + w) for v in range(1, 8) for w in range(21)]
+
+
+@on_a_device
+@pytest.mark.parametrize(("most", "launched"), [(2048, 7), (3, 3)])
+def test_heavy_vertices_beyond_what_may_wait_are_walked_by_their_warp(most, launched, monkeypatch):
+    monkeypatch.setattr(h_bf, "_MOST_CHILDREN", most)
+    rows = TWO_LEVELS
+    result = run(rows, weights_for(rows, 1), replace(ALL_OFF, heavy="children", min_width=4))
+    assert result.counters["child_launches"] == launched
+
+
+@on_a_device
+@pytest.mark.parametrize("degree", [20, 21])
+def test_only_more_edges_than_the_threshold_make_a_vertex_heavy(degree):
+    rows = TWO_LEVELS
+    result = run(rows, weights_for(rows, 1), replace(ALL_OFF, heavy="children", heavy_degree=degree, min_width=8))
+    assert result.counters["child_launches"] == (7 if degree == 20 else 0)
+
+
+# --- knobs -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("knobs", "message"),
+    [
+        ({"duplicates": "atomic32"}, "duplicates of h_bf must be 'atomic64', 'mark' or 'keep', not 'atomic32'"),
+        ({"enqueue": ""}, "enqueue"),
+        ({"heavy": "warps"}, "heavy"),
+        ({"heavy": None}, "heavy"),
+        ({"edge_classes": 1}, "edge_classes of h_bf must be true or false, not 1"),
+        ({"cache_modifiers": "yes"}, "cache_modifiers"),
+        ({"counters": None}, "counters"),
+        ({"vertices_per_warp": 0}, "vertices_per_warp"),
+        ({"vertices_per_warp": 1025}, "vertices_per_warp"),
+        ({"vertices_per_warp": True}, "vertices_per_warp"),
+        ({"min_width": 3}, "min_width"),
+        ({"max_width": 64}, "max_width"),
+        ({"min_width": 4.0}, "min_width"),
+        ({"min_width": 16, "max_width": 8}, "16 > 8"),
+        ({"heavy_degree": 0}, "heavy_degree"),
+        ({"heavy_degree": 2**31}, "heavy_degree"),
+    ],
+)
+def test_a_knob_out_of_range_is_an_error_that_says_what_fits(knobs, message):
+    with pytest.raises(InputError, match=message):
+        HBfKnobs(**knobs)
+
+
+@on_a_device
+def test_knobs_that_the_types_of_a_graph_do_not_allow_are_refused():
+    rows = GRAPHS["bipartite layers"]
+    wide = build(rows, weights_for(rows, 1, "floats"), weight_type="float64").to("cuda")
+    with pytest.raises(StrategyError, match="duplicates to 'mark'"):
+        plan_sssp(wide, strategy="h_bf", knobs=HBfKnobs())
+    numbers = build(rows, weights_for(rows, 1))
+    numbers = replace(numbers, targets=numbers.targets.astype(np.int64)).to("cuda")
+    with pytest.raises(StrategyError, match="edge_classes to false"):
+        plan_sssp(numbers, strategy="h_bf", knobs={"edge_classes": True})
+    with pytest.raises(StrategyError, match="no knob 'k1'; it has edge_classes"):
+        plan_sssp(numbers, strategy="h_bf", knobs={"k1": 4})
+
+
+@on_a_device
+def test_vertices_too_many_for_30_bits_are_refused_before_anything_is_marked(monkeypatch):
+    monkeypatch.setattr(h_bf, "_MOST_VERTICES", 81)
+    rows = GRAPHS["bipartite layers"]
+    graph = build(rows, weights_for(rows, 1)).to("cuda")
+    with pytest.raises(StrategyError, match="this graph has 82"):
+        plan_sssp(graph, strategy="h_bf", knobs=HBfKnobs())
+    assert not h_bf.rule(graph).edge_classes
+
+
+@on_a_device
+@pytest.mark.parametrize(
+    ("rows", "kind", "expected"),
+    [
+        (lattice(9, 30), "float32", {"duplicates": "atomic64", "heavy": "none", "enqueue": "atomic", "max_width": 4}),
+        (lattice(9, 30), "float64", {"duplicates": "mark"}),
+        (star(5000), "float32", {"edge_classes": True, "heavy": "blocks", "max_width": 32}),
+        (NAMED["complete"], "float32", {"edge_classes": False, "enqueue": "prefix_sum", "min_width": 32}),
+        ([(0, 0)], "float32", {"heavy": "none"}),
+    ],
+    ids=["lattice", "lattice in float64", "star", "complete", "no edge"],
+)  # fmt: skip
+def test_the_degrees_choose_the_knobs(rows, kind, expected):
+    graph = build(rows, np.array(weights_for(rows, 1), kind), weight_type=kind).to("cuda")
+    knobs = h_bf.rule(graph)
+    assert {name: getattr(knobs, name) for name in expected} == expected
+    h_bf.refuse(graph, knobs)
+
+
+@pytest.mark.parametrize(
+    ("narrowest", "widest", "size", "expected"),
+    [(4, 32, 1, 32), (4, 32, 31, 32), (4, 32, 32, 16), (4, 32, 125, 8), (4, 32, 126, 4), (4, 32, 5000, 4),
+     (1, 32, 501, 1), (1, 32, 500, 2), (8, 8, 1, 8), (8, 16, 2, 16)],
+)  # fmt: skip
+def test_the_frontier_chooses_how_many_lanes_share_a_vertex(narrowest, widest, size, expected):
+    knobs = HBfKnobs(min_width=narrowest, max_width=widest)
+    assert h_bf.width_for(knobs, size, resident=1000) == expected
+
+
+@on_a_device
+@pytest.mark.parametrize("negative", [False, True])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_a_plan_says_how_much_memory_it_takes_at_most(kind, negative):
+    rows = TWO_LEVELS
+    weights = np.array(weights_for(rows, 1), kind) - negative
+    graph = build(rows, weights, weight_type=kind).to("cuda")
+    duplicates = "atomic64" if kind == "float32" else "mark"
+    state = h_bf.Run(graph, Query(knobs=replace(ALL_OFF, edge_classes=True, duplicates=duplicates, heavy="blocks")))
+    assert state.marked is not graph.targets
+    arrays = [state.distance, state.predecessor, state.queued_in, state.words, state.parent, state.heavy, state.marked]
+    arrays += [state.frontier.queue, state.frontier.next]
+    taken = sum(array.nbytes for array in arrays if array is not None)
+    most = h_bf.memory(graph.n_vertices, graph.n_edges, True)
+    assert taken <= most
+    assert most - taken <= 4 * 4 * graph.n_vertices  # not much more
+
+
+def test_every_knob_takes_each_of_its_values_in_these_tests():
+    taken = {field.name: {getattr(replace(ALL_OFF, **change), field.name) for change in CHANGES.values()}
+             | {getattr(PUBLISHED, field.name)} for field in fields(HBfKnobs)}  # fmt: skip
+    assert taken["duplicates"] == {"atomic64", "mark", "keep"}
+    assert taken["enqueue"] == {"shared", "prefix_sum", "atomic"}
+    assert taken["heavy"] == {"children", "blocks", "none"}
+    assert all(taken[name] == {True, False} for name in ("edge_classes", "cache_modifiers"))

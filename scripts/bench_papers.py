@@ -13,6 +13,7 @@ import argparse
 import os
 import statistics
 import sys
+import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -171,16 +172,26 @@ class Bench:
             if any(self.lines.has(kind=kind, **about) for kind in ("time", "counters", "error")):
                 continue
             about["strategy"] = setting.strategy
-            counted = setting.part == "counters"
+            about["given"] = repr(setting.knobs)
+            watch = threading.Timer(self.options.stuck_seconds, self.leave_stuck, (about,))
+            watch.daemon = True
+            watch.start()
             try:
-                self.lines.write(
-                    "counters" if counted else "time", **about, **(self.count if counted else self.time)(setting)
-                )
+                counted = setting.part == "counters"
+                found = (self.count if counted else self.time)(setting)
+                self.lines.write("counters" if counted else "time", **about, **found)
             except Exception as error:  # one broken setting must not end the run; the summary and the exit code tell of it
-                self.lines.write(
-                    "error", **about, given=repr(setting.knobs), message=f"{type(error).__name__}: {error}"[:500]
-                )
+                self.lines.write("error", **about, message=f"{type(error).__name__}: {error}"[:500])
                 refuse_lost_device(self.options.device, error)
+            finally:
+                watch.cancel()
+
+    def leave_stuck(self, about: dict) -> None:
+        """A kernel that never ends can only be left behind with its process."""
+        message = f"did not end within {self.options.stuck_seconds:g} s"
+        self.lines.write("error", **about, message=message)
+        print(f"{about['graph']}, {about['label']}: {message}; going on in a new process", file=sys.stderr)
+        in_a_new_process(self.options, self.lines)
 
 
 def refuse_lost_device(device: str, error: Exception) -> None:
@@ -279,9 +290,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--setting-seconds",
         type=float,
-        default=0.4,
+        default=0.25,
         help=f"after that time {FEWEST_SOURCES} sources are enough for a setting",
     )
+    parser.add_argument("--stuck-seconds", type=float, default=60.0, help="after that time a setting is left as an error")
     parser.add_argument("--sources", type=int, default=4)
     parser.add_argument("--repeats", type=int, default=2, help="runs a source, of which the median counts")
     parser.add_argument("--seed", type=int, default=1)
@@ -289,17 +301,18 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--without-peer", dest="peer", action="store_false", help="certificates alone; no ratios")
     parser.add_argument("--commit", help="default: what git says")
     parser.add_argument("--resume", action="store_true", help="keep the lines that are there and measure the rest")
-    return parser.parse_args(arguments)
+    return parser.parse_args(arguments, argparse.Namespace(given=arguments))
 
 
-def in_a_new_process(arguments: list[str], seconds_left: float) -> None:
+def in_a_new_process(options, lines: Lines) -> None:
     """Replace this process by one that measures the rest."""
-    again = [sys.executable, str(Path(__file__).with_name("bench.py")), "--suite", "papers", *arguments]
+    seconds_left = max(options.seconds - (time.perf_counter() - lines.began), 0.0)
+    again = [sys.executable, str(Path(__file__).with_name("bench.py")), "--suite", "papers", *options.given]
     sys.stderr.flush()
-    os.execv(sys.executable, [*again, "--resume", "--seconds", str(max(seconds_left, 0.0))])
+    os.execv(sys.executable, [*again, "--resume", "--seconds", str(seconds_left)])
 
 
-def bench_graphs(options, arguments: list[str], lines: Lines) -> None:
+def bench_graphs(options, lines: Lines) -> None:
     for source in GRAPHS:
         if (options.only and source.name not in options.only) or lines.has(kind="end", graph=source.name):
             continue
@@ -312,7 +325,7 @@ def bench_graphs(options, arguments: list[str], lines: Lines) -> None:
             bench_graph_or_say_why(source, options, lines)
         except DeviceLost as error:
             print(f"{source.name}: the GPU was lost ({error}); going on in a new process", file=sys.stderr)
-            in_a_new_process(arguments, options.seconds - (time.perf_counter() - lines.began))
+            in_a_new_process(options, lines)
 
 
 def bench_graph_or_say_why(source, options, lines: Lines) -> None:
@@ -332,6 +345,6 @@ def main(arguments: list[str]) -> int:
     with Lines(options.output, options.resume) as lines:
         if not lines.has(kind="run"):
             lines.write("run", **head(options, arguments))
-        bench_graphs(options, arguments, lines)
+        bench_graphs(options, lines)
     print(f"{options.output}: {lines.errors} errors; python scripts/papers_page.py add {options.output}")
     return 1 if lines.errors else 0

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 from xml.etree import ElementTree
 
 import numpy as np
@@ -319,6 +320,16 @@ def test_with_a_lost_gpu_a_new_process_measures_the_rest(suite, monkeypatch):
     lines = [json.loads(line) for line in bench_papers.parse(arguments[4:]).output.read_text().splitlines()]
     assert lines_of(lines, "error") == [("tiny lattice", "bfs", "5"), ("tiny lattice", "sssp", "5")]
     assert len(lines_of(lines, "time")) == 4
+
+
+def test_a_setting_that_never_ends_is_left_behind(suite, monkeypatch):
+    left = threading.Event()
+    monkeypatch.setattr(bench_papers, "in_a_new_process", lambda *_: left.set())
+    monkeypatch.setattr(bench_papers.Bench, "time", lambda *_: left.wait(30) and {})
+    _, lines = suite("--device", "cpu", "--algorithm", "bfs", "--only", "tiny lattice", "--stuck-seconds", "0.1")
+    assert left.is_set()
+    first = next(line for line in lines if line["kind"] == "error")
+    assert (first["label"], first["message"]) == ("switch", "did not end within 0.1 s")
 
 
 def test_a_hopeless_setting_gets_one_source(suite, monkeypatch):

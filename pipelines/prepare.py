@@ -39,6 +39,7 @@ class Request:
     targets: list | None
     predecessors: bool
     certify: str
+    knobs: dict | None
 
 
 @dataclass(kw_only=True)
@@ -108,14 +109,7 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
     targets = None
     if settings.targets_file is not None:
         targets = _ids_like(graph, _ids_in(Path(settings.targets_file), "targets"), "target")
-    request = Request(
-        algorithm=settings.algorithm,
-        strategy=settings.strategy,
-        limit=settings.max_depth if settings.algorithm == "bfs" else settings.cutoff,
-        targets=targets,
-        predecessors=settings.predecessors,
-        certify=settings.certify,
-    )
+    request = request_of(settings, targets)
     return Prepared(
         graph=graph,
         plan=plan_for(graph, request),
@@ -126,6 +120,19 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
         names=names_of(graph, numbers),
         duplicates=given.size - numbers.size,
         read_seconds=read_seconds,
+    )
+
+
+def request_of(settings, targets: list | None) -> Request:
+    """The part of the settings that a plan needs."""
+    return Request(
+        algorithm=settings.algorithm,
+        strategy=settings.strategy,
+        limit=settings.max_depth if settings.algorithm == "bfs" else settings.cutoff,
+        targets=targets,
+        predecessors=settings.predecessors,
+        certify=settings.certify,
+        knobs=settings.knobs,
     )
 
 

@@ -34,9 +34,14 @@ def _annotation(option: Option):
 
 
 # The model is made from the table of options, so that no setting is listed twice.
-_FIELDS = [("edges", Annotated[list[str], Field(min_length=1)]), *((o.key, *_annotation(o)) for o in OPTIONS)]
+_KNOBS = Annotated[dict[str, bool | int | float | str], Field(min_length=1)] | None
+_FIELDS = [
+    ("edges", Annotated[list[str], Field(min_length=1)]),
+    *((o.key, *_annotation(o)) for o in OPTIONS),
+    ("knobs", _KNOBS, None),
+]
 Settings = dataclass(make_dataclass("Settings", _FIELDS, kw_only=True), config=_STRICT)
-KNOWN_KEYS = ("edges", *(option.key for option in OPTIONS))
+KNOWN_KEYS = ("edges", *(option.key for option in OPTIONS), "knobs")
 
 
 def read_file(path: Path) -> dict:
@@ -95,6 +100,8 @@ def settings_of(flags: dict, config: Path | None = None) -> Settings:
     except ValidationError as error:
         raise UsageError(_sentence(error, flags, config)) from None
     _check_together(settings)
+    if settings.knobs is not None:
+        _check_knobs(settings, config)
     return settings
 
 
@@ -120,3 +127,21 @@ def _check_together(settings) -> None:
         raise UsageError("--max-depth limits hops (bfs); sssp takes --cutoff")
     if settings.output is None and not settings.plan:
         raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
+
+
+def _check_knobs(settings, config: Path) -> None:
+    """Raise UsageError for knobs that the strategy does not have, before a graph is read that may be large."""
+    from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+    from kepler_traverse.errors import InputError
+    from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+
+    if settings.strategy == "auto":
+        raise UsageError(f"{config}: [knobs] are those of one strategy, and strategy is 'auto'; name the strategy")
+    named = [row for row in (BFS if settings.algorithm == "bfs" else SSSP) if settings.strategy in (row.name, *row.also)]
+    # A name that is none, or not on the device, is refused with those that fit once the graph is there.
+    rows = [row for row in named if settings.device in ("auto", row.device)]
+    for row in [row for row in rows if row.knobs is not None] or rows[:1]:
+        try:
+            row.knobs_from(settings.knobs)
+        except InputError as error:
+            raise UsageError(f"{config}: [knobs]: {error}") from None

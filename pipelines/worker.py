@@ -40,6 +40,8 @@ class Work:
     targets : list of ids or None
     predecessors : bool
         Whether they are written.
+    knobs : dict or None
+        Settings of the strategy.
     threads : int
         For each worker's kernels; 0 takes as many as the worker has for tasks.
     """
@@ -54,13 +56,19 @@ class Work:
     targets: list | None
     predecessors: bool
     certify: str
+    knobs: dict | None
     threads: int
 
 
 def plan_for(graph: Graph, work) -> Plan:
     """Plan the traversal of a ``Work``; certificates need predecessors even where they are not written."""
     predecessors = work.predecessors or work.certify != "none"
-    options = {"strategy": work.strategy, "predecessors": predecessors, "targets": work.targets}
+    options = {
+        "strategy": work.strategy,
+        "predecessors": predecessors,
+        "targets": work.targets,
+        "knobs": work.knobs,
+    }
     if work.algorithm == "bfs":
         return plan_bfs(graph, max_depth=work.limit, **options)
     return plan_sssp(graph, cutoff=work.limit, **options)

@@ -4,15 +4,22 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
 
+from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from pipelines import prepare, worker
 from pipelines.options import OPTIONS, UsageError, flags_of
 from pipelines.settings import KNOWN_KEYS, settings_of
 
 CONF = Path(__file__).parent.parent / "conf"
 ENOUGH = ["edges.csv", "--output", "out", "--sources", "1"]
+
+
+H_BF = "algorithm = 'sssp'\nstrategy = 'h_bf'\n[knobs]\n"
 
 
 def settings(*argv):
@@ -53,6 +60,34 @@ def test_flags_win_over_the_file(tmp_path):
     assert (merged.random_sources, merged.all_sources) == (4, False)
 
 
+WITH_KNOBS = sorted(path.name for path in CONF.glob("*.toml") if "[knobs]\n" in path.read_text())
+
+
+def test_a_published_system_has_a_file():
+    assert "h_bf.toml" in WITH_KNOBS
+
+
+@pytest.mark.parametrize("name", WITH_KNOBS)
+def test_the_file_of_a_published_system_holds_all_of_its_knobs_as_published(name):
+    values = tomllib.loads((CONF / name).read_text())
+    wanted = (values["strategy"], values["device"])
+    (row,) = [row for row in (BFS if values["algorithm"] == "bfs" else SSSP) if (row.name, row.device) == wanted]
+    assert name == f"{row.name}.toml"
+    assert list(values["knobs"]) == [field.name for field in fields(row.knobs)]
+    assert row.knobs_from(values["knobs"]) == row.knobs()
+
+
+def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
+    given = {}
+    monkeypatch.setattr(worker, "plan_sssp", lambda _graph, **options: given.update(options))
+    chosen = settings(*ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'"))
+    assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
+    request = prepare.request_of(chosen, targets=None)
+    worker.plan_for(None, worker.Work(**asdict(request), run="", graph_folder=CONF, output=CONF, device="cuda", threads=1))
+    assert given["knobs"] == chosen.knobs
+    assert given["strategy"] == "h_bf"
+
+
 def test_a_misspelt_key_is_an_error_that_lists_the_known_ones(tmp_path):
     path = written(tmp_path, "batchsize = 7\n")
     with pytest.raises(UsageError) as caught:
@@ -72,6 +107,13 @@ def test_a_misspelt_key_is_an_error_that_lists_the_known_ones(tmp_path):
         ("cutoff = nan\nalgorithm = 'sssp'", "cutoff cannot be nan"),
         ("max_depth = -1", "max_depth cannot be -1"),
         ("workers = ", "not a TOML file"),
+        ("knobs = 3", "knobs cannot be 3"),
+        ("[knobs]", "knobs cannot be {}"),
+        ("[knobs]\nk1 = 8", "[knobs] are those of one strategy, and strategy is 'auto'"),
+        (f"{H_BF}width = 8", "[knobs]: strategy 'h_bf' has no knob 'width'; it has edge_classes"),
+        (f"{H_BF}min_width = 3", "[knobs]: knob min_width of h_bf must be one of (1, 2, 4, 8, 16, 32), not 3"),
+        (f"{H_BF}counters = 1", "[knobs]: knob counters of h_bf must be true or false, not 1"),
+        ("strategy = 'queue_warp'\n[knobs]\nk1 = 8", "[knobs]: strategy 'queue_warp' has no knobs; leave them out"),
     ],
 )
 def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, message):

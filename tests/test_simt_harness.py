@@ -289,8 +289,15 @@ def test_the_sanitizers_see_faults_too(entry, found):
 
 
 @pytest.mark.skipif(harness.SANITIZED, reason="this is the run under the sanitizers")
-def test_kernels_of_the_library_are_clean_under_the_sanitizers():
-    tests = Path(__file__).with_name("test_simt.py")
+@pytest.mark.parametrize(
+    ("file", "chosen"),
+    [
+        ("test_simt.py", "named or assembled or turned or wrong"),
+        ("test_simt_platform.py", "turn and not (three or stress or fault)"),
+    ],
+)
+def test_kernels_are_clean_under_the_sanitizers(file, chosen):
+    tests = Path(__file__).with_name(file)
     done = subprocess.run(
         [
             sys.executable,
@@ -301,7 +308,7 @@ def test_kernels_of_the_library_are_clean_under_the_sanitizers():
             "no:cacheprovider",
             tests,
             "-k",
-            "named or assembled or turned or wrong",
+            chosen,
         ],
         capture_output=True,
         text=True,

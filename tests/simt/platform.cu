@@ -106,7 +106,7 @@ extern "C" __global__ void atomics(int32* a, uint32* b, int64* c, uint64* d, int
   const int32 i = static_cast<int32>(kt::thread_id());
   update(a, i - 20);
   update(b, static_cast<uint32>(i));
-  update(c, static_cast<int64>(i - 20) << 33 | 7);
+  update(c, static_cast<int64>(i - 20) * (1ll << 33) + 7);
   update(d, static_cast<uint64>(i) << 33 | 7);
   swap_in(swaps, i);
   swap_in(wide_swaps, static_cast<uint64>(i));

@@ -141,7 +141,7 @@ class Bench:
     def count(self, setting: Setting) -> dict:
         """What the strategy counted, all sources together, beside what Dijkstra's algorithm would relax."""
         plan = self.plan(setting)
-        totals, rounds, out_edges, done = {}, 0, 0, 0
+        totals, rounds, out_edges, reached, done = {}, 0, 0, 0, 0
         began = time.perf_counter()
         for source in self.sources:
             if done >= FEWEST_SOURCES and time.perf_counter() - began > self.options.setting_seconds:
@@ -151,9 +151,10 @@ class Bench:
             if result.counters is None:
                 raise AssertionError("the strategy was asked to count and gave no counters")
             done, rounds = done + 1, rounds + result.rounds
+            reached += int(result.reached.sum())
             out_edges += int(self.graph.degrees[result.reached].sum())
             totals = {name: totals.get(name, 0) + int(value) for name, value in result.counters.items()}
-        return {"counters": totals, "rounds": rounds, "out_edges": out_edges, "sources": done}
+        return {"counters": totals, "rounds": rounds, "out_edges": out_edges, "reached": reached, "sources": done}
 
     def fits(self, setting: Setting) -> bool:
         """Whether the strategy takes this graph; one that does not exist counts, and fails later with its message."""

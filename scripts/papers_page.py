@@ -11,7 +11,8 @@ docs/papers.json holds
     runs      list of objects: date, commit, command, machine, versions, device, repeats, seed, failures (messages)
     graphs    object: graph to its sizes, its origin, and the knobs that rules chose where they differ from the published
     blocks    list of objects: graph, algorithm, part, run (position in runs), peer (way to seconds of each source), rows;
-              a row has group, label, strategy, and seconds, rounds, cut; or counters, rounds, out_edges, sources; or error
+              a row has group, label, strategy, and seconds, rounds, cut; or counters, rounds, out_edges, reached,
+              sources; or message
 
 A block is measured in one run, the peer with it. A newer run replaces the blocks that it measured again.
 """
@@ -40,7 +41,7 @@ DEGREES = ("degree_mean", "degree_deviation", "degree_max")
 GRAPH = ("origin", "vertices", "edges", "directed", *DEGREES)
 ROW = {
     "time": ("group", "label", "strategy", "seconds", "rounds", "cut"),
-    "counters": ("group", "label", "strategy", "counters", "rounds", "out_edges", "sources"),
+    "counters": ("group", "label", "strategy", "counters", "rounds", "out_edges", "reached", "sources"),
     "error": ("group", "label", "strategy", "message"),
 }
 KINDS = {
@@ -79,7 +80,7 @@ TITLES = {
 }
 EXPLAINED = {
     "counters": "All sources of a row together. Dijkstra's algorithm looks once at each edge out of a reached vertex;\n"
-    "without a frontier every round would look at all edges:",
+    "without a frontier every round would look at all edges. Duplicates left are vertices queued beyond those reached:",
     "alone": "Every feature off (*none*), each one alone, all on, and what the rule chooses:",
     "without": "All features on, and all but each one:",
     "variants": "All features on, and other ways to the same end:",

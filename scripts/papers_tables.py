@@ -92,7 +92,7 @@ def counter_table(blocks: list[dict], graphs: dict[str, dict]) -> str:
     """What was counted, all sources of a row together."""
     names = list(dict.fromkeys(name for block in blocks for row in block["rows"] for name in row.get("counters", {})))
     header = ["graph", "setting", "sources", "levels or rounds", *names, "edges out of reached", "looked at / those"]
-    header.append("all edges every time / those")
+    header += ["all edges every time / those", "reached", "duplicates left"]
     rows = []
     for block in blocks:
         for row in block["rows"]:
@@ -103,5 +103,10 @@ def counter_table(blocks: list[dict], graphs: dict[str, dict]) -> str:
             multiple = [factor(value) for value in relaxed(row).values()] or ["-"]
             without_frontier = row["rounds"] * graphs[block["graph"]]["edges"] / row["out_edges"]
             about = [block["graph"], row["label"], str(row["sources"]), f"{row['rounds']:,}"]
-            rows.append([*about, *counted, f"{row['out_edges']:,}", *multiple, factor(without_frontier)])
+            rows.append(
+                [*about, *counted, f"{row['out_edges']:,}", *multiple, factor(without_frontier), f"{row['reached']:,}"]
+            )
+            # The source of each search is reached and never queued.
+            queued = row["counters"].get("queued")
+            rows[-1].append("-" if queued is None else f"{queued - (row['reached'] - row['sources']):,}")
     return table(header, rows)

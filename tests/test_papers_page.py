@@ -50,7 +50,7 @@ def timed(part, group, label, seconds, cut=False):
 
 
 def a_run():
-    counters = {"edges": 5000, "duplicates": 12}
+    counters = {"edges": 5000, "duplicates": 12, "queued": 1000}
     return [
         RUN,
         ROAD,
@@ -62,7 +62,17 @@ def a_run():
         row("error", "features", "alone", "children", message="DeviceError: no children here"),
         timed("knobs", "k1", "4", [0.2, 0.1, 0.2]),
         timed("knobs", "k1", "32", [0.4, 0.2, 0.4]),
-        row("counters", "counters", "counters", "published", counters=counters, rounds=30, out_edges=2500, sources=3),
+        row(
+            "counters",
+            "counters",
+            "counters",
+            "published",
+            counters=counters,
+            rounds=30,
+            out_edges=2500,
+            reached=903,
+            sources=3,
+        ),
         {"kind": "rule", "graph": "road", "strategy": "bfs_4k", "knobs": {"k1": 8, "heavy": "none"}},
         {"kind": "end", "graph": "road"},
     ]
@@ -103,7 +113,7 @@ def test_a_run_becomes_tables_of_ratios_with_the_peer_beside(place):
     assert "| road | 400 | 0.50\\* | **4.00** | failed |" in page
     assert "| road | 400 | **2.00** | 1.00 |" in page
     assert "| road | bfs_4k | 10 | 100 | 400 | 4.00 | 800 | 8.00 |" in page
-    assert "| road | published | 3 | 30 | 5,000 | 12 | 2,500 | 2.00 | 30.00 |" in page
+    assert "| road | published | 3 | 30 | 5,000 | 12 | 1,000 | 2,500 | 2.00 | 30.00 | 903 | 100 |" in page
     assert "| road | 2.5 | 1 | 7 | k1 = 8, heavy = none |" in page
     assert "DeviceError: no children here" in page
     assert "GPU (driver 1.2)" in page

@@ -90,8 +90,8 @@ struct Offers {
   kt::int64* counted;
   kt::Appender next;
   vertex_t* slot;
-  weight_t from = 0;  // distance of the vertex whose row this lane walks
-  kt::LocalQueue found = {};
+  kt::LocalQueue& found;  // apart, or all of this would lie in memory with it
+  weight_t from = 0;      // distance of the vertex whose row this lane walks
 
   KT_DEVICE void count(Counted what) const {
     if (COUNTING) kt::count(counted + what);
@@ -153,10 +153,13 @@ struct Offers {
 
 }  // namespace
 
-// The slots of a block's warps; each kernel has them.
-#define H_BF_SLOTS                                                                       \
-  KT_SHARED(vertex_t, slots, [ENQUEUE == THROUGH_SHARED ? SLOT * BLOCK / kt::WARP : 1]); \
-  vertex_t* const slot = slots + (ENQUEUE == THROUGH_SHARED ? SLOT * kt::warp_in_block() : 0)
+// What a kernel makes of the arguments that all of them have: `offers`.
+#define H_BF_OFFERS                                                                          \
+  KT_SHARED(vertex_t, slots, [ENQUEUE == THROUGH_SHARED ? SLOT * BLOCK / kt::WARP : 1]);     \
+  kt::LocalQueue found;                                                                      \
+  Offers offers = {weights, kt::to_ordered(limit), {keys, queued_in, words, round},          \
+                   parent,  counted,               {next, capacity, counters},               \
+                   slots + (ENQUEUE == THROUGH_SHARED ? SLOT * kt::warp_in_block() : 0), found}
 
 // The row of one vertex by a grid of its own (5.3).
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -164,9 +167,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                    const weight_t* __restrict__ weights, vertex_t u, weight_t limit, kt::int32 round,
                    kt::int64 capacity, ordered_t* keys, kt::int32* queued_in, kt::int64* words, vertex_t* parent,
                    vertex_t* next, kt::int64* counters, kt::int64* counted) {
-  H_BF_SLOTS;
-  Offers offers = {weights, kt::to_ordered(limit), {keys, queued_in, words, round}, parent, counted,
-                   {next, capacity, counters}, slot};
+  H_BF_OFFERS;
   offers.take_row(targets, kt::whole_grid(), kt::row_of(offsets, u));
   offers.empty();
 }
@@ -180,9 +181,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                kt::int32 width, offset_t heavy_degree, kt::int64 heavy_capacity, weight_t limit, kt::int32 round,
                kt::int64 capacity, ordered_t* keys, kt::int32* queued_in, kt::int64* words, vertex_t* parent,
                vertex_t* heavy, vertex_t* next, kt::int64* counters, kt::int64* counted) {
-  H_BF_SLOTS;
-  Offers offers = {weights, kt::to_ordered(limit), {keys, queued_in, words, round}, parent, counted,
-                   {next, capacity, counters}, slot};
+  H_BF_OFFERS;
   // One lane hands a vertex over, and tells those that share it.
   const auto is_handed_over = [&](vertex_t u, offset_t degree, bool is_first) -> bool {
     const kt::int32 leader = kt::lane() / width * width;
@@ -226,9 +225,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                      const weight_t* __restrict__ weights, const vertex_t* __restrict__ heavy, kt::int64 heavy_capacity,
                      weight_t limit, kt::int32 round, kt::int64 capacity, ordered_t* keys, kt::int32* queued_in,
                      kt::int64* words, vertex_t* parent, vertex_t* next, kt::int64* counters, kt::int64* counted) {
-  H_BF_SLOTS;
-  Offers offers = {weights, kt::to_ordered(limit), {keys, queued_in, words, round}, parent, counted,
-                   {next, capacity, counters}, slot};
+  H_BF_OFFERS;
   const kt::int64 handed_over = kt::load_constant(counters + 1);
   const kt::int64 n_heavy = handed_over < heavy_capacity ? handed_over : heavy_capacity;
   for (kt::int64 i = kt::block_id(); i < n_heavy; i += kt::n_blocks())

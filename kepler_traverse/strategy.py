@@ -33,7 +33,7 @@ class Strategy:
         ``plan(graph, query)`` checks, compiles and allocates, and returns ``traverse(source)``, which gives an
         ``Outcome`` for a vertex number.
     needs : frozenset of str
-        Of ``"weights"``, ``"non_negative"``.
+        Of ``"weights"``, ``"non_negative"``, ``"narrow"`` (vertex numbers of 32 bits).
     default : bool
         Whether ``auto`` may choose it; the first that fits is taken.
     paper, teaches : str
@@ -59,6 +59,8 @@ class Strategy:
         """Say why this strategy cannot run on the graph, or None if it can."""
         if "weights" in self.needs and graph.weights is None:
             return "needs weights, and this graph has none; name the weight column when reading it"
+        if "narrow" in self.needs and graph.targets.dtype.itemsize > 4:
+            return "cannot take 2^31 vertices or more"
         if "non_negative" in self.needs and graph.has_negative_weights:
             return "cannot take negative weights"
         return None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kepler_traverse
-from kepler_traverse.bfs import bfs_4k
+from kepler_traverse.bfs import bfs_4k, persistent
 from kepler_traverse.bfs import gpu as bfs_gpu
 from kepler_traverse.certificate import gpu as certificate_gpu
 from kepler_traverse.cuda import csr
@@ -19,7 +19,7 @@ from kepler_traverse.sssp import gpu as sssp_gpu
 from kepler_traverse.sssp import h_bf
 
 PACKAGE = Path(kepler_traverse.__file__).parent
-ENTRIES = (*bfs_gpu.ENTRIES, *bfs_4k.ENTRIES, *sssp_gpu.ENTRIES, *h_bf.ENTRIES, *csr.ENTRIES, *certificate_gpu.ENTRIES)
+ENTRIES = (*bfs_gpu.ENTRIES, *bfs_4k.ENTRIES, *persistent.ENTRIES, *sssp_gpu.ENTRIES, *h_bf.ENTRIES, *csr.ENTRIES, *certificate_gpu.ENTRIES)
 FILES = sorted({entry.file for entry in ENTRIES})
 # PTX of this and later architectures marks which parameters are pointers.
 PTX_ARCHITECTURE = "compute_120"

@@ -7,6 +7,7 @@ the frontier, which may hold them twice; and predecessors are the smallest, so t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +163,12 @@ def heavy_vertices(graph, knobs: Bfs4kKnobs):
     return candidates.astype(graph.targets.dtype), least
 
 
+def _within(knobs: Bfs4kKnobs, of_block: int, index) -> Bfs4kKnobs:
+    """Return the rule's knobs with the single block's frontier no larger than shared memory takes."""
+    fits = (of_block - _VARIABLES - 2 * _TABLE_WORD) // (2 * SINGLE_BLOCK.block * index.itemsize)
+    return replace(knobs, k5=min(knobs.k5, fits))
+
+
 class _SharedMemory:
     """How a block's shared memory is divided: two queues, where it is alone, and the table of Hash64 (5.5)."""
 
@@ -185,7 +192,8 @@ class Run(gpu.Run):
     def __init__(self, graph, query):
         super().__init__(graph, query, n_counters=3)
         index = graph.targets.dtype
-        self.knobs = knobs = query.knobs or rule(*degree_statistics(graph))
+        of_block, of_multiprocessor = shared_memory()
+        self.knobs = knobs = query.knobs or _within(rule(*degree_statistics(graph)), of_block, index)
         self.limit = query.limit
         self.heavy, self.heavy_degree = heavy_vertices(graph, knobs)
         heavy = knobs.heavy if self.heavy.size else "none"
@@ -198,7 +206,6 @@ class Run(gpu.Run):
         self.many_blocks = kernel(MANY_BLOCKS.variant(**of_many), index)
         self.list_level = kernel(LIST_LEVEL.variant(**of_many), index)
         self.resident = resident_threads()
-        of_block, of_multiprocessor = shared_memory()
         share = of_multiprocessor * knobs.k6 // threads_per_multiprocessor()
         self.many_memory = _SharedMemory(share, 0, index, knobs)
         self.threshold = knobs.k5 * SINGLE_BLOCK.block

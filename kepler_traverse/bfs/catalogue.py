@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..strategy import Strategy
-from . import bfs_4k, cpu, gpu
+from . import bfs_4k, cpu, gpu, persistent
 from .levels import levels, switch
 from .params import Bfs4kKnobs
 
@@ -24,6 +24,16 @@ STRATEGIES = (
         memory=cpu.memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 4",
         teaches="a queue of claimed vertices is all a level needs",
+    ),
+    Strategy(
+        name="persistent",
+        device="cuda",
+        plan=persistent.plan,
+        memory=persistent.memory,
+        needs=frozenset({"narrow"}),
+        paper="Beamer, Asanovic, Patterson 2012; persistent threads: Gupta, Stuart, Owens 2012",
+        teaches="nothing returns to the host between levels",
+        default=True,
     ),
     Strategy(
         name="queue_warp",

@@ -15,6 +15,20 @@ SPARSE_FRACTION = 32
 # work on the machine hid whatever difference 256, 1024, 4096, 8192 and "always serial" make to whole searches.
 SERIAL_FRONTIER = 4096
 
+# One launch for a whole BFS. Block: threads; as many blocks as fit run at once.
+PERSISTENT_BLOCK = 512
+# Vertices, and edges that leave them, up to which one block goes on alone.
+SMALL_FRONTIER = 4096
+SMALL_EDGES = 16384
+# Edges of a piece: rows of as many or more are shared by several blocks.
+PIECE = 2048
+# Edges that a thread looks through for a predecessor before its warp helps.
+PATIENCE = 32
+# Pull once the frontier has more than 1 / 14 of the unexplored edges, push again below 1 / 24 of the vertices: alpha and
+# beta of Beamer, Asanovic, Patterson 2012.
+PULL_ABOVE = 14
+PUSH_BELOW = 24
+
 WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
 BLOCKS = (32, 64, 128, 256, 512, 1024)
 

@@ -47,6 +47,19 @@ def launch_blocks(kernel: Kernel, blocks: int, args: tuple, *, shared_bytes: int
     _run(kernel, blocks, checked(kernel, args), shared_bytes)
 
 
+def launch_cooperative(kernel: Kernel, args: tuple) -> None:
+    """Run a kernel that has barriers of the whole grid, with as many blocks as the device holds at once."""
+    _run(kernel, _blocks_at_once(kernel, cp.cuda.runtime.getDevice()), checked(kernel, args), 0)
+
+
+@functools.cache
+def _blocks_at_once(kernel: Kernel, device: int) -> int:
+    """Blocks of a kernel that fit on a device together."""
+    processors, _ = _device_size(device)
+    of_one = cp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
+    return processors * of_one(kernel.function.kernel.ptr, kernel.entry.block, 0)
+
+
 def _run(kernel: Kernel, blocks: int, values: tuple, shared_bytes: int) -> None:
     if shared_bytes > _FREE_SHARED_BYTES:
         kernel.function.max_dynamic_shared_size_bytes = shared_bytes

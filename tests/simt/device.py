@@ -69,6 +69,7 @@ class _Cupy:
 
     class cuda:
         runtime = SimpleNamespace(getDeviceCount=lambda: 1, getDevice=lambda: 0, CUDARuntimeError=OSError)
+        driver = SimpleNamespace(occupancyMaxActiveBlocksPerMultiprocessor=lambda _function, _block, _shared: 4)
         alloc_pinned_memory = bytearray
 
         class Device:

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -125,6 +126,8 @@ class Module:
 
 class Function:
     """An entry point; called as CuPy's, with arrays and NumPy scalars."""
+
+    kernel = SimpleNamespace(ptr=0)  # what a driver would know it by
 
     def __init__(self, module: Module, name: str):
         self.module, self.name = module, name

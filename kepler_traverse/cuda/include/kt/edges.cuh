@@ -16,6 +16,7 @@
 //   edges_by_shared_reads   a warp takes a vertex, having read 32 rows at a time
 //   edges_by_discovery      a warp takes 32 rows and gives each lane an edge
 //   edges_of_row            all threads of a grid or a block take one row
+//   first_hit               each lane looks through a row of its own
 //
 // All stride over their list by the size of the grid, so that any grid is right.
 #pragma once
@@ -142,6 +143,32 @@ template <typename Visit>
 KT_DEVICE void edges_of_row(const vertex_t* targets, Team team, Row row, Visit&& visit) {
   for (offset_t first = row.begin + team.warp * WARP; first < row.end; first += team.n_warps * WARP)
     visit_edge(targets, first + lane() < row.end, row.u, first + lane(), visit);
+}
+
+// The first target of each lane's row for which is_hit(target); NO_PREDECESSOR where
+// there is none. After `patience` edges alone the whole warp helps with a row.
+template <typename IsHit>
+KT_DEVICE vertex_t first_hit(const vertex_t* targets, Row row, int32 patience, IsHit is_hit) {
+  vertex_t found = NO_PREDECESSOR;
+  offset_t e = row.begin;
+  const offset_t alone = row.end - row.begin < patience ? row.end : row.begin + patience;
+  for (; e < alone && found == NO_PREDECESSOR; ++e) {
+    const vertex_t v = load_constant(targets + e);
+    if (is_hit(v)) found = v;
+  }
+  for (uint32 left = ballot(ALL_LANES, found == NO_PREDECESSOR && e < row.end); left; left &= left - 1) {
+    const int32 owner = first_lane(left);
+    const offset_t end = broadcast(ALL_LANES, row.end, owner);
+    for (offset_t first = broadcast(ALL_LANES, e, owner); first < end; first += WARP) {
+      const vertex_t v = first + lane() < end ? load_constant(targets + first + lane()) : static_cast<vertex_t>(0);
+      const uint32 hits = ballot(ALL_LANES, first + lane() < end && is_hit(v));
+      if (hits == 0) continue;
+      const vertex_t hit = broadcast(ALL_LANES, v, first_lane(hits));
+      if (lane() == owner) found = hit;
+      break;
+    }
+  }
+  return found;
 }
 
 }  // namespace kt

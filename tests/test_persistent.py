@@ -1,0 +1,132 @@
+"""The BFS of one launch: each of its ways to go on, forced on graphs that are small enough for the host harness."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import oracle
+import pytest
+from conftest import HAS_GPU
+from graphs import build, lattice, path, rmat, star
+from simt import device, harness
+
+from kepler_traverse import plan_bfs
+from kepler_traverse.bfs import persistent
+from kepler_traverse.certificate import certify
+from kepler_traverse.errors import StrategyError
+
+pytestmark = pytest.mark.skipif(not HAS_GPU and harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+
+MODES = {
+    "in turn": {"block": 64},
+    "stress 1": {"stress": True, "seed": 1, "block": 32},
+    "stress 2": {"stress": True, "seed": 2, "block": 64},
+}
+if HAS_GPU:
+    MODES = {"GPU": None}
+# What makes it go on otherwise than in one block, as it does on any graph of a test.
+FORCED = {
+    "as it is": {},
+    "push only": {"SMALL": 1, "SMALL_EDGES": 0, "ALPHA": 1, "CHUNK": 40},
+    "small and push": {"SMALL": 20, "SMALL_EDGES": 90, "ALPHA": 1, "CHUNK": 64},
+    "pull at once": {"SMALL": 1, "SMALL_EDGES": 0, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
+    "pull and push": {"SMALL": 1, "SMALL_EDGES": 0, "ALPHA": 14, "BETA": 8, "CHUNK": 40, "PATIENCE": 0},
+    "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50},
+}
+GRAPHS = {
+    "power law": rmat(8, 12, seed=3),
+    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
+    "lattice": lattice(14, 33),
+    "complete": [(u, v) for u in range(70) for v in range(70)],
+    "two components": [*path(20), (50, 51), (51, 52)],
+}
+
+
+@pytest.fixture(params=MODES, autouse=True)
+def mode(request):
+    """A GPU, or the harness in one of its orders."""
+    with contextlib.ExitStack() as stack:
+        if not HAS_GPU:
+            stack.enter_context(device.present())
+            stack.enter_context(harness.settings(**MODES[request.param]))
+        yield request.param
+
+
+def run(rows, directed, source=None, with_reverse=False, **options):
+    graph = build(rows, directed=directed).to("cuda")
+    if with_reverse:
+        assert graph.reverse.n_edges == graph.n_edges
+    source = rows[0][0] if source is None else source
+    plan = plan_bfs(graph, strategy="persistent", **options)
+    result = plan(source)
+    if result.predecessor is not None:
+        certify(graph, result).require()
+        again = plan_bfs(graph, strategy="queue_warp", max_depth=options.get("max_depth"))(source)
+        if not options.get("targets"):
+            assert _host(result.predecessor).tolist() == _host(again.predecessor).tolist()
+    limit = np.inf if result.limit is None else result.limit
+    expected = oracle.bfs(oracle.edges_of(rows, directed), source)
+    reached = np.flatnonzero(_host(result.reached))
+    found = dict(zip(_host(graph.ids)[reached].tolist(), _host(result.distance)[reached].tolist(), strict=True))
+    assert found == {v: d for v, d in expected.items() if d <= limit}
+    return result
+
+
+def _host(array):
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+@pytest.fixture(params=FORCED)
+def forced(request, monkeypatch):
+    monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**FORCED[request.param]))
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_way_to_go_on_gives_the_right_hops(name, directed):
+    run(GRAPHS[name], directed)
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("name", ["power law", "star of 1025 behind a path"])
+def test_a_directed_graph_with_its_reverse_at_hand_is_pulled(name):
+    run(GRAPHS[name], True, with_reverse=True)
+    run(GRAPHS[name], True, with_reverse=True, predecessors=False)
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("depth", [0, 1, 3, 1000])
+def test_it_stops_at_the_depth_asked_for(depth):
+    result = run(GRAPHS["lattice"], False, source=0, max_depth=depth)
+    assert result.rounds == min(depth, 46)
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("wanted", [[0], [35], [35, 70], [461, 1]])
+def test_it_stops_once_its_targets_are_reached(wanted):
+    hops = {v: v // 33 + v % 33 for v in wanted}
+    result = run(GRAPHS["lattice"], False, source=0, targets=wanted)
+    assert max(hops.values()) == result.rounds
+    assert {v: int(result.distance[v]) for v in wanted} == hops
+
+
+@pytest.mark.usefixtures("forced")
+def test_a_plan_is_run_again_and_again():
+    graph = build(GRAPHS["power law"], directed=False).to("cuda")
+    plan = plan_bfs(graph, strategy="persistent", predecessors=False)
+    for source in (0, 1, 0, 3):
+        expected = oracle.bfs(oracle.edges_of(GRAPHS["power law"], False), source)
+        found = {
+            v: d for v, d in zip(_host(graph.ids).tolist(), _host(plan(source).distance).tolist(), strict=True) if d >= 0
+        }
+        assert found == expected
+
+
+def test_wide_vertex_numbers_are_refused():
+    graph = build(path(3)).to("cuda")
+    wide = type(graph)(offsets=graph.offsets, targets=graph.targets.astype(np.int64), weights=None, ids=graph.ids)
+    with pytest.raises(StrategyError, match="'persistent' cannot take 2\\^31 vertices or more; these can: "):
+        plan_bfs(wide, strategy="persistent")
+    assert plan_bfs(wide).strategy.name == "queue_warp"

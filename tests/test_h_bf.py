@@ -63,6 +63,8 @@ CHANGES = {
     **{f"width {width}": {"min_width": width, "max_width": width} for width in (1, 4)},
     "widths from 2": {"min_width": 2, "max_width": 16},
     "32 vertices a warp": {"min_width": 4, "vertices_per_warp": 32},
+    "rounds without a look": {"rounds_per_read": 64},
+    "rounds without a look, marks, blocks": {"rounds_per_read": 3, "duplicates": "mark", "heavy": "blocks"},
     "children": {"heavy": "children", "min_width": 8},
     "blocks": {"heavy": "blocks", "min_width": 4, "max_width": 8},
     "blocks, prefix sum, one word": {"heavy": "blocks", "enqueue": "prefix_sum", "duplicates": "atomic64", "min_width": 1},
@@ -71,7 +73,9 @@ CHANGES = {
 }
 GRAPHS = {
     "power law": [row[:2] for row in rmat(8, 12, seed=3)],
-    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
+    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)]
+    + [(1034, 0), *star(1025)]
+    + [(v, v + 2000) for v in range(1, 1026)],
     "lattice": lattice(9, 30),
     "bipartite layers": [(0, v) for v in range(1, 41)]
     + [(u, v) for u in range(1, 41) for v in range(41, 81)]
@@ -220,6 +224,15 @@ def test_a_skipped_vertex_counts_for_cutoffs_and_targets(options):
 
 
 @on_a_device
+def test_of_many_edges_to_an_end_the_closing_kernel_takes_the_shortest():
+    rows = [(0, v) for v in range(1, 201)] + [(v, end) for v in range(1, 201) for end in (300, 301)]
+    weights = [1] * 200 + [w for v in range(200) for w in (500 - v, 300 + v)]
+    result = run(rows, weights, PUBLISHED)
+    assert result.counters["skipped_edges"] == 400
+    assert _host(result.distance)[-2:].tolist() == [302, 301]
+
+
+@on_a_device
 def test_the_source_may_be_an_end_itself():
     assert _host(run(path(3), [2, 3, 4], PUBLISHED, directed=False).distance).tolist() == [0, 2, 5, 9]
     assert _host(run([(0, 1), (2, 3)], [2, 3], PUBLISHED, source=3, directed=False).distance)[2:].tolist() == [3, 0]
@@ -315,14 +328,22 @@ def test_heavy_vertices_beyond_what_may_wait_are_walked_by_their_warp(most, laun
     rows = TWO_LEVELS
     result = run(rows, weights_for(rows, 1), replace(ALL_OFF, heavy="children", min_width=4))
     assert result.counters["child_launches"] == launched
+    assert result.counters["relaxations"] == len(rows)  # by one or the other, not by both
 
 
 @on_a_device
-@pytest.mark.parametrize("degree", [20, 21])
-def test_only_more_edges_than_the_threshold_make_a_vertex_heavy(degree):
-    rows = TWO_LEVELS
+def test_a_heavy_vertex_on_the_queue_of_blocks_is_walked_once():
+    result = run(TWO_LEVELS, weights_for(TWO_LEVELS, 1), replace(ALL_OFF, heavy="blocks", min_width=4))
+    assert result.counters["relaxations"] == len(TWO_LEVELS)
+    assert result.counters["child_launches"] == 0
+
+
+@on_a_device
+@pytest.mark.parametrize(("degree", "launched"), [(20, 7), (21, 1), (22, 0)])
+def test_only_more_edges_than_the_threshold_make_a_vertex_heavy(degree, launched):
+    rows = [*TWO_LEVELS, (7, 777)]  # the last vertex has 22, the others 21
     result = run(rows, weights_for(rows, 1), replace(ALL_OFF, heavy="children", heavy_degree=degree, min_width=8))
-    assert result.counters["child_launches"] == (7 if degree == 20 else 0)
+    assert result.counters["child_launches"] == launched
 
 
 def test_every_knob_takes_each_of_its_values_in_these_tests():

@@ -45,6 +45,7 @@ LAYERS = [(0, v) for v in range(1, 41)] + [(v, 41 + v) for v in range(1, 41)]  #
         ({"vertices_per_warp": 0}, "vertices_per_warp"),
         ({"vertices_per_warp": 1025}, "vertices_per_warp"),
         ({"vertices_per_warp": True}, "vertices_per_warp"),
+        ({"rounds_per_read": 0}, "rounds_per_read"),
         ({"min_width": 3}, "min_width"),
         ({"max_width": 64}, "max_width"),
         ({"min_width": 4.0}, "min_width"),

@@ -97,7 +97,7 @@ class Run:
 
     counted = None
 
-    def __init__(self, graph, query, entries=_RELAX):
+    def __init__(self, graph, query, entries=_RELAX, n_counters: int = 2):
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
         self.graph, self.edges = graph, (graph.offsets, graph.targets, graph.weights)
         self.n_vertices = np.int64(n)
@@ -109,7 +109,7 @@ class Run:
             self.limit = real.type(query.limit if bounded else np.inf)
         self.may_overflow = may_overflow(graph) and self.limit == np.inf
         self.predecessor = cp.empty(n, index) if query.predecessors else None
-        self.frontier = Frontier(n, index)
+        self.frontier = Frontier(n, index, n_counters)
         # During the rounds: the last one that queued a vertex. Afterwards: its layer in the search for predecessors.
         self.queued_in = cp.empty(n, np.int32)
         self.parent = cp.empty(n, index) if graph.has_negative_weights else None

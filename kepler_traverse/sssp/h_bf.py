@@ -48,9 +48,13 @@ def _entry(name: str, *declared: str, item_threads: int = 1) -> Entry:
 RELAX = _entry(
     "h_bf_relax",
     *_GRAPH,
-    "vertex_t*? frontier",
+    "vertex_t* frontier",
     "int64 n_frontier",
-    "int32 width",
+    "int64*? previous",
+    "int64 n_vertices",
+    "int32 min_width",
+    "int32 max_width",
+    "int64 resident",
     "offset_t heavy_degree",
     "int64 heavy_capacity",
     "weight_t limit",
@@ -112,7 +116,8 @@ def rule(graph) -> HBfKnobs:
 
     What a large device changes: it has more resident threads than most frontiers have vertices, so a virtual warp takes one
     vertex only, and no more lanes than most vertices have edges. Edge classes pay where degrees differ: there are ends and
-    in-degrees of 1 then. Device-side launches cost more than a block a heavy vertex.
+    in-degrees of 1 then. Device-side launches cost more than a block a heavy vertex. And a round of a small frontier takes
+    less time than the host needs to learn its size.
     """
     mean, deviation, largest = degree_statistics(graph)
     fitting = [width for width in WIDTHS if width >= 4]
@@ -123,6 +128,7 @@ def rule(graph) -> HBfKnobs:
         duplicates="atomic64" if graph.weights.dtype == np.float32 else "mark",
         enqueue="prefix_sum" if mean >= 8 else "atomic",
         vertices_per_warp=1,
+        rounds_per_read=32,
         min_width=narrowest,
         max_width=max(narrowest, widest),
         heavy="blocks" if largest > HBfKnobs.heavy_degree else "none",
@@ -156,7 +162,9 @@ class Run(gpu.Run):
         refuse(graph, knobs)
         n_heavy = 0 if knobs.heavy == "none" else int((cp.diff(graph.offsets) > knobs.heavy_degree).sum())
         heavy = knobs.heavy if n_heavy else "none"
-        super().__init__(graph, query, _compiled_for(knobs, heavy))
+        # Of each round that the host does not wait for: the size of the next frontier, and how many heavy vertices.
+        super().__init__(graph, query, _compiled_for(knobs, heavy), n_counters=2 * knobs.rounds_per_read)
+        self.counters = [self.frontier.counters[2 * i :] for i in range(knobs.rounds_per_read)]
         n, index = graph.n_vertices, graph.targets.dtype
         self.heavy = cp.empty(n_heavy, index) if heavy == "blocks" else None
         self.heavy_capacity = {"children": _MOST_CHILDREN, "blocks": n_heavy, "none": 0}[heavy]
@@ -176,7 +184,7 @@ class Run(gpu.Run):
         self.frontier.clear_counters()
         arguments_ = (*self.edges, self.n_vertices, np.int32(graph.directed), in_degrees, marked, counters)
         launch(self.relax["mark"], graph.n_vertices, arguments_)
-        self.n_skipped, n_only = self.frontier.read_counters()
+        self.n_skipped, n_only, *_ = self.frontier.read_counters()
         if self.n_skipped or n_only:
             self.marked = marked
 
@@ -189,7 +197,6 @@ class Run(gpu.Run):
         if self.words is not None:
             self.words.fill(_INFINITE_KEY << 32 | _BEFORE_ALL_ROUNDS)
             self.words[source] = _BEFORE_ALL_ROUNDS  # distance 0
-        self.everything = False
         self.steps = {"enqueued": 0, "child_launches": 0, "overflows": 0}
         if self.on_device is not None:
             self.on_device.fill(0)
@@ -197,22 +204,25 @@ class Run(gpu.Run):
     @property
     def frontier_size(self) -> int:
         """Vertices of the frontier; all of the graph where its queue had no room for them."""
-        return int(self.n_vertices) if self.everything else self.frontier.size
+        return int(self.n_vertices) if self.frontier.size > self.frontier.capacity else self.frontier.size
 
-    def advance(self) -> None:
-        """Make the next queue the frontier, or everything reached if it overflowed: that holds whoever was queued."""
+    def wait(self, n_rounds: int) -> int:
+        """Wait for some rounds and count; return how many of them had a frontier."""
         frontier = self.frontier
-        queued, handed_over = frontier.read_counters()
-        self.steps["enqueued"] += queued
-        if self.knobs.heavy == "children":
-            self.steps["child_launches"] += min(handed_over, self.heavy_capacity)
-        self.everything = queued > frontier.capacity
-        if not self.everything:
-            frontier.swap(queued)
-        elif self.knobs.duplicates != "keep":
-            raise FrontierOverflowError(f"the frontier holds {queued} vertices, its queue {frontier.capacity}")
-        else:
-            self.steps["overflows"] += 1
+        counted = frontier.read_counters()
+        for i in range(n_rounds):
+            queued, handed_over = counted[2 * i : 2 * i + 2]
+            frontier.size = queued
+            self.steps["enqueued"] += queued
+            if self.knobs.heavy == "children":
+                self.steps["child_launches"] += min(handed_over, self.heavy_capacity)
+            if queued > frontier.capacity:
+                if self.knobs.duplicates != "keep":
+                    raise FrontierOverflowError(f"the frontier holds {queued} vertices, its queue {frontier.capacity}")
+                self.steps["overflows"] += 1
+            if not queued:
+                return i + 1
+        return n_rounds
 
     @property
     def counted(self) -> dict[str, int] | None:
@@ -247,31 +257,46 @@ def _compiled_for(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:
 
 
 def width_for(knobs: HBfKnobs, size: int, resident: int) -> int:
-    """Lanes of a virtual warp for a frontier of that size (5.2)."""
+    """Lanes of a virtual warp for a frontier of that size (5.2); the kernel, which may know it alone, does the same."""
     width = knobs.min_width
     while width < knobs.max_width and 2 * width * size <= resident:
         width *= 2
     return width
 
 
-def relax(run: Run, count: int) -> None:
-    """One round: offers along all edges of the frontier, which then is whoever took one."""
-    knobs, frontier, size = run.knobs, run.frontier, run.frontier_size
-    width = width_for(knobs, size, run.resident)
-    threads = -(-size // knobs.vertices_per_warp) * width
+def relax(run: Run, count: int) -> int:
+    """Offers along all edges of the frontier, which then is whoever took one; return how many rounds of that it was.
+
+    The longer it takes already, the more rounds follow each other before the host waits; those after the last cost little.
+    """
+    run.frontier.clear_counters()
+    n_rounds = max(1, min(run.knobs.rounds_per_read, count // 8))
+    size = run.frontier_size
+    for i in range(n_rounds):
+        # Any grid is right. Frontiers of long traversals change slowly.
+        _launch_round(run, count + i, i, size if i == 0 else 2 * size)
+    return run.wait(n_rounds)
+
+
+def _launch_round(run: Run, count: int, i: int, size: int) -> None:
+    knobs, frontier = run.knobs, run.frontier
+    threads = -(-size // knobs.vertices_per_warp) * width_for(knobs, size, run.resident)
     round_ = (run.limit, np.int32(count), np.int64(frontier.capacity))
     tentative = (run.keys, run.queued_in if knobs.duplicates == "mark" else None, run.words, run.parent)
-    queue = (frontier.next, frontier.counters, run.on_device)
+    queue = (frontier.next, run.counters[i], run.on_device)
     heavy_capacity = np.int64(run.heavy_capacity)
-    frontier.clear_counters()
     launch_blocks(
         run.relax["relax"],
         n_blocks(threads, BLOCK, largest_grid(BLOCK)),
         (
             *run.marked_edges,
-            None if run.everything else frontier.queue,
-            np.int64(size),
-            np.int32(width),
+            frontier.queue,
+            np.int64(frontier.size),
+            run.counters[i - 1] if i else None,
+            run.n_vertices,
+            np.int32(knobs.min_width),
+            np.int32(knobs.max_width),
+            np.int64(run.resident),
             np.int64(knobs.heavy_degree),
             heavy_capacity,
             *round_,
@@ -281,13 +306,13 @@ def relax(run: Run, count: int) -> None:
         ),
     )
     if run.heavy is not None:
-        # The host does not know how many the frontier held: blocks without one end at once.
+        # The host does not know how many the frontier holds: blocks without one end at once.
         launch_blocks(
             run.relax["heavy"],
             min(run.heavy.size, size, largest_grid(BLOCK)),
             (*run.marked_edges, run.heavy, heavy_capacity, *round_, *tentative, *queue),
         )
-    run.advance()
+    frontier.queue, frontier.next = frontier.next, frontier.queue
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:

@@ -40,6 +40,9 @@ class HBfKnobs:
         (5.1); gathered and written from registers; or each at once.
     vertices_per_warp : int from 1 to 1024
         Vertices that a virtual warp takes one after the other (5.2).
+    rounds_per_read : int from 1 to 1024
+        Rounds launched one after the other before the host reads how large the frontier is. The paper reads after each.
+        A traversal begins with single rounds, and waits for an eighth of those before at most.
     min_width, max_width : {1, 2, 4, 8, 16, 32}
         Lanes of a virtual warp: resident threads / frontier size, rounded down to a power of two, within these (5.2).
         Equal ones make a static width.
@@ -62,6 +65,7 @@ class HBfKnobs:
     cache_modifiers: bool = True
     enqueue: str = "shared"
     vertices_per_warp: int = 32
+    rounds_per_read: int = 1
     min_width: int = 4
     max_width: int = 32
     heavy: str = "children"
@@ -77,6 +81,7 @@ class HBfKnobs:
             "enqueue": ("'shared', 'prefix_sum' or 'atomic'", self.enqueue in ("shared", "prefix_sum", "atomic")),
             "heavy": ("'children', 'blocks' or 'none'", self.heavy in ("children", "blocks", "none")),
             "vertices_per_warp": ("a whole number from 1 to 1024", is_whole(self.vertices_per_warp, 1, 1024)),
+            "rounds_per_read": ("a whole number from 1 to 1024", is_whole(self.rounds_per_read, 1, 1024)),
             "min_width": (f"one of {WIDTHS}", is_whole(self.min_width, 1, 32) and self.min_width in WIDTHS),
             "max_width": (f"one of {WIDTHS}", is_whole(self.max_width, 1, 32) and self.max_width in WIDTHS),
             "heavy_degree": ("a whole number from 1 to 2^31 - 1", is_whole(self.heavy_degree, 1, 2**31 - 1)),

@@ -12,7 +12,8 @@ def rounds(new_run, relax):
 
     ``new_run(graph, query)`` allocates the state. A run has ``start(source)``, ``frontier_size``, ``finish()``,
     ``distance`` / ``predecessor``, ``counted`` (what it counted, or None), and ``parent`` where weights may be negative;
-    ``relax(run, round)`` relaxes the edges of the frontier and makes those vertices whose distance fell the next one.
+    ``relax(run, round)`` relaxes the edges of the frontier and makes those vertices whose distance fell the next one; if
+    it goes on alone it returns how many rounds it took.
     """
 
     def plan(graph, query):
@@ -23,12 +24,11 @@ def rounds(new_run, relax):
             count = 0
             next_search = FIRST_CYCLE_SEARCH
             while run.frontier_size:
-                relax(run, count)
-                count += 1
+                count += relax(run, count) or 1
                 if graph.has_negative_weights and run.frontier_size:
                     if count > graph.n_vertices:
                         cycles.give_up(graph, run.parent)
-                    if count == next_search:
+                    if count >= next_search:
                         cycles.search(graph, run.parent)
                         next_search *= 2
             run.finish(source)

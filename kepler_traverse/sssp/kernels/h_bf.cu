@@ -1,14 +1,13 @@
 // H-BF: rounds of Bellman-Ford over a frontier, in which edges of some classes cost
 // less than an atomic minimum, or nothing.
 //
-// The class of an edge stands in the two top bits of its target (4.1). SKIP: it need
-// not be relaxed in the rounds, h_bf_close does it at the end; ONE_IN: nobody else
-// writes to the target, so a store does. The vertex that such a store lowers is on
-// the next queue, as after an atomic; if its one predecessor improves again, that one
-// is on a later queue, and the edge is seen again. With the distance in one word
-// with the round that last lowered it (4.2), the atomic that lowers it also tells
-// whether it is queued. A vertex is queued when it was lowered, and for nothing else:
-// the published listing queues it after every first offer of a round.
+// The class of an edge stands in the two top bits of its target (4.1). SKIP: h_bf_close
+// relaxes it after the rounds; ONE_IN: nobody else writes to the target, so a store
+// does. If its one predecessor improves again, that one is on a later queue, and the
+// edge is seen again. With the distance in one word with the round that last lowered
+// it (4.2), the atomic that lowers it also tells whether it is queued. A vertex is
+// queued when it was lowered, and for nothing else: the published listing queues it
+// after every first offer of a round.
 //
 //   threads    a virtual warp a vertex (kt/edges.cuh)
 //   reads      the frontier's offsets, edges, weights    writes   what fell
@@ -37,7 +36,7 @@ constexpr vertex_t SKIP = static_cast<vertex_t>(bits_t{1} << (VERTEX_BITS - 2));
 constexpr vertex_t ONE_IN = static_cast<vertex_t>(bits_t{1} << (VERTEX_BITS - 1));
 constexpr vertex_t CLASS = CLASSES ? SKIP | ONE_IN : 0;
 
-constexpr kt::int32 SLOT = 192;           // vertices of a warp in shared memory (5.1)
+constexpr kt::int32 SLOT = 192;  // vertices of a warp in shared memory (5.1)
 constexpr kt::int32 NEVER_COALESCED = kt::LOCAL_QUEUE + 1;
 
 // 5.1, item 1: what is read once goes by the caches; item 2: edges stay in the read-only one.
@@ -154,12 +153,17 @@ struct Offers {
 }  // namespace
 
 // What a kernel makes of the arguments that all of them have: `offers`.
-#define H_BF_OFFERS                                                                          \
-  KT_SHARED(vertex_t, slots, [ENQUEUE == THROUGH_SHARED ? SLOT * BLOCK / kt::WARP : 1]);     \
-  kt::LocalQueue found;                                                                      \
-  Offers offers = {weights, kt::to_ordered(limit), {keys, queued_in, words, round},          \
-                   parent,  counted,               {next, capacity, counters},               \
-                   slots + (ENQUEUE == THROUGH_SHARED ? SLOT * kt::warp_in_block() : 0), found}
+#define H_BF_OFFERS                                                                      \
+  KT_SHARED(vertex_t, slots, [ENQUEUE == THROUGH_SHARED ? SLOT * BLOCK / kt::WARP : 1]); \
+  kt::LocalQueue found;                                                                  \
+  Offers offers = {weights,                                                              \
+                   kt::to_ordered(limit),                                                \
+                   {keys, queued_in, words, round},                                      \
+                   parent,                                                               \
+                   counted,                                                              \
+                   {next, capacity, counters},                                           \
+                   slots + (ENQUEUE == THROUGH_SHARED ? SLOT * kt::warp_in_block() : 0), \
+                   found}
 
 // The row of one vertex by a grid of its own (5.3).
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -173,15 +177,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 // One round. Into counters[0]: the size of the next frontier; into counters[1]: how many vertices of more than
-// heavy_degree edges there were, of which the first heavy_capacity are left to others. Without a frontier: all
-// vertices reached.
+// heavy_degree edges there were, of which the first heavy_capacity are left to others. `previous`, if there is one,
+// holds the size of the frontier, which the host does not know then. A frontier that had no room for its duplicates is
+// all vertices reached: whoever was queued is one of them.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     h_bf_relax(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                const weight_t* __restrict__ weights, const vertex_t* __restrict__ frontier, kt::int64 n_frontier,
-               kt::int32 width, offset_t heavy_degree, kt::int64 heavy_capacity, weight_t limit, kt::int32 round,
+               const kt::int64* __restrict__ previous, kt::int64 n_vertices, kt::int32 min_width, kt::int32 max_width,
+               kt::int64 resident, offset_t heavy_degree, kt::int64 heavy_capacity, weight_t limit, kt::int32 round,
                kt::int64 capacity, ordered_t* keys, kt::int32* queued_in, kt::int64* words, vertex_t* parent,
                vertex_t* heavy, vertex_t* next, kt::int64* counters, kt::int64* counted) {
   H_BF_OFFERS;
+  if (previous) n_frontier = kt::load_constant(previous);
+  const bool is_everything = DUPLICATES == KEPT && n_frontier > capacity;
+  if (is_everything) n_frontier = n_vertices;
+  kt::int32 width = min_width;  // 5.2
+  while (width < max_width && 2 * width * n_frontier <= resident) width *= 2;
   // One lane hands a vertex over, and tells those that share it.
   const auto is_handed_over = [&](vertex_t u, offset_t degree, bool is_first) -> bool {
     const kt::int32 leader = kt::lane() / width * width;
@@ -206,9 +217,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     return kt::broadcast(sharers, there_is_room, leader) != 0;
   };
   const auto rows = [&](kt::int64 i, bool is_first) -> kt::Row {
-    const vertex_t u = DUPLICATES != KEPT || frontier ? load_once(frontier + i) : static_cast<vertex_t>(i);
+    const vertex_t u = is_everything ? static_cast<vertex_t>(i) : load_once(frontier + i);
     const ordered_t key = offers.distances.at(u);
-    if (DUPLICATES == KEPT && key == kt::Key<weight_t>::INFINITE) return kt::Row{};
+    if (is_everything && key == kt::Key<weight_t>::INFINITE) return kt::Row{};
     offers.from = kt::from_ordered<weight_t>(key);
     const kt::Row row = {u, load_once(offsets + u), load_once(offsets + u + 1)};
     const offset_t degree = row.end - row.begin;

@@ -19,7 +19,8 @@ from kepler_traverse.sssp import gpu as sssp_gpu
 from kepler_traverse.sssp import h_bf
 
 PACKAGE = Path(kepler_traverse.__file__).parent
-ENTRIES = (*bfs_gpu.ENTRIES, *bfs_4k.ENTRIES, *persistent.ENTRIES, *sssp_gpu.ENTRIES, *h_bf.ENTRIES, *csr.ENTRIES, *certificate_gpu.ENTRIES)
+MODULES = (bfs_gpu, bfs_4k, persistent, sssp_gpu, h_bf, csr, certificate_gpu)
+ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
 FILES = sorted({entry.file for entry in ENTRIES})
 # PTX of this and later architectures marks which parameters are pointers.
 PTX_ARCHITECTURE = "compute_120"

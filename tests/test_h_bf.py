@@ -225,11 +225,11 @@ def test_a_skipped_vertex_counts_for_cutoffs_and_targets(options):
 
 @on_a_device
 def test_of_many_edges_to_an_end_the_closing_kernel_takes_the_shortest():
-    rows = [(0, v) for v in range(1, 201)] + [(v, end) for v in range(1, 201) for end in (300, 301)]
-    weights = [1] * 200 + [w for v in range(200) for w in (500 - v, 300 + v)]
+    rows = [(0, v) for v in range(1, 41)] + [(v, end) for v in range(1, 41) for end in range(100, 164)]
+    weights = [1] * 40 + [600 - 10 * v for v in range(40) for _ in range(64)]
     result = run(rows, weights, PUBLISHED)
-    assert result.counters["skipped_edges"] == 400
-    assert _host(result.distance)[-2:].tolist() == [302, 301]
+    assert result.counters["skipped_edges"] == 40 * 64
+    assert set(_host(result.distance)[-64:].tolist()) == {211}
 
 
 @on_a_device
@@ -329,6 +329,14 @@ def test_heavy_vertices_beyond_what_may_wait_are_walked_by_their_warp(most, laun
     result = run(rows, weights_for(rows, 1), replace(ALL_OFF, heavy="children", min_width=4))
     assert result.counters["child_launches"] == launched
     assert result.counters["relaxations"] == len(rows)  # by one or the other, not by both
+
+
+@on_a_device
+def test_no_more_children_are_launched_than_a_device_lets_wait():
+    rows = [(0, v) for v in range(1, 2061)] + [(v, end) for v in range(1, 2061) for end in (3000, 3001)]
+    result = run(rows, [1] * len(rows), replace(ALL_OFF, heavy="children", heavy_degree=1))
+    assert result.counters["child_launches"] == 1 + 2048  # the source's, then those of the 2060 that fit
+    assert result.counters["relaxations"] == len(rows)
 
 
 @on_a_device

@@ -22,7 +22,7 @@ with the names that fit where it cannot run; nothing falls back silently.
 """
 
 TITLES = {"bfs": ("Breadth-first search", BFS), "sssp": ("Shortest distances", SSSP)}
-NEEDS = {"weights": "weights", "non_negative": "no negative weight"}
+NEEDS = {"weights": "weights", "non_negative": "no negative weight", "narrow": "fewer than 2^31 vertices"}
 
 
 def strategies_page() -> str:

@@ -98,7 +98,7 @@ class Bfs4kKnobs:
     def __post_init__(self):
         for name, wanted, fits in (
             ("k1", f"one of {WIDTHS}", self.k1 in WIDTHS),
-            ("k2", "a share from 0 to 1", 0 <= self.k2 <= 1),
+            ("k2", "a share from 0 to 1", isinstance(self.k2, (int, float)) and 0 <= self.k2 <= 1),
             ("heavy", "'children', 'blocks' or 'none'", self.heavy in ("children", "blocks", "none")),
             ("k3", "a whole number from 1 to 65536", self.k3 in range(1, 65537)),
             ("k4", "a whole number from 0 on", self.k4 in range(2**31)),

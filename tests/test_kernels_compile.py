@@ -34,6 +34,7 @@ SIMT = Path(__file__).parent / "simt"
 SURFACE = (
     Entry("places", SIMT / "platform.cu", 64, ()),
     Entry("add_child", SIMT / "children.cu", 64, (), launches_children=True),
+    Entry("cluster_places", SIMT / "clusters.cu", 64, (), constants=(("CLUSTER", 1),)),
 )
 
 
@@ -169,6 +170,17 @@ def test_it_compiles_for_every_architecture(nvrtc, architectures, file):
     assert {75, 80, 90, 100, 120} <= set(architectures)
     for architecture in architectures:
         assert compile_kernels(nvrtc, file, f"sm_{architecture}", TYPES[0], "CUBIN").startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("architecture", ["sm_90", "sm_100", "sm_120"])
+def test_clusters_of_blocks_compile_where_there_are_any(nvrtc, architecture):
+    of_eight = SURFACE[-1].variant(CLUSTER=8)
+    assert compile_kernels(nvrtc, of_eight, architecture, TYPES[0], "CUBIN").startswith(b"\x7fELF")
+    ptx = compile_kernels(nvrtc, of_eight, architecture.replace("sm", "compute"), TYPES[0], "PTX").decode()
+    assert ptx.count(".reqnctapercluster 8") == 3
+    assert "st.volatile" in ptx, "a racy store to another block's memory is one"
+    with pytest.raises(AssertionError, match=r"need compute capability 9\.0"):
+        compile_kernels(nvrtc, of_eight, "sm_80", TYPES[0], "PTX")
 
 
 @pytest.mark.parametrize("file", EVERY_FILE, ids=lambda file: file.stem)

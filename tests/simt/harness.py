@@ -31,7 +31,7 @@ _SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 # Calls of runtime.cpp at every access and basic block; libtsan itself is not linked.
 _HOOKS = ["-fsanitize=thread", "--param=tsan-distinguish-volatile=1"]
 _STEPS = ["-fsanitize-coverage=trace-pc"]
-_ENTRY = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\(\w+\)\s+)?(\w+)\s*\(")
+_ENTRY = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\(\w+\)\s+)?(?:KT_CLUSTER\((\w+)\)\s+)?(\w+)\s*\(")
 
 
 class SimtError(AssertionError):
@@ -47,7 +47,7 @@ class Settings:
     block : int or None
         Threads of a block in place of those that the launch asks for.
     resident : int
-        Blocks of an ordinary launch that run at the same time.
+        Blocks of an ordinary launch that run at the same time; of a kernel of clusters, at least one cluster.
     room : int
         Blocks that fit at once; a cooperative grid must.
     stress : bool
@@ -238,7 +238,9 @@ def build(code: str, options: list[str], name: str) -> Path:
     if not library.exists():
         source = library.with_suffix("") / f"{name}.cu"
         source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text(code + "".join(f"\nSIMT_ENTRY({entry})" for entry in entries) + "\n")
+        lines = [f"SIMT_ENTRY({entry})" for _, entry in entries]
+        lines += [f"SIMT_CLUSTERS({entry}, {n})" for n, entry in entries if n]
+        source.write_text("\n".join([code, *lines, ""]))
         kernels = library.with_suffix(".o")
         _compile([*flags, "-x", "c++", "-c", str(source)], kernels)
         # Without -fsanitize=thread here: the runtime takes libtsan's place.

@@ -2,7 +2,7 @@
 //
 // Two accesses to a word by different threads, one of them a write, race unless
 // both are atomic (or volatile: kt::racy_load, kt::racy_store) or one happens
-// before the other: by a block or grid barrier, by __syncwarp, or by a fence
+// before the other: by a block, cluster or grid barrier, by __syncwarp, or by a fence
 // before an atomic write and one after the atomic read that sees it, or by the
 // launch of the second one's grid. Shuffles
 // and votes order nothing, as in CUDA.
@@ -184,8 +184,8 @@ static void order(const std::vector<Clock*>& clocks) {
   }
 }
 
-static bool is_before(const Entry& entry, const Clock& clock) {
-  return entry.thread == clock.thread || (clock.seen && up_to(*clock.seen, entry.thread) >= entry.time);
+static bool is_before(u32 thread, u32 time, const Clock& clock) {
+  return thread == clock.thread || (clock.seen && up_to(*clock.seen, thread) >= time);
 }
 
 static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 kind, const Clock& clock, const char* pc,
@@ -204,7 +204,7 @@ static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 ki
   for (int* link = &cell.first; *link >= 0;) {
     const int at = *link;
     const Entry& entry = entries[static_cast<size_t>(at)];
-    const bool before = is_before(entry, clock);
+    const bool before = is_before(entry.thread, entry.time, clock);
     if (!before && entry.bytes & bytes && (entry.kind | kind) & WRITE && !(entry.kind & kind & ATOMIC)) {
       found.other = entry.thread;
       found.other_pc = entry.pc;

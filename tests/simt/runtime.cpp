@@ -17,6 +17,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,10 +67,11 @@ namespace {
 constexpr int WARP = 32;
 constexpr u32 STEPS_IN_A_ROW = 4096;  // then others get their turn, so that a spinning thread sees what it waits for
 constexpr u32 STRESS_ONE_IN = 8;
+constexpr u32 LARGEST_CLUSTER = 8;         // that every device with clusters takes
 constexpr u32 DEEPEST = 24;                // grids below the one that the host launched
 constexpr u64 SWITCHES_CONVERGING = 4096;  // lanes stop waiting for company at __activemask
 
-enum class State { ready, converging, block_barrier, grid_barrier, collective, exited };
+enum class State { ready, converging, block_barrier, cluster_barrier, grid_barrier, collective, exited };
 
 struct Context {
 #if SIMT_UCONTEXT
@@ -103,15 +105,29 @@ struct Grid {
   const void* function;
   void** arguments;
   const char* arguments_end;
-  u32 n_blocks, first_thread, depth;
+  u32 n_blocks, cluster, first_thread, depth;
   u64 dynamic_shared;
   races::Seen seen;
   u32 next_block = 0;
   std::unique_ptr<u64[]> memory = nullptr;  // of a child's arguments
 };
 
+struct Cluster {
+  std::vector<Block*> blocks;
+  u32 n_exited = 0, n_waiting = 0;
+  int line = 0;
+  string first_exited;
+  bool all_began = false;  // as a barrier has shown
+};
+
+struct LastAccess {
+  u32 time;
+  const char* pc;
+};
+
 struct Block {
   Grid* grid;
+  std::shared_ptr<Cluster> cluster;
   u32 index, n_exited = 0, n_waiting = 0;
   int line = 0;
   u32 sum = 0;
@@ -119,12 +135,14 @@ struct Block {
   u32 first_exited = 0;
   std::vector<Thread> threads;
   std::map<const void*, std::pair<char*, u64>> shared;
+  std::set<const char*> reached;        // shared memory of others that its threads asked for
+  std::map<u32, LastAccess> by_others;  // to its shared memory, each thread's last that no thread here comes after
 };
 
 const Launch* launched = nullptr;
 std::vector<std::unique_ptr<Grid>> grids;    // by their first thread; the first is the host's
 std::deque<Grid*> waiting_children;          // with blocks that have not begun
-std::vector<std::unique_ptr<Block>> blocks;  // where each runs; the last place is for children
+std::vector<std::unique_ptr<Block>> blocks;  // where each runs, clusters side by side; the last place is for children
 std::vector<char*> stacks;
 std::deque<Thread*> ready;
 Context scheduler;
@@ -262,6 +280,7 @@ const char* const COLLECTIVES[] = {"__shfl_sync",       "__shfl_up_sync",    "__
 
 string waiting(const Thread& thread) {
   if (thread.state == State::block_barrier) return "at a block barrier " + at(thread.pc);
+  if (thread.state == State::cluster_barrier) return "at a cluster barrier " + at(thread.pc);
   if (thread.state == State::grid_barrier) return "at a grid barrier " + at(thread.pc);
   return text("in %s of lanes 0x%08x ", COLLECTIVES[int(thread.kind)], thread.mask) + at(thread.pc);
 }
@@ -328,9 +347,10 @@ bool release_converging() {
   return any;
 }
 
-void admit(size_t place, Grid& grid) {
+void admit_block(size_t place, Grid& grid, const std::shared_ptr<Cluster>& cluster) {
   auto block = std::make_unique<Block>();
   block->grid = &grid;
+  block->cluster = cluster;
   block->index = grid.next_block++;
   block->threads.resize(launched->block);
   for (u32 i = 0; i < launched->block; ++i) {
@@ -343,25 +363,38 @@ void admit(size_t place, Grid& grid) {
     prepare(thread.context, stack_of(place * launched->block + i));
     go_on(thread);
   }
+  cluster->blocks.push_back(block.get());
   blocks[place] = std::move(block);
 }
 
-void retire(Block& block) {
-  for (auto& entry : block.shared) {
-    races::forget(entry.second.first);
-    free(entry.second.first);
-  }
-  block.shared.clear();
+// The blocks of a cluster begin together.
+void admit(size_t place, Grid& grid) {
+  const auto cluster = std::make_shared<Cluster>();
+  for (u32 i = 0; i < grid.cluster; ++i) admit_block(place + i, grid, cluster);
 }
 
-// Blocks begin where others have ended: those of the host's grid first, or under stress any.
+bool has_ended(const Cluster& cluster) { return cluster.n_exited == cluster.blocks.size() * launched->block; }
+
+// Shared memory stays until all of a cluster has ended: an access after that of its block is a fault, not a crash.
+void retire(size_t place) {
+  if (!blocks[place]) return;
+  const auto cluster = blocks[place]->cluster;
+  for (Block* block : cluster->blocks)
+    for (auto& entry : block->shared) {
+      races::forget(entry.second.first);
+      free(entry.second.first);
+    }
+  for (size_t i = cluster->blocks.size(); i-- > 0;) blocks[place + i].reset();
+}
+
+// Clusters begin where others have ended: those of the host's grid first, or under stress any.
 void begin_blocks() {
   Grid& root = *grids.front();
-  for (size_t place = 0; place < blocks.size(); ++place) {
-    if (blocks[place] && blocks[place]->n_exited < launched->block) continue;
+  for (size_t place = 0; place < blocks.size(); place += root.cluster) {
+    if (blocks[place] && !has_ended(*blocks[place]->cluster)) continue;
     const bool root_waits = root.next_block < root.n_blocks && place + 1 < blocks.size();
     if (!root_waits && waiting_children.empty()) continue;
-    if (blocks[place]) retire(*blocks[place]);
+    retire(place);
     if (root_waits && (waiting_children.empty() || !launched->stress || one_in(2))) {
       admit(place, root);
       continue;
@@ -375,8 +408,9 @@ void begin_blocks() {
 }
 
 void run() {
-  blocks.resize(1 +
-                (launched->cooperative ? launched->grid : std::min(launched->grid, std::max(launched->resident, 1u))));
+  const u32 cluster = grids.front()->cluster;
+  const u32 resident = (std::max(launched->resident, 1u) + cluster - 1) / cluster * cluster;
+  blocks.resize(1 + (launched->cooperative ? launched->grid : std::min(launched->grid, resident)));
   has_room = true;
   while (report.empty()) {
     if (has_room) {
@@ -413,6 +447,9 @@ void fiber() {
          at(std::find_if(block.threads.begin(), block.threads.end(), [](Thread& t) {
               return t.state == State::block_barrier;
             })->pc));
+  Cluster& cluster = *block.cluster;
+  if (cluster.n_waiting)
+    fail(text("exits, and %u threads of its cluster wait at a cluster barrier", cluster.n_waiting));
   if (n_at_grid_barrier) fail(text("exits, and %u threads wait at a grid barrier", n_at_grid_barrier));
   const u32 warp = self->index / WARP * WARP;
   for (u32 i = warp; i < std::min<u32>(warp + WARP, block.threads.size()); ++i) {
@@ -420,9 +457,17 @@ void fiber() {
     if (other.state == State::collective && other.mask >> (self->index % WARP) & 1)
       fail(text("exits, and thread %u waits for it ", i) + waiting(other));
   }
+  std::erase_if(block.by_others,
+                [](auto& access) { return races::is_before(access.first, access.second.time, self->clock); });
   if (!block.n_exited++) block.first_exited = self->index;
+  if (block.n_exited == launched->block && !block.by_others.empty()) {
+    const auto& [thread, access] = *block.by_others.begin();
+    fail("ends its block while " + name_of(thread) + " may still touch its shared memory " + at(access.pc) +
+         ": no barrier of the cluster lies between");
+  }
+  if (!cluster.n_exited++) cluster.first_exited = name_of(*self);
   ++n_finished;
-  has_room = has_room || block.n_exited == launched->block;
+  has_room = has_room || has_ended(cluster);
   self->state = State::exited;
   swap(self->context, scheduler, true);
   abort();
@@ -442,6 +487,17 @@ void step(const char* pc) {
 // A child's arguments are not those that the launch numbers.
 string of_the_launch() { return self->block->grid->depth ? " of kernel " + grids.front()->kernel : ""; }
 
+// Shared memory of another block: of this cluster, by an address that kt::shared_of gave, and while that block runs.
+void touch_other(const races::Region& region, const char* pc) {
+  Block& owner = *static_cast<Block*>(const_cast<void*>(region.block));
+  const string what = "touches " + region.name + " of " + name_of(*owner.grid);
+  if (!self->block->reached.count(region.begin)) fail(what + ", which is another block's, " + at(pc));
+  if (!owner.cluster->all_began)
+    fail(what + ", which may not have begun: no barrier of the cluster comes before, " + at(pc));
+  if (owner.n_exited == launched->block) fail(what + ", which has ended, " + at(pc));
+  owner.by_others[self->clock.thread] = {self->clock.time, pc};
+}
+
 void access(const void* address, u64 size, u32 kind, const char* pc) {
   if (!self) return;
   const char* const place = static_cast<const char*>(address);
@@ -458,9 +514,7 @@ void access(const void* address, u64 size, u32 kind, const char* pc) {
   if (!region)
     fail(text("%s %llu bytes out of bounds ", kind & races::WRITE ? "writes" : "reads", size) +
          races::nearest(place, of_the_launch()) + ", " + at(pc));
-  if (region->block && region->block != self->block)
-    fail("touches " + region->name + " of " + name_of(*static_cast<const Block*>(region->block)->grid) +
-         ", which is another block's, " + at(pc));
+  if (region->block && region->block != self->block) touch_other(*region, pc);
   races::Conflict found;
   if (launched->races && races::races(*region, place, size, kind, self->clock, pc, found)) {
     string message = text("%s %llu bytes at byte %llu of ", found.what, size, u64(place - region->begin)) +
@@ -521,17 +575,50 @@ void pause() { yield(); }
 
 void fence() { races::fence(self->clock); }
 
-void* shared(const void* declaration, u64 size) {
-  auto& place = self->block->shared[declaration];
+int block_in_cluster() { return static_cast<int>(self->block->index % self->block->grid->cluster); }
+int cluster_index() { return static_cast<int>(self->block->index / self->block->grid->cluster); }
+
+namespace {
+char* shared_in(Block& block, const void* declaration, u64 size) {
+  auto& place = block.shared[declaration];
   if (!place.first) {
     place = {static_cast<char*>(malloc(size ? size : 1)), size};
     memset(place.first, 0xA5, size);
-    races::add_shared(place.first, size, self->block, text("shared memory of block %u", self->block->index));
+    races::add_shared(place.first, size, &block, text("shared memory of block %u", block.index));
   }
   return place.first;
 }
 
+// The kernels that have clusters, by their addresses; filled before any launch.
+std::map<const void*, u32>& cluster_sizes() {
+  static std::map<const void*, u32> sizes;
+  return sizes;
+}
+}  // namespace
+
+void has_clusters(const void* kernel, const void* call, u32 n_blocks) {
+  cluster_sizes()[kernel] = cluster_sizes()[call] = n_blocks;
+}
+
+void* shared(const void* declaration, u64 size) { return shared_in(*self->block, declaration, size); }
+
 void* dynamic_shared() { return shared(&blocks, self->block->grid->dynamic_shared); }
+
+void* shared_of(const void* pointer, int of) {
+  const string here = ", " + at(caller());
+  const std::vector<Block*>& cluster = self->block->cluster->blocks;
+  if (of < 0 || static_cast<u32>(of) >= cluster.size())
+    fail(text("asks for shared memory of block %d of its cluster, which has %zu", of, cluster.size()) + here);
+  for (const auto& [declaration, memory] : self->block->shared) {
+    const char* const place = static_cast<const char*>(pointer);
+    if (place < memory.first || place >= memory.first + memory.second) continue;
+    Block& owner = *cluster[static_cast<size_t>(of)];
+    char* const there = shared_in(owner, declaration, memory.second);
+    self->block->reached.insert(there);
+    return there + (place - memory.first);
+  }
+  fail("asks for another block's variable by a pointer that is not to its own shared memory" + here);
+}
 
 namespace {
 string kernel_name(const void* kernel) {
@@ -549,6 +636,7 @@ void launch(void (*call)(const void*, void**), const void* kernel, int n_blocks,
   const Grid& parent = *self->block->grid;
   const string name = kernel_name(kernel), here = ", " + at(caller());
   if (launched->cooperative) fail("launches " + name + ", and the threads of a cooperative grid may not" + here);
+  if (cluster_sizes().count(kernel)) fail("launches " + name + ", which has clusters: children have none here" + here);
   if (n_blocks < 1) fail("launches " + name + text(" with %d blocks", n_blocks) + here);
   if (parent.depth == DEEPEST) fail("launches " + name + text(" as a child deeper than %u", DEEPEST) + here);
   // No thread can know that a child has ended before the launch has.
@@ -574,6 +662,7 @@ void launch(void (*call)(const void*, void**), const void* kernel, int n_blocks,
       reinterpret_cast<void**>(memory.get()),
       reinterpret_cast<char*>(next),
       static_cast<u32>(n_blocks),
+      1,
       first_thread,
       parent.depth + 1,
       0,
@@ -684,6 +773,27 @@ int block_barrier(int predicate, Count count, int line) {
   return static_cast<int>(result);
 }
 
+void cluster_barrier(int line) {
+  Cluster& cluster = *self->block->cluster;
+  const char* const pc = caller();
+  if (cluster.n_exited)
+    fail("waits at a cluster barrier that " + cluster.first_exited + " never reaches: it has exited, " + at(pc));
+  if (!cluster.n_waiting) cluster.line = line;
+  if (cluster.line != line)
+    fail(text("waits at another cluster barrier than %u threads of its cluster, ", cluster.n_waiting) + at(pc));
+  if (++cluster.n_waiting < cluster.blocks.size() * launched->block) return leave(State::cluster_barrier, pc);
+  cluster.n_waiting = 0;
+  cluster.all_began = true;
+  std::vector<races::Clock*> clocks;
+  for (Block* block : cluster.blocks)
+    for (Thread& thread : block->threads) {
+      clocks.push_back(&thread.clock);
+      if (&thread != self) go_on(thread);
+    }
+  if (launched->races) races::order(clocks);
+  yield();
+}
+
 namespace {
 // The word that counts blocks at grid barriers: on a GPU they wait until it says that all have come.
 void count_block(u32* arrived, const char* pc) {
@@ -708,12 +818,14 @@ void grid_barrier(u32* arrived) {
   if (++n_at_grid_barrier < launched->grid * launched->block) return leave(State::grid_barrier, pc);
   n_at_grid_barrier = 0;
   std::vector<races::Clock*> clocks;
-  std::vector<Thread> none;
-  for (auto& block : blocks)
-    for (Thread& thread : block ? block->threads : none) {
+  for (auto& block : blocks) {
+    if (!block) continue;
+    block->cluster->all_began = true;
+    for (Thread& thread : block->threads) {
       clocks.push_back(&thread.clock);
       if (&thread != self) go_on(thread);
     }
+  }
   if (launched->races) races::order(clocks);
   yield();
 }
@@ -848,6 +960,8 @@ extern "C" __attribute__((visibility("default"))) const char* simt_launch(const 
   races::reset();
   for (u32 i = 0; i < launch->n_arrays; ++i)
     races::add_array(launch->arrays[i].begin, launch->arrays[i].size, static_cast<int>(launch->arrays[i].argument));
+  const auto clustered = cluster_sizes().find(reinterpret_cast<const void*>(launch->call));
+  const u32 cluster = clustered == cluster_sizes().end() ? 1 : clustered->second;
   grids.push_back(std::make_unique<Grid>(Grid{
       launch->kernel,
       "",
@@ -858,6 +972,7 @@ extern "C" __attribute__((visibility("default"))) const char* simt_launch(const 
       launch->arguments,
       reinterpret_cast<char*>(launch->arguments + 2 * launch->n_arguments),
       launch->grid,
+      cluster,
       0,
       0,
       launch->dynamic_shared,
@@ -866,10 +981,15 @@ extern "C" __attribute__((visibility("default"))) const char* simt_launch(const 
   if (launch->cooperative && launch->grid > launch->room)
     report = text("kernel %s: a cooperative grid of %u blocks, and %u fit at once", launch->kernel, launch->grid,
                   launch->room);
+  else if (cluster > LARGEST_CLUSTER)
+    report = text("kernel %s: clusters of %u blocks, and %u are the most everywhere", launch->kernel, cluster,
+                  LARGEST_CLUSTER);
+  else if (launch->grid % cluster)
+    report = text("kernel %s: a grid of %u blocks, which is no multiple of its clusters of %u", launch->kernel,
+                  launch->grid, cluster);
   else
     run();
-  for (auto& block : blocks)
-    if (block) retire(*block);
+  for (size_t place = 0; place < blocks.size(); ++place) retire(place);
   blocks.clear();
   launched = nullptr;
   return report.empty() ? nullptr : report.c_str();

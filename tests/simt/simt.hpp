@@ -54,6 +54,11 @@ SIMT_API u64 collective(Collective kind, u32 mask, u64 value, int argument, int 
 SIMT_API u32 converged();
 SIMT_API int block_barrier(int predicate, Count count, int line);
 SIMT_API void grid_barrier(u32* arrived = nullptr);
+SIMT_API void cluster_barrier(int line);
+SIMT_API int block_in_cluster() __attribute__((const));
+SIMT_API int cluster_index() __attribute__((const));
+SIMT_API void* shared_of(const void* pointer, int block);
+SIMT_API void has_clusters(const void* kernel, const void* call, u32 blocks);
 SIMT_API void fence();
 SIMT_API void pause();
 SIMT_API u64 atomic(void* address, Atomic kind, Number number, u64 value, u64 expected);
@@ -144,6 +149,13 @@ constexpr int widths(void (*)(P...), int i) {
 #define SIMT_ENTRY(name)                                                                            \
   extern "C" __global__ void simt_call_##name(void** arguments) { ::simt::call(&name, arguments); } \
   extern "C" __global__ int simt_width_##name(int i) { return ::simt::widths(&name, i); }
+
+// A kernel of clusters, as its own text says; CLUSTER is what the names of kt/platform.cuh go by on a GPU.
+#define SIMT_CLUSTERS(name, n)                                                                                       \
+  static_assert((n) == CLUSTER, "KT_CLUSTER takes the constant CLUSTER");                                            \
+  __attribute__((constructor)) static void simt_clusters_##name() {                                                  \
+    ::simt::has_clusters(reinterpret_cast<const void*>(&name), reinterpret_cast<const void*>(&simt_call_##name), n); \
+  }
 
 #define threadIdx (::simt::thread_index())
 #define blockIdx (::simt::block_index())

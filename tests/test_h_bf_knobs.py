@@ -89,11 +89,12 @@ def test_vertices_too_many_for_30_bits_are_refused_before_anything_is_marked(mon
     [
         (lattice(9, 30), "float32", {"duplicates": "atomic64", "heavy": "none", "enqueue": "atomic", "max_width": 4}),
         (lattice(9, 30), "float64", {"duplicates": "mark"}),
-        (star(5000), "float32", {"edge_classes": True, "heavy": "blocks", "max_width": 32}),
-        (NAMED["complete"], "float32", {"edge_classes": False, "enqueue": "prefix_sum", "min_width": 32}),
+        (star(5000), "float32", {"edge_classes": True, "heavy": "none", "min_width": 32}),
+        (star(33000), "float32", {"heavy": "children"}),
+        (NAMED["complete"], "float32", {"edge_classes": True, "enqueue": "prefix_sum", "min_width": 32}),
         ([(0, 0)], "float32", {"heavy": "none"}),
     ],
-    ids=["lattice", "lattice in float64", "star", "complete", "no edge"],
+    ids=["lattice", "lattice in float64", "star", "large star", "complete", "no edge"],
 )  # fmt: skip
 def test_the_degrees_choose_the_knobs(rows, kind, expected):
     graph = build(rows, np.array(weights_for(rows, 1), kind), weight_type=kind).to("cuda")

@@ -17,9 +17,10 @@ from kepler_traverse.cuda.entry import Entry, chosen_types
 from kepler_traverse.cuda.loader import options
 from kepler_traverse.sssp import gpu as sssp_gpu
 from kepler_traverse.sssp import h_bf
+from kepler_traverse.sssp import persistent as sssp_persistent
 
 PACKAGE = Path(kepler_traverse.__file__).parent
-MODULES = (bfs_gpu, bfs_4k, persistent, sssp_gpu, h_bf, csr, certificate_gpu)
+MODULES = (bfs_gpu, bfs_4k, persistent, sssp_gpu, h_bf, sssp_persistent, csr, certificate_gpu)
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
 FILES = sorted({entry.file for entry in ENTRIES})
 # PTX of this and later architectures marks which parameters are pointers.
@@ -189,7 +190,11 @@ def test_it_compiles_for_volta_with_the_compiler_before(file):
     assert compile_kernels(before, file, f"sm_{VOLTA}", TYPES[0], "CUBIN").startswith(b"\x7fELF")
 
 
-@pytest.mark.parametrize("file", [sssp_gpu._RELAX_FILE, sssp_gpu._FINISH_FILE, h_bf._FILE], ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file",
+    [sssp_gpu._RELAX_FILE, sssp_gpu._FINISH_FILE, h_bf._FILE, sssp_persistent._FILE],
+    ids=lambda file: file.stem,
+)
 def test_sums_of_distances_keep_subnormal_numbers(nvrtc, file):
     ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
     assert "add.rn.f32" in ptx

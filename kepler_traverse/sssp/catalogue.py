@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..strategy import Strategy
-from . import cpu, gpu, h_bf
+from . import cpu, gpu, h_bf, persistent
 from .params import HBfKnobs
 from .piles import piles
 from .rounds import rounds
@@ -27,6 +27,16 @@ STRATEGIES = (
         needs=frozenset({"weights"}),
         paper="Bellman-Ford with active vertices: Busato, Bombieri 2015, algorithm 3",
         teaches="relax only what changed; negative weights are welcome",
+        default=True,
+    ),
+    Strategy(
+        name="persistent",
+        device="cuda",
+        plan=persistent.plan,
+        memory=persistent.memory,
+        needs=frozenset({"weights", "non_negative"}),
+        paper="Davidson, Baxter, Garland, Owens 2014; a width that adapts: Wang, Fussell, Lin 2021 (ADDS)",
+        teaches="nothing returns to the host between steps",
         default=True,
     ),
     Strategy(

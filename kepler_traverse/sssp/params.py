@@ -18,6 +18,20 @@ PILE_WIDTH = 4.0
 # cost O(V log rounds) in all.
 FIRST_CYCLE_SEARCH = 16
 
+# One launch for a whole search. Block: threads; as many blocks as fit run at once.
+PERSISTENT_BLOCK = 512
+# Near vertices, edges that leave them, and vertices of the far pile, up to which one block goes on alone.
+SMALL_FRONTIER = 2048
+SMALL_EDGES = 8192
+SMALL_FAR = 8192
+# Edges of a piece: rows of as many or more are shared by several blocks.
+PIECE = 2048
+# Edges of a vertex, on average, that are shorter than the first pile is wide if weights are even.
+EDGES_A_WIDTH = 4.0
+# After so many piles, one whose steps had fewer than LIGHT_STEP edges on average doubles the width.
+WARM_UP = 8
+LIGHT_STEP = 16384
+
 WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
 
 

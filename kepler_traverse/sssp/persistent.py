@@ -1,0 +1,116 @@
+"""SSSP in one launch: near and far piles, split by thresholds that the device chooses itself. See near_far.cu."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ..cuda import cp
+from ..cuda.entry import Entry, arguments
+from ..cuda.launch import launch_cooperative
+from ..strategy import Outcome
+from . import gpu, params
+
+_FILE = Path(__file__).parent / "kernels" / "near_far.cu"
+_ENTRY = Entry(
+    "sssp_near_far",
+    _FILE,
+    params.PERSISTENT_BLOCK,
+    arguments(
+        "offset_t* offsets",
+        "vertex_t* targets",
+        "weight_t* weights",
+        "int64 n_vertices",
+        "weight_t limit",
+        "weight_t width",
+        "int64*? wanted",
+        "int64 n_wanted",
+        "vertex_t source",
+        "ordered_t* keys",
+        "int32* marks",
+        "vertex_t* queue",
+        "vertex_t* next_queue",
+        "vertex_t* piles",
+        "uint64* pieces",
+        "int64 piece_room",
+        "int64* words",
+        "uint32* arrived",
+        "int64* outcome",
+    ),
+    is_cooperative=True,
+    constants=(
+        ("CHUNK", params.PIECE),
+        ("SMALL", params.SMALL_FRONTIER),
+        ("SMALL_EDGES", params.SMALL_EDGES),
+        ("SMALL_FAR", params.SMALL_FAR),
+        ("LIGHT", params.LIGHT_STEP),
+        ("WARM_UP", params.WARM_UP),
+    ),
+)
+ENTRIES = (_ENTRY,)
+_N_WORDS = 13
+
+
+def plan(graph, query):
+    """Allocate and compile; return ``traverse(source)``."""
+    n, m, index, real = graph.n_vertices, graph.n_edges, graph.targets.dtype, graph.weights.dtype
+    run = gpu.Run(graph, query, {"all": _ENTRY})
+    # A row of CHUNK edges or more has one piece more than it fills, at most; and one turn's are read while another's come.
+    piece_room = 2 * m // dict(_ENTRY.constants)["CHUNK"] + 1
+    pieces = cp.empty(2 * piece_room, np.uint64)
+    piles = cp.empty(2 * n, index)
+    words = cp.zeros(3 * _N_WORDS, np.int64)
+    arrived = cp.zeros(1, np.uint32)
+    outcome = cp.zeros(2, np.int64)
+    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, 2)
+    wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+    before = (
+        *run.edges,
+        run.n_vertices,
+        run.limit,
+        first_width(graph),
+        wanted,
+        np.int64(0 if wanted is None else wanted.size),
+    )
+    after = (
+        run.keys,
+        run.queued_in,
+        run.frontier.queue,
+        run.frontier.next,
+        piles,
+        pieces,
+        np.int64(piece_room),
+        words,
+        arrived,
+        outcome,
+    )
+
+    def traverse(source: int) -> Outcome:
+        arrived.data.memset_async(0, arrived.nbytes)
+        launch_cooperative(run.relax["all"], (*before, index.type(source), *after))
+        outcome.get(out=on_host)
+        steps, is_settled = on_host.tolist()
+        limit = query.limit
+        if is_settled:
+            limit = float(run.distance[wanted].max())
+            run.distance[run.distance > real.type(limit)] = np.inf
+        run.finish(source)
+        return Outcome(run.distance, run.predecessor, limit, steps)
+
+    return traverse
+
+
+def first_width(graph):
+    """Distance between the first thresholds: so that a vertex has a few edges shorter than that."""
+    if not graph.n_edges:
+        return graph.weights.dtype.type(0)
+    mean = float(graph.weights.mean(dtype=np.float64))
+    with np.errstate(over="ignore"):
+        return graph.weights.dtype.type(params.EDGES_A_WIDTH * mean * graph.n_vertices / graph.n_edges)
+
+
+def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
+    """Bytes of a run at most: float64 distances, predecessor, marks, two queues, two piles, pieces of long rows."""
+    index = 4 if n_vertices < 2**31 else 8
+    return n_vertices * (8 + 4 + index * (4 + predecessors)) + 32 * n_edges // params.PIECE + 16

@@ -48,6 +48,16 @@ def test_a_cluster_barrier_holds_all_its_blocks_again_and_again(cooperative, siz
     assert values.tolist() == expected.tolist()
 
 
+@every_mode
+@sizes
+def test_children_run_beside_clusters(size, mode):
+    counts = np.zeros(8, np.int32)
+    run("launches_from_clusters", size, 8, counts, mode={"step_limit": 10**9, **mode})
+    assert counts.tolist() == [BLOCK * 3 * BLOCK] * 8
+
+
+# --- what is wrong ----------------------------------------------------------------------------------------------------
+
 A = np.zeros(4 * BLOCK, np.int32)
 PLACE = np.zeros(1, np.uint64)
 FAULTS = {

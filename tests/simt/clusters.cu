@@ -56,6 +56,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
 }
 
 #ifndef __CUDACC__
+// Launches of children need another compilation on a GPU.
+
+extern "C" __global__ void counts_in_a_child(int32* count) { kt::atomic_add(count, 1); }
+
+extern "C" __global__ void KT_CLUSTER(CLUSTER) launches_from_clusters(int32* counts) {
+  kt::cluster_barrier();
+  kt::launch_child(counts_in_a_child, 3, counts + kt::block_id());
+  kt::cluster_barrier();
+}
+
 // Mistakes, that no compiler for GPUs need see.
 
 extern "C" __global__ void KT_CLUSTER(CLUSTER) touches_before_the_others_begin(int32* out) {

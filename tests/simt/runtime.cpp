@@ -605,10 +605,10 @@ void* shared(const void* declaration, u64 size) { return shared_in(*self->block,
 void* dynamic_shared() { return shared(&blocks, self->block->grid->dynamic_shared); }
 
 void* shared_of(const void* pointer, int of) {
-  const string here = ", " + at(caller());
+  const char* const pc = caller();
   const std::vector<Block*>& cluster = self->block->cluster->blocks;
   if (of < 0 || static_cast<u32>(of) >= cluster.size())
-    fail(text("asks for shared memory of block %d of its cluster, which has %zu", of, cluster.size()) + here);
+    fail(text("asks for shared memory of block %d of its cluster, which has %zu", of, cluster.size()) + ", " + at(pc));
   for (const auto& [declaration, memory] : self->block->shared) {
     const char* const place = static_cast<const char*>(pointer);
     if (place < memory.first || place >= memory.first + memory.second) continue;
@@ -617,7 +617,7 @@ void* shared_of(const void* pointer, int of) {
     self->block->reached.insert(there);
     return there + (place - memory.first);
   }
-  fail("asks for another block's variable by a pointer that is not to its own shared memory" + here);
+  fail("asks for another block's variable by a pointer that is not to its own shared memory, " + at(pc));
 }
 
 namespace {
@@ -914,17 +914,17 @@ u64 collective(Collective kind, u32 mask, u64 value, int argument, int width) {
   me.argument = argument;
   me.width = width;
   me.pc = caller();
-  const string here = text("%s of lanes 0x%08x ", COLLECTIVES[int(kind)], mask) + at(me.pc);
-  if (!(mask >> lane & 1)) fail(here + " is none of the calling lane");
+  const auto here = [&] { return text("%s of lanes 0x%08x ", COLLECTIVES[int(kind)], mask) + at(me.pc); };
+  if (!(mask >> lane & 1)) fail(here() + " is none of the calling lane");
   bool all_here = true;
   for (u32 i = 0; i < WARP; ++i) {
     if (!(mask >> i & 1) || i == lane) continue;
-    if (i >= n_lanes) fail(here + text(" names lane %u, which the block does not have", i));
+    if (i >= n_lanes) fail(here() + text(" names lane %u, which the block does not have", i));
     const Thread& other = warp[i];
-    if (other.state == State::exited) fail(here + text(" waits for lane %u, which has exited", i));
+    if (other.state == State::exited) fail(here() + text(" waits for lane %u, which has exited", i));
     const bool waits = other.state == State::collective;
     if (waits && other.mask == mask && other.kind != kind)
-      fail(here + text(" meets thread %u ", other.index) + waiting(other));
+      fail(here() + text(" meets thread %u ", other.index) + waiting(other));
     all_here = all_here && waits && other.mask == mask;
   }
   if (!all_here) {

@@ -75,6 +75,8 @@ class _Cupy:
         class Device:
             """Room for few blocks, so that threads take several items each."""
 
+            compute_capability = "90"
+
             def __init__(self, _number=0):
                 self.attributes = {
                     "MultiProcessorCount": 1,

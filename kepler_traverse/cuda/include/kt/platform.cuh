@@ -1,4 +1,4 @@
-// The whole surface of CUDA that kernels may touch; they use nothing else of it
+// The whole surface of CUDA that kernels may touch, with cluster.cuh; they use nothing else of it
 // but __global__, __device__ and __launch_bounds__.
 //
 // Warp operations name their lanes (_sync with a mask): since Volta the lanes of
@@ -63,54 +63,6 @@ KT_DEVICE int32 block_count(bool predicate, int line = __builtin_LINE()) {
 KT_DEVICE bool block_any(bool predicate, int line = __builtin_LINE()) { return __syncthreads_or(predicate, line) != 0; }
 KT_DEVICE bool block_all(bool predicate, int line = __builtin_LINE()) {
   return __syncthreads_and(predicate, line) != 0;
-}
-#endif
-
-// Clusters, from Hopper on: CLUSTER consecutive blocks, a constant that the compiler
-// is given, run at once and reach each other's shared memory. A kernel of clusters is
-//   __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER) name(...)
-// and its grid a multiple of CLUSTER. All here holds for CLUSTER == 1, too: the
-// cluster is the block then, on every architecture. At most 8 run everywhere.
-//
-// cluster_barrier: every thread of the cluster comes, and then sees what all did
-// before. One must come before the first access to another block's memory, which may
-// not have begun, and one after the last, as memory ends with its block.
-#ifndef CLUSTER
-#define CLUSTER 1
-#endif
-#if !defined(__CUDACC__)
-#define KT_CLUSTER(n)  // the harness reads it
-KT_DEVICE void cluster_barrier(int line = __builtin_LINE()) { simt::cluster_barrier(line); }
-KT_DEVICE int32 block_in_cluster() { return simt::block_in_cluster(); }
-KT_DEVICE int32 cluster_id() { return simt::cluster_index(); }
-template <typename T>
-KT_DEVICE T* shared_of(T* pointer, int32 block) {
-  return static_cast<T*>(simt::shared_of(pointer, block));
-}
-#elif CLUSTER == 1
-#define KT_CLUSTER(n)
-KT_DEVICE void cluster_barrier() { block_barrier(); }
-KT_DEVICE int32 block_in_cluster() { return 0; }
-KT_DEVICE int32 cluster_id() { return block_id(); }
-template <typename T>
-KT_DEVICE T* shared_of(T* pointer, int32) {
-  return pointer;
-}
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#error "clusters of several blocks need compute capability 9.0; compile with CLUSTER=1"
-#else
-#define KT_CLUSTER(n) __cluster_dims__(n, 1, 1)
-KT_DEVICE void cluster_barrier() {
-  __cluster_barrier_arrive();  // releases
-  __cluster_barrier_wait();    // acquires
-}
-KT_DEVICE int32 block_in_cluster() { return static_cast<int32>(__clusterRelativeBlockRank()); }
-KT_DEVICE int32 cluster_id() { return static_cast<int32>(__clusterIdx().x); }
-// The address of the same shared variable in another block of the cluster, by its
-// number there; for loads, stores, racy ones and atomics of this cluster's threads.
-template <typename T>
-KT_DEVICE T* shared_of(T* pointer, int32 block) {
-  return static_cast<T*>(__cluster_map_shared_rank(pointer, static_cast<uint32>(block)));
 }
 #endif
 
@@ -324,3 +276,5 @@ KT_DEVICE double add_rounded(double a, double b) {
 }
 
 }  // namespace kt
+
+#include <kt/cluster.cuh>  // the part of this file about clusters of blocks

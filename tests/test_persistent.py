@@ -12,7 +12,7 @@ from graphs import build, lattice, path, rmat, star
 from simt import device, harness
 
 from kepler_traverse import plan_bfs
-from kepler_traverse.bfs import persistent
+from kepler_traverse.bfs import params, persistent
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import StrategyError
 
@@ -25,14 +25,16 @@ MODES = {
 }
 if HAS_GPU:
     MODES = {"GPU": None}
-# What makes it go on otherwise than in one block, as it does on any graph of a test.
+# What makes it go on otherwise than in one cluster, as it does on any graph of a test. ROOM and BATCH_EDGES are the
+# cluster's, all others the grid's; CHUNK is both's.
 FORCED = {
     "as it is": {},
-    "push only": {"SMALL": 1, "SMALL_EDGES": 0, "ALPHA": 1, "CHUNK": 40},
-    "small and push": {"SMALL": 20, "SMALL_EDGES": 90, "ALPHA": 1, "CHUNK": 64},
-    "pull at once": {"SMALL": 1, "SMALL_EDGES": 0, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
-    "pull and push": {"SMALL": 1, "SMALL_EDGES": 0, "ALPHA": 14, "BETA": 8, "CHUNK": 40, "PATIENCE": 0},
-    "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50},
+    "one block": {"CLUSTER": 1},
+    "push only": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40},
+    "cluster and push": {"ROOM": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
+    "pull at once": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
+    "pull and push": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 14, "BETA": 8, "CHUNK": 40, "PATIENCE": 0},
+    "all of them": {"ROOM": 3, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4},
 }
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),
@@ -79,7 +81,13 @@ def _host(array):
 
 @pytest.fixture(params=FORCED)
 def forced(request, monkeypatch):
-    monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**FORCED[request.param]))
+    changes = dict(FORCED[request.param])
+    if "CLUSTER" in changes:
+        monkeypatch.setattr(params, "CLUSTER", changes.pop("CLUSTER"))
+    for name in ("_CLUSTER", "_GRID"):
+        entry = getattr(persistent, name)
+        own = {constant: changes[constant] for constant, _ in entry.constants if constant in changes}
+        monkeypatch.setattr(persistent, name, entry.variant(**own))
 
 
 @pytest.mark.usefixtures("forced")

@@ -1,4 +1,4 @@
-"""BFS in one launch: small frontiers in one block, others by the grid, large ones by pulling. See persistent.cu."""
+"""BFS of which nothing returns to the host: a cluster of blocks begins, the grid goes on. See cluster.cu, persistent.cu."""
 
 from __future__ import annotations
 
@@ -8,14 +8,41 @@ import numpy as np
 
 from ..cuda import cp
 from ..cuda.entry import Entry, arguments
-from ..cuda.launch import launch_cooperative
+from ..cuda.launch import has_clusters, launch_blocks, launch_cooperative
 from ..cuda.loader import kernel
 from ..strategy import Outcome
 from . import params
 
-_ENTRY = Entry(
+_KERNELS = Path(__file__).parent / "kernels"
+_CLUSTER = Entry(
+    "bfs_cluster",
+    _KERNELS / "cluster.cu",
+    params.CLUSTER_BLOCK,
+    arguments(
+        "offset_t* offsets",
+        "vertex_t* targets",
+        "vertex_t source",
+        "int32 last_level",
+        "int64*? wanted",
+        "int64 n_wanted",
+        "uint64*? packed",
+        "vertex_t* queue",
+        "uint64* pieces",
+        "int64* counts",
+        "uint32* arrived",
+        "int32* distance",
+    ),
+    constants=(
+        ("PREDECESSORS", 1),
+        ("CHUNK", params.PIECE),
+        ("ROOM", params.CLUSTER_ROOM),
+        ("BATCH_EDGES", params.BATCH_EDGES),
+        ("CLUSTER", 1),
+    ),
+)
+_GRID = Entry(
     "bfs_persistent",
-    Path(__file__).parent / "kernels" / "persistent.cu",
+    _KERNELS / "persistent.cu",
     params.PERSISTENT_BLOCK,
     arguments(
         "offset_t* offsets",
@@ -24,7 +51,6 @@ _ENTRY = Entry(
         "vertex_t*? in_targets",
         "int64 n_vertices",
         "int64 n_edges",
-        "vertex_t source",
         "int32 last_level",
         "int64*? wanted",
         "int64 n_wanted",
@@ -42,22 +68,23 @@ _ENTRY = Entry(
     constants=(
         ("PREDECESSORS", 1),
         ("CHUNK", params.PIECE),
-        ("SMALL", params.SMALL_FRONTIER),
-        ("SMALL_EDGES", params.SMALL_EDGES),
         ("PATIENCE", params.PATIENCE),
         ("ALPHA", params.PULL_ABOVE),
         ("BETA", params.PUSH_BELOW),
     ),
 )
-ENTRIES = (_ENTRY,)
-_N_COUNTS = 6
+ENTRIES = (_CLUSTER, _GRID)
+_N_COUNTS = 6  # in each of three turns
 
 
 def plan(graph, query):
     """Allocate and compile; return ``traverse(source)``."""
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
-    entry = _ENTRY.variant(PREDECESSORS=int(query.predecessors))
-    run = kernel(entry, index)
+    has_predecessors = int(query.predecessors)
+    # Without clusters the first levels are one block's.
+    clusters = params.CLUSTER if has_clusters() else 1
+    cluster = kernel(_CLUSTER.variant(PREDECESSORS=has_predecessors, CLUSTER=clusters), index)
+    grid = kernel(_GRID.variant(PREDECESSORS=has_predecessors), index)
     # Without a reverse at hand its making would cost more than pulling gains.
     incoming = graph.reverse if not graph.directed or "reverse" in vars(graph) else None
     distance = cp.empty(n, np.int32)
@@ -65,7 +92,7 @@ def plan(graph, query):
     packed = cp.empty(n, np.uint64) if query.predecessors else None
     queue = cp.empty(n, index)
     # A row of CHUNK edges or more has one piece more than it fills, at most.
-    pieces = cp.empty(2 * m // dict(entry.constants)["CHUNK"] + 1, np.uint64)
+    pieces = cp.empty(2 * m // dict(_GRID.constants)["CHUNK"] + 1, np.uint64)
     bitmaps = cp.empty(3 * (-(-n // 32)), np.uint32)
     counts = cp.zeros(3 * _N_COUNTS, np.int64)
     arrived = cp.zeros(1, np.uint32)
@@ -74,32 +101,18 @@ def plan(graph, query):
     wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
     # No path has as many hops as there are vertices.
     last_level = np.int32(n if query.limit is None else min(query.limit, n))
-    before = (
-        graph.offsets,
-        graph.targets,
-        None if incoming is None else incoming.offsets,
-        None if incoming is None else incoming.targets,
-        np.int64(n),
-        np.int64(m),
-    )
-    after = (
-        last_level,
-        wanted,
-        np.int64(0 if wanted is None else wanted.size),
-        packed,
-        queue,
-        pieces,
-        bitmaps,
-        counts,
-        arrived,
-        distance,
-        predecessor,
-        outcome,
-    )
+    claims = distance if packed is None else packed
+    ends = (last_level, wanted, np.int64(0 if wanted is None else wanted.size))
+    state = (packed, queue, pieces)
+    reverse = (None, None) if incoming is None else (incoming.offsets, incoming.targets)
+    graph_arrays = (graph.offsets, graph.targets)
+    of_grid = (*graph_arrays, *reverse, np.int64(n), np.int64(m), *ends, *state, bitmaps, counts, arrived)
 
     def traverse(source: int) -> Outcome:
-        arrived.data.memset_async(0, arrived.nbytes)
-        launch_cooperative(run, (*before, index.type(source), *after))
+        claims.data.memset_async(0xFF, claims.nbytes)  # all bits: no claim
+        of_cluster = (*graph_arrays, index.type(source), *ends, *state, counts, arrived, distance)
+        launch_blocks(cluster, clusters, of_cluster)
+        launch_cooperative(grid, (*of_grid, distance, predecessor, outcome))
         outcome.get(out=on_host)
         levels, is_stopped = on_host.tolist()
         return Outcome(distance, predecessor, levels if is_stopped else query.limit, levels)

@@ -108,6 +108,11 @@ def resident_threads() -> int:
     return processors * threads
 
 
+def has_clusters() -> bool:
+    """Whether the current device runs clusters of blocks: compute capability 9.0 or more."""
+    return int(cp.cuda.Device(cp.cuda.runtime.getDevice()).compute_capability) >= 90
+
+
 def shared_memory() -> tuple[int, int]:
     """Bytes of shared memory that one block may have on the current device, and that one multiprocessor has."""
     return _shared_memory(cp.cuda.runtime.getDevice())

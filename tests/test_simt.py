@@ -158,7 +158,7 @@ def test_vertex_numbers_of_64_bits_give_the_same_answers(name):
     for plan_of in (plan_bfs, plan_sssp):
         expected = plan_of(graph)(rows[0][0])
         for row in BFS if plan_of is plan_bfs else SSSP:
-            if row.device == "cuda":
+            if row.device == "cuda" and row.misfit(wide) is None:
                 found = plan_of(wide, strategy=row.name)(rows[0][0])
                 certify(wide, found).require()
                 assert np.array_equal(found.distance.get(), expected.distance)
@@ -196,14 +196,14 @@ def test_negative_distances_of_all_magnitudes_keep_their_order(kind):
 
 
 @pytest.mark.parametrize(
-    ("loop", "module", "step"),
-    [(levels, bfs_gpu, bfs_gpu.push("warp")), (rounds, sssp_gpu, sssp_gpu.relax("warp"))],
+    ("loop", "kind", "step"),
+    [(levels, bfs_gpu.PushRun, bfs_gpu.push("warp")), (rounds, sssp_gpu.Run, sssp_gpu.relax("warp"))],
     ids=["bfs", "sssp"],
 )
-def test_a_queue_without_room_is_an_error_and_nothing_is_written_past_it(loop, module, step):
+def test_a_queue_without_room_is_an_error_and_nothing_is_written_past_it(loop, kind, step):
     star = [(0, v) for v in range(1, 41)]
     graph = build(star, weights_for(star, 0)).to("cuda")
-    run = module.Run(graph, Query())
+    run = kind(graph, Query())
     run.frontier.capacity = 39
     run.frontier.next.fill(-7)
     with pytest.raises(FrontierOverflowError, match="40 vertices"):

@@ -21,9 +21,13 @@ FIRST_CYCLE_SEARCH = 16
 # One launch for a whole search. Block: threads; as many blocks as fit run at once.
 PERSISTENT_BLOCK = 512
 # Near vertices, edges that leave them, and vertices of the far pile, up to which one block goes on alone.
-SMALL_FRONTIER = 2048
-SMALL_EDGES = 8192
-SMALL_FAR = 8192
+SMALL_FRONTIER = 1024
+SMALL_EDGES = 2048
+SMALL_FAR = 4096
+# Hops that each block takes alone while the near vertices have at most so many edges, and room for what a hop lowered.
+HOPS = 8
+HOP_EDGES = 65536
+LOWERED_ROOM = 512
 # Edges of a piece: rows of as many or more are shared by several blocks.
 PIECE = 2048
 # Edges of a vertex, on average, that are shorter than the first pile is wide if weights are even.

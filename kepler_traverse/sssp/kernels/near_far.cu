@@ -10,7 +10,8 @@
 //
 // A turn begins with a barrier, after which all know the same counts and choose alike:
 //
-//   relax   the edges of the near queue; rows of CHUNK edges and more in pieces
+//   relax   the edges of the near queue; rows of CHUNK edges and more in pieces. While they
+//           are few, each block goes on from what it lowered for HOPS hops, to itself
 //   split   the far pile by the next threshold; no distance changes
 //   small   block 0 takes turns of its own, near queues and counts in shared memory
 //
@@ -69,16 +70,19 @@ struct Search {
   KT_DEVICE vertex_t* near(int64 turn) const { return turn % 2 ? next_queue : queue; }
   KT_DEVICE uint64* pieces(int64 turn) const { return all_pieces + turn % 2 * piece_room; }
   KT_DEVICE vertex_t* far(int64 side) const { return piles + side * n_vertices; }
-  KT_DEVICE offset_t degree(vertex_t v) const {
-    return kt::load_constant(offsets + v + 1) - kt::load_constant(offsets + v);
-  }
-  KT_DEVICE static int64 n_pieces(offset_t degree) { return degree < CHUNK ? 0 : (degree + CHUNK - 1) / CHUNK; }
-  KT_DEVICE void cut(vertex_t v, offset_t degree, uint64* into, int64* count) const {
-    const int64 n = n_pieces(degree);
-    const int64 place = n ? kt::atomic_add(count, n) : 0;
-    for (int64 i = 0; i < n; ++i) into[place + i] = static_cast<uint64>(i) << VERTEX_BITS | static_cast<uint64>(v);
-  }
 };
+
+KT_DEVICE offset_t degree_of(const offset_t* offsets, vertex_t v) {
+  return kt::load_constant(offsets + v + 1) - kt::load_constant(offsets + v);
+}
+
+// Lists the pieces of a long row.
+KT_DEVICE void cut(vertex_t v, offset_t degree, uint64* pieces, int64* count) {
+  if (degree < CHUNK) return;
+  const int64 n = (degree + CHUNK - 1) / CHUNK;
+  const int64 place = kt::atomic_add(count, n);
+  for (int64 i = 0; i < n; ++i) pieces[place + i] = static_cast<uint64>(i) << VERTEX_BITS | static_cast<uint64>(v);
+}
 
 // Who takes turns together.
 struct Grid {
@@ -140,7 +144,7 @@ KT_DEVICE Threshold raised(const int64* told) {
 // Puts vertices where the next turn looks for them; all lanes of a warp come.
 template <typename Who>
 struct Piles {
-  const Search& search;
+  const offset_t* offsets;
   int64* next;
   vertex_t* near;
   vertex_t* near_shared;  // the first SMALL, of few
@@ -154,51 +158,84 @@ struct Piles {
     if (is_far) found_far.push(v);
     if (kt::any(kt::ALL_LANES, found_near.is_full() || found_far.is_full())) empty();
   }
-  KT_DEVICE void empty() {
+  KT_DEVICE void put_near(int64 place, vertex_t v) {
+    const offset_t degree = degree_of(offsets, v);
+    edges += degree;
+    if (Who::IS_SMALL && place < SMALL)
+      near_shared[place] = v;
+    else
+      near[place] = v;
+    if (!Who::IS_SMALL) cut(v, degree, pieces, next + PIECES);
+  }
+  // Called from every walk, and seldom: one copy of it.
+  __device__ __attribute__((noinline)) void empty() {
     found_near.empty_into(
         kt::LOCAL_QUEUE + 1, [&](int64 n) { return kt::atomic_add(next + NEAR, n); },
-        [&](int64 place, vertex_t v) {
-          const offset_t degree = search.degree(v);
-          edges += degree;
-          if (Who::IS_SMALL && place < SMALL)
-            near_shared[place] = v;
-          else
-            near[place] = v;
-          if (!Who::IS_SMALL) search.cut(v, degree, pieces, next + PIECES);
-        });
+        [&](int64 place, vertex_t v) { put_near(place, v); });
     found_far.empty_into(
         kt::LOCAL_QUEUE + 1, [&](int64 n) { return kt::atomic_add(next + FAR, n); },
         [&](int64 place, vertex_t v) { far[place] = v; });
   }
 };
 
+// What a block lowered in a hop, to go on from in the next. A vertex lowered again is here
+// again, and its older entry, which holds the distance of then, leads nowhere.
+struct Lowered {
+  vertex_t* vertices;
+  ordered_t* keys;
+  int32* size;
+
+  KT_DEVICE bool store(vertex_t v, ordered_t key) const {
+    const int32 place = kt::atomic_add(size, 1);
+    if (place >= LOCAL) return false;
+    vertices[place] = v;
+    keys[place] = key;
+    return true;
+  }
+};
+
+// The same of each hop: two are in use, and three sizes, as one is cleared.
+struct Hops {
+  vertex_t* vertices;
+  ordered_t* keys;
+  int32* sizes;
+  KT_DEVICE Lowered of(int32 hop) const {
+    return {vertices + hop % 2 * LOCAL, keys + hop % 2 * LOCAL, sizes + hop % 3};
+  }
+};
+
 // Offers the far end of an edge a path through the near one; all lanes of a warp come.
 template <typename Who>
 struct Relax {
-  const Search& search;
+  const Search search;  // no reference: into is the compiler's to keep in memory, this is not
   ordered_t threshold;
   int32 step;
   Piles<Who>& into;
+  bool goes_on;  // in this block
+  Lowered lowered;
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t e, vertex_t v) {
     bool is_near = false, is_far = false;
     if (valid) {
-      // If u falls meanwhile it is on the next queue, so an old distance is no harm.
+      // If u falls meanwhile it is queued for that, so an old distance is no harm.
       const weight_t nearer = kt::from_ordered<weight_t>(kt::racy_load(search.keys + u));
       const ordered_t key = kt::to_ordered(kt::add_rounded(nearer, kt::load_constant(search.weights + e)));
       // Distances only fall: an old one costs an atomic that changes nothing.
       if (key <= search.farthest && key < kt::racy_load(search.keys + v)) {
-        if (key < threshold) {
-          // By this offer or by a better one of this turn v falls: it need not be known by which.
-          is_near = kt::atomic_exchange(search.marks + v, step) != step;
-          kt::atomic_min(search.keys + v, key);
-        } else {
+        if (key >= threshold) {
           is_far = kt::atomic_min(search.keys + v, key) == INFINITE;
+        } else if (goes_on) {
+          is_near = key < kt::atomic_min(search.keys + v, key) && !lowered.store(v, key) && is_first_in(v);
+        } else {
+          // By this offer or by a better one v falls: it need not be known by which.
+          is_near = is_first_in(v);
+          kt::atomic_min(search.keys + v, key);
         }
       }
     }
     into.add(is_near, is_far, v);
   }
+  KT_DEVICE bool is_first_in(vertex_t v) { return kt::atomic_exchange(search.marks + v, step) != step; }
 };
 
 KT_DEVICE int32 lanes_a_row(int64 n_threads, int64 n_rows) {
@@ -207,19 +244,51 @@ KT_DEVICE int32 lanes_a_row(int64 n_threads, int64 n_rows) {
   return width;
 }
 
+// Few rows get several lanes each; of many a warp takes 32 and its lanes find their edges.
+template <typename Rows, typename Visit>
+KT_DEVICE void walk(const vertex_t* targets, kt::Team team, int64 size, Rows rows, Visit& visit) {
+  const int32 width = lanes_a_row(team.n_warps * kt::WARP, size);
+  if (width >= 4)
+    kt::edges_by_virtual_warp(targets, team, size, width, rows, visit);
+  else
+    kt::edges_by_discovery(targets, team, size, true, rows, visit);
+}
+
+// Hops of one block, from what it has lowered; long rows wait for the next turn.
 template <typename Who>
-KT_DEVICE void relax(const Search& search, const int64* told, int64 turn, const vertex_t* near, Piles<Who>& into) {
-  Relax<Who> offer = {search, static_cast<ordered_t>(told[THRESHOLD]), static_cast<int32>(told[STEP]), into};
+KT_DEVICE void go_on(const Search& search, const Hops& hops, Relax<Who>& offer) {
+  for (int32 hop = 1; hop < HOPS; ++hop) {
+    kt::block_barrier();
+    const Lowered from = hops.of(hop - 1);
+    const int32 size = *from.size < LOCAL ? *from.size : LOCAL;
+    if (size == 0) break;
+    if (kt::thread_in_block() == 0) *hops.of(hop + 1).size = 0;
+    offer.lowered = hops.of(hop);
+    offer.goes_on = hop + 1 < HOPS;
+    const auto rows = [&](int64 i, bool is_first) {
+      const vertex_t v = from.vertices[i];
+      if (kt::racy_load(search.keys + v) < from.keys[i]) return kt::Row{};
+      const kt::Row row = kt::row_of(search.offsets, v);
+      if (row.end - row.begin < CHUNK) return row;
+      if (is_first && offer.is_first_in(v)) offer.into.put_near(kt::atomic_add(offer.into.next + NEAR, int64{1}), v);
+      return kt::Row{};
+    };
+    walk(search.targets, kt::one_block(), size, rows, offer);
+  }
+}
+
+template <typename Who>
+KT_DEVICE void relax(const Search& search, const int64* told, int64 turn, const vertex_t* near, const Hops& hops,
+                     Piles<Who>& into) {
+  const bool goes_on = !Who::IS_SMALL && HOPS > 1 && told[PIECES] == 0 && told[EDGES] <= HOP_EDGES;
+  Relax<Who> offer = {search, static_cast<ordered_t>(told[THRESHOLD]), static_cast<int32>(told[STEP]), into, goes_on,
+                      hops.of(0)};
   const auto rows = [&](int64 i, bool) {
     const kt::Row row = kt::row_of(search.offsets, near[i]);
     return Who::IS_SMALL || row.end - row.begin < CHUNK ? row : kt::Row{};
   };
-  // Few rows get several lanes each; of many a warp takes 32 and its lanes find their edges.
-  const int32 width = lanes_a_row(Who::team().n_warps * kt::WARP, told[NEAR]);
-  if (width >= 4)
-    kt::edges_by_virtual_warp(search.targets, Who::team(), told[NEAR], width, rows, offer);
-  else
-    kt::edges_by_discovery(search.targets, Who::team(), told[NEAR], true, rows, offer);
+  walk(search.targets, Who::team(), told[NEAR], rows, offer);
+  if (goes_on) go_on(search, hops, offer);
   const int64 n_pieces = Who::IS_SMALL ? 0 : told[PIECES];
   for (int64 i = kt::block_id(); i < n_pieces; i += kt::n_blocks()) {
     const uint64 piece = search.pieces(turn)[i];
@@ -270,18 +339,18 @@ KT_DEVICE void publish(int64* next, bool has_split, int64 edges, int64 gap, int6
 // One turn, from what is told to what is told next.
 template <typename Who>
 KT_DEVICE void take_turn(const Search& search, const int64* told, int64* next, int64 turn, const vertex_t* near,
-                         vertex_t* near_shared, int64* of_block) {
+                         vertex_t* near_shared, const Hops& hops, int64* of_block) {
   const bool splits = told[NEAR] == 0;
   const Threshold now = splits ? raised(told)
                                : Threshold{static_cast<ordered_t>(told[THRESHOLD]),
                                            kt::float_of(static_cast<ordered_t>(told[WIDTH]))};
   const int64 side = splits ? 1 - told[SIDE] : told[SIDE];
   const int64 pile = splits ? 0 : far_size(told);
-  Piles<Who> into = {search, next, search.near(turn + 1), near_shared, search.pieces(turn + 1), search.far(side) + pile};
+  Piles<Who> into = {search.offsets, next, search.near(turn + 1), near_shared, search.pieces(turn + 1), search.far(side) + pile};
   if (splits)
     split(search, told, now.key, into);
   else
-    relax(search, told, turn, near, into);
+    relax(search, told, turn, near, hops, into);
   into.empty();
   publish<Who>(next, splits, into.edges, into.gap, of_block);
   if (!Who::is_first()) return;
@@ -309,13 +378,13 @@ KT_DEVICE void small_turns(const Search& search, const int64* told, int64* next,
     if (is_over(now) || !is_small(now) || is_enough(search, now)) break;
     if (Few::thread() < N_WORDS) words[(turn + 2) % 3 * N_WORDS + Few::thread()] = 0;
     take_turn<Few>(search, now, words + (turn + 1) % 3 * N_WORDS, turn_of_grid, queues + turn % 2 * SMALL,
-                   queues + (turn + 1) % 2 * SMALL, nullptr);
+                   queues + (turn + 1) % 2 * SMALL, {}, nullptr);
     ++turn;
   }
   vertex_t* const near = search.near(turn_of_grid + 1);
   for (int64 i = Few::thread(); i < now[NEAR]; i += Few::n_threads()) {
     if (i < SMALL) near[i] = queues[turn % 2 * SMALL + i];
-    search.cut(near[i], search.degree(near[i]), search.pieces(turn_of_grid + 1), next + PIECES);
+    cut(near[i], degree_of(search.offsets, near[i]), search.pieces(turn_of_grid + 1), next + PIECES);
   }
   if (Few::thread() < N_WORDS && Few::thread() != PIECES) next[Few::thread()] = now[Few::thread()];
 }
@@ -333,6 +402,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   KT_SHARED(int64, small_words, [3 * N_WORDS]);
   KT_SHARED(int64, told, [N_WORDS]);
   KT_SHARED(int64, of_block, [N_WORDS]);
+  KT_SHARED(vertex_t, lowered, [2 * LOCAL]);
+  KT_SHARED(ordered_t, lowered_to, [2 * LOCAL]);
+  KT_SHARED(int32, n_lowered, [3]);
+  const Hops hops = {lowered, lowered_to, n_lowered};
   const Search search = {offsets, targets,    weights, n_vertices, kt::to_ordered(limit), wanted, n_wanted, keys, marks,
                          queue,   next_queue, piles,   pieces,     piece_room};
   for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
@@ -344,15 +417,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (int32 w = 0; w < 3 * N_WORDS; ++w) words[w] = 0;
     queue[0] = source;
     words[NEAR] = 1;
-    words[EDGES] = search.degree(source);
+    words[EDGES] = degree_of(offsets, source);
     words[THRESHOLD] = kt::to_ordered(width) > 0 ? kt::to_ordered(width) : 1;
     words[WIDTH] = kt::bits_of(width);
-    search.cut(source, search.degree(source), pieces, words + PIECES);
+    cut(source, words[EDGES], pieces, words + PIECES);
   }
   bool is_settled = false;
   for (int64 turn = 0;; ++turn) {
     kt::grid_barrier(arrived);
     if (kt::thread_in_block() < N_WORDS) told[kt::thread_in_block()] = words[turn % 3 * N_WORDS + kt::thread_in_block()];
+    if (kt::thread_in_block() < 3) n_lowered[kt::thread_in_block()] = 0;
     kt::block_barrier();
     if (is_over(told)) break;
     is_settled = is_enough(search, told);
@@ -360,7 +434,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (kt::thread_id() < N_WORDS) words[(turn + 2) % 3 * N_WORDS + kt::thread_id()] = 0;
     int64* const next = words + (turn + 1) % 3 * N_WORDS;
     if (!is_small(told))
-      take_turn<Grid>(search, told, next, turn, search.near(turn), nullptr, of_block);
+      take_turn<Grid>(search, told, next, turn, search.near(turn), nullptr, hops, of_block);
     else if (kt::block_id() == 0)
       small_turns<OneBlock>(search, told, next, turn, queues, small_words);
   }

@@ -1,0 +1,203 @@
+"""The shortest paths of one launch: each of its ways to go on, forced on graphs small enough for the host harness."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import oracle
+import pytest
+from conftest import HAS_GPU
+from graphs import build, lattice, path, rmat, star, weights_for
+from simt import device, harness
+
+from kepler_traverse import plan_sssp
+from kepler_traverse.certificate import certify
+from kepler_traverse.errors import PrecisionError, StrategyError
+from kepler_traverse.sssp import persistent
+
+pytestmark = pytest.mark.skipif(not HAS_GPU and harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+
+MODES = {
+    "in turn": {"block": 64},
+    "stress 1": {"stress": True, "seed": 1, "block": 32},
+    "stress 2": {"stress": True, "seed": 2, "block": 64},
+}
+if HAS_GPU:
+    MODES = {"GPU": None}
+# What makes it go on otherwise than in one block, as it does on any graph of a test.
+GRID = {"SMALL": 1, "SMALL_EDGES": 0, "SMALL_FAR": 0}
+FORCED = {
+    "as it is": {},
+    "grid": {**GRID, "HOPS": 1, "LIGHT": 0},
+    "pieces": {**GRID, "HOPS": 1, "CHUNK": 40, "WARM_UP": 1},
+    "hops": {**GRID, "HOP_EDGES": 1 << 20, "CHUNK": 64},
+    "hops without room": {**GRID, "HOPS": 3, "HOP_EDGES": 1 << 20, "LOCAL": 3, "CHUNK": 40},
+    "small and grid": {"SMALL": 20, "SMALL_EDGES": 90, "SMALL_FAR": 30, "HOPS": 1, "CHUNK": 64},
+    "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "HOP_EDGES": 200, "HOPS": 4, "LOCAL": 16, "CHUNK": 50},
+}
+GRAPHS = {
+    "power law": rmat(8, 12, seed=3),
+    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
+    "lattice": lattice(14, 33),
+    "complete": [(u, v) for u in range(60) for v in range(60)],
+    "two components": [*path(20), (50, 51), (51, 52)],
+}
+LATTICE = GRAPHS["lattice"]
+
+
+def awkward(n_edges, kind):
+    """Weights that vanish beside each other, are nothing, or all the same."""
+    rng = np.random.default_rng(5)
+    return {
+        "nothing": np.zeros(n_edges, np.float32),
+        "equal": np.full(n_edges, 0.1, np.float32),
+        "zeros and ones": rng.integers(0, 2, n_edges).astype(np.float32),
+        "subnormal": (rng.integers(1, 9, n_edges) * 2.0**-149).astype(np.float32),
+        "of all magnitudes": (rng.random(n_edges) * 10.0 ** rng.integers(-30, 31, n_edges)).astype(np.float32),
+        "one huge": np.append(np.full(n_edges - 1, 1e-30), 1e30).astype(np.float32),
+        "whole numbers": rng.integers(1, 256, n_edges).astype(np.float32),
+    }[kind]
+
+
+@pytest.fixture(params=MODES, autouse=True)
+def mode(request):
+    """A GPU, or the harness in one of its orders."""
+    with contextlib.ExitStack() as stack:
+        if not HAS_GPU:
+            stack.enter_context(device.present())
+            stack.enter_context(harness.settings(**MODES[request.param]))
+        yield request.param
+
+
+@pytest.fixture(params=FORCED)
+def forced(request, monkeypatch):
+    monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**FORCED[request.param]))
+
+
+def _host(array):
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+def run(rows, weights, directed=False, source=None, weight_type="float32", **options):
+    """Search, and compare every bit with the CPU."""
+    cpu = build(rows, weights, directed=directed, weight_type=weight_type)
+    graph = cpu.to("cuda")
+    source = rows[0][0] if source is None else source
+    result = plan_sssp(graph, strategy="persistent", **options)(source)
+    expected = plan_sssp(cpu, strategy="frontier", cutoff=options.get("cutoff"))(source)
+    found, right = _host(result.distance), expected.distance
+    if options.get("targets"):
+        right = np.where(right <= (np.inf if result.limit is None else result.limit), right, np.inf).astype(right.dtype)
+    assert found.tobytes() == right.tobytes()
+    if result.predecessor is not None:
+        certify(graph, result).require()
+        assert np.array_equal(_host(result.predecessor), np.where(np.isfinite(right), expected.predecessor, -1))
+    return result
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_way_to_go_on_gives_the_bits_of_the_cpu(name, directed):
+    rows = GRAPHS[name]
+    run(rows, weights_for(rows, 3, "floats" if directed else "integers"), directed)
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("weight_type", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "kind", ["nothing", "equal", "zeros and ones", "subnormal", "of all magnitudes", "one huge", "whole numbers"]
+)
+def test_no_weights_make_it_wait_for_ever(kind, weight_type):
+    rows = lattice(6, 9) + star(40)
+    run(rows, awkward(len(rows), kind), weight_type=weight_type)
+
+
+@pytest.mark.parametrize("narrowness", [0, 1e-30, 1e-3, 1, 1e30, np.inf])
+@pytest.mark.usefixtures("forced")
+def test_piles_of_any_width_give_the_same_answer(narrowness, monkeypatch):
+    monkeypatch.setattr(persistent, "first_width", lambda graph: graph.weights.dtype.type(narrowness))
+    rows = lattice(5, 8)
+    result = run(rows, awkward(len(rows), "whole numbers"))
+    assert result.rounds > 1
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("cutoff", [0, 1, 300.0, 700.5, 1e9])
+def test_a_cutoff_is_inclusive(cutoff):
+    weights = awkward(len(LATTICE), "whole numbers")
+    full = oracle.dijkstra(oracle.edges_of([(*e, w) for e, w in zip(LATTICE, weights, strict=True)], False), 0)
+    result = run(LATTICE, weights, source=0, cutoff=cutoff)
+    assert int(_host(result.reached).sum()) == sum(d <= cutoff for d in full.values())
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("wanted", [[0], [35], [35, 70], [461, 1]])
+def test_it_stops_once_its_targets_are_settled(wanted):
+    weights = awkward(len(LATTICE), "whole numbers")
+    full = plan_sssp(build(LATTICE, weights, directed=False), strategy="frontier")(0)
+    result = run(LATTICE, weights, source=0, targets=wanted)
+    assert [float(result.distance[v]) for v in wanted] == full.distance[wanted].tolist()
+
+
+def test_a_search_for_near_targets_leaves_the_rest():
+    rows = path(400)
+    result = run(rows, [7] * 400, directed=True, targets=[30, 20])
+    assert result.limit == 210
+    assert int(_host(result.reached).sum()) == 31
+
+
+def test_a_target_that_nothing_leads_to_ends_no_search_early():
+    result = run(GRAPHS["two components"], [3] * 22, source=0, targets=[5, 51])
+    assert result.limit is None
+    assert float(result.distance[20]) == 60
+
+
+@pytest.mark.usefixtures("forced")
+def test_a_plan_is_run_again_and_again():
+    rows = GRAPHS["power law"]
+    cpu = build(rows, weights_for(rows, 2, "floats"), directed=False)
+    plan, reference = plan_sssp(cpu.to("cuda"), strategy="persistent", predecessors=False), plan_sssp(cpu)
+    for source in (0, 1, 0, 3):
+        assert _host(plan(source).distance).tobytes() == reference(source).distance.tobytes()
+
+
+def test_a_distance_too_large_for_the_type_is_an_error():
+    graph = build([(0, 1), (1, 2)], np.array([3e38, 3e38], np.float32)).to("cuda")
+    with pytest.raises(PrecisionError, match="float64"):
+        plan_sssp(graph, strategy="persistent")(0)
+
+
+def test_a_graph_without_edges_has_one_reached_vertex():
+    graph = build([(4, 4)], [1.5], vertices=[1, 4, 9]).to("cuda")
+    assert _host(plan_sssp(graph, strategy="persistent")(4).distance).tolist() == [np.inf, 0, np.inf]
+
+
+def test_negative_weights_are_refused():
+    graph = build([(0, 1), (1, 2)], [2, -1]).to("cuda")
+    with pytest.raises(StrategyError, match="'persistent' cannot take negative weights; these can: frontier"):
+        plan_sssp(graph, strategy="persistent")
+    assert plan_sssp(graph).strategy.name == "frontier"
+
+
+def test_a_plan_holds_no_more_than_it_says(monkeypatch):
+    """At most 24 bytes a vertex beside distances and predecessors, and what it allocates is what memory() tells."""
+    held = []
+    empty = persistent.cp.empty if not HAS_GPU else None
+    if HAS_GPU:
+        pytest.skip("counts what the stand-in for CuPy is asked for")
+    rows = GRAPHS["power law"]
+    for weight_type in ("float32", "float64"):
+        graph = build(rows, weights_for(rows, 2), weight_type=weight_type).to("cuda")
+        held.clear()
+        monkeypatch.setattr(
+            type(persistent.cp), "empty", lambda _cp, *args: held.append(empty(*args)) or held[-1], raising=True
+        )
+        plan_sssp(graph, strategy="persistent")
+        monkeypatch.undo()
+        n, said = graph.n_vertices, persistent.memory(graph.n_vertices, graph.n_edges, True)
+        pieces = 32 * graph.n_edges // 2048 + 16
+        assert sum(array.nbytes for array in held) <= said
+        assert said <= n * (8 + 4 + 24) + pieces
+        assert sum(array.nbytes for array in held) - pieces <= n * (graph.weights.dtype.itemsize + 4 + 24)

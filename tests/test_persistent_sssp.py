@@ -29,12 +29,10 @@ if HAS_GPU:
 GRID = {"SMALL": 1, "SMALL_EDGES": 0, "SMALL_FAR": 0}
 FORCED = {
     "as it is": {},
-    "grid": {**GRID, "HOPS": 1, "LIGHT": 0},
-    "pieces": {**GRID, "HOPS": 1, "CHUNK": 40, "WARM_UP": 1},
+    "grid in pieces": {**GRID, "HOPS": 1, "CHUNK": 40, "WARM_UP": 1},
     "hops": {**GRID, "HOP_EDGES": 1 << 20, "CHUNK": 64},
-    "hops without room": {**GRID, "HOPS": 3, "HOP_EDGES": 1 << 20, "LOCAL": 3, "CHUNK": 40},
-    "small and grid": {"SMALL": 20, "SMALL_EDGES": 90, "SMALL_FAR": 30, "HOPS": 1, "CHUNK": 64},
-    "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "HOP_EDGES": 200, "HOPS": 4, "LOCAL": 16, "CHUNK": 50},
+    "small and grid": {"SMALL": 20, "SMALL_EDGES": 90, "SMALL_FAR": 30, "HOPS": 1, "CHUNK": 64, "LIGHT": 0},
+    "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "HOP_EDGES": 200, "HOPS": 4, "LOCAL": 5, "CHUNK": 40},
 }
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),
@@ -104,23 +102,51 @@ def test_every_way_to_go_on_gives_the_bits_of_the_cpu(name, directed):
     run(rows, weights_for(rows, 3, "floats" if directed else "integers"), directed)
 
 
-@pytest.mark.usefixtures("forced")
-@pytest.mark.parametrize("weight_type", ["float32", "float64"])
-@pytest.mark.parametrize(
-    "kind", ["nothing", "equal", "zeros and ones", "subnormal", "of all magnitudes", "one huge", "whole numbers"]
-)
-def test_no_weights_make_it_wait_for_ever(kind, weight_type):
-    rows = lattice(6, 9) + star(40)
-    run(rows, awkward(len(rows), kind), weight_type=weight_type)
+KINDS = ["nothing", "equal", "zeros and ones", "subnormal", "of all magnitudes", "one huge", "whole numbers"]
+SMALLER = lattice(6, 9) + star(40)
 
 
-@pytest.mark.parametrize("narrowness", [0, 1e-30, 1e-3, 1, 1e30, np.inf])
 @pytest.mark.usefixtures("forced")
-def test_piles_of_any_width_give_the_same_answer(narrowness, monkeypatch):
-    monkeypatch.setattr(persistent, "first_width", lambda graph: graph.weights.dtype.type(narrowness))
-    rows = lattice(5, 8)
-    result = run(rows, awkward(len(rows), "whole numbers"))
-    assert result.rounds > 1
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_weights_make_it_wait_for_ever(kind):
+    run(SMALLER, awkward(len(SMALLER), kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", ["as it is", "all of them"])
+def test_distances_of_64_bits_are_exact_too(way, kind, monkeypatch):
+    monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**FORCED[way]))
+    run(SMALLER, awkward(len(SMALLER), kind), weight_type="float64")
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("width", [0, 1e-30, 1e-3, 1, 1e30, np.inf])
+def test_piles_of_any_width_give_the_same_answer(width, monkeypatch):
+    monkeypatch.setattr(persistent, "first_width", lambda graph, _may_stop: graph.weights.dtype.type(width))
+    run(SMALLER, awkward(len(SMALLER), "whole numbers"))
+
+
+def test_with_equal_weights_a_step_is_a_hop(monkeypatch):
+    monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**FORCED["grid in pieces"]))
+    assert run(LATTICE, awkward(len(LATTICE), "equal"), source=0).rounds == 46  # and one that finds nothing
+
+
+def test_hops_between_barriers_spare_turns(monkeypatch):
+    rows, turns = path(300), {}
+    for hops in (1, 8):
+        monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**{**FORCED["hops"], "HOPS": hops}))
+        turns[hops] = run(rows, [1] * 300, directed=True).rounds
+    assert turns == {1: 301, 8: 38}
+
+
+def test_steps_of_few_edges_make_piles_wider(monkeypatch):
+    rows = path(1000)
+    weights = awkward(1000, "whole numbers")
+    turns = {}
+    for light in (0, 8192):
+        monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**FORCED["hops"] | {"LIGHT": light, "HOPS": 64}))
+        turns[light] = run(rows, weights, directed=True).rounds
+    assert 2 * turns[8192] < turns[0]
 
 
 @pytest.mark.usefixtures("forced")

@@ -72,7 +72,7 @@ def plan(graph, query):
         *run.edges,
         run.n_vertices,
         run.limit,
-        first_width(graph),
+        first_width(graph, query.targets is not None),
         wanted,
         np.int64(0 if wanted is None else wanted.size),
     )
@@ -104,13 +104,22 @@ def plan(graph, query):
     return traverse
 
 
-def first_width(graph):
-    """Distance between the first thresholds: so that a vertex has a few edges shorter than that."""
+def first_width(graph, may_stop: bool = False):
+    """Distance between the first two thresholds.
+
+    So wide that a vertex has a few edges shorter than that, but no less than the lightest edge: narrower piles would spare
+    no work. With equal weights no vertex is lowered twice, so that all are near, as in a BFS; unless the search may stop,
+    which it does between piles.
+    """
+    weights, real = graph.weights, graph.weights.dtype
     if not graph.n_edges:
-        return graph.weights.dtype.type(0)
-    mean = float(graph.weights.mean(dtype=np.float64))
+        return real.type(0)
+    lightest, heaviest = float(weights.min()), float(weights.max())
+    if lightest == heaviest and not may_stop:
+        return real.type(np.inf)
+    mean = float(weights.mean(dtype=np.float64))
     with np.errstate(over="ignore"):
-        return graph.weights.dtype.type(params.EDGES_A_WIDTH * mean * graph.n_vertices / graph.n_edges)
+        return real.type(max(params.EDGES_A_WIDTH * mean * graph.n_vertices / graph.n_edges, lightest))
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:

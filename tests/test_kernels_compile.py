@@ -152,7 +152,7 @@ KNOBS = [
     bfs_4k.MANY_BLOCKS.variant(block=64, launches_children=True, HEAVY=2, DUPLICATES=0, APPEND=0),
     bfs_4k.MANY_BLOCKS.variant(block=256, HEAVY=1, DUPLICATES=2, APPEND=1, COUNTING=1),
     bfs_4k.SINGLE_BLOCK.variant(HEAVY=1, COUNTING=1),
-    persistent._CLUSTER.variant(PREDECESSORS=0, CLUSTER=8),
+    persistent._CLUSTER.variant(PREDECESSORS=0, CLUSTER=8, HOPS=2),
     persistent._GRID.variant(PREDECESSORS=0),
     h_bf.RELAX.variant(launches_children=True, DUPLICATES=2, HEAVY=2),
     h_bf.RELAX.variant(DUPLICATES=0, CLASSES=0, MODIFIERS=0, ENQUEUE=0, HEAVY=0, COUNTING=1),

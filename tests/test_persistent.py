@@ -30,6 +30,9 @@ if HAS_GPU:
 FORCED = {
     "as it is": {},
     "one block": {"CLUSTER": 1},
+    "one hop": {"HOPS": 1},
+    "two hops": {"HOPS": 2, "BATCH_EDGES": 60},
+    "two hops, heavy": {"HOPS": 2, "BATCH_EDGES": 3, "ROOM": 400},
     "push only": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40},
     "cluster and push": {"ROOM": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
     "pull at once": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
@@ -84,6 +87,8 @@ def forced(request, monkeypatch):
     changes = dict(FORCED[request.param])
     if "CLUSTER" in changes:
         monkeypatch.setattr(params, "CLUSTER", changes.pop("CLUSTER"))
+    if "HOPS" in changes:
+        monkeypatch.setattr(params, "TWO_HOPS_BELOW", 1000 if changes.pop("HOPS") == 2 else 0)
     for name in ("_CLUSTER", "_GRID"):
         entry = getattr(persistent, name)
         own = {constant: changes[constant] for constant, _ in entry.constants if constant in changes}

@@ -17,12 +17,14 @@ SERIAL_FRONTIER = 4096
 
 # One launch for a whole BFS. Block: threads; as many blocks as fit run at once.
 PERSISTENT_BLOCK = 512
-# Before that one cluster: its blocks (8 run on every device that has clusters), their threads, the vertices that the queue
-# of one takes, and the edges that a warp may queue at once; beyond either the grid takes over.
-CLUSTER = 8
+# Before that one cluster: its blocks at most, their threads, the vertices that the queue of one takes, and the edges that a
+# warp may queue at once; beyond either the grid takes over.
+CLUSTER = 16
 CLUSTER_BLOCK = 512
 CLUSTER_ROOM = 1024
 BATCH_EDGES = 1024
+# Edges a vertex up to which a warp goes on for a second level before the barrier.
+TWO_HOPS_BELOW = 6
 # Edges of a piece: rows of as many or more are shared by several blocks.
 PIECE = 2048
 # Edges that a thread looks through for a predecessor before its warp helps.

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..cuda import cp
 from ..cuda.entry import Entry, arguments
-from ..cuda.launch import has_clusters, launch_blocks, launch_cooperative
+from ..cuda.launch import blocks_at_once, largest_cluster, prepare
 from ..cuda.loader import kernel
 from ..strategy import Outcome
 from . import params
@@ -38,6 +38,7 @@ _CLUSTER = Entry(
         ("ROOM", params.CLUSTER_ROOM),
         ("BATCH_EDGES", params.BATCH_EDGES),
         ("CLUSTER", 1),
+        ("HOPS", 1),
     ),
 )
 _GRID = Entry(
@@ -82,8 +83,10 @@ def plan(graph, query):
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
     has_predecessors = int(query.predecessors)
     # Without clusters the first levels are one block's.
-    clusters = params.CLUSTER if has_clusters() else 1
-    cluster = kernel(_CLUSTER.variant(PREDECESSORS=has_predecessors, CLUSTER=clusters), index)
+    clusters = min(params.CLUSTER, largest_cluster())
+    # Two levels a barrier where most rows are short; not where it has to stop at the very level of a target.
+    hops = 2 if m <= params.TWO_HOPS_BELOW * n and query.targets is None else 1
+    cluster = kernel(_CLUSTER.variant(PREDECESSORS=has_predecessors, CLUSTER=clusters, HOPS=hops), index)
     grid = kernel(_GRID.variant(PREDECESSORS=has_predecessors), index)
     # Without a reverse at hand its making would cost more than pulling gains.
     incoming = graph.reverse if not graph.directed or "reverse" in vars(graph) else None
@@ -105,14 +108,16 @@ def plan(graph, query):
     ends = (last_level, wanted, np.int64(0 if wanted is None else wanted.size))
     state = (packed, queue, pieces)
     reverse = (None, None) if incoming is None else (incoming.offsets, incoming.targets)
-    graph_arrays = (graph.offsets, graph.targets)
-    of_grid = (*graph_arrays, *reverse, np.int64(n), np.int64(m), *ends, *state, bitmaps, counts, arrived)
+    rows = (graph.offsets, graph.targets)
+    sizes = (np.int64(n), np.int64(m))
+    begin = prepare(cluster, clusters, (*rows, index.type(0), *ends, *state, counts, arrived, distance))
+    results = (distance, predecessor, outcome)
+    go_on = prepare(grid, blocks_at_once(grid), (*rows, *reverse, *sizes, *ends, *state, bitmaps, counts, arrived, *results))
 
     def traverse(source: int) -> Outcome:
         claims.data.memset_async(0xFF, claims.nbytes)  # all bits: no claim
-        of_cluster = (*graph_arrays, index.type(source), *ends, *state, counts, arrived, distance)
-        launch_blocks(cluster, clusters, of_cluster)
-        launch_cooperative(grid, (*of_grid, distance, predecessor, outcome))
+        begin(source=index.type(source))
+        go_on()
         outcome.get(out=on_host)
         levels, is_stopped = on_host.tolist()
         return Outcome(distance, predecessor, levels if is_stopped else query.limit, levels)

@@ -16,6 +16,8 @@ WAVES = 4
 # What a kernel may take without asking: every architecture has it.
 _FREE_SHARED_BYTES = 48 << 10
 
+_WHOLE_DEVICE = 100  # multiprocessors; a share of a device has fewer
+
 _NULL = np.uint64(0)  # a pointer argument of eight bytes
 
 
@@ -49,12 +51,45 @@ def launch_blocks(kernel: Kernel, blocks: int, args: tuple, *, shared_bytes: int
 
 def launch_cooperative(kernel: Kernel, args: tuple) -> None:
     """Run a kernel that has barriers of the whole grid, with as many blocks as the device holds at once."""
-    _run(kernel, _blocks_at_once(kernel, cp.cuda.runtime.getDevice()), checked(kernel, args), 0)
+    _run(kernel, blocks_at_once(kernel), checked(kernel, args), 0)
+
+
+def prepare(kernel: Kernel, blocks: int, args: tuple):
+    """Check the arguments once, for launches without end: return ``run(**changed)``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    blocks : int
+    args : tuple
+        As for ``launch``; the arrays must stay where they are.
+
+    Returns
+    -------
+    callable
+        ``run(name=value)`` launches with other NumPy scalars, of the declared types, in place of those of ``args``.
+    """
+    values = list(checked(kernel, args))
+    places = {argument.name: i for i, argument in enumerate(kernel.entry.arguments)}
+
+    def run(**changed) -> None:
+        for name, value in changed.items():
+            i = places[name]
+            if value.dtype != kernel.dtypes[i]:
+                raise TypeError(f"{name} of {kernel.entry.name} must be of type {kernel.dtypes[i]}, not {value.dtype}")
+            values[i] = value
+        kernel.function((blocks,), (kernel.entry.block,), tuple(values))
+
+    return run
+
+
+def blocks_at_once(kernel: Kernel) -> int:
+    """Blocks of a kernel that fit on the current device together."""
+    return _blocks_at_once(kernel, cp.cuda.runtime.getDevice())
 
 
 @functools.cache
 def _blocks_at_once(kernel: Kernel, device: int) -> int:
-    """Blocks of a kernel that fit on a device together."""
     processors, _ = _device_size(device)
     of_one = cp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
     return processors * of_one(kernel.function.kernel.ptr, kernel.entry.block, 0)
@@ -108,9 +143,14 @@ def resident_threads() -> int:
     return processors * threads
 
 
-def has_clusters() -> bool:
-    """Whether the current device runs clusters of blocks: compute capability 9.0 or more."""
-    return int(cp.cuda.Device(cp.cuda.runtime.getDevice()).compute_capability) >= 90
+def largest_cluster() -> int:
+    """Blocks of the largest cluster that the current device runs: 16, 8, or 1 where it has none."""
+    device = cp.cuda.runtime.getDevice()
+    capability = int(cp.cuda.Device(device).compute_capability)
+    if capability < 90:
+        return 1
+    # More than 8 blocks need a processor group of as many multiprocessors, which whole data centre devices have.
+    return 16 if capability in (90, 100, 103) and _device_size(device)[0] >= _WHOLE_DEVICE else 8
 
 
 def shared_memory() -> tuple[int, int]:

@@ -14,6 +14,9 @@ from ..errors import DeviceError
 from . import cp, require
 from .entry import C_NAMES, Entry, chosen_types
 
+_PORTABLE_CLUSTER = 8  # blocks; a kernel of larger clusters has to say so to the driver
+_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14  # CUfunction_attribute
+
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
@@ -34,7 +37,10 @@ def kernel(entry: Entry, vertex_t, weight_t=np.float32) -> Kernel:
     """
     types = chosen_types(vertex_t, weight_t)
     module = _module(entry.file, options(entry, types), entry.is_cooperative)
-    return Kernel(entry, module.get_function(entry.name), tuple(argument.dtype(types) for argument in entry.arguments))
+    function = module.get_function(entry.name)
+    if dict(entry.constants).get("CLUSTER", 1) > _PORTABLE_CLUSTER:
+        cp.cuda.driver.funcSetAttribute(function.kernel.ptr, _NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
+    return Kernel(entry, function, tuple(argument.dtype(types) for argument in entry.arguments))
 
 
 def options(entry: Entry, types: dict[str, np.dtype]) -> tuple[str, ...]:

@@ -1,12 +1,14 @@
 // Cluster: the first levels of a BFS, while one cluster of blocks can hold the frontier.
 //
 // Its queues lie in shared memory, and every warp hands what it claims to the blocks
-// of the cluster in turn, so that none runs dry. A level costs one barrier of the
-// cluster. Where the frontier outgrows it - a queue overflows, or a warp claims
-// vertices of more than BATCH_EDGES edges at once - the flag goes up in all blocks,
-// the level is finished, and the frontier goes into the queue in global memory, for
-// persistent.cu to go on. That no vertex is left is noticed a level late, which is
-// when the other blocks' counts have arrived.
+// of the cluster in turn, so that none runs dry. With HOPS == 2 a warp goes on from
+// what it claims at once, so that there is one barrier in two levels: a claim may then
+// come a level too late; whoever betters it walks from there again, and what waits in
+// a queue claims nothing any more. Where the frontier outgrows the cluster - a queue
+// overflows, or a warp claims vertices of more than BATCH_EDGES edges at once - the flag
+// goes up in all blocks, and what is found goes into the queue in global memory, for
+// persistent.cu to go on. That no vertex is left is noticed a step late, which is when
+// the other blocks' counts have arrived.
 //
 //   shared    two queues of ROOM rows
 //   reads     the edges of the frontier    writes   claims; at the end the frontier
@@ -24,49 +26,91 @@ using kt::uint64;
 struct Entry {
   offset_t begin;
   vertex_t v;
-  int32 degree;  // BATCH_EDGES + 1 stands for more: such a frontier is not walked here
+  int32 degree;  // at most BATCH_EDGES + 1: a frontier with more is not walked here
 };
 
-struct Queues {
-  Entry* there;     // in each block of the cluster
-  int64* found;     // how many came for a queue
-  int32* is_full;
+// How many came for a queue, and above that bit whether the level before it was empty.
+constexpr int64 WALKED_ON = int64{1} << 32;
+KT_DEVICE int32 size_of(int64 found) { return static_cast<int32>(found & (WALKED_ON - 1)); }
+
+constexpr int32 MOST_HEAVY = 32;
+
+struct Heavy {
+  vertex_t vertices[MOST_HEAVY];
+  int32 size;
 };
 
-// Claims the far ends of edges; all lanes of a warp come.
-struct Claim {
-  kt::claim_t* claims;
+// What the warps of a step share.
+struct Step {
   const offset_t* offsets;
+  const vertex_t* targets;
+  kt::claim_t* claims;
   int32 level;
-  Queues queues;
+  Entry* there;    // in each block of the cluster, like the next two
+  int64* found;
+  int32* is_full;
+  Heavy* heavy;
   kt::Gathering* beyond;
+
+  KT_DEVICE bool claim(bool valid, int32 at, vertex_t u, vertex_t v) const {
+    // Straight to the atomic: a look before it would be one more trip to the L2.
+    return valid && static_cast<uint32>(kt::level_of(kt::atomic_min(claims + v, kt::claim_of(at, u)))) >
+                        static_cast<uint32>(at);
+  }
+  // Whoever raises the flag, once or twice, stores the same.
+  KT_DEVICE void raise() const {
+    if (kt::lane() < CLUSTER) kt::racy_store(kt::shared_of(is_full, kt::lane()), 1);
+  }
+};
+
+// Claims the far ends of edges for a level and queues them; all lanes of a warp come.
+struct Queueing {
+  const Step& step;
+  int32 at;
   int32 turn;  // whose queue is next
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
-    // Straight to the atomic: a look before it would be one more trip to the L2.
-    const bool fresh = valid && kt::level_of(kt::atomic_min(claims + v, kt::claim_of(level + 1, u))) == kt::UNREACHED;
+    const bool fresh = step.claim(valid, at, u, v);
     const uint32 lanes = kt::ballot(kt::ALL_LANES, fresh);
     if (lanes == 0) return;
-    Entry entry = {0, v, 0};
-    if (fresh) {
-      const kt::Row row = kt::row_of(offsets, v);
-      const offset_t degree = row.end - row.begin;
-      entry.begin = row.begin;
-      entry.degree = static_cast<int32>(degree < BATCH_EDGES ? degree : BATCH_EDGES + 1);
-    }
-    const int32 block = turn % CLUSTER;
-    turn += 1;
+    const int32 block = turn++ % CLUSTER;
     int64 first = 0;
     if (kt::lane() == 0)
-      first = kt::atomic_add(kt::shared_of(queues.found, block), static_cast<int64>(kt::count_lanes(lanes)));
-    first = kt::broadcast(kt::ALL_LANES, first, 0);
-    const int64 place = first + kt::count_lanes(lanes & kt::lanes_before());
-    if (fresh && place < ROOM) kt::shared_of(queues.there, block)[place] = entry;
-    if (fresh && place >= ROOM) beyond->store(beyond->reserve(1), v);
-    const int32 edges = kt::reduce_add(kt::ALL_LANES, entry.degree);
-    // Whoever raises the flag, once or twice, stores the same.
-    if ((edges > BATCH_EDGES || first + kt::count_lanes(lanes) > ROOM) && kt::lane() < CLUSTER)
-      kt::racy_store(kt::shared_of(queues.is_full, kt::lane()), 1);
+      first = kt::atomic_add(kt::shared_of(step.found, block), static_cast<int64>(kt::count_lanes(lanes)));
+    const kt::Row row = fresh ? kt::row_of(step.offsets, v) : kt::Row{};  // on its way together with the atomic
+    const int32 in_queue = size_of(kt::broadcast(kt::ALL_LANES, first, 0));
+    const int32 place = in_queue + kt::count_lanes(lanes & kt::lanes_before());
+    const offset_t degree = row.end - row.begin;
+    const int32 walked = static_cast<int32>(degree < BATCH_EDGES ? degree : BATCH_EDGES + 1);
+    if (fresh && place < ROOM) kt::shared_of(step.there, block)[place] = {row.begin, v, walked};
+    if (fresh && place >= ROOM) step.beyond->store(step.beyond->reserve(1), v);
+    if (kt::reduce_add(kt::ALL_LANES, walked) > BATCH_EDGES || in_queue + kt::count_lanes(lanes) > ROOM) step.raise();
+  }
+};
+
+// Claims the far ends of edges for the next level and goes on from them; all lanes come.
+struct GoingOn {
+  const Step& step;
+  Queueing after;
+  int64 walked = 0;
+
+  KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
+    const bool fresh = step.claim(valid, step.level + 1, u, v);
+    if (!kt::any(kt::ALL_LANES, fresh)) return;
+    kt::Row row = fresh ? kt::row_of(step.offsets, v) : kt::Row{};
+    walked += row.end - row.begin;
+    const bool is_heavy = row.end - row.begin > BATCH_EDGES;
+    if (kt::any(kt::ALL_LANES, is_heavy)) {
+      // A warp alone would hold up all others with such a row: its block takes it after the barrier.
+      const int32 place = is_heavy ? kt::atomic_add(&step.heavy->size, 1) : MOST_HEAVY;
+      if (place < MOST_HEAVY) {
+        step.heavy->vertices[place] = v;
+        row = kt::Row{};
+      }
+      step.raise();
+    }
+    if (kt::lane() == 0) kt::atomic_add(step.found, WALKED_ON);
+    kt::edges_of_lanes(step.targets, row, true, after);
   }
 };
 
@@ -77,9 +121,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
                 int32 last_level, const int64* __restrict__ wanted, int64 n_wanted, uint64* packed, vertex_t* queue,
                 uint64* pieces, int64* counts, uint32* arrived, int32* distance) {
   KT_SHARED(Entry, entries, [2 * ROOM]);
-  KT_SHARED(int64, sizes, [3]);  // of the queue in three levels: one is read, one written, one cleared
+  KT_SHARED(int64, sizes, [3]);       // of the queue in three steps: one is read, one written, one cleared
   KT_SHARED(int64, of_cluster, [2]);  // by turns: one is read while the next is written
   KT_SHARED(int32, is_full, [1]);
+  KT_SHARED(Heavy, heavy, [1]);
   kt::claim_t* const claims =
       PREDECESSORS ? reinterpret_cast<kt::claim_t*>(packed) : reinterpret_cast<kt::claim_t*>(distance);
   kt::Gathering beyond = {offsets, queue, pieces, counts};
@@ -87,54 +132,73 @@ extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
 
   const kt::Row row = kt::row_of(offsets, source);
   const bool is_large = row.end - row.begin > BATCH_EDGES;
-  if (thread < 3) sizes[thread] = thread == 0 && block == 0 && !is_large;
-  if (thread == 0) *is_full = is_large;
+  if (thread < 3) sizes[thread] = thread == 0 && block == 0 && !is_large ? WALKED_ON + 1 : 0;
+  if (thread == 0) {
+    *is_full = is_large;
+    heavy->size = 0;
+  }
   if (block == 0) {
     for (int32 i = thread; i < 3 * kt::N_COUNTS; i += BLOCK) counts[i] = 0;
     if (thread == 0) {
-      entries[0] = {row.begin, source, static_cast<int32>(row.end - row.begin)};
+      entries[0] = {row.begin, source, static_cast<int32>(is_large ? 0 : row.end - row.begin)};
       claims[source] = kt::claim_of(0, source);
       *arrived = 0;
     }
   }
   kt::cluster_barrier();
   int64 walked = 0;
-  int32 level = 0;
-  for (;; ++level) {
-    if (kt::racy_load(is_full) || level == last_level) break;
+  int32 level = 0, step = 0;
+  while (!kt::racy_load(is_full) && level < last_level) {
     if (n_wanted) {
       const bool is_missing = kt::is_one_unreached(claims, wanted, n_wanted);
       kt::cluster_barrier();  // all have looked before anybody claims more
       if (!is_missing) break;
     }
-    const Entry* const here = entries + level % 2 * ROOM;
-    const int64 size = sizes[level % 3];
-    if (thread < kt::WARP) {
-      int64 in_all = thread < CLUSTER ? *kt::shared_of(sizes + level % 3, thread) : 0;
-      in_all = kt::sum_through(in_all);
-      if (thread == kt::WARP - 1) of_cluster[level % 2] = in_all;
+    const int32 hops = HOPS == 2 && n_wanted == 0 && level + 1 < last_level ? 2 : 1;
+    const Entry* const here = entries + step % 2 * ROOM;
+    int64* const found = sizes + (step + 1) % 3;
+    const int32 size = size_of(sizes[step % 3]);
+    // The last warp has the least to walk.
+    if (thread >= BLOCK - kt::WARP) {
+      const int64 of_block = kt::lane() < CLUSTER ? *kt::shared_of(sizes + step % 3, kt::lane()) : 0;
+      const int64 of_all = kt::sum_through(of_block);
+      if (kt::lane() == kt::WARP - 1) of_cluster[step % 2] = of_all;
     }
-    if (thread == 0) sizes[(level + 2) % 3] = 0;
-    Claim claim = {claims,
-                   offsets,
-                   level,
-                   {entries + (level + 1) % 2 * ROOM, sizes + (level + 1) % 3, is_full},
-                   &beyond,
-                   block + kt::warp_in_block() + level};
+    if (thread == 0) sizes[(step + 2) % 3] = 0;
+    const Step now = {offsets, targets, claims, level, entries + (step + 1) % 2 * ROOM, found, is_full, heavy, &beyond};
+    Queueing queueing = {now, level + hops, block + kt::warp_in_block() + step};
     const auto rows = [&](int64 i, bool is_first) -> kt::Row {
       const Entry entry = here[i];
       if (is_first) walked += entry.degree;
       return {entry.v, entry.begin, entry.begin + entry.degree};
     };
-    const int32 width = kt::lanes_a_row(BLOCK, size);
-    kt::edges_by_virtual_warp(targets, kt::one_block(), size, width, rows, claim);
+    const int32 width = kt::lanes_a_row<int32>(BLOCK, size);
+    if (hops == 2) {
+      GoingOn going_on = {now, queueing};
+      kt::edges_by_virtual_warp(targets, kt::one_block(), size, width, rows, going_on);
+      walked += going_on.walked;
+    } else {
+      kt::edges_by_virtual_warp(targets, kt::one_block(), size, width, rows, queueing);
+    }
     kt::cluster_barrier();
-    if (of_cluster[level % 2] == 0) break;
+    if (HOPS == 2 && kt::racy_load(is_full)) {  // raised before the barrier, or not before the next
+      const int32 n_heavy = heavy->size < MOST_HEAVY ? heavy->size : MOST_HEAVY;
+      for (int32 i = 0; i < n_heavy; ++i)
+        kt::edges_of_row(targets, kt::one_block(), kt::row_of(offsets, heavy->vertices[i]), queueing);
+      kt::cluster_barrier();
+    }
+    const int64 in_all = of_cluster[step % 2];
+    if (size_of(in_all) == 0) {
+      if (HOPS == 2 && in_all == 0) --level;  // the level before was empty, too
+      break;
+    }
+    level += hops;
+    ++step;
   }
   // The frontier that is left, as if the grid had found it.
-  const int64 size = sizes[level % 3];
-  const Entry* const here = entries + level % 2 * ROOM;
-  for (int64 i = thread; i < size && i < ROOM; i += BLOCK) beyond.store(beyond.reserve(1), here[i].v);
+  const Entry* const left = entries + step % 2 * ROOM;
+  const int32 n_left = size_of(sizes[step % 3]);
+  for (int32 i = thread; i < n_left && i < ROOM; i += BLOCK) beyond.store(beyond.reserve(1), left[i].v);
   if (is_large && block == 0 && thread == 0) beyond.store(beyond.reserve(1), source);
   if (beyond.edges) kt::atomic_add(counts + kt::EDGES, beyond.edges);
   if (walked) kt::atomic_add(counts + kt::WALKED, walked);

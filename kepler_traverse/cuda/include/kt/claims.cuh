@@ -60,9 +60,10 @@ KT_DEVICE bool is_one_unreached(const claim_t* claims, const int64* wanted, int6
 }
 
 // More lanes a row while there are threads to spare.
-KT_DEVICE int32 lanes_a_row(int64 n_threads, int64 n_rows) {
-  int32 width = 1;
-  while (width < WARP && 2 * width * n_rows <= n_threads) width *= 2;
+template <typename T>
+KT_DEVICE int32 lanes_a_row(T n_threads, T n_rows) {
+  int32 width = WARP;
+  while (width > 1 && static_cast<T>(width) * n_rows > n_threads) width /= 2;
   return width;
 }
 

@@ -15,6 +15,7 @@
 //   edges_by_virtual_warp   2^k lanes take a vertex (Hong et al. 2011)
 //   edges_by_shared_reads   a warp takes a vertex, having read 32 rows at a time
 //   edges_by_discovery      a warp takes 32 rows and gives each lane an edge
+//   edges_of_lanes          a warp takes the rows that its lanes hold
 //   edges_of_row            all threads of a grid or a block take one row
 //   first_hit               each lane looks through a row of its own
 //
@@ -86,10 +87,12 @@ KT_DEVICE void visit_edge(const vertex_t* targets, bool valid, vertex_t u, offse
 template <typename Rows, typename Visit>
 KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n, int32 width, Rows rows,
                                      Visit&& visit) {
-  const int32 rows_at_once = WARP / width;
-  const int32 in_group = lane() % width;
+  // A width is a power of two: shifts, where a division would take longer than the load that it precedes.
+  const int32 shift = first_lane(static_cast<uint32>(width));
+  const int32 rows_at_once = WARP >> shift;
+  const int32 in_group = lane() & (width - 1);
   for (int64 first = team.warp * rows_at_once; first < n; first += team.n_warps * rows_at_once) {
-    const int64 i = first + lane() / width;
+    const int64 i = first + (lane() >> shift);
     const Row row = i < n ? rows(i, in_group == 0) : Row{};
     for (offset_t e = row.begin + in_group; any(ALL_LANES, e < row.end); e += width)
       visit_edge(targets, e < row.end, row.u, e, visit);
@@ -110,33 +113,37 @@ KT_DEVICE void edges_by_shared_reads(const vertex_t* targets, Team team, int64 n
   }
 }
 
-// Lane by lane, the edges of 32 rows one after the other. `extended`: while the row
-// that the last lane is in goes on for a whole warp, it is not searched for again.
+// The edges of the rows that the lanes of a warp hold, one row after the other: each
+// lane searches for its edge. `extended`: while the row that the last lane is in goes
+// on for a whole warp, it is not searched for again.
+template <typename Visit>
+KT_DEVICE void edges_of_lanes(const vertex_t* targets, Row mine, bool extended, Visit&& visit) {
+  const offset_t through = sum_through(mine.end - mine.begin);
+  // Where the row would begin if all rows lay side by side from 0 on.
+  const offset_t shift = mine.end - through;
+  const offset_t total = broadcast(ALL_LANES, through, WARP - 1);
+  for (offset_t at = 0; at < total; at += WARP) {
+    const offset_t k = at + lane();
+    const int32 owner = lane_past(through, k);
+    const vertex_t u = broadcast(ALL_LANES, mine.u, owner);
+    const offset_t e = broadcast(ALL_LANES, shift, owner) + k;
+    visit_edge(targets, k < total, u, e, visit);
+    if (!extended) continue;
+    const int32 last = broadcast(ALL_LANES, owner, WARP - 1);
+    const offset_t row_end = broadcast(ALL_LANES, through, last);
+    if (at + 2 * WARP > row_end) continue;
+    const vertex_t last_u = broadcast(ALL_LANES, mine.u, last);
+    const offset_t last_shift = broadcast(ALL_LANES, shift, last);
+    for (; at + 2 * WARP <= row_end; at += WARP)
+      visit_edge(targets, true, last_u, last_shift + at + WARP + lane(), visit);
+  }
+}
+
 template <typename Rows, typename Visit>
 KT_DEVICE void edges_by_discovery(const vertex_t* targets, Team team, int64 n, bool extended, Rows rows,
                                   Visit&& visit) {
-  for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP) {
-    const Row mine = first + lane() < n ? rows(first + lane(), true) : Row{};
-    const offset_t through = sum_through(mine.end - mine.begin);
-    // Where the row would begin if all rows lay side by side from 0 on.
-    const offset_t shift = mine.end - through;
-    const offset_t total = broadcast(ALL_LANES, through, WARP - 1);
-    for (offset_t at = 0; at < total; at += WARP) {
-      const offset_t k = at + lane();
-      const int32 owner = lane_past(through, k);
-      const vertex_t u = broadcast(ALL_LANES, mine.u, owner);
-      const offset_t e = broadcast(ALL_LANES, shift, owner) + k;
-      visit_edge(targets, k < total, u, e, visit);
-      if (!extended) continue;
-      const int32 last = broadcast(ALL_LANES, owner, WARP - 1);
-      const offset_t row_end = broadcast(ALL_LANES, through, last);
-      if (at + 2 * WARP > row_end) continue;
-      const vertex_t last_u = broadcast(ALL_LANES, mine.u, last);
-      const offset_t last_shift = broadcast(ALL_LANES, shift, last);
-      for (; at + 2 * WARP <= row_end; at += WARP)
-        visit_edge(targets, true, last_u, last_shift + at + WARP + lane(), visit);
-    }
-  }
+  for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP)
+    edges_of_lanes(targets, first + lane() < n ? rows(first + lane(), true) : Row{}, extended, visit);
 }
 
 template <typename Visit>
@@ -152,9 +159,15 @@ KT_DEVICE vertex_t first_hit(const vertex_t* targets, Row row, int32 patience, I
   vertex_t found = NO_PREDECESSOR;
   offset_t e = row.begin;
   const offset_t alone = row.end - row.begin < patience ? row.end : row.begin + patience;
-  for (; e < alone && found == NO_PREDECESSOR; ++e) {
-    const vertex_t v = load_constant(targets + e);
-    if (is_hit(v)) found = v;
+  while (e < alone && found == NO_PREDECESSOR) {
+    constexpr int32 AT_ONCE = 4;  // loads on their way together
+    vertex_t ahead[AT_ONCE];
+#pragma unroll
+    for (int32 i = 0; i < AT_ONCE; ++i) ahead[i] = load_constant(targets + (e + i < alone ? e + i : alone - 1));
+#pragma unroll
+    for (int32 i = AT_ONCE - 1; i >= 0; --i)
+      if (is_hit(ahead[i])) found = ahead[i];
+    e = e + AT_ONCE < alone ? e + AT_ONCE : alone;
   }
   for (uint32 left = ballot(ALL_LANES, found == NO_PREDECESSOR && e < row.end); left; left &= left - 1) {
     const int32 owner = first_lane(left);

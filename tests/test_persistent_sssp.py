@@ -14,7 +14,7 @@ from simt import device, harness
 from kepler_traverse import plan_sssp
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import PrecisionError, StrategyError
-from kepler_traverse.sssp import persistent
+from kepler_traverse.sssp import params, persistent
 
 pytestmark = pytest.mark.skipif(not HAS_GPU and harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 
@@ -30,9 +30,10 @@ GRID = {"SMALL": 1, "SMALL_EDGES": 0, "SMALL_FAR": 0}
 FORCED = {
     "as it is": {},
     "grid in pieces": {**GRID, "HOPS": 1, "CHUNK": 40, "WARM_UP": 1},
-    "hops": {**GRID, "HOP_EDGES": 1 << 20, "CHUNK": 64},
+    "hops": {**GRID, "HOP_EDGES": 1 << 20, "HOP_DEGREE": 1 << 20, "CHUNK": 64},
     "small and grid": {"SMALL": 20, "SMALL_EDGES": 90, "SMALL_FAR": 30, "HOPS": 1, "CHUNK": 64, "LIGHT": 0},
-    "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "HOP_EDGES": 200, "HOPS": 4, "LOCAL": 5, "CHUNK": 40},
+    "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "HOP_EDGES": 200, "HOPS": 4, "LOCAL": 5, "CHUNK": 40}
+    | {"EDGES_A_LANE": 1},
 }
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),
@@ -223,7 +224,7 @@ def test_a_plan_holds_no_more_than_it_says(monkeypatch):
         plan_sssp(graph, strategy="persistent")
         monkeypatch.undo()
         n, said = graph.n_vertices, persistent.memory(graph.n_vertices, graph.n_edges, True)
-        pieces = 32 * graph.n_edges // 2048 + 16
+        pieces = 32 * graph.n_edges // params.PIECE + 16
         assert sum(array.nbytes for array in held) <= said
         assert said <= n * (8 + 4 + 24) + pieces
         assert sum(array.nbytes for array in held) - pieces <= n * (graph.weights.dtype.itemsize + 4 + 24)

@@ -24,12 +24,16 @@ PERSISTENT_BLOCK = 512
 SMALL_FRONTIER = 1024
 SMALL_EDGES = 2048
 SMALL_FAR = 4096
-# Hops that each block takes alone while the near vertices have at most so many edges, and room for what a hop lowered.
+# Hops that each block takes alone while the near vertices have at most so many edges, and so many on average; and room
+# for what a hop lowered.
 HOPS = 8
 HOP_EDGES = 65536
+HOP_DEGREE = 16
 LOWERED_ROOM = 512
 # Edges of a piece: rows of as many or more are shared by several blocks.
-PIECE = 2048
+PIECE = 512
+# Edges of a row for each lane that it gets even if there are enough rows.
+EDGES_A_LANE = 4
 # Edges of a vertex, on average, that are shorter than the first pile is wide if weights are even.
 EDGES_A_WIDTH = 4.0
 # After so many piles, one whose steps had fewer than LIGHT_STEP edges on average doubles the width. Counted on the host, K

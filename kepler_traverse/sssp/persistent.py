@@ -46,6 +46,8 @@ _ENTRY = Entry(
         ("SMALL_FAR", params.SMALL_FAR),
         ("HOPS", params.HOPS),
         ("HOP_EDGES", params.HOP_EDGES),
+        ("HOP_DEGREE", params.HOP_DEGREE),
+        ("EDGES_A_LANE", params.EDGES_A_LANE),
         ("LOCAL", params.LOWERED_ROOM),
         ("LIGHT", params.LIGHT_STEP),
         ("WARM_UP", params.WARM_UP),

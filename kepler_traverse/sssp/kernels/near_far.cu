@@ -108,10 +108,12 @@ struct Relax {
   KT_DEVICE bool is_first_in(vertex_t v) { return kt::atomic_exchange(search.marks + v, step) != step; }
 };
 
-// Few rows get several lanes each; of many a warp takes 32 and its lanes find their edges.
+// Few rows get several lanes each, and so do long ones; of many short ones a warp takes
+// 32 and its lanes find their edges.
 template <typename Rows, typename Visit>
-KT_DEVICE void walk(const vertex_t* targets, kt::Team team, int64 size, Rows rows, Visit& visit) {
-  const int32 width = kt::lanes_a_row(team.n_warps * kt::WARP, size);
+KT_DEVICE void walk(const vertex_t* targets, kt::Team team, int64 size, int64 edges, Rows rows, Visit& visit) {
+  int32 width = kt::lanes_a_row(team.n_warps * kt::WARP, size);
+  while (width < kt::WARP && 2 * width * size * EDGES_A_LANE <= edges) width *= 2;
   if (width >= 4)
     kt::edges_by_virtual_warp(targets, team, size, width, rows, visit);
   else
@@ -138,21 +140,23 @@ KT_DEVICE void go_on(const Search& search, const kt::Hops& hops, Relax<Who>& off
         offer.into.put_near(kt::atomic_add(offer.into.next + kt::NEAR, int64{1}), v);
       return kt::Row{};
     };
-    walk(search.targets, kt::one_block(), size, rows, offer);
+    walk(search.targets, kt::one_block(), size, 0, rows, offer);
   }
 }
 
 template <typename Who>
 KT_DEVICE void relax(const Search& search, const int64* told, int64 turn, const vertex_t* near, const kt::Hops& hops,
                      kt::Piles<Who>& into) {
-  const bool goes_on = !Who::IS_SMALL && HOPS > 1 && told[kt::PIECES] == 0 && told[kt::EDGES] <= HOP_EDGES;
+  // Where degrees are high, a block's share of the edges could grow beyond all others'.
+  const bool goes_on = !Who::IS_SMALL && HOPS > 1 && told[kt::PIECES] == 0 && told[kt::EDGES] <= HOP_EDGES &&
+                       told[kt::EDGES] <= HOP_DEGREE * told[kt::NEAR];
   const ordered_t threshold = static_cast<ordered_t>(told[kt::THRESHOLD]);
   Relax<Who> offer = {search, threshold, static_cast<int32>(told[kt::STEP]), into, goes_on, hops.of(0)};
   const auto rows = [&](int64 i, bool) {
     const kt::Row row = kt::row_of(search.offsets, near[i]);
     return Who::IS_SMALL || row.end - row.begin < CHUNK ? row : kt::Row{};
   };
-  walk(search.targets, Who::team(), told[kt::NEAR], rows, offer);
+  walk(search.targets, Who::team(), told[kt::NEAR], told[kt::EDGES] - told[kt::PIECES] * CHUNK, rows, offer);
   if (goes_on) go_on(search, hops, offer);
   const int64 n_pieces = Who::IS_SMALL ? 0 : told[kt::PIECES];
   for (int64 i = kt::block_id(); i < n_pieces; i += kt::n_blocks()) {

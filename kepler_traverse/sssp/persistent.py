@@ -119,8 +119,8 @@ def first_width(graph, may_stop: bool = False):
     lightest, heaviest = float(weights.min()), float(weights.max())
     if lightest == heaviest and not may_stop:
         return real.type(np.inf)
-    mean = float(weights.mean(dtype=np.float64))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # of weights near the largest number: all are near then
+        mean = float(weights.mean(dtype=np.float64))
         return real.type(max(params.EDGES_A_WIDTH * mean * graph.n_vertices / graph.n_edges, lightest))
 
 

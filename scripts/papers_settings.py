@@ -62,8 +62,8 @@ class Setting:
 
 # Strategies that stand beside the peer, with what they choose themselves.
 STRATEGIES = {
-    ("bfs", "cuda"): ("queue_warp", "queue_thread", "bfs_4k"),
-    ("sssp", "cuda"): ("frontier", "h_bf"),
+    ("bfs", "cuda"): ("queue_warp", "queue_thread", "bfs_4k", "persistent"),
+    ("sssp", "cuda"): ("frontier", "h_bf", "persistent"),
     ("bfs", "cpu"): ("switch", "queue"),
     ("sssp", "cpu"): ("near_far", "frontier"),
 }

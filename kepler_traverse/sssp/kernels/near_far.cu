@@ -44,8 +44,8 @@ struct Search {
   uint64* all_pieces;  // [2][piece_room]
   int64 piece_room;
 
-  KT_DEVICE vertex_t* near(int64 turn) const { return turn % 2 ? next_queue : queue; }
-  KT_DEVICE uint64* pieces(int64 turn) const { return all_pieces + turn % 2 * piece_room; }
+  KT_DEVICE vertex_t* near(int32 turn) const { return turn % 2 ? next_queue : queue; }
+  KT_DEVICE uint64* pieces(int32 turn) const { return all_pieces + turn % 2 * piece_room; }
   KT_DEVICE vertex_t* far(int64 side) const { return piles + side * n_vertices; }
 };
 
@@ -145,7 +145,7 @@ KT_DEVICE void go_on(const Search& search, const kt::Hops& hops, Relax<Who>& off
 }
 
 template <typename Who>
-KT_DEVICE void relax(const Search& search, const int64* told, int64 turn, const vertex_t* near, const kt::Hops& hops,
+KT_DEVICE void relax(const Search& search, const int64* told, int32 turn, const vertex_t* near, const kt::Hops& hops,
                      kt::Piles<Who>& into) {
   // Where degrees are high, a block's share of the edges could grow beyond all others'.
   const bool goes_on = !Who::IS_SMALL && HOPS > 1 && told[kt::PIECES] == 0 && told[kt::EDGES] <= HOP_EDGES &&
@@ -184,7 +184,7 @@ KT_DEVICE void split(const Search& search, const int64* told, ordered_t threshol
 
 // One turn, from what is told to what is told next.
 template <typename Who>
-KT_DEVICE void take_turn(const Search& search, const int64* told, int64* next, int64 turn, const vertex_t* near,
+KT_DEVICE void take_turn(const Search& search, const int64* told, int64* next, int32 turn, const vertex_t* near,
                          vertex_t* near_shared, const kt::Hops& hops, int64* of_block) {
   const bool splits = told[kt::NEAR] == 0;
   const kt::Threshold now = splits ? kt::raised(told)
@@ -213,12 +213,12 @@ KT_DEVICE void take_turn(const Search& search, const int64* told, int64* next, i
 
 // Turns of few alone, until there is too much for them. They end as a turn of the grid does.
 template <typename Few>
-KT_DEVICE void small_turns(const Search& search, const int64* told, int64* next, int64 turn_of_grid, vertex_t* queues,
+KT_DEVICE void small_turns(const Search& search, const int64* told, int64* next, int32 turn_of_grid, vertex_t* queues,
                            int64* words) {
   for (int64 i = Few::thread(); i < told[kt::NEAR]; i += Few::n_threads()) queues[i] = search.near(turn_of_grid)[i];
   for (int64 w = Few::thread(); w < 3 * kt::N_WORDS; w += Few::n_threads()) words[w] = w < kt::N_WORDS ? told[w] : 0;
   const int64* now = words;
-  int64 turn = 0;
+  int32 turn = 0;
   while (true) {
     Few::barrier();
     now = words + turn % 3 * kt::N_WORDS;
@@ -270,7 +270,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     kt::cut(source, words[kt::EDGES], pieces, words + kt::PIECES);
   }
   bool is_settled = false;
-  for (int64 turn = 0;; ++turn) {
+  for (int32 turn = 0;; ++turn) {
     kt::grid_barrier(arrived);
     const int32 t = kt::thread_in_block();
     if (t < kt::N_WORDS) told[t] = words[turn % 3 * kt::N_WORDS + t];

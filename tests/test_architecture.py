@@ -128,7 +128,7 @@ def test_every_strategy_says_where_it_comes_from_and_what_it_teaches(algorithm, 
     assert row.paper, f"{algorithm} {row.name} names no origin"
     assert row.teaches, f"{algorithm} {row.name} says nothing"
     assert row.device in ("cpu", "cuda")
-    assert row.needs <= {"weights", "non_negative"}
+    assert row.needs <= {"weights", "non_negative", "narrow"}
 
 
 @pytest.mark.parametrize("rows", [BFS, SSSP], ids=["bfs", "sssp"])

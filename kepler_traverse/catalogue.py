@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from . import frames
 from .bfs.catalogue import STRATEGIES as BFS
 from .sssp.catalogue import STRATEGIES as SSSP
@@ -13,12 +15,15 @@ def strategies():
     Returns
     -------
     pandas.DataFrame
-        Columns ``algorithm, name, device, default, needs, paper, teaches``; ``name`` is what ``strategy=`` takes.
+        Columns ``algorithm, name, device, default, needs, knobs, paper, teaches``; ``name`` is what ``strategy=`` takes,
+        ``knobs`` the names that ``knobs=`` takes with it.
 
     Examples
     --------
     >>> strategies().query("algorithm == 'bfs' and device == 'cpu'")["name"].tolist()
     ['switch', 'queue']
+    >>> strategies().set_index("name")["knobs"]["h_bf"].split(", ")[:3]
+    ['edge_classes', 'duplicates', 'cache_modifiers']
     """
     return frames.host_frame(
         [
@@ -28,6 +33,7 @@ def strategies():
                 "device": row.device,
                 "default": row.default,
                 "needs": ", ".join(sorted(row.needs)),
+                "knobs": ", ".join(field.name for field in fields(row.knobs)) if row.knobs else "",
                 "paper": row.paper,
                 "teaches": row.teaches,
             }

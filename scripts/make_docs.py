@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
@@ -24,6 +25,27 @@ with the names that fit where it cannot run; nothing falls back silently.
 TITLES = {"bfs": ("Breadth-first search", BFS), "sssp": ("Shortest distances", SSSP)}
 NEEDS = {"weights": "weights", "non_negative": "no negative weight", "narrow": "fewer than 2^31 vertices"}
 
+KNOBS = """## Knobs
+
+Some rows have settings of their own, which `knobs=` takes as a mapping of names to values, and a settings file of the job
+in a table `[knobs]`. Below are the published values, which those left out keep; without `knobs=` the strategy chooses by
+the graph. What each means stands in the class of `params.py` that is named, and in the file of the published settings.
+
+| strategy | class | published settings | knobs |
+|---|---|---|---|"""
+
+
+def knobs_table() -> list[str]:
+    """The rows that have knobs, with their defaults."""
+    lines = [KNOBS]
+    for algorithm, (_, rows) in TITLES.items():
+        for row in rows:
+            if row.knobs:
+                values = ", ".join(f"`{field.name} = {field.default!r}`" for field in fields(row.knobs))
+                file = f"[conf/{row.name}.toml](../conf/{row.name}.toml)"
+                lines.append(f"| `{row.name}` ({algorithm}) | `{row.knobs.__name__}` | {file} | {values} |")
+    return lines
+
 
 def strategies_page() -> str:
     """The whole text of docs/strategies.md."""
@@ -37,6 +59,7 @@ def strategies_page() -> str:
             auto = "auto" if row.default else "-"
             parts.append(f"| {names} | {row.device} | {auto} | {needs} | {row.teaches} | {row.paper} |")
         parts.append("")
+    parts += [*knobs_table(), ""]
     return "\n".join(parts)
 
 

@@ -66,7 +66,8 @@ def bfs(
     targets : sequence of ids, optional
         Give these vertices only, and stop once all of them are reached.
     knobs : mapping or object, optional
-        Settings of the strategy by name, or an instance of its class of settings; default: what suits the graph.
+        Settings of the strategy by name (``strategies()`` lists the names; those left out are as published), or an
+        instance of its ``Strategy.knobs``. Default: what the strategy's rule takes for the graph.
     unreached : {"omit", "null", "cugraph"}
         Vertices without a path: left out, given with nulls, or as cuGraph does: the largest value of the type as
         distance, predecessor -1 (also of the source).
@@ -81,7 +82,9 @@ def bfs(
     UnknownVertexError
         The source or a target is not in the graph.
     StrategyError
-        No such strategy for this device.
+        No such strategy for this device, or it cannot take this graph or these knobs.
+    InputError
+        ``max_depth`` is negative, or a knob's value out of range.
 
     Examples
     --------

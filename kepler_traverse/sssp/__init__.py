@@ -59,7 +59,7 @@ def sssp(
     targets : sequence of ids, optional
         Give these vertices only, and stop once all of them are settled.
     knobs : mapping or object, optional
-        Settings of the strategy by name, or an instance of its class of settings; default: what suits the graph.
+        As in ``bfs``.
     unreached : {"omit", "null", "cugraph"}
         As in ``bfs``.
 
@@ -73,7 +73,9 @@ def sssp(
     UnknownVertexError
         The source or a target is not in the graph.
     StrategyError
-        No such strategy for this device, or it cannot take this graph's weights.
+        No such strategy for this device, or it cannot take this graph's weights or these knobs.
+    InputError
+        ``cutoff`` is negative, or a knob's value out of range.
     NegativeCycleError
         A negative cycle can be reached from the source; the error holds its vertices.
     PrecisionError

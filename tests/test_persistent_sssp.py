@@ -168,6 +168,11 @@ def test_it_stops_once_its_targets_are_settled(wanted):
     assert [float(result.distance[v]) for v in wanted] == full.distance[wanted].tolist()
 
 
+@pytest.mark.usefixtures("forced")
+def test_a_vertex_at_the_cutoff_itself_is_reached():
+    assert int(_host(run(path(60), [7] * 60, directed=True, cutoff=210).reached).sum()) == 31
+
+
 def test_a_search_for_near_targets_leaves_the_rest():
     rows = path(400)
     result = run(rows, [7] * 400, directed=True, targets=[30, 20])

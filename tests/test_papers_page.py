@@ -358,7 +358,7 @@ def test_the_suite_runs_on_the_host_harness(suite, monkeypatch):
     ]
     monkeypatch.setattr(bench_papers, "settings_for", lambda *_: settings)
     monkeypatch.setattr(device._Cupy.cuda.Device, "synchronize", lambda _: None, raising=False)
-    with device.present(), harness.settings(resident=1):
+    with device.present(), harness.settings(resident=1, block=64):
         code, lines = suite("--without-peer", "--algorithm", "bfs", "--only", "tiny lattice")
     assert code == 0
     assert [line["kind"] for line in lines] == ["run", "graph", "time", "time", "counters", "rule", "end"]

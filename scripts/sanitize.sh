@@ -21,7 +21,7 @@ if ! "$PYTHON" -c 'import sys; from kepler_traverse import cuda; sys.exit(not cu
 fi
 
 if [ $# -eq 0 ]; then
-    set -- -k "cuda and (named or again or cutoff or max_depth or targets or negative) and not path and not any_graph"
+    set -- -k "cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any"
 fi
 
 run_tests='

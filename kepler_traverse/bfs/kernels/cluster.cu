@@ -46,7 +46,7 @@ struct Step {
   const vertex_t* targets;
   kt::claim_t* claims;
   int32 level;
-  Entry* there;    // in each block of the cluster, like the next two
+  Entry* there;  // in each block of the cluster, like the next two
   int64* found;
   int32* is_full;
   Heavy* heavy;
@@ -54,8 +54,8 @@ struct Step {
 
   KT_DEVICE bool claim(bool valid, int32 at, vertex_t u, vertex_t v) const {
     // Straight to the atomic: a look before it would be one more trip to the L2.
-    return valid && static_cast<uint32>(kt::level_of(kt::atomic_min(claims + v, kt::claim_of(at, u)))) >
-                        static_cast<uint32>(at);
+    return valid &&
+           static_cast<uint32>(kt::level_of(kt::atomic_min(claims + v, kt::claim_of(at, u)))) > static_cast<uint32>(at);
   }
   // Whoever raises the flag, once or twice, stores the same.
   KT_DEVICE void raise() const {

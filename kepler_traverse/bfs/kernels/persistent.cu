@@ -115,8 +115,8 @@ KT_DEVICE int64 pull_level(const Search& search, int32 level, uint32* visited, c
       const vertex_t v = static_cast<vertex_t>(word * 32 + kt::lane());
       const kt::Row row = before >> kt::lane() & 1 ? kt::Row{} : kt::row_of(search.in_offsets, v);
       // Rows ascend, so the first hit is the smallest predecessor.
-      const vertex_t u = kt::first_hit(search.in_targets, row, PATIENCE,
-                                       [=](vertex_t of) { return front[of / 32] >> of % 32 & 1; });
+      const vertex_t u =
+          kt::first_hit(search.in_targets, row, PATIENCE, [=](vertex_t of) { return front[of / 32] >> of % 32 & 1; });
       const bool is_claimed = u != kt::NO_PREDECESSOR;
       if (is_claimed) {
         search.claims[v] = kt::claim_of(level + 1, u);

@@ -33,10 +33,10 @@ enum Count { QUEUED, PIECES, VERTICES, EDGES, WALKED, LEVEL, N_COUNTS };
 // Where the next frontier is gathered.
 struct Gathering {
   const offset_t* offsets;
-  vertex_t* queue;   // from its end on
-  uint64* pieces;    // (piece, vertex), from their end on
-  int64* counts;     // [N_COUNTS]
-  int64 edges = 0;   // of what this thread stored
+  vertex_t* queue;  // from its end on
+  uint64* pieces;   // (piece, vertex), from their end on
+  int64* counts;    // [N_COUNTS]
+  int64 edges = 0;  // of what this thread stored
 
   KT_DEVICE int64 reserve(int64 n) const { return atomic_add(counts + QUEUED, n); }
 

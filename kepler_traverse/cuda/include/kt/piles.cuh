@@ -59,8 +59,7 @@ KT_DEVICE Threshold raised(const int64* told) {
     const ordered_t next = beyond(nearest, width);
     return {next > nearest ? next : nearest + 1, width};
   }
-  if (told[PHASE] >= WARM_UP && told[PHASE_EDGES] < LIGHT * told[PHASE_STEPS])
-    width = add_rounded(width, width);
+  if (told[PHASE] >= WARM_UP && told[PHASE_EDGES] < LIGHT * told[PHASE_STEPS]) width = add_rounded(width, width);
   return {beyond(key, width), width};
 }
 

@@ -143,3 +143,16 @@ def test_wide_vertex_numbers_are_refused():
     with pytest.raises(StrategyError, match="'persistent' cannot take 2\\^31 vertices or more; these can: "):
         plan_bfs(wide, strategy="persistent")
     assert plan_bfs(wide).strategy.name == "queue_warp"
+
+
+@pytest.mark.skipif(HAS_GPU, reason="the order of threads is the GPU's affair")
+def test_warps_that_lag_see_the_flag_of_the_step_before(mode, monkeypatch):
+    if mode != "in turn":
+        pytest.skip("the orders are this test's own")
+    monkeypatch.setattr(params, "CLUSTER", 4)
+    monkeypatch.setattr(persistent, "_CLUSTER", persistent._CLUSTER.variant(ROOM=2, BATCH_EDGES=6))
+    plan = plan_bfs(build(lattice(6, 9), directed=False).to("cuda"), strategy="persistent")
+    for seed in range(40):
+        with harness.settings(stress=True, seed=seed, block=64):
+            result = plan(0)
+        assert int(result.distance.max()) == 5 + 8, seed

@@ -163,6 +163,14 @@ u64 draw() {  // splitmix64
 }
 bool one_in(u32 n) { return draw() % n == 0; }
 
+// In half of the launches a quarter of the warps lags: where others can go on, they do. What a warp does right after a
+// barrier may so come after all that the others do before the next.
+u64 laggards;  // 0: none
+bool lags(const Thread& thread) {
+  const u64 warp = (thread.block->index + 1) * u64{0x9E3779B97F4A7C15} + thread.index / WARP;
+  return laggards && ((warp ^ laggards) * 0xBF58476D1CE4E5B9ull >> 60) % 4 == 0;
+}
+
 // ---------------------------------------------------------------- fibers
 
 #if !SIMT_UCONTEXT
@@ -426,7 +434,11 @@ void run() {
         }
       return;
     }
-    if (launched->stress) std::swap(ready.front(), ready[draw() % ready.size()]);
+    if (launched->stress) {
+      u64 chosen = draw() % ready.size();
+      for (int again = 0; again < 4 && lags(*ready[chosen]); ++again) chosen = draw() % ready.size();
+      std::swap(ready.front(), ready[chosen]);
+    }
     self = ready.front();
     ready.pop_front();
     steps_in_a_row = 0;
@@ -957,6 +969,7 @@ extern "C" __attribute__((visibility("default"))) const char* simt_launch(const 
   waiting_children.clear();
   n_steps = n_switches = 0;
   random_state = launch->seed;
+  laggards = launch->stress && one_in(2) ? draw() : 0;
   races::reset();
   for (u32 i = 0; i < launch->n_arrays; ++i)
     races::add_array(launch->arrays[i].begin, launch->arrays[i].size, static_cast<int>(launch->arrays[i].argument));

@@ -106,7 +106,7 @@ struct Expansion {
       found.empty_into(at.coalesced_from, reserve, write_vertex);
   }
 
-  // All threads of a block come, with a word of shared memory that is zero.
+  // All threads of a block come, with two words of shared memory, the first zero.
   KT_DEVICE void finish(kt::int64* taken) {
     if (APPEND == BY_BLOCK)
       found.empty_together(at.coalesced_from, taken, reserve, write_vertex);
@@ -162,7 +162,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_4k_child(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, vertex_t u,
                  kt::int32 level, kt::int32 coalesced_from, kt::int64 capacity, kt::int32* distance,
                  vertex_t* predecessor, vertex_t* next, kt::int64* counters, kt::int64* counted) {
-  KT_SHARED(kt::int64, taken, [1]);
+  KT_SHARED(kt::int64, taken, [2]);
   if (kt::thread_in_block() == 0) *taken = 0;
   kt::block_barrier();
   auto expand = expansion(
@@ -178,13 +178,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // One level (5.5, multi-block). Into counters[0]: the size of the next frontier.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_4k_many_blocks(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                       const vertex_t* __restrict__ frontier, kt::int64 n_frontier,
-                       const vertex_t* __restrict__ heavy, kt::int32 n_heavy, offset_t heavy_degree, kt::int32 level,
-                       kt::int32 walk, kt::int32 width, kt::int32 coalesced_from, kt::int32 edges_a_child,
-                       kt::int32 hash_bits, kt::int64 capacity, kt::int32* distance, vertex_t* predecessor,
-                       vertex_t* next, kt::int64* counters, kt::int64* counted) {
+                       const vertex_t* __restrict__ frontier, kt::int64 n_frontier, const vertex_t* __restrict__ heavy,
+                       kt::int32 n_heavy, offset_t heavy_degree, kt::int32 level, kt::int32 walk, kt::int32 width,
+                       kt::int32 coalesced_from, kt::int32 edges_a_child, kt::int32 hash_bits, kt::int64 capacity,
+                       kt::int32* distance, vertex_t* predecessor, vertex_t* next, kt::int64* counters,
+                       kt::int64* counted) {
   KT_DYNAMIC_SHARED(kt::uint64, table);
-  KT_SHARED(kt::int64, taken, [1]);
+  KT_SHARED(kt::int64, taken, [2]);
   if (kt::thread_in_block() == 0) *taken = 0;
   kt::block_barrier();
   auto expand = expansion(
@@ -219,13 +219,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // counters[2]: the levels it took.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_4k_single_block(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                        const vertex_t* __restrict__ frontier, kt::int64 n_frontier,
-                        const vertex_t* __restrict__ heavy, kt::int32 n_heavy, offset_t heavy_degree, kt::int32 level,
-                        kt::int32 last_level, const kt::int64* __restrict__ wanted, kt::int64 n_wanted,
-                        kt::int32 threshold, kt::int32 room, kt::int32 min_width, kt::int32 max_width,
-                        kt::int32 discover_below, kt::int32 discovery, kt::int32 coalesced_from, kt::int32 hash_bits,
-                        kt::int64 capacity, kt::int32* distance, vertex_t* predecessor, vertex_t* next,
-                        kt::int64* counters, kt::int64* counted) {
+                        const vertex_t* __restrict__ frontier, kt::int64 n_frontier, const vertex_t* __restrict__ heavy,
+                        kt::int32 n_heavy, offset_t heavy_degree, kt::int32 level, kt::int32 last_level,
+                        const kt::int64* __restrict__ wanted, kt::int64 n_wanted, kt::int32 threshold, kt::int32 room,
+                        kt::int32 min_width, kt::int32 max_width, kt::int32 discover_below, kt::int32 discovery,
+                        kt::int32 coalesced_from, kt::int32 hash_bits, kt::int64 capacity, kt::int32* distance,
+                        vertex_t* predecessor, vertex_t* next, kt::int64* counters, kt::int64* counted) {
   KT_DYNAMIC_SHARED(kt::uint64, memory);
   KT_SHARED(kt::int64, sizes, [3]);  // of the frontiers of three levels in turn: one is read, one written, one cleared
   vertex_t* const queues = reinterpret_cast<vertex_t*>(memory);
@@ -254,8 +253,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     // 5.2: more lanes a vertex while there are threads to spare.
     kt::int32 width = min_width;
     while (width < max_width && 2 * width * size <= BLOCK) width *= 2;
-    const bool met_heavy = expand_frontier(kt::one_block(), here, size, size < discover_below ? discovery : VIRTUAL_WARPS,
-                                           width, expand);
+    const bool met_heavy =
+        expand_frontier(kt::one_block(), here, size, size < discover_below ? discovery : VIRTUAL_WARPS, width, expand);
     if (HEAVY != WITH_THE_REST && kt::block_any(met_heavy)) expand_heavy(0, 1, heavy, n_heavy, expand);
     expand.empty();
     kt::block_barrier();

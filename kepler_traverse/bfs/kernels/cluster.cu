@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
   KT_SHARED(Entry, entries, [2 * ROOM]);
   KT_SHARED(int64, sizes, [3]);       // of the queue in three steps: one is read, one written, one cleared
   KT_SHARED(int64, of_cluster, [2]);  // by turns: one is read while the next is written
-  KT_SHARED(int32, is_full, [1]);
+  KT_SHARED(int32, is_full, [2]);     // by turns, too: a fast warp may raise the next before a slow one has read this
   KT_SHARED(Heavy, heavy, [1]);
   kt::claim_t* const claims =
       PREDECESSORS ? reinterpret_cast<kt::claim_t*>(packed) : reinterpret_cast<kt::claim_t*>(distance);
@@ -134,7 +134,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
   const bool is_large = row.end - row.begin > BATCH_EDGES;
   if (thread < 3) sizes[thread] = thread == 0 && block == 0 && !is_large ? WALKED_ON + 1 : 0;
   if (thread == 0) {
-    *is_full = is_large;
+    is_full[0] = 0;
+    is_full[1] = is_large;
     heavy->size = 0;
   }
   if (block == 0) {
@@ -148,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
   kt::cluster_barrier();
   int64 walked = 0;
   int32 level = 0, step = 0;
-  while (!kt::racy_load(is_full) && level < last_level) {
+  while (!kt::racy_load(is_full + (step + 1) % 2) && level < last_level) {
     if (n_wanted) {
       const bool is_missing = kt::is_one_unreached(claims, wanted, n_wanted);
       kt::cluster_barrier();  // all have looked before anybody claims more
@@ -165,7 +166,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
       if (kt::lane() == kt::WARP - 1) of_cluster[step % 2] = of_all;
     }
     if (thread == 0) sizes[(step + 2) % 3] = 0;
-    const Step now = {offsets, targets, claims, level, entries + (step + 1) % 2 * ROOM, found, is_full, heavy, &beyond};
+    Entry* const there = entries + (step + 1) % 2 * ROOM;
+    const Step now = {offsets, targets, claims, level, there, found, is_full + step % 2, heavy, &beyond};
     Queueing queueing = {now, level + hops, block + kt::warp_in_block() + step};
     const auto rows = [&](int64 i, bool is_first) -> kt::Row {
       const Entry entry = here[i];
@@ -181,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
       kt::edges_by_virtual_warp(targets, kt::one_block(), size, width, rows, queueing);
     }
     kt::cluster_barrier();
-    if (HOPS == 2 && kt::racy_load(is_full)) {  // raised before the barrier, or not before the next
+    if (HOPS == 2 && kt::racy_load(is_full + step % 2)) {
       const int32 n_heavy = heavy->size < MOST_HEAVY ? heavy->size : MOST_HEAVY;
       for (int32 i = 0; i < n_heavy; ++i)
         kt::edges_of_row(targets, kt::one_block(), kt::row_of(offsets, heavy->vertices[i]), queueing);

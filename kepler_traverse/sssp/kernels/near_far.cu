@@ -188,11 +188,11 @@ KT_DEVICE void take_turn(const Search& search, const int64* told, int64* next, i
                          vertex_t* near_shared, const kt::Hops& hops, int64* of_block) {
   const bool splits = told[kt::NEAR] == 0;
   const kt::Threshold now = splits ? kt::raised(told)
-                               : kt::Threshold{static_cast<ordered_t>(told[kt::THRESHOLD]),
-                                           kt::float_of(static_cast<ordered_t>(told[kt::WIDTH]))};
+                                   : kt::Threshold{static_cast<ordered_t>(told[kt::THRESHOLD]),
+                                                   kt::float_of(static_cast<ordered_t>(told[kt::WIDTH]))};
   const int64 side = splits ? 1 - told[kt::SIDE] : told[kt::SIDE];
   const int64 pile = splits ? 0 : kt::far_size(told);
-  kt::Piles<Who> into = {search.offsets, next, search.near(turn + 1), near_shared, search.pieces(turn + 1),
+  kt::Piles<Who> into = {search.offsets,         next, search.near(turn + 1), near_shared, search.pieces(turn + 1),
                          search.far(side) + pile};
   if (splits)
     split(search, told, now.key, into);
@@ -253,8 +253,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   KT_SHARED(ordered_t, lowered_to, [2 * LOCAL]);
   KT_SHARED(int32, n_lowered, [3]);
   const kt::Hops hops = {lowered, lowered_to, n_lowered};
-  const Search search = {offsets, targets,    weights, n_vertices, kt::to_ordered(limit), wanted, n_wanted, keys, marks,
-                         queue,   next_queue, piles,   pieces,     piece_room};
+  const Search search = {offsets,    targets,  weights, n_vertices, kt::to_ordered(limit),
+                         wanted,     n_wanted, keys,    marks,      queue,
+                         next_queue, piles,    pieces,  piece_room};
   for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
     keys[v] = v == source ? 0 : kt::INFINITE;
     marks[v] = -1;

@@ -67,8 +67,8 @@ struct LocalQueue {
     size = 0;
   }
 
-  // All threads of a block come: its warps add up in `taken` (one word of shared
-  // memory, zero), and a single reserve serves the block.
+  // All threads of a block come: its warps add up in `taken` (two words of
+  // shared memory, the first zero), and a single reserve serves the block.
   template <typename Reserve, typename Write>
   KT_DEVICE void empty_together(int32 coalesced_from, int64* taken, Reserve reserve, Write write_vertex) {
     int32 place = sum_through(size);
@@ -78,9 +78,9 @@ struct LocalQueue {
     if (lane() == 0 && total) of_warp = atomic_add(taken, int64{total});
     of_warp = broadcast(ALL_LANES, of_warp, 0);
     block_barrier();
-    if (thread_in_block() == 0 && *taken) *taken = reserve(*taken);
+    if (thread_in_block() == 0) taken[1] = taken[0] ? reserve(taken[0]) : 0;
     block_barrier();
-    write_from(*taken + of_warp, place, total >= coalesced_from * WARP, write_vertex);
+    write_from(taken[1] + of_warp, place, total >= coalesced_from * WARP, write_vertex);
     size = 0;
   }
 

@@ -4,8 +4,8 @@
     python scripts/mutate_kernels.py --only push.cu  one file
     python scripts/mutate_kernels.py --list          what would be broken
 
-Each mutant is a copy of the package with one change in one .cu or .cuh file; tests/test_simt.py, and for platform.cuh
-tests/test_simt_platform.py, run on it until their first failure. What only a CUDA compiler reads is left alone.
+Each mutant is a copy of the package with one change in one .cu or .cuh file; tests/test_simt.py, after the tests of that
+file's own (OWN_TESTS), run on it until their first failure. What only a CUDA compiler reads is left alone.
 Outcomes go to docs/mutants.md, which keeps those of earlier runs for mutants that are not run again, and the explanations
 written there. A survivor is no fault of the kernel: it is a change that no test sees, and wants a test or a line that says
 why none can see it.
@@ -31,7 +31,15 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs" / "mutants.md"
 TIME_LIMIT = 300  # seconds; a mutant that takes longer does not end
 QUICK = "stress and 1 and (assembled or turned or wrong or again or awkward or negative or cutoff or targets or agree)"
-SURFACE_TESTS = ("tests/test_simt_platform.py",)
+# Tests of one file's own, which fail before the contract does.
+OWN_TESTS = {
+    "platform.cuh": "tests/test_simt_platform.py",
+    "cluster.cuh": "tests/test_simt_clusters.py",
+    **dict.fromkeys(("bfs_4k.cu", "edges.cuh", "local_queue.cuh", "scan.cuh"), "tests/test_bfs_4k.py"),
+    **dict.fromkeys(("cluster.cu", "persistent.cu", "claims.cuh"), "tests/test_persistent.py"),
+    **dict.fromkeys(("near_far.cu", "piles.cuh"), "tests/test_persistent_sssp.py"),
+    "h_bf.cu": "tests/test_h_bf.py",
+}
 UNEXPLAINED = "not explained yet"
 
 # What is put in place of what. The text is that of one line without its comment; groups may be used.
@@ -218,23 +226,23 @@ class Copy:
     def outcome(self, mutant: Mutant | None) -> tuple[str, str]:
         """``("killed", by what)``, ``("survived", "")``, or ``("no mutant", ...)`` where it does not compile at all."""
         if mutant is None:
-            return self._run(())
+            return self._run(None)
         path = self.folder / mutant.file
         text = path.read_text()
         lines = text.splitlines(keepends=True)
         lines[mutant.line - 1] = lines[mutant.line - 1].replace(mutant.before, mutant.after, 1)
         path.write_text("".join(lines))
         try:
-            return self._run(SURFACE_TESTS if path.name == "platform.cuh" else ())
+            return self._run(OWN_TESTS.get(path.name))
         finally:
             path.write_text(text)
 
-    def _run(self, before: tuple[str, ...]) -> tuple[str, str]:
-        """The tests that most mutants fail first, then all; ``before`` those of another file."""
+    def _run(self, own: str | None) -> tuple[str, str]:
+        """The tests that most mutants fail first, then all; ``own`` names a file of tests that comes before."""
         cache = self.folder / "simt"
         kept = set(cache.iterdir()) if cache.exists() else set()
         try:
-            outcome = self._tests(*before) if before else ("survived", "")
+            outcome = self._tests(own) if own else ("survived", "")
             if outcome[0] == "survived":
                 outcome = self._tests("tests/test_simt.py", "-k", QUICK)
             if outcome[0] == "survived":
@@ -331,7 +339,7 @@ def write_report(mutants: list[Mutant], outcomes: dict[Mutant, tuple[str, str]],
         "# Mutants of the kernels",
         "",
         "Written by `python scripts/mutate_kernels.py`: each kernel file is broken at one place at a time, and",
-        "`tests/test_simt.py`, and for `platform.cuh` `tests/test_simt_platform.py`, run on the host harness until",
+        "`tests/test_simt.py`, after the tests of that file's own where it has some, run on the host harness until",
         "something fails. What survives is explained below.",
         "",
         f"{len(ran)} mutants, {len(killed)} killed ({100 * len(killed) / max(len(ran), 1):.1f} %), "

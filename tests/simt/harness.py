@@ -96,7 +96,18 @@ class _Launch(ctypes.Structure):
             for name in ("n_arrays", "n_arguments", "grid", "block", "cooperative", "room", "resident", "stress", "races")
         ),
         *((name, ctypes.c_uint64) for name in ("dynamic_shared", "seed", "step_limit")),
+        ("stacks", ctypes.c_void_p),
     )
+
+
+_stacks: list[int] = []  # of the first library that runs
+
+
+def _stacks_of(library: ctypes.CDLL) -> int:
+    if not _stacks:
+        library.simt_stacks.restype = ctypes.c_void_p
+        _stacks.append(library.simt_stacks())
+    return _stacks[0]
 
 
 class Module:
@@ -184,6 +195,7 @@ class Function:
                     block=_settings.block or block[0],
                     cooperative=self.module.cooperative if cooperative is None else cooperative,
                     dynamic_shared=shared_mem,
+                    stacks=_stacks_of(library),
                     **{
                         name: getattr(_settings, name)
                         for name in ("room", "resident", "stress", "races", "seed", "step_limit")

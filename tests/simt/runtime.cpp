@@ -60,6 +60,7 @@ struct Launch {
   u32 stress;             // switch at random, else in turn and at atomics, barriers and collectives alone
   u32 races;
   u64 dynamic_shared, seed, step_limit;
+  void* stacks;  // simt_stacks() of one library, for all: each stack is two mappings, of which a process has few
 };
 
 namespace {
@@ -143,7 +144,8 @@ const Launch* launched = nullptr;
 std::vector<std::unique_ptr<Grid>> grids;    // by their first thread; the first is the host's
 std::deque<Grid*> waiting_children;          // with blocks that have not begun
 std::vector<std::unique_ptr<Block>> blocks;  // where each runs, clusters side by side; the last place is for children
-std::vector<char*> stacks;
+std::vector<char*> own_stacks;
+std::vector<char*>* stacks;
 std::deque<Thread*> ready;
 Context scheduler;
 Thread* self = nullptr;
@@ -240,13 +242,13 @@ void prepare(Context& context, char* stack) {
 }
 
 char* stack_of(size_t i) {
-  while (stacks.size() <= i) {  // below each a page that faults
+  while (stacks->size() <= i) {  // below each a page that faults
     char* place = static_cast<char*>(
         mmap(nullptr, STACK + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (place == MAP_FAILED || mprotect(place, 4096, PROT_NONE) != 0) abort();
-    stacks.push_back(place + 4096);
+    stacks->push_back(place + 4096);
   }
-  return stacks[i];
+  return (*stacks)[i];
 }
 
 // ---------------------------------------------------------------- reports
@@ -953,6 +955,8 @@ u64 collective(Collective kind, u32 mask, u64 value, int argument, int width) {
 
 }  // namespace simt
 
+extern "C" __attribute__((visibility("default"))) void* simt_stacks() { return &own_stacks; }
+
 // Run a kernel; null if nothing is wrong, else what is.
 extern "C" __attribute__((visibility("default"))) const char* simt_launch(const Launch* launch) {
 #if __SANITIZE_ADDRESS__
@@ -960,6 +964,7 @@ extern "C" __attribute__((visibility("default"))) const char* simt_launch(const 
   signal(SIGABRT, [](int) { name_the_thread(); });  // how UBSan ends
 #endif
   launched = launch;
+  stacks = static_cast<std::vector<char*>*>(launch->stacks);
   blocks.clear();
   ready.clear();
   report.clear();

@@ -59,12 +59,4 @@ KT_DEVICE bool is_one_unreached(const claim_t* claims, const int64* wanted, int6
   return block_any(is_missing);
 }
 
-// More lanes a row while there are threads to spare.
-template <typename T>
-KT_DEVICE int32 lanes_a_row(T n_threads, T n_rows) {
-  int32 width = WARP;
-  while (width > 1 && static_cast<T>(width) * n_rows > n_threads) width /= 2;
-  return width;
-}
-
 }  // namespace kt

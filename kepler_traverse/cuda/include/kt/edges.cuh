@@ -84,6 +84,14 @@ KT_DEVICE void visit_edge(const vertex_t* targets, bool valid, vertex_t u, offse
   visit(valid, u, e, valid ? load_constant(targets + e) : u);
 }
 
+// The width for edges_by_virtual_warp: more lanes a row while there are threads to spare.
+template <typename T>
+KT_DEVICE int32 lanes_a_row(T n_threads, T n_rows) {
+  int32 width = WARP;
+  while (width > 1 && static_cast<T>(width) * n_rows > n_threads) width /= 2;
+  return width;
+}
+
 template <typename Rows, typename Visit>
 KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n, int32 width, Rows rows,
                                      Visit&& visit) {

@@ -161,11 +161,4 @@ struct Hops {
   }
 };
 
-// More lanes a row while there are threads to spare.
-KT_DEVICE int32 lanes_a_row(int64 n_threads, int64 n_rows) {
-  int32 width = 1;
-  while (width < WARP && 2 * width * n_rows <= n_threads) width *= 2;
-  return width;
-}
-
 }  // namespace kt

@@ -33,12 +33,13 @@ TIME_LIMIT = 300  # seconds; a mutant that takes longer does not end
 QUICK = "stress and 1 and (assembled or turned or wrong or again or awkward or negative or cutoff or targets or agree)"
 # Tests of one file's own, which fail before the contract does.
 OWN_TESTS = {
-    "platform.cuh": "tests/test_simt_platform.py",
-    "cluster.cuh": "tests/test_simt_clusters.py",
-    **dict.fromkeys(("bfs_4k.cu", "edges.cuh", "local_queue.cuh", "scan.cuh"), "tests/test_bfs_4k.py"),
-    **dict.fromkeys(("cluster.cu", "persistent.cu", "claims.cuh"), "tests/test_persistent.py"),
-    **dict.fromkeys(("near_far.cu", "piles.cuh"), "tests/test_persistent_sssp.py"),
-    "h_bf.cu": "tests/test_h_bf.py",
+    "platform.cuh": ("tests/test_simt_platform.py",),
+    "cluster.cuh": ("tests/test_simt_clusters.py",),
+    "edges.cuh": ("tests/test_bfs_4k.py", "tests/test_persistent.py"),
+    **dict.fromkeys(("bfs_4k.cu", "local_queue.cuh", "scan.cuh"), ("tests/test_bfs_4k.py",)),
+    **dict.fromkeys(("cluster.cu", "persistent.cu", "claims.cuh"), ("tests/test_persistent.py",)),
+    **dict.fromkeys(("near_far.cu", "piles.cuh"), ("tests/test_persistent_sssp.py",)),
+    "h_bf.cu": ("tests/test_h_bf.py",),
 }
 UNEXPLAINED = "not explained yet"
 
@@ -106,8 +107,8 @@ SWAPS = [
     (r"0x7f", "0x7e"),
     (r"\bu\b(?=\);$)", "v"),
     (r"(\w+) - first_(row|edge)", r"\1"),
-    (r"\bALL_LANES\b", "(ALL_LANES >> 1)"),
-    (r"\bALL_LANES\b", "1u"),
+    (r"(kt::|\b)ALL_LANES\b", r"(\1ALL_LANES >> 1)"),
+    (r"(?:kt::|\b)ALL_LANES\b", "1u"),
     (r", width\)", ", WARP)"),
     (r"shuffle_up|shfl_up", lambda at: at[0].replace("up", "down")),
     (r"shuffle_down|shfl_down", lambda at: at[0].replace("down", "up")),
@@ -226,23 +227,23 @@ class Copy:
     def outcome(self, mutant: Mutant | None) -> tuple[str, str]:
         """``("killed", by what)``, ``("survived", "")``, or ``("no mutant", ...)`` where it does not compile at all."""
         if mutant is None:
-            return self._run(None)
+            return self._run(())
         path = self.folder / mutant.file
         text = path.read_text()
         lines = text.splitlines(keepends=True)
         lines[mutant.line - 1] = lines[mutant.line - 1].replace(mutant.before, mutant.after, 1)
         path.write_text("".join(lines))
         try:
-            return self._run(OWN_TESTS.get(path.name))
+            return self._run(OWN_TESTS.get(path.name, ()))
         finally:
             path.write_text(text)
 
-    def _run(self, own: str | None) -> tuple[str, str]:
-        """The tests that most mutants fail first, then all; ``own`` names a file of tests that comes before."""
+    def _run(self, own: tuple[str, ...]) -> tuple[str, str]:
+        """The tests that most mutants fail first, then all; ``own`` names files of tests that come before."""
         cache = self.folder / "simt"
         kept = set(cache.iterdir()) if cache.exists() else set()
         try:
-            outcome = self._tests(own) if own else ("survived", "")
+            outcome = self._tests(*own) if own else ("survived", "")
             if outcome[0] == "survived":
                 outcome = self._tests("tests/test_simt.py", "-k", QUICK)
             if outcome[0] == "survived":

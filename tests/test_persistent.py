@@ -156,3 +156,21 @@ def test_warps_that_lag_see_the_flag_of_the_step_before(mode, monkeypatch):
         with harness.settings(stress=True, seed=seed, block=64):
             result = plan(0)
         assert int(result.distance.max()) == 5 + 8, seed
+
+
+@pytest.mark.skipif(HAS_GPU, reason="looks into the memory that the plan takes on the harness")
+@pytest.mark.parametrize(("alpha", "is_pulled"), [(14, True), (1, False)])
+def test_a_frontier_of_many_edges_is_pulled(mode, monkeypatch, alpha, is_pulled):
+    if mode != "in turn":
+        pytest.skip("the same in every order")
+    taken = []
+    empty = device.cp.empty
+    monkeypatch.setattr(persistent, "_CLUSTER", persistent._CLUSTER.variant(ROOM=1, BATCH_EDGES=1))
+    monkeypatch.setattr(persistent, "_GRID", persistent._GRID.variant(ALPHA=alpha))
+    graph = build(GRAPHS["complete"], directed=False).to("cuda")
+    monkeypatch.setattr(device._Cupy, "empty", lambda _, *args: taken.append(empty(*args)) or taken[-1])
+    plan = plan_bfs(graph, strategy="persistent")
+    (bitmaps,) = [array for array in taken if array.dtype == np.uint32]
+    before = bitmaps.copy()
+    plan(0)
+    assert bool((bitmaps != before).any()) is is_pulled

@@ -16,6 +16,7 @@ from kepler_traverse import plan_bfs
 from kepler_traverse.bfs import bfs_4k, gpu
 from kepler_traverse.bfs.params import Bfs4kKnobs
 from kepler_traverse.certificate import certify
+from kepler_traverse.cuda import csr
 from kepler_traverse.errors import InputError, StrategyError
 
 MODES = {
@@ -229,7 +230,7 @@ def test_heavy_vertices_are_the_share_of_highest_degree(most, expected):
 
 
 def test_no_more_vertices_are_heavy_than_children_may_wait(monkeypatch):
-    monkeypatch.setattr(bfs_4k, "_MOST_CHILDREN", 3)
+    monkeypatch.setattr(bfs_4k, "MOST_CHILDREN", 3)
     if HAS_GPU or harness.COMPILER is None:
         pytest.skip("as good on the harness")
     with device.present():
@@ -316,3 +317,7 @@ def test_queues_that_do_not_fit_into_shared_memory_are_an_error_that_names_the_k
 def test_the_rule_follows_the_paper(statistics, expected):
     knobs = bfs_4k.rule(*statistics)
     assert {name: getattr(knobs, name) for name in expected} == expected
+
+
+def test_degrees_of_no_vertices_are_zero():
+    assert csr.degree_statistics(np.zeros(1, np.int64)) == (0.0, 0.0, 0)

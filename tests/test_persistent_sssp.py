@@ -173,10 +173,12 @@ def test_a_vertex_at_the_cutoff_itself_is_reached():
     assert int(_host(run(path(60), [7] * 60, directed=True, cutoff=210).reached).sum()) == 31
 
 
-def test_a_search_for_near_targets_leaves_the_rest():
+@pytest.mark.parametrize("unit", [1.0, 2.0**-149])
+def test_a_search_for_near_targets_leaves_the_rest(unit):
+    # Subnormal distances, too, which CuPy takes for zero.
     rows = path(400)
-    result = run(rows, [7] * 400, directed=True, targets=[30, 20])
-    assert result.limit == 210
+    result = run(rows, [7 * unit] * 400, directed=True, targets=[30, 20])
+    assert result.limit == 210 * unit
     assert int(_host(result.reached).sum()) == 31
 
 

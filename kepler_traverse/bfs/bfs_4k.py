@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from ..cuda import cp
+from ..cuda.csr import degree_statistics
 from ..cuda.entry import WARP, Entry, arguments
 from ..cuda.launch import (
+    MOST_CHILDREN,
     largest_grid,
     launch,
     launch_blocks,
@@ -36,7 +38,6 @@ _APPEND = {"thread": 0, "warp": 1, "block": 2}
 _HEAVY = {"none": 0, "blocks": 1, "children": 2}
 _VIRTUAL_WARPS, _SHARED_READS, _DISCOVERY, _EXTENDED = range(4)
 _COUNTED = ("duplicates", "conflicts", "queued", "edges", "children")
-_MOST_CHILDREN = 2048  # kernels that a device lets wait
 
 _STEPS = ("single_block", "many_blocks", "overflows")
 _VARIABLES = 2048  # bytes of a block's shared memory that are set aside for other variables, and for the system
@@ -116,19 +117,13 @@ LIST_LEVEL = Entry(
 ENTRIES = (MANY_BLOCKS, SINGLE_BLOCK, CHILD, LIST_LEVEL)
 
 
-def degree_statistics(graph) -> tuple[float, float, int]:
-    """Mean, standard deviation and maximum of the out-degrees."""
-    degrees = cp.diff(graph.offsets)
-    return float(degrees.mean()), float(degrees.std()), int(degrees.max())
-
-
 def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
     """Knobs from the degrees: section 7 of the paper in numbers, with what an H200 changes.
 
     As published, ``k1`` grows with the mean and the deviation from 4 to 32; ``k2`` is for degrees beyond 2,048; ``k4`` is
     2 for low and uneven degrees and 0 for high ones; ``k5`` is 0 for high degrees. Measured on an H200: its shared memory
     holds eight times the frontier, so that a single block runs the whole of a search on a road network; there nothing is
-    gained by searching for edges; and a compare-and-swap costs less than Hash64 anywhere.
+    gained by searching for edges. A compare-and-swap makes no duplicates, at about the cost of Hash64 (docs/papers.md).
     """
     high = mean >= 16
     uneven = deviation > 2 * mean
@@ -150,7 +145,7 @@ def heavy_vertices(graph, knobs: Bfs4kKnobs):
 
     Those of the highest degrees: no more than the share ``k2``, nor than children may wait, and each worth a block.
     """
-    most = min(int(knobs.k2 * graph.n_vertices), _MOST_CHILDREN)
+    most = min(int(knobs.k2 * graph.n_vertices), MOST_CHILDREN)
     if knobs.heavy == "none" or most == 0:
         return cp.zeros(0, graph.targets.dtype), graph.n_edges + 1
     degrees = cp.diff(graph.offsets)
@@ -193,7 +188,7 @@ class Run(gpu.Run):
         super().__init__(graph, query, n_counters=3)
         index = graph.targets.dtype
         of_block, of_multiprocessor = shared_memory()
-        self.knobs = knobs = query.knobs or _within(rule(*degree_statistics(graph)), of_block, index)
+        self.knobs = knobs = query.knobs or _within(rule(*degree_statistics(graph.offsets)), of_block, index)
         self.limit = query.limit
         self.heavy, self.heavy_degree = heavy_vertices(graph, knobs)
         heavy = knobs.heavy if self.heavy.size else "none"
@@ -220,7 +215,8 @@ class Run(gpu.Run):
 
     def start(self, source: int) -> None:
         super().start(source)
-        self.on_device.fill(0)
+        if self.knobs.counters:
+            self.on_device.fill(0)
         self.steps = dict.fromkeys(_STEPS, 0)
 
     @property
@@ -349,4 +345,4 @@ def _list_level(run: Run, level: int) -> int:
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     """Bytes of a run: those of any traversal with queues, and the list of heavy vertices at its longest."""
-    return gpu.memory(n_vertices, n_edges, predecessors) + 8 * min(n_vertices, _MOST_CHILDREN)
+    return gpu.memory(n_vertices, n_edges, predecessors) + 8 * min(n_vertices, MOST_CHILDREN)

@@ -208,6 +208,14 @@ def _types(vertices, weights):
     return vertices.dtype, np.dtype(np.float32) if weights is None else weights.dtype
 
 
+def degree_statistics(offsets) -> tuple[float, float, int]:
+    """Mean, standard deviation and maximum of the out-degrees; zeros without a vertex."""
+    if offsets.size < 2:
+        return 0.0, 0.0, 0
+    degrees = cp.diff(offsets)
+    return float(degrees.mean()), float(degrees.std()), int(degrees.max())
+
+
 def _sum_up(counts) -> None:
     """Turn the counts of rows into offsets, in place: CuPy's own cumsum would hold both."""
     for first in range(0, counts.size, SHIFTED_AT_ONCE):

@@ -16,6 +16,8 @@ WAVES = 4
 # What a kernel may take without asking: every architecture has it.
 _FREE_SHARED_BYTES = 48 << 10
 
+MOST_CHILDREN = 2048  # kernels launched by kernels that a device lets wait, as in platform.cuh
+
 _WHOLE_DEVICE = 100  # multiprocessors; a share of a device has fewer
 
 _NULL = np.uint64(0)  # a pointer argument of eight bytes
@@ -47,11 +49,6 @@ def launch(kernel: Kernel, work_items: int, args: tuple, *, shared_bytes: int = 
 def launch_blocks(kernel: Kernel, blocks: int, args: tuple, *, shared_bytes: int = 0) -> None:
     """Run a kernel as ``launch`` does, with that many blocks."""
     _run(kernel, blocks, checked(kernel, args), shared_bytes)
-
-
-def launch_cooperative(kernel: Kernel, args: tuple) -> None:
-    """Run a kernel that has barriers of the whole grid, with as many blocks as the device holds at once."""
-    _run(kernel, blocks_at_once(kernel), checked(kernel, args), 0)
 
 
 def prepare(kernel: Kernel, blocks: int, args: tuple):

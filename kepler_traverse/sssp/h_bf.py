@@ -15,8 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from ..cuda import cp
+from ..cuda.csr import degree_statistics
 from ..cuda.entry import WARP, Entry, arguments
-from ..cuda.launch import largest_grid, launch, launch_blocks, n_blocks, resident_threads
+from ..cuda.launch import MOST_CHILDREN, largest_grid, launch, launch_blocks, n_blocks, resident_threads
 from ..errors import FrontierOverflowError, StrategyError
 from . import gpu
 from .params import WIDTHS, HBfKnobs
@@ -30,7 +31,6 @@ _DUPLICATES = {"keep": 0, "mark": 1, "atomic64": 2}
 _ENQUEUE = {"atomic": 0, "prefix_sum": 1, "shared": 2}
 _HEAVY = {"none": 0, "blocks": 1, "children": 2}
 _COUNTED = ("relaxations", "successful", "direct_writes", "skipped_edges", "duplicates_avoided", "closed")
-_MOST_CHILDREN = 2048  # kernels that a device lets wait
 _MOST_VERTICES = 2**30  # whose numbers leave two bits of 32 free
 _BEFORE_ALL_ROUNDS = 0xFFFFFFFF
 _INFINITE_KEY = 0x7F800000
@@ -103,14 +103,6 @@ CLOSE = _entry(
 ENTRIES = (RELAX, RELAX_HEAVY, RELAX_ROW, COUNT_TARGETS, MARK, TAKE_APART, CLOSE)
 
 
-def degree_statistics(graph) -> tuple[float, float, int]:
-    """Mean, standard deviation and maximum of the out-degrees."""
-    if not graph.n_vertices:
-        return 0.0, 0.0, 0
-    degrees = cp.diff(graph.offsets)
-    return float(degrees.mean()), float(degrees.std()), int(degrees.max())
-
-
 _FAR_BEYOND = 8  # times T_DP: web graphs of degrees up to 18,000 gained nothing, R-MAT graphs of 65,000 did
 
 
@@ -123,7 +115,7 @@ def rule(graph) -> HBfKnobs:
     and cost as much on others. Child kernels halve the time where degrees go far beyond those of the paper, and nothing
     below. And a round of a small frontier takes less time than the host needs to learn its size.
     """
-    mean, deviation, largest = degree_statistics(graph)
+    mean, deviation, largest = degree_statistics(graph.offsets)
     fitting = [width for width in WIDTHS if width >= 4]
     widest = next((width for width in fitting if width >= mean + deviation), WARP)
     narrowest = WARP if deviation >= mean else max(width for width in fitting if width <= max(mean, 4))
@@ -171,7 +163,7 @@ class Run(gpu.Run):
         self.counters = [self.frontier.counters[2 * i :] for i in range(knobs.rounds_per_read)]
         n, index = graph.n_vertices, graph.targets.dtype
         self.heavy = cp.empty(n_heavy, index) if heavy == "blocks" else None
-        self.heavy_capacity = {"children": _MOST_CHILDREN, "blocks": n_heavy, "none": 0}[heavy]
+        self.heavy_capacity = {"children": MOST_CHILDREN, "blocks": n_heavy, "none": 0}[heavy]
         self.words = cp.empty(n, np.int64) if knobs.duplicates == "atomic64" else None
         self.on_device = cp.zeros(len(_COUNTED), np.int64) if knobs.counters else None
         self.resident = resident_threads()

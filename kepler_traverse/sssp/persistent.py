@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from .._arrays import at_most, to_host
 from ..cuda import cp
 from ..cuda.entry import Entry, arguments
-from ..cuda.launch import launch_cooperative
+from ..cuda.launch import blocks_at_once, prepare
 from ..strategy import Outcome
 from . import gpu, params
 
@@ -59,7 +60,7 @@ _N_WORDS = 13
 
 def plan(graph, query):
     """Allocate and compile; return ``traverse(source)``."""
-    n, m, index, real = graph.n_vertices, graph.n_edges, graph.targets.dtype, graph.weights.dtype
+    n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
     run = gpu.Run(graph, query, {"all": _ENTRY})
     # A row of CHUNK edges or more has one piece more than it fills, at most; and one turn's are read while another's come.
     piece_room = 2 * m // dict(_ENTRY.constants)["CHUNK"] + 1
@@ -70,15 +71,14 @@ def plan(graph, query):
     outcome = cp.zeros(2, np.int64)
     on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, 2)
     wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
-    before = (
+    given = (
         *run.edges,
         run.n_vertices,
         run.limit,
         first_width(graph, query.targets is not None),
         wanted,
         np.int64(0 if wanted is None else wanted.size),
-    )
-    after = (
+        index.type(0),  # the source, of each traversal its own
         run.keys,
         run.queued_in,
         run.frontier.queue,
@@ -91,15 +91,18 @@ def plan(graph, query):
         outcome,
     )
 
+    search = prepare(run.relax["all"], blocks_at_once(run.relax["all"]), given)
+
     def traverse(source: int) -> Outcome:
         arrived.data.memset_async(0, arrived.nbytes)
-        launch_cooperative(run.relax["all"], (*before, index.type(source), *after))
+        search(source=index.type(source))
         outcome.get(out=on_host)
         steps, is_settled = on_host.tolist()
         limit = query.limit
         if is_settled:
-            limit = float(run.distance[wanted].max())
-            run.distance[run.distance > real.type(limit)] = np.inf
+            # On the host, and as ordered integers: CuPy would take subnormal distances for zero.
+            limit = float(to_host(run.distance[wanted]).max())
+            run.distance[~at_most(run.distance, limit)] = np.inf
         run.finish(source)
         return Outcome(run.distance, run.predecessor, limit, steps)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 
 import numpy as np
 import oracle
 import pytest
 from conftest import HAS_GPU
+from devices import distances, host, on_a_device, orders, running
 from graphs import NAMED, build, lattice, path, rmat, star
 from simt import device, harness
 
@@ -19,24 +19,17 @@ from kepler_traverse.certificate import certify
 from kepler_traverse.cuda import csr
 from kepler_traverse.errors import InputError, StrategyError
 
-MODES = {
-    "in turn": {"resident": 1, "block": 64},
-    "stress 1": {"stress": True, "seed": 1, "block": 32, "resident": 3},
-    "stress 2": {"stress": True, "seed": 2, "block": 64, "resident": 2},
-}
-if HAS_GPU:
-    MODES = {"GPU": None}
-
-on_a_device = pytest.mark.skipif(not HAS_GPU and harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+MODES = orders(
+    in_turn={"resident": 1, "block": 64},
+    stress_1={"stress": True, "seed": 1, "block": 32, "resident": 3},
+    stress_2={"stress": True, "seed": 2, "block": 64, "resident": 2},
+)
 
 
 @pytest.fixture(params=MODES)
 def mode(request):
     """A GPU, or the harness in one of its orders."""
-    with contextlib.ExitStack() as stack:
-        if not HAS_GPU:
-            stack.enter_context(device.present())
-            stack.enter_context(harness.settings(**MODES[request.param]))
+    with running(MODES[request.param]):
         yield request.param
 
 
@@ -59,14 +52,9 @@ def run(rows, knobs, source=None, directed=True, **options):
     certify(graph, result).require()
     limit = np.inf if result.limit is None else result.limit
     expected = oracle.bfs(oracle.edges_of(rows, directed), source)
-    reached = np.flatnonzero(_host(result.reached))
-    found = dict(zip(_host(graph.ids)[reached].tolist(), _host(result.distance)[reached].tolist(), strict=True))
+    found = distances(result, graph)
     assert found == {v: d for v, d in expected.items() if d <= limit}
     return result
-
-
-def _host(array):
-    return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 ALL_OFF = Bfs4kKnobs(
@@ -224,7 +212,7 @@ def test_heavy_vertices_are_the_share_of_highest_degree(most, expected):
     n = graph.n_vertices
     assert n == 240
     heavy, least = bfs_4k.heavy_vertices(graph, Bfs4kKnobs(k2=most / n, k3=1, k6=32))
-    assert _host(graph.ids)[_host(heavy)].tolist() == expected
+    assert host(graph.ids)[host(heavy)].tolist() == expected
     assert all(degrees[v] >= least for v in expected)
     assert all(degree < least for v, degree in degrees.items() if v not in expected)
 

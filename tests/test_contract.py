@@ -6,6 +6,7 @@ import numpy as np
 import oracle
 import pytest
 from conftest import HAS_GPU
+from devices import distances, host
 from graphs import NAMED, awkward_floats, build, edge_rows, weighted_rows, weights_for
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,17 +23,6 @@ _DEVICES = {"cpu", "cuda"} if HAS_GPU else {"cpu"}
 def rows_of(catalogue, **wanted):
     chosen = [row for row in catalogue if row.device in _DEVICES and row.needs.isdisjoint(wanted.get("without", ()))]
     return pytest.mark.parametrize("row", chosen, ids=lambda row: f"{row.name}-{row.device}")
-
-
-def distances(result, graph):
-    """Reached vertices by the user's id, as Python numbers."""
-    reached = np.flatnonzero(_host(result.reached))
-    ids = _host(graph.ids)[reached].tolist()
-    return dict(zip(ids, _host(result.distance)[reached].tolist(), strict=True))
-
-
-def _host(array):
-    return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 def check_bfs(row, rows, directed, source):
@@ -225,8 +215,8 @@ def test_a_plan_run_again_gives_the_same_answer(row):
     first = [plan(s).copy() for s in sources]
     for source, before in zip(reversed(sources), reversed(first), strict=True):
         again = plan(source)
-        assert np.array_equal(_host(again.distance), _host(before.distance))
-        assert np.array_equal(_host(again.predecessor), _host(before.predecessor))
+        assert np.array_equal(host(again.distance), host(before.distance))
+        assert np.array_equal(host(again.predecessor), host(before.predecessor))
 
 
 @pytest.mark.parametrize("catalogue", [BFS, SSSP], ids=["bfs", "sssp"])
@@ -239,7 +229,7 @@ def test_all_strategies_agree_on_every_bit_also_of_predecessors(catalogue):
         for row in catalogue:
             if row.device in _DEVICES:
                 result = plan_of(cpu.to(row.device), strategy=row.name)(rows[0][0])
-                answers.append((_host(result.distance).tobytes(), _host(result.predecessor).tobytes()))
+                answers.append((host(result.distance).tobytes(), host(result.predecessor).tobytes()))
         assert len(set(answers)) == 1
 
 
@@ -257,7 +247,7 @@ def test_weights_times_a_power_of_two_scale_every_bit(row):
     weights = np.array(weights_for(rows, 7, "floats"), np.float32)
     once = plan_sssp(build(rows, weights).to(row.device), strategy=row.name)(rows[0][0])
     eight = plan_sssp(build(rows, weights * 8).to(row.device), strategy=row.name)(rows[0][0])
-    assert np.array_equal(_host(once.distance) * 8, _host(eight.distance))
+    assert np.array_equal(host(once.distance) * 8, host(eight.distance))
 
 
 @rows_of(BFS)
@@ -293,7 +283,7 @@ def test_weighted_strategies_refuse_a_graph_without_weights():
 def test_a_cutoff_keeps_predecessors_away_from_vertices_beyond_it(row):
     graph = build([(0, 1), (1, 2)], np.array([1e38, 3e38], np.float32)).to(row.device)
     result = plan_sssp(graph, strategy=row.name, cutoff=2e38)(0)
-    assert _host(result.predecessor).tolist() == [0, 0, -1]
+    assert host(result.predecessor).tolist() == [0, 0, -1]
     certify(graph, result).require()
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import fields, replace
 
+import devices
 import hypothesis
 import numpy as np
 import oracle
 import pytest
 from conftest import DERANDOMIZE, HAS_GPU
+from devices import distances, host, orders, running
 from graphs import NAMED, build, lattice, path, rmat, star, weighted_rows, weights_for
 from hypothesis import given
 from hypothesis import strategies as st
-from simt import device, harness
 
 from kepler_traverse import NegativeCycleError, plan_sssp
 from kepler_traverse.certificate import certify
@@ -24,23 +24,18 @@ from kepler_traverse.sssp.params import HBfKnobs
 from kepler_traverse.sssp.rounds import rounds
 
 # One block size for all, since each is compiled apart.
-MODES = {
-    "in turn": {"resident": 1, "block": 64},
-    "stress": {"stress": True, "seed": 1, "block": 64, "resident": 3},
-}
-if HAS_GPU:
-    MODES = {"GPU": None}
+MODES = orders(
+    in_turn={"resident": 1, "block": 64},
+    stress={"stress": True, "seed": 1, "block": 64, "resident": 3},
+)
 
-pytestmark = pytest.mark.skipif(not HAS_GPU and harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+pytestmark = devices.on_a_device
 
 
 @pytest.fixture(params=MODES)
 def mode(request):
     """A GPU, or the harness in one of its orders."""
-    with contextlib.ExitStack() as stack:
-        if not HAS_GPU:
-            stack.enter_context(device.present())
-            stack.enter_context(harness.settings(**MODES[request.param]))
+    with running(MODES[request.param]):
         yield request.param
 
 
@@ -83,15 +78,6 @@ GRAPHS = {
 }
 
 
-def _host(array):
-    return array.get() if hasattr(array, "get") else np.asarray(array)
-
-
-def found_in(graph, result):
-    reached = np.flatnonzero(_host(result.reached))
-    return dict(zip(_host(graph.ids)[reached].tolist(), _host(result.distance)[reached].tolist(), strict=True))
-
-
 def run(rows, weights, knobs, source=None, directed=True, kind="float32", **options):
     """Traverse on the device, certified and equal to the oracle."""
     graph = build(rows, np.array(weights, kind), directed, weight_type=kind).to("cuda")
@@ -102,7 +88,7 @@ def run(rows, weights, knobs, source=None, directed=True, kind="float32", **opti
     answer = oracle.bellman_ford if min(weights, default=0) < 0 else oracle.dijkstra
     limit = np.inf if result.limit is None else result.limit
     expected = answer(neighbours, source, np.dtype(kind).type)
-    assert found_in(graph, result) == {v: d for v, d in expected.items() if d <= limit}
+    assert distances(result, graph) == {v: d for v, d in expected.items() if d <= limit}
     return result
 
 
@@ -149,7 +135,7 @@ def test_any_graph_with_negative_weights_gets_its_distances_or_its_cycle(knobs):
         plan = plan_sssp(graph, strategy="h_bf", knobs=knobs)
         if expected is not None:
             result = plan(source)
-            assert found_in(graph, result) == expected
+            assert distances(result, graph) == expected
             certify(graph, result).require()
             return
         with pytest.raises(NegativeCycleError) as caught:
@@ -167,7 +153,7 @@ def test_any_graph_with_negative_weights_gets_its_distances_or_its_cycle(knobs):
 def test_of_parallel_edges_from_the_source_the_least_counts():
     rows = [(0, 1), (0, 1), (0, 1), (0, 2), (2, 1)]
     result = run(rows, [7, 3, 5, 1, 1], PUBLISHED)
-    assert _host(result.distance).tolist() == [0, 2, 1]
+    assert host(result.distance).tolist() == [0, 2, 1]
     assert run(rows, [7, 3, 5, 1, 9], PUBLISHED).distance[1] == 3
 
 
@@ -229,25 +215,25 @@ def test_of_many_edges_to_an_end_the_closing_kernel_takes_the_shortest():
     weights = [1] * 40 + [600 - 10 * v for v in range(40) for _ in range(64)]
     result = run(rows, weights, PUBLISHED)
     assert result.counters["skipped_edges"] == 40 * 64
-    assert set(_host(result.distance)[-64:].tolist()) == {211}
+    assert set(host(result.distance)[-64:].tolist()) == {211}
 
 
 @on_a_device
 def test_the_source_may_be_an_end_itself():
-    assert _host(run(path(3), [2, 3, 4], PUBLISHED, directed=False).distance).tolist() == [0, 2, 5, 9]
-    assert _host(run([(0, 1), (2, 3)], [2, 3], PUBLISHED, source=3, directed=False).distance)[2:].tolist() == [3, 0]
+    assert host(run(path(3), [2, 3, 4], PUBLISHED, directed=False).distance).tolist() == [0, 2, 5, 9]
+    assert host(run([(0, 1), (2, 3)], [2, 3], PUBLISHED, source=3, directed=False).distance)[2:].tolist() == [3, 0]
     assert found_in_one([(0, 1)], [4], source=1) == {1: 0}
 
 
 def found_in_one(rows, weights, source):
     graph = build(rows, weights).to("cuda")
-    return found_in(graph, plan_sssp(graph, strategy="h_bf", knobs=PUBLISHED)(source))
+    return distances(plan_sssp(graph, strategy="h_bf", knobs=PUBLISHED)(source), graph)
 
 
 @on_a_device
 def test_a_negative_edge_to_an_end_is_a_path_in_a_directed_graph_and_a_cycle_in_an_undirected_one():
     rows, weights = [(0, 1), (1, 2), (0, 2)], [2, -5, 0]
-    assert _host(run(rows, weights, PUBLISHED).distance).tolist() == [0, 2, -3]
+    assert host(run(rows, weights, PUBLISHED).distance).tolist() == [0, 2, -3]
     graph = build(rows[:2], weights[:2], directed=False).to("cuda")
     with pytest.raises(NegativeCycleError) as caught:
         plan_sssp(graph, strategy="h_bf", knobs=PUBLISHED)(0)
@@ -289,7 +275,7 @@ class SmallQueue(h_bf.Run):
         self.frontier.queue[1:] = -7
 
     def finish(self, source):
-        self.beyond = {int(v) for queue in (self.frontier.queue, self.frontier.next) for v in _host(queue)[5:]}
+        self.beyond = {int(v) for queue in (self.frontier.queue, self.frontier.next) for v in host(queue)[5:]}
         self.frontier.capacity = int(self.n_vertices)
         super().finish(source)
 
@@ -305,8 +291,8 @@ def test_a_queue_that_overflows_with_duplicates_loses_nothing(graph, enqueue):
     plan = rounds(lambda *wanted: runs.append(SmallQueue(*wanted)) or runs[0], h_bf.relax)
     outcome = plan(on_device, Query(knobs=replace(ALL_OFF, enqueue=enqueue)))(0)
     expected = plan_sssp(build(rows, weights)).run(0)
-    assert _host(outcome.distance).tobytes() == expected.distance.tobytes()
-    assert _host(outcome.predecessor).tolist() == expected.predecessor.tolist()
+    assert host(outcome.distance).tobytes() == expected.distance.tobytes()
+    assert host(outcome.predecessor).tolist() == expected.predecessor.tolist()
     assert outcome.counters["overflows"] > 0
     assert runs[0].beyond == {-7}
 

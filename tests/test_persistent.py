@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 import oracle
 import pytest
 from conftest import HAS_GPU
+from devices import distances, host, on_a_device, orders, running
 from graphs import build, lattice, path, rmat, star
 from simt import device, harness
 
@@ -16,15 +15,13 @@ from kepler_traverse.bfs import params, persistent
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import StrategyError
 
-pytestmark = pytest.mark.skipif(not HAS_GPU and harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+pytestmark = on_a_device
 
-MODES = {
-    "in turn": {"block": 64},
-    "stress 1": {"stress": True, "seed": 1, "block": 32},
-    "stress 2": {"stress": True, "seed": 2, "block": 64},
-}
-if HAS_GPU:
-    MODES = {"GPU": None}
+MODES = orders(
+    in_turn={"block": 64},
+    stress_1={"stress": True, "seed": 1, "block": 32},
+    stress_2={"stress": True, "seed": 2, "block": 64},
+)
 # What makes it go on otherwise than in one cluster, as it does on any graph of a test. ROOM and BATCH_EDGES are the
 # cluster's, all others the grid's; CHUNK is both's.
 FORCED = {
@@ -51,10 +48,7 @@ GRAPHS = {
 @pytest.fixture(params=MODES, autouse=True)
 def mode(request):
     """A GPU, or the harness in one of its orders."""
-    with contextlib.ExitStack() as stack:
-        if not HAS_GPU:
-            stack.enter_context(device.present())
-            stack.enter_context(harness.settings(**MODES[request.param]))
+    with running(MODES[request.param]):
         yield request.param
 
 
@@ -69,17 +63,12 @@ def run(rows, directed, source=None, with_reverse=False, **options):
         certify(graph, result).require()
         again = plan_bfs(graph, strategy="queue_warp", max_depth=options.get("max_depth"))(source)
         if not options.get("targets"):
-            assert _host(result.predecessor).tolist() == _host(again.predecessor).tolist()
+            assert host(result.predecessor).tolist() == host(again.predecessor).tolist()
     limit = np.inf if result.limit is None else result.limit
     expected = oracle.bfs(oracle.edges_of(rows, directed), source)
-    reached = np.flatnonzero(_host(result.reached))
-    found = dict(zip(_host(graph.ids)[reached].tolist(), _host(result.distance)[reached].tolist(), strict=True))
+    found = distances(result, graph)
     assert found == {v: d for v, d in expected.items() if d <= limit}
     return result
-
-
-def _host(array):
-    return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 @pytest.fixture(params=FORCED)
@@ -131,9 +120,7 @@ def test_a_plan_is_run_again_and_again():
     plan = plan_bfs(graph, strategy="persistent", predecessors=False)
     for source in (0, 1, 0, 3):
         expected = oracle.bfs(oracle.edges_of(GRAPHS["power law"], False), source)
-        found = {
-            v: d for v, d in zip(_host(graph.ids).tolist(), _host(plan(source).distance).tolist(), strict=True) if d >= 0
-        }
+        found = {v: d for v, d in zip(host(graph.ids).tolist(), host(plan(source).distance).tolist(), strict=True) if d >= 0}
         assert found == expected
 
 

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import numpy as np
 import oracle
 import pytest
 from conftest import HAS_GPU
+from devices import host, on_a_device, orders, running
 from graphs import build, lattice, path, rmat, star, weights_for
-from simt import device, harness
 
 from kepler_traverse import plan_sssp
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import PrecisionError, StrategyError
 from kepler_traverse.sssp import params, persistent
 
-pytestmark = pytest.mark.skipif(not HAS_GPU and harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+pytestmark = on_a_device
 
-MODES = {
-    "in turn": {"block": 64},
-    "stress 1": {"stress": True, "seed": 1, "block": 32},
-    "stress 2": {"stress": True, "seed": 2, "block": 64},
-}
-if HAS_GPU:
-    MODES = {"GPU": None}
+MODES = orders(
+    in_turn={"block": 64},
+    stress_1={"stress": True, "seed": 1, "block": 32},
+    stress_2={"stress": True, "seed": 2, "block": 64},
+)
 # What makes it go on otherwise than in one block, as it does on any graph of a test.
 GRID = {"SMALL": 1, "SMALL_EDGES": 0, "SMALL_FAR": 0}
 FORCED = {
@@ -62,20 +58,13 @@ def awkward(n_edges, kind):
 @pytest.fixture(params=MODES, autouse=True)
 def mode(request):
     """A GPU, or the harness in one of its orders."""
-    with contextlib.ExitStack() as stack:
-        if not HAS_GPU:
-            stack.enter_context(device.present())
-            stack.enter_context(harness.settings(**MODES[request.param]))
+    with running(MODES[request.param]):
         yield request.param
 
 
 @pytest.fixture(params=FORCED)
 def forced(request, monkeypatch):
     monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**FORCED[request.param]))
-
-
-def _host(array):
-    return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 def run(rows, weights, directed=False, source=None, weight_type="float32", **options):
@@ -85,13 +74,13 @@ def run(rows, weights, directed=False, source=None, weight_type="float32", **opt
     source = rows[0][0] if source is None else source
     result = plan_sssp(graph, strategy="persistent", **options)(source)
     expected = plan_sssp(cpu, strategy="frontier", cutoff=options.get("cutoff"))(source)
-    found, right = _host(result.distance), expected.distance
+    found, right = host(result.distance), expected.distance
     if options.get("targets"):
         right = np.where(right <= (np.inf if result.limit is None else result.limit), right, np.inf).astype(right.dtype)
     assert found.tobytes() == right.tobytes()
     if result.predecessor is not None:
         certify(graph, result).require()
-        assert np.array_equal(_host(result.predecessor), np.where(np.isfinite(right), expected.predecessor, -1))
+        assert np.array_equal(host(result.predecessor), np.where(np.isfinite(right), expected.predecessor, -1))
     return result
 
 
@@ -156,7 +145,7 @@ def test_a_cutoff_is_inclusive(cutoff):
     weights = awkward(len(LATTICE), "whole numbers")
     full = oracle.dijkstra(oracle.edges_of([(*e, w) for e, w in zip(LATTICE, weights, strict=True)], False), 0)
     result = run(LATTICE, weights, source=0, cutoff=cutoff)
-    assert int(_host(result.reached).sum()) == sum(d <= cutoff for d in full.values())
+    assert int(host(result.reached).sum()) == sum(d <= cutoff for d in full.values())
 
 
 @pytest.mark.usefixtures("forced")
@@ -170,7 +159,7 @@ def test_it_stops_once_its_targets_are_settled(wanted):
 
 @pytest.mark.usefixtures("forced")
 def test_a_vertex_at_the_cutoff_itself_is_reached():
-    assert int(_host(run(path(60), [7] * 60, directed=True, cutoff=210).reached).sum()) == 31
+    assert int(host(run(path(60), [7] * 60, directed=True, cutoff=210).reached).sum()) == 31
 
 
 @pytest.mark.parametrize("unit", [1.0, 2.0**-149])
@@ -179,7 +168,7 @@ def test_a_search_for_near_targets_leaves_the_rest(unit):
     rows = path(400)
     result = run(rows, [7 * unit] * 400, directed=True, targets=[30, 20])
     assert result.limit == 210 * unit
-    assert int(_host(result.reached).sum()) == 31
+    assert int(host(result.reached).sum()) == 31
 
 
 def test_a_target_that_nothing_leads_to_ends_no_search_early():
@@ -194,7 +183,7 @@ def test_a_plan_is_run_again_and_again():
     cpu = build(rows, weights_for(rows, 2, "floats"), directed=False)
     plan, reference = plan_sssp(cpu.to("cuda"), strategy="persistent", predecessors=False), plan_sssp(cpu)
     for source in (0, 1, 0, 3):
-        assert _host(plan(source).distance).tobytes() == reference(source).distance.tobytes()
+        assert host(plan(source).distance).tobytes() == reference(source).distance.tobytes()
 
 
 def test_a_distance_too_large_for_the_type_is_an_error():
@@ -205,7 +194,7 @@ def test_a_distance_too_large_for_the_type_is_an_error():
 
 def test_a_graph_without_edges_has_one_reached_vertex():
     graph = build([(4, 4)], [1.5], vertices=[1, 4, 9]).to("cuda")
-    assert _host(plan_sssp(graph, strategy="persistent")(4).distance).tolist() == [np.inf, 0, np.inf]
+    assert host(plan_sssp(graph, strategy="persistent")(4).distance).tolist() == [np.inf, 0, np.inf]
 
 
 def test_negative_weights_are_refused():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,12 +58,7 @@ def contract():
     """The tests of test_contract.py that take a row of a catalogue, for the rows of GPUs."""
     spec = importlib.util.spec_from_file_location("contract_of_gpu_rows", Path(__file__).with_name("test_contract.py"))
     module = importlib.util.module_from_spec(spec)
-    before = sys.modules["conftest"].HAS_GPU
-    sys.modules["conftest"].HAS_GPU = True
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.modules["conftest"].HAS_GPU = before
+    spec.loader.exec_module(module)
     for name, function in vars(module).items():
         marks = getattr(function, "pytestmark", [])
         if not name.startswith("test_") or not any(mark.name == "parametrize" and mark.args[0] == "row" for mark in marks):
@@ -74,7 +68,8 @@ def contract():
 
 
 def _for_gpus(mark):
-    rows = [row for row in mark.args[1] if row.device == "cuda"]
+    """The same rows without those of CPUs and without the mark that skips the others."""
+    rows = [pytest.param(*param.values, id=param.id) for param in mark.args[1] if param.values[0].device == "cuda"]
     return pytest.mark.parametrize("row", rows, **mark.kwargs).mark
 
 
@@ -85,11 +80,12 @@ globals().update(CONTRACT)
 def test_the_contract_is_there():
     assert len(CONTRACT) > 12
     assert {
-        row.name for f in CONTRACT.values() for mark in f.pytestmark for row in mark.args[1] if mark.args[0] == "row"
-    } >= {
-        "queue_warp",
-        "frontier",
-    }
+        param.values[0].name
+        for function in CONTRACT.values()
+        for mark in function.pytestmark
+        if mark.args[0] == "row"
+        for param in mark.args[1]
+    } >= {"queue_warp", "frontier"}
 
 
 # --- graphs ------------------------------------------------------------------------------------------------------------

@@ -44,10 +44,13 @@ class Window:
         ``on_done(part, summary)``.
     on_failed : callable
         ``on_failed(part, error)`` for a batch that raised or that keeps killing its workers; the rest goes on.
+    on_retried : callable
+        ``on_retried(part, why)`` for a batch that is tried again.
     """
 
-    def __init__(self, client: Client, submit: Callable, on_done: Callable, on_failed: Callable):
+    def __init__(self, client: Client, submit: Callable, on_done: Callable, on_failed: Callable, on_retried: Callable):
         self._client, self._submit, self._on_done, self._on_failed = client, submit, on_done, on_failed
+        self._on_retried = on_retried
         self._flying: dict = {}
         self._deaths: Counter[int] = Counter()
         self._suspects: deque[int] = deque()
@@ -124,7 +127,9 @@ class Window:
         self._deaths[part] += 1
         if self._deaths[part] >= SHARED_DEATHS + ALONE_DEATHS:
             self._on_failed(part, RuntimeError(f"its worker died {self._deaths[part]} times ({error})"))
-        elif self._deaths[part] >= SHARED_DEATHS:
+            return
+        self._on_retried(part, "its worker died")
+        if self._deaths[part] >= SHARED_DEATHS:
             self._suspects.append(part)
         else:
             waiting.append(part)

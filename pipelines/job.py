@@ -200,7 +200,7 @@ class _Job:
             ready = time.perf_counter()
             with report.Progress(self._sources_done(), self._folder.manifest["sources"]) as progress:
                 submit = self._submitter(client, plugin, run_token)
-                window = Window(client, submit, self._done(progress), self._failed(progress))
+                window = Window(client, submit, self._done(progress), self._failed(progress), progress.retried)
                 try:
                     window.run(list(self._batches))
                 finally:
@@ -235,10 +235,11 @@ class _Job:
     def _done(self, progress):
         def on_done(part: int, summary: dict) -> None:
             names = self._names(part)
-            self._folder.manifest["parts"].append(summary | {"sources": names})
+            summary |= {"sources": names}
+            self._folder.manifest["parts"].append(summary)
             self.computed += 1
             self._folder.save()
-            progress.advance(len(names))
+            progress.advance(part, summary)
 
         return on_done
 
@@ -247,6 +248,6 @@ class _Job:
             names = self._names(part)
             reason = ": ".join([type(error).__name__, *getattr(error, "__notes__", ()), str(error)])
             self._folder.manifest["failed"].append({"file": f"part-{part:06d}.parquet", "sources": names, "error": reason})
-            progress.write(f"batch {part} failed: {reason}")
+            progress.failed(part, names, reason)
 
         return on_failed

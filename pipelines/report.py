@@ -33,7 +33,9 @@ class Progress:
     def __exit__(self, *_) -> None:
         self._bar.close()
 
-    def advance(self, sources: int) -> None:
+    def advance(self, part: int, summary: dict) -> None:  # noqa: ARG002
+        """A part is written; ``summary`` is what the manifest holds about it."""
+        sources = len(summary["sources"])
         self._new += sources
         self._bar.update(sources)
         now = time.monotonic()
@@ -43,8 +45,12 @@ class Progress:
             done = self._done + self._new
             say(f"{done}/{self._total} sources, {rate:.1f} sources/s, about {(self._total - done) / rate:.0f} s left")
 
-    def write(self, message: str) -> None:
-        tqdm.write(message, file=sys.stderr)
+    def failed(self, part: int, sources: list, error: str) -> None:  # noqa: ARG002
+        """Some sources of a part are given up."""
+        tqdm.write(f"batch {part} failed: {error}", file=sys.stderr)
+
+    def retried(self, part: int, why: str) -> None:
+        """A part is tried again."""
 
 
 def show_plan(settings, prepared, sizing) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import threading
@@ -23,6 +24,7 @@ from kepler_traverse.results import checksum
 from kepler_traverse.storage import load_graph
 
 from .sink import as_written, write_part
+from .tallies import Tally
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +85,7 @@ class TraversalPlugin(WorkerPlugin):
         self.plan: Plan | None = None
         self._lock: threading.Lock | None = None
         self._threads = work.threads
+        self._load_seconds = 0.0
 
     async def setup(self, worker) -> None:
         self._lock = threading.Lock()
@@ -94,9 +97,11 @@ class TraversalPlugin(WorkerPlugin):
         self.graph = self.plan = None
 
     def _load(self) -> None:
+        started = time.perf_counter()
         self._take_fair_share()
         self.graph = load_graph(self.work.graph_folder, self.work.device)
         self.plan = plan_for(self.graph, self.work)
+        self._load_seconds = time.perf_counter() - started
 
     def _take_fair_share(self) -> None:
         # Numba keeps the number of threads per calling thread, so each thread that traverses must set it.
@@ -105,25 +110,67 @@ class TraversalPlugin(WorkerPlugin):
         numba.set_num_threads(min(self._threads, numba.config.NUMBA_NUM_THREADS))
 
     def answer(self, number: int, sources: Sequence[int]) -> dict:
-        """Traverse from each source of a batch, certify, and write one part."""
-        started = time.perf_counter()
-        self._take_fair_share()
-        with self._lock:  # a plan holds one traversal at a time, and a foreign worker may have several threads
-            summary = write_part(self.work.output, number, self.work.run, self._answers(sources))
-        return summary | {"seconds": round(time.perf_counter() - started, 6)}
+        """Traverse from each source of a batch, certify, and write one part.
 
-    def _answers(self, sources: Sequence[int]) -> Iterator[tuple]:
+        Returns
+        -------
+        dict
+            What ``write_part`` returns, and for the manifest and whoever watches: ``started`` and ``ended`` (seconds
+            since the epoch), ``seconds``, ``phases`` (seconds by phase; a worker's first part also has the time that
+            loading and planning took before it), and what ``Tally`` counts. Nothing of it goes into the file.
+        """
+        started = time.time()
+        clock = Phases()
+        self._take_fair_share()
+        tally = Tally()
+        with self._lock:  # a plan holds one traversal at a time, and a foreign worker may have several threads
+            clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
+            summary = write_part(self.work.output, number, self.work.run, self._answers(sources, clock, tally))
+        phases = clock.rounded()
+        return (
+            summary
+            | {"started": round(started, 3), "ended": round(time.time(), 3), "seconds": clock.elapsed, "phases": phases}
+            | tally.summary()
+        )
+
+    def _answers(self, sources: Sequence[int], clock: Phases, tally: Tally) -> Iterator[tuple]:
         graph, plan, work = self.graph, self.plan, self.work
         for i, source in enumerate(sources):
             try:
-                traversal = plan.run(int(source))
+                with clock("traverse"):
+                    traversal = plan.run(int(source))
                 if work.certify == "all" or (work.certify == "sample" and i == 0):
-                    certify(graph, traversal).require()
+                    with clock("certify"):
+                        certify(graph, traversal).require()
             except Exception as error:
                 error.add_note(f"source {id_of(graph, int(source))}")
                 raise
+            written = as_written(traversal, plan.query)
+            tally.add(graph, traversal, written)
             table = table_of(graph, traversal if work.predecessors else replace(traversal, predecessor=None), plan.query)
-            yield id_of(graph, int(source)), table, checksum(as_written(traversal, plan.query))
+            yield id_of(graph, int(source)), table, checksum(written)
+
+
+class Phases:
+    """Seconds by phase of one part; what is neither traversing nor certifying is making rows and writing them."""
+
+    def __init__(self):
+        self.seconds = {"load": 0.0, "traverse": 0.0, "certify": 0.0}
+        self._started = time.perf_counter()
+
+    @contextlib.contextmanager
+    def __call__(self, phase: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        yield
+        self.seconds[phase] += time.perf_counter() - begin
+
+    @property
+    def elapsed(self) -> float:
+        return round(time.perf_counter() - self._started, 6)
+
+    def rounded(self) -> dict[str, float]:
+        rest = time.perf_counter() - self._started - self.seconds["traverse"] - self.seconds["certify"]
+        return {name: round(value, 6) for name, value in (self.seconds | {"write": rest}).items()}
 
 
 def id_of(graph: Graph, number: int):
@@ -146,10 +193,10 @@ def dask_setup(_worker) -> None:
 
 
 def run_batch(plugin: str, number: int, sources: Sequence[int]) -> dict:
-    """The task of one batch: small arguments, an answer below 1 KB."""
-    answering = get_worker().plugins[plugin]
+    """The task of one batch: small arguments, an answer of 1 to 2 KB."""
+    worker = get_worker()
     try:
-        return answering.answer(number, sources)
+        return worker.plugins[plugin].answer(number, sources) | {"worker": worker.address}
     except Exception as error:
         if type(error).__name__ == "CUDARuntimeError":
             # After an illegal access or a failed launch every later call in this process fails too. Ending it lets the

@@ -166,7 +166,7 @@ def test_a_batch_that_kills_its_workers_is_given_up_and_the_others_are_done():
 
     from pipelines.cluster import pinned
 
-    done, failed = [], {}
+    done, failed, retried = [], {}, []
     with (
         pinned(),
         LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
@@ -177,7 +177,9 @@ def test_a_batch_that_kills_its_workers_is_given_up_and_the_others_are_done():
             lambda part, attempt: client.submit(_answer, part, key=f"answer-{part}-{attempt}"),
             lambda part, _summary: done.append(part),
             failed.__setitem__,
+            lambda part, _why: retried.append(part),
         ).run(list(range(12)))
     assert sorted(done) == [part for part in range(12) if part != 3]
     assert list(failed) == [3]
+    assert retried.count(3) == 3
     assert "its worker died 4 times" in str(failed[3])

@@ -317,9 +317,10 @@ def test_the_certificate_counts_what_the_cpu_counts(algorithm, fault):
     elif fault != "none":
         distance[hit] += 1 if fault == "too far" else -1
     limit = distance.dtype.type(np.inf if algorithm == "sssp" else np.iinfo(np.int32).max)
-    expected = cpu.check_edges(graph, 1, distance, predecessor, limit)
-    counts = gpu.check_edges(graph.to("cuda"), 1, cp.asarray(distance), cp.asarray(predecessor), limit)
-    assert counts.tolist() == expected.tolist()
+    reached = int(good.reached.sum())
+    expected = cpu.check_edges(graph, 1, distance, predecessor, limit, reached)
+    counts = gpu.check_edges(graph.to("cuda"), 1, cp.asarray(distance), cp.asarray(predecessor), limit, reached)
+    assert counts[:4].tolist() == expected[:4].tolist()
     assert (counts[[0, 2]].sum() == 0) == (fault == "none")
 
 
@@ -329,8 +330,8 @@ def test_a_lost_vertex_at_the_limit_itself_is_noticed(dtype, limit, violated):
     graph = build([(0, 1), (1, 2)], [1, 1]).to("cuda")
     lost = -1 if dtype is np.int32 else np.inf
     distance, predecessor = cp.asarray(np.array([0, 1, lost], dtype)), cp.asarray(np.array([0, 0, -1], np.int32))
-    counts = gpu.check_edges(graph, 0, distance, predecessor, dtype(limit))
-    assert counts.tolist() == [*violated, 0, 3]
+    counts = gpu.check_edges(graph, 0, distance, predecessor, dtype(limit), 2)
+    assert counts.tolist() == [*violated, 0, 3, 0]
 
 
 def test_results_on_the_gpu_are_certified():

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import frames
-from .._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, UNREACHED, as_distance, at_most, is_negative, namespace
+from .._arrays import LARGEST_HOP_COUNT, as_distance, namespace
 from ..errors import CertificateError, InputError
 from ..graph import Graph
 from ..results import Traversal
@@ -97,18 +97,28 @@ def certify(graph: Graph, result) -> Certificate:
 
 def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
     if result.predecessor is None:
-        raise InputError("a certificate needs predecessors: plan with predecessors=True")
-    failures = _check_vertices(graph, result)
+        raise InputError("a certificate needs predecessors: plan with predecessors=True, or take certify_many")
+    device = gpu if graph.device == "cuda" else cpu
+    d, p = result.distance, result.predecessor
+    if d.shape != (graph.n_vertices,) or p.shape != (graph.n_vertices,):
+        return {"C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"}
+    limit = _limit_of(result)
+    roots, bad, bad_at, reached = device.check_vertices(result, limit, graph.has_negative_weights)
+    failures = {}
+    source = result.source
+    if not (d[source] == 0 and p[source] == source and roots == 1):
+        failures["C1"] = (
+            f"source {_name(graph, source)} has distance {d[source]}, and {roots} vertices are their own predecessor"
+        )
+    if bad:
+        failures["C2"] = (
+            f"{bad} vertices out of range, the first is {_name(graph, bad_at)}: "
+            f"distance {d[bad_at]}, predecessor {p[bad_at]}"
+        )
     if failures:
         return failures  # the rules below would index with values that are out of range
-    weighted = result.algorithm == "sssp"
-    no_limit = np.inf if weighted else LARGEST_HOP_COUNT
-    limit = no_limit if result.limit is None else result.limit
-    check_edges = gpu.check_edges if graph.device == "cuda" else cpu.check_edges
-    counts = check_edges(
-        graph, result.source, result.distance, result.predecessor, as_distance(limit, result.distance.dtype)
-    )
-    violated, violated_at, unexplained, unexplained_at = (int(c) for c in counts)
+    counts = device.check_edges(graph, source, d, p, limit, reached)
+    violated, violated_at, unexplained, unexplained_at, level = (int(c) for c in counts)
     if violated:
         failures["C3"] = f"{violated} edges allow a shorter distance, the first leads to {_name(graph, violated_at)}"
     if unexplained:
@@ -116,57 +126,28 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
             f"{unexplained} vertices have no edge from their predecessor that explains their distance, "
             f"the first is {_name(graph, unexplained_at)}"
         )
-    circle = _circle(result)
+    # Where every step back leads strictly nearer, no circle can close: that is all of BFS and nearly all of SSSP.
+    circle = _circle(result) if level or unexplained else None
     if circle is not None:
         failures["C5"] = f"the predecessors of {_name(graph, circle)} run in a circle"
     return failures
+
+
+def _limit_of(result: Traversal):
+    """Up to where a result claims to be complete, in the type of its distances; the largest value means everywhere."""
+    no_limit = np.inf if result.algorithm == "sssp" else LARGEST_HOP_COUNT
+    return as_distance(no_limit if result.limit is None else result.limit, result.distance.dtype)
 
 
 def _name(graph: Graph, vertex: int) -> str:
     return f"vertex {graph.ids_at(namespace(graph.offsets).asarray([vertex]))[0]}"
 
 
-def _check_vertices(graph: Graph, result: Traversal) -> dict[str, str]:
-    """C1 and C2: what can be seen without edges."""
-    failures = {}
-    d, p, source = result.distance, result.predecessor, result.source
-    xp = namespace(d)
-    if d.shape != (graph.n_vertices,) or p.shape != (graph.n_vertices,):
-        return {"C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"}
-    roots = int((p == xp.arange(p.size)).sum())
-    if not (d[source] == 0 and p[source] == source and roots == 1):
-        failures["C1"] = (
-            f"source {_name(graph, source)} has distance {d[source]}, and {roots} vertices are their own predecessor"
-        )
-    if result.algorithm == "bfs":
-        unreached, sound = d == UNREACHED, d >= UNREACHED
-    else:
-        unreached, sound = xp.isposinf(d), ~xp.isnan(d) & ~xp.isneginf(d)
-        if not graph.has_negative_weights:
-            sound &= ~is_negative(d)
-    sound &= (p >= NO_PREDECESSOR) & (p < p.size) & ((p == NO_PREDECESSOR) == unreached)
-    if result.limit is not None:
-        sound &= unreached | at_most(d, result.limit)
-    bad = int(d.size - sound.sum())
-    if bad:
-        at = int(xp.argmin(sound))
-        failures["C2"] = (
-            f"{bad} vertices out of range, the first is {_name(graph, at)}: distance {d[at]}, predecessor {p[at]}"
-        )
-    return failures
-
-
 def _circle(result: Traversal) -> int | None:
     """C5: a vertex whose predecessors never arrive at the source, or None."""
     d, p = result.distance, result.predecessor
     xp = namespace(d)
-    reached = result.reached
-    # Where every step back is strictly nearer, no circle can close: that is all of BFS and nearly all of SSSP.
-    back = xp.where(reached, p, result.source)
-    level = reached & ~(d[back] < d)
-    level[result.source] = False
-    if not bool(level.any()):
-        return None
+    back = xp.where(result.reached, p, result.source)
     for _ in range(max(1, int(d.size).bit_length())):
         back = back[back]  # pointer doubling: 2^k steps back after k turns
     lost = xp.flatnonzero(back != result.source)

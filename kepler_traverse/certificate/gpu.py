@@ -1,4 +1,4 @@
-"""The pass over the edges on a GPU."""
+"""The passes over vertices and edges on a GPU."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._arrays import NO_PREDECESSOR, UNREACHED, at_most, is_negative
 from ..cuda import cp
 from ..cuda.entry import WARP, Entry, arguments
 from ..cuda.launch import launch
@@ -57,7 +58,23 @@ _UNEXPLAINED = Entry(
 ENTRIES = (_HOPS, _WEIGHTED, _UNEXPLAINED)
 
 
-def check_edges(graph, source: int, distance, predecessor, limit) -> np.ndarray:
+def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
+    """Look at each vertex alone, for C1 and C2, as ``certificate.cpu.check_vertices`` does."""
+    d, p = result.distance, result.predecessor
+    if d.dtype.kind == "i":
+        unreached, sound = d == UNREACHED, d >= UNREACHED
+    else:
+        unreached, sound = cp.isposinf(d), ~cp.isnan(d) & ~cp.isneginf(d)
+        if not negative:
+            sound &= ~is_negative(d)
+    sound &= (p >= NO_PREDECESSOR) & (p < p.size) & ((p == NO_PREDECESSOR) == unreached)
+    sound &= unreached | at_most(d, limit)
+    bad = int(d.size - sound.sum())
+    first = int(cp.argmin(sound)) if bad else d.size
+    return int((p == cp.arange(p.size)).sum()), bad, first, int(d.size - unreached.sum())
+
+
+def check_edges(graph, source: int, distance, predecessor, limit, reached: int) -> np.ndarray:  # noqa: ARG001
     """Check C3 and C4 in one pass over the edges, as ``certificate.cpu.check_edges`` does.
 
     Parameters
@@ -68,11 +85,14 @@ def check_edges(graph, source: int, distance, predecessor, limit) -> np.ndarray:
         In range already. Integer distances are hops, floating ones are weighted.
     limit : scalar of the distances' type
         Vertices beyond it may be unreached; the largest value means no limit.
+    reached : int
+        Vertices reached.
 
     Returns
     -------
-    numpy int64 array of shape (4,)
-        Edges that break C3, the smallest vertex such an edge leads to, vertices that break C4, the smallest of them.
+    numpy int64 array of shape (5,)
+        Edges that break C3, the smallest vertex such an edge leads to, vertices that break C4, the smallest of them,
+        vertices no farther than their predecessor (where C4 is broken, perhaps not all).
 
     Raises
     ------
@@ -93,4 +113,13 @@ def check_edges(graph, source: int, distance, predecessor, limit) -> np.ndarray:
     else:
         launch(kernel(_HOPS, *types), n, (graph.offsets, graph.targets, *found))
     launch(kernel(_UNEXPLAINED, *types), n, (predecessor, n, explained, counts))
-    return counts.get()
+    return np.append(counts.get(), _level(source, distance, predecessor))
+
+
+def _level(source: int, distance, predecessor) -> int:
+    if distance.dtype.kind == "i":
+        return 0  # a hop leads farther
+    back = cp.where(predecessor == NO_PREDECESSOR, source, predecessor)
+    level = (predecessor != NO_PREDECESSOR) & ~(distance[back] < distance)
+    level[source] = False
+    return int(level.sum())

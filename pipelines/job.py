@@ -20,6 +20,7 @@ from kepler_traverse.storage import save_graph
 from . import report
 from .batches import Window, batches_of
 from .cluster import cluster_for, workers_of
+from .dashboard import open_page
 from .manifest import GRAPH, OutputFolder, check_folder, fingerprint_of, refuse_another_run, status_on_error
 from .prepare import Prepared, load_of, machine_for, prepare
 from .sink import checked_part
@@ -198,7 +199,8 @@ class _Job:
             plugin = f"kepler-traverse-{run_token}"
             client.register_plugin(TraversalPlugin(work, plugin), name=plugin)
             ready = time.perf_counter()
-            with report.Progress(self._sources_done(), self._folder.manifest["sources"]) as progress:
+            facts = report.facts_of(self._folder.manifest)
+            with report.Progress(facts, open_page(client, facts, report.say)) as progress:
                 submit = self._submitter(client, plugin, run_token)
                 window = Window(client, submit, self._done(progress), self._failed(progress), progress.retried)
                 try:
@@ -220,9 +222,6 @@ class _Job:
             threads=0 if self._is_foreign else self._sizing.threads,
             **asdict(request),
         )
-
-    def _sources_done(self) -> int:
-        return sum(len(part["sources"]) for part in self._folder.manifest["parts"])
 
     def _submitter(self, client, plugin: str, run_token: str):
         def submit(part: int, attempt: int):

@@ -4,53 +4,147 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from dataclasses import asdict
 
-from tqdm import tqdm
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
+from . import page
+from .chronicle import MOST_LISTED, Chronicle, batch_of
 from .sizing import in_units
+from .tallies import merged
 
 _SUMMARY = ("algorithm", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
-_LINE_EVERY = 10.0  # seconds between two lines of progress where nobody watches
+_LINE_EVERY = 10.0  # seconds between two lines of progress where the output is no terminal
+_MOST_WORKERS = 8  # with a line each on a terminal
 
 
 def say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-class Progress:
-    """Sources done, sources a second and time left: a bar on a terminal, now and then a line elsewhere."""
+def facts_of(manifest: dict) -> dict:
+    """What never changes while a run goes on, in plain values, for whoever watches it."""
+    same = ("algorithm", "strategy", "device", "sources")
+    return {
+        **{key: manifest[key] for key in same},
+        "kept": sum(len(part["sources"]) for part in manifest["parts"]),
+        "started": time.time(),
+        "output": manifest["settings"]["output"],
+        "vertices": manifest["graph"]["vertices"],
+        "stored_edges": manifest["graph"]["stored_edges"],
+    }
 
-    def __init__(self, done: int, total: int):
-        self._bar = tqdm(total=total, initial=done, unit="source", file=sys.stderr, disable=None, dynamic_ncols=True)
-        self._done, self._total, self._new = done, total, 0
-        self._started = self._told = time.monotonic()
+
+class Progress:
+    """What a run has done and how long the rest takes: a few lines that stay in place on a terminal, now and then a line
+    elsewhere. The same goes to the dashboard's page.
+
+    Parameters
+    ----------
+    facts : dict
+        As ``facts_of`` has them.
+    news : pipelines.dashboard.News, optional
+        The page, where there is one.
+    """
+
+    def __init__(self, facts: dict, news=None):
+        self._news = news
+        self._chronicle = Chronicle(facts["started"], facts["sources"], facts["kept"])
+        self._lock = threading.Lock()  # the terminal is drawn by a thread of its own
+        self._console = Console(stderr=True, highlight=False)
+        self._live: Live | None = None
+        self._told = time.monotonic()
 
     def __enter__(self) -> Progress:
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            self._live = Live(get_renderable=self._drawn, console=self._console, refresh_per_second=2)
+            self._live.start()
         return self
 
-    def __exit__(self, *_) -> None:
-        self._bar.close()
+    def __exit__(self, kind, *_) -> None:
+        if self._live is not None:
+            self._live.stop()
+        if self._news is not None:
+            interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
+            bad = kind is not None or self._chronicle.failures
+            self._news.end("interrupted" if interrupted else "failed" if bad else "done")
 
-    def advance(self, part: int, summary: dict) -> None:  # noqa: ARG002
+    def advance(self, part: int, summary: dict) -> None:
         """A part is written; ``summary`` is what the manifest holds about it."""
-        sources = len(summary["sources"])
-        self._new += sources
-        self._bar.update(sources)
-        now = time.monotonic()
-        if self._bar.disable and now - self._told >= _LINE_EVERY:
-            self._told = now
-            rate = self._new / (now - self._started)
-            done = self._done + self._new
-            say(f"{done}/{self._total} sources, {rate:.1f} sources/s, about {(self._total - done) / rate:.0f} s left")
+        batch = batch_of(part, summary)
+        with self._lock:
+            self._chronicle.distances = merged(self._chronicle.distances, summary["distances"])
+            self._chronicle.add(batch)
+        self._tell("batches", batch)
+        if self._live is None and time.monotonic() - self._told >= _LINE_EVERY:
+            self._told = time.monotonic()
+            say(self._line())
 
-    def failed(self, part: int, sources: list, error: str) -> None:  # noqa: ARG002
+    def failed(self, part: int, sources: list, error: str) -> None:
         """Some sources of a part are given up."""
-        tqdm.write(f"batch {part} failed: {error}", file=sys.stderr)
+        item = {"part": part, "sources": sources[:MOST_LISTED], "n": len(sources), "error": error}
+        with self._lock:
+            self._chronicle.add_failure(**item)
+        self._tell("failed", item)
+        say(f"batch {part} failed: {error}")
 
     def retried(self, part: int, why: str) -> None:
         """A part is tried again."""
+        item = {"part": part, "why": why}
+        with self._lock:
+            self._chronicle.add_retry(**item)
+        self._tell("retried", item)
+
+    def _tell(self, what: str, item: dict) -> None:
+        if self._news is not None:
+            self._news.add(what, item, self._chronicle.distances)
+
+    def _line(self) -> str:
+        chronicle = self._chronicle
+        rate, edges = chronicle.rates()
+        words = [
+            f"{chronicle.done:,}/{chronicle.total:,} sources",
+            f"{page.count(rate)} sources/s",
+            f"{page.count(edges)} edges/s",
+        ]
+        if chronicle.left and rate:
+            words.append(f"about {page.seconds(chronicle.seconds_left())} left")
+        if chronicle.failures:
+            words.append(f"{chronicle.failed_sources:,} sources failed")
+        if chronicle.retries:
+            words.append(f"{chronicle.retries:,} retries")
+        return ", ".join(words)
+
+    def _drawn(self) -> Group:
+        """The lines on a terminal: a bar, the line, where the time goes, and the workers if they are few."""
+        with self._lock:
+            chronicle = self._chronicle
+            bar = ProgressBar(total=max(1, chronicle.total), completed=chronicle.done)
+            lines = [bar, Text(self._line(), style="bold")]
+            took = sum(chronicle.whole.phases.values())
+            if took:
+                shares = (f"{phase} {100 * value / took:.0f} %" for phase, value in chronicle.whole.phases.items())
+                lines.append(Text(f"{page.seconds(time.time() - chronicle.started)} so far; " + ", ".join(shares)))
+            if 1 < len(chronicle.workers) <= _MOST_WORKERS:
+                lines.append(_workers_table(chronicle))
+        return Group(*lines)
+
+
+def _workers_table(chronicle: Chronicle) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for name in ("worker", "batches", "sources", "edges/s"):
+        table.add_column(name, justify="left" if name == "worker" else "right", style="dim")
+    for name, share in sorted(chronicle.workers.items()):
+        busy = sum(share.phases.values())
+        rate = page.count(share.edges / busy) if busy else ""
+        table.add_row(name, f"{share.batches:,}", f"{share.sources:,}", rate)
+    return table
 
 
 def show_plan(settings, prepared, sizing) -> None:

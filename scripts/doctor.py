@@ -37,7 +37,7 @@ print(f"{numba.__version__}, {numba.get_num_threads()} threads, threading layer 
     "pandas": "import pandas; print(pandas.__version__)",
     "PyArrow": "import pyarrow, pyarrow.dataset, pyarrow.parquet; print(pyarrow.__version__)",
     "Dask": "import dask, distributed, bokeh; print(f'{distributed.__version__}, dashboard by Bokeh {bokeh.__version__}')",
-    "Settings and progress": "import pydantic, tqdm, psutil, fsspec; print('pydantic', pydantic.__version__)",
+    "Settings and progress": "import pydantic, rich, psutil, fsspec; print('pydantic', pydantic.__version__)",
     "kepler_traverse": """
 import numpy, kepler_traverse
 frame = kepler_traverse.bfs(kepler_traverse.graph_from_edges(numpy.array([0, 1]), numpy.array([1, 2])), 0)

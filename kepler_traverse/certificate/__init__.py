@@ -22,10 +22,10 @@ import numpy as np
 
 from .. import frames
 from .._arrays import LARGEST_HOP_COUNT, as_distance, namespace
-from ..errors import CertificateError, InputError
+from ..errors import CertificateError, DeviceError, InputError
 from ..graph import Graph
 from ..results import Traversal
-from . import cpu, gpu
+from . import cpu, gpu, many
 
 RULES = ("C1", "C2", "C3", "C4", "C5")
 
@@ -93,6 +93,76 @@ def certify(graph: Graph, result) -> Certificate:
     if not count:
         raise InputError("the frame is empty: there is nothing to certify")
     return Certificate(failures, count)
+
+
+def certify_many(graph: Graph, sources, distances, limit: float | None = None) -> Certificate:
+    """Prove distances from many sources right, without predecessors; each edge is read once for a block of sources.
+
+    Parameters
+    ----------
+    graph : Graph
+        On the CPU.
+    sources : integer array of shape (n_sources,)
+        Vertex numbers.
+    distances : array of shape (n_sources, n_vertices)
+        A row a source. Hops as int8, int16 or int32 with -1 for unreached vertices, or weighted distances in the type of
+        the graph's weights with ``inf``.
+    limit : int or float, optional
+        Every vertex at this distance or nearer must be there, and none beyond.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    InputError
+        The arrays fit neither each other nor the graph, or there are no sources.
+    DeviceError
+        The graph is on a GPU.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
+    >>> certify_many(graph, np.array([0, 1]), np.array([[0, 1, 2], [-1, 0, 1]], np.int8)).valid
+    True
+    """
+    if graph.device != "cpu":
+        raise DeviceError("certify_many works on the CPU; move graph and distances there first")
+    sources, distances = np.asarray(sources), np.asarray(distances)
+    if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
+        raise InputError("sources must be a one-dimensional array of vertex numbers, at least one")
+    if distances.shape != (sources.size, graph.n_vertices):
+        raise InputError(f"distances must have the shape {(sources.size, graph.n_vertices)}, not {distances.shape}")
+    if sources.min() < 0 or sources.max() >= graph.n_vertices:
+        raise InputError(f"sources must lie in 0..{graph.n_vertices - 1}")
+    weighted = distances.dtype.kind == "f"
+    if weighted and (graph.weights is None or distances.dtype != graph.weights.dtype):
+        kind = "has no weights" if graph.weights is None else f"has {graph.weights.dtype} weights"
+        raise InputError(f"distances are {distances.dtype}, and the graph {kind}")
+    if not weighted and distances.dtype not in (np.int8, np.int16, np.int32):
+        raise InputError(f"hops must be int8, int16 or int32, not {distances.dtype}")
+    if limit is not None and not limit >= 0:
+        raise InputError(f"limit must be 0 or more, not {limit!r}")
+    findings = many.findings_of(graph, sources.astype(np.int64, copy=False), distances, limit)
+    failures = {}
+    for rule, (count, at, vertex) in zip(RULES, findings.tolist(), strict=True):
+        if count:
+            failures[rule] = (
+                f"{count} distances {_BROKEN[rule]}, one of them from source {_name(graph, sources[at])[7:]} "
+                f"to {_name(graph, vertex)}: {distances[at, vertex]}"
+            )
+    return Certificate(failures, sources.size)
+
+
+_BROKEN = {
+    "C1": "of a source to itself are not 0",
+    "C2": "are out of range",
+    "C3": "are longer than an edge allows",
+    "C4": "are explained by no edge",
+    "C5": "are explained only by each other",
+}
 
 
 def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:

@@ -17,6 +17,7 @@ OTHERS = "others"
 MOST_BINS = 240  # of time; where a run outgrows them, two become one
 MOST_WORKERS = 1024  # told apart; a worker that was started anew has a new address
 MOST_LISTED = 12  # slowest batches, and failures and retries in full
+_FIRST_WIDTH = 0.125  # seconds of a bin at first
 _LATELY = 60.0  # seconds that the present rate goes back
 
 
@@ -57,6 +58,12 @@ class Share:
             self.phases[phase] = self.phases.get(phase, 0.0) + seconds
 
 
+def _keep_most(heap: list, entry: tuple) -> None:
+    heapq.heappush(heap, entry)
+    if len(heap) > MOST_LISTED:
+        heapq.heappop(heap)
+
+
 class Chronicle:
     """Adds up batches as they come in.
 
@@ -91,10 +98,11 @@ class Chronicle:
         self.failed: deque[dict] = deque(maxlen=MOST_LISTED)
         self.retried: deque[dict] = deque(maxlen=MOST_LISTED)
         self.distances: dict | None = None
-        self.width = 1.0
+        self.width = _FIRST_WIDTH
         self.ended = started
         self._bins: dict[str, dict[str, np.ndarray]] = {}
         self._slowest: list[tuple[float, int, dict]] = []
+        self._slowest_sources: list[tuple[float, str, int]] = []
         self._arrivals: deque[tuple[float, int, int]] = deque()
 
     @property
@@ -114,10 +122,10 @@ class Chronicle:
         self.whole.add(batch)
         self.workers.setdefault(name, Share()).add(batch)
         self._spread(name, batch)
-        seconds = batch["ended"] - batch["started"]
-        heapq.heappush(self._slowest, (seconds, -batch["part"], batch))
-        if len(self._slowest) > MOST_LISTED:
-            heapq.heappop(self._slowest)
+        _keep_most(self._slowest, (batch["ended"] - batch["started"], -batch["part"], batch))
+        if batch["slowest"] is not None:
+            source, took = batch["slowest"]
+            _keep_most(self._slowest_sources, (took, str(source), batch["part"]))
         self._arrivals.append((now, batch["sources"], batch["edges"]))
         self._forget(now)
 
@@ -135,6 +143,10 @@ class Chronicle:
     def slowest(self) -> list[dict]:
         """The batches that took longest, the longest first."""
         return [batch for _, _, batch in sorted(self._slowest, key=lambda entry: entry[:2], reverse=True)]
+
+    def slowest_sources(self) -> list[tuple[float, str, int]]:
+        """Seconds, source and batch of the sources that took longest, of which each batch names one."""
+        return sorted(self._slowest_sources, reverse=True)
 
     def rates(self, now: float | None = None) -> tuple[float, float]:
         """Sources and edges a second over the last minute, or since the start if that is less; 0 before any batch."""

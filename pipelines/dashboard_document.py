@@ -54,7 +54,7 @@ _TEMPLATE = Template(
 <div class="pair"><section>{{ place("reach") }}</section><section>{{ place("histogram") }}</section></div>
 <section>{{ place("phases") }}</section>
 <section><h2>Workers</h2>{{ place("workers") }}</section>
-<section><h2>Slowest batches</h2>{{ place("slowest") }}</section>
+<section><h2>Slowest batches and sources</h2>{{ place("slowest") }}</section>
 <section><h2>Failures and retries</h2>{{ place("trouble") }}</section>
 {{ plot_script }}
 <script>{{ script }}</script>
@@ -116,7 +116,10 @@ class View:
             return
         self._drawn = drawn
         self._draw(run)
-        self._put("slowest", page.slowest_table(run.chronicle.slowest()))
+        self._put(
+            "slowest",
+            page.slowest_table(run.chronicle.slowest()) + page.slowest_sources_table(run.chronicle.slowest_sources()),
+        )
         self._put("trouble", page.trouble(run.chronicle))
 
     def _put(self, name: str, html: str) -> None:
@@ -142,11 +145,10 @@ class View:
         numbers = [
             ("sources done", f"{chronicle.done:,}"),
             ("left", f"{chronicle.left:,}"),
-            ("sources a second", page.count(rate)),
-            ("edges a second", page.count(edges)),
+            ("sources/s", page.count(rate)),
+            ("edges/s", page.count(edges)),
             ("time so far", page.seconds(now - chronicle.started)),
             ("time left", page.seconds(chronicle.seconds_left(now)) if run.state == "running" else "-"),
-            ("batches done", f"{chronicle.whole.batches:,}"),
             ("failed sources", Markup(f'<span class="{trouble}">{chronicle.failed_sources:,}</span>')),
             ("retries", f"{chronicle.retries:,}"),
         ]
@@ -156,7 +158,8 @@ class View:
             f"<h1>{page.text(facts['algorithm'])} from {chronicle.total:,} sources</h1>"
             f"<p>{page.text(facts['strategy'])} on {page.text(facts['device'])}, {facts['vertices']:,} vertices, "
             f"{facts['stored_edges']:,} stored edges; results go to <code>{page.text(facts['output'])}</code></p>"
-            f'<p>Run {page.text(name)}: <b class="state">{page.text(_STATES[run.state])}</b>'
+            f'<p>Run {page.text(name)}: <b class="state">{page.text(_STATES[run.state])}</b>, '
+            f"{chronicle.whole.batches:,} batches"
             f'<span class="soft">, last news {page.seconds(round(max(0.0, time.time() - run.news_at)))} ago'
             + (f"; other runs:{links}" if links else "")
             + f'</span></p>{page.cards(numbers)}<div class="meter"><i style="width: {100 * share:.2f}%"></i></div>'

@@ -151,14 +151,14 @@ def phase_figure(source: ColumnDataSource, names: Sequence[str]) -> figure:
 
 
 def reach_source() -> ColumnDataSource:
-    return ColumnDataSource({key: [] for key in ("left", "right", "count", "height", "within")})
+    return ColumnDataSource({key: [] for key in ("left", "right", "first", "last", "count", "height", "within")})
 
 
 def histogram_figure(source: ColumnDataSource) -> figure:
     """How many pairs of source and vertex lie at each distance; ``draw_reach`` fills it."""
     plot = _frame("distances", "distance", "pairs of source and vertex")
     plot.quad(source=source, left="left", right="right", bottom=0, top="height", color=_COLOURS[0], line_color=None)
-    plot.hover.tooltips = [("distance", "@left to below @right"), ("pairs", "@count{0,0}")]
+    plot.hover.tooltips = [("distance", "@first to @last"), ("pairs", "@count{0,0}")]
     plot.y_range.start = 0
     return plot
 
@@ -166,31 +166,33 @@ def histogram_figure(source: ColumnDataSource) -> figure:
 def reach_figure(source: ColumnDataSource) -> figure:
     """The hop plot: which share of the pairs that were reached lies within a distance; ``draw_reach`` fills it."""
     plot = _frame("hop plot", "distance", "share of reached pairs", y_range=Range1d(0, 1.03))
-    plot.step(source=source, x="left", y="within", mode="after", line_width=2, color=_COLOURS[1])
-    plot.scatter(source=source, x="left", y="within", size=4, color=_COLOURS[1])
-    plot.hover.tooltips = [("distance", "below @right"), ("share", "@within{0.0 %}")]
+    plot.step(source=source, x="last", y="within", mode="after", line_width=2, color=_COLOURS[1])
+    plot.scatter(source=source, x="last", y="within", size=4, color=_COLOURS[1])
+    plot.hover.tooltips = [("distance", "up to @last"), ("share", "@within{0.0 %}")]
     plot.yaxis.formatter = NumeralTickFormatter(format="0 %")
     return plot
 
 
 def draw_reach(histogram: figure, reach: figure, source: ColumnDataSource, distances: dict | None, algorithm: str) -> None:
     """Fill both figures from a histogram of distances."""
-    unit = "hops" if algorithm == "bfs" else "distance"
-    reach.title.text = "hop plot" if algorithm == "bfs" else "pairs within a distance"
-    histogram.xaxis.axis_label = reach.xaxis.axis_label = unit
+    hops = algorithm == "bfs"
+    reach.title.text = "hop plot" if hops else "pairs within a distance"
+    histogram.xaxis.axis_label = reach.xaxis.axis_label = "hops" if hops else "distance"
     if distances is None:
         return
     counts = np.asarray(distances["counts"], np.float64)
-    left = (distances["first"] + np.arange(counts.size)) * distances["width"]
+    first = (distances["first"] + np.arange(counts.size)) * distances["width"]
+    last = first + distances["width"] - hops  # whole hops: the last one of a bin, where a distance has its limit
     word, size = large_unit(counts.max())
     histogram.yaxis.axis_label = f"{word}pairs of source and vertex"
-    within = np.cumsum(counts) / counts.sum()
     source.data = {
-        "left": left,
-        "right": left + distances["width"],
+        "left": first - 0.5 * hops,
+        "right": last + 0.5 * hops,
+        "first": first,
+        "last": last,
         "count": counts,
         "height": counts / size,
-        "within": within,
+        "within": np.cumsum(counts) / counts.sum(),
     }
 
 

@@ -48,16 +48,16 @@ nav a { margin-right: 1.1rem; }
 a { color: var(--accent); text-decoration: none; }
 h1 { font-size: 1.5rem; margin: .2rem 0 .4rem; }
 h2 { font-size: 1.1rem; margin: 0 0 .7rem; }
-p { margin: .3rem 0 .7rem; max-width: 75ch; }
+p { margin: .5rem 0 .7rem; max-width: 75ch; }
 .soft { color: var(--soft); }
 code, pre { font: 13px/1.45 ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
 pre { background: var(--ground); border: 1px solid var(--line); border-radius: 6px; padding: .6rem .8rem;
   white-space: pre-wrap; }
 section, .section { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 1rem 1.2rem;
   margin: 0 0 1rem; }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: .7rem; margin: .8rem 0 1rem; }
+.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(128px, 1fr)); gap: .7rem; margin: .8rem 0 1rem; }
 .card { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: .6rem .8rem; }
-.card b { display: block; font-size: 1.25rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.card b { display: block; font-size: 1.1rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .card > span { color: var(--soft); font-size: .85rem; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(440px, 1fr)); gap: 1rem; }
 .wide { overflow-x: auto; }
@@ -65,7 +65,8 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { text-align: left; padding: .28rem .9rem .28rem 0; border-bottom: 1px solid var(--line); vertical-align: top;
   overflow-wrap: anywhere; }
 th { color: var(--soft); font-weight: 600; font-size: .85rem; }
-td.n, th.n { text-align: right; white-space: nowrap; }
+td.n, th.n { text-align: right; white-space: nowrap; width: 1%; }
+td.n + td:not(.n), th.n + th:not(.n) { padding-left: .9rem; }
 td.key { width: 14rem; color: var(--soft); }
 .good { color: var(--good); } .bad { color: var(--bad); } .warn { color: var(--warn); }
 .meter { height: 8px; background: var(--line); border-radius: 4px; overflow: hidden; margin: .2rem 0 .9rem; }
@@ -139,15 +140,21 @@ def slowest_table(batches: list[dict]) -> Markup:
     """The batches that took longest."""
     if not batches:
         return Markup('<p class="soft">No batch is done yet.</p>')
-    heads = ("batch", "worker", "sources", "seconds", "traverse", "certify", "write", "slowest source", "its seconds")
+    phases = ("traverse", "certify", "write")
     rows = []
     for batch in batches:
-        phases = [f"{batch['phases'].get(phase, 0.0):.3f}" for phase in ("traverse", "certify", "write")]
-        source, took = batch.get("slowest") or ("", None)
-        took = "" if took is None else f"{took:.4f}"
-        seconds = f"{batch['ended'] - batch['started']:.3f}"
-        rows.append([batch["part"], batch["worker"], f"{batch['sources']:,}", seconds, *phases, source, took])
-    return table(heads, rows, numbers=(0, 2, 3, 4, 5, 6, 8))
+        took = (batch["ended"] - batch["started"], *(batch["phases"].get(phase, 0.0) for phase in phases))
+        rows.append([batch["part"], f"{batch['sources']:,}", *(f"{value:.3f}" for value in took), batch["worker"]])
+    return table(("batch", "sources", "seconds", *phases, "worker"), rows, numbers=range(6))
+
+
+def slowest_sources_table(sources: list[tuple[float, str, int]]) -> Markup:
+    """The sources that took longest to traverse from, as ``Chronicle.slowest_sources`` has them."""
+    if not sources:
+        return Markup("")
+    rows = [[part, f"{took:.4f}", source] for took, source, part in sources]
+    said = "<p>Sources that took longest to traverse from, at most one of each batch:</p>"
+    return Markup(said + table(("batch", "seconds", "source"), rows, numbers=(0, 1)))
 
 
 def trouble(chronicle) -> Markup:

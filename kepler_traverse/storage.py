@@ -18,7 +18,7 @@ from ._arrays import to_host
 from .errors import InputError
 from .graph import BuildReport, Graph
 
-_FORMAT = 1
+FORMAT = 1  # raise it also where building a graph changes what it holds: stored ones are refused then
 _META = "meta.json"
 
 
@@ -38,6 +38,16 @@ def save_graph(graph: Graph, folder, origin: str = "") -> None:
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
+    try:
+        _write_into(partial, graph, origin)
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.rename(folder)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _write_into(partial: Path, graph: Graph, origin: str) -> None:
     arrays = {"offsets": graph.offsets, "targets": graph.targets, "weights": graph.weights}
     if graph.has_string_ids:
         _save_strings(graph.ids, partial / "ids.arrow")
@@ -47,7 +57,7 @@ def save_graph(graph: Graph, folder, origin: str = "") -> None:
     for name, array in arrays.items():
         np.save(partial / f"{name}.npy", np.ascontiguousarray(to_host(array)), allow_pickle=False)
     meta = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "arrays": sorted(arrays),
         "directed": graph.directed,
         "report": asdict(graph.report),
@@ -55,8 +65,6 @@ def save_graph(graph: Graph, folder, origin: str = "") -> None:
         "origin": origin,
     }
     (partial / _META).write_text(json.dumps(meta, indent=1))
-    shutil.rmtree(folder, ignore_errors=True)
-    partial.rename(folder)
 
 
 def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
@@ -120,7 +128,7 @@ def _meta(folder: Path) -> dict:
         meta = json.loads((folder / _META).read_text())
     except (OSError, ValueError):
         raise InputError(f"{folder}: no stored graph is here") from None
-    if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise InputError(f"{folder}: the stored graph is of another version")
     return meta
 

@@ -1,29 +1,83 @@
-"""Sources to batches, and the sliding window that keeps every worker busy without flooding the scheduler."""
+"""Sources to batches, batches to tasks, and the sliding window that keeps every worker busy whatever happens to it.
+
+Dask's own ``retries`` cover exceptions, and its ``allowed-failures`` count every task that was queued on a worker that died.
+So neither is relied on. A task that is lost with its worker is given out again; its mark (see ``marks``) says whether it had
+begun and which source it was at, and a source at which workers keep dying is left out and reported.
+"""
 
 from __future__ import annotations
 
+import queue
 import time
-from collections import Counter, deque
+import uuid
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
-from distributed import Client, KilledWorker, wait
+from distributed import Client, KilledWorker
 from distributed.scheduler import NoValidWorkerError
 
-from kepler_traverse.errors import KeplerError, NegativeCycleError
+from kepler_traverse.errors import KeplerError, NegativeCycleError, OutputError
 
 from . import interrupts
-from .cluster import NO_WORKERS_SECONDS
+from .marks import read_mark
+from .pacing import Pace
 
-WINDOW = 3  # batches a worker that are on their way: one runs, the next ones are there already
-SHARED_DEATHS = 2  # deaths of its worker after which a batch runs alone, since batches queued beside a bad one die with it
-ALONE_DEATHS = 2  # deaths while alone after which it is given up
+WINDOW = 3  # tasks a worker that are on their way: one runs, the next ones are there already
+STRIKES = 3  # times that workers die or hang at a source, or a task fails as a whole, before it is given up
+MOST_LOSSES = 30  # tasks lost in a row with one batch, without anything done in between
+DRAIN_SECONDS = 20.0  # for tasks that run when the job is interrupted; the next signal ends it at once
 _TICK = 1.0  # seconds
+_LOOK_EVERY = 2.0  # seconds between two looks at the workers
+_ANSWER_SECONDS = 30  # for the scheduler
+_LEAST_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times the slowest batch so far
 
 
 class ClusterError(KeplerError):
     """The workers or the scheduler are gone."""
+
+
+class Outcome(Protocol):
+    """Who is told what becomes of the batches."""
+
+    def done(self, part: int, summary: dict, without: frozenset[int]) -> None:
+        """A part is written, but for the sources (vertex numbers) ``without``."""
+
+    def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
+        """Sources (vertex numbers; None for all) of a part are given up."""
+
+    def retried(self, part: int, why: str) -> None:
+        """A batch is given out once more."""
+
+    def draining(self, tasks: int) -> None:
+        """The job is interrupted, and so many tasks that run are waited for."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one worker gets at a time.
+
+    Attributes
+    ----------
+    number : int
+        Of all tasks of a run; a batch that is given out again comes with another task.
+    parts : tuple of int
+    careful : bool
+        One batch, source by source, because something went wrong with it.
+    without : frozenset of int
+        Sources (vertex numbers) that are given up.
+    mark : Path
+    """
+
+    number: int
+    parts: tuple[int, ...]
+    careful: bool
+    without: frozenset[int]
+    mark: Path
 
 
 def batches_of(numbers: np.ndarray, batch_size: int) -> Iterator[tuple[int, list[int]]]:
@@ -33,28 +87,47 @@ def batches_of(numbers: np.ndarray, batch_size: int) -> Iterator[tuple[int, list
 
 
 class Window:
-    """Runs batches on a cluster, a few a worker at a time.
+    """Runs batches on a cluster, a few tasks a worker at a time.
 
     Parameters
     ----------
     client : distributed.Client
     submit : callable
-        ``submit(part, attempt)`` starts a batch and returns its future.
-    on_done : callable
-        ``on_done(part, summary)``.
-    on_failed : callable
-        ``on_failed(part, error)`` for a batch that raised or that keeps killing its workers; the rest goes on.
-    on_retried : callable
-        ``on_retried(part, why)`` for a batch that is tried again.
+        ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``worker.run_batches``.
+    outcome : Outcome
+    folder : Path
+        Where tasks leave their marks.
+    deadline : float or None
+        Seconds that a batch may take before its worker is taken to hang and is restarted; None goes by the slowest batch.
+    patience : float
+        Seconds without any worker after which the run ends.
     """
 
-    def __init__(self, client: Client, submit: Callable, on_done: Callable, on_failed: Callable, on_retried: Callable):
-        self._client, self._submit, self._on_done, self._on_failed = client, submit, on_done, on_failed
-        self._on_retried = on_retried
+    def __init__(
+        self,
+        client: Client,
+        submit: Callable,
+        outcome: Outcome,
+        folder: Path,
+        deadline: float | None = None,
+        patience: float = 60.0,
+    ):
+        self._client, self._submit, self._outcome, self._folder = client, submit, outcome, folder
+        self._deadline, self._patience = deadline, patience
+        self._pace = Pace()
+        self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may live yet and leave marks of their own
         self._flying: dict = {}
-        self._deaths: Counter[int] = Counter()
+        self._finished: queue.SimpleQueue = queue.SimpleQueue()
+        self._waiting: deque[int] = deque()
         self._suspects: deque[int] = deque()
+        self._without: dict[int, set[int]] = defaultdict(set)
+        self._strikes: Counter[tuple[int, int | None]] = Counter()
+        self._losses: Counter[int] = Counter()
+        self._given_out = 0
+        self._workers = 1
         self._workers_seen_at = time.monotonic()
+        self._looked_at = 0.0
+        self._signs: dict[str, tuple[tuple, float]] = {}
 
     def run(self, parts: list[int]) -> None:
         """Run all batches.
@@ -63,73 +136,208 @@ class Window:
         ------
         NegativeCycleError
             From any batch; no further one is started.
+        OutputError
+            A worker cannot write to the output folder.
         ClusterError
-            No worker, or no scheduler, for a minute.
+            No worker, or no scheduler, for too long.
+        KeyboardInterrupt
+            After the tasks that run have ended, or ``DRAIN_SECONDS``.
         """
-        waiting = deque(parts)
-        room = WINDOW * max(1, len(self._client.nthreads()))
+        self._waiting.extend(parts)
         try:
-            while waiting or self._flying or self._suspects:
+            while self._waiting or self._suspects or self._flying:
                 interrupts.check()
-                while waiting and len(self._flying) < room:
-                    self._start(waiting.popleft())
-                if not self._flying and self._suspects:
-                    self._start(self._suspects.popleft())
-                for future in self._finished():
-                    self._settle(future, self._flying.pop(future), waiting)
+                self._look_after_workers()
+                self._fill()
+                for future in self._wait():
+                    self._settle(future)
+        except KeyboardInterrupt:
+            self._drain()
+            raise
         finally:
             if self._flying and self._client.status == "running":
-                self._client.cancel(list(self._flying))
+                self._client.cancel(list(self._flying), force=True)
 
-    def _start(self, part: int) -> None:
-        self._flying[self._submit(part, self._deaths[part])] = part
+    def _fill(self) -> None:
+        while len(self._flying) < WINDOW * self._workers:
+            if self._waiting:
+                count = self._pace.batches(len(self._waiting), self._workers)
+                self._start([self._waiting.popleft() for _ in range(min(count, len(self._waiting)))], careful=False)
+            elif self._suspects:
+                self._start([self._suspects.popleft()], careful=True)
+            else:
+                return
 
-    def _finished(self) -> list:
+    def _start(self, parts: list[int], careful: bool) -> None:
+        self._given_out += 1
+        task = Task(
+            number=self._given_out,
+            parts=tuple(parts),
+            careful=careful,
+            without=frozenset().union(*(self._without.get(part, ()) for part in parts)),
+            mark=self._folder / f".task-{self._given_out:06d}.{self._token}.tmp",
+        )
+        future = self._submit(task)
+        self._flying[future] = task
+        future.add_done_callback(self._finished.put)
+
+    def _wait(self) -> list:
+        """Futures that have come to an end, at least one if any does within a tick."""
         try:
-            with self._client.as_current():
-                done = wait(list(self._flying), timeout=_TICK, return_when="FIRST_COMPLETED").done
-        except TimeoutError:
-            self._look_for_workers()
+            found = [self._finished.get(timeout=_TICK)]
+            while not self._finished.empty():
+                found.append(self._finished.get_nowait())
+        except queue.Empty:
             return []
-        except CancelledError:
-            raise ClusterError("the connection to the Dask scheduler is lost; run again with --resume") from None
-        self._workers_seen_at = time.monotonic()
-        return list(done)
+        return [future for future in found if future in self._flying]
 
-    def _look_for_workers(self) -> None:
+    def _settle(self, future) -> None:
+        task = self._flying.pop(future)
+        outcomes = self._fetched(future)
+        if outcomes is not None:
+            self._losses.clear()
+            self._workers_seen_at = time.monotonic()
+            for outcome in outcomes:
+                self._settle_batch(**outcome)
+        elif future.status == "error":
+            self._settle_error(task, future.exception())
+        else:  # cancelled by somebody, or its result is gone with its worker
+            self._look_for_scheduler()
+            self._lost(task, "its result is gone")
+        future.release()  # a result that is held would be computed again if its worker died
+
+    def _fetched(self, future) -> list[dict] | None:
+        if future.status != "finished":
+            return None
         try:
-            alive = self._client.status == "running" and bool(self._client.nthreads())
-        except (OSError, TimeoutError):
-            alive = False
-        now = time.monotonic()
-        if alive:
-            self._workers_seen_at = now
-        elif now - self._workers_seen_at > NO_WORKERS_SECONDS:
-            raise ClusterError(f"no Dask worker has answered for {NO_WORKERS_SECONDS} seconds; run again with --resume")
+            return future.result(timeout=_ANSWER_SECONDS)
+        except (OSError, TimeoutError, CancelledError, KilledWorker):
+            return None
 
-    def _settle(self, future, part: int, waiting: deque[int]) -> None:
-        error = future.exception() if future.status == "error" else None
-        if future.status == "finished":
-            self._on_done(part, future.result())
-        elif isinstance(error, KilledWorker):
-            self._count_death(part, error, waiting)
-        elif isinstance(error, NegativeCycleError):
+    def _settle_error(self, task: Task, error: Exception) -> None:
+        if isinstance(error, KilledWorker):
+            self._lost(task, "its worker died")
+        elif isinstance(error, NegativeCycleError | OutputError):
             raise error
         elif isinstance(error, NoValidWorkerError):
-            raise ClusterError(f"no Dask worker has answered for {NO_WORKERS_SECONDS} seconds; run again with --resume")
-        elif error is None:
-            raise ClusterError(f"batch {part} was {future.status} by the Dask scheduler; run again with --resume")
+            raise self._no_workers()
+        elif isinstance(error, CancelledError):
+            self._look_for_scheduler()
+            self._lost(task, "its result is gone")
         else:
-            self._on_failed(part, error)
-        future.release()
+            for part in task.parts:
+                self._strike(part, None, f"{type(error).__name__}: {error}")
 
-    def _count_death(self, part: int, error: Exception, waiting: deque[int]) -> None:
-        self._deaths[part] += 1
-        if self._deaths[part] >= SHARED_DEATHS + ALONE_DEATHS:
-            self._on_failed(part, RuntimeError(f"its worker died {self._deaths[part]} times ({error})"))
+    def _settle_batch(self, part: int, summary: dict | None, failed: list[tuple[int, str]]) -> None:
+        for source, reason in failed:
+            self._outcome.failed(part, [source], reason)
+            self._without[part].add(source)
+        if summary is not None:
+            self._pace.note(summary["seconds"])
+            self._outcome.done(part, summary, frozenset(self._without.get(part, ())))
+
+    def _lost(self, task: Task, why: str) -> None:
+        """Give the batches of a task out again, and blame the source that it was at, if it was at one."""
+        place = read_mark(task.mark)
+        task.mark.unlink(missing_ok=True)  # from now on a worker that lives yet writes no part for it
+        for part in task.parts:
+            self._losses[part] += 1
+            if self._losses[part] > MOST_LOSSES:
+                raise ClusterError(
+                    f"workers have been lost {MOST_LOSSES} times without finishing anything (the last time: {why}); "
+                    "see the log of a worker, and run again with --resume"
+                )
+        if place is None:
+            self._waiting.extendleft(reversed(task.parts))
             return
-        self._on_retried(part, "its worker died")
-        if self._deaths[part] >= SHARED_DEATHS:
+        self._waiting.extendleft(part for part in reversed(task.parts) if part != place.part)
+        self._strike(place.part, place.source, place.reason or why)
+
+    def _strike(self, part: int, source: int | None, why: str) -> None:
+        """Something went wrong with a batch, at a source or, if None, at none that is known."""
+        self._strikes[part, source] += 1
+        strikes = self._strikes[part, source]
+        if strikes < STRIKES:
+            self._outcome.retried(part, why)
             self._suspects.append(part)
-        else:
-            waiting.append(part)
+            return
+        times = f"{why} ({strikes} times)"
+        self._outcome.failed(part, None if source is None else [source], times)
+        if source is not None:
+            self._without[part].add(source)
+            self._suspects.append(part)
+
+    def _look_after_workers(self) -> None:
+        now = time.monotonic()
+        if now - self._looked_at < _LOOK_EVERY:
+            return
+        self._looked_at = now
+        self._look_for_scheduler()
+        try:
+            self._workers = len(self._ask(self._client.scheduler.ncores))
+            processing = self._ask(self._client.scheduler.processing) if self._workers else {}
+        except (OSError, TimeoutError):
+            self._workers, processing = 0, {}
+        if self._workers:
+            self._workers_seen_at = now
+        elif now - self._workers_seen_at > self._patience:
+            raise self._no_workers()
+        self._look_for_hung_workers(processing, now)
+
+    def _ask(self, question: Callable, **what):
+        return self._client.sync(question, callback_timeout=_ANSWER_SECONDS, **what)
+
+    def _look_for_scheduler(self) -> None:
+        if self._client.status not in ("running", "connecting"):
+            raise ClusterError("the connection to the Dask scheduler is lost; start it anew and run again with --resume")
+
+    def _no_workers(self) -> ClusterError:
+        return ClusterError(f"no Dask worker has answered for {self._patience:g} seconds; run again with --resume")
+
+    def _look_for_hung_workers(self, processing: dict, now: float) -> None:
+        """Restart a worker whose tasks have shown no sign of progress for longer than a batch may take."""
+        deadline = self._deadline or max(_LEAST_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
+        ours = {future.key: (future, task) for future, task in self._flying.items()}
+        signs = {}
+        for worker, keys in processing.items():
+            mine = sorted(key for key in keys if key in ours)
+            places = [read_mark(ours[key][1].mark) for key in mine]
+            sign = tuple((key, place and place.part) for key, place in zip(mine, places, strict=True))
+            before, since = self._signs.get(worker, (None, now))
+            signs[worker] = (sign, since if sign == before else now)
+            if mine and now - signs[worker][1] > deadline:
+                self._restart(worker, [ours[key] for key in mine], deadline)
+                del signs[worker]
+        self._signs = signs
+
+    def _restart(self, worker: str, theirs: list[tuple], deadline: float) -> None:
+        """Take all tasks from a worker and end its process; its nanny starts another."""
+        self._client.cancel([future for future, _ in theirs], force=True)
+        for future, task in theirs:
+            del self._flying[future]
+            self._lost(task, f"a batch took longer than {deadline:g} seconds at worker {worker}, which is restarted")
+        self._ask(
+            self._client.scheduler.restart_workers,
+            workers=[worker],
+            timeout=_ANSWER_SECONDS / 2,
+            wait_for_workers=False,
+            on_error="return",
+            stimulus_id=f"kepler-{self._token}-deadline",
+        )
+
+    def _drain(self) -> None:
+        """Let tasks that run come to their end, and keep what they have done."""
+        queued = [future for future, task in self._flying.items() if read_mark(task.mark) is None and not future.done()]
+        if self._client.status != "running":
+            return
+        self._client.cancel(queued, force=True)
+        for future in queued:
+            del self._flying[future]
+        if self._flying:
+            self._outcome.draining(len(self._flying))
+        until = time.monotonic() + DRAIN_SECONDS
+        while self._flying and time.monotonic() < until and self._client.status == "running":
+            for future in self._wait():
+                del self._flying[future]
+                for outcome in self._fetched(future) or ():
+                    self._settle_batch(**outcome)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
+import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import dask
 from distributed import Client, LocalCluster
+from distributed.security import Security
 
+from kepler_traverse import cuda
 from kepler_traverse.errors import DeviceError, InputError
 
 HOST = "127.0.0.1"
 _PRELOAD = ["pipelines.worker"]  # its dask_setup
 CONNECT_SECONDS = 30
-NO_WORKERS_SECONDS = 60  # without any worker for so long, a run gives up
 POOL_SHARE = 0.9  # of a GPU's memory; the rest is for CUDA itself
 _MEBIBYTE = 2**20
 
@@ -24,7 +28,7 @@ _PINNED = {
     "distributed.scheduler.allowed-failures": 0,  # the driver counts the deaths that a batch has met
     "distributed.scheduler.work-stealing": False,
     "distributed.scheduler.worker-ttl": "1 hour",  # kernels hold the interpreter, and so the heartbeat, for a traversal
-    "distributed.scheduler.no-workers-timeout": f"{NO_WORKERS_SECONDS} s",
+    "distributed.scheduler.no-workers-timeout": None,  # the driver looks after the workers itself
     "distributed.scheduler.idle-timeout": None,
     "distributed.scheduler.preload": [],
     "distributed.worker.preload": [],
@@ -37,6 +41,7 @@ _PINNED = {
     "distributed.worker.memory.terminate": False,
     "distributed.admin.tick.limit": "1 hour",
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS} s",
+    "distributed.comm.retry.count": 0,
 }
 
 
@@ -90,6 +95,12 @@ def workers_of(settings) -> int:
         return len(client.nthreads())
 
 
+def check_existing(settings, device: str, folders: list[Path]) -> None:
+    """Raise InputError unless all workers of the scheduler that the settings name can run this job."""
+    with pinned(), _existing(settings) as client:
+        refuse_unfit_workers(client, device, folders)
+
+
 @contextlib.contextmanager
 def _existing(settings) -> Iterator[Client]:
     where = settings.scheduler_address or settings.scheduler_file
@@ -97,15 +108,84 @@ def _existing(settings) -> Iterator[Client]:
         raise InputError(f"{where}: there is no such scheduler file; start a scheduler with --scheduler-file first")
     how = {"scheduler_file": where} if settings.scheduler_file else {"address": where}
     try:
-        client = Client(**how, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise InputError(f"no Dask scheduler answers at {where}: {error}") from None
+        client = Client(**how, security=_security(settings), timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TimeoutError, RuntimeError, TypeError) as error:
+        raise InputError(f"no Dask scheduler answers at {where}: {_innermost(error)}") from None
     with client:
         try:
             client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         except TimeoutError:
             raise InputError(f"the Dask scheduler at {where} has no workers; start some and try again") from None
         yield client
+
+
+def _security(settings) -> Security:
+    """The certificates of the settings, else those of Dask's own configuration."""
+    if settings.tls_ca_file is None:
+        return Security()
+    files = {
+        "tls_ca_file": settings.tls_ca_file,
+        "tls_client_cert": settings.tls_cert,
+        "tls_client_key": settings.tls_key,
+    }
+    return Security(require_encryption=True, **files)
+
+
+def _innermost(error: BaseException) -> str:
+    """What a chain of errors ends with: Dask's own says only that the time is over."""
+    while error.__cause__ is not None or error.__context__ is not None:
+        error = error.__cause__ or error.__context__
+    return str(error) or type(error).__name__
+
+
+def refuse_unfit_workers(client: Client, device: str, folders: list[Path]) -> None:
+    """Raise InputError unless all workers can run this job: they see its folders and have its device.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    device : {"cpu", "cuda"}
+    folders : list of Path
+        Absolute; they exist here.
+    """
+    token = uuid.uuid4().hex
+    name = f".shared.{token}.tmp"
+    try:
+        for folder in folders:
+            (folder / name).write_text(token)
+        problems = client.run(_unfitness, folders, name, token, device, on_error="return")
+    except OSError as error:
+        raise InputError(f"{folders[0]}: this folder cannot be written to: {error.strerror}") from None
+    finally:
+        for folder in folders:
+            (folder / name).unlink(missing_ok=True)
+    bad = {worker: problem for worker, problem in sorted(problems.items()) if problem}
+    if bad:
+        worker, problem = next(iter(bad.items()))
+        others = f", nor can {len(bad) - 1} others of {len(problems)} workers" if len(bad) > 1 else ""
+        raise InputError(f"worker {worker} cannot run this job{others}: {problem}")
+
+
+def _unfitness(folders: list[Path], name: str, token: str, device: str) -> str | None:
+    """Say why this worker cannot run the job; runs in the worker."""
+    here = f"on host {socket.gethostname()}"
+    for folder in folders:
+        try:
+            seen = (folder / name).read_text()
+            if seen == token:
+                mine = folder / f".shared.{token}{os.getpid()}.tmp"
+                mine.touch()
+                mine.unlink()
+        except OSError as error:
+            seen = error.strerror
+        if seen != token:
+            return (
+                f"{here} it does not see what is written to {folder} ({seen}); "
+                "all workers need it at this path, on a file system that they share"
+            )
+    if device == "cuda" and not cuda.available():
+        return f"{here} it finds no GPU with CuPy; give each worker one, or take --device cpu"
+    return None
 
 
 def _cpu_cluster(n_workers: int, dashboard: str, _bytes: int, debug: bool) -> LocalCluster:

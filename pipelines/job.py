@@ -7,6 +7,7 @@ import json
 import platform
 import time
 import uuid
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,18 +19,26 @@ import pyarrow
 from kepler_traverse.storage import save_graph
 
 from . import report
-from .batches import Window, batches_of
-from .cluster import cluster_for, workers_of
+from .batches import Task, Window, batches_of
+from .cluster import check_existing, cluster_for, workers_of
 from .dashboard import open_page
-from .manifest import GRAPH, OutputFolder, check_folder, fingerprint_of, refuse_another_run, status_on_error
+from .manifest import (
+    GRAPH,
+    OutputFolder,
+    cannot_write,
+    check_folder,
+    fingerprint_of,
+    refuse_another_run,
+    status_on_error,
+)
 from .prepare import Prepared, load_of, machine_for, prepare
-from .sink import checked_part
+from .sink import checked_part, part_name
 from .sizing import Sizing, size_up
-from .worker import TraversalPlugin, Work, run_batch
+from .worker import TraversalPlugin, Work, run_batches
 
 
 def run(settings, command: str) -> int:
-    """Run the job and return its exit code: 0, or 3 if some batches failed.
+    """Run the job and return its exit code: 0, or 3 if some sources could not be answered.
 
     Parameters
     ----------
@@ -110,6 +119,7 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
             "stored_edges": graph.n_edges,
             "directed": graph.directed,
             "built": asdict(graph.report),
+            "reused": prepared.reused,
         },
         "device": graph.device,
         "strategy": prepared.plan.strategy.name,
@@ -124,6 +134,7 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
         "seconds": {"read": round(prepared.read_seconds, 3)},
         "parts": [],
         "failed": [],
+        "retried": [],
         "digest": None,
     }
 
@@ -136,6 +147,7 @@ class _Job:
         self._folder, self._command = folder, command
         self._batches = dict(batches_of(prepared.numbers, sizing.batch_size))
         self._is_foreign = bool(settings.scheduler_address or settings.scheduler_file)
+        self._run_token = uuid.uuid4().hex[:8]
         self.computed = 0
 
     def _names(self, part: int) -> list:
@@ -155,11 +167,31 @@ class _Job:
                 names,
                 self._prepared.graph,
                 manifest["algorithm"],
-                known.get(f"part-{part:06d}.parquet"),
+                known.get(part_name(part)),
             )
             if summary is not None:
                 manifest["parts"].append(summary | {"sources": names})
                 del self._batches[part]
+
+    def take(self, part: int, summary: dict, without: Collection[int]) -> None:
+        """A part is written, but for the sources ``without``."""
+        numbers, names = self._batches[part], self._names(part)
+        summary |= {"sources": [name for number, name in zip(numbers, names, strict=True) if number not in without]}
+        self._folder.manifest["parts"].append(summary)
+        self.computed += 1
+        self._folder.save()
+
+    def give_up(self, part: int, sources: list[int] | None, reason: str) -> list:
+        """Sources of a part (all if None) cannot be answered; return their ids."""
+        numbers, names = self._batches[part], self._names(part)
+        known = {name for entry in self._folder.manifest["failed"] for name in entry["sources"]}
+        asked = set(numbers if sources is None else sources)
+        given_up = [name for i, name in zip(numbers, names, strict=True) if i in asked and name not in known]
+        self._folder.manifest["failed"].append({"file": part_name(part), "sources": given_up, "error": reason})
+        return given_up
+
+    def note_retry(self, part: int, why: str) -> None:
+        self._folder.manifest["retried"].append({"file": part_name(part), "why": why})
 
     def nothing_is_missing(self) -> bool:
         return not self._batches and self._folder.is_complete()
@@ -187,22 +219,25 @@ class _Job:
 
     def _run_batches(self) -> None:
         work = self._work()
+        if self._is_foreign:
+            check_existing(self._settings, work.device, self._shared_folders())
         started = time.perf_counter()
-        if not self._prepared.reused:
-            save_graph(self._prepared.graph, work.graph_folder, self._prepared.origin)
+        if self._prepared.folder is None:
+            try:
+                save_graph(self._prepared.graph, work.graph_folder, self._prepared.origin)
+            except OSError as error:
+                raise cannot_write(self._folder.path, error) from None
         device, bytes_a_gpu = work.device, self._sizing.memory["total"]
         self._prepared.release()
         stored = time.perf_counter()
         with cluster_for(self._settings, device, min(self._sizing.workers, len(self._batches)), bytes_a_gpu) as client:
             report.say(f"dashboard: {client.dashboard_link}")
-            run_token = uuid.uuid4().hex[:8]
-            plugin = f"kepler-traverse-{run_token}"
+            plugin = f"kepler-traverse-{self._run_token}"
             client.register_plugin(TraversalPlugin(work, plugin), name=plugin)
             ready = time.perf_counter()
             facts = report.facts_of(self._folder.manifest)
             with report.Progress(facts, open_page(client, facts, report.say)) as progress:
-                submit = self._submitter(client, plugin, run_token)
-                window = Window(client, submit, self._done(progress), self._failed(progress), progress.retried)
+                window = self._window(client, plugin, progress)
                 try:
                     window.run(list(self._batches))
                 finally:
@@ -216,37 +251,56 @@ class _Job:
         request = self._prepared.request
         return Work(
             run=self._folder.manifest["fingerprint"],
-            graph_folder=self._folder.path / GRAPH,
+            graph_folder=self._prepared.folder or self._folder.path / GRAPH,
             output=self._folder.path,
             device=self._prepared.graph.device,
             threads=0 if self._is_foreign else self._sizing.threads,
             **asdict(request),
         )
 
-    def _submitter(self, client, plugin: str, run_token: str):
-        def submit(part: int, attempt: int):
+    def _shared_folders(self) -> list[Path]:
+        """What all workers must see, whichever hosts they are on."""
+        cache = self._prepared.folder
+        return [self._folder.path] if cache is None else list(dict.fromkeys([self._folder.path, cache.parent]))
+
+    def _window(self, client, plugin: str, progress) -> Window:
+        deadline = self._settings.batch_deadline
+        return Window(
+            client,
+            self._submitter(client, plugin),
+            _Told(self, progress),
+            self._folder.path,
+            deadline=None if deadline == "auto" else deadline,
+            patience=self._settings.worker_timeout,
+        )
+
+    def _submitter(self, client, plugin: str):
+        def submit(task: Task):
+            batches = [(part, [s for s in self._batches[part] if s not in task.without]) for part in task.parts]
             # "bfs-000012-...": the dashboard groups by what stands before the first number.
-            key = f"{self._folder.manifest['algorithm']}-{part:06d}-{run_token}-{attempt}"
-            return client.submit(run_batch, plugin, part, self._batches[part], key=key, pure=False)
+            key = f"{self._folder.manifest['algorithm']}-{task.parts[0]:06d}-{task.number}-{self._run_token}"
+            return client.submit(run_batches, plugin, batches, task.careful, task.mark, key=key, pure=False)
 
         return submit
 
-    def _done(self, progress):
-        def on_done(part: int, summary: dict) -> None:
-            names = self._names(part)
-            summary |= {"sources": names}
-            self._folder.manifest["parts"].append(summary)
-            self.computed += 1
-            self._folder.save()
-            progress.advance(part, summary)
 
-        return on_done
+class _Told:
+    """Takes what becomes of the batches into the manifest, and tells whoever watches."""
 
-    def _failed(self, progress):
-        def on_failed(part: int, error: Exception) -> None:
-            names = self._names(part)
-            reason = ": ".join([type(error).__name__, *getattr(error, "__notes__", ()), str(error)])
-            self._folder.manifest["failed"].append({"file": f"part-{part:06d}.parquet", "sources": names, "error": reason})
-            progress.failed(part, names, reason)
+    def __init__(self, job: _Job, progress):
+        self._job, self._progress = job, progress
 
-        return on_failed
+    def done(self, part: int, summary: dict, without: frozenset[int]) -> None:
+        self._job.take(part, summary, without)
+        self._progress.advance(part, summary)
+
+    def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
+        self._progress.failed(part, self._job.give_up(part, sources, reason), reason)
+
+    def retried(self, part: int, why: str) -> None:
+        self._job.note_retry(part, why)
+        self._progress.retried(part, why)
+
+    def draining(self, tasks: int) -> None:
+        what = "batches that run are" if tasks > 1 else "batch that runs is"
+        report.say(f"interrupted: the {what} finished first; interrupt again to stop at once")

@@ -19,9 +19,18 @@ from .sink import sync_folder
 MANIFEST, SUCCESS, LOCK, GRAPH = "_manifest.json", "_SUCCESS", "_lock", "_graph"
 _OURS = re.compile(
     r"_manifest\.json|_SUCCESS|_lock|_graph|_graph\.\d+\.tmp|part-\d{6}\.parquet"
-    r"|\.(part-\d{6}|_manifest\.json|_SUCCESS)\.\w+\.tmp"
+    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS)\.\w+\.tmp"
 )
 _SAVE_EVERY = 5.0  # seconds between two manifests of a running job; parts that it does not name are checked on resuming
+_SAVING_SHARE = 0.02  # of the time goes into manifests at most, however long they are
+
+
+def cannot_write(folder: Path, error: OSError) -> OutputError:
+    """The error for an output folder that does not take a file: mostly the disk is full."""
+    return OutputError(
+        f"{folder}: a file cannot be written there: {error.strerror or error}; what is there is whole. "
+        "Mend that (free some space?) and run again with --resume"
+    )
 
 
 def digest_of(fingerprint: str, parts: list[dict]) -> str:
@@ -94,7 +103,7 @@ class OutputFolder:
     def __init__(self, path: Path):
         self.path = path
         self.manifest: dict = {}
-        self._saved_at = 0.0
+        self._save_again_at = 0.0
 
     def __enter__(self) -> OutputFolder:
         try:
@@ -132,12 +141,13 @@ class OutputFolder:
     def save(self, status: str | None = None) -> None:
         """Write the manifest; without a status only if some time has passed."""
         now = time.monotonic()
-        if status is None and now - self._saved_at < _SAVE_EVERY:
+        if status is None and now < self._save_again_at:
             return
         self.manifest["status"] = status or self.manifest["status"]
         self.manifest["parts"].sort(key=lambda part: part["file"])
         self._put(MANIFEST, json.dumps(self.manifest, indent=1) + "\n")
-        self._saved_at = now
+        took = time.monotonic() - now
+        self._save_again_at = now + max(_SAVE_EVERY, took / _SAVING_SHARE)
 
     def complete(self) -> None:
         """Write the last manifest and then the mark that everything is there."""
@@ -148,12 +158,16 @@ class OutputFolder:
 
     def _put(self, name: str, text: str) -> None:
         partial = self.path / f".{name}.{os.getpid()}.tmp"
-        with open(partial, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, self.path / name)
-        sync_folder(self.path)
+        try:
+            with open(partial, "w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self.path / name)
+            sync_folder(self.path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise cannot_write(self.path, error) from None
 
 
 @contextlib.contextmanager
@@ -163,5 +177,7 @@ def status_on_error(folder: OutputFolder):
         yield
     except BaseException as error:
         stopped = isinstance(error, (KeyboardInterrupt, SystemExit))
-        folder.save("interrupted" if stopped else "failed")
+        # On a full disk the last manifest stays as it is; resuming finds the parts that it does not name.
+        with contextlib.suppress(OutputError) if isinstance(error, OutputError) else contextlib.nullcontext():
+            folder.save("interrupted" if stopped else "failed")
         raise

@@ -51,6 +51,13 @@ def _integer_or_auto(text: str) -> int | str:
     return text if text == "auto" else int(text)
 
 
+def _number_or_auto(text: str) -> float | str:
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor 'auto'") from None
+
+
 # How the text of a flag becomes a value; a switch takes no text.
 PARSE = {
     "text": str,
@@ -58,10 +65,11 @@ PARSE = {
     "integer": int,
     "number": float,
     "integer_or_auto": _integer_or_auto,
+    "number_or_auto": _number_or_auto,
     "ids": _ids,
     "switch": None,
 }
-_METAVAR = {"integer": "N", "number": "X", "integer_or_auto": "auto|N", "ids": "ID,ID,..."}
+_METAVAR = {"integer": "N", "number": "X", "integer_or_auto": "auto|N", "number_or_auto": "auto|X", "ids": "ID,ID,..."}
 
 OPTIONS = (
     Option(key="output", kind="text", group="output", help="folder that takes the results; new or empty (see --resume)"),
@@ -185,6 +193,32 @@ OPTIONS = (
         group="running",
         help="the same by a scheduler file; also taken from the environment variable SCHEDULER_FILE",
     ),
+    Option(key="tls_ca_file", kind="text", group="running", help="certificate (PEM) that the scheduler's is signed with"),
+    Option(key="tls_cert", kind="text", group="running", help="this job's own certificate (PEM), for a scheduler with TLS"),
+    Option(key="tls_key", kind="text", group="running", help="the key of that certificate (PEM)"),
+    Option(
+        key="worker_timeout",
+        kind="number",
+        default=60.0,
+        least=1,
+        group="running",
+        help="give up after this many seconds without any worker",
+    ),
+    Option(
+        key="batch_deadline",
+        kind="number_or_auto",
+        default="auto",
+        least=1,
+        group="running",
+        help="restart a worker at which one batch takes longer than this many seconds; auto is 600, "
+        "or 20 times the slowest batch so far",
+    ),
+    Option(
+        key="graph_cache",
+        kind="text",
+        group="running",
+        help="folder that keeps built graphs, so that the next run of the same files skips reading and building",
+    ),
     Option(
         key="dashboard_address",
         kind="text",
@@ -217,6 +251,7 @@ OPTIONS = (
 # One choice each: a flag of a set replaces what a settings file says about the others.
 SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources")
 SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
+TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all or none
 
 _EXAMPLES = """\
 examples:
@@ -224,7 +259,7 @@ examples:
   python -m pipelines.batch_sources edges.csv --algorithm sssp --sources 3,17,99 --output out
   python -m pipelines.batch_sources --config conf/road.toml roads.parquet --output out --plan
 
-exit codes: 0 done, 1 unexpected error, 2 bad input or usage, 3 some batches failed, 4 negative cycle, 130 interrupted
+exit codes: 0 done, 1 unexpected error, 2 bad input or usage, 3 some sources failed, 4 negative cycle, 130 interrupted
 """
 
 
@@ -252,7 +287,10 @@ class Once(argparse.Action):
 
 
 def _text_metavar(key: str) -> str:
-    return "DIR" if key == "output" else {"file": "FILE", "address": "ADDRESS"}.get(key.rpartition("_")[2], "NAME")
+    if key in ("output", "graph_cache"):
+        return "DIR"
+    file = dict.fromkeys(("file", "cert", "key"), "FILE")
+    return (file | {"address": "ADDRESS"}).get(key.rpartition("_")[2], "NAME")
 
 
 def add_option(group, option: Option) -> None:

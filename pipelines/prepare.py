@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import glob
 import hashlib
@@ -22,11 +23,14 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.plan import Plan
 from kepler_traverse.read import read_graph
-from kepler_traverse.storage import load_graph, stored_origin
+from kepler_traverse.storage import FORMAT, load_graph, stored_origin
 
+from . import report
+from .answers import names_of
 from .cluster import POOL_SHARE
+from .graph_cache import cached_graph, found_graph
 from .sizing import Load, Machine
-from .worker import names_of, plan_for
+from .worker import plan_for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +56,10 @@ class Prepared:
         None once ``release`` was called.
     origin : str
         What the graph was made of; ``""`` if that cannot be told.
+    folder : Path or None
+        Where the graph is stored already: in the graph cache, or by an interrupted run.
     reused : bool
-        Whether the graph came from the output folder.
+        Whether it was found there.
     numbers : int64 array
         Distinct sources in the order given.
     names : list
@@ -67,6 +73,7 @@ class Prepared:
     plan: Plan | None
     request: Request
     origin: str
+    folder: Path | None
     reused: bool
     numbers: np.ndarray
     names: list
@@ -96,10 +103,8 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
         Anything in the input that cannot be; nothing has been written then.
     """
     started = time.perf_counter()
-    origin = _origin(settings)
-    graph = _stored_graph(stored, origin, _device(settings)) if stored and origin else None
-    reused = graph is not None
-    graph = graph or _read(settings)
+    origin = origin_of(settings)
+    graph, folder, reused = _graph(settings, origin, stored)
     read_seconds = time.perf_counter() - started
     if settings.algorithm == "sssp" and graph.weights is None:
         raise InputError("sssp needs weights, and this edge list has none; name their --weight-column, or take bfs")
@@ -115,6 +120,7 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
         plan=plan_for(graph, request),
         request=request,
         origin=origin,
+        folder=folder,
         reused=reused,
         numbers=numbers,
         names=names_of(graph, numbers),
@@ -136,14 +142,22 @@ def request_of(settings, targets: list | None) -> Request:
     )
 
 
-def _stored_graph(folder: Path, origin: str, device: str) -> Graph | None:
-    """The graph that an interrupted run left, if it is whole and made of the same files."""
-    if stored_origin(folder) != origin:
-        return None
-    try:
-        return load_graph(folder, device, verify=True)
-    except InputError:  # half-written by a machine that went down: it is built again
-        return None
+def _graph(settings, origin: str, stored: Path | None) -> tuple[Graph, Path | None, bool]:
+    """Return the graph, where it is stored already, and whether it was found there."""
+    if settings.graph_cache is not None:
+        cache = Path(settings.graph_cache).absolute()
+        if not origin:
+            report.say("--graph-cache is not used: only an edge list of local files can be told to be the same again")
+        elif settings.plan:
+            graph = found_graph(cache, origin, _device(settings), report.say)
+            return (graph or _read(settings)), None, graph is not None
+        else:
+            return cached_graph(cache, origin, _device(settings), lambda: _read(settings), report.say)
+    if stored is not None and origin and stored_origin(stored) == origin:
+        # InputError: half-written by a machine that went down, so it is built again.
+        with contextlib.suppress(InputError):
+            return load_graph(stored, _device(settings), verify=True), stored, True
+    return _read(settings), None, False
 
 
 def _device(settings) -> str:
@@ -173,17 +187,24 @@ def _read(settings) -> Graph:
     return read_graph(settings.edges, device=settings.device, **_read_options(settings))
 
 
-def _origin(settings) -> str:
-    """Name the files of the edge list as they are now and how they are read; ``""`` if some are not plain local files."""
+def origin_of(settings) -> str:
+    """Digest of what a graph is made of; ``""`` if some of it are not plain local files.
+
+    That is each file's absolute path, size, and times of change (of its content, and of its inode, which tools that set
+    the former cannot set), how it is read, and the format of stored graphs. Contents are not read: that takes as long as
+    reading the edge list, which this is there to save.
+    """
     files = []
     for path in settings.edges:
         found = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
         for name in found:
             inside = [name] if os.path.isfile(name) else sorted(str(p) for p in Path(name).rglob("*") if p.is_file())
-            files += [(os.path.abspath(file), os.stat(file).st_size, os.stat(file).st_mtime_ns) for file in inside]
+            for file in inside:
+                facts = os.stat(file)
+                files.append((os.path.abspath(file), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
         if not found:
             return ""
-    return hashlib.sha256(json.dumps([files, _read_options(settings)], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([FORMAT, files, _read_options(settings)], sort_keys=True).encode()).hexdigest()
 
 
 def _sources(graph: Graph, settings) -> np.ndarray:

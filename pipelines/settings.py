@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from .options import OPTIONS, SCHEDULER_CHOICES, SOURCE_CHOICES, Option, UsageError
+from .options import OPTIONS, SCHEDULER_CHOICES, SOURCE_CHOICES, TLS, Option, UsageError
 
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -26,6 +26,7 @@ def _annotation(option: Option):
         "integer": whole,
         "number": number,
         "integer_or_auto": whole | Literal["auto"],
+        "number_or_auto": number | Literal["auto"],
         "ids": Annotated[list[int | str], Field(min_length=1)],
         "switch": bool,
     }
@@ -121,12 +122,34 @@ def _check_together(settings) -> None:
         raise UsageError(f"{what} {named}" + ("; take one" if chosen else ""))
     if settings.scheduler_address and settings.scheduler_file:
         raise UsageError("--scheduler-address and --scheduler-file name two schedulers; take one")
+    _check_tls(settings)
     if settings.algorithm == "bfs" and settings.cutoff is not None:
         raise UsageError("--cutoff limits weighted distances (sssp); bfs takes --max-depth")
     if settings.algorithm == "sssp" and settings.max_depth is not None:
         raise UsageError("--max-depth limits hops (bfs); sssp takes --cutoff")
     if settings.output is None and not settings.plan:
         raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
+
+
+def _check_tls(settings) -> None:
+    missing = [key for key in TLS if getattr(settings, key) is None]
+    named = ", ".join("--" + key.replace("_", "-") for key in missing)
+    if len(missing) == len(TLS):
+        return
+    if missing:
+        raise UsageError(f"TLS takes a certificate authority, a certificate and its key: {named} is missing")
+    if not (settings.scheduler_address or settings.scheduler_file):
+        raise UsageError("--tls-ca-file, --tls-cert and --tls-key are for a scheduler that runs already; name it, too")
+    if settings.scheduler_address and not settings.scheduler_address.startswith("tls://"):
+        raise UsageError(
+            f"--scheduler-address {settings.scheduler_address} is not encrypted; with TLS it is tls://HOST:PORT"
+        )
+    for key in TLS:
+        try:
+            open(getattr(settings, key), "rb").close()
+        except OSError as error:
+            flag = "--" + key.replace("_", "-")
+            raise UsageError(f"{flag} {getattr(settings, key)} cannot be read: {error.strerror}") from None
 
 
 def _check_knobs(settings, config: Path) -> None:

@@ -7,10 +7,11 @@ worker or device.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 
 from kepler_traverse import results
 from kepler_traverse._arrays import UNREACHED, at_most, namespace, to_host
+from kepler_traverse.errors import KeplerError
 
 from .sizing import ROWS_A_GROUP
 
@@ -49,7 +51,17 @@ def as_written(traversal, query):
     return replace(traversal, distance=distance, predecessor=None)
 
 
-def write_part(folder: Path, number: int, run: str, answers: Iterable[tuple[object, pa.Table, int]]) -> dict:
+class NotWantedError(KeplerError):
+    """The part has been given to another worker meanwhile."""
+
+
+def write_part(
+    folder: Path,
+    number: int,
+    run: str,
+    answers: Iterable[tuple[object, pa.Table, int]],
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> dict | None:
     """Write one batch.
 
     Parameters
@@ -59,22 +71,36 @@ def write_part(folder: Path, number: int, run: str, answers: Iterable[tuple[obje
     run : str
         Fingerprint of the run, kept in the file.
     answers : iterable of (source id, table, checksum)
-        At least one. Only about a row group of them is held at a time.
+        Only about a row group of them is held at a time.
+    is_wanted : callable
+        Asked just before the file appears: a worker that hung until its part was given to another must not replace it.
 
     Returns
     -------
-    dict
-        ``file, rows, sha256, checksum, bytes``: less than 1 KB.
+    dict or None
+        ``file, rows, sha256, checksum, bytes``: less than 1 KB. None, and no file, if there are no answers.
+
+    Raises
+    ------
+    NotWantedError
+    OSError
+        The disk is full, or the folder is gone.
     """
+    answers = iter(answers)
+    first = next(answers, None)
+    if first is None:
+        return None
     partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
         with open(partial, "xb") as file:
-            rows, checksum = _write(file, number, run, answers)
+            rows, checksum = _write(file, number, run, itertools.chain([first], answers))
             file.flush()
             os.fsync(file.fileno())
         with open(partial, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         size = partial.stat().st_size
+        if not is_wanted():
+            raise NotWantedError(f"part {number} has been given to another worker")
         os.replace(partial, folder / part_name(number))
         sync_folder(folder)
     finally:
@@ -163,7 +189,8 @@ def checked_part(
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if known is not None:
-        return known if known["sha256"] == digest else None
+        whole = known["sha256"] == digest and known["sources"] == sources  # some may have failed
+        return known if whole else None
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             footer = json.loads(file.metadata.metadata[FOOTER_KEY])

@@ -26,21 +26,36 @@ class Tally:
         Stored edges of reached vertices.
     rounds : int
         Most levels or rounds of one traversal.
+    slowest : tuple of (id, float) or None
+        The source that took longest, and its seconds of traversing.
     """
 
     def __init__(self):
         self.edges = self.rounds = 0
+        self.slowest: tuple[object, float] | None = None
         self._histogram: dict | None = None
 
-    def add(self, graph, traversal, written) -> None:
-        """Count one traversal; the histogram is of ``written``, the distances that a file gets."""
-        self.edges += edges_of(graph, traversal)
-        self.rounds = max(self.rounds, int(traversal.rounds))
-        self._histogram = merged(self._histogram, histogram_of(written))
+    def add(self, source, seconds: float, edges: int, rounds: int, histogram: dict | None) -> None:
+        """Count one traversal: its source's id, how long it took, and what ``counted`` returned for it."""
+        if self.slowest is None or seconds > self.slowest[1]:
+            self.slowest = (source, round(seconds, 6))
+        self.edges += edges
+        self.rounds = max(self.rounds, rounds)
+        self._histogram = merged(self._histogram, histogram)
 
     def summary(self) -> dict:
-        """``edges``, ``rounds`` and ``distances``: a histogram, or None where nothing is written."""
-        return {"edges": self.edges, "rounds": self.rounds, "distances": self._histogram}
+        """``edges``, ``rounds``, ``slowest``, and ``distances``: a histogram, or None where nothing is written."""
+        return {
+            "edges": self.edges,
+            "rounds": self.rounds,
+            "slowest": self.slowest,
+            "distances": self._histogram,
+        }
+
+
+def counted(graph, traversal, written) -> tuple[int, int, dict | None]:
+    """Count one traversal, while its arrays hold: edges, rounds, and a histogram of ``written``, which a file gets."""
+    return edges_of(graph, traversal), int(traversal.rounds), histogram_of(written)
 
 
 def edges_of(graph, traversal) -> int:

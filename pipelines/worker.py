@@ -9,21 +9,20 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from distributed import WorkerPlugin, get_worker
 
 from kepler_traverse import plan_bfs, plan_sssp
-from kepler_traverse.certificate import certify
-from kepler_traverse.frames import table_of
 from kepler_traverse.graph import Graph
 from kepler_traverse.plan import Plan
-from kepler_traverse.results import checksum
 from kepler_traverse.storage import load_graph
 
-from .sink import as_written, write_part
+from .answers import Answers, free_memory, is_out_of_memory, is_sticky
+from .manifest import cannot_write
+from .marks import Mark
+from .sink import write_part
 from .tallies import Tally
 
 
@@ -83,6 +82,7 @@ class TraversalPlugin(WorkerPlugin):
         self.work, self.name = work, name
         self.graph: Graph | None = None
         self.plan: Plan | None = None
+        self._answers: Answers | None = None
         self._lock: threading.Lock | None = None
         self._threads = work.threads
         self._load_seconds = 0.0
@@ -94,13 +94,14 @@ class TraversalPlugin(WorkerPlugin):
         await asyncio.to_thread(self._load)
 
     def teardown(self, worker) -> None:  # noqa: ARG002
-        self.graph = self.plan = None
+        self.graph = self.plan = self._answers = None
 
     def _load(self) -> None:
         started = time.perf_counter()
         self._take_fair_share()
         self.graph = load_graph(self.work.graph_folder, self.work.device)
         self.plan = plan_for(self.graph, self.work)
+        self._answers = Answers(self.graph, self.plan, self.work)
         self._load_seconds = time.perf_counter() - started
 
     def _take_fair_share(self) -> None:
@@ -109,46 +110,48 @@ class TraversalPlugin(WorkerPlugin):
 
         numba.set_num_threads(min(self._threads, numba.config.NUMBA_NUM_THREADS))
 
-    def answer(self, number: int, sources: Sequence[int]) -> dict:
-        """Traverse from each source of a batch, certify, and write one part.
-
-        Returns
-        -------
-        dict
-            What ``write_part`` returns, and for the manifest and whoever watches: ``started`` and ``ended`` (seconds
-            since the epoch), ``seconds``, ``phases`` (seconds by phase; a worker's first part also has the time that
-            loading and planning took before it), and what ``Tally`` counts. Nothing of it goes into the file.
-        """
-        started = time.time()
-        clock = Phases()
-        self._take_fair_share()
-        tally = Tally()
+    def answer(self, batches: Sequence[tuple[int, Sequence[int]]], careful: bool, mark_path: Path) -> list[dict]:
+        """Answer the batches of a task, one part each; see ``run_batches``."""
         with self._lock:  # a plan holds one traversal at a time, and a foreign worker may have several threads
-            clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
-            summary = write_part(self.work.output, number, self.work.run, self._answers(sources, clock, tally))
-        phases = clock.rounded()
-        return (
-            summary
-            | {"started": round(started, 3), "ended": round(time.time(), 3), "seconds": clock.elapsed, "phases": phases}
-            | tally.summary()
-        )
+            self._take_fair_share()
+            if self._answers is None:  # Dask keeps a worker whose plugin failed to set up
+                self._load()
+            with Mark(mark_path) as mark:
+                try:
+                    return [self._part(part, sources, careful, mark) for part, sources in batches]
+                except Exception as error:
+                    if is_sticky(error):
+                        mark.leave(f"{type(error).__name__}: {error}")
+                        # Every later call in this process would fail, too. Ending it lets the nanny start a fresh one.
+                        os._exit(1)
+                    raise
 
-    def _answers(self, sources: Sequence[int], clock: Phases, tally: Tally) -> Iterator[tuple]:
-        graph, plan, work = self.graph, self.plan, self.work
-        for i, source in enumerate(sources):
-            try:
-                with clock("traverse"):
-                    traversal = plan.run(int(source))
-                if work.certify == "all" or (work.certify == "sample" and i == 0):
-                    with clock("certify"):
-                        certify(graph, traversal).require()
-            except Exception as error:
-                error.add_note(f"source {id_of(graph, int(source))}")
+    def _part(self, part: int, sources: Sequence[int], careful: bool, mark: Mark) -> dict:
+        try:
+            return self._written(part, sources, careful, mark)
+        except Exception as error:
+            if not is_out_of_memory(error):
                 raise
-            written = as_written(traversal, plan.query)
-            tally.add(graph, traversal, written)
-            table = table_of(graph, traversal if work.predecessors else replace(traversal, predecessor=None), plan.query)
-            yield id_of(graph, int(source)), table, checksum(written)
+        # Not at a source but while rows were written: once more, one source at a time and with all memory that can be had.
+        free_memory()
+        try:
+            return self._written(part, sources, True, mark)
+        except MemoryError as error:
+            reason = f"MemoryError: its part could not be written: {error}"
+            return {"part": part, "summary": None, "failed": [(int(source), reason) for source in sources]}
+
+    def _written(self, part: int, sources: Sequence[int], careful: bool, mark: Mark) -> dict:
+        started, clock, tally = time.time(), Phases(), Tally()
+        clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
+        failed: list[tuple[int, str]] = []
+        mark.at(part)
+        answers = self._answers.of(part, sources, careful, mark, clock, tally, failed)
+        summary = write_part(self.work.output, part, self.work.run, answers, mark.is_wanted)
+        if summary is not None:
+            phases = clock.rounded()
+            summary |= {"started": round(started, 3), "ended": round(time.time(), 3), "seconds": clock.elapsed}
+            summary |= {"phases": phases} | tally.summary()
+        return {"part": part, "summary": summary, "failed": failed}
 
 
 class Phases:
@@ -159,10 +162,11 @@ class Phases:
         self._started = time.perf_counter()
 
     @contextlib.contextmanager
-    def __call__(self, phase: str) -> Iterator[None]:
-        begin = time.perf_counter()
-        yield
-        self.seconds[phase] += time.perf_counter() - begin
+    def __call__(self, phase: str) -> Iterator[Lap]:
+        lap = Lap()
+        yield lap
+        lap.seconds = time.perf_counter() - lap.started
+        self.seconds[phase] += lap.seconds
 
     @property
     def elapsed(self) -> float:
@@ -173,18 +177,12 @@ class Phases:
         return {name: round(value, 6) for name, value in (self.seconds | {"write": rest}).items()}
 
 
-def id_of(graph: Graph, number: int):
-    """The user's id of one vertex, as a plain Python value."""
-    return names_of(graph, np.array([number]))[0]
+class Lap:
+    """One stretch of a phase; ``seconds`` are there once it is over."""
 
-
-def names_of(graph: Graph, numbers: np.ndarray) -> list:
-    """The user's ids of vertices, as plain Python values."""
-    if graph.device == "cuda" and not graph.has_string_ids:
-        from kepler_traverse.cuda import cp
-
-        return graph.ids[cp.asarray(numbers)].tolist()
-    return graph.ids_at(numbers).tolist()
+    def __init__(self):
+        self.started = time.perf_counter()
+        self.seconds = 0.0
 
 
 def dask_setup(_worker) -> None:
@@ -192,14 +190,40 @@ def dask_setup(_worker) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def run_batch(plugin: str, number: int, sources: Sequence[int]) -> dict:
-    """The task of one batch: small arguments, an answer of 1 to 2 KB."""
+def run_batches(plugin: str, batches: Sequence[tuple[int, Sequence[int]]], careful: bool, mark: Path) -> list[dict]:
+    """One task: some batches, a part for each. Small arguments, and an answer of 1 to 2 KB a batch.
+
+    Parameters
+    ----------
+    plugin : str
+        Name of the worker's ``TraversalPlugin``.
+    batches : sequence of (part, vertex numbers of its sources)
+    careful : bool
+        Traverse from one source at a time, since a worker has died of one of them.
+    mark : Path
+        File that tells the driver where this is.
+
+    Returns
+    -------
+    list of dict
+        For each batch ``part``; ``failed``, a list of (source, reason); and ``summary``, None if no source was answered:
+        what ``write_part`` returns, and for the manifest and whoever watches: ``worker`` (its address), ``started`` and
+        ``ended`` (seconds since the epoch), ``seconds``, ``phases`` (seconds by phase; a worker's first part also has the
+        time that loading and planning took before it), and what ``Tally`` counts. Nothing of it goes into the file.
+
+    Raises
+    ------
+    NegativeCycleError
+    OutputError
+        The output folder does not take the part.
+    """
     worker = get_worker()
+    answering = worker.plugins[plugin]
     try:
-        return worker.plugins[plugin].answer(number, sources) | {"worker": worker.address}
-    except Exception as error:
-        if type(error).__name__ == "CUDARuntimeError":
-            # After an illegal access or a failed launch every later call in this process fails too. Ending it lets the
-            # nanny start a fresh one, and the driver gives the batch to another worker.
-            os._exit(1)
-        raise
+        outcomes = answering.answer(batches, careful, mark)
+    except OSError as error:
+        raise cannot_write(answering.work.output, error) from None
+    for outcome in outcomes:
+        if outcome["summary"] is not None:
+            outcome["summary"]["worker"] = worker.address
+    return outcomes

@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines import interrupts
-from pipelines.batches import Window
 
 KILLS = int(os.environ.get("KEPLER_KILLS", "2"))
 SEED = int(os.environ.get("KEPLER_SEED", "20"))
@@ -153,33 +152,3 @@ def test_an_interrupt_that_was_caught_is_raised_again(monkeypatch):
         interrupts._raise(signal.SIGINT, None)
     with pytest.raises(KeyboardInterrupt):
         interrupts.check()
-
-
-def _answer(part):
-    if part == 3:
-        os._exit(1)
-    return part
-
-
-def test_a_batch_that_kills_its_workers_is_given_up_and_the_others_are_done():
-    from distributed import Client, LocalCluster
-
-    from pipelines.cluster import pinned
-
-    done, failed, retried = [], {}, []
-    with (
-        pinned(),
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        Window(
-            client,
-            lambda part, attempt: client.submit(_answer, part, key=f"answer-{part}-{attempt}"),
-            lambda part, _summary: done.append(part),
-            failed.__setitem__,
-            lambda part, _why: retried.append(part),
-        ).run(list(range(12)))
-    assert sorted(done) == [part for part in range(12) if part != 3]
-    assert list(failed) == [3]
-    assert retried.count(3) == 3
-    assert "its worker died 4 times" in str(failed[3])

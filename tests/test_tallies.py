@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
-from pipelines.tallies import MOST_BINS, Tally, histogram_of, merged
+from pipelines.tallies import MOST_BINS, Tally, counted, histogram_of, merged
 
 RNG = np.random.default_rng(8)
 SRC, DST = RNG.integers(0, 60, (2, 150))
@@ -26,10 +26,11 @@ def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
         edges += sum(len(neighbours.get(v, {})) for v in reached)
         distances += reached.values()
         traversal = plan(source)
-        tally.add(graph, traversal, traversal)
+        tally.add(source, source / 8, *counted(graph, traversal, traversal))
     found = tally.summary()
     assert found["edges"] == edges
     assert found["rounds"] > 0
+    assert found["slowest"] == (19, 19 / 8)
     bins = found["distances"]
     expected = np.bincount(np.floor(np.array(distances) / bins["width"]).astype(int) - bins["first"])
     assert bins["counts"] == expected.tolist()

@@ -1,0 +1,99 @@
+"""Built graphs kept from run to run: ``--graph-cache``.
+
+A graph is kept under a digest of what it was made of (see ``prepare.origin_of``). Two runs that want the same one at the
+same time build it once, as the second waits for a lock. What is read is compared with the fingerprint stored beside it, so
+a graph that was damaged or half-written is built again and never used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from kepler_traverse.errors import InputError, OutputError
+from kepler_traverse.graph import Graph
+from kepler_traverse.storage import load_graph, save_graph, stored_origin
+
+_SHOWN = 16  # of the digest in names; the whole of it is in the stored graph
+
+
+def cached_graph(
+    cache: Path, origin: str, device: str, build: Callable[[], Graph], say: Callable[[str], None]
+) -> tuple[Graph, Path, bool]:
+    """Return a graph from the cache, or build it and put it there.
+
+    Parameters
+    ----------
+    cache : Path
+        Made if it is not there.
+    origin : str
+        Digest of what the graph is made of.
+    device : {"cpu", "cuda"}
+    build : callable
+    say : callable
+        Told if something takes time or was wrong.
+
+    Returns
+    -------
+    graph : Graph
+    folder : Path
+        Where it is stored now.
+    found : bool
+        Whether it was there.
+
+    Raises
+    ------
+    OutputError
+        The cache cannot be written to.
+    """
+    folder = cache / f"graph-{origin[:_SHOWN]}"
+    with _only_one(cache, folder.with_suffix(".lock"), say):
+        graph = found_graph(cache, origin, device, say)
+        if graph is not None:
+            return graph, folder, True
+        graph = build()
+        for left in cache.glob(f"{folder.name}.*.tmp"):  # by a run that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            save_graph(graph, folder, origin)
+        except OSError as error:
+            raise _cannot_keep(cache, error) from None
+    return graph, folder, False
+
+
+def found_graph(cache: Path, origin: str, device: str, say: Callable[[str], None]) -> Graph | None:
+    """Return a graph from the cache if it is there and whole; writes nothing."""
+    folder = cache / f"graph-{origin[:_SHOWN]}"
+    if stored_origin(folder) != origin:
+        return None
+    try:
+        return load_graph(folder, device, verify=True)
+    except InputError as error:
+        say(f"the graph is built again: {error}")
+        return None
+
+
+@contextlib.contextmanager
+def _only_one(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[None]:
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        file = os.open(lock, os.O_CREAT | os.O_RDWR, 0o644)
+    except OSError as error:
+        raise _cannot_keep(cache, error) from None
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"another run builds the same graph in {cache}; waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)  # and with it the lock, also where this process is killed
+
+
+def _cannot_keep(cache: Path, error: OSError) -> OutputError:
+    return OutputError(f"--graph-cache {cache} cannot be written to: {error.strerror or error}; take another folder")

@@ -1,0 +1,35 @@
+"""How many batches a task should hold, from the times of those that are done."""
+
+from __future__ import annotations
+
+from collections import deque
+
+TASK_SECONDS = 3.0  # aimed at: short enough to lose little with a worker, long enough for the scheduler not to matter
+LONGEST_TASK_SECONDS = 10.0
+MOST_BATCHES = 256  # of a task, where they take no time at all: so many answers still are a small message
+_REMEMBERED = 64  # batches
+
+
+class Pace:
+    """Sizes tasks: single batches until the first times are in, then as many as fill ``TASK_SECONDS``.
+
+    What is in a part does not depend on this: only how many parts a task makes.
+    """
+
+    def __init__(self):
+        self._seconds: deque[float] = deque(maxlen=_REMEMBERED)
+        self.slowest = 0.0
+
+    def note(self, seconds: float) -> None:
+        """A batch has taken so long."""
+        self._seconds.append(seconds)
+        self.slowest = max(self.slowest, seconds)
+
+    def batches(self, left: int, workers: int) -> int:
+        """How many batches the next task gets, of those ``left``; fewer towards the end, so that workers end together."""
+        if not self._seconds:
+            return 1
+        mean = max(sum(self._seconds) / len(self._seconds), 1e-6)
+        fitting = min(TASK_SECONDS / mean, LONGEST_TASK_SECONDS / max(max(self._seconds), 1e-6))
+        fair = -(-left // (2 * max(workers, 1)))
+        return max(1, min(int(fitting), fair, MOST_BATCHES))

@@ -1,6 +1,6 @@
 """Many-source graph traversal on GPUs and CPUs: BFS hops and shortest distances, with a certificate for each result."""
 
-from .bfs import bfs, bfs_many, plan_bfs
+from .bfs import bfs, bfs_many, plan_bfs, plan_bfs_many
 from .build import graph_from_edges
 from .catalogue import strategies
 from .certificate import certify
@@ -8,7 +8,7 @@ from .errors import KeplerError, NegativeCycleError
 from .frames import paths
 from .graph import Graph
 from .read import read_graph
-from .sssp import plan_sssp, sssp, sssp_many
+from .sssp import plan_sssp, plan_sssp_many, sssp, sssp_many
 
 __all__ = [
     "Graph",
@@ -20,7 +20,9 @@ __all__ = [
     "graph_from_edges",
     "paths",
     "plan_bfs",
+    "plan_bfs_many",
     "plan_sssp",
+    "plan_sssp_many",
     "read_graph",
     "sssp",
     "sssp_many",

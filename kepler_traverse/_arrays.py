@@ -41,6 +41,14 @@ def index_dtype(n_vertices: int) -> np.dtype:
     return np.dtype(np.int32 if n_vertices <= np.iinfo(np.int32).max else np.int64)
 
 
+def hops_dtype(depth: int) -> np.dtype:
+    """Return the narrowest type for hop counts up to ``depth``: -1 is for the unreached, so types are signed."""
+    for narrow in (np.int8, np.int16):
+        if depth <= np.iinfo(narrow).max:
+            return np.dtype(narrow)
+    return np.dtype(np.int32)
+
+
 def float_that_holds(low: int, high: int) -> np.dtype | None:
     """Return the smallest float type that holds every integer of ``[low, high]`` exactly, or None."""
     largest = max(abs(int(low)), abs(int(high)))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 
 from . import frames
+from .bfs.catalogue import MANY as BFS_MANY
 from .bfs.catalogue import STRATEGIES as BFS
+from .sssp.catalogue import MANY as SSSP_MANY
 from .sssp.catalogue import STRATEGIES as SSSP
 
 
@@ -15,13 +17,14 @@ def strategies():
     Returns
     -------
     pandas.DataFrame
-        Columns ``algorithm, name, device, default, needs, knobs, paper, teaches``; ``name`` is what ``strategy=`` takes,
-        ``knobs`` the names that ``knobs=`` takes with it.
+        Columns ``algorithm, sources, name, device, default, needs, knobs, paper, teaches``; ``name`` is what ``strategy=``
+        takes, ``knobs`` the names that ``knobs=`` takes with it. ``sources`` is "one" or "many"; functions for many sources
+        take names of either.
 
     Examples
     --------
     >>> strategies().query("algorithm == 'bfs' and device == 'cpu'")["name"].tolist()
-    ['switch', 'queue']
+    ['switch', 'queue', 'many_bits', 'many_queues']
     >>> strategies().set_index("name")["knobs"]["h_bf"].split(", ")[:3]
     ['edge_classes', 'duplicates', 'cache_modifiers']
     """
@@ -29,6 +32,7 @@ def strategies():
         [
             {
                 "algorithm": algorithm,
+                "sources": sources,
                 "name": row.name,
                 "device": row.device,
                 "default": row.default,
@@ -37,7 +41,12 @@ def strategies():
                 "paper": row.paper,
                 "teaches": row.teaches,
             }
-            for algorithm, rows in (("bfs", BFS), ("sssp", SSSP))
+            for algorithm, sources, rows in (
+                ("bfs", "one", BFS),
+                ("bfs", "many", BFS_MANY),
+                ("sssp", "one", SSSP),
+                ("sssp", "many", SSSP_MANY),
+            )
             for row in rows
         ]
     )

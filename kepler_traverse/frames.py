@@ -23,42 +23,9 @@ class Column:
 
 def frame_of_one(plan, source, unreached: str):
     """Run a plan from one source and return its frame."""
-    _check_unreached(unreached, plan.graph)
+    check_unreached(unreached, plan.graph)
     result = plan(source)
-    return _frame(columns_of(plan.graph, result, plan.query, unreached), plan.graph.device)
-
-
-def frame_of_many(plan, sources, unreached: str):
-    """Run a plan from each source, equal ones once, and return one frame for all."""
-    _check_unreached(unreached, plan.graph)
-    numbers = plan.graph.numbers_of(sources)
-    distinct, answer = np.unique(numbers, return_inverse=True)
-    pieces = [
-        _frame(columns_of(plan.graph, plan.run(int(n)), plan.query, unreached, with_source=True), plan.graph.device)
-        for n in distinct
-    ]
-    library = _library(plan.graph.device)
-    if not pieces:
-        return _frame(_no_columns(plan), plan.graph.device)
-    return library.concat([pieces[i] for i in answer], ignore_index=True)
-
-
-def _no_columns(plan) -> dict[str, Column]:
-    """Columns of the right types without a row, for an empty list of sources."""
-    graph = plan.graph
-    xp = namespace(graph.offsets)
-    nothing = xp.zeros(0, np.int64)
-    result = Traversal(
-        algorithm=plan.algorithm,
-        source=0,
-        distance=xp.zeros(0, np.int32 if plan.algorithm == "bfs" else graph.weights.dtype),
-        predecessor=xp.zeros(0, graph.targets.dtype) if plan.query.predecessors else None,
-        limit=None,
-        strategy=plan.strategy.name,
-        rounds=0,
-    )
-    columns = columns_of(graph, result, Query(predecessors=plan.query.predecessors), "omit")
-    return {"source": Column(graph.ids_at(nothing)), **columns}
+    return frame_from(columns_of(plan.graph, result, plan.query, unreached), plan.graph.device)
 
 
 def columns_of(
@@ -233,6 +200,11 @@ def traversals_of(graph: Graph, frame):
         )
 
 
+def concatenated(frames: list, device: str):
+    """Frames one below the other, rows numbered anew."""
+    return _library(device).concat(frames, ignore_index=True)
+
+
 def host_frame(records: list[dict]):
     """Return records as a pandas frame."""
     import pandas
@@ -240,7 +212,8 @@ def host_frame(records: list[dict]):
     return pandas.DataFrame(records)
 
 
-def _check_unreached(unreached: str, graph: Graph) -> None:
+def check_unreached(unreached: str, graph: Graph) -> None:
+    """Raise InputError unless unreached vertices can be shown that way."""
     if unreached not in UNREACHED_CHOICES:
         raise InputError(f"unreached={unreached!r} is none of {', '.join(map(repr, UNREACHED_CHOICES))}")
     if unreached == "cugraph" and (graph.has_string_ids or graph.ids.dtype.kind != "i"):
@@ -257,7 +230,8 @@ def _library(device: str):
     return pandas
 
 
-def _frame(columns: dict[str, Column], device: str):
+def frame_from(columns: dict[str, Column], device: str):
+    """Return columns as a frame of the device's library."""
     return _library(device).DataFrame({name: _series(column, device) for name, column in columns.items()})
 
 

@@ -64,10 +64,10 @@ class Plan:
         return self.strategy.memory(self.graph.n_vertices, self.graph.n_edges, self.query.predecessors)
 
 
-def query_for(graph: Graph, predecessors: bool, limit, targets, knobs, limit_name: str) -> Query:
+def query_for(graph: Graph, predecessors: bool, limit, targets, knobs, limit_name: str, keep: str = "all") -> Query:
     """Check the options that every traversal shares."""
     if limit is not None and not limit >= 0:
         raise InputError(f"{limit_name} must be 0 or more, not {limit!r}")
     if targets is not None:
         targets = np.unique(graph.numbers_of(targets, "target"))
-    return Query(predecessors=predecessors, limit=limit, targets=targets, knobs=knobs)
+    return Query(predecessors=predecessors, limit=limit, targets=targets, knobs=knobs, keep=keep)

@@ -20,9 +20,12 @@ class Query:
         The traversal may stop once these are settled.
     knobs : object or None
         Settings of the strategy, an instance of its ``Strategy.knobs``; None leaves them to its rule.
+    keep : {"all", "targets", "counts"}
+        Of a traversal from many sources: distances of all vertices, of the targets, or only how many lie at each hop count.
     """
 
     predecessors: bool = True
     limit: float | None = None
     targets: Array | None = None
     knobs: object | None = None
+    keep: str = "all"

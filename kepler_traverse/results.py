@@ -60,6 +60,60 @@ class Traversal:
         return replace(self, distance=self.distance.copy(), predecessor=predecessor)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Traversals:
+    """Distances, and perhaps predecessors, from several sources: one row each.
+
+    The arrays may belong to the plan that made them, and hold until its next run.
+
+    Attributes
+    ----------
+    algorithm : {"bfs", "sssp"}
+    sources : int64 array of shape (k,), NumPy
+        Vertex numbers.
+    distance : array of shape (k, n_vertices)
+        BFS: hops in the narrowest of int8, int16 and int32 that holds them, ``-1`` where unreached. SSSP: the graph's float
+        type, ``inf`` where unreached. Where only targets were asked for, ``(k, n_targets)``.
+    predecessor : array of shape (k, n_vertices), of the targets' type, or None
+        As in ``Traversal``.
+    limits : list of int, float or None
+        Of each source, as in ``Traversal``.
+    strategy : str
+    rounds : list of int
+        Of each source.
+    counts : int64 array of shape (k, levels), NumPy, or None
+        How many vertices lie at 0, 1, 2, ... hops, where that is all that was asked for.
+    """
+
+    algorithm: str
+    sources: np.ndarray
+    distance: Array | None
+    predecessor: Array | None
+    limits: list
+    strategy: str
+    rounds: list[int]
+    counts: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return self.sources.size
+
+    def __getitem__(self, i: int) -> Traversal:
+        """The traversal from the i-th source; hops are int32 here, as a plan for one source gives them."""
+        distance = self.distance[i]
+        return Traversal(
+            algorithm=self.algorithm,
+            source=int(self.sources[i]),
+            distance=distance.astype(np.int32, copy=False) if self.algorithm == "bfs" else distance,
+            predecessor=None if self.predecessor is None else self.predecessor[i],
+            limit=self.limits[i],
+            strategy=self.strategy,
+            rounds=self.rounds[i],
+        )
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: splitmix64's increment and multipliers
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)

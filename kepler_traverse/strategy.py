@@ -20,6 +20,16 @@ class Outcome(NamedTuple):
     counters: dict[str, int] | None = None
 
 
+class ManyOutcome(NamedTuple):
+    """What a strategy gives for several sources; see ``Traversals``, whose fields these are."""
+
+    distance: object | None
+    predecessor: object | None
+    limits: list
+    rounds: list[int]
+    counts: object | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Strategy:
     """One way to compute an answer.
@@ -86,6 +96,43 @@ class Strategy:
         if unknown:
             raise StrategyError(f"strategy {self.name!r} has no knob {unknown[0]!r}; it has {', '.join(names)}")
         return self.knobs(**given)
+
+
+class Shape(NamedTuple):
+    """What the choice of a way to answer many sources goes by.
+
+    ``depth`` is about how many levels a search from anywhere has; ``index`` and ``weight`` are bytes a vertex number and a
+    distance (0 without weights).
+    """
+
+    n_vertices: int
+    n_edges: int
+    directed: bool
+    depth: int
+    index: int
+    weight: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManyStrategy(Strategy):
+    """One way to answer several sources at once.
+
+    Attributes
+    ----------
+    plan : callable
+        ``plan(graph, query, group)`` returns ``traverse(sources)``, which gives a ``ManyOutcome`` for up to ``group`` vertex
+        numbers.
+    memory : callable
+        ``memory(shape, query, group)``: bytes that it allocates beside the graph, results of a group included.
+    group_size : callable
+        ``group_size(n_sources)``: how many sources it takes at once if memory allows.
+    cost : callable
+        ``cost(shape, n_sources)``: an estimate of the time a source; of those that fit the cheapest is taken.
+    """
+
+    memory: Callable
+    group_size: Callable[[int], int]
+    cost: Callable[[Shape, int], float]
 
 
 def pick(rows: Sequence[Strategy], name: str, graph: Graph) -> Strategy:

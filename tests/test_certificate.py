@@ -224,8 +224,8 @@ def test_frames_are_certified_as_well():
     sources = [rows[0][0], rows[1][0]]
     assert certify(graph, bfs(graph, sources[0])).valid
     assert certify(graph, sssp(graph, sources[0], unreached="null")).valid
-    assert certify(graph, bfs_many(graph, sources, predecessors=True)).valid
-    frame = sssp_many(graph, sources, predecessors=True)
+    assert certify(graph, bfs_many(graph, sources, result="predecessors")).valid
+    frame = sssp_many(graph, sources, result="predecessors")
     assert certify(graph, frame).sources == 2
     frame.loc[len(frame) - 1, "distance"] += 1
     assert not certify(graph, frame).valid

@@ -48,7 +48,7 @@ def test_sources_given_twice_are_answered_twice():
 
 def test_no_sources_give_an_empty_frame_of_the_same_types():
     graph = build([(0, 1)], [1])
-    empty, full = sssp_many(graph, [], predecessors=True), sssp_many(graph, [0], predecessors=True)
+    empty, full = sssp_many(graph, [], result="predecessors"), sssp_many(graph, [0], result="predecessors")
     assert empty.dtypes.equals(full.dtypes)
     assert len(empty) == 0
 
@@ -101,7 +101,7 @@ def test_string_ids_come_back_as_strings(towns):
     frame = sssp(towns, "aalen")
     assert frame["vertex"].tolist() == ["aalen", "bonn", "chur"]
     assert frame["predecessor"].tolist() == ["aalen", "aalen", "bonn"]
-    nulls = bfs_many(towns, ["bonn"], predecessors=True, unreached="null")
+    nulls = bfs_many(towns, ["bonn"], result="predecessors", unreached="null")
     assert nulls["predecessor"].isna().tolist() == [True, False, False, True]
     assert nulls["source"].tolist() == ["bonn"] * 4
     assert paths(frame, ["chur"])["vertex"].tolist() == ["aalen", "bonn", "chur"]
@@ -132,7 +132,7 @@ def test_paths_are_shortest_and_complete_for_all_targets_at_once():
 
 def test_paths_of_many_sources_carry_their_source():
     graph = build(NAMED["lattice"], directed=False)
-    frame = bfs_many(graph, [0, 77], predecessors=True)
+    frame = bfs_many(graph, [0, 77], result="predecessors")
     found = paths(frame, [5, 1999])
     ends = found.groupby(["source", "target"])["position"].max()
     asked = frame[frame["vertex"].isin([5, 1999])].set_index(["source", "vertex"])["distance"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .. import frames
+from .. import answers, frames
 from .._arrays import LARGEST_HOP_COUNT
 from ..graph import Graph
+from ..many import ManyPlan
 from ..plan import Plan, query_for
-from .catalogue import STRATEGIES
+from .catalogue import MANY, STRATEGIES
 
-__all__ = ["STRATEGIES", "bfs", "bfs_many", "plan_bfs"]
+__all__ = ["MANY", "STRATEGIES", "bfs", "bfs_many", "plan_bfs", "plan_bfs_many"]
 
 
 def plan_bfs(
@@ -99,26 +100,121 @@ def bfs(
     return frames.frame_of_one(plan, source, unreached)
 
 
+def plan_bfs_many(
+    graph: Graph,
+    *,
+    n_sources: int,
+    result: str = "distances",
+    strategy: str = "auto",
+    max_depth: int | None = None,
+    targets=None,
+    knobs=None,
+    memory: int | None = None,
+) -> ManyPlan:
+    """Choose how to search from many sources, check, compile and allocate; the plan then takes any number of them.
+
+    Parameters
+    ----------
+    n_sources : int
+        About how many there will be: the choice depends on it.
+    memory : int, optional
+        Bytes that the plan may take beside the graph. Default: 80 % of what is free.
+
+    The others are those of ``bfs_many``. ``ManyPlan.why`` says what the choice went by.
+
+    Raises
+    ------
+    InputError
+        It does not fit into the memory; and as ``bfs_many``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> plan = plan_bfs_many(graph_from_edges(np.array([0, 1]), np.array([1, 2])), n_sources=2)
+    >>> plan.run([0, 1]).distance
+    array([[ 0,  1,  2],
+           [-1,  0,  1]], dtype=int8)
+    """
+    keep = answers.keep_for(result, "bfs", targets)
+    query = query_for(graph, result == "predecessors", max_depth, targets, knobs, "max_depth", keep)
+    if max_depth is not None:
+        query = replace(query, limit=int(min(max_depth, LARGEST_HOP_COUNT)))
+    return ManyPlan(graph, "bfs", MANY, STRATEGIES, strategy, query, n_sources, memory)
+
+
 def bfs_many(
     graph: Graph,
     sources,
     *,
+    result: str = "distances",
     strategy: str = "auto",
-    predecessors: bool = False,
     max_depth: int | None = None,
     targets=None,
     knobs=None,
     unreached: str = "omit",
+    memory: int | None = None,
 ):
-    """Return the hop distances from each of several sources.
+    """Return the hop distances from each of several sources, or what follows from them.
 
-    As ``bfs``, once for every source: the answers are separate, never merged. Sources given twice are computed once and
-    answered twice. All sources are looked up before any work starts.
+    As ``bfs``, once for every source: the answers are separate, never merged, but for ``result="nearest"``. Sources given
+    twice are computed once and answered twice. All sources are looked up before any work starts.
+
+    Parameters
+    ----------
+    graph : Graph
+    sources : sequence of ids
+    result : str
+        - ``"distances"``: a frame ``source, vertex, distance``, in the order of the sources, then by vertex.
+        - ``"predecessors"``: the same with the previous vertex on a shortest path.
+        - ``"matrix"``: an array on the graph's device, a row a source and a column a vertex, by ascending id (or a column a
+          target, in the order given), in the narrowest integer type; -1 where there is no path.
+        - ``"targets"``: a frame ``source, target, distance`` of every pair; null where there is no path.
+        - ``"summary"``: a frame ``source, reached, eccentricity, sum, mean, closeness, harmonic``: how many vertices it
+          reaches, itself included; the largest distance, the sum and mean over the others; (reached - 1)^2 / (sum (n - 1))
+          and the sum of 1 / distance. Never holds distances of all sources.
+        - ``"levels"``: a frame ``source, distance, vertices``: how many there are at each distance (a hop plot).
+        - ``"reachable"``: a uint8 array, a row a source; vertex v is bit v % 8 of byte v // 8.
+        - ``"nearest"``: a frame ``vertex, source, distance`` with the nearest source of each vertex that any reaches: one
+          search from all sources together. Of several equally near, the one that the canonical predecessor leads to.
+    strategy : str
+        ``"auto"``, a name that ``strategies()`` lists for many sources, or one for a single source, which then runs once
+        for each.
+    max_depth, targets, knobs, unreached
+        As in ``bfs``.
+    memory : int, optional
+        Bytes that a traversal may take beside the graph and the answer. Default: 80 % of what is free.
 
     Returns
     -------
-    pandas.DataFrame or cudf.DataFrame
-        Columns ``source, vertex, distance[, predecessor]``, in the order of the sources, then by vertex.
+    pandas.DataFrame or cudf.DataFrame or array
+
+    Raises
+    ------
+    UnknownVertexError, StrategyError
+        As ``bfs``.
+    InputError
+        No such result, or not with these options; it does not fit into the memory; and as ``bfs``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = graph_from_edges(np.array([0, 1, 2]), np.array([1, 2, 3]))
+    >>> bfs_many(graph, [0, 2], result="summary")[["source", "reached", "eccentricity", "sum"]]
+       source  reached  eccentricity  sum
+    0       0        4             3    6
+    1       2        2             1    1
     """
-    plan = plan_bfs(graph, strategy=strategy, predecessors=predecessors, max_depth=max_depth, targets=targets, knobs=knobs)
-    return frames.frame_of_many(plan, sources, unreached)
+    if result == "nearest":
+        answers.keep_for(result, "bfs", targets)
+        return answers.nearest(graph, sources, "bfs", STRATEGIES, query_for(graph, True, max_depth, None, None, "max_depth"))
+    plan = plan_bfs_many(
+        graph,
+        n_sources=len(sources),
+        result=result,
+        strategy=strategy,
+        max_depth=max_depth,
+        targets=targets,
+        knobs=knobs,
+        memory=memory,
+    )
+    return answers.answer(plan, sources, result, targets, unreached)

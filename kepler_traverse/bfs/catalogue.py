@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..strategy import Strategy
-from . import bfs_4k, cpu, gpu, persistent
+from ..strategy import ManyStrategy, Strategy
+from . import bfs_4k, cpu, gpu, many_bits, many_queues, persistent
 from .levels import levels, switch
 from .params import Bfs4kKnobs
 
@@ -60,5 +60,30 @@ STRATEGIES = (
         paper="Busato, Bombieri 2015 (BFS-4K)",
         teaches="the frontier's size chooses the kernel, the lanes a vertex gets, and the search for edges",
         knobs=Bfs4kKnobs,
+    ),
+)
+
+MANY = (
+    ManyStrategy(
+        name="many_bits",
+        device="cpu",
+        plan=many_bits.plan,
+        memory=many_bits.memory,
+        group_size=many_bits.group_size,
+        cost=many_bits.cost,
+        paper="Then et al. 2014 (MS-BFS)",
+        teaches="a bit a source: one walk over the edges serves hundreds of searches",
+        default=True,
+    ),
+    ManyStrategy(
+        name="many_queues",
+        device="cpu",
+        plan=many_queues.plan,
+        memory=many_queues.memory,
+        group_size=many_queues.group_size,
+        cost=many_queues.cost,
+        paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
+        teaches="where levels are many and small, a core a source needs no barrier",
+        default=True,
     ),
 )

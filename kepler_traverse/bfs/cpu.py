@@ -7,6 +7,7 @@ place from one counter, which needs no second pass. Predecessors are the smalles
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 from numba import njit, prange
 
@@ -110,6 +111,15 @@ def is_dense(run: Run) -> bool:
     return run.frontier_size * SPARSE_FRACTION >= run.graph.n_vertices
 
 
+def point_back(graph, sources, distance) -> np.ndarray:
+    """Predecessors out of the hop counts of several searches: both arrays are of shape (k, n_vertices)."""
+    predecessor = np.empty(distance.shape, graph.targets.dtype)
+    reverse = graph.reverse
+    with numba.parallel_chunksize(1):
+        _point_back(reverse.offsets, reverse.targets, sources, distance, predecessor)
+    return predecessor
+
+
 @njit(cache=True)
 def _push_serial(offsets, targets, frontier, level, distance, predecessor, next_queue, counter):
     n_next = 0
@@ -183,3 +193,19 @@ def _list_bits(bitmap, queue):
                 at += 1
             bits >>= np.uint64(1)
             v += 1
+
+
+@njit(parallel=True, cache=True)
+def _point_back(offsets, sources, roots, distance, predecessor):
+    """Give each vertex its smallest neighbour that is one hop nearer: rows ascend, so the first one found."""
+    for i in prange(roots.size):
+        row, back = distance[i], predecessor[i]
+        for v in range(row.size):
+            back[v] = NO_PREDECESSOR
+            nearer = row[v] - 1
+            if row[v] > 0:
+                e = offsets[v]
+                while row[sources[e]] != nearer:
+                    e += 1
+                back[v] = sources[e]
+        back[roots[i]] = roots[i]

@@ -15,6 +15,11 @@ SPARSE_FRACTION = 32
 # work on the machine hid whatever difference 256, 1024, 4096, 8192 and "always serial" make to whole searches.
 SERIAL_FRONTIER = 4096
 
+# Many sources in rows of bits: a level is pushed by one thread while the frontier has at most 1 / PUSH_VERTICES of the
+# vertices and 1 / PUSH_EDGES of the edges; else it is pulled by all.
+PUSH_VERTICES = 32
+PUSH_EDGES = 32
+
 # One launch for a whole BFS. Block: threads; as many blocks as fit run at once.
 PERSISTENT_BLOCK = 512
 # Before that one cluster: its blocks at most, their threads, the vertices that the queue of one takes, and the edges that a

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from .. import frames
+from .. import answers, frames
 from ..graph import Graph
+from ..many import ManyPlan
 from ..plan import Plan, query_for
-from .catalogue import STRATEGIES
+from .catalogue import MANY, STRATEGIES
 
-__all__ = ["STRATEGIES", "plan_sssp", "sssp", "sssp_many"]
+__all__ = ["MANY", "STRATEGIES", "plan_sssp", "plan_sssp_many", "sssp", "sssp_many"]
 
 
 def plan_sssp(
@@ -94,26 +95,95 @@ def sssp(
     return frames.frame_of_one(plan, source, unreached)
 
 
+def plan_sssp_many(
+    graph: Graph,
+    *,
+    n_sources: int,
+    result: str = "distances",
+    strategy: str = "auto",
+    cutoff: float | None = None,
+    targets=None,
+    knobs=None,
+    memory: int | None = None,
+) -> ManyPlan:
+    """Choose how to search from many sources, check, compile and allocate; the plan then takes any number of them.
+
+    Parameters are those of ``sssp_many`` and ``plan_bfs_many``, errors too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ends = np.array([0, 1]), np.array([1, 2])
+    >>> plan_sssp_many(graph_from_edges(*ends, np.array([2, 3])), n_sources=2).run([0, 1]).distance
+    array([[ 0.,  2.,  5.],
+           [inf,  0.,  3.]], dtype=float32)
+    """
+    keep = answers.keep_for(result, "sssp", targets)
+    query = query_for(graph, result == "predecessors", cutoff, targets, knobs, "cutoff", keep)
+    return ManyPlan(graph, "sssp", MANY, STRATEGIES, strategy, query, n_sources, memory)
+
+
 def sssp_many(
     graph: Graph,
     sources,
     *,
+    result: str = "distances",
     strategy: str = "auto",
-    predecessors: bool = False,
     cutoff: float | None = None,
     targets=None,
     knobs=None,
     unreached: str = "omit",
+    memory: int | None = None,
 ):
-    """Return the shortest distances from each of several sources.
+    """Return the shortest distances from each of several sources, or what follows from them.
 
-    As ``sssp``, once for every source: the answers are separate, never merged. Sources given twice are computed once and
-    answered twice. All sources are looked up before any work starts.
+    As ``sssp``, once for every source: the answers are separate, never merged, but for ``result="nearest"``. Sources given
+    twice are computed once and answered twice. All sources are looked up before any work starts.
+
+    Parameters
+    ----------
+    graph : Graph
+        With weights.
+    sources : sequence of ids
+    result : str
+        As in ``bfs_many``, but for ``"levels"``; a matrix holds infinity where there is no path. Sums of a summary are
+        added up in float64, in an order that the device chooses, so their last digits may differ between devices.
+    strategy, memory
+        As in ``bfs_many``.
+    cutoff, targets, knobs, unreached
+        As in ``sssp``.
 
     Returns
     -------
-    pandas.DataFrame or cudf.DataFrame
-        Columns ``source, vertex, distance[, predecessor]``, in the order of the sources, then by vertex.
+    pandas.DataFrame or cudf.DataFrame or array
+
+    Raises
+    ------
+    UnknownVertexError, StrategyError, NegativeCycleError, PrecisionError
+        As ``sssp``.
+    InputError
+        As ``bfs_many``, and a negative cutoff.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]), np.array([2, 3]))
+    >>> sssp_many(graph, [0, 1], targets=[2], result="targets")
+       source  target  distance
+    0       0       2       5.0
+    1       1       2       3.0
     """
-    plan = plan_sssp(graph, strategy=strategy, predecessors=predecessors, cutoff=cutoff, targets=targets, knobs=knobs)
-    return frames.frame_of_many(plan, sources, unreached)
+    if result == "nearest":
+        answers.keep_for(result, "sssp", targets)
+        return answers.nearest(graph, sources, "sssp", STRATEGIES, query_for(graph, True, cutoff, None, None, "cutoff"))
+    plan = plan_sssp_many(
+        graph,
+        n_sources=len(sources),
+        result=result,
+        strategy=strategy,
+        cutoff=cutoff,
+        targets=targets,
+        knobs=knobs,
+        memory=memory,
+    )
+    return answers.answer(plan, sources, result, targets, unreached)

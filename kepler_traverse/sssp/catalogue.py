@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..strategy import Strategy
-from . import cpu, gpu, h_bf, persistent
+from ..strategy import ManyStrategy, Strategy
+from . import cpu, gpu, h_bf, many_piles, persistent
 from .params import HBfKnobs
 from .piles import piles
 from .rounds import rounds
@@ -58,5 +58,20 @@ STRATEGIES = (
         paper="Busato, Bombieri 2015 (H-BF)",
         teaches="edges of some classes need no atomic, and some no relaxation before the end",
         knobs=HBfKnobs,
+    ),
+)
+
+MANY = (
+    ManyStrategy(
+        name="many_piles",
+        device="cpu",
+        plan=many_piles.plan,
+        memory=many_piles.memory,
+        group_size=many_piles.group_size,
+        cost=many_piles.cost,
+        needs=frozenset({"weights", "non_negative"}),
+        paper="Davidson, Baxter, Garland, Owens 2014",
+        teaches="one core a source, near and far piles, no atomic",
+        default=True,
     ),
 )

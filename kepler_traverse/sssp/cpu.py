@@ -79,9 +79,10 @@ class Run:
             if self.counters[0]:
                 raise overflow_error(graph)
         if self.predecessor is not None:
-            self._find_predecessors(source)
+            self.find_predecessors(source)
 
-    def _find_predecessors(self, source: int) -> None:
+    def find_predecessors(self, source: int) -> None:
+        """Make predecessors out of final distances."""
         graph, layer = self.graph, self.queued_in  # the rounds are over, so the array is free
         edges = (graph.offsets, graph.targets, graph.weights, self.distance)
         self.predecessor.fill(NO_PREDECESSOR)

@@ -1,0 +1,257 @@
+"""What a traversal from many sources is asked for, beside distances: each answer in the form that its users want.
+
+``bfs_many`` and ``sssp_many`` take the name of one as ``result=``. Everything is put together group by group, so that never
+more than the answer and one group of distances are in memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, Array, at_most, namespace, to_host
+from .errors import InputError
+from .frames import Column, check_unreached, columns_of, concatenated, frame_from
+from .graph import BuildReport, Graph
+from .plan import Plan
+from .query import Query
+from .results import Traversal, Traversals
+
+RESULTS = ("distances", "predecessors", "matrix", "targets", "summary", "levels", "reachable", "nearest")
+KEEP = {"matrix": "targets", "targets": "targets", "summary": "counts", "levels": "counts"}  # where it is not "all"
+
+
+def keep_for(result: str, algorithm: str, targets) -> str:
+    """What a query must keep for a result; see ``Query.keep``.
+
+    Raises
+    ------
+    InputError
+        There is no such result, or not of this algorithm, or it needs targets.
+    """
+    if result not in RESULTS:
+        raise InputError(f"result={result!r} is none of {', '.join(map(repr, RESULTS))}")
+    if result == "levels" and algorithm != "bfs":
+        raise InputError("result='levels' counts hops; take bfs_many, or result='summary'")
+    if result == "targets" and targets is None:
+        raise InputError("result='targets' needs targets=, the vertices where the ways end")
+    if targets is not None and result in ("summary", "levels", "reachable", "nearest"):
+        raise InputError(f"result={result!r} is about all vertices; leave targets out")
+    keep = KEEP.get(result, "all")
+    if (keep == "counts" and algorithm != "bfs") or (keep == "targets" and targets is None):
+        return "all"
+    return keep
+
+
+def answer(plan, sources, result: str, targets, unreached: str):
+    """Run a plan for many sources and return the result of that name."""
+    graph = plan.graph
+    numbers = graph.numbers_of(sources)
+    check_unreached(unreached, graph)
+    distinct, places = np.unique(numbers, return_inverse=True)
+    if result in ("distances", "predecessors"):
+        return _rows(plan, distinct, places, unreached)
+    if result in ("matrix", "targets"):
+        asked = None if targets is None else graph.numbers_of(targets, "target")
+        matrix = _matrix(plan, distinct, places, asked)
+        return matrix if result == "matrix" else _pairs(plan, numbers, asked, matrix)
+    if result == "reachable":
+        return _bitmap(plan, distinct, places)
+    if result == "levels":
+        return _levels(plan, distinct, places, numbers)
+    return _summary(plan, distinct, places, numbers)
+
+
+def _rows(plan, distinct, places, unreached: str):
+    """One frame of all sources: ``source, vertex, distance[, predecessor]``."""
+    graph, query = plan.graph, plan.query
+    pieces = []
+    for group in plan.over(distinct):
+        for traversal in group:
+            pieces.append(frame_from(columns_of(graph, traversal, query, unreached, with_source=True), graph.device))
+    if not pieces:
+        return frame_from(_no_columns(plan), graph.device)
+    return concatenated([pieces[i] for i in places], graph.device)
+
+
+def _no_columns(plan) -> dict[str, Column]:
+    """Columns of the right types without a row, for an empty list of sources."""
+    graph = plan.graph
+    xp = namespace(graph.offsets)
+    nothing = xp.zeros(0, np.int64)
+    result = Traversal(
+        algorithm=plan.algorithm,
+        source=0,
+        distance=xp.zeros(0, np.int32 if plan.algorithm == "bfs" else graph.weights.dtype),
+        predecessor=xp.zeros(0, graph.targets.dtype) if plan.query.predecessors else None,
+        limit=None,
+        strategy=plan.strategy.name,
+        rounds=0,
+    )
+    columns = columns_of(graph, result, Query(predecessors=plan.query.predecessors), "omit")
+    return {"source": Column(graph.ids_at(nothing)), **columns}
+
+
+def _matrix(plan, distinct, places, asked) -> Array:
+    """Distances as an array: a row a source, a column a vertex, or a target in the order asked for."""
+    pieces = [group.distance.copy() for group in plan.over(distinct)]
+    xp = namespace(plan.graph.offsets)
+    if not pieces:
+        width = plan.graph.n_vertices if asked is None else asked.size
+        return xp.zeros((0, width), np.int8 if plan.algorithm == "bfs" else plan.graph.weights.dtype)
+    widest = max((piece.dtype for piece in pieces), key=lambda dtype: dtype.itemsize)
+    matrix = xp.concatenate([piece.astype(widest, copy=False) for piece in pieces])
+    if asked is not None:
+        matrix = matrix[:, xp.asarray(np.searchsorted(plan.query.targets, asked))]
+    in_order = places.size == distinct.size and bool((places == np.arange(places.size)).all())
+    return matrix if in_order else matrix[xp.asarray(places)]
+
+
+def _pairs(plan, numbers, asked, matrix: Array):
+    """Every pair of source and target, in the order given: ``source, target, distance``, null where there is no way."""
+    graph = plan.graph
+    xp = namespace(matrix)
+    distance = matrix.ravel()
+    missing = ~xp.isfinite(distance) if plan.algorithm == "sssp" else distance < 0
+    if plan.query.limit is not None:
+        missing |= ~at_most(distance, plan.query.limit)
+    if plan.algorithm == "bfs":
+        distance = distance.astype(np.int32)
+    sources, ends = xp.repeat(xp.asarray(numbers), asked.size), xp.tile(xp.asarray(asked), numbers.size)
+    columns = {
+        "source": Column(graph.ids_at(sources)),
+        "target": Column(graph.ids_at(ends)),
+        "distance": Column(distance, missing),
+    }
+    return frame_from(columns, graph.device)
+
+
+def _bitmap(plan, distinct, places) -> Array:
+    """Which vertices each source reaches: uint8 of shape (k, ceil(n / 8)), vertex v in bit v % 8 of byte v // 8."""
+    n = plan.graph.n_vertices
+    xp = namespace(plan.graph.offsets)
+    bitmap = xp.zeros((distinct.size, -(-n // 8)), np.uint8)
+    at = 0
+    for group in plan.over(distinct):
+        reached = group.distance >= 0 if plan.algorithm == "bfs" else xp.isfinite(group.distance)
+        if plan.query.limit is not None:
+            reached &= at_most(group.distance, plan.query.limit)
+        for bit in range(min(n, 8)):
+            ones = reached[:, bit::8].astype(np.uint8) << bit
+            bitmap[at : at + len(group), : ones.shape[1]] |= ones
+        at += len(group)
+    return bitmap[xp.asarray(places)]
+
+
+def _levels(plan, distinct, places, numbers):
+    """How many vertices lie at each hop count: ``source, distance, vertices``."""
+    counts = [row for group in plan.over(distinct) for row in group.counts]
+    rows = [counts[i][: np.flatnonzero(counts[i])[-1] + 1] for i in places]
+    sizes = np.array([row.size for row in rows], np.int64)
+    nothing = np.zeros(0, np.int64)
+    columns = {
+        "source": Column(_ids(plan.graph, np.repeat(numbers, sizes))),
+        "distance": Column(np.concatenate([nothing, *(np.arange(size) for size in sizes)]).astype(np.int32)),
+        "vertices": Column(np.concatenate([nothing, *rows])),
+    }
+    return _on(columns, plan.graph)
+
+
+def _summary(plan, distinct, places, numbers):
+    """One row a source: reached, eccentricity, sum, mean, closeness, harmonic."""
+    rows = [row for group in plan.over(distinct) for row in _figures(group, plan)]
+    table = np.array(rows, np.float64).reshape(-1, 4)[places]
+    reached, farthest, total, harmonic = table.T
+    others = reached - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(others > 0, total / others, 0.0)
+        share = others / max(plan.graph.n_vertices - 1, 1)
+        closeness = np.where(total > 0, others / total * share, 0.0)
+    kind = np.int32 if plan.algorithm == "bfs" else plan.graph.weights.dtype
+    columns = {
+        "source": Column(_ids(plan.graph, numbers)),
+        "reached": Column(reached.astype(np.int64)),
+        "eccentricity": Column(farthest.astype(kind)),
+        "sum": Column(total.astype(np.int64) if plan.algorithm == "bfs" else total),
+        "mean": Column(mean),
+        "closeness": Column(closeness),
+        "harmonic": Column(harmonic),
+    }
+    return _on(columns, plan.graph)
+
+
+def _figures(group: Traversals, plan) -> list[tuple]:
+    """Of each source: vertices reached, largest distance, sum of distances and of their reciprocals."""
+    if group.counts is not None:
+        hops = np.arange(group.counts.shape[1])
+        nearness = np.divide(1.0, hops, out=np.zeros(hops.size), where=hops > 0)
+        return [(row.sum(), np.flatnonzero(row)[-1], (row * hops).sum(), (row * nearness).sum()) for row in group.counts]
+    xp = namespace(group.distance)
+    figures = []
+    for row in group.distance:
+        reached = row[xp.isfinite(row)]
+        if plan.query.limit is not None:
+            reached = reached[at_most(reached, plan.query.limit)]
+        apart = reached[reached > 0].astype(np.float64)
+        figures.append((reached.size, float(reached.max()), float(apart.sum()), float((1 / apart).sum())))
+    return figures
+
+
+def _ids(graph: Graph, numbers: np.ndarray):
+    """The user's ids of vertices, on the host."""
+    ids = graph.ids_at(namespace(graph.offsets).asarray(numbers))
+    return to_host(ids) if hasattr(ids, "dtype") else ids
+
+
+def _on(columns: dict[str, Column], graph: Graph):
+    """A frame on the graph's device of columns on the host."""
+    xp = namespace(graph.offsets)
+    moved = {name: Column(xp.asarray(c.values) if hasattr(c.values, "dtype") else c.values) for name, c in columns.items()}
+    return frame_from(moved, graph.device)
+
+
+def nearest(graph: Graph, sources, algorithm: str, singles, asked: Query):
+    """One search from all sources together; see ``bfs_many`` and ``sssp_many``.
+
+    An edge of length 0 leads from one more vertex to each source (for hops, one of length 1), so that the search from there
+    finds for every vertex the nearest source; its predecessors lead back to which one that is.
+    """
+    numbers = np.unique(graph.numbers_of(sources))
+    if not numbers.size:
+        raise InputError("result='nearest' needs at least one source")
+    hops, limit = algorithm == "bfs", asked.limit
+    query = Query(predecessors=True, limit=min(limit + 1, LARGEST_HOP_COUNT) if hops and limit is not None else limit)
+    found = Plan(_with_root(graph, numbers), algorithm, singles, "auto", query).run(graph.n_vertices)
+    xp = namespace(found.distance)
+    n = graph.n_vertices
+    owner = xp.where(found.predecessor == NO_PREDECESSOR, xp.arange(n + 1), found.predecessor)
+    owner = xp.where(owner == n, xp.arange(n + 1), owner)  # sources point at themselves
+    while True:
+        further = owner[owner]
+        if bool((further == owner).all()):
+            break
+        owner = further
+    reached = found.reached[:n]
+    distance = found.distance[:n] - 1 if hops else found.distance[:n]
+    if limit is not None:
+        reached &= at_most(distance, limit)
+    vertex = xp.flatnonzero(reached)
+    columns = {
+        "vertex": Column(graph.ids_at(vertex)),
+        "source": Column(graph.ids_at(owner[:n][vertex])),
+        "distance": Column(distance[vertex]),
+    }
+    return frame_from(columns, graph.device)
+
+
+def _with_root(graph: Graph, numbers: np.ndarray) -> Graph:
+    """The graph and one more vertex, the last, from which an edge leads to each of some vertices."""
+    xp = namespace(graph.offsets)
+    added = xp.asarray(numbers)
+    return Graph(
+        offsets=xp.append(graph.offsets, graph.n_edges + numbers.size),
+        targets=xp.append(graph.targets, added.astype(graph.targets.dtype)),
+        weights=None if graph.weights is None else xp.append(graph.weights, xp.zeros(numbers.size, graph.weights.dtype)),
+        ids=xp.arange(graph.n_vertices + 1),
+        directed=True,
+        report=BuildReport(),
+    )

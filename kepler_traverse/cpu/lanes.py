@@ -1,0 +1,127 @@
+"""Rows of bits inside Numba kernels: one bit a source, a few machine words a vertex, one vector instruction a row.
+
+Numba has no vector values, and does not find by itself that a loop over the words of a row may be one instruction. Each
+function works on rows of two-dimensional uint64 arrays. How many words a row has is read off the type of ``lanes``, a
+tuple of as many words that holds the bits in use.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_WORD = ir.IntType(64)
+
+DIGITS = 8  # of a counter of ``count_row``, which so holds up to 255
+
+
+class _Rows:
+    """What the intrinsics below share while code is generated: arguments as vectors."""
+
+    def __init__(self, context, builder, signature, args):
+        self._context, self._builder, self._signature, self._args = context, builder, signature, args
+        self.vector = ir.VectorType(_WORD, len(signature.args[-1]))
+
+    def place(self, array: int, index: int):
+        """Pointer to the row of an array, both given by the positions of their arguments."""
+        kind = self._signature.args[index]
+        return self._place(array, self._context.cast(self._builder, self._args[index], kind, types.intp))
+
+    def _place(self, array: int, at):
+        kind = self._signature.args[array]
+        view = self._context.make_array(kind)(self._context, self._builder, self._args[array])
+        indices = [at, ir.Constant(_WORD, 0)]
+        pointer = cgutils.get_item_pointer(self._context, self._builder, kind, view, indices, wraparound=False)
+        return self._builder.bitcast(pointer, self.vector.as_pointer())
+
+    def place_of_constant(self, array: int, index: int):
+        return self._place(array, ir.Constant(_WORD, index))
+
+    def load(self, place):
+        return self._builder.load(place, align=8)
+
+    def store(self, value, place):
+        self._builder.store(value, place, align=8)
+
+    def lanes(self):
+        value = ir.Constant(self.vector, ir.Undefined)
+        for i in range(self.vector.count):
+            word = self._builder.extract_value(self._args[-1], i)
+            value = self._builder.insert_element(value, word, ir.Constant(ir.IntType(32), i))
+        return value
+
+    def is_zero(self, value):
+        name = f"llvm.vector.reduce.or.v{self.vector.count}i64"
+        reduce = cgutils.get_or_insert_function(self._builder.module, ir.FunctionType(_WORD, [self.vector]), name)
+        return self._builder.icmp_unsigned("==", self._builder.call(reduce, [value]), ir.Constant(_WORD, 0))
+
+
+@intrinsic
+def or_row(typing_context, into, i, rows, u, lanes):
+    """``into[i] |= rows[u]``."""
+
+    def generate(context, builder, signature, args):
+        row = _Rows(context, builder, signature, args)
+        place = row.place(0, 1)
+        row.store(builder.or_(row.load(place), row.load(row.place(2, 3))), place)
+        return context.get_dummy_value()
+
+    return types.void(into, i, rows, u, lanes), generate
+
+
+@intrinsic
+def copy_row(typing_context, into, i, rows, u, lanes):
+    """``into[i] = rows[u]``."""
+
+    def generate(context, builder, signature, args):
+        row = _Rows(context, builder, signature, args)
+        row.store(row.load(row.place(2, 3)), row.place(0, 1))
+        return context.get_dummy_value()
+
+    return types.void(into, i, rows, u, lanes), generate
+
+
+@intrinsic
+def is_full(typing_context, rows, i, lanes):
+    """Whether ``rows[i]`` holds all bits of ``lanes``; it may hold no others."""
+
+    def generate(context, builder, signature, args):
+        row = _Rows(context, builder, signature, args)
+        return row.is_zero(builder.xor(row.load(row.place(0, 1)), row.lanes()))
+
+    return types.boolean(rows, i, lanes), generate
+
+
+@intrinsic
+def take_new(typing_context, found, seen, v, lanes):
+    """Keep in ``found[v]`` what ``seen[v]`` lacks, add it there, and return whether there is any."""
+
+    def generate(context, builder, signature, args):
+        row = _Rows(context, builder, signature, args)
+        found_at, seen_at = row.place(0, 2), row.place(1, 2)
+        bits, before = row.load(found_at), row.load(seen_at)
+        new = builder.and_(bits, builder.not_(before))
+        row.store(new, found_at)
+        row.store(builder.or_(bits, before), seen_at)
+        return builder.not_(row.is_zero(new))
+
+    return types.boolean(found, seen, v, lanes), generate
+
+
+@intrinsic
+def count_row(typing_context, digits, rows, v, lanes):
+    """Add each bit of ``rows[v]`` to a counter of its own, of DIGITS binary digits: ``digits[d]`` holds digit d of all."""
+
+    def generate(context, builder, signature, args):
+        row = _Rows(context, builder, signature, args)
+        carry = row.load(row.place(1, 2))
+        for digit in range(DIGITS):
+            place = row.place_of_constant(0, digit)
+            before = row.load(place)
+            row.store(builder.xor(before, carry), place)
+            carry = builder.and_(before, carry)
+        return context.get_dummy_value()
+
+    return types.void(digits, rows, v, lanes), generate

@@ -1,0 +1,199 @@
+"""Traversals from many sources: which way is cheapest for a graph, how many sources at once, and what memory that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from . import cuda
+from ._arrays import hops_dtype, namespace, to_host
+from .errors import InputError
+from .graph import Graph
+from .plan import Plan
+from .query import Query
+from .results import Traversal, Traversals
+from .strategy import ManyOutcome, ManyStrategy, Shape, Strategy, pick
+
+ONE_AT_A_TIME = "one_at_a_time"
+LOOPED = 16  # sources of a group that are run one after the other
+HOST_STEP = 20e3  # nanoseconds that a level costs where the host takes part
+_SHARE = 0.8  # of the free memory that a plan may take
+
+
+class ManyPlan:
+    """Traversals from many sources, ready to run; made by ``plan_bfs_many`` and ``plan_sssp_many``.
+
+    Attributes
+    ----------
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    strategy : Strategy
+        The row of the catalogue that runs.
+    query : Query
+    group : int
+        Sources answered at once.
+    nbytes : int
+        Bytes that a run takes beside the graph, the results of one group included.
+    why : str
+        What the choice went by.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        algorithm: str,
+        rows: Sequence[ManyStrategy],
+        singles: Sequence[Strategy],
+        name: str,
+        query: Query,
+        n_sources: int,
+        memory: int | None = None,
+    ):
+        self.graph, self.algorithm = graph, algorithm
+        looped = any(name in (row.name, *row.also) for row in singles)  # a strategy for one source, by its name
+        rows = [
+            *rows,
+            *(_one_at_a_time(device, algorithm, singles, name if looped else "auto") for device in ("cpu", "cuda")),
+        ]
+        if looped:
+            name = ONE_AT_A_TIME
+        self.strategy = None if name == "auto" else pick(rows, name, graph)
+        shape = _shape_of(graph, singles)
+        why = [f"{graph!r}, {shape.depth} levels"]
+        if self.strategy is None:
+            fitting = [row for row in rows if row.device == graph.device and row.misfit(graph) is None]
+            if not fitting:
+                pick(rows, "auto", graph)  # says why
+            costs = {row: row.cost(shape, n_sources) for row in fitting}
+            fitting.sort(key=costs.get)
+            self.strategy = fitting[0]
+            why.append("estimated: " + ", ".join(f"{row.name} {costs[row] / 1e9:.3g} s" for row in fitting))
+        if self.strategy.name != ONE_AT_A_TIME:
+            query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
+        self.query = query
+        self.group, self.nbytes = _group(self.strategy, shape, query, max(n_sources, 1), memory)
+        why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
+        self.why = "; ".join(why)
+        self._traverse = self.strategy.plan(graph, query, self.group)
+
+    def run(self, numbers) -> Traversals:
+        """Traverse from up to ``group`` vertices, given by their numbers 0..n-1, in that order.
+
+        Raises
+        ------
+        NegativeCycleError
+            A negative cycle can be reached from one of them (SSSP only).
+        PrecisionError
+            A distance is too large for the graph's float type.
+        """
+        numbers = np.asarray(numbers, np.int64)
+        if numbers.size > self.group:
+            raise InputError(f"{numbers.size} sources at once, and this plan takes {self.group}; use over()")
+        outcome = self._traverse(numbers)
+        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=self.strategy.name, **outcome._asdict())
+
+    def over(self, numbers) -> Iterator[Traversals]:
+        """Traverse from any number of vertices, a group at a time; each result holds until the next is asked for."""
+        for begin in range(0, len(numbers), self.group):
+            yield self.run(numbers[begin : begin + self.group])
+
+
+def free_memory(device: str) -> int:
+    """Bytes that can be had on a device."""
+    if device == "cuda":
+        return cuda.cp.cuda.runtime.memGetInfo()[0] + cuda.cp.get_default_memory_pool().free_bytes()
+    import psutil
+
+    return psutil.virtual_memory().available
+
+
+def _shape_of(graph: Graph, singles) -> Shape:
+    """The graph's shape; one search from a vertex of the highest degree says how deep it is."""
+    depth = 1
+    if graph.n_edges and "weights" not in singles[0].needs:
+        hub = int(namespace(graph.offsets).argmax(graph.degrees))
+        depth = Plan(graph, "bfs", singles, "auto", Query(predecessors=False)).run(hub).rounds
+    weight = 0 if graph.weights is None else graph.weights.dtype.itemsize
+    return Shape(graph.n_vertices, graph.n_edges, graph.directed, depth, graph.targets.dtype.itemsize, weight)
+
+
+def _group(strategy: ManyStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None) -> tuple[int, int]:
+    """The largest group that fits, and its bytes.
+
+    Raises
+    ------
+    InputError
+        Not even the smallest one fits; the message has the numbers.
+    """
+    device = strategy.device
+    most = int(free_memory(device) * _SHARE) if memory is None else memory
+    sizes = {strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())}
+    for group in sorted(sizes, reverse=True):
+        needed = strategy.memory(shape, query, group)
+        if needed <= most:
+            return group, needed
+    raise InputError(
+        f"strategy {strategy.name!r} needs {needed / 2**20:,.1f} MiB beside the graph for {group} sources at once, and "
+        f"{most / 2**20:,.1f} MiB are free; take a larger machine, a result that holds less (summary, targets), or "
+        f"strategy={ONE_AT_A_TIME!r}"
+    )
+
+
+def _one_at_a_time(device: str, algorithm: str, singles: Sequence[Strategy], name: str) -> ManyStrategy:
+    """The row that runs a strategy for one source again and again: any that there is, on any device."""
+    here = [row for row in singles if row.device == device]
+
+    def plan(graph, query, _group):
+        one = Plan(graph, algorithm, singles, name, replace(query, keep="all"))
+        return lambda sources: _gathered([_kept(one.run(int(source)), query) for source in sources], graph, algorithm, query)
+
+    def memory(shape, query, group):
+        state = max(row.memory(shape.n_vertices, shape.n_edges, query.predecessors) for row in here)
+        width = shape.weight if algorithm == "sssp" else 4
+        rows = 2 * group if query.keep == "all" else 0  # each on its own, then side by side
+        return state + rows * shape.n_vertices * (width + shape.index * query.predecessors)
+
+    def cost(shape, n_sources):
+        if algorithm == "sssp":
+            return n_sources * (60 * shape.n_vertices + 20 * shape.n_edges)
+        return n_sources * (20 * shape.n_vertices + 2 * shape.n_edges + HOST_STEP * shape.depth)
+
+    return ManyStrategy(
+        name=ONE_AT_A_TIME,
+        device=device,
+        plan=plan,
+        memory=memory,
+        needs=frozenset({"weights"} if algorithm == "sssp" else ()),
+        paper="baseline",
+        teaches="what a loop over the sources costs; any strategy for one source, by its name",
+        default=True,
+        group_size=lambda n_sources: min(n_sources, LOOPED),
+        cost=cost,
+    )
+
+
+def _kept(traversal: Traversal, query: Query) -> Traversal:
+    """What is wanted of a traversal, in arrays that outlive the plan's next run."""
+    if query.keep == "all":
+        return traversal.copy()
+    xp = namespace(traversal.distance)
+    if query.keep == "targets":
+        return replace(traversal, distance=traversal.distance[xp.asarray(query.targets)], predecessor=None)
+    return replace(traversal, distance=xp.bincount(traversal.distance[traversal.reached]), predecessor=None)
+
+
+def _gathered(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> ManyOutcome:
+    xp = namespace(graph.offsets)
+    limits, rounds = [t.limit for t in traversals], [t.rounds for t in traversals]
+    if query.keep == "counts":
+        counts = np.zeros((len(traversals), max(t.distance.size for t in traversals)), np.int64)
+        for row, traversal in zip(counts, traversals, strict=True):
+            row[: traversal.distance.size] = to_host(traversal.distance)
+        return ManyOutcome(None, None, limits, rounds, counts)
+    distance = xp.stack([t.distance for t in traversals])
+    if algorithm == "bfs":
+        distance = distance.astype(hops_dtype(int(distance.max()) if distance.size else 0), copy=False)
+    predecessor = xp.stack([t.predecessor for t in traversals]) if query.predecessors and query.keep == "all" else None
+    return ManyOutcome(distance, predecessor, limits, rounds)

@@ -112,7 +112,7 @@ def _chronicle(manifest: dict, batches: list[dict]) -> Chronicle:
         names = failure["sources"]
         chronicle.add_failure(int(failure["file"][5:11]), names, len(names), failure["error"])
     for retry in manifest.get("retried", ()):
-        chronicle.add_retry(retry["part"], retry["why"])
+        chronicle.add_retry(int(retry["file"][5:11]), retry["why"])
     return chronicle
 
 
@@ -148,6 +148,8 @@ def _unfinished(manifest: dict, command: str) -> str:
     said = [f"{failed:,} sources failed" if failed else "", f"{left:,} sources were not reached" if left else ""]
     text = [f"<p>{' and '.join(words for words in said if words) or 'Everything was computed'}. "]
     text.append(f"What is there is whole and stays. To compute the rest:</p><pre>{page.text(command)} --resume</pre>")
+    if "ended_by" in manifest:
+        text.append(f"<p>The run was ended by this error:</p><pre>{page.text(manifest['ended_by'])}</pre>")
     by_error: dict[str, list[dict]] = {}
     for failure in manifest["failed"]:
         by_error.setdefault(failure["error"], []).append(failure)
@@ -186,14 +188,14 @@ def _proof(manifest: dict) -> str:
     """What the certificates said, and how the files can be checked."""
     parts, how = manifest["parts"], manifest["settings"]["certify"]
     done = sum(len(part["sources"]) for part in parts)
-    wrong = sum(failure["error"].startswith("CertificateError") for failure in manifest["failed"])
+    wrong = sum(len(failure["sources"]) for failure in manifest["failed"] if "CertificateError" in failure["error"])
     proven = {
         "all": f"all {done:,} results were proven right over all vertices and edges before they were written",
         "sample": f"{len(parts):,} of {done:,} results, the first of each batch, were proven right before they were written",
         "none": "no result was proven: the run was told --certify none",
     }[how]
     kind = "bad" if wrong else "good" if how == "all" else "warn"
-    rejected = f"{wrong:,} batches were rejected by their certificate and not written" if wrong else "none was rejected"
+    rejected = f"{wrong:,} more were rejected and not written" if wrong else "none was rejected"
     rows = [
         ("certificates", Markup(f'<span class="{kind}">{page.text(proven)}; {rejected}</span>')),
         ("digest", Markup(f"<code>{page.text(manifest['digest'] or 'none: the run is not complete')}</code>")),

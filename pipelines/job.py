@@ -16,14 +16,17 @@ import numba
 import numpy as np
 import pyarrow
 
+from kepler_traverse.errors import OutputError
 from kepler_traverse.storage import save_graph
 
 from . import report
 from .batches import Task, Window, batches_of
 from .cluster import check_existing, cluster_for, workers_of
 from .dashboard import open_page
+from .html_report import page_of
 from .manifest import (
     GRAPH,
+    REPORT,
     OutputFolder,
     cannot_write,
     check_folder,
@@ -73,7 +76,10 @@ def run(settings, command: str) -> int:
         if before is not None and job.nothing_is_missing():
             folder.manifest = before
         else:
-            job.run()
+            try:
+                job.run()
+            finally:
+                job.write_report()
     seconds = time.perf_counter() - started
     report.show_summary(settings, folder.manifest, job.computed, seconds)
     return 3 if folder.manifest["failed"] else 0
@@ -124,6 +130,7 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
         "device": graph.device,
         "strategy": prepared.plan.strategy.name,
         "workers": sizing.workers,
+        "memory": sizing.memory,
         "sources": int(prepared.numbers.size),
         "duplicate_sources": prepared.duplicates,
         "batches": sizing.n_batches,
@@ -216,6 +223,17 @@ class _Job:
                 folder.save("failed")
             else:
                 folder.complete()
+
+    def write_report(self) -> None:
+        """Put ``_report.html`` beside the results, also where a run has not come to its end."""
+        if not self._settings.report:
+            return
+        try:
+            self._folder.put(REPORT, page_of(self._folder.manifest, self._command))
+        except OutputError as error:
+            report.say(f"no {REPORT}: {error}")
+        else:
+            report.say(f"report: {self._folder.path / REPORT}")
 
     def _run_batches(self) -> None:
         work = self._work()

@@ -16,10 +16,10 @@ from kepler_traverse.errors import OutputError
 
 from .sink import sync_folder
 
-MANIFEST, SUCCESS, LOCK, GRAPH = "_manifest.json", "_SUCCESS", "_lock", "_graph"
+MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
 _OURS = re.compile(
-    r"_manifest\.json|_SUCCESS|_lock|_graph|_graph\.\d+\.tmp|part-\d{6}\.parquet"
-    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS)\.\w+\.tmp"
+    r"_manifest\.json|_SUCCESS|_lock|_report\.html|_graph|_graph\.\d+\.tmp|part-\d{6}\.parquet"
+    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS|_report\.html)\.\w+\.tmp"
 )
 _SAVE_EVERY = 5.0  # seconds between two manifests of a running job; parts that it does not name are checked on resuming
 _SAVING_SHARE = 0.02  # of the time goes into manifests at most, however long they are
@@ -145,7 +145,7 @@ class OutputFolder:
             return
         self.manifest["status"] = status or self.manifest["status"]
         self.manifest["parts"].sort(key=lambda part: part["file"])
-        self._put(MANIFEST, json.dumps(self.manifest, indent=1) + "\n")
+        self.put(MANIFEST, json.dumps(self.manifest, indent=1) + "\n")
         took = time.monotonic() - now
         self._save_again_at = now + max(_SAVE_EVERY, took / _SAVING_SHARE)
 
@@ -154,9 +154,10 @@ class OutputFolder:
         parts = self.manifest["parts"]
         self.manifest["digest"] = digest_of(self.manifest["graph"]["fingerprint"], parts)
         self.save("done")
-        self._put(SUCCESS, hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest() + "\n")
+        self.put(SUCCESS, hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest() + "\n")
 
-    def _put(self, name: str, text: str) -> None:
+    def put(self, name: str, text: str) -> None:
+        """Write one of the folder's files, whole or not at all; raises OutputError."""
         partial = self.path / f".{name}.{os.getpid()}.tmp"
         try:
             with open(partial, "w") as file:
@@ -177,6 +178,8 @@ def status_on_error(folder: OutputFolder):
         yield
     except BaseException as error:
         stopped = isinstance(error, (KeyboardInterrupt, SystemExit))
+        if not stopped:
+            folder.manifest["ended_by"] = f"{type(error).__name__}: {error}"
         # On a full disk the last manifest stays as it is; resuming finds the parts that it does not name.
         with contextlib.suppress(OutputError) if isinstance(error, OutputError) else contextlib.nullcontext():
             folder.save("interrupted" if stopped else "failed")

@@ -241,6 +241,13 @@ OPTIONS = (
         group="running",
         help="finish an interrupted run in the output folder: compute only what is missing",
     ),
+    Option(
+        key="report",
+        kind="switch",
+        default=True,
+        group="output",
+        help="write _report.html beside the results: what ran, whether it is right, where the time went, what failed",
+    ),
     Option(key="plan", kind="switch", default=False, group="output", help="print what would run, and stop"),
     Option(
         key="json", kind="switch", default=False, group="output", help="print one JSON object on stdout and nothing else"

@@ -113,7 +113,7 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
     numbers = given[first]
     targets = None
     if settings.targets_file is not None:
-        targets = _ids_like(graph, _ids_in(Path(settings.targets_file), "targets"), "target")
+        targets = targets_in(graph, Path(settings.targets_file))
     request = request_of(settings, targets)
     return Prepared(
         graph=graph,
@@ -166,7 +166,7 @@ def _device(settings) -> str:
     return "cuda" if cuda.available() else "cpu"
 
 
-def _read_options(settings) -> dict:
+def read_options(settings) -> dict:
     return {
         "directed": settings.directed,
         "src_column": settings.src_column,
@@ -184,7 +184,7 @@ def _read_options(settings) -> dict:
 def _read(settings) -> Graph:
     if settings.device == "cuda":
         cuda.require()
-    return read_graph(settings.edges, device=settings.device, **_read_options(settings))
+    return read_graph(settings.edges, device=settings.device, **read_options(settings))
 
 
 def origin_of(settings) -> str:
@@ -204,7 +204,7 @@ def origin_of(settings) -> str:
                 files.append((os.path.abspath(file), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
         if not found:
             return ""
-    return hashlib.sha256(json.dumps([FORMAT, files, _read_options(settings)], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()).hexdigest()
 
 
 def _sources(graph: Graph, settings) -> np.ndarray:
@@ -229,6 +229,11 @@ def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
             f"{count} random sources are asked for, and {candidates.size} vertices have an outgoing edge; take fewer"
         )
     return np.random.default_rng(seed).choice(candidates, count, replace=False)
+
+
+def targets_in(graph: Graph, path: Path) -> list:
+    """Read the ids of targets from a file, in the type of the graph's ids."""
+    return _ids_like(graph, _ids_in(path, "targets"), "target")
 
 
 def _ids_in(path: Path, what: str) -> list:

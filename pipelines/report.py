@@ -114,7 +114,7 @@ class Progress:
             f"{page.count(edges)} edges/s",
         ]
         if chronicle.left and rate:
-            words.append(f"about {page.seconds(chronicle.seconds_left())} left")
+            words.append(f"about {page.seconds(max(1, round(chronicle.seconds_left())))} left")
         if chronicle.failures:
             words.append(f"{chronicle.failed_sources:,} sources failed")
         if chronicle.retries:
@@ -125,7 +125,8 @@ class Progress:
         """The lines on a terminal: a bar, the line, where the time goes, and the workers if they are few."""
         with self._lock:
             chronicle = self._chronicle
-            bar = ProgressBar(total=max(1, chronicle.total), completed=chronicle.done)
+            bar = Table.grid(expand=True)  # a bar by itself does not end its line
+            bar.add_row(ProgressBar(total=max(1, chronicle.total), completed=chronicle.done, complete_style="green"))
             lines = [bar, Text(self._line(), style="bold")]
             took = sum(chronicle.whole.phases.values())
             if took:

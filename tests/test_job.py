@@ -54,7 +54,7 @@ def edges(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def options(edges):
-    return [edges, "--random-sources", N_SOURCES, "--seed", 3, "--device", "cpu", "--json"]
+    return [edges, "--random-sources", N_SOURCES, "--seed", 3, "--device", "cpu", "--no-report", "--json"]
 
 
 @pytest.fixture(scope="module")

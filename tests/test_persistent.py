@@ -28,13 +28,15 @@ FORCED = {
     "as it is": {},
     "one block": {"CLUSTER": 1},
     "one hop": {"HOPS": 1},
+    "shared rows": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "UNEVEN": 0, "CHUNK": 64, "PIECE_WARPS": 1},
     "two hops": {"HOPS": 2, "BATCH_EDGES": 60},
     "two hops, heavy": {"HOPS": 2, "BATCH_EDGES": 3, "ROOM": 400},
-    "push only": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40},
+    "push only": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "PIECE_WARPS": 0, "UNEVEN": 1 << 30},
     "cluster and push": {"ROOM": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
     "pull at once": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
     "pull and push": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 14, "BETA": 8, "CHUNK": 40, "PATIENCE": 0},
-    "all of them": {"ROOM": 3, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4},
+    "all of them": {"ROOM": 3, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4}
+    | {"CLEANS_UP": 0, "MIN_BLOCKS": 1},
 }
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),
@@ -76,6 +78,8 @@ def forced(request, monkeypatch):
     changes = dict(FORCED[request.param])
     if "CLUSTER" in changes:
         monkeypatch.setattr(params, "CLUSTER", changes.pop("CLUSTER"))
+    if "UNEVEN" in changes:
+        monkeypatch.setattr(params, "UNEVEN", changes.pop("UNEVEN"))
     if "HOPS" in changes:
         monkeypatch.setattr(params, "TWO_HOPS_BELOW", 1000 if changes.pop("HOPS") == 2 else 0)
     for name in ("_CLUSTER", "_GRID"):
@@ -117,9 +121,11 @@ def test_it_stops_once_its_targets_are_reached(wanted):
 @pytest.mark.usefixtures("forced")
 def test_a_plan_is_run_again_and_again():
     graph = build(GRAPHS["power law"], directed=False).to("cuda")
-    plan = plan_bfs(graph, strategy="persistent", predecessors=False)
-    for source in (0, 1, 0, 3):
+    plans = [plan_bfs(graph, strategy="persistent", predecessors=predecessors) for predecessors in (False, True)]
+    for source, plan in ((s, plan) for s in (0, 1, 0, 3) for plan in plans):
         expected = oracle.bfs(oracle.edges_of(GRAPHS["power law"], False), source)
+        if plan.query.predecessors:
+            certify(graph, plan(source)).require()
         found = {v: d for v, d in zip(host(graph.ids).tolist(), host(plan(source).distance).tolist(), strict=True) if d >= 0}
         assert found == expected
 

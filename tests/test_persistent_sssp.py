@@ -12,7 +12,7 @@ from graphs import build, lattice, path, rmat, star, weights_for
 from kepler_traverse import plan_sssp
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import PrecisionError, StrategyError
-from kepler_traverse.sssp import params, persistent
+from kepler_traverse.sssp import gpu, params, persistent
 
 pytestmark = on_a_device
 
@@ -25,11 +25,11 @@ MODES = orders(
 GRID = {"SMALL": 1, "SMALL_EDGES": 0, "SMALL_FAR": 0}
 FORCED = {
     "as it is": {},
-    "grid in pieces": {**GRID, "HOPS": 1, "CHUNK": 40, "WARM_UP": 1},
+    "grid in pieces": {**GRID, "hops": 1, "CHUNK": 40, "WARM_UP": 1, "SHARED_ROWS": 1, "PIECE_WARPS": 1},
     "hops": {**GRID, "HOP_EDGES": 1 << 20, "HOP_DEGREE": 1 << 20, "CHUNK": 64},
-    "small and grid": {"SMALL": 20, "SMALL_EDGES": 90, "SMALL_FAR": 30, "HOPS": 1, "CHUNK": 64, "LIGHT": 0},
-    "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "HOP_EDGES": 200, "HOPS": 4, "LOCAL": 5, "CHUNK": 40}
-    | {"EDGES_A_LANE": 1},
+    "small and grid": {"SMALL": 20, "SMALL_EDGES": 90, "SMALL_FAR": 30, "hops": 1, "CHUNK": 64, "LIGHT": 0},
+    "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "HOP_EDGES": 200, "hops": 4, "LOCAL": 5, "CHUNK": 40}
+    | {"EDGES_A_LANE": 1, "CLEANS_UP": 0, "SHARED_ROWS": 0, "PIECE_WARPS": 0, "MIN_BLOCKS": 1},
 }
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),
@@ -62,9 +62,17 @@ def mode(request):
         yield request.param
 
 
+def force(monkeypatch, hops=None, **constants):
+    """Make plans choose these constants, and so many hops, whatever the graph."""
+    chosen = persistent.entry_for
+    monkeypatch.setattr(persistent, "entry_for", lambda graph, inside: chosen(graph, inside).variant(**constants))
+    if hops is not None:
+        monkeypatch.setattr(persistent, "hops_for", lambda _graph: hops)
+
+
 @pytest.fixture(params=FORCED)
 def forced(request, monkeypatch):
-    monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**FORCED[request.param]))
+    force(monkeypatch, **FORCED[request.param])
 
 
 def run(rows, weights, directed=False, source=None, weight_type="float32", **options):
@@ -105,7 +113,7 @@ def test_no_weights_make_it_wait_for_ever(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", ["as it is", "all of them"])
 def test_distances_of_64_bits_are_exact_too(way, kind, monkeypatch):
-    monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**FORCED[way]))
+    force(monkeypatch, **FORCED[way])
     run(SMALLER, awkward(len(SMALLER), kind), weight_type="float64")
 
 
@@ -117,14 +125,14 @@ def test_piles_of_any_width_give_the_same_answer(width, monkeypatch):
 
 
 def test_with_equal_weights_a_step_is_a_hop(monkeypatch):
-    monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**FORCED["grid in pieces"]))
+    force(monkeypatch, **FORCED["grid in pieces"])
     assert run(LATTICE, awkward(len(LATTICE), "equal"), source=0).rounds == 46  # and one that finds nothing
 
 
 def test_hops_between_barriers_spare_turns(monkeypatch):
     rows, turns = path(300), {}
     for hops in (1, 8):
-        monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**{**FORCED["hops"], "HOPS": hops}))
+        force(monkeypatch, **{**FORCED["hops"], "hops": hops})
         turns[hops] = run(rows, [1] * 300, directed=True).rounds
     assert turns == {1: 301, 8: 38}
 
@@ -134,7 +142,7 @@ def test_steps_of_few_edges_make_piles_wider(monkeypatch):
     weights = awkward(1000, "whole numbers")
     turns = {}
     for light in (0, 8192):
-        monkeypatch.setattr(persistent, "_ENTRY", persistent._ENTRY.variant(**FORCED["hops"] | {"LIGHT": light, "HOPS": 64}))
+        force(monkeypatch, **FORCED["hops"] | {"LIGHT": light, "hops": 64})
         turns[light] = run(rows, weights, directed=True).rounds
     assert 2 * turns[8192] < turns[0]
 
@@ -184,6 +192,63 @@ def test_a_plan_is_run_again_and_again():
     plan, reference = plan_sssp(cpu.to("cuda"), strategy="persistent", predecessors=False), plan_sssp(cpu)
     for source in (0, 1, 0, 3):
         assert host(plan(source).distance).tobytes() == reference(source).distance.tobytes()
+
+
+@pytest.mark.parametrize("way", ["as it is", "all of them"])
+@pytest.mark.parametrize("kind", ["zeros and ones", "whole numbers"])
+def test_a_plan_with_predecessors_is_run_again_and_again(kind, way, monkeypatch):
+    force(monkeypatch, **FORCED[way])
+    cpu = build(SMALLER, awkward(len(SMALLER), kind), directed=False)
+    plan, reference = plan_sssp(cpu.to("cuda"), strategy="persistent"), plan_sssp(cpu, strategy="frontier")
+    for source in (0, 1, 0, 30):
+        found, right = plan(source), reference(source)
+        assert host(found.distance).tobytes() == right.distance.tobytes()
+        assert host(found.predecessor).tolist() == right.predecessor.tolist()
+
+
+def test_a_search_after_one_that_stopped_early_starts_afresh():
+    cpu = build(path(60), [7] * 60)
+    plan, reference = plan_sssp(cpu.to("cuda"), strategy="persistent", targets=[30]), plan_sssp(cpu, strategy="frontier")
+    for source in (0, 29, 0):
+        found, right = plan(source), reference(source)
+        assert host(found.reached).tolist() == (right.distance <= found.limit).tolist()
+        assert host(found.predecessor)[30] == 29
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predecessors_made_inside_the_search_are_those_made_after_it(kind, monkeypatch):
+    for rows, directed in ((SMALLER, False), (rmat(6, 8, seed=2), True)):
+        graph = build(rows, awkward(len(rows), kind), directed=directed).to("cuda")
+        source, found = rows[0][0], []
+        for is_inside in (True, False):
+            monkeypatch.setattr(params, "PREDECESSORS_INSIDE", is_inside)
+            found.append(host(plan_sssp(graph, strategy="persistent")(source).predecessor).tolist())
+        assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("weight", "is_walked_again"), [(1, False), (0, True)])
+def test_only_edges_of_no_length_are_walked_once_more_for_predecessors(weight, is_walked_again, monkeypatch):
+    launched, launch = [], gpu.launch
+    monkeypatch.setattr(gpu, "launch", lambda kernel, *args: launched.append(kernel.entry.name) or launch(kernel, *args))
+    plan_sssp(build(path(9), [weight] * 9).to("cuda"), strategy="persistent")(0)
+    assert bool(launched) is is_walked_again
+    assert "sssp_point_to_nearer_warp" not in launched
+
+
+def test_a_search_after_one_that_failed_starts_afresh():
+    rows = [(0, 1), (1, 2), (5, 6), (6, 1)]
+    plan = plan_sssp(build(rows, np.array([3e38, 3e38, 1, 2], np.float32)).to("cuda"), strategy="persistent")
+    for _ in range(2):
+        with pytest.raises(PrecisionError):
+            plan(0)
+        assert host(plan(2).distance).tolist() == [np.inf, np.inf, 0, np.inf, np.inf]
+
+
+def test_marks_are_cleared_before_their_numbers_run_out(monkeypatch):
+    monkeypatch.setattr(persistent, "_MOST_STEPS", 10)
+    plan = plan_sssp(build(path(20), [1] * 20).to("cuda"), strategy="persistent")
+    for source in (0, 3, 0, 15, 2):
+        assert int(host(plan(source).distance)[20]) == 20 - source
 
 
 def test_a_distance_too_large_for_the_type_is_an_error():

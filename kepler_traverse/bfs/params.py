@@ -32,8 +32,21 @@ BATCH_EDGES = 1024
 # Edges a vertex up to which a warp goes on for a second level before the barrier: 6 to 10 % on the first two, -5 % on the
 # third.
 TWO_HOPS_BELOW = 6
-# Edges of a piece: rows of as many or more are shared by several blocks.
-PIECE = 2048
+# Edges of a piece: rows of as many or more are shared by several teams of PIECE_WARPS warps, 0 for whole blocks. And degree
+# from which on lanes look for their edges in rows of a frontier that is small, too, so that none waits for a longer row
+# beside it (SHARED_ROWS); below, each row has lanes of its own. A warp waits for 32 edges about as long as for one, so what
+# counts is the longest chain of such trips. Counted on the host, over the pushed levels of a search, means of six sources,
+# for cnr-2000 / web-NotreDame / soc-Slashdot0902 (directed) / R-MAT 19: 2,402 / 1,677 / 400 / 35 trips for pieces of 2,048
+# and a block each (measured then on an H200 for cnr-2000: 2.99 ms), 1,031 / 682 / 178 / 13 for pieces of 512, 302 / 277 / 92
+# / 14 for those and shared rows, four warps each, 241 / 214 / 69 / 11 for pieces of 256, two warps each.
+PIECE = 256
+PIECE_WARPS = 2
+UNEVEN = 64
+# Whether the pass that makes distances and predecessors of the claims leaves those as the next search wants them: 8 bytes a
+# vertex written there, in place of as many by a launch of their own before a search.
+CLEANS_UP = 1
+# Blocks that a multiprocessor holds at least, which bounds their registers; 0: the compiler weighs them.
+MIN_BLOCKS = 0
 # Edges that a thread looks through for a predecessor before its warp helps: 0.39, 0.33, 0.28 and 0.26 ms for 4, 8, 16 and
 # 32 on Erdos-Renyi of 2M vertices and 128M edges; no difference on R-MAT 20 to 24.
 PATIENCE = 32

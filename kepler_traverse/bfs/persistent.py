@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ..cuda import cp
+from ..cuda.csr import degree_statistics
 from ..cuda.entry import Entry, arguments
 from ..cuda.launch import blocks_at_once, largest_cluster, prepare
 from ..cuda.loader import kernel
@@ -69,6 +70,10 @@ _GRID = Entry(
     constants=(
         ("PREDECESSORS", 1),
         ("CHUNK", params.PIECE),
+        ("PIECE_WARPS", params.PIECE_WARPS),
+        ("SHARED_ROWS", 0),
+        ("CLEANS_UP", params.CLEANS_UP),
+        ("MIN_BLOCKS", params.MIN_BLOCKS),
         ("PATIENCE", params.PATIENCE),
         ("ALPHA", params.PULL_ABOVE),
         ("BETA", params.PUSH_BELOW),
@@ -81,21 +86,19 @@ _N_COUNTS = 6  # in each of three turns
 def plan(graph, query):
     """Allocate and compile; return ``traverse(source)``."""
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
-    has_predecessors = int(query.predecessors)
-    # Without clusters the first levels are one block's.
-    clusters = min(params.CLUSTER, largest_cluster())
-    # Two levels a barrier where most rows are short; not where it has to stop at the very level of a target.
-    hops = 2 if m <= params.TWO_HOPS_BELOW * n and query.targets is None else 1
-    cluster = kernel(_CLUSTER.variant(PREDECESSORS=has_predecessors, CLUSTER=clusters, HOPS=hops), index)
-    grid = kernel(_GRID.variant(PREDECESSORS=has_predecessors), index)
     # Without a reverse at hand its making would cost more than pulling gains.
     incoming = graph.reverse if not graph.directed or "reverse" in vars(graph) else None
+    begins, goes_on = entries_for(graph, query)
+    constants = dict(goes_on.constants)
+    cluster, grid = kernel(begins, index), kernel(goes_on, index)
+    clusters = dict(begins.constants)["CLUSTER"]
     distance = cp.empty(n, np.int32)
     predecessor = cp.empty(n, index) if query.predecessors else None
     packed = cp.empty(n, np.uint64) if query.predecessors else None
-    queue = cp.empty(n, index)
+    # Until the last pass, after which nothing is queued, the queue lies where predecessors come to lie.
+    queue = cp.empty(n, index) if predecessor is None else predecessor
     # A row of CHUNK edges or more has one piece more than it fills, at most.
-    pieces = cp.empty(2 * m // dict(_GRID.constants)["CHUNK"] + 1, np.uint64)
+    pieces = cp.empty(2 * m // constants["CHUNK"] + 1, np.uint64)
     bitmaps = cp.empty(3 * (-(-n // 32)), np.uint32)
     counts = cp.zeros(3 * _N_COUNTS, np.int64)
     arrived = cp.zeros(1, np.uint32)
@@ -113,18 +116,34 @@ def plan(graph, query):
     begin = prepare(cluster, clusters, (*rows, index.type(0), *ends, *state, counts, arrived, distance))
     results = (distance, predecessor, outcome)
     go_on = prepare(grid, blocks_at_once(grid), (*rows, *reverse, *sizes, *ends, *state, bitmaps, counts, arrived, *results))
+    is_clean = False
 
     def traverse(source: int) -> Outcome:
-        claims.data.memset_async(0xFF, claims.nbytes)  # all bits: no claim
+        nonlocal is_clean
+        if not is_clean:
+            claims.data.memset_async(0xFF, claims.nbytes)  # all bits: no claim
+        is_clean = False  # if this call is interrupted, the next one clears
         begin(source=index.type(source))
         go_on()
         outcome.get(out=on_host)
+        is_clean = packed is not None and constants["CLEANS_UP"] == 1
         levels, is_stopped = on_host.tolist()
         return Outcome(distance, predecessor, levels if is_stopped else query.limit, levels)
 
     return traverse
 
 
+def entries_for(graph, query) -> tuple[Entry, Entry]:
+    """The kernels of cluster and grid with the constants for a graph."""
+    mean, _, largest = degree_statistics(graph.offsets)
+    shared = {"PREDECESSORS": int(query.predecessors)}
+    # Two levels a barrier where most rows are short; not where it has to stop at the very level of a target.
+    hops = 2 if mean <= params.TWO_HOPS_BELOW and query.targets is None else 1
+    # Without clusters the first levels are one block's.
+    begins = _CLUSTER.variant(**shared, CLUSTER=min(params.CLUSTER, largest_cluster()), HOPS=hops)
+    return begins, _GRID.variant(**shared, SHARED_ROWS=int(largest >= params.UNEVEN))
+
+
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: distance, predecessor, claims, one queue, pieces of long rows, three bitmaps."""
-    return n_vertices * (4 + 4 + 12 * predecessors) + 16 * n_edges // params.PIECE + 12 * (n_vertices // 32 + 1)
+    """Bytes of a run: distance, predecessor or queue, claims, pieces of long rows, three bitmaps."""
+    return n_vertices * (4 + 4 + 8 * predecessors) + 16 * n_edges // params.PIECE + 8 + 12 * (n_vertices // 32 + 1)

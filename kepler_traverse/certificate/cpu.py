@@ -24,7 +24,7 @@ def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
     limit : scalar of the distances' type
         No vertex may be farther; the largest value means no limit.
     negative : bool
-        Whether a distance may be below zero (or -0.0).
+        Whether a distance may be below zero.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def _look_at_weighted(distance, predecessor, limit, negative, bounds, found):
             is_reached = d != np.inf
             reached += is_reached
             sound = d <= limit or not is_reached  # NaN is neither
-            sound &= d != -np.inf if negative else not np.signbit(d)
+            sound &= not np.signbit(d) or (negative and -np.inf < d < 0)  # no sum of weights is -0.0
             if not sound or p < NO_PREDECESSOR or p >= n or (p != NO_PREDECESSOR) != is_reached:
                 bad += 1
                 first = min(first, v)

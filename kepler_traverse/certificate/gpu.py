@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import NO_PREDECESSOR, UNREACHED, at_most, is_negative
+from .._arrays import NO_PREDECESSOR, UNREACHED, at_most
 from ..cuda import cp
 from ..cuda.entry import WARP, Entry, arguments
 from ..cuda.launch import launch
@@ -65,8 +65,9 @@ def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
         unreached, sound = d == UNREACHED, d >= UNREACHED
     else:
         unreached, sound = cp.isposinf(d), ~cp.isnan(d) & ~cp.isneginf(d)
-        if not negative:
-            sound &= ~is_negative(d)
+        bits = d.view(f"i{d.itemsize}")
+        # No sum of weights is -0.0, which is the smallest integer.
+        sound &= bits != np.iinfo(bits.dtype).min if negative else bits >= 0
     sound &= (p >= NO_PREDECESSOR) & (p < p.size) & ((p == NO_PREDECESSOR) == unreached)
     sound &= unreached | at_most(d, limit)
     bad = int(d.size - sound.sum())

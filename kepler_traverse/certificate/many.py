@@ -118,7 +118,7 @@ def _out_of_range(distances, limit, negative: bool) -> tuple[int, int, int]:
             bad = (row < UNREACHED) | (row > (LARGEST_HOP_COUNT if limit is None else limit))
         else:
             bad = ~(row <= _bound(limit, row.dtype)) & (row != np.inf)
-            bad |= np.isneginf(row) if negative else np.signbit(row)
+            bad |= np.signbit(row) & ~(negative & (-np.inf < row) & (row < 0))  # no sum of weights is -0.0
         if not count and bad.any():
             lane, vertex = i, int(bad.argmax())
         count += int(bad.sum())

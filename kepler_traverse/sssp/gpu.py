@@ -93,22 +93,25 @@ ENTRIES = (*_RELAX.values(), *_FINISH)
 
 
 class Run:
-    """The state of a GPU traversal; ``entries`` are the kernels that its steps launch, by name."""
+    """The state of a GPU traversal; ``entries`` are the kernels that its steps launch, by name.
+
+    ``distance`` and ``predecessor``: arrays for the results, where the caller has some to use for both.
+    """
 
     counted = None
 
-    def __init__(self, graph, query, entries=_RELAX, n_counters: int = 2):
+    def __init__(self, graph, query, entries=_RELAX, n_counters: int = 2, distance=None, predecessor=None):
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
         self.graph, self.edges = graph, (graph.offsets, graph.targets, graph.weights)
         self.n_vertices = np.int64(n)
-        self.distance = cp.empty(n, real)
+        self.distance = cp.empty(n, real) if distance is None else distance
         self.keys = self.distance.view(f"i{real.itemsize}")
         # With negative weights a path may lead through vertices beyond the limit: no pruning then.
         bounded = query.limit is not None and not graph.has_negative_weights
         with np.errstate(over="ignore"):  # beyond the type's range is no limit
             self.limit = real.type(query.limit if bounded else np.inf)
         self.may_overflow = may_overflow(graph) and self.limit == np.inf
-        self.predecessor = cp.empty(n, index) if query.predecessors else None
+        self.predecessor = cp.empty(n, index) if query.predecessors and predecessor is None else predecessor
         self.frontier = Frontier(n, index, n_counters)
         # During the rounds: the last one that queued a vertex. Afterwards: its layer in the search for predecessors.
         self.queued_in = cp.empty(n, np.int32)
@@ -128,7 +131,8 @@ class Run:
     def frontier_size(self) -> int:
         return self.frontier.size
 
-    def finish(self, source: int) -> None:
+    def finish(self, source: int, n_open: int | None = None) -> None:
+        """Make results of what the search left; ``n_open`` reached vertices lack a predecessor, None: all do."""
         n = self.n_vertices
         if self.parent is not None:
             launch(self.kernels[_DECODE], n, (n, self.keys))
@@ -137,15 +141,21 @@ class Run:
             launch(self.kernels[_COUNT_OVERFLOWS], n, (*self.edges, n, self.distance, self.frontier.counters))
             if self.frontier.read_counters()[0]:
                 raise overflow_error(self.graph)
-        if self.predecessor is not None:
-            self._find_predecessors(source)
+        if self.predecessor is None or n_open == 0:
+            return
+        if n_open is None:
+            self._point_to_nearer(source)
+        self._resolve_in_layers()
 
-    def _find_predecessors(self, source: int) -> None:
-        n, frontier, layer = self.n_vertices, self.frontier, self.queued_in
+    def _point_to_nearer(self, source: int) -> None:
+        n = self.n_vertices
         self.predecessor.fill(NO_PREDECESSOR)
         self.predecessor[source] = source
         if self.parent is None:
             launch(self.kernels[_POINT_TO_NEARER], n, (*self.edges, n, self.distance, self.predecessor))
+
+    def _resolve_in_layers(self) -> None:
+        n, frontier, layer = self.n_vertices, self.frontier, self.queued_in
         # With negative weights only the source is resolved so far: a nearer in-neighbour may lie behind the vertex.
         frontier.clear_counters()
         resolved = (n, self.distance, self.predecessor, np.int64(frontier.capacity), layer, frontier.next, frontier.counters)

@@ -31,13 +31,25 @@ SMALL_FRONTIER = 1024
 SMALL_EDGES = 2048
 SMALL_FAR = 4096
 # Hops that each block takes alone while the near vertices have at most so many edges, and so many on average; and room
-# for what a hop lowered.
+# for what a hop lowered, less for vertex numbers or weights of 64 bits. Where there are at most SHORT_ROWS edges a vertex
+# more hops: a lattice of 1500 x 1500 takes 14 ms with 8 hops and room for 512, 9.3 with 32 and 1,024; USA-road-NE 14, 11 and
+# 9.9 with 4, 8 and 16.
 HOPS = 8
+ROAD_HOPS = 32
+SHORT_ROWS = 6
 HOP_EDGES = 65536
 HOP_DEGREE = 16
-LOWERED_ROOM = 512
-# Edges of a piece: rows of as many or more are shared by several blocks.
-PIECE = 512
+LOWERED_ROOM = 1024
+WIDE_LOWERED_ROOM = 512
+# Edges of a piece, the warps that walk one together, and the degree from which on lanes share short rows: as for BFS, where
+# it says why. Counted on the host, R-MAT 19 / a uniform graph of degree 32, all turns of a search: 724 / 317 trips for
+# pieces of 512 and a block each, 486 / 272 for pieces of 256, two warps each, and shared rows.
+PIECE = 256
+PIECE_WARPS = 2
+UNEVEN = 64
+# Blocks that a multiprocessor holds at least, which bounds their registers; 0: the compiler weighs them. It takes 64 a
+# thread then and keeps 47 words of each in memory; for 1 it takes 94 and keeps none, but one block fits in place of two.
+MIN_BLOCKS = 0
 # Edges of a row for each lane that it gets even if there are enough rows.
 EDGES_A_LANE = 4
 # Edges of a vertex, on average, that are shorter than the first pile is wide if weights are even.
@@ -49,7 +61,13 @@ EDGES_A_WIDTH = 4.0
 # 1.5 / 1.6 / 3.5 times.
 WARM_UP = 8
 LIGHT_STEP = 8192
-
+# Whether predecessors are found inside the search, where distance and vertex number fit a word of 64 bits. In bytes: labels
+# of 8 in place of 4 at the far end of each edge walked, one 32-byte sector either way, and one pass of 24 a vertex at the
+# end; against one more walk over all edges, 8 bytes and a gather each, and one of 24 a vertex.
+PREDECESSORS_INSIDE = True
+# Whether the pass at the end leaves labels and marks as the next search wants them, which takes 8 bytes a vertex there; else
+# 4 to 12 a vertex are written at the start.
+CLEANS_UP = 1
 WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
 
 

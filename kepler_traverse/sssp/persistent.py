@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import at_most, to_host
 from ..cuda import cp
+from ..cuda.csr import degree_statistics
 from ..cuda.entry import Entry, arguments
 from ..cuda.launch import blocks_at_once, prepare
 from ..strategy import Outcome
@@ -27,8 +27,12 @@ _ENTRY = Entry(
         "weight_t width",
         "int64*? wanted",
         "int64 n_wanted",
+        "int32 n_hops",
         "vertex_t source",
+        "int32 first_step",
+        "uint64*? packed",
         "ordered_t* keys",
+        "vertex_t*? predecessor",
         "int32* marks",
         "vertex_t* queue",
         "vertex_t* next_queue",
@@ -41,15 +45,19 @@ _ENTRY = Entry(
     ),
     is_cooperative=True,
     constants=(
+        ("PREDECESSORS", 0),
+        ("CLEANS_UP", params.CLEANS_UP),
         ("CHUNK", params.PIECE),
         ("SMALL", params.SMALL_FRONTIER),
         ("SMALL_EDGES", params.SMALL_EDGES),
         ("SMALL_FAR", params.SMALL_FAR),
-        ("HOPS", params.HOPS),
         ("HOP_EDGES", params.HOP_EDGES),
         ("HOP_DEGREE", params.HOP_DEGREE),
+        ("PIECE_WARPS", params.PIECE_WARPS),
+        ("SHARED_ROWS", 0),
+        ("MIN_BLOCKS", params.MIN_BLOCKS),
         ("EDGES_A_LANE", params.EDGES_A_LANE),
-        ("LOCAL", params.LOWERED_ROOM),
+        ("LOCAL", params.WIDE_LOWERED_ROOM),
         ("LIGHT", params.LIGHT_STEP),
         ("WARM_UP", params.WARM_UP),
     ),
@@ -58,19 +66,19 @@ ENTRIES = (_ENTRY,)
 _N_WORDS = 13
 
 
+_NO_LABEL = np.uint64(0x7F800000_FFFFFFFF)  # infinite, without a predecessor: labels.cuh
+_MOST_STEPS = 1 << 30  # since the marks were last cleared
+
+
 def plan(graph, query):
     """Allocate and compile; return ``traverse(source)``."""
-    n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
-    run = gpu.Run(graph, query, {"all": _ENTRY})
-    # A row of CHUNK edges or more has one piece more than it fills, at most; and one turn's are read while another's come.
-    piece_room = 2 * m // dict(_ENTRY.constants)["CHUNK"] + 1
-    pieces = cp.empty(2 * piece_room, np.uint64)
-    piles = cp.empty(2 * n, index)
-    words = cp.zeros(3 * _N_WORDS, np.int64)
-    arrived = cp.zeros(1, np.uint32)
-    outcome = cp.zeros(2, np.int64)
-    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, 2)
+    entry = entry_for(graph, query.predecessors)
+    constants = dict(entry.constants)
+    run, arrays = _allocate(graph, query, entry)
+    outcome = cp.zeros(4, np.int64)
+    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, 4)
     wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+    arrived = cp.zeros(1, np.uint32)
     given = (
         *run.edges,
         run.n_vertices,
@@ -78,35 +86,82 @@ def plan(graph, query):
         first_width(graph, query.targets is not None),
         wanted,
         np.int64(0 if wanted is None else wanted.size),
-        index.type(0),  # the source, of each traversal its own
+        np.int32(hops_for(graph)),
+        graph.targets.dtype.type(0),  # the source and
+        np.int32(0),  # the first step, of each traversal its own
+        *arrays,
+        arrived,
+        outcome,
+    )
+    search = prepare(run.relax["all"], blocks_at_once(run.relax["all"]), given)
+    packed, marks = arrays[0], run.queued_in
+    first_step = -1  # where what the kernel expects cleared is not
+
+    def traverse(source: int) -> Outcome:
+        nonlocal first_step
+        if not constants["CLEANS_UP"]:
+            first_step = 0  # it clears all itself
+        elif first_step < 0 or first_step > _MOST_STEPS:
+            marks.data.memset_async(0xFF, marks.nbytes)  # -1: before all steps
+            if packed is not None:
+                packed.fill(_NO_LABEL)
+            first_step = 0
+        begun, first_step = first_step, -1  # if this call is interrupted, the next one clears
+        arrived.data.memset_async(0, arrived.nbytes)
+        search(source=graph.targets.dtype.type(source), first_step=np.int32(begun))
+        outcome.get(out=on_host)
+        last_step, is_settled, limit, n_open = on_host.tolist()
+        run.finish(source, n_open if constants["PREDECESSORS"] else None)
+        if run.predecessor is None or (constants["PREDECESSORS"] and n_open == 0):
+            first_step = last_step + 1  # else the marks have served to find predecessors
+        settled = float(np.array([limit], run.keys.dtype).view(run.distance.dtype)[0])
+        return Outcome(run.distance, run.predecessor, settled if is_settled else query.limit, last_step - begun)
+
+    return traverse
+
+
+def entry_for(graph, predecessors: bool) -> Entry:
+    """The kernel with the constants for a graph."""
+    is_narrow = graph.weights.dtype.itemsize + graph.targets.dtype.itemsize == 8
+    inside = predecessors and params.PREDECESSORS_INSIDE and is_narrow
+    _, _, largest = degree_statistics(graph.offsets)
+    return _ENTRY.variant(
+        PREDECESSORS=int(inside),
+        SHARED_ROWS=int(largest >= params.UNEVEN),
+        # More would not fit the shared memory that a block has without asking.
+        LOCAL=params.LOWERED_ROOM if is_narrow else params.WIDE_LOWERED_ROOM,
+    )
+
+
+def hops_for(graph) -> int:
+    """Hops that each block takes alone between two barriers of the grid."""
+    return params.ROAD_HOPS if graph.n_edges <= params.SHORT_ROWS * graph.n_vertices else params.HOPS
+
+
+def _allocate(graph, query, entry: Entry) -> tuple[gpu.Run, tuple]:
+    """The state of a run, and the kernel's arrays from ``packed`` to ``words``."""
+    n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
+    constants = dict(entry.constants)
+    piles, packed, results = cp.empty(2 * n, index), None, {}
+    if constants["PREDECESSORS"]:
+        packed = cp.empty(n, np.uint64)
+        # Until the last pass, after which nothing is far, the piles lie where the results come to lie.
+        results = {"distance": piles[:n].view(graph.weights.dtype), "predecessor": piles[n:]}
+    run = gpu.Run(graph, query, {"all": entry}, **results)
+    # A row of CHUNK edges or more has one piece more than it fills, at most; and one turn's are read while another's come.
+    piece_room = 2 * m // constants["CHUNK"] + 1
+    return run, (
+        packed,
         run.keys,
+        run.predecessor,
         run.queued_in,
         run.frontier.queue,
         run.frontier.next,
         piles,
-        pieces,
+        cp.empty(2 * piece_room, np.uint64),
         np.int64(piece_room),
-        words,
-        arrived,
-        outcome,
+        cp.zeros(3 * _N_WORDS, np.int64),
     )
-
-    search = prepare(run.relax["all"], blocks_at_once(run.relax["all"]), given)
-
-    def traverse(source: int) -> Outcome:
-        arrived.data.memset_async(0, arrived.nbytes)
-        search(source=index.type(source))
-        outcome.get(out=on_host)
-        steps, is_settled = on_host.tolist()
-        limit = query.limit
-        if is_settled:
-            # On the host, and as ordered integers: CuPy would take subnormal distances for zero.
-            limit = float(to_host(run.distance[wanted]).max())
-            run.distance[~at_most(run.distance, limit)] = np.inf
-        run.finish(source)
-        return Outcome(run.distance, run.predecessor, limit, steps)
-
-    return traverse
 
 
 def first_width(graph, may_stop: bool = False):

@@ -73,17 +73,20 @@ KT_DEVICE void push_level(const Search& search, const Frontier& frontier, Gather
     return row.end - row.begin < CHUNK ? row : kt::Row{};
   };
   // Few rows get several lanes each; of many a warp takes 32, and its lanes find their edges.
+  // With SHARED_ROWS they do so of few rows, too, and no lane waits for a longer row.
   const int32 width = kt::lanes_a_row(kt::n_threads(), frontier.n_queued);
-  if (width >= 4)
+  if (width >= 4 && !SHARED_ROWS)
     kt::edges_by_virtual_warp(search.targets, kt::whole_grid(), frontier.n_queued, width, rows, push);
   else
-    kt::edges_by_discovery(search.targets, kt::whole_grid(), frontier.n_queued, true, rows, push);
-  for (int64 i = kt::block_id(); i < frontier.n_pieces; i += kt::n_blocks()) {
+    kt::edges_by_discovery(search.targets, kt::whole_grid(), frontier.n_queued, true, rows, push,
+                           SHARED_ROWS && width >= 4 ? kt::WARP / width : kt::WARP);
+  const kt::Teams teams(PIECE_WARPS);
+  for (int64 i = teams.mine(); i < frontier.n_pieces; i += teams.how_many()) {
     const uint64 piece = frontier.pieces[i];
     kt::Row row = kt::row_of(search.offsets, static_cast<vertex_t>(piece & 0xffffffffu));
     row.begin += static_cast<offset_t>(piece >> 32) * CHUNK;
     if (row.end > row.begin + CHUNK) row.end = row.begin + CHUNK;
-    kt::edges_of_row(search.targets, kt::one_block(), row, push);
+    kt::edges_of_row(search.targets, teams.team(), row, push);
   }
   push.empty();
 }
@@ -176,7 +179,7 @@ KT_DEVICE void advance(Frontier& frontier, const int64* told) {
 }  // namespace
 
 // Into outcome: the levels walked, and whether vertices were left to walk from.
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(KT_BOUNDS)
     bfs_persistent(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                    const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets, int64 n_vertices,
                    int64 n_edges, int32 last_level, const int64* __restrict__ wanted, int64 n_wanted, uint64* packed,
@@ -245,6 +248,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       const kt::claim_t claim = claims[v];
       distance[v] = level_of(claim);
       predecessor[v] = static_cast<vertex_t>(static_cast<int32>(claim & 0xffffffffu));
+      if (CLEANS_UP) claims[v] = static_cast<kt::claim_t>(-1);  // as the next search wants it
     }
   if (kt::thread_id() == 0) {
     outcome[0] = frontier.level;

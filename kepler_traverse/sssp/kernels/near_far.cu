@@ -1,6 +1,7 @@
 // Near and far: shortest paths in one cooperative launch; nothing returns to the host.
 //
-// Distances are ordered integers (kt/ordered.cuh), so an offer is one atomic minimum.
+// An offer is one atomic minimum on the label of a vertex (kt/labels.cuh), which decides
+// the distance and, with PREDECESSORS, the predecessor.
 // A vertex that fell below the threshold enters the next near queue, once a turn: its
 // mark holds the last turn that queued it. One met for the first time at or beyond the
 // threshold enters the far pile. Thresholds only rise, so it does so once in a search,
@@ -11,43 +12,22 @@
 // A turn begins with a barrier, after which all know the same counts and choose alike:
 //
 //   relax   the edges of the near queue; rows of CHUNK edges and more in pieces. While they
-//           are few, each block goes on from what it lowered for HOPS hops, to itself
+//           are few, each block goes on from what it lowered for n_hops hops, to itself
 //   split   the far pile by the next threshold; no distance changes
 //   small   block 0 takes turns of its own, near queues and counts in shared memory
 //
 // Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source
 // shortest paths. IPDPS 2014. Wang, Fussell, Lin. ADDS. PPoPP 2021 (a width that adapts).
-#include <kt/edges.cuh>
-#include <kt/piles.cuh>
+#include <kt/offers.cuh>
 
 namespace {
 
 using kt::int32;
 using kt::int64;
 using kt::ordered_t;
+using kt::Search;
 using kt::uint32;
 using kt::uint64;
-
-struct Search {
-  const offset_t* offsets;
-  const vertex_t* targets;
-  const weight_t* weights;
-  int64 n_vertices;
-  ordered_t farthest;
-  const int64* wanted;
-  int64 n_wanted;
-  ordered_t* keys;
-  int32* marks;
-  vertex_t* queue;
-  vertex_t* next_queue;
-  vertex_t* piles;     // [2][n_vertices]
-  uint64* all_pieces;  // [2][piece_room]
-  int64 piece_room;
-
-  KT_DEVICE vertex_t* near(int32 turn) const { return turn % 2 ? next_queue : queue; }
-  KT_DEVICE uint64* pieces(int32 turn) const { return all_pieces + turn % 2 * piece_room; }
-  KT_DEVICE vertex_t* far(int64 side) const { return piles + side * n_vertices; }
-};
 
 // Who takes turns together.
 struct Grid {
@@ -70,101 +50,32 @@ KT_DEVICE bool is_enough(const Search& search, const int64* told) {
   if (search.n_wanted == 0 || told[kt::NEAR] || told[kt::GAP]) return false;
   bool is_open = false;
   for (int64 i = kt::thread_in_block(); i < search.n_wanted; i += BLOCK)
-    is_open |= kt::racy_load(search.keys + kt::load_constant(search.wanted + i)) >= told[kt::THRESHOLD];
+    is_open |= search.key(static_cast<vertex_t>(kt::load_constant(search.wanted + i))) >= told[kt::THRESHOLD];
   return !kt::block_any(is_open);
-}
-
-// Offers the far end of an edge a path through the near one; all lanes of a warp come.
-template <typename Who>
-struct Relax {
-  const Search search;  // no reference: into is the compiler's to keep in memory, this is not
-  ordered_t threshold;
-  int32 step;
-  kt::Piles<Who>& into;
-  bool goes_on;  // in this block
-  kt::Lowered lowered;
-
-  KT_DEVICE void operator()(bool valid, vertex_t u, offset_t e, vertex_t v) {
-    bool is_near = false, is_far = false;
-    if (valid) {
-      // If u falls meanwhile it is queued for that, so an old distance is no harm.
-      const weight_t nearer = kt::from_ordered<weight_t>(kt::racy_load(search.keys + u));
-      const ordered_t key = kt::to_ordered(kt::add_rounded(nearer, kt::load_constant(search.weights + e)));
-      // Distances only fall: an old one costs an atomic that changes nothing.
-      if (key <= search.farthest && key < kt::racy_load(search.keys + v)) {
-        if (key >= threshold) {
-          is_far = kt::atomic_min(search.keys + v, key) == kt::INFINITE;
-        } else if (goes_on) {
-          is_near = key < kt::atomic_min(search.keys + v, key) && !lowered.store(v, key) && is_first_in(v);
-        } else {
-          // By this offer or by a better one v falls: it need not be known by which.
-          is_near = is_first_in(v);
-          kt::atomic_min(search.keys + v, key);
-        }
-      }
-    }
-    into.add(is_near, is_far, v);
-  }
-  KT_DEVICE bool is_first_in(vertex_t v) { return kt::atomic_exchange(search.marks + v, step) != step; }
-};
-
-// Few rows get several lanes each, and so do long ones; of many short ones a warp takes
-// 32 and its lanes find their edges.
-template <typename Rows, typename Visit>
-KT_DEVICE void walk(const vertex_t* targets, kt::Team team, int64 size, int64 edges, Rows rows, Visit& visit) {
-  int32 width = kt::lanes_a_row(team.n_warps * kt::WARP, size);
-  while (width < kt::WARP && 2 * width * size * EDGES_A_LANE <= edges) width *= 2;
-  if (width >= 4)
-    kt::edges_by_virtual_warp(targets, team, size, width, rows, visit);
-  else
-    kt::edges_by_discovery(targets, team, size, true, rows, visit);
-}
-
-// Hops of one block, from what it has lowered; long rows wait for the next turn.
-template <typename Who>
-KT_DEVICE void go_on(const Search& search, const kt::Hops& hops, Relax<Who>& offer) {
-  for (int32 hop = 1; hop < HOPS; ++hop) {
-    kt::block_barrier();
-    const kt::Lowered from = hops.of(hop - 1);
-    const int32 size = *from.size < LOCAL ? *from.size : LOCAL;
-    if (size == 0) break;
-    if (kt::thread_in_block() == 0) *hops.of(hop + 1).size = 0;
-    offer.lowered = hops.of(hop);
-    offer.goes_on = hop + 1 < HOPS;
-    const auto rows = [&](int64 i, bool is_first) {
-      const vertex_t v = from.vertices[i];
-      if (kt::racy_load(search.keys + v) < from.keys[i]) return kt::Row{};
-      const kt::Row row = kt::row_of(search.offsets, v);
-      if (row.end - row.begin < CHUNK) return row;
-      if (is_first && offer.is_first_in(v))
-        offer.into.put_near(kt::atomic_add(offer.into.next + kt::NEAR, int64{1}), v);
-      return kt::Row{};
-    };
-    walk(search.targets, kt::one_block(), size, 0, rows, offer);
-  }
 }
 
 template <typename Who>
 KT_DEVICE void relax(const Search& search, const int64* told, int32 turn, const vertex_t* near, const kt::Hops& hops,
                      kt::Piles<Who>& into) {
   // Where degrees are high, a block's share of the edges could grow beyond all others'.
-  const bool goes_on = !Who::IS_SMALL && HOPS > 1 && told[kt::PIECES] == 0 && told[kt::EDGES] <= HOP_EDGES &&
+  const bool goes_on = !Who::IS_SMALL && search.n_hops > 1 && told[kt::PIECES] == 0 && told[kt::EDGES] <= HOP_EDGES &&
                        told[kt::EDGES] <= HOP_DEGREE * told[kt::NEAR];
   const ordered_t threshold = static_cast<ordered_t>(told[kt::THRESHOLD]);
-  Relax<Who> offer = {search, threshold, static_cast<int32>(told[kt::STEP]), into, goes_on, hops.of(0)};
+  kt::Relax<Who> offer = {search, threshold, static_cast<int32>(told[kt::STEP]), into, goes_on, hops.of(0)};
   const auto rows = [&](int64 i, bool) {
     const kt::Row row = kt::row_of(search.offsets, near[i]);
     return Who::IS_SMALL || row.end - row.begin < CHUNK ? row : kt::Row{};
   };
-  walk(search.targets, Who::team(), told[kt::NEAR], told[kt::EDGES] - told[kt::PIECES] * CHUNK, rows, offer);
-  if (goes_on) go_on(search, hops, offer);
+  kt::walk(search.targets, Who::team(), told[kt::NEAR], told[kt::EDGES] - told[kt::PIECES] * CHUNK, rows, offer);
+  if (goes_on) kt::go_on(search, hops, offer);
   const int64 n_pieces = Who::IS_SMALL ? 0 : told[kt::PIECES];
-  for (int64 i = kt::block_id(); i < n_pieces; i += kt::n_blocks()) {
+  const kt::Teams teams(PIECE_WARPS);
+  for (int64 i = teams.mine(); i < n_pieces; i += teams.how_many()) {
     const uint64 piece = search.pieces(turn)[i];
     kt::Row row = kt::row_of(search.offsets, static_cast<vertex_t>(piece & ((uint64{1} << kt::VERTEX_BITS) - 1)));
     row.begin += static_cast<offset_t>(piece >> kt::VERTEX_BITS) * CHUNK;
     if (row.end > row.begin + CHUNK) row.end = row.begin + CHUNK;
-    kt::edges_of_row(search.targets, kt::one_block(), row, offer);
+    kt::edges_of_row(search.targets, teams.team(), row, offer);
   }
 }
 
@@ -175,7 +86,7 @@ KT_DEVICE void split(const Search& search, const int64* told, ordered_t threshol
   for (int64 first = Who::team().warp * kt::WARP; first < size; first += Who::team().n_warps * kt::WARP) {
     const int64 i = first + kt::lane();
     const vertex_t v = i < size ? pile[i] : static_cast<vertex_t>(0);
-    const ordered_t key = i < size ? search.keys[v] : static_cast<ordered_t>(-1);
+    const ordered_t key = i < size ? kt::key_in(search.labels[v]) : static_cast<ordered_t>(-1);
     const bool is_kept = key >= threshold;
     if (is_kept && kt::INFINITE - key > into.gap) into.gap = kt::INFINITE - key;
     into.add(!is_kept && key >= told[kt::THRESHOLD], is_kept, v);
@@ -236,15 +147,49 @@ KT_DEVICE void small_turns(const Search& search, const int64* told, int64* next,
   if (Few::thread() < kt::N_WORDS && Few::thread() != kt::PIECES) next[Few::thread()] = now[Few::thread()];
 }
 
+// The largest distance of a target; all threads of the block come, `latest` is its own and zero.
+KT_DEVICE ordered_t farthest_wanted(const Search& search, int64* latest) {
+  for (int64 i = kt::thread_in_block(); i < search.n_wanted; i += BLOCK)
+    kt::atomic_max(latest, int64{search.key(static_cast<vertex_t>(kt::load_constant(search.wanted + i)))});
+  kt::block_barrier();
+  return static_cast<ordered_t>(*latest);
+}
+
+// What a search leaves: vertices beyond settled targets unreached, and with PREDECESSORS
+// distances and predecessors out of labels. Into outcome: see below.
+KT_DEVICE void end(const Search& search, const int64* told, bool is_settled, int64* of_block, uint32* arrived,
+                   ordered_t* keys, vertex_t* predecessor, int64* outcome) {
+  ordered_t limit = kt::INFINITE;
+  if (is_settled) {
+    limit = farthest_wanted(search, of_block);
+    kt::grid_barrier(arrived);  // all have looked before a label is cleared
+  }
+  if (PREDECESSORS) {
+    const int32 n_open = kt::unpack_labels(search.labels, search.n_vertices, limit, CLEANS_UP, keys, predecessor);
+    if (n_open) kt::atomic_add(outcome + 3, int64{n_open});
+  } else if (is_settled) {
+    for (int64 v = kt::thread_id(); v < search.n_vertices; v += kt::n_threads())
+      if (keys[v] > limit) keys[v] = kt::INFINITE;
+  }
+  if (kt::thread_id() != 0) return;
+  outcome[0] = told[kt::STEP];
+  outcome[1] = is_settled;
+  outcome[2] = limit;
+}
+
 }  // namespace
 
-// Into outcome: the steps taken, and whether vertices were left because the targets are settled.
-extern "C" __global__ void __launch_bounds__(BLOCK)
+// Into outcome: the number of the last step, whether vertices were left because the targets
+// are settled, up to which distance (its key) the search is complete then, and how many reached
+// vertices lack a predecessor. Steps are counted from `first_step` on: marks of searches
+// before are smaller, so that with CLEANS_UP there is no pass over all vertices at the start.
+extern "C" __global__ void __launch_bounds__(KT_BOUNDS)
     sssp_near_far(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                   const weight_t* __restrict__ weights, int64 n_vertices, weight_t limit, weight_t width,
-                  const int64* __restrict__ wanted, int64 n_wanted, vertex_t source, ordered_t* keys, int32* marks,
-                  vertex_t* queue, vertex_t* next_queue, vertex_t* piles, uint64* pieces, int64 piece_room,
-                  int64* words, uint32* arrived, int64* outcome) {
+                  const int64* __restrict__ wanted, int64 n_wanted, int32 n_hops, vertex_t source, int32 first_step,
+                  uint64* packed, ordered_t* keys, vertex_t* predecessor, int32* marks, vertex_t* queue,
+                  vertex_t* next_queue, vertex_t* piles, uint64* pieces, int64 piece_room, int64* words,
+                  uint32* arrived, int64* outcome) {
   KT_SHARED(vertex_t, queues, [2 * SMALL]);
   KT_SHARED(int64, small_words, [3 * kt::N_WORDS]);
   KT_SHARED(int64, told, [kt::N_WORDS]);
@@ -253,22 +198,25 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   KT_SHARED(ordered_t, lowered_to, [2 * LOCAL]);
   KT_SHARED(int32, n_lowered, [3]);
   const kt::Hops hops = {lowered, lowered_to, n_lowered};
+  kt::label_t* const labels =
+      PREDECESSORS ? reinterpret_cast<kt::label_t*>(packed) : reinterpret_cast<kt::label_t*>(keys);
   const Search search = {offsets,    targets,  weights, n_vertices, kt::to_ordered(limit),
-                         wanted,     n_wanted, keys,    marks,      queue,
-                         next_queue, piles,    pieces,  piece_room};
-  for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
-    keys[v] = v == source ? 0 : kt::INFINITE;
-    marks[v] = -1;
-  }
+                         wanted,     n_wanted, labels,  marks,      queue,
+                         next_queue, piles,    pieces,  piece_room, n_hops};
+  if (!PREDECESSORS || !CLEANS_UP) kt::begin_labels(labels, n_vertices, source);
+  for (int64 v = kt::thread_id(); !CLEANS_UP && v < n_vertices; v += kt::n_threads()) marks[v] = -1;
   if (kt::thread_in_block() < kt::N_WORDS) of_block[kt::thread_in_block()] = 0;
   if (kt::thread_id() == 0) {
     for (int32 w = 0; w < 3 * kt::N_WORDS; ++w) words[w] = 0;
+    if (PREDECESSORS && CLEANS_UP) labels[source] = kt::label_of(0, source);
     queue[0] = source;
     words[kt::NEAR] = 1;
     words[kt::EDGES] = kt::degree_of(offsets, source);
+    words[kt::STEP] = first_step;
     words[kt::THRESHOLD] = kt::to_ordered(width) > 0 ? kt::to_ordered(width) : 1;
     words[kt::WIDTH] = kt::bits_of(width);
     kt::cut(source, words[kt::EDGES], pieces, words + kt::PIECES);
+    outcome[3] = 0;
   }
   bool is_settled = false;
   for (int32 turn = 0;; ++turn) {
@@ -287,8 +235,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     else if (kt::block_id() == 0)
       small_turns<OneBlock>(search, told, next, turn, queues, small_words);
   }
-  if (kt::thread_id() == 0) {
-    outcome[0] = told[kt::STEP];
-    outcome[1] = is_settled;
-  }
+  end(search, told, is_settled, of_block, arrived, keys, predecessor, outcome);
 }

@@ -79,6 +79,15 @@ struct Team {
 KT_DEVICE Team whole_grid() { return {warp_id(), n_warps()}; }
 KT_DEVICE Team one_block() { return {warp_in_block(), BLOCK / WARP}; }
 
+// Teams of `wanted` warps each, at most a block; 0: a block.
+struct Teams {
+  int32 warps;
+  KT_DEVICE explicit Teams(int32 wanted) : warps(wanted > 0 && wanted < BLOCK / WARP ? wanted : BLOCK / WARP) {}
+  KT_DEVICE int64 mine() const { return warp_id() / warps; }
+  KT_DEVICE int64 how_many() const { return n_warps() / warps; }
+  KT_DEVICE Team team() const { return {warp_in_block() % warps, warps}; }
+};
+
 template <typename Visit>
 KT_DEVICE void visit_edge(const vertex_t* targets, bool valid, vertex_t u, offset_t e, Visit& visit) {
   visit(valid, u, e, valid ? load_constant(targets + e) : u);
@@ -147,11 +156,14 @@ KT_DEVICE void edges_of_lanes(const vertex_t* targets, Row mine, bool extended, 
   }
 }
 
+// A warp takes 32 rows at once, or fewer where there are not enough for all warps.
 template <typename Rows, typename Visit>
-KT_DEVICE void edges_by_discovery(const vertex_t* targets, Team team, int64 n, bool extended, Rows rows,
-                                  Visit&& visit) {
-  for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP)
-    edges_of_lanes(targets, first + lane() < n ? rows(first + lane(), true) : Row{}, extended, visit);
+KT_DEVICE void edges_by_discovery(const vertex_t* targets, Team team, int64 n, bool extended, Rows rows, Visit&& visit,
+                                  int32 at_once = WARP) {
+  for (int64 first = team.warp * at_once; first < n; first += team.n_warps * at_once) {
+    const bool holds_one = lane() < at_once && first + lane() < n;
+    edges_of_lanes(targets, holds_one ? rows(first + lane(), true) : Row{}, extended, visit);
+  }
 }
 
 template <typename Visit>

@@ -4,13 +4,11 @@
 // SMALL_FAR, LOCAL, LIGHT and WARM_UP are constants that the compiler is given.
 #pragma once
 
+#include <kt/labels.cuh>
 #include <kt/local_queue.cuh>
-#include <kt/ordered.cuh>
 
 namespace kt {
 
-using ordered_t = key_of<weight_t>;
-constexpr ordered_t INFINITE = Key<weight_t>::INFINITE;
 constexpr int32 VERTEX_BITS = 40;  // of a piece; the others say which one of its row it is
 
 // What a turn tells the next, in three places: one is read, one written, one cleared.

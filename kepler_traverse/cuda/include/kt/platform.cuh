@@ -23,6 +23,15 @@ using uint64 = unsigned long long;
 
 constexpr int32 WARP = 32;
 
+// For __launch_bounds__: with MIN_BLOCKS, a constant that the compiler is given, so many
+// blocks fit on a multiprocessor at once; without it, or where it is 0, the compiler
+// weighs them against registers.
+#if defined(MIN_BLOCKS) && MIN_BLOCKS > 0
+#define KT_BOUNDS BLOCK, MIN_BLOCKS
+#else
+#define KT_BOUNDS BLOCK
+#endif
+
 // Threads are counted in 64 bits: a grid may have more than 2^31 of them.
 KT_DEVICE int64 thread_id() { return static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; }
 KT_DEVICE int64 n_threads() { return static_cast<int64>(gridDim.x) * blockDim.x; }

@@ -1,0 +1,227 @@
+"""Prove an existing output right again from files alone: ``python -m pipelines.verify DIR EDGES``.
+
+Nothing is taken from the run that wrote it but what lies in its folder: manifest and parts are compared with each other
+and with the edge list, and every distance is proven by a certificate, or where rows were left out, by another traversal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from kepler_traverse.errors import InputError, OutputError
+from kepler_traverse.graph import Graph
+from kepler_traverse.read import read_graph
+
+from . import interrupts
+from .batch_sources import EXIT_INTERRUPTED, report_error
+from .manifest import MANIFEST, SUCCESS, digest_of, fingerprint_of
+from .options import Once, OnceParser
+from .prepare import read_options, targets_in
+from .proofs import Findings, Part, Prover
+from .sink import part_name
+
+EXIT_WRONG = 5
+
+_EPILOG = """\
+exit codes: 0 all of it is proven right, 2 bad usage or input (no such folder, another edge list), 5 something is wrong:
+each fault is named, 1 unexpected error, 130 interrupted
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    argv = sys.argv[1:] if argv is None else argv
+    try:
+        if "-h" in argv or "--help" in argv:
+            _parser().print_help()
+            return 0
+        given = _parser().parse_args(argv)
+        started = time.perf_counter()
+        findings = prove_output(
+            given.folder, given.edges, getattr(given, "device", "auto"), getattr(given, "targets_file", None)
+        )
+        _show(given.folder, findings, time.perf_counter() - started, getattr(given, "json", False))
+        return EXIT_WRONG if findings.faults else 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        return report_error(error, debug="--debug" in argv)
+
+
+def _parser() -> OnceParser:
+    parser = OnceParser(
+        prog="python -m pipelines.verify", description=__doc__.partition("\n")[0].partition(":")[0] + ".", epilog=_EPILOG
+    )
+    parser.add_argument("folder", metavar="DIR", type=Path, help="output folder of a run")
+    parser.add_argument("edges", metavar="EDGES", nargs="+", help="the edge list of that run, wherever it lies now")
+    parser.add_argument(
+        "--device",
+        action=Once,
+        choices=("auto", "cpu", "cuda"),
+        help="where to check; without stored predecessors that is the CPU (default: auto)",
+    )
+    parser.add_argument("--targets-file", action=Once, metavar="FILE", help="the targets of the run, if they have moved")
+    parser.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")
+    parser.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
+    return parser
+
+
+def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(findings.as_dict() | {"seconds": round(seconds, 3)}))
+        return
+    for fault in findings.faults:
+        print(f"{fault.kind}: {fault.file}: {fault.message}")
+    if findings.untold:
+        print(f"and {findings.untold} more")
+    how = ", ".join(f"{count} {what}" for what, count in findings.proven.items()) or "none"
+    looked = f"{findings.sources} sources, {findings.rows} rows in {seconds:.1f} s; proven right: {how}"
+    verdict = f"WRONG: {len(findings.faults) + findings.untold} faults" if findings.faults else "proven right"
+    print(f"{folder}: {verdict} ({looked})")
+
+
+def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_file: str | None = None) -> Findings:
+    """Check an output folder and prove every result in it.
+
+    Parameters
+    ----------
+    folder : Path
+    edges : list of str
+        The edge list of the run, wherever it lies now.
+    device : {"auto", "cpu", "cuda"}
+    targets_file : str, optional
+        The targets of the run, if they have moved.
+
+    Returns
+    -------
+    Findings
+
+    Raises
+    ------
+    InputError
+        The folder is no output of this job, or the edge list is not that of the run.
+    """
+    findings = Findings()
+    manifest = _manifest(folder, findings)
+    if manifest is None:
+        return findings
+    _check_manifest(folder, manifest, findings)
+    graph = _graph(manifest, edges, device, findings)
+    if graph is None:
+        return findings
+    identity, targets = manifest["identity"], None
+    if identity["targets"] is not None:
+        targets = _targets(graph, manifest, targets_file)
+    prover = Prover(graph, identity, targets, findings)
+    numbers = {part_name(i): i for i in range(manifest["batches"])}
+    for entry in manifest["parts"]:
+        if entry["file"] in numbers and (folder / entry["file"]).is_file():
+            Part(folder / entry["file"], entry, manifest["fingerprint"], numbers[entry["file"]], prover, findings).check()
+    prover.settle()
+    return findings
+
+
+def _manifest(folder: Path, findings: Findings) -> dict | None:
+    """The manifest, or None and a fault."""
+    if not folder.is_dir():
+        raise OutputError(f"{folder}: no such folder")
+    if not (folder / MANIFEST).is_file():
+        raise OutputError(f"{folder}: the folder holds no {MANIFEST}, so it is no output of this job")
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text())
+        identity = manifest["identity"]
+        manifest["settings"]["edges"], manifest["status"], manifest["fingerprint"], manifest["digest"], manifest["batches"]
+        identity["graph"], identity["targets"], identity["limit"], identity["batch_size"], identity["sources"]
+        identity["predecessors"], manifest["sources"], manifest["graph"]["fingerprint"]
+        if identity["algorithm"] not in ("bfs", "sssp"):
+            raise ValueError("algorithm")
+        for part in manifest["parts"]:
+            int(part["checksum"], 16), part["file"] + part["sha256"], part["rows"] + part["bytes"], list(part["sources"])
+    except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
+        findings.add("manifest", MANIFEST, f"it is damaged ({type(error).__name__}: {error})")
+        return None
+    return manifest
+
+
+def _check_manifest(folder: Path, manifest: dict, findings: Findings) -> None:
+    """What can be seen without the edge list: is the run complete, does the manifest agree with itself and the folder?"""
+    identity, parts = manifest["identity"], manifest["parts"]
+    mark = folder / SUCCESS
+    if manifest["status"] != "done" or not mark.is_file():
+        answered = sum(len(part["sources"]) for part in parts)
+        findings.add(
+            "incomplete", MANIFEST, f"the run is not complete: {answered} of {manifest['sources']} sources are answered"
+        )
+    elif mark.read_bytes().strip() != hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest().encode():
+        findings.add("manifest", MANIFEST, f"it is not the one that {SUCCESS} was written for")
+    for what, said, found in [
+        ("fingerprint", manifest["fingerprint"], fingerprint_of(identity)),
+        ("algorithm", manifest.get("algorithm"), identity["algorithm"]),
+        ("graph", manifest["graph"]["fingerprint"], identity["graph"]),
+    ]:
+        if said != found:
+            findings.add("manifest", MANIFEST, f"its {what} is {said}, which the rest of it contradicts ({found})")
+    if manifest["status"] == "done":
+        sources = [source for part in parts for source in part["sources"]]
+        digest = digest_of(manifest["graph"]["fingerprint"], parts)
+        if manifest["digest"] != digest:
+            findings.add("manifest", MANIFEST, f"its digest is {manifest['digest']}, that of its parts is {digest}")
+        if hashlib.sha256(json.dumps(sources).encode()).hexdigest() != identity["sources"]:
+            findings.add("sources", MANIFEST, "the sources of its parts are not those of the run, in that order")
+        if len(parts) != manifest["batches"] or len(sources) != manifest["sources"]:
+            counts = f"{len(parts)} parts with {len(sources)} sources"
+            findings.add("manifest", MANIFEST, f"{counts}, not {manifest['batches']} with {manifest['sources']}")
+    listed = Counter(part["file"] for part in parts)
+    on_disk = {path.name for path in folder.iterdir() if not path.name.startswith((".", "_"))}
+    for name, count in listed.items():
+        if count > 1:
+            findings.add("manifest", MANIFEST, f"{name} is listed {count} times")
+        if name not in on_disk:
+            findings.add("missing part", name, "the file is not there")
+    known = {part_name(i) for i in range(manifest["batches"])}
+    for name in sorted((on_disk | set(listed)) - (known & set(listed))):
+        findings.add("extra part", name, "the manifest lists no such part of the run")
+
+
+def _graph(manifest: dict, edges: list[str], device: str, findings: Findings) -> Graph | None:
+    """The graph of the run, read as the run read it."""
+    try:
+        options = read_options(SimpleNamespace(**manifest["settings"]))
+    except AttributeError as error:
+        findings.add("manifest", MANIFEST, f"its settings are damaged ({error})")
+        return None
+    graph = read_graph(edges, device=device, **options)
+    if graph.fingerprint == manifest["identity"]["graph"]:
+        return graph
+    if not findings.faults:
+        raise InputError(
+            f"{', '.join(edges)}: this is not the edge list of the run: read as its manifest says, the graph has another "
+            "fingerprint; give the files that the run read"
+        )
+    findings.add("graph", MANIFEST, "the graph that it names is not that of the edge list given")
+    return None
+
+
+def _targets(graph: Graph, manifest: dict, file: str | None) -> np.ndarray:
+    name = file or manifest["settings"]["targets_file"]
+    try:
+        ids = targets_in(graph, Path(name))
+    except InputError as error:
+        raise InputError(f"{error}; give the file of the run's targets by --targets-file") from None
+    if hashlib.sha256(json.dumps(ids).encode()).hexdigest() != manifest["identity"]["targets"]:
+        raise InputError(f"{name}: these are not the targets of the run; give its own by --targets-file")
+    return np.unique(graph.numbers_of(ids, "target"))
+
+
+if __name__ == "__main__":
+    interrupts.listen()
+    sys.exit(main())

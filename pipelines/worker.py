@@ -22,6 +22,7 @@ from kepler_traverse.storage import load_graph
 from .answers import Answers, free_memory, is_out_of_memory, is_sticky
 from .manifest import cannot_write
 from .marks import Mark
+from .metrics import watched
 from .sink import write_part
 from .tallies import Tally
 
@@ -145,12 +146,14 @@ class TraversalPlugin(WorkerPlugin):
         clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
         failed: list[tuple[int, str]] = []
         mark.at(part)
-        answers = self._answers.of(part, sources, careful, mark, clock, tally, failed)
-        summary = write_part(self.work.output, part, self.work.run, answers, mark.is_wanted)
-        if summary is not None:
-            phases = clock.rounded()
-            summary |= {"started": round(started, 3), "ended": round(time.time(), 3), "seconds": clock.elapsed}
-            summary |= {"phases": phases} | tally.summary()
+        with watched(self.work.algorithm) as note:
+            answers = self._answers.of(part, sources, careful, mark, clock, tally, failed)
+            summary = write_part(self.work.output, part, self.work.run, answers, mark.is_wanted)
+            if summary is not None:
+                phases = clock.rounded()
+                summary |= {"started": round(started, 3), "ended": round(time.time(), 3), "seconds": clock.elapsed}
+                summary |= {"phases": phases} | tally.summary()
+                note(summary, len(sources) - len(failed))
         return {"part": part, "summary": summary, "failed": failed}
 
 

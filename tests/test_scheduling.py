@@ -1,0 +1,376 @@
+"""How work is given out: tasks sized by time, few in flight, graphs built once, and clusters with certificates."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from distributed import Client, LocalCluster
+from distributed.security import Security
+
+from kepler_traverse import graph_from_edges
+from kepler_traverse.errors import OutputError
+from kepler_traverse.storage import save_graph
+from pipelines import cluster, prepare
+from pipelines.batch_sources import main
+from pipelines.batches import WINDOW, Window
+from pipelines.cluster import pinned
+from pipelines.graph_cache import cached_graph
+from pipelines.marks import Mark, read_mark
+from pipelines.options import flags_of
+from pipelines.pacing import LONGEST_TASK_SECONDS, MOST_BATCHES, TASK_SECONDS, Pace
+from pipelines.settings import settings_of
+
+
+def paced(*seconds):
+    pace = Pace()
+    for value in seconds:
+        pace.note(value)
+    return pace
+
+
+def test_the_first_tasks_hold_one_batch():
+    assert Pace().batches(left=10**6, workers=8) == 1
+
+
+@pytest.mark.parametrize(("seconds", "batches"), [(0.1, 30), (1.0, 3), (2.9, 1), (60.0, 1), (1e-9, MOST_BATCHES)])
+def test_a_task_lasts_about_as_long_as_is_aimed_at(seconds, batches):
+    assert paced(seconds).batches(left=10**6, workers=2) == batches
+
+
+def test_a_task_is_sized_again_when_batches_get_slower_or_faster():
+    pace = paced(*[0.1] * 100)
+    for _ in range(100):
+        pace.note(1.0)
+    assert pace.batches(left=10**6, workers=2) == TASK_SECONDS / 1.0
+    for _ in range(100):
+        pace.note(0.01)
+    assert pace.batches(left=10**6, workers=2) > 200
+
+
+def test_one_slow_batch_among_fast_ones_keeps_a_task_below_the_longest():
+    assert paced(*[0.01] * 60, 5.0).batches(left=10**6, workers=2) * 5.0 <= LONGEST_TASK_SECONDS
+
+
+def test_towards_the_end_tasks_get_smaller_so_that_workers_end_together():
+    pace = paced(0.1)
+    sizes, left = [], 200
+    while left:
+        sizes.append(pace.batches(left, workers=4))
+        left -= sizes[-1]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] == 25
+    assert sizes[-4:] == [1] * 4
+
+
+def test_a_mark_says_where_a_task_is_and_goes_with_it(tmp_path):
+    path = tmp_path / "mark"
+    with Mark(path) as mark:
+        assert read_mark(path) is None, "nothing has begun"
+        mark.at(3)
+        assert read_mark(path) == (3, None, "")
+        mark.at(4, 2**40)
+        mark.leave("é" * 1000)
+        assert read_mark(path)[:2] == (4, 2**40)
+        assert set(read_mark(path).reason) == {"é"}
+        assert mark.is_wanted()
+        path.unlink()
+        assert not mark.is_wanted()
+    assert read_mark(path) is None
+
+
+class Counted:
+    """Takes what becomes of batches."""
+
+    def __init__(self):
+        self.parts, self.failures = Counter(), []
+
+    def done(self, part, summary, without):  # noqa: ARG002
+        self.parts[part] += 1
+
+    def failed(self, part, sources, reason):
+        self.failures.append((part, sources, reason))
+
+    def retried(self, part, why):
+        raise AssertionError((part, why))
+
+    def draining(self, tasks):
+        raise AssertionError(tasks)
+
+
+def _no_work(parts, seconds):
+    time.sleep(seconds * len(parts))
+    return [{"part": part, "summary": {"seconds": seconds}, "failed": []} for part in parts]
+
+
+def test_few_tasks_are_in_flight_and_their_futures_are_let_go(tmp_path):
+    told, sizes, held = Counted(), [], []
+    here = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
+    with (
+        pinned(),
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, **here) as two,
+        Client(two, set_as_default=False) as client,
+    ):
+
+        def submit(task):
+            sizes.append(len(task.parts))
+            held.append(len(client.futures))
+            return client.submit(_no_work, task.parts, 0.002, key=f"none-{task.number}", pure=False)
+
+        Window(client, submit, told, tmp_path).run(list(range(2000)))
+        until = time.monotonic() + 10  # the client forgets them in a thread of its own
+        while client.futures and time.monotonic() < until:
+            time.sleep(0.01)
+        assert not client.futures
+    assert told.parts == Counter(range(2000))
+    assert not told.failures
+    assert max(held) <= WINDOW * 2
+    assert sizes[0] == 1
+    assert max(sizes) > 50
+    assert len(sizes) < 120
+
+
+@pytest.fixture
+def edges(tmp_path):
+    rng = np.random.default_rng(4)
+    src, dst = rng.integers(0, 200, (2, 800))
+    pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
+    return tmp_path / "edges.parquet"
+
+
+def run(capsys, *argv):
+    code = main([str(word) for word in argv])
+    captured = capsys.readouterr()
+    return code, json.loads(captured.out) if captured.out else None, captured.err
+
+
+def prepared(*argv):
+    return prepare.prepare(settings_of(*flags_of([str(word) for word in argv])))
+
+
+def test_the_next_run_of_the_same_files_takes_its_graph_from_the_cache(edges, tmp_path, capsys, monkeypatch):
+    flags = [edges, "--device", "cpu", "--workers", 1, "--graph-cache", tmp_path / "cache", "--output", tmp_path / "out"]
+    code, _, err = run(capsys, *flags, "--sources", "1,2", "--json")
+    assert code == 0, err
+    assert not (tmp_path / "out" / "_graph").exists()
+    graph = json.loads((tmp_path / "out" / "_manifest.json").read_text())["graph"]
+    assert not graph["reused"]
+    monkeypatch.setattr(prepare, "read_graph", lambda *_, **__: pytest.fail("the edge list was read again"))
+    for more in ([], ["--plan"]):
+        again = prepared(*flags, "--sources", "3", *more)
+        assert again.reused
+        assert again.graph.fingerprint == graph["fingerprint"]
+    with pytest.raises(pytest.fail.Exception, match="read again"):  # other settings, another graph
+        prepared(*flags, "--undirected", "--sources", "3")
+
+
+def test_a_plan_puts_nothing_into_the_cache(edges, tmp_path):
+    prepared(edges, "--device", "cpu", "--graph-cache", tmp_path / "cache", "--sources", "3", "--plan")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_an_edge_list_that_was_written_anew_is_read_anew_also_where_its_size_and_date_are_the_same(edges):
+    settings = settings_of(*flags_of([str(edges), "--sources", "1", "--output", "out"]))
+    first = prepare.origin_of(settings)
+    assert prepare.origin_of(settings) == first
+    before = edges.stat()
+    edges.write_bytes(edges.read_bytes())
+    os.utime(edges, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert prepare.origin_of(settings) != first
+
+
+GRAPH = graph_from_edges(np.array([1, 2, 3]), np.array([2, 3, 1]))
+ORIGIN = "a" * 64
+
+
+def builder(built):
+    def build():
+        built.append(time.monotonic())
+        time.sleep(0.1)
+        return GRAPH
+
+    return build
+
+
+def damage_an_array(folder):
+    path = folder / "targets.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"\1")
+
+
+def cut_an_array(folder):
+    path = folder / "offsets.npy"
+    path.write_bytes(path.read_bytes()[:-8])
+
+
+def lose_the_end(folder):
+    (folder / "meta.json").unlink()
+
+
+def change_the_end(folder):
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(meta | {"directed": False}))
+
+
+@pytest.mark.parametrize("damage", [damage_an_array, cut_an_array, lose_the_end, change_the_end, shutil.rmtree])
+def test_a_damaged_graph_in_the_cache_is_built_again_and_never_used(tmp_path, damage):
+    built, told = [], []
+    _, folder, found = cached_graph(tmp_path, ORIGIN, "cpu", builder(built), told.append)
+    assert not found
+    damage(folder)
+    (tmp_path / f"{folder.name}.123.tmp").mkdir()  # of a run that was killed while it wrote
+    graph, _, found = cached_graph(tmp_path, ORIGIN, "cpu", builder(built), told.append)
+    assert (len(built), found) == (2, False)
+    assert graph.fingerprint == GRAPH.fingerprint
+    graph, _, found = cached_graph(tmp_path, ORIGIN, "cpu", builder(built), told.append)
+    assert (len(built), found, graph.fingerprint) == (2, True, GRAPH.fingerprint)
+    assert all("damaged" in message for message in told)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [folder.name, f"{folder.name}.lock"]
+
+
+def test_two_runs_that_want_the_same_graph_build_it_once(tmp_path):
+    built, told, found = [], [], []
+
+    def want():
+        found.append(cached_graph(tmp_path, ORIGIN, "cpu", builder(built), told.append)[2])
+
+    threads = [threading.Thread(target=want) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(built) == 1
+    assert sorted(found) == [False, True, True]
+    assert any("another run builds the same graph" in message for message in told)
+
+
+def test_a_graph_of_another_edge_list_is_not_taken_for_this_one(tmp_path):
+    origin = ORIGIN[:16] + "b" * 48  # the same name in the cache
+    _, folder, _ = cached_graph(tmp_path, ORIGIN, "cpu", builder([]), print)
+    built = []
+    cached_graph(tmp_path, origin, "cpu", builder(built), print)
+    assert built
+    assert json.loads((folder / "meta.json").read_text())["origin"] == origin
+
+
+def test_a_cache_that_cannot_be_written_to_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=r"--graph-cache .*file cannot be written to"):
+        cached_graph(tmp_path / "file", ORIGIN, "cpu", builder([]), print)
+
+
+def test_a_graph_that_cannot_be_written_whole_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("kepler_traverse.storage.np.save", full)
+    with pytest.raises(OSError, match="No space left"):
+        save_graph(GRAPH, tmp_path / "graph")
+    assert not list(tmp_path.iterdir())
+
+
+# Certificates ---------------------------------------------------------------------------------------------------------
+
+
+def openssl(folder, *words):
+    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+
+def authority(folder, name):
+    """A certificate authority, and a certificate with its key that it has signed."""
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    openssl(
+        folder,
+        "req",
+        "-x509",
+        *key,
+        "-keyout",
+        f"{name}-ca.key",
+        "-out",
+        f"{name}-ca.pem",
+        "-days",
+        "2",
+        "-subj",
+        f"/CN={name}",
+    )
+    openssl(folder, "req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name} member")
+    signed = ["-CA", f"{name}-ca.pem", "-CAkey", f"{name}-ca.key", "-CAcreateserial", "-days", "2"]
+    openssl(folder, "x509", "-req", "-in", f"{name}.csr", *signed, "-out", f"{name}.pem")
+    return {"ca-file": folder / f"{name}-ca.pem", "cert": folder / f"{name}.pem", "key": folder / f"{name}.key"}
+
+
+def as_flags(certificates):
+    return [word for name, path in certificates.items() for word in (f"--tls-{name}", str(path))]
+
+
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory):
+    """A scheduler with TLS and two workers at addresses of their own: (its address, certificates, others' certificates)."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make certificates with")
+    folder = tmp_path_factory.mktemp("certificates")
+    ours, foreign = authority(folder, "ours"), authority(folder, "foreign")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    common = [*as_flags(ours), "--protocol", "tls", "--no-dashboard", "--scheduler-file", str(folder / "scheduler.json")]
+    processes = []
+
+    def start(module, *words):
+        processes.append(subprocess.Popen([sys.executable, "-m", f"distributed.cli.{module}", *common, *words], **quiet))
+
+    start("dask_scheduler", "--host", "127.0.0.1", "--port", "0")
+    until = time.monotonic() + 60
+    while not (folder / "scheduler.json").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    for host in ("127.0.0.2", "127.0.0.3"):
+        start("dask_worker", "--host", host, "--nthreads", "1", "--no-nanny")
+    yield json.loads((folder / "scheduler.json").read_text())["address"], ours, foreign
+    for process in processes[::-1]:
+        process.terminate()
+    for process in processes:
+        process.wait(30)
+
+
+@pytest.fixture
+def job(edges):
+    return [edges, "--device", "cpu", "--sources", ",".join(map(str, range(12))), "--json"]
+
+
+def test_two_workers_with_addresses_of_their_own_and_certificates_do_the_job(encrypted, job, tmp_path, capsys):
+    address, ours, _ = encrypted
+    assert address.startswith("tls://127.0.0.1:")
+    flags = ["--batch-size", 1, "--scheduler-address", address, *as_flags(ours)]
+    certificates = {"tls_ca_file": ours["ca-file"], "tls_client_cert": ours["cert"], "tls_client_key": ours["key"]}
+    security = Security(**{name: str(path) for name, path in certificates.items()}, require_encryption=True)
+    with Client(address, security=security, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+    code, summary, err = run(capsys, *job, *flags, "--output", tmp_path / "out")
+    assert code == 0, err
+    manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())
+    assert {part["worker"].rpartition(":")[0] for part in manifest["parts"]} == {"tls://127.0.0.2", "tls://127.0.0.3"}
+    code, alone, err = run(capsys, *job, "--workers", 1, "--batch-size", 1, "--output", tmp_path / "alone")
+    assert code == 0, err
+    assert summary["digest"] == alone["digest"]
+
+
+@pytest.mark.parametrize("how", ["plain", "foreign", "no certificates"])
+def test_plain_connections_and_foreign_certificates_are_refused(encrypted, job, tmp_path, capsys, monkeypatch, how):
+    monkeypatch.setattr("pipelines.cluster.CONNECT_SECONDS", 2)
+    monkeypatch.setitem(cluster._PINNED, "distributed.comm.timeouts.connect", "2 s")
+    address, _, foreign = encrypted
+    flags = {
+        "plain": ["--scheduler-address", address.replace("tls://", "tcp://")],
+        "foreign": ["--scheduler-address", address, *as_flags(foreign)],
+        "no certificates": ["--scheduler-address", address],
+    }[how]
+    code, _, err = run(capsys, *job, *flags, "--output", tmp_path / "out")
+    assert code == 2
+    (line,) = err.splitlines()
+    assert line.startswith(f"error: no Dask scheduler answers at {flags[1]}: "), line
+    assert not (tmp_path / "out").exists()

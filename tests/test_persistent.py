@@ -14,6 +14,7 @@ from kepler_traverse import plan_bfs
 from kepler_traverse.bfs import params, persistent
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import StrategyError
+from kepler_traverse.query import Query
 
 pytestmark = on_a_device
 
@@ -167,3 +168,25 @@ def test_a_frontier_of_many_edges_is_pulled(mode, monkeypatch, alpha, is_pulled)
     before = bitmaps.copy()
     plan(0)
     assert bool((bitmaps != before).any()) is is_pulled
+
+
+def test_a_trace_tells_when_each_level_began(monkeypatch):
+    monkeypatch.setattr(params, "TRACE", 100)
+    monkeypatch.setattr(persistent, "_CLUSTER", persistent._CLUSTER.variant(ROOM=3, BATCH_EDGES=60))
+    traverse = persistent.plan(build(GRAPHS["lattice"], directed=False).to("cuda"), Query())
+    for source in (0, 3):
+        outcome, turns = traverse(source), traverse.turns()
+        assert {turn.what for turn in turns} >= {"cluster level", "last pass", "end"}
+        began = [turn.nanoseconds for turn in turns]
+        assert began[0] == 0
+        assert began == sorted(began)
+        walked = [turn for turn in turns if turn.what in ("push", "pull")]
+        assert [turn.level for turn in walked] == sorted({turn.level for turn in walked})
+        for turn in walked:
+            assert turn.vertices == int((outcome.distance == turn.level).sum())
+
+
+def test_without_room_for_it_there_is_no_trace():
+    traverse = persistent.plan(build(path(3)).to("cuda"), Query())
+    traverse(0)
+    assert traverse.turns() == []

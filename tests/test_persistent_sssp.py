@@ -12,6 +12,7 @@ from graphs import build, lattice, path, rmat, star, weights_for
 from kepler_traverse import plan_sssp
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import PrecisionError, StrategyError
+from kepler_traverse.query import Query
 from kepler_traverse.sssp import gpu, params, persistent
 
 pytestmark = on_a_device
@@ -26,7 +27,7 @@ GRID = {"SMALL": 1, "SMALL_EDGES": 0, "SMALL_FAR": 0}
 FORCED = {
     "as it is": {},
     "grid in pieces": {**GRID, "hops": 1, "CHUNK": 40, "WARM_UP": 1, "SHARED_ROWS": 1, "PIECE_WARPS": 1},
-    "hops": {**GRID, "HOP_EDGES": 1 << 20, "HOP_DEGREE": 1 << 20, "CHUNK": 64},
+    "hops": {**GRID, "HOP_EDGES": 1 << 20, "HOP_DEGREE": 1 << 20, "CHUNK": 64, "STRAIGHT": 1},
     "small and grid": {"SMALL": 20, "SMALL_EDGES": 90, "SMALL_FAR": 30, "hops": 1, "CHUNK": 64, "LIGHT": 0},
     "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "HOP_EDGES": 200, "hops": 4, "LOCAL": 5, "CHUNK": 40}
     | {"EDGES_A_LANE": 1, "CLEANS_UP": 0, "SHARED_ROWS": 0, "PIECE_WARPS": 0, "MIN_BLOCKS": 1},
@@ -260,6 +261,24 @@ def test_a_distance_too_large_for_the_type_is_an_error():
 def test_a_graph_without_edges_has_one_reached_vertex():
     graph = build([(4, 4)], [1.5], vertices=[1, 4, 9]).to("cuda")
     assert host(plan_sssp(graph, strategy="persistent")(4).distance).tolist() == [np.inf, 0, np.inf]
+
+
+@pytest.mark.parametrize("room", [7, 1000])
+def test_a_trace_tells_what_each_turn_was(room, monkeypatch):
+    force(monkeypatch, **FORCED["small and grid"], TRACE=room)
+    graph = build(LATTICE, awkward(len(LATTICE), "whole numbers"), directed=False).to("cuda")
+    traverse = persistent.plan(graph, Query())
+    steps = traverse(0).rounds
+    turns = traverse.turns()
+    relaxed = [turn for turn in turns if "relax" in turn.what]
+    assert [turn.level for turn in relaxed] == list(range(len(relaxed)))
+    assert relaxed[0][2:] == (0, 1, 2)
+    assert [turn.nanoseconds for turn in turns] == sorted(turn.nanoseconds for turn in turns)
+    if room == 7:
+        assert len(turns) == 7
+    else:
+        assert len(relaxed) == steps
+        assert {turn.what for turn in turns} == {"relax", "small relax", "small split", "last pass", "end"}
 
 
 def test_negative_weights_are_refused():

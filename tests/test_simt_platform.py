@@ -37,6 +37,13 @@ def test_a_thread_knows_its_place(mode):
 
 
 @every_mode
+def test_the_clock_goes_forward_for_all_threads(mode):
+    out = np.zeros((2, 40), np.int64)
+    run("clock_readings", 1, 40, out, mode=mode)
+    assert 0 < out[0].max() <= out[1].min()
+
+
+@every_mode
 def test_barriers_of_a_block_count_its_predicates_and_order_its_writes(mode):
     values = np.array([0] * 40 + [1] * 40 + [0, 1] * 20, np.int32)
     out = np.zeros((4, 3, 40), np.int32)

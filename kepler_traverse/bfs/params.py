@@ -47,6 +47,8 @@ UNEVEN = 64
 CLEANS_UP = 1
 # Blocks that a multiprocessor holds at least, which bounds their registers; 0: the compiler weighs them.
 MIN_BLOCKS = 0
+# Turns of a search of which the kernels note when each began, for measurements; 0: none, and no code for it.
+TRACE = 0
 # Edges that a thread looks through for a predecessor before its warp helps: 0.39, 0.33, 0.28 and 0.26 ms for 4, 8, 16 and
 # 32 on Erdos-Renyi of 2M vertices and 128M edges; no difference on R-MAT 20 to 24.
 PATIENCE = 32

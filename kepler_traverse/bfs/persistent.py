@@ -11,6 +11,7 @@ from ..cuda.csr import degree_statistics
 from ..cuda.entry import Entry, arguments
 from ..cuda.launch import blocks_at_once, largest_cluster, prepare
 from ..cuda.loader import kernel
+from ..cuda.trace import turns, words
 from ..strategy import Outcome
 from . import params
 
@@ -32,8 +33,10 @@ _CLUSTER = Entry(
         "int64* counts",
         "uint32* arrived",
         "int32* distance",
+        "int64*? trace",
     ),
     constants=(
+        ("TRACE", 0),
         ("PREDECESSORS", 1),
         ("CHUNK", params.PIECE),
         ("ROOM", params.CLUSTER_ROOM),
@@ -65,9 +68,11 @@ _GRID = Entry(
         "int32* distance",
         "vertex_t*? predecessor",
         "int64* outcome",
+        "int64*? trace",
     ),
     is_cooperative=True,
     constants=(
+        ("TRACE", 0),
         ("PREDECESSORS", 1),
         ("CHUNK", params.PIECE),
         ("PIECE_WARPS", params.PIECE_WARPS),
@@ -84,7 +89,7 @@ _N_COUNTS = 6  # in each of three turns
 
 
 def plan(graph, query):
-    """Allocate and compile; return ``traverse(source)``."""
+    """Allocate and compile; return ``traverse(source)``, whose ``turns()`` gives the trace of its last search."""
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
     # Without a reverse at hand its making would cost more than pulling gains.
     incoming = graph.reverse if not graph.directed or "reverse" in vars(graph) else None
@@ -104,6 +109,7 @@ def plan(graph, query):
     arrived = cp.zeros(1, np.uint32)
     outcome = cp.zeros(2, np.int64)
     on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, 2)
+    trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
     wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
     # No path has as many hops as there are vertices.
     last_level = np.int32(n if query.limit is None else min(query.limit, n))
@@ -113,8 +119,8 @@ def plan(graph, query):
     reverse = (None, None) if incoming is None else (incoming.offsets, incoming.targets)
     rows = (graph.offsets, graph.targets)
     sizes = (np.int64(n), np.int64(m))
-    begin = prepare(cluster, clusters, (*rows, index.type(0), *ends, *state, counts, arrived, distance))
-    results = (distance, predecessor, outcome)
+    begin = prepare(cluster, clusters, (*rows, index.type(0), *ends, *state, counts, arrived, distance, trace))
+    results = (distance, predecessor, outcome, trace)
     go_on = prepare(grid, blocks_at_once(grid), (*rows, *reverse, *sizes, *ends, *state, bitmaps, counts, arrived, *results))
     is_clean = False
 
@@ -130,13 +136,14 @@ def plan(graph, query):
         levels, is_stopped = on_host.tolist()
         return Outcome(distance, predecessor, levels if is_stopped else query.limit, levels)
 
+    traverse.turns = lambda: [] if trace is None else turns(trace.get())
     return traverse
 
 
 def entries_for(graph, query) -> tuple[Entry, Entry]:
     """The kernels of cluster and grid with the constants for a graph."""
     mean, _, largest = degree_statistics(graph.offsets)
-    shared = {"PREDECESSORS": int(query.predecessors)}
+    shared = {"PREDECESSORS": int(query.predecessors), "TRACE": params.TRACE}
     # Two levels a barrier where most rows are short; not where it has to stop at the very level of a target.
     hops = 2 if mean <= params.TWO_HOPS_BELOW and query.targets is None else 1
     # Without clusters the first levels are one block's.

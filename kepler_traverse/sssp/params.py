@@ -50,6 +50,11 @@ UNEVEN = 64
 # Blocks that a multiprocessor holds at least, which bounds their registers; 0: the compiler weighs them. It takes 64 a
 # thread then and keeps 47 words of each in memory; for 1 it takes 94 and keeps none, but one block fits in place of two.
 MIN_BLOCKS = 0
+# Turns of a search of which the kernels note when each began, for measurements; 0: none, and no code for it.
+TRACE = 0
+# Whether in the hops that a block takes alone an offer is made without a look at the label before: one trip to the L2 less
+# (0.15 of 1 to 2 us a hop), one atomic more an offer in vain.
+STRAIGHT = 0
 # Edges of a row for each lane that it gets even if there are enough rows.
 EDGES_A_LANE = 4
 # Edges of a vertex, on average, that are shorter than the first pile is wide if weights are even.

@@ -10,6 +10,7 @@ from ..cuda import cp
 from ..cuda.csr import degree_statistics
 from ..cuda.entry import Entry, arguments
 from ..cuda.launch import blocks_at_once, prepare
+from ..cuda.trace import turns, words
 from ..strategy import Outcome
 from . import gpu, params
 
@@ -42,9 +43,11 @@ _ENTRY = Entry(
         "int64* words",
         "uint32* arrived",
         "int64* outcome",
+        "int64*? trace",
     ),
     is_cooperative=True,
     constants=(
+        ("TRACE", 0),
         ("PREDECESSORS", 0),
         ("CLEANS_UP", params.CLEANS_UP),
         ("CHUNK", params.PIECE),
@@ -55,6 +58,7 @@ _ENTRY = Entry(
         ("HOP_DEGREE", params.HOP_DEGREE),
         ("PIECE_WARPS", params.PIECE_WARPS),
         ("SHARED_ROWS", 0),
+        ("STRAIGHT", params.STRAIGHT),
         ("MIN_BLOCKS", params.MIN_BLOCKS),
         ("EDGES_A_LANE", params.EDGES_A_LANE),
         ("LOCAL", params.WIDE_LOWERED_ROOM),
@@ -71,12 +75,13 @@ _MOST_STEPS = 1 << 30  # since the marks were last cleared
 
 
 def plan(graph, query):
-    """Allocate and compile; return ``traverse(source)``."""
+    """Allocate and compile; return ``traverse(source)``, whose ``turns()`` gives the trace of its last search."""
     entry = entry_for(graph, query.predecessors)
     constants = dict(entry.constants)
     run, arrays = _allocate(graph, query, entry)
     outcome = cp.zeros(4, np.int64)
     on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, 4)
+    trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
     wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
     arrived = cp.zeros(1, np.uint32)
     given = (
@@ -92,6 +97,7 @@ def plan(graph, query):
         *arrays,
         arrived,
         outcome,
+        trace,
     )
     search = prepare(run.relax["all"], blocks_at_once(run.relax["all"]), given)
     packed, marks = arrays[0], run.queued_in
@@ -117,6 +123,7 @@ def plan(graph, query):
         settled = float(np.array([limit], run.keys.dtype).view(run.distance.dtype)[0])
         return Outcome(run.distance, run.predecessor, settled if is_settled else query.limit, last_step - begun)
 
+    traverse.turns = lambda: [] if trace is None else turns(trace.get())
     return traverse
 
 
@@ -127,6 +134,7 @@ def entry_for(graph, predecessors: bool) -> Entry:
     _, _, largest = degree_statistics(graph.offsets)
     return _ENTRY.variant(
         PREDECESSORS=int(inside),
+        TRACE=params.TRACE,
         SHARED_ROWS=int(largest >= params.UNEVEN),
         # More would not fit the shared memory that a block has without asking.
         LOCAL=params.LOWERED_ROOM if is_narrow else params.WIDE_LOWERED_ROOM,

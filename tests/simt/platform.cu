@@ -18,6 +18,13 @@ extern "C" __global__ void places(int32* out) {
   mine[6] = static_cast<int32>(kt::n_warps());
 }
 
+extern "C" __global__ void clock_readings(int64* out) {
+  const int64 i = kt::thread_id(), n = kt::n_threads();
+  out[i] = kt::nanoseconds();
+  kt::block_barrier();
+  out[n + i] = kt::nanoseconds();
+}
+
 extern "C" __global__ void block_barriers(const int32* in, int32* out) {
   const int64 i = kt::thread_id(), n = kt::n_threads();
   const bool mine = in[i] > 0;

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -588,6 +589,10 @@ void constant(const void* address, u64 size) { access(address, size, races::READ
 void pause() { yield(); }
 
 void fence() { races::fence(self->clock); }
+
+i64 nanoseconds() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 int block_in_cluster() { return static_cast<int>(self->block->index % self->block->grid->cluster); }
 int cluster_index() { return static_cast<int>(self->block->index / self->block->grid->cluster); }

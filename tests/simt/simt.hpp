@@ -61,6 +61,7 @@ SIMT_API void* shared_of(const void* pointer, int block);
 SIMT_API void has_clusters(const void* kernel, const void* call, u32 blocks);
 SIMT_API void fence();
 SIMT_API void pause();
+SIMT_API i64 nanoseconds();
 SIMT_API u64 atomic(void* address, Atomic kind, Number number, u64 value, u64 expected);
 SIMT_API void constant(const void* address, u64 size);
 SIMT_API void* shared(const void* declaration, u64 size);

@@ -15,6 +15,7 @@
 #include <kt/claims.cuh>
 #include <kt/cluster.cuh>
 #include <kt/edges.cuh>
+#include <kt/trace.cuh>
 
 namespace {
 
@@ -119,7 +120,7 @@ struct GoingOn {
 extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
     bfs_cluster(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, vertex_t source,
                 int32 last_level, const int64* __restrict__ wanted, int64 n_wanted, uint64* packed, vertex_t* queue,
-                uint64* pieces, int64* counts, uint32* arrived, int32* distance) {
+                uint64* pieces, int64* counts, uint32* arrived, int32* distance, int64* trace_rows) {
   KT_SHARED(Entry, entries, [2 * ROOM]);
   KT_SHARED(int64, sizes, [3]);       // of the queue in three steps: one is read, one written, one cleared
   KT_SHARED(int64, of_cluster, [2]);  // by turns: one is read while the next is written
@@ -129,6 +130,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
       PREDECESSORS ? reinterpret_cast<kt::claim_t*>(packed) : reinterpret_cast<kt::claim_t*>(distance);
   kt::Gathering beyond = {offsets, queue, pieces, counts};
   const int32 block = kt::block_in_cluster(), thread = kt::thread_in_block();
+  const kt::Trace trace = {trace_rows};
 
   const kt::Row row = kt::row_of(offsets, source);
   const bool is_large = row.end - row.begin > BATCH_EDGES;
@@ -144,12 +146,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
       entries[0] = {row.begin, source, static_cast<int32>(is_large ? 0 : row.end - row.begin)};
       claims[source] = kt::claim_of(0, source);
       *arrived = 0;
+      trace.clear();
     }
   }
   kt::cluster_barrier();
   int64 walked = 0;
   int32 level = 0, step = 0;
   while (!kt::racy_load(is_full + (step + 1) % 2) && level < last_level) {
+    const int64 began = trace.now();
     if (n_wanted) {
       const bool is_missing = kt::is_one_unreached(claims, wanted, n_wanted);
       kt::cluster_barrier();  // all have looked before anybody claims more
@@ -190,6 +194,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
       kt::cluster_barrier();
     }
     const int64 in_all = of_cluster[step % 2];
+    if (TRACE && block == 0 && thread == 0) trace.note(began, kt::CLUSTER_LEVEL, level, size_of(in_all), 0);
     if (size_of(in_all) == 0) {
       if (HOPS == 2 && in_all == 0) --level;  // the level before was empty, too
       break;

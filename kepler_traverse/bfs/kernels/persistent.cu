@@ -13,6 +13,7 @@
 #include <kt/claims.cuh>
 #include <kt/edges.cuh>
 #include <kt/local_queue.cuh>
+#include <kt/trace.cuh>
 
 namespace {
 
@@ -184,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS)
                    const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets, int64 n_vertices,
                    int64 n_edges, int32 last_level, const int64* __restrict__ wanted, int64 n_wanted, uint64* packed,
                    vertex_t* queue, uint64* pieces, uint32* bitmaps, int64* counts, uint32* arrived, int32* distance,
-                   vertex_t* predecessor, int64* outcome) {
+                   vertex_t* predecessor, int64* outcome, int64* trace_rows) {
   KT_SHARED(int64, told, [kt::N_COUNTS]);
   KT_SHARED(int64, sums, [2]);
   kt::claim_t* const claims =
@@ -195,6 +196,10 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS)
   uint32* front = bitmaps + n_words;
   uint32* next_front = bitmaps + 2 * n_words;
   const int32 thread = kt::thread_in_block();
+  const kt::Trace trace = {trace_rows};
+  const auto note = [&](kt::Turn turn, const Frontier& of) {
+    if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), turn, of.level, of.vertices, of.edges);
+  };
 
   if (thread < 2) sums[thread] = 0;
   Frontier frontier = {0, queue, 0, pieces};
@@ -217,16 +222,19 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS)
     Gathering into = {offsets, frontier.queue + frontier.n_queued, frontier.pieces + frontier.n_pieces, next};
     int64 vertices = 0, level = frontier.level + 1, walked = frontier.edges;
     if (is_pulling && frontier.vertices < n_vertices / BETA) {
+      note(kt::LIST, frontier);
       list_bitmap(n_vertices, front, into);
       is_pulling = false;
       level = frontier.level;
       walked = 0;
     } else {
       if (!has_pulled && frontier.edges > unexplored / ALPHA) {
+        note(kt::DRAW, frontier);
         draw_bitmaps(search, frontier.level, visited, front);
         is_pulling = has_pulled = true;
         kt::grid_barrier(arrived);
       }
+      note(is_pulling ? kt::PULL : kt::PUSH, frontier);
       if (is_pulling) {
         vertices = pull_level(search, frontier.level, visited, front, next_front, into);
         uint32* const written = next_front;
@@ -243,6 +251,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS)
     publish(next, vertices, into.edges, sums);
     kt::grid_barrier(arrived);
   }
+  note(kt::LAST_PASS, frontier);
   if (PREDECESSORS)
     for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
       const kt::claim_t claim = claims[v];
@@ -250,6 +259,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS)
       predecessor[v] = static_cast<vertex_t>(static_cast<int32>(claim & 0xffffffffu));
       if (CLEANS_UP) claims[v] = static_cast<kt::claim_t>(-1);  // as the next search wants it
     }
+  note(kt::END, frontier);
   if (kt::thread_id() == 0) {
     outcome[0] = frontier.level;
     outcome[1] = frontier.vertices > 0;

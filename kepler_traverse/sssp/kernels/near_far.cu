@@ -19,6 +19,7 @@
 // Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source
 // shortest paths. IPDPS 2014. Wang, Fussell, Lin. ADDS. PPoPP 2021 (a width that adapts).
 #include <kt/offers.cuh>
+#include <kt/trace.cuh>
 
 namespace {
 
@@ -93,6 +94,13 @@ KT_DEVICE void split(const Search& search, const int64* told, ordered_t threshol
   }
 }
 
+// By the thread that comes first: what a turn begins with.
+KT_DEVICE void note(const kt::Trace& trace, bool is_small, const int64* told) {
+  const kt::Turn relaxing = is_small ? kt::SMALL_RELAX : kt::RELAX, splitting = is_small ? kt::SMALL_SPLIT : kt::SPLIT;
+  trace.note(trace.now(), told[kt::NEAR] ? relaxing : splitting, told[kt::STEP],
+             told[kt::NEAR] ? told[kt::NEAR] : kt::far_size(told), told[kt::EDGES]);
+}
+
 // One turn, from what is told to what is told next.
 template <typename Who>
 KT_DEVICE void take_turn(const Search& search, const int64* told, int64* next, int32 turn, const vertex_t* near,
@@ -125,7 +133,7 @@ KT_DEVICE void take_turn(const Search& search, const int64* told, int64* next, i
 // Turns of few alone, until there is too much for them. They end as a turn of the grid does.
 template <typename Few>
 KT_DEVICE void small_turns(const Search& search, const int64* told, int64* next, int32 turn_of_grid, vertex_t* queues,
-                           int64* words) {
+                           int64* words, const kt::Trace& trace) {
   for (int64 i = Few::thread(); i < told[kt::NEAR]; i += Few::n_threads()) queues[i] = search.near(turn_of_grid)[i];
   for (int64 w = Few::thread(); w < 3 * kt::N_WORDS; w += Few::n_threads()) words[w] = w < kt::N_WORDS ? told[w] : 0;
   const int64* now = words;
@@ -134,6 +142,7 @@ KT_DEVICE void small_turns(const Search& search, const int64* told, int64* next,
     Few::barrier();
     now = words + turn % 3 * kt::N_WORDS;
     if (kt::is_over(now) || !kt::is_small(now) || is_enough(search, now)) break;
+    if (TRACE && Few::is_first()) note(trace, true, now);
     if (Few::thread() < kt::N_WORDS) words[(turn + 2) % 3 * kt::N_WORDS + Few::thread()] = 0;
     take_turn<Few>(search, now, words + (turn + 1) % 3 * kt::N_WORDS, turn_of_grid, queues + turn % 2 * SMALL,
                    queues + (turn + 1) % 2 * SMALL, {}, nullptr);
@@ -189,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS)
                   const int64* __restrict__ wanted, int64 n_wanted, int32 n_hops, vertex_t source, int32 first_step,
                   uint64* packed, ordered_t* keys, vertex_t* predecessor, int32* marks, vertex_t* queue,
                   vertex_t* next_queue, vertex_t* piles, uint64* pieces, int64 piece_room, int64* words,
-                  uint32* arrived, int64* outcome) {
+                  uint32* arrived, int64* outcome, int64* trace_rows) {
   KT_SHARED(vertex_t, queues, [2 * SMALL]);
   KT_SHARED(int64, small_words, [3 * kt::N_WORDS]);
   KT_SHARED(int64, told, [kt::N_WORDS]);
@@ -198,6 +207,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS)
   KT_SHARED(ordered_t, lowered_to, [2 * LOCAL]);
   KT_SHARED(int32, n_lowered, [3]);
   const kt::Hops hops = {lowered, lowered_to, n_lowered};
+  const kt::Trace trace = {trace_rows};
   kt::label_t* const labels =
       PREDECESSORS ? reinterpret_cast<kt::label_t*>(packed) : reinterpret_cast<kt::label_t*>(keys);
   const Search search = {offsets,    targets,  weights, n_vertices, kt::to_ordered(limit),
@@ -217,6 +227,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS)
     words[kt::WIDTH] = kt::bits_of(width);
     kt::cut(source, words[kt::EDGES], pieces, words + kt::PIECES);
     outcome[3] = 0;
+    trace.clear();
   }
   bool is_settled = false;
   for (int32 turn = 0;; ++turn) {
@@ -230,10 +241,13 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS)
     if (is_settled) break;
     if (kt::thread_id() < kt::N_WORDS) words[(turn + 2) % 3 * kt::N_WORDS + kt::thread_id()] = 0;
     int64* const next = words + (turn + 1) % 3 * kt::N_WORDS;
+    if (TRACE && kt::thread_id() == 0 && !kt::is_small(told)) note(trace, false, told);
     if (!kt::is_small(told))
       take_turn<Grid>(search, told, next, turn, search.near(turn), nullptr, hops, of_block);
     else if (kt::block_id() == 0)
-      small_turns<OneBlock>(search, told, next, turn, queues, small_words);
+      small_turns<OneBlock>(search, told, next, turn, queues, small_words, trace);
   }
+  if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), kt::LAST_PASS, told[kt::STEP], 0, 0);
   end(search, told, is_settled, of_block, arrived, keys, predecessor, outcome);
+  if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), kt::END, told[kt::STEP], 0, 0);
 }

@@ -68,7 +68,8 @@ KT_DEVICE int32 unpack_labels(label_t* labels, int64 n_vertices, ordered_t farth
                               vertex_t* predecessor) {
   int32 n_open = 0;
   for (int64 v = thread_id(); v < n_vertices; v += n_threads()) {
-    const label_t label = key_in(labels[v]) <= farthest ? labels[v] : no_label();
+    const ordered_t key = key_in(labels[v]);
+    const label_t label = key <= farthest && key < INFINITE ? labels[v] : no_label();
     keys[v] = key_in(label);
     predecessor[v] = predecessor_in(label);
     n_open += predecessor_in(label) == NO_PREDECESSOR && key_in(label) < INFINITE;

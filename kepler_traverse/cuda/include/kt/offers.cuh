@@ -1,6 +1,6 @@
 // Offers: relaxing edges in a search by near and far piles (near_far.cu).
-// EDGES_A_LANE and SHARED_ROWS, beside what piles.cuh needs, are constants that the compiler
-// is given.
+// EDGES_A_LANE, SHARED_ROWS and STRAIGHT, beside what piles.cuh needs, are constants that
+// the compiler is given.
 #pragma once
 
 #include <kt/edges.cuh>
@@ -49,24 +49,33 @@ struct Relax {
       const weight_t sum = add_rounded(from_ordered<weight_t>(nearer), load_constant(search.weights + e));
       const ordered_t key = to_ordered(sum);
       const label_t label = label_of(key, nearer < key ? u : NO_PREDECESSOR);
-      // Labels only fall: an old one costs an atomic that changes nothing.
-      const label_t old = racy_load(search.labels + v);
-      if (key <= search.farthest && label < old) {
-        label_t* const place = search.labels + v;
-        if (PREDECESSORS && key == key_in(old)) {
-          atomic_min(place, label);  // a smaller predecessor, no smaller distance
-        } else if (key >= threshold) {
-          is_far = key_in(atomic_min(place, label)) == INFINITE;
-        } else if (goes_on) {
-          is_near = key < key_in(atomic_min(place, label)) && !lowered.store(v, key) && is_first_in(v);
-        } else {
-          // By this offer or by a better one v falls: it need not be known by which.
-          is_near = is_first_in(v);
-          atomic_min(place, label);
-        }
+      if (STRAIGHT && goes_on && key <= search.farthest) {
+        // Few edges: an atomic in vain costs less than a look before it, one more trip to the L2.
+        const ordered_t before = key_in(atomic_min(search.labels + v, label));
+        is_far = before == INFINITE && key < before && key >= threshold;
+        is_near = key < before && key < threshold && !lowered.store(v, key) && is_first_in(v);
+      } else if (key <= search.farthest) {
+        look_and_offer(key, label, v, is_near, is_far);
       }
     }
     into.add(is_near, is_far, v);
+  }
+  KT_DEVICE void look_and_offer(ordered_t key, label_t label, vertex_t v, bool& is_near, bool& is_far) {
+    // Labels only fall: an old one costs an atomic that changes nothing.
+    label_t* const place = search.labels + v;
+    const label_t old = racy_load(place);
+    if (label >= old) return;
+    if (PREDECESSORS && key == key_in(old)) {
+      atomic_min(place, label);  // a smaller predecessor, no smaller distance
+    } else if (key >= threshold) {
+      is_far = key_in(atomic_min(place, label)) == INFINITE;
+    } else if (goes_on) {
+      is_near = key < key_in(atomic_min(place, label)) && !lowered.store(v, key) && is_first_in(v);
+    } else {
+      // By this offer or by a better one v falls: it need not be known by which.
+      is_near = is_first_in(v);
+      atomic_min(place, label);
+    }
   }
   KT_DEVICE bool is_first_in(vertex_t v) { return atomic_exchange(search.marks + v, step) != step; }
 };
@@ -97,8 +106,8 @@ KT_DEVICE void go_on(const Search& search, const Hops& hops, Relax<Who>& offer) 
     offer.goes_on = hop + 1 < search.n_hops;
     const auto rows = [&](int64 i, bool is_first) {
       const vertex_t v = from.vertices[i];
+      const Row row = row_of(search.offsets, v);  // on its way together with the label
       if (search.key(v) < from.keys[i]) return Row{};
-      const Row row = row_of(search.offsets, v);
       if (row.end - row.begin < CHUNK) return row;
       if (is_first && offer.is_first_in(v)) offer.into.put_near(atomic_add(offer.into.next + NEAR, int64{1}), v);
       return Row{};

@@ -240,6 +240,17 @@ KT_DEVICE void grid_barrier(uint32* arrived) {
 #endif
 }
 
+// The device's clock, the same for all blocks; it ticks once in 32 ns or once in a microsecond.
+KT_DEVICE int64 nanoseconds() {
+#ifdef __CUDACC__
+  uint64 now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  return static_cast<int64>(now);
+#else
+  return simt::nanoseconds();
+#endif
+}
+
 // Device-side launch: a grid of blocks of BLOCK threads that runs beside the
 // launching one, which counts as done when all its children are. The caller sees
 // to it that no more than MOST_CHILDREN wait at once: the device refuses others.

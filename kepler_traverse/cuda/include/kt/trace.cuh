@@ -1,0 +1,34 @@
+// A trace: when a search began each of its turns, and with what. Room for TRACE turns, a
+// constant that the compiler is given; with 0 nothing is left of it in a kernel.
+#pragma once
+
+#include <kt/platform.cuh>
+
+namespace kt {
+
+// What a turn was; kepler_traverse.cuda.trace knows their names.
+enum Turn { CLUSTER_LEVEL, PUSH, DRAW, PULL, LIST, RELAX, SPLIT, SMALL_RELAX, SMALL_SPLIT, LAST_PASS, END };
+
+// One thread of a search calls it, always the same one of a kernel. Behind their number rows of TRACE_FIELDS.
+constexpr int32 TRACE_FIELDS = 5;
+
+struct Trace {
+  int64* rows;
+
+  KT_DEVICE int64 now() const { return TRACE ? nanoseconds() : 0; }
+  KT_DEVICE void clear() const {
+    if (TRACE) *rows = 0;
+  }
+  KT_DEVICE void note(int64 began, Turn turn, int64 level, int64 vertices, int64 edges) const {
+    if (!TRACE || *rows >= TRACE) return;
+    int64* const row = rows + 1 + *rows * TRACE_FIELDS;
+    row[0] = began;
+    row[1] = turn;
+    row[2] = level;
+    row[3] = vertices;
+    row[4] = edges;
+    ++*rows;
+  }
+};
+
+}  // namespace kt

@@ -120,7 +120,12 @@ def plan_bfs_many(
     memory : int, optional
         Bytes that the plan may take beside the graph. Default: 80 % of what is free.
 
-    The others are those of ``bfs_many``. ``ManyPlan.why`` says what the choice went by.
+    The others are those of ``bfs_many``.
+
+    Returns
+    -------
+    ManyPlan
+        ``run`` takes a group of sources, ``over`` any number; ``why`` says what the choice went by.
 
     Raises
     ------

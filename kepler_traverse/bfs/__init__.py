@@ -113,14 +113,12 @@ def plan_bfs_many(
 ) -> ManyPlan:
     """Choose how to search from many sources, check, compile and allocate; the plan then takes any number of them.
 
+    Parameters are those of ``bfs_many``, but for these.
+
     Parameters
     ----------
     n_sources : int
         About how many there will be: the choice depends on it.
-    memory : int, optional
-        Bytes that the plan may take beside the graph. Default: 80 % of what is free.
-
-    The others are those of ``bfs_many``.
 
     Returns
     -------

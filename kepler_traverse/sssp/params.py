@@ -9,16 +9,13 @@ from ..errors import InputError
 # CPU: below this many frontier vertices one thread does it (as for BFS).
 SERIAL_FRONTIER = 4096
 
-# CPU: width of a pile as a multiple of the mean weight. Davidson et al. (IPDPS 2014) take 32 / mean degree for warps of
-# 32. Measured on two busy cores: USA-road-NE 0.25 / 0.20 / 0.19 / 0.20 / 0.32 s for 1 / 4 / 8 / 16 / 32, soc-Slashdot0902
-# 0.03 / 0.04 / 0.04 / 0.04 s for 1 / 4 / 8 / 16.
-PILE_WIDTH = 4.0
-
-# Many sources on the CPU, one a core: edges of a vertex, on average, that are shorter than a pile is wide. Davidson et al.
-# as above, with 32 for a warp. Measured on one busy core, ms a source for 1 / 2 / 4 / 8 / 16 / 32, weights 1 to 255:
-# soc-Slashdot0902 9.9 / 8.6 / 9.0 / 12 / 14 / 18, cnr-2000 25 / 22 / 21 / 17 / 15 / 18, USA-road-NE 112 / 109 / 108 / 97 /
-# 94 / 91, dblp-2010 18 / 19 / 15 / 20 / 35 / 48, lattice of 1500 x 1500 252 / 215 / 252 / 202 / 192 / 204.
+# CPU: edges of a vertex, on average, that are shorter than a pile is wide. Davidson et al. (IPDPS 2014) take 32, for warps
+# of 32. Measured on one busy core, ms a source for 1 / 2 / 4 / 8 / 16 / 32, weights 1 to 255: soc-Slashdot0902 9.9 / 8.6 /
+# 9.0 / 12 / 14 / 18, cnr-2000 25 / 22 / 21 / 17 / 15 / 18, USA-road-NE 112 / 109 / 108 / 97 / 94 / 91, dblp-2010 18 / 19 /
+# 15 / 20 / 35 / 48, lattice of 1500 x 1500 252 / 215 / 252 / 202 / 192 / 204.
 EDGES_A_PILE = 6.0
+# CPU: from so many near vertices on all threads share them.
+SHARED_NEAR = 8192
 
 # Rounds of Bellman-Ford after which the predecessors are first searched for a cycle; doubled each time, so the searches
 # cost O(V log rounds) in all.

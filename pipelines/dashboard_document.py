@@ -99,7 +99,7 @@ class View:
         self.roots = {what: figures.rate_figure(source, what) for what, source in self._sources.items()}
         self.roots["histogram"] = figures.histogram_figure(self._reach)
         self.roots["reach"] = figures.reach_figure(self._reach)
-        self.roots["phases"] = figures.phase_figure(self._phases, [])
+        self.roots["phases"] = figures.phase_figure(self._phases)
         self.roots |= {name: _text() for name in _ROOTS if name not in self.roots}
 
     def update(self) -> None:
@@ -116,10 +116,7 @@ class View:
             return
         self._drawn = drawn
         self._draw(run)
-        self._put(
-            "slowest",
-            page.slowest_table(run.chronicle.slowest()) + page.slowest_sources_table(run.chronicle.slowest_sources()),
-        )
+        self._put("slowest", page.slowest(run.chronicle))
         self._put("trouble", page.trouble(run.chronicle))
 
     def _put(self, name: str, html: str) -> None:
@@ -132,9 +129,7 @@ class View:
             figures.draw_rates(self.roots[what], source, chronicle, what)
         histogram, reach = self.roots["histogram"], self.roots["reach"]
         figures.draw_reach(histogram, reach, self._reach, chronicle.distances, run.facts["algorithm"])
-        shares = chronicle.shares(MOST_LISTED)
-        self.roots["phases"].y_range.factors = list(shares)[::-1]
-        self._phases.data = figures.phase_data(shares)
+        figures.draw_phases(self.roots["phases"], self._phases, chronicle.shares(MOST_LISTED))
 
     def _head(self, name: str, run) -> Markup:
         chronicle, facts = run.chronicle, run.facts

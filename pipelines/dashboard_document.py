@@ -169,14 +169,14 @@ class View:
         for name in names:
             share = shares.get(name)
             done = (share.batches, share.sources, share.edges) if share else (0, 0, 0)
-            rows.append([name, *(f"{value:,}" for value in done), *_state_of(present.get(name), name)])
+            rows.append([name, *(f"{value:,}" for value in done), *state_of(present.get(name), name)])
         more = len(set(present) | set(run.chronicle.workers)) - len(names)
         heads = ("worker", "batches", "sources", "edges", "memory", "use", "metrics")
         note = f'<p class="soft">and {more:,} more</p>' if more > 0 and OTHERS not in names else ""
         return Markup(page.table(heads, rows, numbers=(1, 2, 3, 4, 5)) + note)
 
 
-def _state_of(worker, name: str) -> tuple[str, str, str | Markup]:
+def state_of(worker, name: str) -> tuple[str, str, str | Markup]:
     """Memory, use and where Prometheus reads, of a worker as the scheduler knows it; of its GPU where it has one."""
     if worker is None:
         return "", "", "" if name == OTHERS else "gone"

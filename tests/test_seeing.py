@@ -10,16 +10,18 @@ import re
 import subprocess
 import sys
 import time
+import types
 import urllib.request
 
 import chromium
+import dask
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster
 
-from pipelines import chronicle, dashboard, html_report, page, report
+from pipelines import chronicle, dashboard, dashboard_document, html_report, metrics, page, report
 from pipelines.batch_sources import main
 from pipelines.chronicle import Chronicle
 from pipelines.cluster import pinned
@@ -450,6 +452,24 @@ def test_every_worker_counts_for_prometheus(client, manifest):
     assert any(part["worker"] in seen for part in manifest["parts"])
 
 
+def test_sources_given_up_and_batches_that_raise_are_counted_by_error():
+    import prometheus_client
+
+    def count(error):
+        return (
+            prometheus_client.REGISTRY.get_sample_value("kepler_failures_total", {"algorithm": "sssp", "error": error}) or 0
+        )
+
+    before = count("MemoryError"), count("ZeroDivisionError")
+    with metrics.watched("sssp") as note:
+        note(None, 0, [(5, "MemoryError: source 5: no memory"), (6, "MemoryError: source 6: no memory")])
+    with pytest.raises(ZeroDivisionError), metrics.watched("sssp"):
+        1 / 0  # noqa: B018
+    assert (count("MemoryError"), count("ZeroDivisionError")) == (before[0] + 2, before[1] + 1)
+    assert prometheus_client.REGISTRY.get_sample_value("kepler_batches_in_progress", {"algorithm": "sssp"}) == 0
+    assert prometheus_client.REGISTRY.get_sample_value("kepler_sources_total", {"algorithm": "sssp"}) is None
+
+
 def test_fine_performance_metrics_have_seconds_by_phase(client, manifest):
     def metrics(dask_scheduler):
         return {key[-3:]: value for key, value in dask_scheduler.cumulative_worker_metrics.items() if key[0] == "execute"}
@@ -545,6 +565,23 @@ def test_news_are_sent_together_and_never_waited_for(client, run):  # noqa: ARG0
     assert len(messages) < 100
 
 
+@pytest.mark.parametrize(
+    ("metrics", "shown"),
+    [
+        ({"memory": 2**31, "cpu": 98.6}, ("2.00 GiB", "99 % CPU")),
+        ({"memory": 5, "gpu": {"memory-used": 3 * 2**30, "utilization": 71}}, ("3.0 of 139 GiB (GPU)", "71 % GPU")),
+        ({"memory": 5, "gpu": {"memory-used": 3 * 2**30, "utilization": None}}, ("3.0 of 139 GiB (GPU)", "")),
+        ({"memory": 2**30, "cpu": 1, "gpu": {"memory-used": None, "utilization": None}}, ("1.00 GiB", "1 % CPU")),
+    ],
+)
+def test_the_page_shows_how_full_and_busy_a_worker_is_or_its_gpu_where_it_has_one(metrics, shown):
+    services, extra = {"dashboard": 8080}, {"gpu": {"memory-total": 139 * 2**30, "name": "H200"}}
+    worker = types.SimpleNamespace(metrics=metrics, extra=extra, services=services, host="10.0.0.1")
+    *state, link = dashboard_document.state_of(worker, "10.0.0.1:4000")
+    assert tuple(state) == shown
+    assert link == '<a href="http://10.0.0.1:8080/metrics">metrics</a>'
+
+
 # Schedulers that cannot have the page
 
 NO_PAGE = """
@@ -579,3 +616,25 @@ def test_a_scheduler_without_a_dashboard_is_left_without_a_page_too():
         said = []
         assert dashboard.open_page(client, {}, said.append) is None
         assert said == ["no page at /kepler of the dashboard: RuntimeError: the scheduler has no dashboard"]
+
+
+def test_a_scheduler_that_goes_ends_the_news_and_not_the_job():
+    said = []
+    with dask.config.set({"distributed.comm.timeouts.connect": "1 s"}):
+        with LocalCluster(
+            n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as cluster:
+            client = Client(cluster.scheduler_address, set_as_default=False)
+            told = dashboard.open_page(client, FACTS, said.append)
+        with client:
+            told.add("batches", batch(1))
+            until = time.monotonic() + 20
+            while len(said) < 2:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            told.add("batches", batch(2))
+            told.end("done")
+    assert said[0].startswith("this run: http://127.0.0.1:")
+    assert said[0].endswith("/kepler")
+    assert said[1].startswith("the page at /kepler gets no more news of this run: ")
+    assert len(said) == 2

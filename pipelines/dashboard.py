@@ -196,4 +196,5 @@ def open_page(client: Client, facts: dict, say: Callable[[str], None]) -> News |
     except Exception as error:  # whatever a scheduler of somebody else's says: nothing of the run depends on the page
         say(f"no page at /{PATH} of the dashboard: {type(error).__name__}: {error}")
         return None
+    say(f"this run: {client.dashboard_link.rpartition('/')[0]}/{PATH}")
     return News(client, facts, say)

@@ -99,7 +99,7 @@ class View:
         self.roots = {what: figures.rate_figure(source, what) for what, source in self._sources.items()}
         self.roots["histogram"] = figures.histogram_figure(self._reach)
         self.roots["reach"] = figures.reach_figure(self._reach)
-        self.roots["phases"] = figures.phase_figure(self._phases, [])
+        self.roots["phases"] = figures.phase_figure(self._phases)
         self.roots |= {name: _text() for name in _ROOTS if name not in self.roots}
 
     def update(self) -> None:
@@ -116,10 +116,7 @@ class View:
             return
         self._drawn = drawn
         self._draw(run)
-        self._put(
-            "slowest",
-            page.slowest_table(run.chronicle.slowest()) + page.slowest_sources_table(run.chronicle.slowest_sources()),
-        )
+        self._put("slowest", page.slowest(run.chronicle))
         self._put("trouble", page.trouble(run.chronicle))
 
     def _put(self, name: str, html: str) -> None:
@@ -132,9 +129,7 @@ class View:
             figures.draw_rates(self.roots[what], source, chronicle, what)
         histogram, reach = self.roots["histogram"], self.roots["reach"]
         figures.draw_reach(histogram, reach, self._reach, chronicle.distances, run.facts["algorithm"])
-        shares = chronicle.shares(MOST_LISTED)
-        self.roots["phases"].y_range.factors = list(shares)[::-1]
-        self._phases.data = figures.phase_data(shares)
+        figures.draw_phases(self.roots["phases"], self._phases, chronicle.shares(MOST_LISTED))
 
     def _head(self, name: str, run) -> Markup:
         chronicle, facts = run.chronicle, run.facts
@@ -174,14 +169,14 @@ class View:
         for name in names:
             share = shares.get(name)
             done = (share.batches, share.sources, share.edges) if share else (0, 0, 0)
-            rows.append([name, *(f"{value:,}" for value in done), *_state_of(present.get(name), name)])
+            rows.append([name, *(f"{value:,}" for value in done), *state_of(present.get(name), name)])
         more = len(set(present) | set(run.chronicle.workers)) - len(names)
         heads = ("worker", "batches", "sources", "edges", "memory", "use", "metrics")
         note = f'<p class="soft">and {more:,} more</p>' if more > 0 and OTHERS not in names else ""
         return Markup(page.table(heads, rows, numbers=(1, 2, 3, 4, 5)) + note)
 
 
-def _state_of(worker, name: str) -> tuple[str, str, str | Markup]:
+def state_of(worker, name: str) -> tuple[str, str, str | Markup]:
     """Memory, use and where Prometheus reads, of a worker as the scheduler knows it; of its GPU where it has one."""
     if worker is None:
         return "", "", "" if name == OTHERS else "gone"

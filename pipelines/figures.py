@@ -28,7 +28,8 @@ def _colour(i: int, name: str) -> str:
     return _COLOURS[-1] if name == OTHERS else _COLOURS[i % (len(_COLOURS) - 1)]
 
 
-def _frame(title: str, x: str, y: str, height: int = HEIGHT, **keywords) -> figure:
+def _frame(title: str, x: str, y: str, height: int = HEIGHT, rows: Sequence[str] | None = None) -> figure:
+    # Ranges that are set, since Bokeh complains of those that it shall find in data that are not there yet.
     plot = figure(
         title=title,
         x_axis_label=x,
@@ -36,7 +37,8 @@ def _frame(title: str, x: str, y: str, height: int = HEIGHT, **keywords) -> figu
         height=height,
         sizing_mode="stretch_width",
         tools="xpan,xwheel_zoom,xbox_zoom,save,reset,hover",
-        **keywords,
+        x_range=Range1d(0, 1),
+        y_range=Range1d(0, 1) if rows is None else FactorRange(factors=list(rows)[::-1]),
     )
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
@@ -91,7 +93,6 @@ def rate_figure(source: ColumnDataSource, what: str) -> figure:
         ("from", "@left{0.[00]} to @right{0.[00]}"),
         (f"{what}/s", "@rate{0,0.[0]}"),
     ]
-    plot.y_range.start = 0
     _legend_above(plot)
     return plot
 
@@ -118,15 +119,26 @@ def draw_rates(plot: figure, source: ColumnDataSource, chronicle: Chronicle, wha
     source.data = columns | numbers
     plot.xaxis.axis_label = f"{unit} from the start"
     plot.yaxis.axis_label = f"{word}{what}/s"
+    plot.x_range.end = begins.size * chronicle.width / time_size
+    plot.y_range.end = 1.05 * total.max() / size or 1
 
 
 def phase_source() -> ColumnDataSource:
     return ColumnDataSource({key: [] for key in ("worker", "left", "right", "seconds", "phase", "colour")})
 
 
-def phase_data(shares: dict[str, Share]) -> dict:
+def phase_figure(source: ColumnDataSource) -> figure:
+    """Seconds by phase, a row a worker; ``draw_phases`` fills it."""
+    plot = _frame("seconds by phase", "seconds of work", "", rows=[])
+    _bars_of_phases(plot, source, "worker")
+    plot.hover.tooltips = [("worker", "@worker"), ("@phase", "@seconds{0,0.00} s")]
+    _legend_above(plot)
+    return plot
+
+
+def draw_phases(plot: figure, source: ColumnDataSource, shares: dict[str, Share]) -> None:
     """Stacked bars: for each worker, its seconds by phase."""
-    columns: dict[str, list] = {key: [] for key in ("worker", "left", "right", "seconds", "phase", "colour")}
+    columns: dict[str, list] = {key: [] for key in source.data}
     for name, share in shares.items():
         left = 0.0
         for phase in PHASES:
@@ -137,17 +149,9 @@ def phase_data(shares: dict[str, Share]) -> dict:
             columns["phase"].append(phase)
             columns["colour"].append(PHASE_COLOURS[phase])
             left += took
-    return columns
-
-
-def phase_figure(source: ColumnDataSource, names: Sequence[str]) -> figure:
-    """Seconds by phase, a row a worker."""
-    plot = _frame("seconds by phase", "seconds of work", "", y_range=FactorRange(factors=list(names)))
-    _bars_of_phases(plot, source, "worker")
-    plot.hover.tooltips = [("worker", "@worker"), ("@phase", "@seconds{0,0.00} s")]
-    plot.x_range.start = 0
-    _legend_above(plot)
-    return plot
+    plot.y_range.factors = list(shares)[::-1]
+    plot.x_range.end = 1.03 * max(columns["right"], default=0) or 1
+    source.data = columns
 
 
 def reach_source() -> ColumnDataSource:
@@ -159,13 +163,13 @@ def histogram_figure(source: ColumnDataSource) -> figure:
     plot = _frame("distances", "distance", "pairs of source and vertex")
     plot.quad(source=source, left="left", right="right", bottom=0, top="height", color=_COLOURS[0], line_color=None)
     plot.hover.tooltips = [("distance", "@first to @last"), ("pairs", "@count{0,0}")]
-    plot.y_range.start = 0
     return plot
 
 
 def reach_figure(source: ColumnDataSource) -> figure:
     """The hop plot: which share of the pairs that were reached lies within a distance; ``draw_reach`` fills it."""
-    plot = _frame("hop plot", "distance", "share of reached pairs", y_range=Range1d(0, 1.03))
+    plot = _frame("hop plot", "distance", "share of reached pairs")
+    plot.y_range.end = 1.03
     plot.step(source=source, x="last", y="within", mode="after", line_width=2, color=_COLOURS[1])
     plot.scatter(source=source, x="last", y="within", size=4, color=_COLOURS[1])
     plot.hover.tooltips = [("distance", "up to @last"), ("share", "@within{0.0 %}")]
@@ -185,6 +189,9 @@ def draw_reach(histogram: figure, reach: figure, source: ColumnDataSource, dista
     last = first + distances["width"] - hops  # whole hops: the last one of a bin, where a distance has its limit
     word, size = large_unit(counts.max())
     histogram.yaxis.axis_label = f"{word}pairs of source and vertex"
+    histogram.y_range.end = 1.05 * counts.max() / size
+    for plot in (histogram, reach):
+        plot.x_range.start, plot.x_range.end = first[0] - 0.5 * hops, last[-1] + 0.5 * hops
     source.data = {
         "left": first - 0.5 * hops,
         "right": last + 0.5 * hops,
@@ -243,12 +250,9 @@ def _bars(batches: Sequence[dict], lanes: dict[str, str]) -> list[dict]:
 
 def timeline_figure(data: dict, lanes: Sequence[str], unit: str) -> figure:
     """When each worker was busy, and with what."""
-    height = 120 + 18 * min(len(lanes), MOST_ROWS)
-    plot = _frame(
-        "timeline of batches", f"{unit} from the start", "", height, y_range=FactorRange(factors=list(lanes)[::-1])
-    )
+    plot = _frame("timeline of batches", f"{unit} from the start", "", 120 + 18 * len(lanes), lanes)
     _bars_of_phases(plot, ColumnDataSource(data), "lane")
     plot.hover.tooltips = [("", "@part"), ("@phase", "@seconds{0,0.000} s")]
-    plot.x_range.start = 0
+    plot.x_range.end = 1.01 * max(data["right"])
     _legend_above(plot)
     return plot

@@ -62,7 +62,7 @@ def page_of(manifest: dict, command: str) -> str:
         ("Whether it is right", _proof(manifest)),
         ("Where the time went", Markup(_times(manifest, chronicle, pauses) + drawn["time"])),
         ("Distances", drawn["distances"]),
-        ("Slowest batches and sources", _slowest(chronicle)),
+        ("Slowest batches and sources", page.slowest(chronicle) if batches else ""),
         ("Versions", page.pairs(manifest["versions"].items())),
         ("Settings", page.pairs((key, _shown(value)) for key, value in manifest["settings"].items() if value is not None)),
     ]
@@ -229,12 +229,6 @@ def _times(manifest: dict, chronicle: Chronicle, pauses: list[float]) -> str:
     return text
 
 
-def _slowest(chronicle: Chronicle) -> str:
-    if not chronicle.whole.batches:
-        return ""
-    return page.slowest_table(chronicle.slowest()) + page.slowest_sources_table(chronicle.slowest_sources())
-
-
 def _shown(value) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
@@ -274,10 +268,11 @@ def _figures(manifest: dict, batches: list[dict], chronicle: Chronicle) -> Itera
             "timeline",
             figures.timeline_figure(figures.timeline_data(batches, lanes, chronicle.started, size), names, unit),
         )
-        shares = chronicle.shares(figures.MOST_ROWS)
         source = figures.phase_source()
-        source.data = figures.phase_data(shares)
-        yield "phases", figures.phase_figure(source, list(shares)[::-1])
+        plot = figures.phase_figure(source)
+        figures.draw_phases(plot, source, chronicle.shares(figures.MOST_ROWS))
+        plot.height = 120 + 18 * len(names)
+        yield "phases", plot
     if chronicle.distances is not None:
         source = figures.reach_source()
         histogram, reach = figures.histogram_figure(source), figures.reach_figure(source)

@@ -27,7 +27,7 @@ class _Counts:
         self.edges = Counter("kepler_edges", "Stored edges of the vertices reached", one)
         self.bytes = Counter("kepler_bytes", "Bytes of the part files written", one)
         self.seconds = Counter("kepler_phase_seconds", "Time by phase: load, traverse, certify, write", [*one, "phase"])
-        self.failures = Counter("kepler_failures", "Batches that raised, by the class of the error", [*one, "error"])
+        self.failures = Counter("kepler_failures", "Sources given up, batches that raised, by error", [*one, "error"])
         self.running = Gauge("kepler_batches_in_progress", "Batches being answered now", one)
         self.since = Gauge("kepler_batch_started_timestamp_seconds", "When the present batch began; 0 between batches", one)
 
@@ -36,20 +36,26 @@ _COUNTS = None if Counter is None else _Counts()
 
 
 @contextlib.contextmanager
-def watched(algorithm: str) -> Iterator[Callable[[dict, int], None]]:
+def watched(algorithm: str) -> Iterator[Callable[[dict | None, int, list], None]]:
     """Count one batch that a task of Dask answers within the block.
 
     Yields
     ------
     callable
-        ``note(summary, n_sources)``, for what came of it. A batch that raises is counted as a failure.
+        ``note(summary, n_sources, failed)``, for what came of it: the part's summary, None if there is no part; how many
+        sources it answers; and ``(source, reason)`` of those given up. A batch that raises as a whole is one failure.
     """
     counts = _COUNTS
     if counts is not None:
         counts.running.labels(algorithm).inc()
         counts.since.labels(algorithm).set(time.time())
 
-    def note(summary: dict, n_sources: int) -> None:
+    def note(summary: dict | None, n_sources: int, failed: list) -> None:
+        if counts is not None:
+            for _, reason in failed:
+                counts.failures.labels(algorithm, reason.partition(":")[0]).inc()
+        if summary is None:
+            return
         for phase, seconds in summary["phases"].items():
             context_meter.digest_metric(phase, seconds, "seconds")
         context_meter.digest_metric("traverse", summary["edges"], "edges")

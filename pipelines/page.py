@@ -14,13 +14,16 @@ SCHEME_SCRIPT = """
     const paper = dark.matches ? "#1a1e24" : "#ffffff";
     for (const document of Bokeh.documents) {
       for (const model of document._all_models.values()) {
-        const give = (values) => { for (const key in values) if (key in model.properties) model[key] = values[key]; };
+        const give = (values) => {
+          const known = Object.entries(values).filter(([key]) => key in model.properties);
+          model.setv(Object.fromEntries(known), {sync: false});  // the server need not know
+        };
         give({
           background_fill_color: paper, border_fill_color: paper, outline_line_color: faint, text_color: ink,
           axis_label_text_color: ink, major_label_text_color: ink, axis_line_color: ink, major_tick_line_color: ink,
           minor_tick_line_color: faint, label_text_color: ink, border_line_color: paper,
         });
-        if ("grid_line_color" in model.properties && model.grid_line_color !== null) model.grid_line_color = faint;
+        if (model.grid_line_color) give({grid_line_color: faint});
       }
     }
     window.document.documentElement.dataset.painted = dark.matches ? "dark" : "light";
@@ -55,9 +58,10 @@ pre { background: var(--ground); border: 1px solid var(--line); border-radius: 6
   white-space: pre-wrap; }
 section, .section { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: 1rem 1.2rem;
   margin: 0 0 1rem; }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(128px, 1fr)); gap: .7rem; margin: .8rem 0 1rem; }
-.card { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: .6rem .8rem; }
-.card b { display: block; font-size: 1.1rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.cards { display: flex; flex-wrap: wrap; gap: .7rem; margin: .8rem 0 1rem; }
+.card { background: var(--paper); border: 1px solid var(--line); border-radius: 8px; padding: .6rem .8rem;
+  flex: 1 1 auto; min-width: 6.5rem; }
+.card b { display: block; font-size: 1.1rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .card > span { color: var(--soft); font-size: .85rem; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(440px, 1fr)); gap: 1rem; }
 .wide { overflow-x: auto; }
@@ -67,7 +71,7 @@ th, td { text-align: left; padding: .28rem .9rem .28rem 0; border-bottom: 1px so
 th { color: var(--soft); font-weight: 600; font-size: .85rem; }
 td.n, th.n { text-align: right; white-space: nowrap; width: 1%; }
 td.n + td:not(.n), th.n + th:not(.n) { padding-left: .9rem; }
-td.key { width: 14rem; color: var(--soft); }
+td.key { width: 18rem; color: var(--soft); }
 .good { color: var(--good); } .bad { color: var(--bad); } .warn { color: var(--warn); }
 .meter { height: 8px; background: var(--line); border-radius: 4px; overflow: hidden; margin: .2rem 0 .9rem; }
 .meter i { display: block; height: 100%; background: var(--good); }
@@ -136,25 +140,20 @@ def sources_text(failure: dict) -> str:
     )
 
 
-def slowest_table(batches: list[dict]) -> Markup:
-    """The batches that took longest."""
-    if not batches:
+def slowest(chronicle) -> Markup:
+    """The batches and the sources that took longest."""
+    if not chronicle.whole.batches:
         return Markup('<p class="soft">No batch is done yet.</p>')
     phases = ("traverse", "certify", "write")
     rows = []
-    for batch in batches:
+    for batch in chronicle.slowest():
         took = (batch["ended"] - batch["started"], *(batch["phases"].get(phase, 0.0) for phase in phases))
         rows.append([batch["part"], f"{batch['sources']:,}", *(f"{value:.3f}" for value in took), batch["worker"]])
-    return table(("batch", "sources", "seconds", *phases, "worker"), rows, numbers=range(6))
-
-
-def slowest_sources_table(sources: list[tuple[float, str, int]]) -> Markup:
-    """The sources that took longest to traverse from, as ``Chronicle.slowest_sources`` has them."""
-    if not sources:
-        return Markup("")
-    rows = [[part, f"{took:.4f}", source] for took, source, part in sources]
+    batches = table(("batch", "sources", "seconds", *phases, "worker"), rows, numbers=range(6))
+    rows = [[part, f"{took:.4f}", source] for took, source, part in chronicle.slowest_sources()]
+    sources = table(("batch", "seconds", "source"), rows, numbers=(0, 1))
     said = "<p>Sources that took longest to traverse from, at most one of each batch:</p>"
-    return Markup(said + table(("batch", "seconds", "source"), rows, numbers=(0, 1)))
+    return Markup(batches + (said + sources if rows else ""))
 
 
 def trouble(chronicle) -> Markup:

@@ -153,7 +153,7 @@ class TraversalPlugin(WorkerPlugin):
                 phases = clock.rounded()
                 summary |= {"started": round(started, 3), "ended": round(time.time(), 3), "seconds": clock.elapsed}
                 summary |= {"phases": phases} | tally.summary()
-                note(summary, len(sources) - len(failed))
+            note(summary, len(sources) - len(failed), failed)
         return {"part": part, "summary": summary, "failed": failed}
 
 

@@ -2,151 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bad_texts import TEXTS
 from edge_files import read, refusal, write
 
 from kepler_traverse import NegativeCycleError, read_graph
 from kepler_traverse.errors import EdgeListError, InputError
-
-TEXTS = {
-    # what is wrong: file name, text, options, what the message says
-    "0 bytes": ("e.csv", "", {}, "empty (0 bytes)"),
-    "only blank lines": ("e.csv", "\n\n \n", {}, "no edges"),
-    "header only": ("e.csv", "src,dst,weight\n", {}, "no edges"),
-    "header only, by request": ("e.csv", "a,b", {"header": "yes"}, "no edges"),
-    "comments only": ("e.txt", "# FromNodeId ToNodeId\n", {}, "no edges"),
-    "a first edge that may be a header": ("e.csv", "alice,bob\nbob,carol\n", {}, "header='yes'"),
-    "a header that names nothing known": ("e.csv", "caller,callee\n1,2\n", {}, "header='yes'"),
-    "a missing named column": (
-        "e.csv",
-        "src,dst\n1,2\n",
-        {"src_column": "a", "dst_column": "dst", "header": "yes"},
-        "no column 'a'",
-    ),
-    "a missing weight column": ("e.csv", "src,dst\n1,2\n", {"weight_column": "cost"}, "no column 'cost' for weight"),
-    "no weights": ("e.csv", "src,dst\n1,2\n", {"weighted": True}, "no weight column; it has columns 'src', 'dst'"),
-    "no weights in SNAP text": ("e.txt", "1 2\n", {"weighted": True}, "no weight column"),
-    "a repeated column": ("e.csv", "src,dst,src\n1,2,3\n", {}, "'src' occurs 2 times"),
-    "a repeated column that is not asked for": ("e.csv", "src,dst,x,x\n1,2,3,4\n", {}, "'x' occurs 2 times"),
-    "one column": ("e.csv", "src\n1\n", {}, "no ',' in the first line"),
-    "one column in SNAP text": ("e.txt", "1\n2\n", {}, "needs two columns"),
-    "another delimiter": ("e.csv", "1;2\n", {}, "no ',' in the first line"),
-    "a delimiter that could be two": ("e.dat", "1;2,3\n", {"format": "csv"}, "give the delimiter"),
-    "a short row": ("e.csv", "src,dst\n1,2\n3\n", {}, "Expected 2 columns, got 1: 3"),
-    "a long row": ("e.csv", "src,dst\n1,2\n3,4,5\n", {}, "Expected 2 columns, got 3: 3,4,5"),
-    "a short row in SNAP text": ("e.txt", "1 2\n3\n", {}, "Expected 2 columns, got 1: 3"),
-    "a long row in SNAP text": ("e.txt", "1 2\n3 4 5\n", {}, "Expected 2 columns, got 3"),
-    "a name among integers": ("e.csv", "src,dst\n1,2\n3,bob\n", {}, "row 1: dst column 'dst' has 'bob'"),
-    "a float among integers": (
-        "e.csv",
-        "src,dst\n1,2\n1.5,2\n",
-        {},
-        "row 1: src column 'src' has '1.5', which is not an integer",
-    ),
-    "float ids": ("e.csv", "src,dst\n1.0,2.0\n", {}, "'1.0', which is not an integer"),
-    "ids with exponents": ("e.csv", "1e3,2\n", {}, "'1e3', which is not an integer"),
-    "a hexadecimal id": ("e.csv", "src,dst\n1,2\n0x7,2\n", {}, "'0x7', which is not an integer"),
-    "a hexadecimal id, declared": ("e.csv", "src,dst\n0x7,2\n", {"id_type": "int64"}, "'0x7', which is not an integer"),
-    "a leading zero that was not declared": ("e.csv", "src,dst\n1,2\n007,2\n", {}, "'007', which is not an integer"),
-    "an id beyond int64": (
-        "e.csv",
-        "src,dst\n1,2\n3,9223372036854775808\n",
-        {},
-        "row 1: dst column 'dst' has 9223372036854775808, beyond int64",
-    ),
-    "an id below int64": ("e.txt", "1 2\n3 -9223372036854775809\n", {}, "beyond int64"),
-    "an id beyond uint64": (
-        "e.csv",
-        "src,dst\n1,18446744073709551616\n",
-        {"id_type": "uint64"},
-        "beyond uint64; take id_type='string'",
-    ),
-    "a negative id in uint64": ("e.csv", "src,dst\n1,-1\n", {"id_type": "uint64"}, "-1, beyond uint64"),
-    "an id beyond int32": ("e.csv", "src,dst\n1,2147483653\n", {"id_type": "int32"}, "2147483653, beyond int32"),
-    "a missing id": ("e.csv", "src,dst\n1,2\n,2\n3,\n,1\n", {}, "row 1: src column 'src' has 2 missing values"),
-    "a missing string id": ("e.csv", 'src,dst\na,b\na,""\n', {}, "row 1: dst column 'dst' has 1 missing value,"),
-    "an open quote": ("e.csv", 'src,dst\na,b\na,"c\nd,e\n', {}, "line break"),
-    "ids that are not UTF-8": ("e.csv", b"src,dst\na,b\na,\xff\n", {}, "invalid UTF8"),
-    "a missing weight": ("e.csv", "src,dst,weight\n1,2,3\n1,3,\n", {}, "row 1: weight column 'weight' has 1 missing value"),
-    "a weight that is a word": ("e.csv", "src,dst,weight\n1,2,3\n1,3,far\n", {}, "row 1: weight column 'weight' has 'far'"),
-    "a hexadecimal weight": ("e.csv", "src,dst,weight\n1,2,0x10\n", {}, "'0x10', which is not a number"),
-    "a NaN weight": (
-        "e.csv",
-        "src,dst,cost\n1,2,3\n1,3,nan\n",
-        {"weight_column": "cost"},
-        "row 1, column 'cost': the weight is NaN",
-    ),
-    "an infinite weight": ("e.txt", "1 2 3\n1 3 inf\n", {}, "row 1, column '2': the weight is inf"),
-    "a weight that overflows": ("e.csv", "src,dst,weight\n1,2,1e400\n", {}, "infinite"),
-    "a weight that overflows float32": (
-        "e.csv",
-        "src,dst,weight\n1,2,1e200\n",
-        {"weight_type": "float32"},
-        "infinite as float32",
-    ),
-    "an inexact integer weight": (
-        "e.csv",
-        "src,dst,weight\n1,2,3\n1,3,9007199254740993\n",
-        {},
-        "9007199254740993 cannot be held exactly",
-    ),
-    "an integer weight beyond int64": ("e.csv", "src,dst,weight\n1,2,9223372036854775808\n", {}, "beyond int64"),
-    "no problem line": ("e.gr", "c nothing\na 1 2 3\n", {}, "p sp VERTICES ARCS"),
-    "another DIMACS problem": ("e.gr", "p max 2 1\na 1 2 3\n", {}, "p sp VERTICES ARCS"),
-    "no arcs": ("e.gr", "p sp 2 0\n", {}, "no edges"),
-    "fewer arcs than promised": ("e.gr", "p sp 3 3\na 1 2 3\na 2 3 1\n", {}, "2 arcs, but the problem line says 3"),
-    "more arcs than promised": ("e.gr", "p sp 3 1\na 1 2 3\na 2 3 1\n", {}, "2 arcs, but the problem line says 1"),
-    "an arc to 0": ("e.gr", "p sp 3 2\na 1 2 3\na 2 0 1\n", {}, "row 1: dst 0 is outside 1..3"),
-    "an arc from beyond": ("e.gr", "p sp 3 1\na 4 2 3\n", {}, "src 4 is outside 1..3"),
-    "a line that is no arc": (
-        "e.gr",
-        "p sp 3 2\na 1 2 3\ne 2 3 1\n",
-        {},
-        "row 1: an arc is 'a SRC DST WEIGHT', not 'e 2 3 1'",
-    ),
-    "an arc without weight": ("e.gr", "p sp 3 1\na 1 2\n", {}, "Expected 3 columns, got 2"),
-    "a matrix that is not square": ("e.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 2 1\n", {}, "2 x 3"),
-    "a dense matrix": ("e.mtx", "%%MatrixMarket matrix array real general\n1 1\n5\n", {}, "dense"),
-    "a complex matrix": ("e.mtx", "%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 2 1 0\n", {}, "complex"),
-    "a pattern with weights wanted": (
-        "e.mtx",
-        "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n",
-        {"weighted": True},
-        "a pattern has no weights",
-    ),
-    "an empty matrix": ("e.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 0\n", {}, "no edges"),
-    "fewer entries than promised": (
-        "e.mtx",
-        "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 1\n",
-        {},
-        "cannot be read as Matrix Market",
-    ),
-    "an entry outside": (
-        "e.mtx",
-        "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 3 1\n",
-        {},
-        "cannot be read as Matrix Market",
-    ),
-    "no banner": ("e.mtx", "2 2 1\n1 2 1\n", {}, "cannot be read as Matrix Market"),
-    "ids that do not fit the type": (
-        "e.mtx",
-        "%%MatrixMarket matrix coordinate pattern general\n300 300 1\n1 2\n",
-        {"id_type": "int8"},
-        "300 do not fit id_type='int8'",
-    ),
-    "an unknown ending": ("e.dat", "1,2\n", {}, "'.dat' tells no format"),
-    "text in a Parquet file": ("e.parquet", "src,dst\n1,2\n", {}, "cannot be read as Parquet"),
-    "text in an Arrow file": ("e.arrow", "src,dst\n1,2\n", {}, "neither an Arrow file"),
-    "Feather version 1": ("e.feather", b"FEA1" + bytes(20), {}, "Feather version 1"),
-    "text that is called gz": ("e.csv.gz", "src,dst\n1,2\n", {}, "cannot be read as CSV"),
-    "0 bytes that are called gz": ("e.csv.gz", "", {}, "0 bytes"),
-    "nothing, compressed": ("e.csv.gz", gzip.compress(b""), {}, "no edges"),
-}
 
 
 @pytest.mark.parametrize("what", TEXTS)

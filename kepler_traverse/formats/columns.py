@@ -153,15 +153,16 @@ class IdText:
             advice = "id_type='string' takes ids as they are written"
             if self.plain:
                 advice = f"the first row looked like integers; {advice}"
-            raise self.where.error(f"has {strings[bad].as_py()!r}, which is not an integer; {advice}", self.rows + bad)
+            raise self.where.error(f"has {_shown(strings[bad])}, which is not an integer; {advice}", self.rows + bad)
         try:
             return pyarrow.compute.cast(strings, self.type)
         except pyarrow.ArrowInvalid:
             limits = np.iinfo(self.type.to_pandas_dtype())
             for row, text in enumerate(strings.to_pylist()):
-                if not limits.min <= int(text) <= limits.max:
+                if not _is_within(text, limits.min, limits.max):
                     wider = "id_type='string'" if limits.bits == 64 and limits.min == 0 else "id_type='uint64' or 'string'"
-                    raise self.where.error(f"has {text}, beyond {self.id_type}; take {wider}", self.rows + row) from None
+                    problem = f"has {text[:40]}, beyond {self.id_type}; take {wider}"
+                    raise self.where.error(problem, self.rows + row) from None
             raise
 
     def _moved(self, error):
@@ -188,15 +189,16 @@ class WeightText:
             try:
                 self.chunks += _chunks(pyarrow.compute.cast(clean, pyarrow.int64()))
             except pyarrow.ArrowInvalid:
-                row = next(i for i, text in enumerate(clean.to_pylist()) if not -(2**63) <= int(text) < 2**63)
-                raise self.where.error(f"has the integer {clean[row]}, beyond int64; scale down", self.rows + row) from None
+                row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_within(text, -(2**63), 2**63 - 1))
+                problem = f"has the integer {clean[row].as_py()[:40]}, beyond int64; scale down"
+                raise self.where.error(problem, self.rows + row) from None
         else:
             self._to_floats()
             try:
                 self.chunks += _chunks(pyarrow.compute.cast(clean, pyarrow.float64()))
             except pyarrow.ArrowInvalid:
                 row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_number(text))
-                raise self.where.error(f"has {clean[row].as_py()!r}, which is not a number", self.rows + row) from None
+                raise self.where.error(f"has {_shown(clean[row])}, which is not a number", self.rows + row) from None
         self.rows += len(strings)
         return self
 
@@ -212,6 +214,18 @@ class WeightText:
         if self.integers:
             self.chunks = [chunk.cast(pyarrow.float64(), safe=False) for chunk in self.chunks]
             self.integers = False
+
+
+def _is_within(text: str, low: int, high: int) -> bool:
+    """Whether a decimal integer of any length lies between two of 64 bits; Python refuses to convert long ones."""
+    digits = text.lstrip("+-0")
+    return len(digits) <= 20 and low <= int(digits or "0") * (-1 if text.startswith("-") else 1) <= high
+
+
+def _shown(value) -> str:
+    """A value for a message, not longer than a line."""
+    text = value.as_py()
+    return repr(text) if len(text) <= 40 else f"{text[:40]!r}..."
 
 
 def _is_number(text: str) -> bool:

@@ -32,7 +32,7 @@ def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
     """
     id_type = options.id_type
     if id_type == "auto":
-        with reading(files[0], "CSV"):
+        with reading(files[0], "CSV", csv.Error):
             id_type = layout_of(files[0], options).id_type
     if options.device == "cuda" and id_type != "string" and not any(file.compression for file in files):
         edges = _read_on_gpu(files, options, id_type)
@@ -42,7 +42,7 @@ def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def _read_one(file: DataFile, options: ReadOptions, id_type: str) -> EdgeList:
-    with reading(file, "CSV"):
+    with reading(file, "CSV", csv.Error):
         layout = replace(layout_of(file, replace(options, id_type=id_type)), found=options.id_type == "auto")
         with file.open_stream() as source:
             return read_lines(file, source, layout)
@@ -113,7 +113,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
     frames, rows, columns = [], [], None
     for file in files:
         wanted = replace(options if columns is None else columns.pinned(options), id_type=id_type)
-        with reading(file, "CSV"):
+        with reading(file, "CSV", csv.Error):
             layout = layout_of(file, wanted)
         columns = columns or layout.columns
         text = _text_on_gpu(cudf, file, layout)

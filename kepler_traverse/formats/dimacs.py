@@ -6,7 +6,7 @@ import io
 import re
 
 from ..errors import EdgeListError
-from .edges import EdgeColumns, EdgeList, ReadOptions, no_column_names
+from .edges import EdgeColumns, EdgeList, ReadOptions, no_column_names, refuse_absurd_size
 from .files import DataFile, reading
 from .text import BlankSeparated, TextLayout, first_lines, no_rows, read_lines
 
@@ -33,6 +33,7 @@ def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
     no_column_names(options, file, "DIMACS")
     with reading(file, "DIMACS"):
         n_vertices, n_arcs = _problem(file)
+        refuse_absurd_size(file, n_vertices)
         columns = EdgeColumns(src="src", dst="dst", weight=None if options.weighted is False else "weight")
         layout = TextLayout(
             names=("src", "dst", "weight"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ ID_TYPES = ("auto", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint3
 # Names of the two ends that are recognised without being asked for, in any case; first match wins.
 END_NAMES = (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to"))
 WEIGHT_NAME = "weight"
+BYTES_A_VERTEX = 16  # its id and its offset, the least that a graph needs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +175,21 @@ def no_column_names(options: ReadOptions, file: DataFile, kind: str) -> None:
     for option in ("src_column", "dst_column", "weight_column"):
         if getattr(options, option) is not None:
             raise InputError(f"{file}: {kind} files have no column names; leave {option} out")
+
+
+def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
+    """Refuse a header that claims more vertices than this machine could number, before memory is asked for.
+
+    Raises
+    ------
+    EdgeListError
+    """
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if n_vertices * BYTES_A_VERTEX > memory:
+        raise EdgeListError(
+            f"{file}: its header claims {n_vertices} vertices, and to number so many takes {n_vertices * BYTES_A_VERTEX} "
+            f"bytes, which this machine does not have ({memory}); is the header damaged?"
+        )
 
 
 def read_each(

@@ -89,6 +89,7 @@ def reading(file: DataFile, kind: str, *more_errors: type[Exception]) -> Iterato
         raise EdgeListError(f"{file}: the file has gone") from None
     except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError, *more_errors) as error:
         text = " ".join(str(error).split())
+        text = text if len(text) <= 200 else text[:200] + "..."
         raise EdgeListError(f"{file}: cannot be read as {kind}, it may be cut short or damaged ({text})") from error
 
 

@@ -1,16 +1,18 @@
-"""Matrix Market coordinate files: general, symmetric and skew-symmetric; real, integer and pattern. Vertices are 1..n."""
+"""Matrix Market coordinate files: general, symmetric and skew-symmetric; real, integer and pattern. Vertices are 1..n.
+
+Not read with SciPy, whose reader ends the process at some damaged files (1.17).
+"""
 
 from __future__ import annotations
 
 import io
-
-import numpy as np
+import re
 
 from ..errors import EdgeListError
-from .dimacs import only_file
-from .edges import EdgeColumns, EdgeList, ReadOptions, no_column_names
+from .dimacs import check_numbers, only_file
+from .edges import EdgeColumns, EdgeList, ReadOptions, no_column_names, refuse_absurd_size
 from .files import DataFile, reading
-from .text import no_rows
+from .text import BlankSeparated, TextLayout, first_lines, no_rows, read_lines
 
 
 def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
@@ -27,64 +29,119 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
     Returns
     -------
     EdgeList
-        Ids 1..n as the file has them.
+        Ids 1..n as the file has them; the edges backwards stand after the entries of the file.
 
     Raises
     ------
     EdgeListError
-        Not square, dense (``array``), complex or Hermitian, or not a well-formed file.
+        Not square, dense (``array``), complex or Hermitian, another number of entries than promised, ids outside 1..n,
+        or broken lines.
     """
-    import pyarrow
-    import scipy.io
-
     file = only_file(files, "Matrix Market")
     no_column_names(options, file, "Matrix Market")
-    with reading(file, "Matrix Market", ValueError, OverflowError):
-        with file.open_stream() as source:
-            text = source.read()
-        if not text.strip():
+    with reading(file, "Matrix Market"):
+        field, symmetry = _banner(file)
+        n_vertices, n_entries = _size(file)
+        names = ("row", "column") if field == "pattern" else ("row", "column", "value")
+        weighted = field != "pattern" and options.weighted is not False
+        if options.weighted and not weighted:
+            raise EdgeListError(f"{file}: a pattern has no weights; leave weighted out", column="weight")
+        if n_entries == 0:
             raise no_rows(file)
-        rows, columns, _, layout, field, symmetry = scipy.io.mminfo(io.BytesIO(text))
-        _refuse_other_kinds(file, rows, columns, layout, field, symmetry)
-        matrix = scipy.io.mmread(io.BytesIO(text), spmatrix=False)
-    if field == "pattern" and options.weighted:
-        raise EdgeListError(f"{file}: a pattern has no weights; leave weighted out", column="weight")
-    if matrix.nnz == 0:
-        raise no_rows(file)
-    del text
-    kind = pyarrow.type_for_alias("int64" if options.id_type == "auto" else options.id_type)
-    number = np.int32 if rows <= np.iinfo(np.int32).max else np.int64
-    table = {
-        role: _ids(file, role, ends.astype(number, copy=False), rows, kind)
-        for role, ends in zip(("src", "dst"), matrix.coords, strict=True)
-    }
-    if field != "pattern" and options.weighted is not False:
-        table["weight"] = pyarrow.array(matrix.data)
-    table = pyarrow.table(table)
-    edge_columns = EdgeColumns(src="row", dst="column", weight="value" if "weight" in table.column_names else None)
-    return EdgeList(table=table, columns=edge_columns, rows=((file.name, table.num_rows),), n_vertices=rows)
-
-
-def _ids(file: DataFile, role: str, ends, n_vertices: int, kind):
-    """Numbers from 0 back to ids from 1, in the type asked for."""
-    import pyarrow
-
-    ends += 1
-    try:
-        pyarrow.scalar(n_vertices).cast(kind)
-    except pyarrow.ArrowInvalid as error:
+        columns = EdgeColumns(src="row", dst="column", weight="value" if weighted else None)
+        id_type = "int64" if options.id_type == "auto" else options.id_type
+        _refuse_narrow_ids(file, n_vertices, id_type)
+        layout = TextLayout(names=names, columns=columns, id_type=id_type, found=options.id_type == "auto")
+        with file.open_stream() as source:
+            edges = read_lines(file, io.BufferedReader(_Entries(source, b"%")), layout)
+    if edges.table.num_rows != n_entries:
         raise EdgeListError(
-            f"{file}: ids up to {n_vertices} do not fit id_type={str(kind)!r} ({error})", column=role
-        ) from None
-    return pyarrow.array(ends).cast(kind)
+            f"{file}: {edges.table.num_rows} entries, but the header says {n_entries}; the file may be cut short"
+        )
+    check_numbers(file, edges, n_vertices)
+    table = _both_ways(_typed(edges.table, field), symmetry)
+    return EdgeList(table=table, columns=columns, rows=((file.name, table.num_rows),), n_vertices=n_vertices)
 
 
-def _refuse_other_kinds(file: DataFile, rows: int, columns: int, layout: str, field: str, symmetry: str) -> None:
+def _banner(file: DataFile) -> tuple[str, str]:
+    """Field and symmetry, from the first line."""
+    with file.open_stream() as source:
+        line = (first_lines(source, 1) or [""])[0]
+    if not line:
+        raise no_rows(file)
+    words = line.lower().split()
+    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+        raise EdgeListError(
+            f"{file}: the first line must be '%%MatrixMarket matrix coordinate FIELD SYMMETRY', not {line[:80]!r}"
+        )
+    layout, field, symmetry = words[2:]
     if layout != "coordinate":
-        raise EdgeListError(f"{file}: a dense matrix ({layout}) is no edge list; write it in coordinate form")
+        raise EdgeListError(f"{file}: a dense matrix ({layout[:20]}) is no edge list; write it in coordinate form")
     if field not in ("real", "double", "integer", "unsigned-integer", "pattern"):
-        raise EdgeListError(f"{file}: entries of kind {field} are no weights; use real, integer or pattern")
+        raise EdgeListError(f"{file}: entries of kind {field[:20]} are no weights; use real, integer or pattern")
     if symmetry not in ("general", "symmetric", "skew-symmetric"):
-        raise EdgeListError(f"{file}: symmetry {symmetry} is not supported; use general, symmetric or skew-symmetric")
+        raise EdgeListError(f"{file}: symmetry {symmetry[:20]} is not supported; use general, symmetric or skew-symmetric")
+    return field, symmetry
+
+
+def _size(file: DataFile) -> tuple[int, int]:
+    """Vertices and entries, from the first line that is no comment."""
+    with file.open_stream() as source:
+        line = (first_lines(BlankSeparated(source, b"%"), 1) or [""])[0].replace("\t", " ")
+    found = re.fullmatch(r"([0-9]{1,18}) ([0-9]{1,18}) ([0-9]{1,18})", line)
+    if found is None:
+        raise EdgeListError(f"{file}: the line below the comments must be 'ROWS COLUMNS ENTRIES', not {line[:80]!r}")
+    rows, columns, entries = map(int, found.groups())
     if rows != columns:
         raise EdgeListError(f"{file}: the matrix is {rows} x {columns}; a graph needs a square one")
+    refuse_absurd_size(file, rows)
+    return rows, entries
+
+
+def _refuse_narrow_ids(file: DataFile, n_vertices: int, id_type: str) -> None:
+    """Vertices without entries are there too, so the type must hold every number."""
+    import pyarrow
+
+    try:
+        pyarrow.scalar(n_vertices).cast(pyarrow.type_for_alias(id_type))
+    except pyarrow.ArrowInvalid as error:
+        raise EdgeListError(
+            f"{file}: ids up to {n_vertices} do not fit id_type={id_type!r} ({error})", column="src"
+        ) from None
+
+
+class _Entries(BlankSeparated):
+    """The lines below the size."""
+
+    _in_head = True
+
+    def _clean(self, lines: bytes) -> bytes:
+        lines = super()._clean(lines)
+        if self._in_head and lines:
+            lines = lines.partition(b"\n")[2]
+            self._in_head = False
+        return lines
+
+
+def _typed(table, field: str):
+    """Weights of a real matrix are floats, also if all happen to be whole numbers."""
+    import pyarrow
+
+    if "weight" in table.column_names and field in ("real", "double"):
+        at = table.column_names.index("weight")
+        table = table.set_column(at, "weight", table["weight"].cast(pyarrow.float64(), safe=False))
+    return table
+
+
+def _both_ways(table, symmetry: str):
+    """Add the entries on the other side of the diagonal."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    if symmetry == "general":
+        return table
+    below = table.filter(compute.not_equal(table["src"], table["dst"]))
+    turned = {"src": below["dst"], "dst": below["src"]}
+    if "weight" in table.column_names:
+        turned["weight"] = compute.negate(below["weight"]) if symmetry == "skew-symmetric" else below["weight"]
+    return pyarrow.concat_tables([table, pyarrow.table(turned)])

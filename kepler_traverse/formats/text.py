@@ -121,7 +121,7 @@ def id_type_of(file: DataFile, columns: EdgeColumns, names: list[str], row: list
     for role, value in values.items():
         if _NUMBER.fullmatch(value) and not re.fullmatch(r"[+-]?[0-9]+", value):
             raise Where(file, role, columns.roles[role]).error(
-                f"has {value!r}, which is not an integer; id_type='string' takes ids as they are written", 0
+                f"has {value[:40]!r}, which is not an integer; id_type='string' takes ids as they are written", 0
             )
     return "int64" if all(_PLAIN_INTEGER.fullmatch(value) for value in values.values()) else "string"
 

@@ -1,0 +1,140 @@
+"""A page as a real browser has it: Debian's chromium without a window, spoken to over its own debugging protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from tornado.websocket import websocket_connect
+
+CHROMIUM = shutil.which("chromium")
+# None of what a browser otherwise does by itself, so that the only requests are the page's own.
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--remote-debugging-port=0",
+)
+_SECONDS = 30.0
+
+
+class Seen(NamedTuple):
+    """What ``look`` brings back: the answer, errors and warnings of the console, and every address asked for."""
+
+    answer: object
+    complaints: list
+    requests: list[str]
+
+
+def look(url: str, profile: Path, scheme: str, ready: str, ask: str, picture: Path | None = None) -> Seen:
+    """Open a page and ask it something.
+
+    Parameters
+    ----------
+    url : str
+    profile : Path
+        An empty folder.
+    scheme : {"light", "dark"}
+    ready, ask : str
+        JavaScript: true once the page is ready, and what is asked for then.
+    picture : Path, optional
+        Takes a screenshot.
+    """
+    command = [CHROMIUM, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
+    browser = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        return asyncio.run(_look(_address(profile), url, scheme, ready, ask, picture))
+    finally:
+        browser.terminate()
+        browser.wait()
+
+
+def _address(profile: Path) -> str:
+    file, until = profile / "DevToolsActivePort", time.monotonic() + _SECONDS
+    while time.monotonic() < until:
+        if file.exists() and len(lines := file.read_text().split()) == 2:
+            return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
+        time.sleep(0.05)
+    raise TimeoutError("chromium has not started")
+
+
+class _Tab:
+    """One tab over the browser's socket; collects what the page complains of and asks for."""
+
+    def __init__(self, socket):
+        self._socket, self._number, self._session = socket, 0, None
+        self.complaints: list = []
+        self.requests: list[str] = []
+
+    async def open(self) -> None:
+        target = await self.call("Target.createTarget", url="about:blank")
+        attached = await self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            await self.call(f"{domain}.enable")
+
+    async def call(self, method: str, **parameters) -> dict:
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        await self._socket.write_message(json.dumps(message | ({"sessionId": self._session} if self._session else {})))
+        while True:
+            answer = json.loads(await asyncio.wait_for(self._socket.read_message(), _SECONDS))
+            if answer.get("id") == self._number:
+                assert "error" not in answer, answer
+                return answer["result"]
+            self._note(answer.get("method"), answer.get("params"))
+
+    def _note(self, method: str, event: dict) -> None:
+        if method == "Runtime.exceptionThrown":
+            self.complaints.append(event["exceptionDetails"])
+        elif method == "Runtime.consoleAPICalled" and event["type"] in ("error", "warning", "assert"):
+            self.complaints.append(event["args"])
+        elif method == "Log.entryAdded" and event["entry"]["level"] in ("error", "warning"):
+            self.complaints.append(event["entry"])
+        elif method == "Network.requestWillBeSent" and not event["request"]["url"].startswith("data:"):
+            self.requests.append(event["request"]["url"])
+
+    async def ask(self, expression: str):
+        answer = await self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
+
+
+async def _look(address: str, *asked) -> Seen:
+    socket = await websocket_connect(address, max_message_size=2**28)
+    try:
+        return await _seen(_Tab(socket), *asked)
+    finally:
+        socket.close()
+        while await socket.read_message() is not None:  # until the browser has closed its end, too
+            pass
+
+
+async def _seen(tab: _Tab, url: str, scheme: str, ready: str, ask: str, picture: Path | None) -> Seen:
+    await tab.open()
+    await tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    await tab.call("Page.navigate", url=url)
+    until = time.monotonic() + _SECONDS
+    while not await tab.ask(ready):
+        assert time.monotonic() < until, f"{url} is not ready: {tab.complaints}"
+        await asyncio.sleep(0.1)
+    answer = await tab.ask(ask)
+    if picture is not None:
+        height = await tab.ask("document.documentElement.scrollHeight")
+        size = {"width": 1280, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        await tab.call("Emulation.setDeviceMetricsOverride", **size)
+        await asyncio.sleep(0.5)
+        shot = await tab.call("Page.captureScreenshot", format="png")
+        picture.write_bytes(base64.b64decode(shot["data"]))
+    return Seen(answer, tab.complaints, tab.requests)

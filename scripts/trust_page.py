@@ -81,6 +81,11 @@ def _wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
+def _folded(line: str) -> str:
+    """A line of figures; rows of a table stay whole."""
+    return line if line.startswith("|") else _wrapped(line, "  " if line.startswith("-") else "")
+
+
 def _cases(of: dict) -> str:
     return f"{of['ran'] - of['failed']} of {of['ran']}"
 

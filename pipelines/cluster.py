@@ -40,6 +40,11 @@ _PINNED = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
     "distributed.admin.tick.limit": "1 hour",
+    # Dask's own looks at its workers, by default a hundred a second, would take 2 % of a core each.
+    "distributed.worker.profile.interval": "100ms",
+    "distributed.admin.system-monitor.interval": "2s",
+    # As by default, but without MALLOC_TRIM_THRESHOLD_: with it each large array is new memory, to be cleared page by page.
+    "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1},
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS} s",
     "distributed.comm.retry.count": 0,
 }

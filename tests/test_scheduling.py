@@ -28,6 +28,7 @@ from pipelines.marks import Mark, read_mark
 from pipelines.options import flags_of
 from pipelines.pacing import LONGEST_TASK_SECONDS, MOST_BATCHES, TASK_SECONDS, Pace
 from pipelines.settings import settings_of
+from scripts.simulate_scheduler import simulate
 
 
 def paced(*seconds):
@@ -44,6 +45,19 @@ def test_the_first_tasks_hold_one_batch():
 @pytest.mark.parametrize(("seconds", "batches"), [(0.1, 30), (1.0, 3), (2.9, 1), (60.0, 1), (1e-9, MOST_BATCHES)])
 def test_a_task_lasts_about_as_long_as_is_aimed_at(seconds, batches):
     assert paced(seconds).batches(left=10**6, workers=2) == batches
+
+
+def test_many_workers_get_longer_tasks_so_that_one_scheduler_keeps_up():
+    assert [paced(0.1).batches(left=10**6, workers=n) for n in (8, 300, 512, 4096)] == [30, 30, 51, 100]
+
+
+@pytest.mark.parametrize("workers", [2, 40])
+def test_the_simulated_scheduler_is_no_limit_until_it_is_one(workers):
+    assert simulate(workers, seconds=1.0, cost=0.0) > 0.97  # less at the end, where one is the first to have no more
+    assert simulate(workers, seconds=1.0, cost=0.1 / workers) > 0.95
+    # It can serve half of them.
+    assert simulate(workers, seconds=1.0, cost=2.0 / workers, window=1) < 0.6
+    assert simulate(workers, seconds=1.0, cost=2.0 / workers) == pytest.approx(0.5, abs=0.1)
 
 
 def test_a_task_is_sized_again_when_batches_get_slower_or_faster():

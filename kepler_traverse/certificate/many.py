@@ -69,7 +69,7 @@ def _check_block(graph, sources, distances, kind, limit) -> np.ndarray:
     if summary[:, 0].any():
         return summary
     reverse = graph.reverse
-    lanes = LINE // kind.itemsize
+    lanes = min(LINE // kind.itemsize, max(8, 1 << (len(sources) - 1).bit_length()))
     bounds = chunks_of(reverse.offsets)
     found = np.zeros((bounds.size - 1, 5, 3), np.int64)
     keys = np.empty((graph.n_vertices, lanes), kind)

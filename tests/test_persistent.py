@@ -29,7 +29,7 @@ FORCED = {
     "as it is": {},
     "one block": {"CLUSTER": 1},
     "one hop": {"HOPS": 1},
-    "shared rows": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "UNEVEN": 0, "CHUNK": 64, "PIECE_WARPS": 1},
+    "shared rows": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "UNEVEN": 0, "CHUNK": 64, "PIECE_WARPS": 1, "AHEAD": 4},
     "two hops": {"HOPS": 2, "BATCH_EDGES": 60, "EARLY_ROWS": 1, "PREFETCH": 1},
     "two hops, heavy": {"HOPS": 2, "BATCH_EDGES": 3, "ROOM": 400},
     "push only": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "PIECE_WARPS": 0, "UNEVEN": 1 << 30},

@@ -44,6 +44,8 @@ WIDE_LOWERED_ROOM = 512
 PIECE = 256
 PIECE_WARPS = 2
 UNEVEN = 64
+# Edges that a lane looks at together in pieces and shared rows: so many loads are on their way at once, for more registers.
+AHEAD = 1
 # Blocks that a multiprocessor holds at least, which bounds their registers; 0: the compiler weighs them. It takes 64 a
 # thread then and keeps 47 words of each in memory; for 1 it takes 94 and keeps none, but one block fits in place of two.
 MIN_BLOCKS = 0

@@ -338,17 +338,18 @@ def encrypted(tmp_path_factory):
     def start(module, *words):
         processes.append(subprocess.Popen([sys.executable, "-m", f"distributed.cli.{module}", *common, *words], **quiet))
 
-    start("dask_scheduler", "--host", "127.0.0.1", "--port", "0")
-    until = time.monotonic() + 60
-    while not (folder / "scheduler.json").exists() and time.monotonic() < until:
-        time.sleep(0.05)
-    for host in ("127.0.0.2", "127.0.0.3"):
-        start("dask_worker", "--host", host, "--nthreads", "1", "--no-nanny")
-    yield json.loads((folder / "scheduler.json").read_text())["address"], ours, foreign
-    for process in processes[::-1]:
-        process.terminate()
-    for process in processes:
-        process.wait(30)
+    try:
+        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0")
+        until = time.monotonic() + 60
+        while not (folder / "scheduler.json").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        for host in ("127.0.0.2", "127.0.0.3"):
+            start("dask_worker", "--host", host, "--nthreads", "1", "--no-nanny")
+        yield json.loads((folder / "scheduler.json").read_text())["address"], ours, foreign
+    finally:
+        for process in processes[::-1]:
+            process.kill()
+            process.wait()
 
 
 @pytest.fixture

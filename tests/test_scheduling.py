@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster
+from distributed.comm import CommClosedError
 from distributed.security import Security
 
 from kepler_traverse import graph_from_edges
@@ -150,6 +151,37 @@ def test_few_tasks_are_in_flight_and_their_futures_are_let_go(tmp_path):
     assert sizes[0] == 1
     assert max(sizes) > 50
     assert len(sizes) < 120
+
+
+class ClientOfDyingWorkers:
+    """Whose connection to a worker breaks some times while a plugin is set up."""
+
+    def __init__(self, times):
+        self.left = times
+
+    def register_plugin(self, plugin, name):  # noqa: ARG002
+        self.left -= 1
+        if self.left >= 0:
+            raise CommClosedError("in <TCP>: Stream is closed")
+
+
+def test_a_worker_that_dies_while_it_loads_the_graph_is_waited_for_and_not_for_ever():
+    client = ClientOfDyingWorkers(2)
+    cluster.give_plugin(client, None, "plugin")
+    assert client.left == -1
+    with pytest.raises(cluster.ClusterError, match=r"workers die while they load the graph .*Stream is closed.*--resume"):
+        cluster.give_plugin(ClientOfDyingWorkers(10**6), None, "plugin")
+
+
+def test_workers_that_do_not_start_are_one_message(monkeypatch):
+    def start(*_):
+        raise RuntimeError("Cluster failed to start") from OSError("worker exited with code 1")
+
+    monkeypatch.setattr(cluster, "_cpu_cluster", start)
+    settings = settings_of(*flags_of(["edges.csv", "--sources", "1", "--output", "out"]))
+    message = "the workers do not start: worker exited with code 1; run again with --resume"
+    with pytest.raises(cluster.ClusterError, match=message), cluster.cluster_for(settings, "cpu", 1, 0):
+        pass
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster, WorkerPlugin
 
-from kepler_traverse import graph_from_edges, plan
+from kepler_traverse import graph_from_edges, many
 from kepler_traverse.storage import save_graph
 from pipelines.answers import Answers
 from pipelines.batch_sources import main
@@ -93,14 +93,15 @@ class Fault(WorkerPlugin):
         self.sources, self.once = sources, once
 
     def setup(self, worker):  # noqa: ARG002
-        run = self.sound = plan.Plan.run
+        run = self.sound = many.ManyPlan.run
 
-        def faulty(planned, number):
-            if number in self.sources and self._strikes():
-                self.strike(number)
-            return run(planned, number)
+        def faulty(planned, numbers):
+            for number in numbers:
+                if number in self.sources and self._strikes():
+                    self.strike(number)
+            return run(planned, numbers)
 
-        plan.Plan.run = faulty
+        many.ManyPlan.run = faulty
 
     def _strikes(self):
         if self.once is None:
@@ -112,7 +113,7 @@ class Fault(WorkerPlugin):
         return True
 
     def teardown(self, worker):  # noqa: ARG002
-        plan.Plan.run = self.sound
+        many.ManyPlan.run = self.sound
 
 
 class Kills(Fault):

@@ -46,8 +46,9 @@ PIECE_WARPS = 2
 UNEVEN = 64
 # Edges that a lane looks at together in pieces and shared rows: so many loads are on their way at once, for more registers.
 AHEAD = 1
-# Blocks that a multiprocessor holds at least, which bounds their registers; 0: the compiler weighs them. It takes 64 a
-# thread then and keeps 47 words of each in memory; for 1 it takes 94 and keeps none, but one block fits in place of two.
+# Blocks that a multiprocessor holds at least, which bounds their registers; 0: the compiler weighs them. For architecture
+# 9.0 it takes 64 a thread then and stores 188 bytes of each elsewhere; for 1 it takes 106 and stores none, and one block
+# fits in place of two.
 MIN_BLOCKS = 0
 # Turns of a search of which the kernels note when each began, for measurements; 0: none, and no code for it.
 TRACE = 0
@@ -72,6 +73,7 @@ PREDECESSORS_INSIDE = True
 # Whether the pass at the end leaves labels and marks as the next search wants them, which takes 8 bytes a vertex there; else
 # 4 to 12 a vertex are written at the start.
 CLEANS_UP = 1
+
 WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
 
 

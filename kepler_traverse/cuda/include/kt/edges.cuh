@@ -28,6 +28,15 @@
 #include <kt/csr.cuh>
 #include <kt/scan.cuh>
 
+// For __launch_bounds__: with MIN_BLOCKS, a constant that the compiler is given, so many
+// blocks fit on a multiprocessor at once; without it, or where it is 0, the compiler
+// weighs them against registers.
+#if defined(MIN_BLOCKS) && MIN_BLOCKS > 0
+#define KT_BOUNDS BLOCK, MIN_BLOCKS
+#else
+#define KT_BOUNDS BLOCK
+#endif
+
 namespace kt {
 
 static_assert(BLOCK % WARP == 0, "a block is made of whole warps");

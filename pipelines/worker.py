@@ -63,8 +63,8 @@ class Work:
     predecessors: bool
     certify: str
     knobs: dict | None
-    at_once: int
-    memory: int | None
+    at_once: int = 1
+    memory: int | None = None
     threads: int
 
 

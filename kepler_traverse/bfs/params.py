@@ -20,6 +20,16 @@ SERIAL_FRONTIER = 4096
 PUSH_VERTICES = 32
 PUSH_EDGES = 32
 
+# The same on a GPU. Threads of a block. Lanes that take a row together, fewer where it has fewer words: eight read a line of
+# 1,024 bits by 16 bytes each, and eight edges of a row of the graph in one request. Edges of a piece: rows of as many or
+# more are shared by several warps. A level is pushed while the frontier has at most 1 / MANY_PUSH_VERTICES of the vertices
+# and 1 / MANY_PUSH_EDGES of the edges: a pushed edge takes two rows of bits, a pulled one mostly a bit. None is measured yet.
+MANY_BLOCK = 256
+MANY_LANES = 8
+MANY_PIECE = 512
+MANY_PUSH_VERTICES = 8
+MANY_PUSH_EDGES = 16
+
 # One launch for a whole BFS. Block: threads; as many blocks as fit run at once.
 PERSISTENT_BLOCK = 512
 # Before that one cluster: its blocks at most, their threads, the vertices that the queue of one takes, and the edges that a

@@ -6,6 +6,7 @@ It needs NumPy alone, since a scheduler that knows nothing of graphs keeps one, 
 from __future__ import annotations
 
 import heapq
+import re
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -56,6 +57,11 @@ class Share:
             setattr(self, key, getattr(self, key) + batch[key])
         for phase, seconds in batch["phases"].items():
             self.phases[phase] = self.phases.get(phase, 0.0) + seconds
+
+
+def _by_number(name: str) -> list:
+    """Sorts 10.0.0.9 before 10.0.0.10."""
+    return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", name)]
 
 
 def _keep_most(heap: list, entry: tuple) -> None:
@@ -166,8 +172,8 @@ class Chronicle:
         """The workers with most sources, in the order of their names; the rest is ``OTHERS``, at the end."""
         named = sorted((name for name in self.workers if name != OTHERS), key=lambda name: -self.workers[name].sources)
         if len(self.workers) <= most and OTHERS not in self.workers:
-            return sorted(named)
-        return [*sorted(named[: most - 1]), OTHERS]
+            return sorted(named, key=_by_number)
+        return [*sorted(named[: most - 1], key=_by_number), OTHERS]
 
     def series(self, what: str, most: int = MOST_LISTED) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Rates over time.

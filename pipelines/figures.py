@@ -139,7 +139,8 @@ def phase_figure(source: ColumnDataSource) -> figure:
 def draw_phases(plot: figure, source: ColumnDataSource, shares: dict[str, Share]) -> None:
     """Stacked bars: for each worker, its seconds by phase."""
     columns: dict[str, list] = {key: [] for key in source.data}
-    for name, share in shares.items():
+    named = {name: share for name, share in shares.items() if name != OTHERS}  # a bar of many would dwarf the rest
+    for name, share in named.items():
         left = 0.0
         for phase in PHASES:
             took = share.phases[phase]
@@ -149,7 +150,8 @@ def draw_phases(plot: figure, source: ColumnDataSource, shares: dict[str, Share]
             columns["phase"].append(phase)
             columns["colour"].append(PHASE_COLOURS[phase])
             left += took
-    plot.y_range.factors = list(shares)[::-1]
+    plot.y_range.factors = list(named)[::-1]
+    plot.title.text = "seconds by phase" + (" of the busiest workers" if len(named) < len(shares) else "")
     plot.x_range.end = 1.03 * max(columns["right"], default=0) or 1
     source.data = columns
 
@@ -181,7 +183,9 @@ def draw_reach(histogram: figure, reach: figure, source: ColumnDataSource, dista
     """Fill both figures from a histogram of distances."""
     hops = algorithm == "bfs"
     reach.title.text = "hop plot" if hops else "pairs within a distance"
-    histogram.xaxis.axis_label = reach.xaxis.axis_label = "hops" if hops else "distance"
+    for plot in (histogram, reach):
+        plot.xaxis.axis_label = "hops" if hops else "distance"
+        plot.xaxis.ticker.min_interval = 1.0 if hops else 0.0
     if distances is None:
         return
     counts = np.asarray(distances["counts"], np.float64)
@@ -219,7 +223,7 @@ def timeline_data(batches: Sequence[dict], lanes: dict[str, str], started: float
     for bar in _bars(batches, lanes):
         begin, took = bar["started"] - started, bar["ended"] - bar["started"]
         phases = {phase: bar["phases"].get(phase, 0.0) for phase in PHASES if phase != "load"}
-        scale = took / max(sum(phases.values()), 1e-9)
+        scale = min(1.0, took / max(sum(phases.values()), 1e-9))  # what a bar of several lacks is the time between them
         for phase, seconds in phases.items():
             columns["lane"].append(bar["lane"])
             columns["left"].append(round(begin / unit, 5))

@@ -30,13 +30,13 @@ FORCED = {
     "one block": {"CLUSTER": 1},
     "one hop": {"HOPS": 1},
     "shared rows": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "UNEVEN": 0, "CHUNK": 64, "PIECE_WARPS": 1},
-    "two hops": {"HOPS": 2, "BATCH_EDGES": 60},
+    "two hops": {"HOPS": 2, "BATCH_EDGES": 60, "EARLY_ROWS": 1, "PREFETCH": 1},
     "two hops, heavy": {"HOPS": 2, "BATCH_EDGES": 3, "ROOM": 400},
     "push only": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "PIECE_WARPS": 0, "UNEVEN": 1 << 30},
     "cluster and push": {"ROOM": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
     "pull at once": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
     "pull and push": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 14, "BETA": 8, "CHUNK": 40, "PATIENCE": 0},
-    "all of them": {"ROOM": 3, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4}
+    "all of them": {"ROOM": 3, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4, "EARLY_ROWS": 1}
     | {"CLEANS_UP": 0, "MIN_BLOCKS": 1},
 }
 GRAPHS = {

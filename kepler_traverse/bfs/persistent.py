@@ -41,6 +41,8 @@ _CLUSTER = Entry(
         ("CHUNK", params.PIECE),
         ("ROOM", params.CLUSTER_ROOM),
         ("BATCH_EDGES", params.BATCH_EDGES),
+        ("EARLY_ROWS", params.EARLY_ROWS),
+        ("PREFETCH", params.PREFETCH),
         ("CLUSTER", 1),
         ("HOPS", 1),
     ),

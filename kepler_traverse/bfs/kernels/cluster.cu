@@ -58,6 +58,12 @@ struct Step {
     return valid &&
            static_cast<uint32>(kt::level_of(kt::atomic_min(claims + v, kt::claim_of(at, u)))) > static_cast<uint32>(at);
   }
+  // The row of a claimed vertex. With EARLY_ROWS it was asked for before the claim, and so
+  // comes together with its answer: a trip less for those claimed, a load in vain for others.
+  KT_DEVICE kt::Row row_if(bool fresh, vertex_t v, const kt::Row& early) const {
+    if (EARLY_ROWS) return {v, fresh ? early.begin : 0, fresh ? early.end : 0};
+    return fresh ? kt::row_of(offsets, v) : kt::Row{};
+  }
   // Whoever raises the flag, once or twice, stores the same.
   KT_DEVICE void raise() const {
     if (kt::lane() < CLUSTER) kt::racy_store(kt::shared_of(is_full, kt::lane()), 1);
@@ -71,6 +77,7 @@ struct Queueing {
   int32 turn;  // whose queue is next
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
+    const kt::Row early = EARLY_ROWS ? kt::row_of(step.offsets, v) : kt::Row{};
     const bool fresh = step.claim(valid, at, u, v);
     const uint32 lanes = kt::ballot(kt::ALL_LANES, fresh);
     if (lanes == 0) return;
@@ -78,11 +85,12 @@ struct Queueing {
     int64 first = 0;
     if (kt::lane() == 0)
       first = kt::atomic_add(kt::shared_of(step.found, block), static_cast<int64>(kt::count_lanes(lanes)));
-    const kt::Row row = fresh ? kt::row_of(step.offsets, v) : kt::Row{};  // on its way together with the atomic
+    const kt::Row row = step.row_if(fresh, v, early);  // on its way together with the atomic
     const int32 in_queue = size_of(kt::broadcast(kt::ALL_LANES, first, 0));
     const int32 place = in_queue + kt::count_lanes(lanes & kt::lanes_before());
     const offset_t degree = row.end - row.begin;
     const int32 walked = static_cast<int32>(degree < BATCH_EDGES ? degree : BATCH_EDGES + 1);
+    if (PREFETCH && fresh && degree) kt::prefetch(step.targets + row.begin);
     if (fresh && place < ROOM) kt::shared_of(step.there, block)[place] = {row.begin, v, walked};
     if (fresh && place >= ROOM) step.beyond->store(step.beyond->reserve(1), v);
     if (kt::reduce_add(kt::ALL_LANES, walked) > BATCH_EDGES || in_queue + kt::count_lanes(lanes) > ROOM) step.raise();
@@ -96,9 +104,10 @@ struct GoingOn {
   int64 walked = 0;
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
+    const kt::Row early = EARLY_ROWS ? kt::row_of(step.offsets, v) : kt::Row{};
     const bool fresh = step.claim(valid, step.level + 1, u, v);
     if (!kt::any(kt::ALL_LANES, fresh)) return;
-    kt::Row row = fresh ? kt::row_of(step.offsets, v) : kt::Row{};
+    kt::Row row = step.row_if(fresh, v, early);
     walked += row.end - row.begin;
     const bool is_heavy = row.end - row.begin > BATCH_EDGES;
     if (kt::any(kt::ALL_LANES, is_heavy)) {

@@ -169,6 +169,16 @@ KT_DEVICE void store_l2(T* address, T value) {
   __stcg(address, value);
 }
 
+// Asks the L2 for what will be loaded soon, and waits for nothing.
+template <typename T>
+KT_DEVICE void prefetch(const T* address) {
+#ifdef __CUDACC__
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#else
+  __ldg(address);
+#endif
+}
+
 // A word that other threads write during the launch, where an old value does no
 // harm; whoever calls these says why. Relaxed: not kept in a register, not served
 // from this multiprocessor's own cache, and no order with other words.

@@ -1,11 +1,9 @@
-"""What people and programs see of a run: chronicle, page, metrics, report and terminal say what the manifest says.
+"""A job on a real scheduler as the dashboard, Prometheus and a browser see it: the numbers are the manifest's.
 
 The tests with a browser need chromium on the path and are skipped without it.
 """
 
-import html.parser
 import json
-import random
 import re
 import subprocess
 import sys
@@ -20,278 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster
+from made_up_runs import HOSTILE, Text, batch
 
-from pipelines import chronicle, dashboard, dashboard_document, html_report, metrics, page, report
+from pipelines import chronicle, dashboard, dashboard_document, metrics
 from pipelines.batch_sources import main
-from pipelines.chronicle import Chronicle
 from pipelines.cluster import pinned
 
 N_SOURCES, BATCH_SIZE = 22, 4
-HOSTILE = '</script><script>document.title = "taken"</script><b>&amp;'
 in_a_browser = pytest.mark.skipif(chromium.CHROMIUM is None, reason="no chromium on the path")
-
-
-def batch(part, worker="127.0.0.1:1", started=100.0, seconds=2.0, sources=4, **others):
-    phases = {"load": 0.0, "traverse": 0.5 * seconds, "certify": 0.3 * seconds, "write": 0.2 * seconds}
-    same = {"rows": 10 * sources, "bytes": 100, "edges": 50 * sources, "slowest": [part, seconds / 4], "phases": phases}
-    span = {"started": started, "ended": started + seconds}
-    return {"part": part, "worker": worker, "sources": sources, **same, **span} | others
-
-
-def made_up(n_parts, n_workers=3, hours=1.0, **others):
-    """A manifest of a run that nobody ran."""
-    rng = random.Random(n_parts)
-    parts = []
-    for i in range(n_parts):
-        started = 1e9 + 3600 * hours * i / max(n_parts, n_workers)
-        entry = batch(i, f"tcp://10.0.0.{i % n_workers}:4000", started, rng.uniform(0.5, 9.0))
-        entry |= {"file": f"part-{i:06d}.parquet", "sources": list(range(4 * i, 4 * i + 4)), "sha256": "0" * 64}
-        entry |= {"seconds": entry["ended"] - entry["started"], "rounds": 9, "checksum": "0" * 16}
-        parts.append(entry | {"distances": {"width": 1.0, "first": 0, "counts": [4, 12, 20, 4]}})
-    graph = {"fingerprint": "ab" * 32, "vertices": 10, "stored_edges": 50, "directed": False, "built": {"rows": 25}}
-    manifest = {
-        **{"status": "done", "algorithm": "bfs", "strategy": "queue", "device": "cpu", "workers": n_workers},
-        **{"sources": 4 * n_parts, "duplicate_sources": 0, "batches": n_parts, "digest": "1-2", "fingerprint": "cd" * 32},
-        **{"parts": parts, "failed": [], "retried": [], "graph": graph, "seconds": {"read": 1.5, "traverse": 3600.0}},
-        **{"versions": {"python": "3"}, "settings": {"edges": ["e.csv"], "output": "out", "certify": "all"}, "memory": {}},
-    }
-    return manifest | others
-
-
-class Text(html.parser.HTMLParser):
-    """The text of a page outside of scripts, tag by tag, and every attribute."""
-
-    def __init__(self, source):
-        super().__init__()
-        self.words, self.attributes, self._skipping = [], [], False
-        self.feed(source)
-
-    def handle_starttag(self, tag, attributes):
-        self._skipping = tag in ("script", "style")
-        self.attributes += [(tag, *attribute) for attribute in attributes]
-
-    def handle_endtag(self, _tag):
-        self._skipping = False
-
-    def handle_data(self, data):
-        if not self._skipping and data.strip():
-            self.words.append(data.strip())
-
-    def after(self, word):
-        return self.words[self.words.index(word) + 1]
-
-
-# The chronicle
-
-
-@pytest.mark.parametrize("n_batches", [1, 40, 4000])
-def test_a_chronicle_loses_nothing_when_bins_of_time_become_wider(n_batches):
-    rng = random.Random(n_batches)
-    kept = Chronicle(started=50.0, total=4 * n_batches)
-    for i in range(n_batches):
-        kept.add(batch(i, f"w{i % 5}", started=rng.uniform(50, 50 + n_batches), seconds=rng.uniform(0.001, 30)), now=50.0)
-    assert kept.done == kept.total
-    assert kept.left == 0
-    for what, expected in (("sources", 4 * n_batches), ("edges", 200 * n_batches)):
-        begins, rates = kept.series(what)
-        assert begins.size <= chronicle.MOST_BINS
-        assert sum(rate.sum() for rate in rates.values()) * kept.width == pytest.approx(expected)
-    assert sum(kept.whole.phases.values()) == pytest.approx(sum(sum(s.phases.values()) for s in kept.shares(3).values()))
-
-
-def test_a_chronicle_of_many_batches_and_ever_new_workers_stays_small():
-    kept = Chronicle(started=0.0, total=10**9)
-    for i in range(3000):
-        kept.add(batch(i, f"10.0.0.1:{i}", started=i), now=float(i))
-        kept.add_failure(i, [i] * 500, 500, "it failed")
-        kept.add_retry(i, "its worker died")
-    assert len(kept.workers) == chronicle.MOST_WORKERS + 1
-    assert kept.whole.sources == sum(share.sources for share in kept.workers.values()) == 12000
-    assert (kept.failures, kept.failed_sources, kept.retries) == (3000, 1_500_000, 3000)
-    for few in (kept.failed, kept.retried, kept.slowest(), kept.slowest_sources(), kept.failed[-1]["sources"]):
-        assert len(few) == chronicle.MOST_LISTED
-    shares = kept.shares(chronicle.MOST_LISTED)
-    assert len(shares) == chronicle.MOST_LISTED
-    assert list(shares)[-1] == chronicle.OTHERS
-    assert sum(share.sources for share in shares.values()) == 12000
-
-
-def test_a_chronicle_names_the_batches_that_took_longest():
-    took = random.Random(3).sample(range(1, 500), 100)
-    kept = Chronicle(0.0, 400)
-    for i, seconds in enumerate(took):
-        kept.add(batch(i, seconds=float(seconds)), now=1000.0)
-    expected = sorted(range(100), key=lambda i: -took[i])[: chronicle.MOST_LISTED]
-    assert [entry["part"] for entry in kept.slowest()] == expected
-    assert [part for _, _, part in kept.slowest_sources()] == expected
-
-
-def test_the_present_rate_is_that_of_the_last_minute_and_tells_the_time_left():
-    kept = Chronicle(started=0.0, total=1000)
-    assert kept.seconds_left(now=10.0) is None
-    for second in range(1, 200):
-        kept.add(batch(second, sources=1 if second < 100 else 3), now=float(second))
-    assert kept.rates(now=199.0)[0] == pytest.approx(3, rel=0.03)
-    assert kept.seconds_left(now=199.0) == pytest.approx(kept.left / 3, rel=0.03)
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (0, "0"),
-        (0.01234, "0.0123"),
-        (61, "61"),
-        (999, "999"),
-        (54321.9, "54,322"),
-        (1.5e6, "1.5 million"),
-        (2e13, "20,000 billion"),
-    ],
-)
-def test_rates_are_shown_in_words(value, shown):
-    assert page.count(value) == shown
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"), [(None, "not known"), (0.25, "0.25 s"), (99.4, "99.4 s"), (125, "2 min 05 s"), (7260, "2 h 01 min")]
-)
-def test_times_are_shown_in_words(value, shown):
-    assert page.seconds(value) == shown
-
-
-# The report
-
-
-def addresses(source):
-    return [
-        a
-        for a in Text(source).attributes
-        if a[1] in ("src", "href", "action", "data") and not (a[2] or "").startswith("data:")
-    ]
-
-
-def test_the_report_needs_nothing_beside_it():
-    source = html_report.page_of(made_up(5), "command")
-    assert addresses(source) == []
-    assert "default-src 'none'" in {name: value for tag, name, value in Text(source).attributes if tag == "meta"}["content"]
-
-
-def test_the_report_of_thousands_of_batches_is_below_three_megabytes_and_of_one_batch_complete():
-    assert len(html_report.page_of(made_up(8000, n_workers=100), "command")) < 3e6
-    words = Text(html_report.page_of(made_up(1), "command"))
-    assert words.after("sources done") == "4 of 4"
-
-
-@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
-def test_ids_errors_and_paths_cannot_break_out_of_their_place_in_the_report(algorithm):
-    failed = [{"file": "part-000002.parquet", "sources": [HOSTILE], "error": f"CertificateError: {HOSTILE}"}]
-    retried = [{"file": "part-000001.parquet", "why": HOSTILE}]
-    manifest = made_up(4, status="failed", failed=failed, retried=retried, algorithm=algorithm, ended_by=HOSTILE)
-    manifest["parts"][0] |= {"slowest": [HOSTILE, 1.0], "worker": f"tcp://{HOSTILE}"}
-    manifest["settings"]["output"] = HOSTILE
-    source = html_report.page_of(manifest, f"command {HOSTILE}")
-    assert HOSTILE not in source
-    assert source.count("</script>") == html_report.page_of(made_up(4), "command").count("</script>")
-    assert HOSTILE in "".join(Text(source).words)
-
-
-def test_the_report_says_what_failed_and_how_to_finish():
-    manifest = made_up(6, status="failed", digest=None)
-    lost = manifest["parts"].pop()["sources"]
-    manifest["failed"] = [
-        {"file": "part-000005.parquet", "sources": lost[:1], "error": "CertificateError: source 20: wrong"},
-        {"file": "part-000005.parquet", "sources": lost[1:3], "error": "MemoryError: no memory"},
-    ]
-    manifest["retried"] = [{"file": "part-000005.parquet", "why": "its worker died"}]
-    words = Text(html_report.page_of(manifest, "python -m pipelines.batch_sources e.csv --output out"))
-    assert words.after("failed sources") == "3"
-    assert words.after("retries") == "1"
-    assert "python -m pipelines.batch_sources e.csv --output out --resume" in words.words
-    assert any(word.startswith("3 sources failed and 1 sources were not reached") for word in words.words)
-    assert "1 more were rejected and not written" in words.after("certificates")
-    assert {"CertificateError: source 20: wrong", "MemoryError: no memory", "21, 22"} <= set(words.words)
-    assert words.after("digest") == "none: the run is not complete"
-
-
-@pytest.mark.parametrize("how", ["all", "sample", "none"])
-def test_the_report_says_how_many_results_were_proven(how):
-    manifest = made_up(6)
-    manifest["settings"]["certify"] = how
-    said = Text(html_report.page_of(manifest, "command")).after("certificates")
-    assert {"all": "all 24 results", "sample": "6 of 24 results", "none": "no result was proven"}[how] in said
-
-
-def test_parts_of_unknown_time_and_a_run_without_any_part_are_reported_as_such():
-    manifest = made_up(6)
-    for part in manifest["parts"][:2]:
-        for key in ("worker", "started", "ended", "phases", "edges", "distances", "slowest"):
-            del part[key]
-    text = " ".join(Text(html_report.page_of(manifest, "command")).words)
-    assert "For 8 sources no time is known" in text
-    assert "24 of 24" in text
-    empty = Text(html_report.page_of(made_up(0, status="interrupted", sources=9), "command"))
-    assert empty.after("sources done") == "0 of 9"
-    assert any("9 sources were not reached" in word for word in empty.words)
-
-
-def test_the_time_between_a_run_and_its_resumption_is_cut_out():
-    early = [batch(i, started=1000.0 + 2 * i) for i in range(5)]
-    late = [batch(i, started=90_000.0 + 2 * i) for i in range(5, 9)]
-    closed, pauses = html_report.closed_up(early + late)
-    assert pauses == [90_010.0 - 1010.0]
-    assert [entry["started"] for entry in closed] == [1000.0 + 2 * i for i in range(9)]
-    assert all(entry["ended"] - entry["started"] == 2.0 for entry in closed)
-
-
-def test_without_bokeh_the_report_has_its_tables(monkeypatch):
-    for name in [name for name in sys.modules if name.partition(".")[0] == "bokeh"]:
-        monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.setitem(sys.modules, "bokeh", None)
-    words = Text(html_report.page_of(made_up(3), "command"))
-    assert words.after("sources done") == "12 of 12"
-    assert "The figures need Bokeh, which was not installed." in words.words
-
-
-# The terminal
-
-
-FACTS = {"started": 0.0, "sources": 40, "kept": 8}
-SUMMARY = batch(1, "tcp://127.0.0.1:1") | {"sources": [1, 2, 3, 4], "distances": None}
-
-
-def test_where_the_output_is_no_terminal_progress_is_a_line_now_and_then(capsys, monkeypatch):
-    monkeypatch.setattr(report, "_LINE_EVERY", 0.0)
-    with report.Progress(FACTS | {"started": time.time() - 10}) as progress:
-        progress.advance(1, SUMMARY)
-        progress.retried(2, "its worker died")
-        progress.failed(3, [5, 6], "MemoryError: no memory")
-        progress.advance(4, SUMMARY)
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 3
-    assert lines[0].startswith("12/40 sources, 0.4 sources/s, 20 edges/s, about ")
-    assert lines[1] == "batch 3 failed: MemoryError: no memory"
-    assert lines[2].endswith("2 sources failed, 1 retries")
-    assert all("\x1b" not in line and len(line) < 120 for line in lines)
-
-
-def test_on_a_terminal_progress_is_a_few_lines_that_stay_in_place(capsys, monkeypatch):
-    terminal = report.Console
-
-    def console(**keywords):
-        return terminal(**keywords, force_terminal=True, width=90, color_system=None, legacy_windows=False)
-
-    monkeypatch.setattr(report, "Console", console)
-    monkeypatch.setenv("TERM", "xterm")
-    with report.Progress(FACTS | {"started": time.time() - 10}) as progress:
-        progress.advance(1, SUMMARY)
-        progress.advance(2, SUMMARY | {"worker": "tcp://127.0.0.1:2"})
-        progress.failed(3, [5, 6], "MemoryError: no memory")
-    text = capsys.readouterr().err
-    for words in ("16/40 sources", "traverse 50 %, certify 30 %, write 20 %", "127.0.0.1:2", "2 sources failed"):
-        assert words in text
-    assert "batch 3 failed: MemoryError: no memory" in text
-
-
-# A run on a real scheduler
 
 
 @pytest.fixture(scope="module")
@@ -625,7 +359,7 @@ def test_a_scheduler_that_goes_ends_the_news_and_not_the_job():
             n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0"
         ) as cluster:
             client = Client(cluster.scheduler_address, set_as_default=False)
-            told = dashboard.open_page(client, FACTS, said.append)
+            told = dashboard.open_page(client, {"started": 0.0, "sources": 40, "kept": 8}, said.append)
         with client:
             told.add("batches", batch(1))
             until = time.monotonic() + 20

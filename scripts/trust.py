@@ -1,0 +1,239 @@
+#!/usr/bin/env python
+"""The promises of docs/trust.md: measured, written down in docs/trust.json, and made into the page.
+
+    python scripts/trust.py measure                  all of them; takes an hour on two cores, most of it fuzzing
+    python scripts/trust.py measure --only cost      one, or several
+    python scripts/trust.py write                    the page, after editing this file
+    python scripts/trust.py check                    exit 1 if the page is stale
+
+docs/trust.json holds for each promise when, where and on which commit it was measured, and the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as xml
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp, read_graph
+from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+from kepler_traverse.certificate import certify, certify_many
+from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from scripts import fault_study, fuzz_readers
+from scripts.bench import commit, machine
+from scripts.trust_page import DOCS, page
+
+ROOT = DOCS.parent
+MEASURED = DOCS / "trust.json"
+PAGE = DOCS / "trust.md"
+DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
+
+# Graphs that the cost of a certificate is measured on: name, directed.
+COST_GRAPHS = (("USA-road-NE-topology", False), ("cnr-2000", True), ("soc-Slashdot0902", True))
+
+
+def random_graph(seed: int, weight_type: str = "auto"):
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(20, 400)), int(rng.integers(40, 3000))
+    scale = 10.0 ** rng.integers(-6, 7, m)
+    weights = rng.integers(0, 30, m) if seed % 3 == 0 else (rng.exponential(1, m) * scale).astype(np.float32)
+    src, dst = rng.integers(0, n, (2, m))
+    return graph_from_edges(src, dst, weights, directed=bool(seed % 4), weight_type=weight_type)
+
+
+def measure_faults(_options) -> dict:
+    """Seeded faults in certificates, and right answers."""
+    answers, alarms = fault_study.count_false_alarms(10_000)
+    classes = fault_study.study_faults(60)
+    return {"answers": answers, "alarms": alarms, "classes": classes}
+
+
+def _seconds(work, arguments) -> float:
+    """CPU seconds a call, over all arguments."""
+    begin = time.process_time()
+    for argument in arguments:
+        work(argument)
+    return (time.process_time() - begin) / len(arguments)
+
+
+def measure_cost(_options) -> dict:
+    """CPU seconds of one thread, of certificates and of the traversals that they are for."""
+    import numba
+
+    numba.set_num_threads(1)
+    rows = []
+    for name, directed in COST_GRAPHS:
+        plain = read_graph(DATA / f"{name}.parquet", directed=directed, weighted=False, device="cpu")
+        sources = np.random.default_rng(1).choice(np.flatnonzero(plain.degrees), 64, replace=False)
+        for algorithm, graph, count in (("bfs", plain, 64), ("sssp", with_weights(plain), 16)):
+            plan_of = plan_bfs if algorithm == "bfs" else plan_sssp
+            plan, bare = plan_of(graph), plan_of(graph, predecessors=False)
+            graph.reverse  # noqa: B018 - made once, and not by a certificate's account
+            results = [plan.run(int(source)).copy() for source in sources[:5]]
+            distances = np.array([bare.run(int(source)).distance.copy() for source in sources[:count]])
+            certify(graph, results[0]).require()
+            certify_many(graph, sources[:count], distances).require()
+            few, block = sources[:5].tolist(), sources[:count]
+            one = _seconds(plan.run, few)
+            proof = _seconds(partial(certify, graph), results)
+            many = _seconds(partial(certify_many, graph, block), [distances] * 2) / count
+            without = _seconds(bare.run, few)
+            rows.append({
+                "graph": name, "algorithm": algorithm, "edges": graph.n_edges, "traversal": one, "certificate": proof,
+                "traversal_without_predecessors": without, "certificate_of_many": many, "sources": count,
+            })  # fmt: skip
+    return {"rows": rows}
+
+
+def with_weights(graph):
+    """The same edges with weights 1 to 255 out of a hash of their ends, equal in both directions."""
+    src = np.repeat(np.arange(graph.n_vertices), graph.degrees)
+    low, high = np.minimum(src, graph.targets).astype(np.uint64), np.maximum(src, graph.targets).astype(np.uint64)
+    mixed = low * np.uint64(0x9E3779B97F4A7C15) + high * np.uint64(0xBF58476D1CE4E5B9)
+    weights = ((mixed >> np.uint64(40)) % np.uint64(255) + np.uint64(1)).astype(np.float32)
+    return graph_from_edges(src, graph.targets.astype(np.int64), weights, directed=graph.directed)
+
+
+def measure_bits(_options) -> dict:
+    """Distances and predecessors over strategies, threads and repetitions on random graphs."""
+    import numba
+
+    most = numba.config.NUMBA_NUM_THREADS
+    counts = {"distances": 0, "equal": 0, "predecessors": 0, "equal_predecessors": 0, "graphs": 0, "threads": most}
+    for seed in range(60):
+        for weight_type in ("auto", "float64"):
+            graph = random_graph(seed, weight_type)
+            counts["graphs"] += 1
+            sources = np.random.default_rng(seed).choice(graph.n_vertices, 5)
+            for plan_of, rows in ((plan_bfs, BFS), (plan_sssp, SSSP)):
+                expected = None
+                for row in (row for row in rows if row.device == "cpu"):
+                    for threads in (1, most, most):
+                        numba.set_num_threads(threads)
+                        plan = plan_of(graph, strategy=row.name)
+                        found = [_digests(plan.run(int(source))) for source in sources]
+                        expected = expected or found
+                        counts["distances"] += len(found)
+                        counts["predecessors"] += len(found)
+                        counts["equal"] += sum(a[0] == b[0] for a, b in zip(found, expected, strict=True))
+                        counts["equal_predecessors"] += sum(a[1] == b[1] for a, b in zip(found, expected, strict=True))
+    return counts
+
+
+def _digests(result) -> tuple[str, str]:
+    return tuple(hashlib.sha256(array.tobytes()).hexdigest() for array in (result.distance, result.predecessor))
+
+
+def measure_peers(_options) -> dict:
+    """Distances of integer weights against SciPy, NetworkX and igraph."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from test_trust import of_igraph, of_networkx, of_scipy
+
+    counts = {}
+    for name, peer in (("SciPy", of_scipy), ("NetworkX", of_networkx), ("igraph", of_igraph)):
+        compared = equal = 0
+        for seed in range(0, 600, 3):  # those of integer weights
+            graph = random_graph(seed)
+            sources = np.random.default_rng(seed).choice(graph.n_vertices, 3).tolist()
+            expected = peer(graph, sources)
+            for i, source in enumerate(sources):
+                distance = plan_sssp(graph).run(source).distance
+                compared += distance.size
+                equal += int((distance == expected[i]).sum())
+        counts[name] = {"graphs": 200, "compared": compared, "equal": equal}
+    return counts
+
+
+def measure_input(_options) -> dict:
+    return {
+        name: _tests_passed(*files)
+        for name, files in {
+            "bad values, files and columns": ("test_bad_input.py",),
+            "odd values in a file of every format": ("test_trust_readers.py",),
+            "files cut short or damaged": ("test_damaged_files.py",),
+        }.items()
+    }
+
+
+def measure_output(_options) -> dict:
+    return {"cases": _tests_passed("test_verify.py")}
+
+
+def measure_kills(_options) -> dict:
+    return {"cases": _tests_passed("test_kills.py")}
+
+
+def _tests_passed(*files: str) -> dict:
+    """Run test files and count; on a machine without a GPU those that need one are skipped."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *(f"tests/{name}" for name in files)]
+        subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
+        suite = xml.parse(report).getroot().find("testsuite")
+    tests, skipped = int(suite.get("tests")), int(suite.get("skipped"))
+    failed = int(suite.get("failures")) + int(suite.get("errors"))
+    return {"ran": tests - skipped, "failed": failed, "skipped": skipped}
+
+
+def measure_fuzz(options) -> dict:
+    return fuzz_readers.fuzz(options.fuzz_seconds, 1, ROOT / "out" / "fuzz")
+
+
+MEASURES = {
+    "faults": measure_faults,
+    "cost": measure_cost,
+    "bits": measure_bits,
+    "peers": measure_peers,
+    "input": measure_input,
+    "fuzz": measure_fuzz,
+    "output": measure_output,
+    "kills": measure_kills,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("action", choices=("measure", "write", "check"))
+    parser.add_argument("--only", nargs="+", choices=MEASURES, default=list(MEASURES))
+    parser.add_argument("--fuzz-seconds", type=float, default=3600)
+    options = parser.parse_args(arguments)
+    measured = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
+    if options.action == "measure":
+        for key in options.only:
+            print(f"{key} ...", flush=True)
+            measured[key] = {
+                "date": date.today().isoformat(),
+                "commit": commit(),
+                "machine": _machine(),
+                "figures": MEASURES[key](options),
+            }
+            MEASURED.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    if options.action != "check":
+        PAGE.write_text(page(measured), encoding="utf-8")
+    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page(measured):
+        print("docs/trust.md is stale: run python scripts/trust.py write", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _machine() -> str:
+    here = machine()
+    return f"{here.get('cpu', platform.machine())}, {os.cpu_count()} cores"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""docs/trust.md is what scripts/trust.py writes, and the audit of packages says what it could not ask."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scripts import audit, fuzz_readers, trust, trust_page
+
+
+def test_a_stale_page_is_noticed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(trust, "MEASURED", tmp_path / "trust.json")
+    monkeypatch.setattr(trust, "PAGE", tmp_path / "trust.md")
+    assert trust.main(["check"]) == 1
+    assert "stale" in capsys.readouterr().err
+    assert trust.main(["write"]) == 0
+    assert trust.main(["check"]) == 0
+    assert (tmp_path / "trust.md").read_text().count("Not measured yet.") == len(trust.MEASURES)
+    (tmp_path / "trust.json").write_text(json.dumps({"kills": record({"cases": {"ran": 9, "failed": 1, "skipped": 0}})}))
+    assert trust.main(["check"]) == 1
+    trust.main(["write"])
+    assert "8 of 9 cases." in (tmp_path / "trust.md").read_text()
+
+
+def record(figures):
+    return {"date": "2026-01-01", "commit": "abc", "machine": "a machine", "figures": figures}
+
+
+def test_every_promise_has_its_figures_or_says_that_it_was_not_measured():
+    measured = json.loads(trust.MEASURED.read_text())
+    text = trust_page.page(measured)
+    assert set(measured) <= set(trust.MEASURES)
+    for key in trust.MEASURES:
+        assert f"scripts/trust.py measure --only {key}" in text
+    assert text.count("Not measured yet.") == len(trust.MEASURES) - len(measured)
+
+
+def test_no_fault_went_unnoticed_and_no_right_answer_raised_an_alarm_in_the_recorded_study():
+    study = json.loads(trust.MEASURED.read_text())["faults"]["figures"]
+    assert study["alarms"] == 0
+    assert study["answers"] >= 10_000
+    for of in study["classes"].values():
+        assert of["certify"][0] > 0
+        assert all(made == noticed for made, noticed in of.values())
+
+
+@pytest.mark.parametrize(
+    ("found", "why", "code", "says"),
+    [
+        (None, "no route", 0, "NOT CHECKED"),
+        ({"dependencies": [{"name": "a", "skip_reason": "unknown"}]}, "", 0, "NOT CHECKED"),
+        ({"dependencies": [{"name": "a", "version": "1", "vulns": []}]}, "", 0, "0 known"),
+        (
+            {"dependencies": [{"name": "a", "version": "1", "vulns": [{"id": "CVE-1", "fix_versions": ["2"]}]}]},
+            "",
+            1,
+            "a 1: CVE-1, mended in 2",
+        ),
+    ],
+)
+def test_the_audit_fails_on_a_known_vulnerability_and_says_when_it_could_not_ask(found, why, code, says):
+    assert audit.verdict(found, why)[0] == code
+    assert says in audit.verdict(found, why)[1]
+
+
+def test_the_fuzzer_takes_whole_files_and_notices_one_that_is_cut_and_read(tmp_path, monkeypatch):
+    for name, whole in fuzz_readers.whole_files().items():
+        (tmp_path / name).write_bytes(whole)
+        kind, what = fuzz_readers.outcome_of(tmp_path / name)
+        assert kind == "read", what
+    (tmp_path / "plain.gr").write_text("p sp 3 2\na 1 2 3\n")
+    assert fuzz_readers.outcome_of(tmp_path / "plain.gr")[0] == "refused"
+    monkeypatch.setattr(fuzz_readers, "read_graph", lambda *_, **__: 1 / 0)
+    kind, what = fuzz_readers.outcome_of(tmp_path / "plain.gr")
+    assert kind == "fault"
+    assert "ZeroDivisionError" in what

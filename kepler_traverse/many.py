@@ -63,7 +63,7 @@ class ManyPlan:
         shape = _shape_of(graph, singles)
         why = [f"{graph!r}, {shape.depth} levels"]
         if self.strategy is None:
-            fitting = [row for row in rows if row.device == graph.device and row.misfit(graph) is None]
+            fitting = [row for row in rows if row.default and row.device == graph.device and row.misfit(graph) is None]
             if not fitting:
                 pick(rows, "auto", graph)  # says why
             costs = {row: row.cost(shape, n_sources) for row in fitting}

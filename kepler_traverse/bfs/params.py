@@ -23,7 +23,8 @@ PUSH_EDGES = 32
 # The same on a GPU. Threads of a block. Lanes that take a row together, fewer where it has fewer words: eight read a line of
 # 1,024 bits by 16 bytes each, and eight edges of a row of the graph in one request. Edges of a piece: rows of as many or
 # more are shared by several warps. A level is pushed while the frontier has at most 1 / MANY_PUSH_VERTICES of the vertices
-# and 1 / MANY_PUSH_EDGES of the edges: a pushed edge takes two rows of bits, a pulled one mostly a bit. None is measured yet.
+# and 1 / MANY_PUSH_EDGES of the edges: a pushed edge takes two rows of bits, a pulled one mostly a bit. None is measured
+# yet.
 MANY_BLOCK = 256
 MANY_LANES = 8
 MANY_PIECE = 512

@@ -16,7 +16,7 @@ from ..cuda.entry import Entry, arguments
 from ..cuda.launch import blocks_at_once, launch_blocks, resident_threads
 from ..cuda.loader import kernel
 from ..strategy import ManyOutcome
-from . import gpu, params
+from . import cpu, gpu, params
 from .persistent import first_width
 
 _FILE = Path(__file__).parent / "kernels" / "many_blocks.cu"
@@ -89,8 +89,8 @@ class _Run:
         constants = {"ROOM": params.MANY_ROOM, "WARM_UP": params.MANY_WARM_UP, "FEW": params.MANY_FEW}
         self._kernel = kernel(_ENTRY.variant(block=params.MANY_BLOCK, **constants), index, real)
         self._n_blocks = max(1, min(group, _most_blocks(), blocks_at_once(self._kernel)))
-        single = gpu.Run(graph, query)
-        self._single = single if query.predecessors or single.may_overflow else None
+        may_overflow = query.limit is None and cpu.may_overflow(graph)
+        self._single = gpu.Run(graph, query) if query.predecessors or may_overflow else None
         self._is_kept = query.keep == "all" or self._single is not None
         self._distance = cp.empty((group if self._is_kept else self._n_blocks, n), real)
         self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
@@ -126,7 +126,9 @@ class _Run:
         if self._single is None:
             return None
         query, single = self._query, self._single
-        predecessor = cp.empty((sources.size, self._graph.n_vertices), self._graph.targets.dtype) if query.predecessors else None
+        predecessor = (
+            cp.empty((sources.size, self._graph.n_vertices), self._graph.targets.dtype) if query.predecessors else None
+        )
         for i, source in enumerate(sources.tolist()):
             single.distance[...] = self._distance[i]
             single.finish(source)

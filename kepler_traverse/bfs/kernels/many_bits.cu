@@ -116,16 +116,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_many_idle_warp(const offset_t* __restrict__ in_offsets, int64 n_vertices, uint32* idle) {
   for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
     const int64 v = word * 32 + kt::lane();
-    const bool is_idle =
-        v >= n_vertices || kt::load_constant(in_offsets + v) == kt::load_constant(in_offsets + v + 1);
+    const bool is_idle = v >= n_vertices || kt::load_constant(in_offsets + v) == kt::load_constant(in_offsets + v + 1);
     const uint32 bits = kt::ballot(ALL_LANES, is_idle);
     if (kt::lane() == 0) idle[word] = bits;
   }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_start(const offset_t* __restrict__ offsets, const int64* __restrict__ sources, int64 n_sources, uint32* seen,
-                   uint32* front, uint32* in_front, int64* told) {
+    bfs_many_start(const offset_t* __restrict__ offsets, const int64* __restrict__ sources, int64 n_sources,
+                   uint32* seen, uint32* front, uint32* in_front, int64* told) {
   for (int64 i = kt::thread_id(); i < n_sources; i += kt::n_threads()) {
     const int64 s = kt::load_constant(sources + i);
     const uint32 bit = 1u << (i % 32);
@@ -149,7 +148,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   for (int64 i = kt::warp_id(); i < n_heavy_pieces; i += kt::n_warps()) {
     const kt::Row row = piece_of(in_offsets, kt::load_constant(heavy_pieces + i));
     const int64 v = row.u;
-    if (kt::racy_load(done + v / 32) >> (v % 32) & 1u) continue;  // set in settle alone: others of the word may come now
+    if (kt::racy_load(done + v / 32) >> (v % 32) & 1u)
+      continue;                                // set in settle alone: others of the word may come now
     const Part before = kt::part_of(seen, v);  // settle changes it
     Gather gather{front, before};
 #pragma unroll

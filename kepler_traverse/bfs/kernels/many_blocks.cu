@@ -60,9 +60,16 @@ struct Search {
   const vertex_t* targets;
   int64 n_vertices;
   uint32* visited;
-  Frontier frontiers[2];
+  uint64* queues;  // ROOM rows of one level, and of the next
+  uint64* beyond;
+  int64 spill_room;
   int32* sizes;  // [3]: one read, one written, one cleared
   hop_t* distance;
+
+  KT_DEVICE Frontier frontier(int32 level) const {
+    const int32 which = level % 2;
+    return {queues + which * ROOM, beyond + which * spill_room, spill_room};
+  }
 
   KT_DEVICE bool claim(vertex_t v) const {
     uint32* const word = visited + v / 32;
@@ -78,7 +85,7 @@ struct Search {
     if (kt::thread_in_block() == 0) {
       distance[source] = 0;
       visited[source / 32] = 1u << (source % 32);
-      frontiers[0].store(0, packed(kt::row_of(offsets, source)));
+      frontier(0).store(0, packed(kt::row_of(offsets, source)));
       sizes[0] = 1;
       sizes[1] = 0;
     }
@@ -86,8 +93,8 @@ struct Search {
   }
 
   KT_DEVICE void step(int32 level, int32 size) const {
-    const Frontier from = frontiers[level % 2];
-    const Frontier to = frontiers[(level + 1) % 2];
+    const Frontier from = frontier(level);
+    const Frontier to = frontier(level + 1);
     int32* const found = sizes + (level + 1) % 3;
     const bool is_listed = from.holds(size);
     const int64 n = is_listed ? size : n_vertices;
@@ -96,19 +103,18 @@ struct Search {
       const bool is_in_front = kt::racy_load(distance + i) == level;  // others write the next level
       return is_in_front ? kt::row_of(offsets, static_cast<vertex_t>(i)) : kt::Row{};
     };
-    kt::edges_by_virtual_warp(
-        targets, kt::one_block(), n, kt::lanes_a_row(int64{BLOCK}, n), rows,
-        [&](bool valid, vertex_t, offset_t, vertex_t v) {
-          const bool is_new = valid && claim(v);
-          const uint32 lanes = kt::ballot(ALL_LANES, is_new);
-          if (lanes == 0) return;
-          int32 first = 0;
-          if (kt::lane() == 0) first = kt::atomic_add(found, kt::count_lanes(lanes));
-          if (is_new) kt::racy_store(distance + v, static_cast<hop_t>(level + 1));
-          const uint64 row = is_new ? packed(kt::row_of(offsets, v)) : 0;
-          first = kt::broadcast(ALL_LANES, first, 0);
-          if (is_new) to.store(int64{first} + kt::count_lanes(lanes & kt::lanes_before()), row);
-        });
+    kt::edges_by_virtual_warp(targets, kt::one_block(), n, kt::lanes_a_row(int64{BLOCK}, n), rows,
+                              [&](bool valid, vertex_t, offset_t, vertex_t v) {
+                                const bool is_new = valid && claim(v);
+                                const uint32 lanes = kt::ballot(ALL_LANES, is_new);
+                                if (lanes == 0) return;
+                                int32 first = 0;
+                                if (kt::lane() == 0) first = kt::atomic_add(found, kt::count_lanes(lanes));
+                                if (is_new) kt::racy_store(distance + v, static_cast<hop_t>(level + 1));
+                                const uint64 row = is_new ? packed(kt::row_of(offsets, v)) : 0;
+                                first = kt::broadcast(ALL_LANES, first, 0);
+                                if (is_new) to.store(int64{first} + kt::count_lanes(lanes & kt::lanes_before()), row);
+                              });
   }
 
   // Whether a wanted vertex of this thread's is unreached: from `at` on, before which none is.
@@ -144,9 +150,9 @@ struct Search {
 
 template <typename hop_t>
 KT_DEVICE void search_each(const offset_t* offsets, const vertex_t* targets, int64 n_vertices, const int64* sources,
-                           int64 n_sources, int64* taken, int32 last_level, Wanted wanted, int64 spill_room, uint64* spill,
-                           uint32* bits, int64 pitch, bool is_kept, hop_t* distance, hop_t* at_wanted, int64 columns,
-                           int32* counts, int32* outcome) {
+                           int64 n_sources, int64* taken, int32 last_level, Wanted wanted, int64 spill_room,
+                           uint64* spill, uint32* bits, int64 pitch, bool is_kept, hop_t* distance, hop_t* at_wanted,
+                           int64 columns, int32* counts, int32* outcome) {
   KT_DYNAMIC_SHARED(uint64, queues);
   KT_SHARED(int32, sizes, [3]);
   KT_SHARED(int64, task, [1]);
@@ -154,14 +160,13 @@ KT_DEVICE void search_each(const offset_t* offsets, const vertex_t* targets, int
   const int64 block = kt::block_id();
   uint32* const visited = SHARED_BITS ? reinterpret_cast<uint32*>(queues + 2 * ROOM) : bits + block * n_words;
   uint64* const beyond = spill + 2 * block * spill_room;
-  const Frontier frontiers[2] = {{queues, beyond, spill_room}, {queues + ROOM, beyond + spill_room, spill_room}};
   for (;;) {
     if (kt::thread_in_block() == 0) task[0] = kt::atomic_add(taken, int64{1});
     kt::block_barrier();
     const int64 i = task[0];
     if (i >= n_sources) return;
     hop_t* const row = distance + (is_kept ? i : block) * pitch;
-    const Search<hop_t> search{offsets, targets, n_vertices, visited, {frontiers[0], frontiers[1]}, sizes, row};
+    const Search<hop_t> search{offsets, targets, n_vertices, visited, queues, beyond, spill_room, sizes, row};
     int32 stopped = STOPPED_NOWHERE;
     const int32 levels = search.run(static_cast<vertex_t>(kt::load_constant(sources + i)), last_level, wanted, columns,
                                     counts ? counts + i * columns : nullptr, stopped);
@@ -185,8 +190,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                        const int64* __restrict__ wanted, int64 n_wanted, int64 spill_room, uint64* spill, uint32* bits,
                        int64 pitch, int32 is_kept, short* distance, short* at_wanted, int64 columns, int32* counts,
                        int32* outcome) {
-  search_each(offsets, targets, n_vertices, sources, n_sources, taken, last_level, {wanted, n_wanted}, spill_room, spill,
-              bits, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
+  search_each(offsets, targets, n_vertices, sources, n_sources, taken, last_level, {wanted, n_wanted}, spill_room,
+              spill, bits, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -195,6 +200,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                        const int64* __restrict__ wanted, int64 n_wanted, int64 spill_room, uint64* spill, uint32* bits,
                        int64 pitch, int32 is_kept, int32* distance, int32* at_wanted, int64 columns, int32* counts,
                        int32* outcome) {
-  search_each(offsets, targets, n_vertices, sources, n_sources, taken, last_level, {wanted, n_wanted}, spill_room, spill,
-              bits, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
+  search_each(offsets, targets, n_vertices, sources, n_sources, taken, last_level, {wanted, n_wanted}, spill_room,
+              spill, bits, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
 }

@@ -16,8 +16,8 @@ using kt::uint8;
 
 constexpr int32 TILE = 128;  // vertices
 constexpr int32 COLUMNS = WORDS < 4 ? WORDS : 4;
-constexpr int32 OCTETS = 8;   // planes at once
-constexpr int32 DIGITS = 8;   // of a counter, which so holds up to 255
+constexpr int32 OCTETS = 8;  // planes at once
+constexpr int32 DIGITS = 8;  // of a counter, which so holds up to 255
 constexpr int32 A_LANE = TILE / kt::WARP;
 
 // Eight bytes of eight bits, turned round.
@@ -47,8 +47,9 @@ KT_DEVICE uint64 hops_of_eight(const Tile& tile, int32 n_planes, int32 column, i
 }
 
 template <typename hop_t>
-KT_DEVICE void point_back(const offset_t* in_offsets, const vertex_t* in_targets, int64 n_vertices, const int64* sources,
-                          int64 n_sources, int64 pitch, const hop_t* distance, vertex_t* predecessor) {
+KT_DEVICE void point_back(const offset_t* in_offsets, const vertex_t* in_targets, int64 n_vertices,
+                          const int64* sources, int64 n_sources, int64 pitch, const hop_t* distance,
+                          vertex_t* predecessor) {
   const int64 n_words = (n_vertices + kt::WARP - 1) / kt::WARP;
   for (int64 task = kt::warp_id(); task < n_sources * n_words; task += kt::n_warps()) {
     const int64 i = task / n_words;
@@ -59,7 +60,8 @@ KT_DEVICE void point_back(const offset_t* in_offsets, const vertex_t* in_targets
     // Rows ascend, so the first is the smallest. Each lane asks for another level: none can help it.
     const vertex_t found = kt::first_hit(in_targets, in_row, 0x7fffffff,
                                          [&](vertex_t u) { return kt::load_constant(row + u) == hops - 1; });
-    if (v < n_vertices) predecessor[i * n_vertices + v] = v == kt::load_constant(sources + i) ? static_cast<vertex_t>(v) : found;
+    if (v < n_vertices)
+      predecessor[i * n_vertices + v] = v == kt::load_constant(sources + i) ? static_cast<vertex_t>(v) : found;
   }
 }
 
@@ -119,7 +121,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // How many vertices each source has in a frontier: a thread a word, in counters of which each
 // digit is a word of 32 sources.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_count(const uint32* __restrict__ front, const uint32* __restrict__ in_front, int64 n_vertices, int64* counts) {
+    bfs_many_count(const uint32* __restrict__ front, const uint32* __restrict__ in_front, int64 n_vertices,
+                   int64* counts) {
   KT_SHARED(int32, sums, [32 * WORDS]);
   for (int32 i = kt::thread_in_block(); i < 32 * WORDS; i += BLOCK) sums[i] = 0;
   kt::block_barrier();
@@ -157,19 +160,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_point_back_8_warp(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets,
-                         int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
-                         const signed char* __restrict__ distance, vertex_t* predecessor) {
+                          int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
+                          const signed char* __restrict__ distance, vertex_t* predecessor) {
   point_back(in_offsets, in_targets, n_vertices, sources, n_sources, pitch, distance, predecessor);
 }
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_point_back_16_warp(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets,
-                         int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
-                         const short* __restrict__ distance, vertex_t* predecessor) {
+                           int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
+                           const short* __restrict__ distance, vertex_t* predecessor) {
   point_back(in_offsets, in_targets, n_vertices, sources, n_sources, pitch, distance, predecessor);
 }
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_point_back_32_warp(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets,
-                         int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
-                         const int32* __restrict__ distance, vertex_t* predecessor) {
+                           int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
+                           const int32* __restrict__ distance, vertex_t* predecessor) {
   point_back(in_offsets, in_targets, n_vertices, sources, n_sources, pitch, distance, predecessor);
 }

@@ -76,20 +76,26 @@ struct Search {
   int64 n_vertices;
   ordered_t limit;
   ordered_t* keys;
-  Pile near[2];
-  vertex_t* far;
-  uint32* near_marks[2];
-  uint32* far_marks;
+  vertex_t* queues;  // the first ROOM vertices of two near piles
+  vertex_t* piles;   // the others of both, and the far pile
+  uint32* marks;     // of all three
   Told* told;
+
+  KT_DEVICE Pile near(int32 turn) const {
+    const int32 which = turn % 2;
+    return {queues + which * ROOM, piles + which * n_vertices};
+  }
+  KT_DEVICE uint32* near_marks(int32 turn) const { return marks + turn % 2 * n_words(); }
+  KT_DEVICE uint32* far_marks() const { return marks + 2 * n_words(); }
+  KT_DEVICE int64 n_words() const { return (n_vertices + 31) / 32; }
 
   KT_DEVICE void begin(vertex_t source) const {
     for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK) keys[v] = INFINITE;
-    for (int64 word = kt::thread_in_block(); word < (n_vertices + 31) / 32; word += BLOCK)
-      near_marks[0][word] = near_marks[1][word] = far_marks[word] = 0;
+    for (int64 word = kt::thread_in_block(); word < 3 * n_words(); word += BLOCK) marks[word] = 0;
     kt::block_barrier();
     if (kt::thread_in_block() == 0) {
       keys[source] = 0;
-      near[0].store(0, source);
+      near(0).store(0, source);
       told->near[0] = 1;
       told->near[1] = told->far = 0;
     }
@@ -97,14 +103,17 @@ struct Search {
   }
 
   KT_DEVICE void relax(int32 turn, int32 size, ordered_t threshold) const {
-    const int32 parity = turn % 2;
+    const Pile from = near(turn), to = near(turn + 1);
+    uint32* const marks_from = near_marks(turn);
+    uint32* const marks_to = near_marks(turn + 1);
+    vertex_t* const far = piles + 2 * n_vertices;
     ordered_t here = INFINITE;
     kt::edges_by_virtual_warp(
         targets, kt::one_block(), int64{size}, kt::lanes_a_row(BLOCK, size),
         [&](int64 i, bool is_first) {
-          const vertex_t u = near[parity].load(i);
+          const vertex_t u = from.load(i);
           // Nobody marks for this turn any more.
-          if (is_first) clear_bit(near_marks[parity], u);
+          if (is_first) clear_bit(marks_from, u);
           // Whoever lowers it from now on queues it for the next turn.
           here = kt::racy_load(keys + u);
           return kt::row_of(offsets, u);
@@ -116,10 +125,10 @@ struct Search {
           // Old is too large only, and then the atomic tells.
           const bool is_lower =
               valid && key <= limit && key < kt::racy_load(keys + v) && key < kt::atomic_min(keys + v, key);
-          const bool is_near = is_lower && key < threshold && set_bit(near_marks[1 - parity], v);
-          const bool is_far = is_lower && key >= threshold && set_bit(far_marks, v);
+          const bool is_near = is_lower && key < threshold && set_bit(marks_to, v);
+          const bool is_far = is_lower && key >= threshold && set_bit(far_marks(), v);
           const int32 in_near = place_of(is_near, told->near + (turn + 1) % 3);
-          if (is_near) near[1 - parity].store(in_near, v);
+          if (is_near) to.store(in_near, v);
           const int32 in_far = place_of(is_far, &told->far);
           if (is_far) far[in_far] = v;
         });
@@ -127,6 +136,8 @@ struct Search {
 
   // Moves what lies below the threshold to the next near pile.
   KT_DEVICE void split(int32 turn, int32 n_far, ordered_t before, ordered_t threshold) const {
+    vertex_t* const far = piles + 2 * n_vertices;
+    const Pile to = near(turn + 1);
     if (kt::thread_in_block() == 0) {
       told->kept = 0;
       told->nearest = INFINITE;
@@ -138,10 +149,10 @@ struct Search {
       kt::block_barrier();  // what is kept goes to places that all have read
       const bool is_kept = has && key >= threshold;
       const bool is_near = has && key >= before && key < threshold;
-      if (has && !is_kept) clear_bit(far_marks, v);
-      if (is_near) set_bit(near_marks[(turn + 1) % 2], v);
+      if (has && !is_kept) clear_bit(far_marks(), v);
+      if (is_near) set_bit(near_marks(turn + 1), v);
       const int32 in_near = place_of(is_near, told->near + (turn + 1) % 3);
-      if (is_near) near[(turn + 1) % 2].store(in_near, v);
+      if (is_near) to.store(in_near, v);
       const int32 in_far = place_of(is_kept, &told->kept);
       if (is_kept) far[in_far] = v;
       if (is_kept && key < kt::racy_load(&told->nearest)) kt::atomic_min(&told->nearest, key);
@@ -217,8 +228,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     sssp_many_blocks(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                      const weight_t* __restrict__ weights, int64 n_vertices, const int64* __restrict__ sources,
                      int64 n_sources, int64* taken, weight_t limit, weight_t width, const int64* __restrict__ wanted,
-                     int64 n_wanted, vertex_t* piles, uint32* marks, int32 is_kept, ordered_t* keys, ordered_t* at_wanted,
-                     int32* rounds, ordered_t* complete) {
+                     int64 n_wanted, vertex_t* piles, uint32* marks, int32 is_kept, ordered_t* keys,
+                     ordered_t* at_wanted, int32* rounds, ordered_t* complete) {
   KT_SHARED(vertex_t, queues, [2 * ROOM]);
   KT_SHARED(Told, told, [1]);
   const int64 block = kt::block_id();
@@ -231,17 +242,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const int64 i = told->task;
     if (i >= n_sources) return;
     ordered_t* const row = keys + (is_kept ? i : block) * n_vertices;
-    const Search search{offsets,
-                        targets,
-                        weights,
-                        n_vertices,
-                        kt::to_ordered(limit),
-                        row,
-                        {{queues, mine}, {queues + ROOM, mine + n_vertices}},
-                        mine + 2 * n_vertices,
-                        {bits, bits + n_words},
-                        bits + 2 * n_words,
-                        told};
+    const Search search{offsets, targets, weights, n_vertices, kt::to_ordered(limit), row, queues, mine, bits, told};
     ordered_t all_up_to = INFINITE;
     const int32 n_rounds =
         search.run(static_cast<vertex_t>(kt::load_constant(sources + i)), width, {wanted, n_wanted}, all_up_to);

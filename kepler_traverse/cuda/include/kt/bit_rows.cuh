@@ -42,9 +42,7 @@ struct alignas(PART < 4 ? 4 * PART : 16) Part {
 KT_DEVICE const Part& part_of(const uint32* rows, int64 row) {
   return reinterpret_cast<const Part*>(rows)[row * LANES + lane_in_row()];
 }
-KT_DEVICE Part& part_of(uint32* rows, int64 row) {
-  return reinterpret_cast<Part*>(rows)[row * LANES + lane_in_row()];
-}
+KT_DEVICE Part& part_of(uint32* rows, int64 row) { return reinterpret_cast<Part*>(rows)[row * LANES + lane_in_row()]; }
 
 // What all rows of the warp hold together; all its lanes come.
 KT_DEVICE void join_rows(Part& part) {

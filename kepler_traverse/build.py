@@ -10,8 +10,6 @@ from .cpu import csr
 from .errors import EdgeListError, InputError, NegativeCycleError
 from .graph import BuildReport, Graph
 
-MARKED_AT_ONCE = 1 << 20  # both array libraries widen indices to 64 bits, so a whole edge list of them would cost too much
-
 
 def graph_from_edges(
     src: Array,
@@ -74,9 +72,6 @@ def graph_from_numbers(src, dst, weight=None, *, ids, directed: bool = True, wei
         weight, negative_zeros = _float_weights(weight, weight_type)
         _refuse_negative_self_loop(src, dst, weight, ids)
     offsets, targets, weights, self_loops, parallel = backend.assemble(src, dst, weight, len(ids), not directed)
-    touched = offsets[1:] != offsets[:-1]
-    for first in range(0, targets.size if directed else 0, MARKED_AT_ONCE):
-        touched[targets[first : first + MARKED_AT_ONCE]] = True
     return Graph(
         offsets=offsets,
         targets=targets,
@@ -88,7 +83,7 @@ def graph_from_numbers(src, dst, weight=None, *, ids, directed: bool = True, wei
             self_loops=self_loops,
             parallel_edges=parallel,
             negative_zeros=negative_zeros,
-            isolated_vertices=len(ids) - int(touched.sum()),
+            isolated_vertices=backend.count_isolated(offsets, targets, directed),
             weight_source=weight_source,
         ),
     )

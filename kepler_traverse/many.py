@@ -52,27 +52,19 @@ class ManyPlan:
         memory: int | None = None,
     ):
         self.graph, self.algorithm = graph, algorithm
-        looped = any(name in (row.name, *row.also) for row in singles)  # a strategy for one source, by its name
-        rows = [
-            *rows,
-            *(_one_at_a_time(device, algorithm, singles, name if looped else "auto") for device in ("cpu", "cuda")),
-        ]
-        if looped:
-            name = ONE_AT_A_TIME
+        is_single = any(name in (row.name, *row.also) for row in singles)
+        single = pick(singles, name if is_single else "auto", graph)
+        rows = [*rows, _one_at_a_time(single, algorithm)]
         self.strategy = None if name == "auto" else pick(rows, name, graph)
         shape = _shape_of(graph, singles)
-        why = [f"{graph!r}, {shape.depth} levels"]
+        why = [f"{graph!r}, {shape.depth} levels" if algorithm == "bfs" else repr(graph)]
         if self.strategy is None:
             fitting = [row for row in rows if row.default and row.device == graph.device and row.misfit(graph) is None]
-            if not fitting:
-                pick(rows, "auto", graph)  # says why
             costs = {row: row.cost(shape, n_sources) for row in fitting}
             fitting.sort(key=costs.get)
             self.strategy = fitting[0]
             why.append("estimated: " + ", ".join(f"{row.name} {costs[row] / 1e9:.3g} s" for row in fitting))
-        if self.strategy.name != ONE_AT_A_TIME:
-            query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
-        self.query = query
+        self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
         self.group, self.nbytes = _group(self.strategy, shape, query, max(n_sources, 1), memory)
         why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
         self.why = "; ".join(why)
@@ -141,18 +133,17 @@ def _group(strategy: ManyStrategy, shape: Shape, query: Query, n_sources: int, m
     )
 
 
-def _one_at_a_time(device: str, algorithm: str, singles: Sequence[Strategy], name: str) -> ManyStrategy:
-    """The row that runs a strategy for one source again and again: any that there is, on any device."""
-    here = [row for row in singles if row.device == device]
+def _one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
+    """The row that runs a strategy for one source again and again; it has that strategy's name."""
 
     def plan(graph, query, _group):
-        one = Plan(graph, algorithm, singles, name, replace(query, keep="all"))
+        one = Plan(graph, algorithm, [single], single.name, replace(query, keep="all"))
         return lambda sources: _gathered([_kept(one.run(int(source)), query) for source in sources], graph, algorithm, query)
 
     def memory(shape, query, group):
-        state = max(row.memory(shape.n_vertices, shape.n_edges, query.predecessors) for row in here)
         width = shape.weight if algorithm == "sssp" else 4
         rows = 2 * group if query.keep == "all" else 0  # each on its own, then side by side
+        state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
         return state + rows * shape.n_vertices * (width + shape.index * query.predecessors)
 
     def cost(shape, n_sources):
@@ -161,14 +152,16 @@ def _one_at_a_time(device: str, algorithm: str, singles: Sequence[Strategy], nam
         return n_sources * (20 * shape.n_vertices + 2 * shape.n_edges + HOST_STEP * shape.depth)
 
     return ManyStrategy(
-        name=ONE_AT_A_TIME,
-        device=device,
+        name=single.name,
+        device=single.device,
         plan=plan,
         memory=memory,
-        needs=frozenset({"weights"} if algorithm == "sssp" else ()),
-        paper="baseline",
-        teaches="what a loop over the sources costs; any strategy for one source, by its name",
+        needs=single.needs,
+        paper=single.paper,
+        teaches=single.teaches,
         default=True,
+        also=(*single.also, ONE_AT_A_TIME),
+        knobs=single.knobs,
         group_size=lambda n_sources: min(n_sources, LOOPED),
         cost=cost,
     )

@@ -19,7 +19,6 @@ from kepler_traverse import cuda
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.frames import table_of
-from kepler_traverse.results import checksum
 
 from .sink import as_written
 from .sizing import ROWS_A_GROUP
@@ -140,8 +139,8 @@ class Answers:
                     certify(graph, traversal).require()
             written = as_written(traversal, plan.query)
             table = table_of(graph, traversal if work.predecessors else replace(traversal, predecessor=None), plan.query)
-            answer = id_of(graph, int(source)), table, checksum(written)
-            answers.append((answer, traversing.seconds, counted(graph, traversal, written)))
+            checksum, *counts = counted(graph, traversal, written)
+            answers.append(((id_of(graph, int(source)), table, checksum), traversing.seconds, counts))
         return answers
 
 

@@ -21,9 +21,10 @@ import numpy as np
 from distributed import Client, KilledWorker
 from distributed.scheduler import NoValidWorkerError
 
-from kepler_traverse.errors import KeplerError, NegativeCycleError, OutputError
+from kepler_traverse.errors import NegativeCycleError, OutputError
 
 from . import interrupts
+from .cluster import ClusterError
 from .marks import read_mark
 from .pacing import Pace
 
@@ -35,10 +36,6 @@ _TICK = 1.0  # seconds
 _LOOK_EVERY = 2.0  # seconds between two looks at the workers
 _ANSWER_SECONDS = 30  # for the scheduler
 _LEAST_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times the slowest batch so far
-
-
-class ClusterError(KeplerError):
-    """The workers or the scheduler are gone."""
 
 
 class Outcome(Protocol):

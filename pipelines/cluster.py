@@ -15,11 +15,12 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 
 from kepler_traverse import cuda
-from kepler_traverse.errors import DeviceError, InputError
+from kepler_traverse.errors import DeviceError, InputError, KeplerError
 
 HOST = "127.0.0.1"
 _PRELOAD = ["pipelines.worker"]  # its dask_setup
 CONNECT_SECONDS = 30
+_SET_UP_TRIES = 5
 POOL_SHARE = 0.9  # of a GPU's memory; the rest is for CUDA itself
 _MEBIBYTE = 2**20
 
@@ -40,9 +41,18 @@ _PINNED = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
     "distributed.admin.tick.limit": "1 hour",
+    # Dask's own looks at its workers, by default a hundred a second, would take 2 % of a core each.
+    "distributed.worker.profile.interval": "100ms",
+    "distributed.admin.system-monitor.interval": "2s",
+    # As by default, but without MALLOC_TRIM_THRESHOLD_: with it each large array is new memory, to be cleared page by page.
+    "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1},
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS} s",
     "distributed.comm.retry.count": 0,
 }
+
+
+class ClusterError(KeplerError):
+    """The workers or the scheduler are gone, or do not come up."""
 
 
 @contextlib.contextmanager
@@ -62,6 +72,8 @@ def cluster_for(settings, device: str, n_workers: int, bytes_a_gpu: int) -> Iter
     ------
     InputError
         No scheduler answers there, or it has no workers.
+    ClusterError
+        Workers die while they start.
     """
     with pinned(settings.debug):
         if settings.scheduler_address or settings.scheduler_file:
@@ -69,10 +81,11 @@ def cluster_for(settings, device: str, n_workers: int, bytes_a_gpu: int) -> Iter
                 yield client
             return
         make = _gpu_cluster if device == "cuda" else _cpu_cluster
-        with (
-            make(n_workers, settings.dashboard_address, bytes_a_gpu, settings.debug) as cluster,
-            Client(cluster, set_as_default=False) as client,
-        ):
+        try:
+            cluster = make(n_workers, settings.dashboard_address, bytes_a_gpu, settings.debug)
+        except (OSError, RuntimeError, TimeoutError) as error:
+            raise ClusterError(f"the workers do not start: {_innermost(error)}; run again with --resume") from error
+        with cluster, Client(cluster, set_as_default=False) as client:
             yield client
 
 
@@ -136,6 +149,25 @@ def _innermost(error: BaseException) -> str:
     while error.__cause__ is not None or error.__context__ is not None:
         error = error.__cause__ or error.__context__
     return str(error) or type(error).__name__
+
+
+def give_plugin(client: Client, plugin, name: str) -> None:
+    """Set up a plugin in every worker, again if a worker dies meanwhile; its nanny's next one gets it by itself.
+
+    Raises
+    ------
+    ClusterError
+        They keep dying.
+    Exception
+        What the plugin raises while it is set up.
+    """
+    for _ in range(_SET_UP_TRIES):
+        try:
+            client.register_plugin(plugin, name=name)
+            return
+        except (OSError, TimeoutError) as error:  # OSError: the connection to a worker is closed
+            last = error
+    raise ClusterError(f"workers die while they load the graph ({_innermost(last)}); run again with --resume")
 
 
 def refuse_unfit_workers(client: Client, device: str, folders: list[Path]) -> None:

@@ -150,7 +150,7 @@ class View:
         others = [other for other in self._plugin.runs if other != name]
         links = "".join(f' <a href="?run={page.text(other)}">{page.text(other)}</a>' for other in reversed(others))
         return Markup(
-            f"<h1>{page.text(facts['algorithm'])} from {chronicle.total:,} sources</h1>"
+            f"<h1>{page.text(page.title(facts))}</h1>"
             f"<p>{page.text(facts['strategy'])} on {page.text(facts['device'])}, {facts['vertices']:,} vertices, "
             f"{facts['stored_edges']:,} stored edges; results go to <code>{page.text(facts['output'])}</code></p>"
             f'<p>Run {page.text(name)}: <b class="state">{page.text(_STATES[run.state])}</b>, '

@@ -55,7 +55,7 @@ def page_of(manifest: dict, command: str) -> str:
     batches, pauses = closed_up(_timed(manifest))
     chronicle = _chronicle(manifest, batches)
     drawn, scripts, resources = _drawn(manifest, batches, chronicle)
-    title = f"{manifest['algorithm']} from {manifest['sources']:,} sources"
+    title = page.title(manifest)
     sections = [
         ("What failed, and how to finish", _unfinished(manifest, command)),
         ("What ran", _plan(manifest)),
@@ -145,11 +145,12 @@ def _unfinished(manifest: dict, command: str) -> str:
     done = sum(len(part["sources"]) for part in manifest["parts"])
     failed = sum(len(failure["sources"]) for failure in manifest["failed"])
     left = max(0, manifest["sources"] - done - failed)
-    said = [f"{failed:,} sources failed" if failed else "", f"{left:,} sources were not reached" if left else ""]
-    text = [f"<p>{' and '.join(words for words in said if words) or 'Everything was computed'}. "]
-    text.append(f"What is there is whole and stays. To compute the rest:</p><pre>{page.text(command)} --resume</pre>")
+    text = [f"<p>Sources that failed: {failed:,}; not reached: {left:,}. What is there is whole and stays.</p>"]
+    first = ""
     if "ended_by" in manifest:
         text.append(f"<p>The run was ended by this error:</p><pre>{page.text(manifest['ended_by'])}</pre>")
+        first = " once that is mended"
+    text.append(f"<p>To compute the rest{first}:</p><pre>{page.text(command)} --resume</pre>")
     by_error: dict[str, list[dict]] = {}
     for failure in manifest["failed"]:
         by_error.setdefault(failure["error"], []).append(failure)
@@ -223,7 +224,9 @@ def _times(manifest: dict, chronicle: Chronicle, pauses: list[float]) -> str:
     text = page.pairs(rows)
     if pauses:
         cut = ", ".join(page.seconds(pause) for pause in pauses[:12])
-        text += f'<p class="soft">The run was resumed; the time in between is cut out of the figures: {cut}.</p>'
+        said = f"The run was resumed; the time in between is cut out of the figures: {cut}. "
+        said += "The first seconds above are of the last start, those of the workers of all."
+        text += f'<p class="soft">{said}</p>'
     if chronicle.kept:
         text += f'<p class="soft">For {chronicle.kept:,} sources no time is known: their parts were there already.</p>'
     return text

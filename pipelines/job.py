@@ -21,7 +21,7 @@ from kepler_traverse.storage import save_graph
 
 from . import report
 from .batches import Task, Window, batches_of
-from .cluster import check_existing, cluster_for, workers_of
+from .cluster import check_existing, cluster_for, give_plugin, workers_of
 from .dashboard import open_page
 from .html_report import page_of
 from .manifest import (
@@ -251,7 +251,7 @@ class _Job:
         with cluster_for(self._settings, device, min(self._sizing.workers, len(self._batches)), bytes_a_gpu) as client:
             report.say(f"dashboard: {client.dashboard_link}")
             plugin = f"kepler-traverse-{self._run_token}"
-            client.register_plugin(TraversalPlugin(work, plugin), name=plugin)
+            give_plugin(client, TraversalPlugin(work, plugin), plugin)
             ready = time.perf_counter()
             facts = report.facts_of(self._folder.manifest)
             with report.Progress(facts, open_page(client, facts, report.say)) as progress:

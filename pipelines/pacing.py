@@ -6,6 +6,7 @@ from collections import deque
 
 TASK_SECONDS = 3.0  # aimed at: short enough to lose little with a worker, long enough for the scheduler not to matter
 LONGEST_TASK_SECONDS = 10.0
+SECONDS_A_WORKER = 0.01  # more of them need longer tasks: with these one scheduler works half of the time at most
 MOST_BATCHES = 256  # of a task, where they take no time at all: so many answers still are a small message
 _REMEMBERED = 64  # batches
 
@@ -13,7 +14,8 @@ _REMEMBERED = 64  # batches
 class Pace:
     """Sizes tasks: single batches until the first times are in, then as many as fill ``TASK_SECONDS``.
 
-    What is in a part does not depend on this: only how many parts a task makes.
+    What is in a part does not depend on this: only how many parts a task makes. The numbers come from
+    ``scripts/simulate_scheduler.py``; docs/operations.md has its table.
     """
 
     def __init__(self):
@@ -30,6 +32,7 @@ class Pace:
         if not self._seconds:
             return 1
         mean = max(sum(self._seconds) / len(self._seconds), 1e-6)
-        fitting = min(TASK_SECONDS / mean, LONGEST_TASK_SECONDS / max(max(self._seconds), 1e-6))
+        aim = min(max(TASK_SECONDS, workers * SECONDS_A_WORKER), LONGEST_TASK_SECONDS)
+        fitting = min(aim / mean, LONGEST_TASK_SECONDS / max(max(self._seconds), 1e-6))
         fair = -(-left // (2 * max(workers, 1)))
         return max(1, min(int(fitting), fair, MOST_BATCHES))

@@ -132,6 +132,12 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def title(run: dict) -> str:
+    """What a run does, from its ``algorithm`` and ``sources``."""
+    n = run["sources"]
+    return f"{run['algorithm']} from {n:,} source" + ("" if n == 1 else "s")
+
+
 def sources_text(failure: dict) -> str:
     """The sources of a failure as they are given to ``--sources``."""
     shown = ", ".join(str(source) for source in failure["sources"])

@@ -71,7 +71,7 @@ class Prover:
         self.predecessors = identity["predecessors"]
         self.kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.weights.dtype
         self.unreached = UNREACHED if self.algorithm == "bfs" else np.inf
-        self._plan = None
+        self._plan = self._host = None
         if targets is not None or (self.limit is not None and self.algorithm == "sssp" and graph.has_negative_weights):
             plan = plan_bfs if self.algorithm == "bfs" else plan_sssp
             limited = {"max_depth" if self.algorithm == "bfs" else "cutoff": self.limit}
@@ -95,7 +95,7 @@ class Prover:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        host = self.graph.to("cpu")
+        self._host = host = self._host or self.graph.to("cpu")
         distances = np.array([traversal.distance for _, traversal in waiting])
         sources = np.array([traversal.source for _, traversal in waiting])
         if certify_many(host, sources, distances, self.limit).valid:

@@ -17,8 +17,8 @@ from scripts.fault_study import DISTANCE_FAULTS, FAULTS, KINDS, count_false_alar
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_every_seeded_fault_is_noticed_by_both_certificates(fault):
     made = 0
-    for kind in KINDS:
-        for seed in range(3):
+    for kind in KINDS:  # those of float64 take a second set of compiled loops, so fewer of them
+        for seed in range(1 if kind == "doubles" else 3):
             case = with_fault(fault, seed, kind)
             if case is None:
                 continue

@@ -344,7 +344,14 @@ def test_a_scheduler_that_cannot_import_the_page_is_left_without_and_this_is_sai
 
 def test_a_scheduler_without_a_dashboard_is_left_without_a_page_too():
     with (
-        LocalCluster(n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None) as cluster,
+        LocalCluster(
+            n_workers=0,
+            processes=False,
+            protocol="tcp",
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+        ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         said = []

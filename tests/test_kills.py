@@ -136,10 +136,14 @@ def test_an_interrupted_job_says_how_to_resume(command, tmp_path):
     code, out, err = finish(job)
     assert (code, out) == (130, "")
     assert "Traceback" not in err
+    assert "finished first; interrupt again to stop at once" in err
     message = err.splitlines()[-1]
     assert message.startswith("interrupted: ")
     assert message.endswith("--resume")
-    assert json.loads((folder / "_manifest.json").read_text())["status"] == "interrupted"
+    manifest = json.loads((folder / "_manifest.json").read_text())
+    assert manifest["status"] == "interrupted"
+    on_disk = sorted(path.name for path in folder.glob("part-*"))
+    assert [part["file"] for part in manifest["parts"]] == on_disk, "what ran has been finished and is known"
     summary = resumed(command, folder)
     assert summary["kept"] > 0
     assert summary["kept"] + summary["computed"] == summary["batches"] == 300

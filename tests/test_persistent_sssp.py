@@ -26,9 +26,17 @@ MODES = orders(
 GRID = {"SMALL": 1, "SMALL_EDGES": 0, "SMALL_FAR": 0}
 FORCED = {
     "as it is": {},
-    "grid in pieces": {**GRID, "hops": 1, "CHUNK": 40, "WARM_UP": 1, "SHARED_ROWS": 1, "PIECE_WARPS": 1},
-    "hops": {**GRID, "HOP_EDGES": 1 << 20, "HOP_DEGREE": 1 << 20, "CHUNK": 64, "STRAIGHT": 1},
-    "small and grid": {"SMALL": 20, "SMALL_EDGES": 90, "SMALL_FAR": 30, "hops": 1, "CHUNK": 64, "LIGHT": 0},
+    "grid in pieces": {**GRID, "hops": 1, "CHUNK": 40, "WARM_UP": 1, "SHARED_ROWS": 1, "PIECE_WARPS": 1, "AHEAD": 2},
+    "hops": {**GRID, "HOP_EDGES": 1 << 20, "HOP_DEGREE": 1 << 20, "CHUNK": 64, "STRAIGHT": 1, "SHARED_ROWS": 0},
+    "small and grid": {
+        "SMALL": 20,
+        "SMALL_EDGES": 90,
+        "SMALL_FAR": 30,
+        "hops": 1,
+        "CHUNK": 64,
+        "LIGHT": 0,
+        "SHARED_ROWS": 1,
+    },
     "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "HOP_EDGES": 200, "hops": 4, "LOCAL": 5, "CHUNK": 40}
     | {"EDGES_A_LANE": 1, "CLEANS_UP": 0, "SHARED_ROWS": 0, "PIECE_WARPS": 0, "MIN_BLOCKS": 1},
 }

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster
+from distributed.comm import CommClosedError
 from distributed.security import Security
 
 from kepler_traverse import graph_from_edges
@@ -28,6 +29,7 @@ from pipelines.marks import Mark, read_mark
 from pipelines.options import flags_of
 from pipelines.pacing import LONGEST_TASK_SECONDS, MOST_BATCHES, TASK_SECONDS, Pace
 from pipelines.settings import settings_of
+from scripts.simulate_scheduler import simulate
 
 
 def paced(*seconds):
@@ -44,6 +46,19 @@ def test_the_first_tasks_hold_one_batch():
 @pytest.mark.parametrize(("seconds", "batches"), [(0.1, 30), (1.0, 3), (2.9, 1), (60.0, 1), (1e-9, MOST_BATCHES)])
 def test_a_task_lasts_about_as_long_as_is_aimed_at(seconds, batches):
     assert paced(seconds).batches(left=10**6, workers=2) == batches
+
+
+def test_many_workers_get_longer_tasks_so_that_one_scheduler_keeps_up():
+    assert [paced(0.1).batches(left=10**6, workers=n) for n in (8, 300, 512, 4096)] == [30, 30, 51, 100]
+
+
+@pytest.mark.parametrize("workers", [2, 40])
+def test_the_simulated_scheduler_is_no_limit_until_it_is_one(workers):
+    assert simulate(workers, seconds=1.0, cost=0.0) > 0.97  # less at the end, where one is the first to have no more
+    assert simulate(workers, seconds=1.0, cost=0.1 / workers) > 0.95
+    # It can serve half of them.
+    assert simulate(workers, seconds=1.0, cost=2.0 / workers, window=1) < 0.6
+    assert simulate(workers, seconds=1.0, cost=2.0 / workers) == pytest.approx(0.5, abs=0.1)
 
 
 def test_a_task_is_sized_again_when_batches_get_slower_or_faster():
@@ -136,6 +151,37 @@ def test_few_tasks_are_in_flight_and_their_futures_are_let_go(tmp_path):
     assert sizes[0] == 1
     assert max(sizes) > 50
     assert len(sizes) < 120
+
+
+class ClientOfDyingWorkers:
+    """Whose connection to a worker breaks some times while a plugin is set up."""
+
+    def __init__(self, times):
+        self.left = times
+
+    def register_plugin(self, plugin, name):  # noqa: ARG002
+        self.left -= 1
+        if self.left >= 0:
+            raise CommClosedError("in <TCP>: Stream is closed")
+
+
+def test_a_worker_that_dies_while_it_loads_the_graph_is_waited_for_and_not_for_ever():
+    client = ClientOfDyingWorkers(2)
+    cluster.give_plugin(client, None, "plugin")
+    assert client.left == -1
+    with pytest.raises(cluster.ClusterError, match=r"workers die while they load the graph .*Stream is closed.*--resume"):
+        cluster.give_plugin(ClientOfDyingWorkers(10**6), None, "plugin")
+
+
+def test_workers_that_do_not_start_are_one_message(monkeypatch):
+    def start(*_):
+        raise RuntimeError("Cluster failed to start") from OSError("worker exited with code 1")
+
+    monkeypatch.setattr(cluster, "_cpu_cluster", start)
+    settings = settings_of(*flags_of(["edges.csv", "--sources", "1", "--output", "out"]))
+    message = "the workers do not start: worker exited with code 1; run again with --resume"
+    with pytest.raises(cluster.ClusterError, match=message), cluster.cluster_for(settings, "cpu", 1, 0):
+        pass
 
 
 @pytest.fixture
@@ -324,17 +370,18 @@ def encrypted(tmp_path_factory):
     def start(module, *words):
         processes.append(subprocess.Popen([sys.executable, "-m", f"distributed.cli.{module}", *common, *words], **quiet))
 
-    start("dask_scheduler", "--host", "127.0.0.1", "--port", "0")
-    until = time.monotonic() + 60
-    while not (folder / "scheduler.json").exists() and time.monotonic() < until:
-        time.sleep(0.05)
-    for host in ("127.0.0.2", "127.0.0.3"):
-        start("dask_worker", "--host", host, "--nthreads", "1", "--no-nanny")
-    yield json.loads((folder / "scheduler.json").read_text())["address"], ours, foreign
-    for process in processes[::-1]:
-        process.terminate()
-    for process in processes:
-        process.wait(30)
+    try:
+        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0")
+        until = time.monotonic() + 60
+        while not (folder / "scheduler.json").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        for host in ("127.0.0.2", "127.0.0.3"):
+            start("dask_worker", "--host", host, "--nthreads", "1", "--no-nanny")
+        yield json.loads((folder / "scheduler.json").read_text())["address"], ours, foreign
+    finally:
+        for process in processes[::-1]:
+            process.kill()
+            process.wait()
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ CONF = Path(__file__).parent.parent / "conf"
 ENOUGH = ["edges.csv", "--output", "out", "--sources", "1"]
 
 
+TLS = ["--tls-ca-file", "no_ca.pem", "--tls-cert", "no_cert.pem", "--tls-key", "no_key.pem"]
 H_BF = "algorithm = 'sssp'\nstrategy = 'h_bf'\n[knobs]\n"
 
 
@@ -137,6 +138,13 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--cutoff", "3"], "bfs takes --max-depth"),
         ([*ENOUGH, "--algorithm", "sssp", "--max-depth", "3"], "sssp takes --cutoff"),
         ([*ENOUGH, "--scheduler-address", "a", "--scheduler-file", "b"], "two schedulers"),
+        ([*ENOUGH, *TLS], "are for a scheduler that runs already"),
+        ([*ENOUGH, *TLS[:4]], "--tls-key is missing"),
+        ([*ENOUGH, *TLS, "--scheduler-address", "tcp://a:1"], "tcp://a:1 is not encrypted"),
+        ([*ENOUGH, *TLS, "--scheduler-address", "tls://a:1"], "--tls-ca-file no_ca.pem cannot be read: No such file"),
+        ([*ENOUGH, "--batch-deadline", "soon"], "'soon' is neither a number nor 'auto'"),
+        ([*ENOUGH, "--batch-deadline", "0"], "--batch-deadline cannot be 0.0"),
+        ([*ENOUGH, "--worker-timeout", "0"], "--worker-timeout cannot be 0.0"),
         ([*ENOUGH, "--config", "no_such.toml"], "no_such.toml: the settings file cannot be read"),
         (["edges.csv", "--output", "out"], "no sources are given"),
         (["edges.csv", "--sources", "1"], "--output is missing"),

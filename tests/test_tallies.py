@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
+from kepler_traverse.results import checksum
+from pipelines.sink import as_written
 from pipelines.tallies import MOST_BINS, Tally, counted, histogram_of, merged
 
 RNG = np.random.default_rng(8)
@@ -26,7 +28,9 @@ def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
         edges += sum(len(neighbours.get(v, {})) for v in reached)
         distances += reached.values()
         traversal = plan(source)
-        tally.add(source, source / 8, *counted(graph, traversal, traversal))
+        total, *counts = counted(graph, traversal, traversal)
+        assert total == checksum(traversal)
+        tally.add(source, source / 8, *counts)
     found = tally.summary()
     assert found["edges"] == edges
     assert found["rounds"] > 0
@@ -38,9 +42,24 @@ def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
     assert bins["width"] >= 1
 
 
+@pytest.mark.parametrize("weights", [np.float32, np.float64])
+def test_what_is_written_of_a_traversal_is_counted_beside_what_it_reached(weights):
+    graph = graph_from_edges(SRC, DST, WEIGHT.astype(weights))
+    plan = plan_sssp(graph, targets=graph.ids[::3])
+    traversal = plan.run(5)
+    written = as_written(traversal, plan.query)
+    total, edges, rounds, histogram = counted(graph, traversal, written)
+    assert total == checksum(written)
+    assert edges == graph.degrees[traversal.reached].sum()
+    assert rounds == traversal.rounds
+    assert histogram == histogram_of(written)
+    assert sum(histogram["counts"]) == np.isfinite(written.distance).sum() < np.isfinite(traversal.distance).sum()
+
+
 class Distances:
     def __init__(self, values, algorithm="sssp"):
         self.distance, self.algorithm = np.array(values), algorithm
+        self.reached = self.distance >= 0 if algorithm == "bfs" else np.isfinite(self.distance)
 
 
 @given(st.lists(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1), min_size=1, max_size=5))

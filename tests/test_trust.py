@@ -55,8 +55,7 @@ def answers(graph, plan_of, name, sources):
 # --- one answer, in whatever way it is computed -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weight_type", ["float32", "float64"])
-@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize(("directed", "weight_type"), [(True, "float32"), (False, "float32"), (True, "float64")])
 def test_all_strategies_and_numbers_of_threads_give_the_same_bits(directed, weight_type):
     for seed in range(2):
         graph = graph_of(*random_rows(seed), directed=directed, weight_type=weight_type)

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from numba import njit, prange
 
-from .._arrays import NO_PREDECESSOR, UNREACHED
+from .._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, UNREACHED
 from ..cpu.atomics import atomic_add, atomic_umin, compare_and_swap
 from .params import SERIAL_FRONTIER, SPARSE_FRACTION
 
@@ -34,6 +34,7 @@ class Run:
         self.bitmap, self.next_bitmap = np.empty((2, -(-n // _WORD)), np.uint64)
         self.counter = np.zeros(1, np.int64)
         self.targets = query.targets
+        self.last_level = LARGEST_HOP_COUNT if query.limit is None else query.limit
 
     def start(self, source: int) -> None:
         self.distance.fill(UNREACHED)
@@ -66,25 +67,30 @@ def memory(n_vertices: int, _n_edges: int, predecessors: bool) -> int:
     return n_vertices * (4 + index * (2 + predecessors)) + n_vertices // 4
 
 
-def push(run: Run, level: int) -> None:
-    """Top-down: every frontier vertex claims its unreached neighbours."""
+def push(run: Run, level: int) -> int:
+    """Top-down: every frontier vertex claims its unreached neighbours; return the levels taken.
+
+    While the frontier is small, one thread goes on level by level without a return to the loop: a road network has a
+    thousand levels of a few microseconds.
+    """
     run.as_queue()
     graph = run.graph
-    frontier = run.queue[: run.frontier_size]
-    claim = _push_serial if run.frontier_size < SERIAL_FRONTIER else _push_parallel
-    run.counter[0] = 0
-    claim(
-        graph.offsets,
-        graph.targets,
-        frontier,
-        level + 1,
-        run.distance,
-        run.predecessor_or_empty,
-        run.next_queue,
-        run.counter,
-    )
-    run.queue, run.next_queue = run.next_queue, run.queue
+    run.counter[0] = run.frontier_size
+    edges = (graph.offsets, graph.targets)
+    reached = (run.distance, run.predecessor_or_empty)
+    if run.frontier_size < SERIAL_FRONTIER:
+        last = level + 1 if run.targets is not None else run.last_level
+        most = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))  # from where another step may be better
+        levels = _push_serial(*edges, level, last, most, *reached, run.queue, run.next_queue, run.counter)
+    else:
+        frontier = run.queue[: run.frontier_size]
+        run.counter[0] = 0
+        _push_parallel(*edges, frontier, level + 1, *reached, run.next_queue, run.counter)
+        levels = 1
+    if levels % 2:
+        run.queue, run.next_queue = run.next_queue, run.queue
     run.frontier_size = int(run.counter[0])
+    return levels
 
 
 def pull(run: Run, level: int) -> None:
@@ -121,21 +127,28 @@ def point_back(graph, sources, distance) -> np.ndarray:
 
 
 @njit(cache=True)
-def _push_serial(offsets, targets, frontier, level, distance, predecessor, next_queue, counter):
-    n_next = 0
-    for i in range(frontier.size):
-        u = frontier[i]
-        for e in range(offsets[u], offsets[u + 1]):
-            v = targets[e]
-            if distance[v] == UNREACHED:
-                distance[v] = level
-                next_queue[n_next] = v
-                n_next += 1
-                if predecessor.size:
+def _push_serial(offsets, targets, level, last, most, distance, predecessor, queue, next_queue, counter):
+    """Take levels, one at least, up to the last one or until more than ``most`` vertices are in the frontier."""
+    first, size = level, counter[0]
+    while size and (level == first or (level < last and size < most)):
+        level += 1
+        n_next = 0
+        for i in range(size):
+            u = queue[i]
+            for e in range(offsets[u], offsets[u + 1]):
+                v = targets[e]
+                if distance[v] == UNREACHED:
+                    distance[v] = level
+                    next_queue[n_next] = v
+                    n_next += 1
+                    if predecessor.size:
+                        predecessor[v] = u
+                elif predecessor.size and distance[v] == level and u < predecessor[v]:
                     predecessor[v] = u
-            elif predecessor.size and distance[v] == level and u < predecessor[v]:
-                predecessor[v] = u
-    counter[0] = n_next
+        queue, next_queue = next_queue, queue
+        size = n_next
+    counter[0] = size
+    return level - first
 
 
 @njit(parallel=True, cache=True)

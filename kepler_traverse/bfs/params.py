@@ -68,6 +68,8 @@ TWO_HOPS_BELOW = 6
 PIECE = 256
 PIECE_WARPS = 2
 UNEVEN = 64
+# Edges that a lane looks at together in pieces and shared rows: so many loads are on their way at once, for more registers.
+AHEAD = 1
 # Whether the pass that makes distances and predecessors of the claims leaves those as the next search wants them: 8 bytes a
 # vertex written there, in place of as many by a launch of their own before a search.
 CLEANS_UP = 1

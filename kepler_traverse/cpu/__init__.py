@@ -1,1 +1,5 @@
-"""What the Numba kernels share: atomics, the CSR assembly. The twin of ``kepler_traverse.cuda``."""
+"""What the Numba kernels share: atomics, rows of bits, the CSR assembly. The twin of ``kepler_traverse.cuda``."""
+
+from . import cache
+
+cache.settle()  # before any function is compiled

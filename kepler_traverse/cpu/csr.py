@@ -88,10 +88,12 @@ def _sort_rows(offsets, targets, weights, counter):
         parallel = 0
         for v in range(n * block // blocks, n * (block + 1) // blocks):
             begin, end = offsets[v], offsets[v + 1]
-            row = targets[begin:end]
-            _sort_row(row, weights[begin:end] if weights.size else weights)
-            for i in range(1, row.size):
-                parallel += row[i] == row[i - 1]
+            for e in range(begin + 1, end):
+                if targets[e] < targets[e - 1]:  # most edge lists are in order
+                    _sort_row(targets[begin:end], weights[begin:end] if weights.size else weights)
+                    break
+            for e in range(begin + 1, end):
+                parallel += targets[e] == targets[e - 1]
         atomic_add(counter, 0, parallel)
 
 
@@ -149,6 +151,14 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
         if weight is not None:
             weights.resize(total - parallel, refcheck=False)
     return offsets, targets, None if weight is None else weights, int(self_loops), parallel
+
+
+def count_isolated(offsets, targets, directed: bool) -> int:
+    """Count the vertices without an edge; in an undirected graph each edge is stored at both ends."""
+    touched = (offsets[1:] != offsets[:-1]).view(np.uint8)
+    if directed:
+        _mark(targets, 0, touched)
+    return touched.size - int(np.count_nonzero(touched))
 
 
 @njit(cache=True)

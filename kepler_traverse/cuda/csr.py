@@ -22,6 +22,7 @@ BLOCK = 256
 PIECES = 16
 SMALLEST_PIECE = 1 << 16  # edges; below it the launches cost more than the sorting
 SHIFTED_AT_ONCE = 1 << 20  # offsets
+MARKED_AT_ONCE = 1 << 20  # targets: CuPy widens indices to 64 bits, so a whole edge list of them would cost too much
 RENUMBERED_AT_ONCE = 1 << 24  # ids; bounds the temporaries of renumber to some 100 MB
 
 _FILE = Path(__file__).parent / "kernels" / "csr.cu"
@@ -125,6 +126,14 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
         targets = targets[:stored].copy()
         weights = None if weights is None else weights[:stored].copy()
     return offsets, targets, weights, int(counters[0]), total - stored
+
+
+def count_isolated(offsets, targets, directed: bool) -> int:
+    """As ``cpu.csr.count_isolated``."""
+    touched = offsets[1:] != offsets[:-1]
+    for first in range(0, targets.size if directed else 0, MARKED_AT_ONCE):
+        touched[targets[first : first + MARKED_AT_ONCE]] = True
+    return touched.size - int(touched.sum())
 
 
 def transpose(offsets, targets, weights):

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import DeviceError
 from . import cp, require
+from .cache import require_private_cache
 from .entry import C_NAMES, Entry, chosen_types
 
 _PORTABLE_CLUSTER = 8  # blocks; a kernel of larger clusters has to say so to the driver
@@ -79,6 +80,7 @@ def include_directory() -> Path:
 @functools.cache
 def _module(file: Path, compiler_options: tuple[str, ...], is_cooperative: bool):
     require()
+    require_private_cache()
     code = file.read_text(encoding="utf-8")
     module = cp.RawModule(code=code, options=compiler_options, enable_cooperative_groups=is_cooperative)
     module.compile()  # planning compiles; the first traversal must not

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from ..strategy import ManyStrategy, Strategy
-from . import cpu, gpu, h_bf, many_blocks, many_piles, persistent
+from . import cpu, gpu, h_bf, many_blocks, many_piles, near_far, persistent
 from .params import HBfKnobs
-from .piles import piles
 from .rounds import rounds
 
 STRATEGIES = (
     Strategy(
         name="near_far",
         device="cpu",
-        plan=piles(cpu.Run, cpu.relax, cpu.split),
-        memory=cpu.memory,
+        plan=near_far.plan,
+        memory=near_far.memory,
         needs=frozenset({"weights", "non_negative"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
         teaches="settle what is near before touching what is far",

@@ -1,4 +1,4 @@
-"""SSSP on the CPU: relaxing a frontier, near and far piles, and predecessors out of final distances.
+"""SSSP on the CPU: relaxing a frontier, and predecessors out of final distances.
 
 Distances are kept as integers whose order is that of the floats (``cpu.atomics``), so that a relaxation is one atomic
 minimum. The sum d[u] + w is rounded once in the graph's type, and the rounded sum grows with d[u]; so with non-negative
@@ -22,7 +22,7 @@ from ..cpu.atomics import (
     to_ordered,
 )
 from ..errors import PrecisionError
-from .params import PILE_WIDTH, SERIAL_FRONTIER
+from .params import SERIAL_FRONTIER
 
 _UNRESOLVED = -1
 
@@ -42,31 +42,17 @@ class Run:
         self.limit = as_distance(query.limit if bounded else np.inf, graph.weights.dtype)
         self.predecessor = np.empty(n, index) if query.predecessors else None
         self.queue, self.next_queue = np.empty((2, n), index)
-        self.far = np.empty(n, index)
         self.queued_in = np.empty(n, np.int32)  # the round that last put a vertex on the queue, for one entry a round
-        self.is_far = np.empty(n, np.int32)
-        self.counters = np.zeros(2, np.int64)  # of the next queue and the far pile
+        self.counters = np.zeros(1, np.int64)  # of the next queue
         self.parent = np.empty(n if graph.has_negative_weights else 0, index)
-        mean = float(graph.weights.mean(dtype=np.float64)) if graph.n_edges else 0.0
-        self.width = as_distance(max(PILE_WIDTH * mean, 0.0), graph.weights.dtype)
 
     def start(self, source: int) -> None:
         self.distance.fill(np.inf)
         self.distance[source] = 0
         self.queued_in.fill(-1)
-        self.is_far.fill(0)
         self.parent.fill(NO_PREDECESSOR)
         self.queue[0] = source
         self.frontier_size = 1
-        self.far_size = 0
-
-    def nearest_far(self, threshold):
-        """The smallest distance on the far pile that is not settled, or inf."""
-        return _nearest(self.far[: self.far_size], self.distance, threshold)
-
-    def forget_beyond(self, limit: float) -> None:
-        """Turn tentative distances above the limit back to unreached."""
-        self.distance[self.distance > limit] = np.inf
 
     def finish(self, source: int) -> None:
         graph = self.graph
@@ -112,9 +98,9 @@ class Run:
 
 
 def memory(n_vertices: int, _n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run at most: float64 distances, predecessor, three queues, two marks, parent."""
+    """Bytes of a run at most: float64 distances, predecessor, two queues, a mark, parent."""
     index = 4 if n_vertices < 2**31 else 8
-    return n_vertices * (8 + 8 + index * (4 + predecessors))
+    return n_vertices * (8 + 4 + index * (3 + predecessors))
 
 
 def may_overflow(graph) -> bool:
@@ -130,11 +116,10 @@ def overflow_error(graph) -> PrecisionError:
     return PrecisionError(f"a distance exceeds the largest {graph.weights.dtype}; {advice} the weights down")
 
 
-def relax(run: Run, count: int, threshold=None) -> None:
-    """Relax the edges of the frontier; what fell below the threshold (or at all) is the next frontier."""
+def relax(run: Run, count: int) -> None:
+    """Relax the edges of the frontier; every vertex that fell is in the next one."""
     graph = run.graph
     run.counters[0] = 0
-    run.counters[1] = run.far_size
     (_relax_serial if run.frontier_size < SERIAL_FRONTIER else _relax_parallel)(
         graph.offsets,
         graph.targets,
@@ -142,28 +127,18 @@ def relax(run: Run, count: int, threshold=None) -> None:
         run.queue[: run.frontier_size],
         run.keys,
         run.limit,
-        run.distance.dtype.type(np.inf) if threshold is None else threshold,
         np.int32(count),
         run.queued_in,
         run.next_queue,
-        run.is_far,
-        run.far,
         run.counters,
         run.parent,
     )
     run.queue, run.next_queue = run.next_queue, run.queue
-    run.frontier_size, run.far_size = int(run.counters[0]), int(run.counters[1])
-
-
-def split(run: Run, old, new) -> None:
-    """Move the far vertices with distance in [old, new) to the frontier, drop those below."""
-    run.frontier_size, run.far_size = _split(run.far[: run.far_size], run.distance, old, new, run.is_far, run.queue, run.far)
+    run.frontier_size = int(run.counters[0])
 
 
 @njit
-def _relax_edges(
-    u, offsets, targets, weights, keys, limit, threshold, count, queued_in, queue, is_far, far, counters, parent
-):
+def _relax_edges(u, offsets, targets, weights, keys, limit, count, queued_in, queue, counters, parent):
     nearer = from_ordered(keys[u])
     for e in range(offsets[u], offsets[u + 1]):
         v = targets[e]
@@ -175,11 +150,8 @@ def _relax_edges(
             continue
         if parent.size:
             parent[v] = u  # may race with another lowering of v: only the search for cycles reads it
-        if distance < threshold or threshold == np.inf:
-            if atomic_exchange(queued_in, v, count) != count:
-                queue[atomic_add(counters, 0, 1)] = v
-        elif atomic_exchange(is_far, v, 1) == 0:
-            far[atomic_add(counters, 1, 1)] = v
+        if atomic_exchange(queued_in, v, count) != count:
+            queue[atomic_add(counters, 0, 1)] = v
 
 
 @njit(cache=True)
@@ -192,33 +164,6 @@ def _relax_serial(offsets, targets, weights, frontier, *state):
 def _relax_parallel(offsets, targets, weights, frontier, *state):
     for i in prange(frontier.size):
         _relax_edges(frontier[i], offsets, targets, weights, *state)
-
-
-@njit(cache=True)
-def _nearest(far, distance, settled):
-    nearest = distance.dtype.type(np.inf)
-    for i in range(far.size):
-        d = distance[far[i]]
-        if settled <= d < nearest:
-            nearest = d
-    return nearest
-
-
-@njit(cache=True)
-def _split(far, distance, old, new, is_far, queue, kept):
-    n_near = n_kept = 0
-    for i in range(far.size):
-        v = far[i]
-        d = distance[v]
-        if d >= new:
-            kept[n_kept] = v
-            n_kept += 1
-            continue
-        is_far[v] = 0
-        if d >= old:
-            queue[n_near] = v
-            n_near += 1
-    return n_near, n_kept
 
 
 @njit(cache=True)

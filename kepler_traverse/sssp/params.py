@@ -9,16 +9,13 @@ from ..errors import InputError
 # CPU: below this many frontier vertices one thread does it (as for BFS).
 SERIAL_FRONTIER = 4096
 
-# CPU: width of a pile as a multiple of the mean weight. Davidson et al. (IPDPS 2014) take 32 / mean degree for warps of
-# 32. Measured on two busy cores: USA-road-NE 0.25 / 0.20 / 0.19 / 0.20 / 0.32 s for 1 / 4 / 8 / 16 / 32, soc-Slashdot0902
-# 0.03 / 0.04 / 0.04 / 0.04 s for 1 / 4 / 8 / 16.
-PILE_WIDTH = 4.0
-
-# Many sources on the CPU, one a core: edges of a vertex, on average, that are shorter than a pile is wide. Davidson et al.
-# as above, with 32 for a warp. Measured on one busy core, ms a source for 1 / 2 / 4 / 8 / 16 / 32, weights 1 to 255:
-# soc-Slashdot0902 9.9 / 8.6 / 9.0 / 12 / 14 / 18, cnr-2000 25 / 22 / 21 / 17 / 15 / 18, USA-road-NE 112 / 109 / 108 / 97 /
-# 94 / 91, dblp-2010 18 / 19 / 15 / 20 / 35 / 48, lattice of 1500 x 1500 252 / 215 / 252 / 202 / 192 / 204.
+# CPU: edges of a vertex, on average, that are shorter than a pile is wide. Davidson et al. (IPDPS 2014) take 32, for warps
+# of 32. Measured on one busy core, ms a source for 1 / 2 / 4 / 8 / 16 / 32, weights 1 to 255: soc-Slashdot0902 9.9 / 8.6 /
+# 9.0 / 12 / 14 / 18, cnr-2000 25 / 22 / 21 / 17 / 15 / 18, USA-road-NE 112 / 109 / 108 / 97 / 94 / 91, dblp-2010 18 / 19 /
+# 15 / 20 / 35 / 48, lattice of 1500 x 1500 252 / 215 / 252 / 202 / 192 / 204.
 EDGES_A_PILE = 6.0
+# CPU: from so many near vertices on all threads share them.
+SHARED_NEAR = 8192
 
 # Many sources on a GPU, a block each. Threads of a block; vertices of a near pile in shared memory; turns before the width
 # of piles changes, and vertices a turn below which it grows. None is measured yet.
@@ -54,8 +51,11 @@ WIDE_LOWERED_ROOM = 512
 PIECE = 256
 PIECE_WARPS = 2
 UNEVEN = 64
-# Blocks that a multiprocessor holds at least, which bounds their registers; 0: the compiler weighs them. It takes 64 a
-# thread then and keeps 47 words of each in memory; for 1 it takes 94 and keeps none, but one block fits in place of two.
+# Edges that a lane looks at together in pieces and shared rows: so many loads are on their way at once, for more registers.
+AHEAD = 1
+# Blocks that a multiprocessor holds at least, which bounds their registers; 0: the compiler weighs them. For architecture
+# 9.0 it takes 64 a thread then and stores 188 bytes of each elsewhere; for 1 it takes 106 and stores none, and one block
+# fits in place of two.
 MIN_BLOCKS = 0
 # Turns of a search of which the kernels note when each began, for measurements; 0: none, and no code for it.
 TRACE = 0
@@ -80,6 +80,7 @@ PREDECESSORS_INSIDE = True
 # Whether the pass at the end leaves labels and marks as the next search wants them, which takes 8 bytes a vertex there; else
 # 4 to 12 a vertex are written at the start.
 CLEANS_UP = 1
+
 WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
 
 

@@ -58,6 +58,7 @@ _ENTRY = Entry(
         ("HOP_DEGREE", params.HOP_DEGREE),
         ("PIECE_WARPS", params.PIECE_WARPS),
         ("SHARED_ROWS", 0),
+        ("AHEAD", params.AHEAD),
         ("STRAIGHT", params.STRAIGHT),
         ("MIN_BLOCKS", params.MIN_BLOCKS),
         ("EDGES_A_LANE", params.EDGES_A_LANE),

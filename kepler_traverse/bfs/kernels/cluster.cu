@@ -126,7 +126,7 @@ struct GoingOn {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
+extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER)
     bfs_cluster(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, vertex_t source,
                 int32 last_level, const int64* __restrict__ wanted, int64 n_wanted, uint64* packed, vertex_t* queue,
                 uint64* pieces, int64* counts, uint32* arrived, int32* distance, int64* trace_rows) {

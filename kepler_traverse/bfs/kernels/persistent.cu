@@ -45,18 +45,33 @@ struct Frontier {
 
 // Claims the far ends of edges; all lanes of a warp come.
 struct Push {
+  const vertex_t* targets;
   kt::claim_t* claims;
   int32 level;
   Gathering& into;
   kt::LocalQueue found;
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
-    bool fresh = false;
-    if (valid) {
-      const kt::claim_t mine = kt::claim_of(level + 1, u);
-      // Claims only fall: an old one costs an atomic, and the atomic tells.
-      if (mine < kt::racy_load(claims + v)) fresh = level_of(kt::atomic_min(claims + v, mine)) == kt::UNREACHED;
-    }
+    take(valid && make(u, v, kt::racy_load(claims + v)), v);
+  }
+  // The same for several edges of each lane, whose loads are on their way together.
+  template <int32 N>
+  KT_DEVICE void ahead(const kt::Edges<N>& edges) {
+    vertex_t v[N];
+    kt::claim_t old[N];
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) v[i] = edges.valid[i] ? kt::load_constant(targets + edges.e[i]) : edges.u[i];
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) old[i] = kt::racy_load(claims + v[i]);
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) take(edges.valid[i] && make(edges.u[i], v[i], old[i]), v[i]);
+  }
+  // Claims only fall: an old one costs an atomic, and the atomic tells.
+  KT_DEVICE bool make(vertex_t u, vertex_t v, kt::claim_t old) const {
+    const kt::claim_t mine = kt::claim_of(level + 1, u);
+    return mine < old && level_of(kt::atomic_min(claims + v, mine)) == kt::UNREACHED;
+  }
+  KT_DEVICE void take(bool fresh, vertex_t v) {
     if (fresh) found.push(v);
     if (kt::any(kt::ALL_LANES, found.is_full())) empty();
   }
@@ -68,7 +83,7 @@ struct Push {
 };
 
 KT_DEVICE void push_level(const Search& search, const Frontier& frontier, Gathering& into) {
-  Push push = {search.claims, frontier.level, into, {}};
+  Push push = {search.targets, search.claims, frontier.level, into, {}};
   const auto rows = [&](int64 i, bool) {
     const kt::Row row = kt::row_of(search.offsets, frontier.queue[i]);
     return row.end - row.begin < CHUNK ? row : kt::Row{};
@@ -76,18 +91,23 @@ KT_DEVICE void push_level(const Search& search, const Frontier& frontier, Gather
   // Few rows get several lanes each; of many a warp takes 32, and its lanes find their edges.
   // With SHARED_ROWS they do so of few rows, too, and no lane waits for a longer row.
   const int32 width = kt::lanes_a_row(kt::n_threads(), frontier.n_queued);
+  const int32 at_once = SHARED_ROWS && width >= 4 ? kt::WARP / width : kt::WARP;
   if (width >= 4 && !SHARED_ROWS)
     kt::edges_by_virtual_warp(search.targets, kt::whole_grid(), frontier.n_queued, width, rows, push);
+  else if (AHEAD > 1)
+    kt::edges_by_discovery_ahead<AHEAD>(kt::whole_grid(), frontier.n_queued, rows, push, at_once);
   else
-    kt::edges_by_discovery(search.targets, kt::whole_grid(), frontier.n_queued, true, rows, push,
-                           SHARED_ROWS && width >= 4 ? kt::WARP / width : kt::WARP);
+    kt::edges_by_discovery(search.targets, kt::whole_grid(), frontier.n_queued, true, rows, push, at_once);
   const kt::Teams teams(PIECE_WARPS);
   for (int64 i = teams.mine(); i < frontier.n_pieces; i += teams.how_many()) {
     const uint64 piece = frontier.pieces[i];
     kt::Row row = kt::row_of(search.offsets, static_cast<vertex_t>(piece & 0xffffffffu));
     row.begin += static_cast<offset_t>(piece >> 32) * CHUNK;
     if (row.end > row.begin + CHUNK) row.end = row.begin + CHUNK;
-    kt::edges_of_row(search.targets, teams.team(), row, push);
+    if (AHEAD > 1)
+      kt::edges_of_row_ahead<AHEAD>(teams.team(), row, push);
+    else
+      kt::edges_of_row(search.targets, teams.team(), row, push);
   }
   push.empty();
 }

@@ -76,7 +76,10 @@ KT_DEVICE void relax(const Search& search, const int64* told, int32 turn, const 
     kt::Row row = kt::row_of(search.offsets, static_cast<vertex_t>(piece & ((uint64{1} << kt::VERTEX_BITS) - 1)));
     row.begin += static_cast<offset_t>(piece >> kt::VERTEX_BITS) * CHUNK;
     if (row.end > row.begin + CHUNK) row.end = row.begin + CHUNK;
-    kt::edges_of_row(search.targets, teams.team(), row, offer);
+    if (AHEAD > 1)
+      kt::edges_of_row_ahead<AHEAD>(teams.team(), row, offer);
+    else
+      kt::edges_of_row(search.targets, teams.team(), row, offer);
   }
 }
 

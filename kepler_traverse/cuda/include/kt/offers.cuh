@@ -1,6 +1,6 @@
 // Offers: relaxing edges in a search by near and far piles (near_far.cu).
-// EDGES_A_LANE, SHARED_ROWS and STRAIGHT, beside what piles.cuh needs, are constants that
-// the compiler is given.
+// EDGES_A_LANE, SHARED_ROWS, AHEAD and STRAIGHT, beside what piles.cuh needs, are constants
+// that the compiler is given.
 #pragma once
 
 #include <kt/edges.cuh>
@@ -44,39 +44,70 @@ struct Relax {
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t e, vertex_t v) {
     bool is_near = false, is_far = false;
     if (valid) {
-      // If u falls meanwhile it is queued for that, so an old distance is no harm.
-      const ordered_t nearer = search.key(u);
-      const weight_t sum = add_rounded(from_ordered<weight_t>(nearer), load_constant(search.weights + e));
-      const ordered_t key = to_ordered(sum);
-      const label_t label = label_of(key, nearer < key ? u : NO_PREDECESSOR);
-      if (STRAIGHT && goes_on && key <= search.farthest) {
+      const Offer offer = offer_of(u, search.key(u), load_constant(search.weights + e));
+      if (STRAIGHT && goes_on && offer.key <= search.farthest) {
         // Few edges: an atomic in vain costs less than a look before it, one more trip to the L2.
-        const ordered_t before = key_in(atomic_min(search.labels + v, label));
-        is_far = before == INFINITE && key < before && key >= threshold;
-        is_near = key < before && key < threshold && !lowered.store(v, key) && is_first_in(v);
-      } else if (key <= search.farthest) {
-        look_and_offer(key, label, v, is_near, is_far);
+        const ordered_t before = key_in(atomic_min(search.labels + v, offer.label));
+        is_far = before == INFINITE && offer.key < before && offer.key >= threshold;
+        is_near = offer.key < before && offer.key < threshold && !lowered.store(v, offer.key) && is_first_in(v);
+      } else {
+        make(offer, v, racy_load(search.labels + v), is_near, is_far);
       }
     }
     into.add(is_near, is_far, v);
   }
-  KT_DEVICE void look_and_offer(ordered_t key, label_t label, vertex_t v, bool& is_near, bool& is_far) {
-    // Labels only fall: an old one costs an atomic that changes nothing.
+  // The same for several edges of each lane, whose loads are on their way together.
+  template <int32 N>
+  KT_DEVICE void ahead(const Edges<N>& edges) {
+    vertex_t v[N];
+    weight_t weight[N];
+    ordered_t nearer[N];
+    label_t old[N];
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) {
+      v[i] = edges.valid[i] ? load_constant(search.targets + edges.e[i]) : edges.u[i];
+      weight[i] = edges.valid[i] ? load_constant(search.weights + edges.e[i]) : weight_t{0};
+      nearer[i] = search.key(edges.u[i]);
+    }
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) old[i] = racy_load(search.labels + v[i]);
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) {
+      bool is_near = false, is_far = false;
+      if (edges.valid[i]) make(offer_of(edges.u[i], nearer[i], weight[i]), v[i], old[i], is_near, is_far);
+      into.add(is_near, is_far, v[i]);
+    }
+  }
+
+ private:
+  struct Offer {
+    ordered_t key;
+    label_t label;
+  };
+  // If u falls meanwhile it is queued for that, so an old distance is no harm.
+  KT_DEVICE Offer offer_of(vertex_t u, ordered_t nearer, weight_t weight) const {
+    const ordered_t key = to_ordered(add_rounded(from_ordered<weight_t>(nearer), weight));
+    return {key, label_of(key, nearer < key ? u : NO_PREDECESSOR)};
+  }
+  // Labels only fall: an old one costs an atomic that changes nothing.
+  KT_DEVICE void make(const Offer& offer, vertex_t v, label_t old, bool& is_near, bool& is_far) {
+    const ordered_t key = offer.key;
+    if (key > search.farthest || offer.label >= old) return;
     label_t* const place = search.labels + v;
-    const label_t old = racy_load(place);
-    if (label >= old) return;
     if (PREDECESSORS && key == key_in(old)) {
-      atomic_min(place, label);  // a smaller predecessor, no smaller distance
+      atomic_min(place, offer.label);  // a smaller predecessor, no smaller distance
     } else if (key >= threshold) {
-      is_far = key_in(atomic_min(place, label)) == INFINITE;
+      is_far = key_in(atomic_min(place, offer.label)) == INFINITE;
     } else if (goes_on) {
-      is_near = key < key_in(atomic_min(place, label)) && !lowered.store(v, key) && is_first_in(v);
+      is_near = key < key_in(atomic_min(place, offer.label)) && !lowered.store(v, key) && is_first_in(v);
     } else {
       // By this offer or by a better one v falls: it need not be known by which.
       is_near = is_first_in(v);
-      atomic_min(place, label);
+      atomic_min(place, offer.label);
     }
   }
+
+ public:
   KT_DEVICE bool is_first_in(vertex_t v) { return atomic_exchange(search.marks + v, step) != step; }
 };
 
@@ -87,10 +118,13 @@ template <typename Rows, typename Visit>
 KT_DEVICE void walk(const vertex_t* targets, Team team, int64 size, int64 edges, Rows rows, Visit& visit) {
   int32 width = lanes_a_row(team.n_warps * WARP, size);
   while (width < WARP && 2 * width * size * EDGES_A_LANE <= edges) width *= 2;
+  const int32 at_once = SHARED_ROWS && width >= 4 ? WARP / width : WARP;
   if (width >= 4 && !SHARED_ROWS)
     edges_by_virtual_warp(targets, team, size, width, rows, visit);
+  else if (AHEAD > 1)
+    edges_by_discovery_ahead<AHEAD>(team, size, rows, visit, at_once);
   else
-    edges_by_discovery(targets, team, size, true, rows, visit, SHARED_ROWS && width >= 4 ? WARP / width : WARP);
+    edges_by_discovery(targets, team, size, true, rows, visit, at_once);
 }
 
 // Hops of one block, from what it has lowered; long rows wait for the next turn.

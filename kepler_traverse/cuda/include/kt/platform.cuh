@@ -23,15 +23,6 @@ using uint64 = unsigned long long;
 
 constexpr int32 WARP = 32;
 
-// For __launch_bounds__: with MIN_BLOCKS, a constant that the compiler is given, so many
-// blocks fit on a multiprocessor at once; without it, or where it is 0, the compiler
-// weighs them against registers.
-#if defined(MIN_BLOCKS) && MIN_BLOCKS > 0
-#define KT_BOUNDS BLOCK, MIN_BLOCKS
-#else
-#define KT_BOUNDS BLOCK
-#endif
-
 // Threads are counted in 64 bits: a grid may have more than 2^31 of them.
 KT_DEVICE int64 thread_id() { return static_cast<int64>(blockIdx.x) * blockDim.x + threadIdx.x; }
 KT_DEVICE int64 n_threads() { return static_cast<int64>(gridDim.x) * blockDim.x; }
@@ -169,16 +160,6 @@ KT_DEVICE void store_l2(T* address, T value) {
   __stcg(address, value);
 }
 
-// Asks the L2 for what will be loaded soon, and waits for nothing.
-template <typename T>
-KT_DEVICE void prefetch(const T* address) {
-#ifdef __CUDACC__
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
-#else
-  __ldg(address);
-#endif
-}
-
 // A word that other threads write during the launch, where an old value does no
 // harm; whoever calls these says why. Relaxed: not kept in a register, not served
 // from this multiprocessor's own cache, and no order with other words.
@@ -251,15 +232,21 @@ KT_DEVICE void grid_barrier(uint32* arrived) {
 }
 
 // The device's clock, the same for all blocks; it ticks once in 32 ns or once in a microsecond.
-KT_DEVICE int64 nanoseconds() {
+// And a word to the L2 that an address will be loaded soon, which waits for nothing.
 #ifdef __CUDACC__
-  uint64 now;
+KT_DEVICE int64 nanoseconds() {
+  int64 now;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-  return static_cast<int64>(now);
-#else
-  return simt::nanoseconds();
-#endif
+  return now;
 }
+KT_DEVICE void prefetch(const void* address) { asm volatile("prefetch.global.L2 [%0];" ::"l"(address)); }
+#else
+KT_DEVICE int64 nanoseconds() { return simt::nanoseconds(); }
+template <typename T>
+KT_DEVICE void prefetch(const T* address) {
+  __ldg(address);
+}
+#endif
 
 // Device-side launch: a grid of blocks of BLOCK threads that runs beside the
 // launching one, which counts as done when all its children are. The caller sees

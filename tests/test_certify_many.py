@@ -37,7 +37,7 @@ def test_distances_of_any_graph_are_proven_right(drawn, directed, cutoff):
     certify_many(graph, sources, distances, cutoff).require()
 
 
-@pytest.mark.parametrize("n_sources", [1, 16, 17, 64, 65])
+@pytest.mark.parametrize("n_sources", [16, 17, 65])
 def test_one_wrong_distance_is_found_wherever_its_source_stands(n_sources):
     rows = [r[:2] for r in NAMED["power law"]]
     graph = build(rows, weights_for(rows, 1, "floats"))

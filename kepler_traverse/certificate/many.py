@@ -14,7 +14,7 @@ from .._arrays import LARGEST_HOP_COUNT, UNREACHED, as_distance
 from .cpu import chunks_of
 
 LINE = 64  # bytes of one vertex's distances from a block of sources: what the memory moves at once
-FEW = 16  # sources that take no whole line where their distances are narrow
+FEW = (8, 16)  # sources that take no whole line
 
 C1, C2, C3, C4, C5 = range(5)
 
@@ -70,8 +70,7 @@ def _check_block(graph, sources, distances, kind, limit) -> np.ndarray:
     if summary[:, 0].any():
         return summary
     reverse = graph.reverse
-    lanes = LINE // kind.itemsize
-    lanes = min(lanes, FEW) if len(sources) <= FEW else lanes
+    lanes = next((few for few in FEW if len(sources) <= few), LINE // kind.itemsize)
     bounds = chunks_of(reverse.offsets)
     found = np.zeros((bounds.size - 1, 5, 3), np.int64)
     keys = np.empty((graph.n_vertices, lanes), kind)

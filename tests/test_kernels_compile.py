@@ -9,18 +9,24 @@ import numpy as np
 import pytest
 
 import kepler_traverse
-from kepler_traverse.bfs import bfs_4k, persistent
+from kepler_traverse.bfs import bfs_4k, many_bits_gpu, persistent
 from kepler_traverse.bfs import gpu as bfs_gpu
+from kepler_traverse.bfs import many_blocks as bfs_many_blocks
 from kepler_traverse.certificate import gpu as certificate_gpu
 from kepler_traverse.cuda import csr
 from kepler_traverse.cuda.entry import Entry, chosen_types
 from kepler_traverse.cuda.loader import options
 from kepler_traverse.sssp import gpu as sssp_gpu
 from kepler_traverse.sssp import h_bf
+from kepler_traverse.sssp import many_blocks as sssp_many_blocks
 from kepler_traverse.sssp import persistent as sssp_persistent
 
 PACKAGE = Path(kepler_traverse.__file__).parent
-MODULES = (bfs_gpu, bfs_4k, persistent, sssp_gpu, h_bf, sssp_persistent, csr, certificate_gpu)
+MODULES = (
+    *(bfs_gpu, bfs_4k, persistent, many_bits_gpu, bfs_many_blocks),
+    *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks),
+    *(csr, certificate_gpu),
+)
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
 FILES = sorted({entry.file for entry in ENTRIES})
 # PTX of this and later architectures marks which parameters are pointers.
@@ -155,6 +161,10 @@ KNOBS = [
     persistent._CLUSTER.variant(PREDECESSORS=0, CLUSTER=8, HOPS=2, TRACE=100),
     persistent._GRID.variant(PREDECESSORS=0, SHARED_ROWS=1, MIN_BLOCKS=1),
     sssp_persistent._ENTRY.variant(PREDECESSORS=1, SHARED_ROWS=1, MIN_BLOCKS=1, STRAIGHT=1, TRACE=100),
+    many_bits_gpu._PULL.variant(WORDS=1, LANES=1),
+    many_bits_gpu._PULL.variant(WORDS=32, LANES=32),
+    many_bits_gpu._WRITE.variant(WORDS=1, LANES=1),
+    bfs_many_blocks._ENTRIES[np.dtype(np.int16)].variant(block=512, SHARED_BITS=1),
     h_bf.RELAX.variant(launches_children=True, DUPLICATES=2, HEAVY=2),
     h_bf.RELAX.variant(DUPLICATES=0, CLASSES=0, MODIFIERS=0, ENQUEUE=0, HEAVY=0, COUNTING=1),
     h_bf.RELAX.variant(DUPLICATES=1, ENQUEUE=1, COUNTING=1),
@@ -199,7 +209,7 @@ def test_it_compiles_for_volta_with_the_compiler_before(file):
 
 @pytest.mark.parametrize(
     "file",
-    [sssp_gpu._RELAX_FILE, sssp_gpu._FINISH_FILE, h_bf._FILE, sssp_persistent._FILE],
+    [sssp_gpu._RELAX_FILE, sssp_gpu._FINISH_FILE, h_bf._FILE, sssp_persistent._FILE, sssp_many_blocks._FILE],
     ids=lambda file: file.stem,
 )
 def test_sums_of_distances_keep_subnormal_numbers(nvrtc, file):

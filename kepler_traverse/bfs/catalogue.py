@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..strategy import ManyStrategy, Strategy
-from . import bfs_4k, cpu, gpu, many_bits, many_queues, persistent
+from . import bfs_4k, cpu, gpu, many_bits, many_bits_gpu, many_blocks, many_queues, persistent
 from .levels import levels, switch
 from .params import Bfs4kKnobs
 
@@ -85,5 +85,27 @@ MANY = (
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         teaches="where levels are many and small, a core a source needs no barrier",
         default=True,
+    ),
+    ManyStrategy(
+        name="many_bits",
+        device="cuda",
+        plan=many_bits_gpu.plan,
+        memory=many_bits_gpu.memory,
+        group_size=many_bits_gpu.group_size,
+        cost=many_bits_gpu.cost,
+        needs=frozenset({"narrow"}),
+        paper="Then et al. 2014 (MS-BFS)",
+        teaches="a row of bits is one line of memory, and no source that is through holds up the others",
+    ),
+    ManyStrategy(
+        name="many_blocks",
+        device="cuda",
+        plan=many_blocks.plan,
+        memory=many_blocks.memory,
+        group_size=many_blocks.group_size,
+        cost=many_blocks.cost,
+        needs=frozenset({"narrow"}),
+        paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
+        teaches="where levels are many and small, a block a source needs no barrier of the grid",
     ),
 )

@@ -20,6 +20,27 @@ SERIAL_FRONTIER = 4096
 PUSH_VERTICES = 32
 PUSH_EDGES = 32
 
+# The same on a GPU. Threads of a block. Lanes that take a row together, fewer where it has fewer words: eight read a line of
+# 1,024 bits by 16 bytes each, and eight edges of a row of the graph in one request. Edges of a piece: rows of as many or
+# more are shared by several warps. A level is pushed while the frontier has at most 1 / MANY_PUSH_VERTICES of the vertices
+# and 1 / MANY_PUSH_EDGES of the edges: a pushed edge takes two rows of bits, a pulled one mostly a bit. None is measured
+# yet.
+MANY_BLOCK = 256
+MANY_LANES = 8
+MANY_PIECE = 512
+MANY_PUSH_VERTICES = 8
+MANY_PUSH_EDGES = 16
+
+# A block a source. Threads of a block, where the bits of visited vertices have room in shared memory, so that a
+# multiprocessor holds one of them, and where it holds several. Rows that a queue of a block takes in shared memory, at least
+# and at most, and in global memory. None is measured yet.
+ALONE_BLOCK = 1024
+SHARING_BLOCK = 512
+BLOCK_ROOM = 512
+MOST_BLOCK_ROOM = 2048
+SPILL_ROOM = 1 << 16
+SHORT_HOPS = 2**15 - 1  # the most that 16 bits hold; a deeper search begins again with 32
+
 # One launch for a whole BFS. Block: threads; as many blocks as fit run at once.
 PERSISTENT_BLOCK = 512
 # Before that one cluster: its blocks at most, their threads, the vertices that the queue of one takes, and the edges that a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..strategy import ManyStrategy, Strategy
-from . import cpu, gpu, h_bf, many_piles, near_far, persistent
+from . import cpu, gpu, h_bf, many_blocks, many_piles, near_far, persistent
 from .params import HBfKnobs
 from .rounds import rounds
 
@@ -72,5 +72,16 @@ MANY = (
         paper="Davidson, Baxter, Garland, Owens 2014",
         teaches="one core a source, near and far piles, no atomic",
         default=True,
+    ),
+    ManyStrategy(
+        name="many_blocks",
+        device="cuda",
+        plan=many_blocks.plan,
+        memory=many_blocks.memory,
+        group_size=many_blocks.group_size,
+        cost=many_blocks.cost,
+        needs=frozenset({"weights", "non_negative", "narrow"}),
+        paper="Davidson, Baxter, Garland, Owens 2014",
+        teaches="a block a source: near and far piles with no barrier of the grid",
     ),
 )

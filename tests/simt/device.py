@@ -68,7 +68,9 @@ class _Cupy:
         return harness.Module(code, options, _kernel_files().get(code, "kernel"), cooperative=enable_cooperative_groups)
 
     class cuda:
-        runtime = SimpleNamespace(getDeviceCount=lambda: 1, getDevice=lambda: 0, CUDARuntimeError=OSError)
+        runtime = SimpleNamespace(
+            getDeviceCount=lambda: 1, getDevice=lambda: 0, memGetInfo=lambda: (1 << 32, 1 << 32), CUDARuntimeError=OSError
+        )
         driver = SimpleNamespace(occupancyMaxActiveBlocksPerMultiprocessor=lambda _function, _block, _shared: 4)
         alloc_pinned_memory = bytearray
 
@@ -86,6 +88,10 @@ class _Cupy:
                     "MaxSharedMemoryPerBlockOptin": harness.MOST_SHARED_BYTES,
                     "MaxSharedMemoryPerMultiprocessor": harness.MOST_SHARED_BYTES,
                 }
+
+    @staticmethod
+    def get_default_memory_pool():
+        return SimpleNamespace(free_bytes=lambda: 0)
 
     def __getattr__(self, name):
         found = getattr(np, name)

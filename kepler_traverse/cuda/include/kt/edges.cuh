@@ -17,6 +17,7 @@
 //   edges_by_discovery      a warp takes 32 rows and gives each lane an edge
 //   edges_of_lanes          a warp takes the rows that its lanes hold
 //   edges_of_row            all threads of a grid or a block take one row
+//   edges_until             2^k lanes take a row that they hold, until they have enough of it
 //   first_hit               each lane looks through a row of its own
 //
 // Discovery, edges_of_lanes and edges_of_row have a form `..._ahead<N>` for visitors that take N edges a
@@ -182,6 +183,19 @@ template <typename Visit>
 KT_DEVICE void edges_of_row(const vertex_t* targets, Team team, Row row, Visit&& visit) {
   for (offset_t first = row.begin + team.warp * WARP; first < row.end; first += team.n_warps * WARP)
     visit_edge(targets, first + lane() < row.end, row.u, first + lane(), visit);
+}
+
+// Of each row that `width` lanes hold together, the edges until one of their visits, which
+// then all of them must, says that it wants no more.
+template <typename Visit>
+KT_DEVICE void edges_until(const vertex_t* targets, Row row, int32 width, Visit&& visit) {
+  offset_t first = row.begin;
+  while (any(ALL_LANES, first < row.end)) {
+    const offset_t e = first + (lane() & (width - 1));
+    const bool valid = e < row.end;
+    const bool wants_more = visit(valid, valid ? load_constant(targets + e) : row.u);
+    first = wants_more ? first + width : row.end;
+  }
 }
 
 // Edges of a lane that are visited at once; where one is not valid, u is a vertex all the same.

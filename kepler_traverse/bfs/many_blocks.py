@@ -1,0 +1,193 @@
+"""Many searches at once on a GPU: a block for each source. The twin of ``many_queues``; see many_blocks.cu.
+
+For graphs of many small levels, where no walk over edges can be shared, and where a barrier of the grid is what a level
+costs. What bounds it is random requests to the second-level cache: of each vertex reached its offsets, its edges and its hop
+count, and without room for them in shared memory the bits of its neighbours: 3 to 6 or so, of 152 billion a second.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import LARGEST_HOP_COUNT, hops_dtype
+from ..cuda import cp
+from ..cuda.csr import degree_statistics
+from ..cuda.entry import Entry, arguments
+from ..cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
+from ..cuda.loader import kernel
+from ..errors import StrategyError
+from ..strategy import ManyOutcome
+from . import params
+from .many_bits_gpu import _POINT_BACK, kernels_for, pitch_of, point_back
+
+_FILE = Path(__file__).parent / "kernels" / "many_blocks.cu"
+_ENTRIES = {
+    np.dtype(hops): Entry(
+        f"bfs_many_blocks_{8 * np.dtype(hops).itemsize}",
+        _FILE,
+        params.ALONE_BLOCK,
+        arguments(
+            *("offset_t* offsets", "vertex_t* targets", "int64 n_vertices", "int64* sources", "int64 n_sources"),
+            *("int64* taken", "int32 last_level", "int64*? wanted", "int64 n_wanted", "int64 spill_room", "uint64* spill"),
+            *("uint32*? bits", "int64 pitch", "int32 is_kept", f"{hops}* distance", f"{hops}*? at_wanted", "int64 columns"),
+            *("int32*? counts", "int32* outcome"),
+        ),
+        constants=(("SHARED_BITS", 0), ("ROOM", params.BLOCK_ROOM), ("MOST_HOPS", params.SHORT_HOPS)),
+    )
+    for hops in ("int16", "int32")
+}
+ENTRIES = tuple(_ENTRIES.values())
+GROUP = 1024
+_ROW_BYTES = 8  # of a queue's entry
+_BLOCK_SHARED = 256  # static shared memory, and some that the driver takes
+_STOPPED_NOWHERE, _TOO_DEEP = -1, -2
+_LARGEST_DEGREE = 2**28 - 1
+
+
+def group_size(n_sources: int) -> int:
+    """Sources a group."""
+    return min(n_sources, GROUP)
+
+
+def _shared_bits(n: int) -> int:
+    """Bytes of the visited bits in shared memory, 0 where there is no room for them."""
+    bits = -(-n // 32) * 4
+    return bits if bits + 2 * _ROW_BYTES * params.BLOCK_ROOM + _BLOCK_SHARED <= shared_memory()[0] else 0
+
+
+def _rooms(n: int) -> tuple[int, int, int]:
+    """Threads of a block, rows of its queues in shared memory, and bytes of that in all."""
+    bits = _shared_bits(n)
+    if not bits:
+        return params.SHARING_BLOCK, params.BLOCK_ROOM, 2 * _ROW_BYTES * params.BLOCK_ROOM
+    left = (shared_memory()[0] - bits - _BLOCK_SHARED) // (2 * _ROW_BYTES)
+    room = min(left, params.MOST_BLOCK_ROOM)
+    return params.ALONE_BLOCK, room, bits + 2 * _ROW_BYTES * room
+
+
+def _most_blocks(n: int) -> int:
+    """Blocks of a run that the device holds at once, going by threads and shared memory."""
+    block, _, shared = _rooms(n)
+    threads = threads_per_multiprocessor()
+    processors = resident_threads() // threads
+    return processors * max(1, min(threads // block, shared_memory()[1] // (shared + 1024)))
+
+
+def memory(shape, query, group: int) -> int:
+    """Bytes of a run: distances of a group, or of one search a block; what a block's queues spill, and its visited bits."""
+    n, depth = shape.n_vertices, 2 * shape.depth
+    blocks = min(group, _most_blocks(n))
+    rows = group if query.keep == "all" else blocks
+    width = max(hops_dtype(depth).itemsize, 2) + (hops_dtype(shape.depth).itemsize == 1)  # int8 beside what it is made of
+    bits = 0 if _shared_bits(n) else n // 8 + 4
+    spilled = 2 * _ROW_BYTES * min(n, params.SPILL_ROOM)
+    counts = 12 * group * (min(n, max(depth, params.SHORT_HOPS)) + 1) if query.keep == "counts" else 0
+    at_targets = 0 if query.targets is None else 4 * group * query.targets.size
+    back = group * n * shape.index + (shape.n_edges * shape.index + 8 * n) * shape.directed if query.predecessors else 0
+    return rows * pitch_of(n) * width + blocks * (bits + spilled) + counts + at_targets + back + 32 * group + 1024
+
+
+def cost(shape, n_sources: int) -> float:
+    """Nanoseconds for all sources: requests at 152 a nanosecond, and 1.5 us a level of a block, of which 132 go at once."""
+    requests = n_sources * (4 * shape.n_vertices + shape.n_edges / 4) / 152
+    chains = -(-n_sources // 132) * 1500 * shape.depth
+    return max(requests, chains)
+
+
+def plan(graph, query, group: int):
+    """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
+    run = _Run(graph, query, group)
+
+    def traverse(sources) -> ManyOutcome:
+        sources = np.asarray(sources, np.int64)
+        levels, stops = run.search(sources)
+        limits = [query.limit if stop == _STOPPED_NOWHERE else stop for stop in stops.tolist()]
+        # A search that ran out of vertices noticed one level later.
+        depth = int((levels - (stops == _STOPPED_NOWHERE)).max(initial=0))
+        predecessor = run.predecessors(sources) if query.predecessors else None
+        counts = run.counts(sources.size, depth) if query.keep == "counts" else None
+        return ManyOutcome(run.distances(sources.size, depth), predecessor, limits, levels.tolist(), counts)
+
+    return traverse
+
+
+class _Run:
+    """The state of a group; it keeps the type of distances that the last group needed."""
+
+    def __init__(self, graph, query, group: int):
+        n, self._query, self._graph, self._group = graph.n_vertices, query, graph, group
+        if degree_statistics(graph.offsets)[2] > _LARGEST_DEGREE:
+            raise StrategyError(f"strategy 'many_blocks' cannot take a vertex of more than {_LARGEST_DEGREE} edges")
+        block, room, self._shared = _rooms(n)
+        constants = {"SHARED_BITS": int(_shared_bits(n) > 0), "ROOM": room, "MOST_HOPS": params.SHORT_HOPS}
+        self._kernels = {
+            hops: kernel(entry.variant(block=block, **constants), graph.targets.dtype) for hops, entry in _ENTRIES.items()
+        }
+        fitting = min(blocks_at_once(each) for each in self._kernels.values())
+        self._n_blocks = max(1, min(group, _most_blocks(n), fitting))
+        self._pitch = pitch_of(n)
+        spill = min(n, params.SPILL_ROOM)
+        self._spill = cp.empty((self._n_blocks, 2, spill), np.uint64)
+        self._bits = None if constants["SHARED_BITS"] else cp.empty((self._n_blocks, -(-n // 32)), np.uint32)
+        self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._taken = cp.zeros(1, np.int64)
+        self._outcome = cp.zeros((group, 2), np.int32)
+        self._columns = min(n, params.SHORT_HOPS) + 1
+        self._dtype = self._distance = self._at_targets = self._counts = None
+        self._allocate(np.dtype(np.int16))
+        self._point_back = kernels_for(graph, 1, tuple(_POINT_BACK.values())) if query.predecessors else None
+
+    def _allocate(self, dtype) -> None:
+        keep = self._query.keep
+        self._distance = self._at_targets = self._counts = None  # before others are made
+        self._dtype = dtype
+        self._distance = cp.empty((self._group if keep == "all" else self._n_blocks, self._pitch), dtype)
+        if keep == "targets":
+            self._at_targets = cp.empty((self._group, self._wanted.size), dtype)
+        if keep == "counts":
+            self._counts = cp.empty((self._group, self._columns), np.int32)
+
+    def search(self, sources) -> tuple[np.ndarray, np.ndarray]:
+        """Search from each; return the levels walked and at which one each was stopped."""
+        on_device = cp.asarray(sources)
+        while True:
+            self._search(on_device)
+            levels, stops = self._outcome[: sources.size].get().T.astype(np.int64)
+            if not (stops == _TOO_DEEP).any():
+                return levels, stops
+            self._columns = min(self._graph.n_vertices + 1, 4 * self._columns)
+            self._allocate(np.dtype(np.int32))
+
+    def _search(self, sources) -> None:
+        graph, query = self._graph, self._query
+        self._taken.data.memset_async(0, self._taken.nbytes)
+        if self._counts is not None:
+            self._counts.data.memset_async(0, self._counts.nbytes)
+        last_level = np.int32(LARGEST_HOP_COUNT if query.limit is None else query.limit)
+        wanted = (self._wanted, np.int64(0 if self._wanted is None else self._wanted.size))
+        spill = (np.int64(self._spill.shape[2]), self._spill, self._bits)
+        rows = (np.int64(self._pitch), np.int32(query.keep == "all"), self._distance, self._at_targets)
+        graph_arrays = (graph.offsets, graph.targets, np.int64(graph.n_vertices))
+        given = (sources, np.int64(sources.size), self._taken, last_level, *wanted, *spill, *rows)
+        counted = (np.int64(self._columns), self._counts, self._outcome)
+        blocks = min(self._n_blocks, sources.size)
+        launch_blocks(self._kernels[self._dtype], blocks, (*graph_arrays, *given, *counted), shared_bytes=self._shared)
+
+    def predecessors(self, sources):
+        """Previous vertices, of shape (k, n)."""
+        return point_back(self._graph, self._point_back, sources, self._distance, self._graph.n_vertices)
+
+    def distances(self, k: int, depth: int):
+        """Hop counts of shape (k, n), or of the targets only, in the narrowest type; None where they are only counted."""
+        if self._query.keep == "counts":
+            return None
+        if self._query.keep == "targets":
+            return self._at_targets[:k].astype(hops_dtype(depth), copy=False)
+        rows = self._distance[:k, : self._graph.n_vertices]
+        return rows.astype(hops_dtype(depth), copy=False)
+
+    def counts(self, k: int, depth: int) -> np.ndarray:
+        """How many vertices each source has at each level, int64 of shape (k, depth + 1)."""
+        return cp.ascontiguousarray(self._counts[:k, : depth + 1]).get().astype(np.int64)

@@ -1,0 +1,87 @@
+// Rows of bits: a bit a source, WORDS words of 32 bits a vertex. LANES lanes take a row
+// together, each of them PART words side by side, so that a warp reads ROWS_AT_ONCE rows
+// in as few requests as they have sectors. WORDS and LANES are constants that the
+// compiler is given, powers of two.
+//
+// And bitmaps over the vertices, of which a warp owns a word at a time.
+#pragma once
+
+#include <kt/csr.cuh>
+
+namespace kt {
+
+constexpr int32 PART = WORDS / LANES;
+constexpr int32 ROWS_AT_ONCE = WARP / LANES;
+static_assert(PART * LANES == WORDS && ROWS_AT_ONCE * LANES == WARP, "lanes share a row, and a warp, evenly");
+
+KT_DEVICE int32 lane_in_row() { return lane() & (LANES - 1); }
+KT_DEVICE int32 row_in_warp() { return lane() / LANES; }
+
+struct alignas(PART < 4 ? 4 * PART : 16) Part {
+  uint32 words[PART];
+
+  KT_DEVICE void add(const Part& other) {
+#pragma unroll
+    for (int32 i = 0; i < PART; ++i) words[i] |= other.words[i];
+  }
+  KT_DEVICE Part without(const Part& other) const {
+    Part left;
+#pragma unroll
+    for (int32 i = 0; i < PART; ++i) left.words[i] = words[i] & ~other.words[i];
+    return left;
+  }
+  KT_DEVICE bool is_any() const {
+    uint32 any_of_them = 0;
+#pragma unroll
+    for (int32 i = 0; i < PART; ++i) any_of_them |= words[i];
+    return any_of_them != 0;
+  }
+};
+
+// This lane's part of a row.
+KT_DEVICE const Part& part_of(const uint32* rows, int64 row) {
+  return reinterpret_cast<const Part*>(rows)[row * LANES + lane_in_row()];
+}
+KT_DEVICE Part& part_of(uint32* rows, int64 row) { return reinterpret_cast<Part*>(rows)[row * LANES + lane_in_row()]; }
+
+// What all rows of the warp hold together; all its lanes come.
+KT_DEVICE void join_rows(Part& part) {
+#pragma unroll
+  for (int32 mask = LANES; mask < WARP; mask *= 2)
+#pragma unroll
+    for (int32 i = 0; i < PART; ++i) part.words[i] |= shuffle_xor(ALL_LANES, part.words[i], mask);
+}
+
+// Whether a lane of the same row says so; all lanes of the warp come.
+KT_DEVICE bool any_in_row(bool predicate) {
+  const uint32 lanes = ballot(ALL_LANES, predicate);
+  const uint32 of_row = LANES == WARP ? ALL_LANES : ((1u << (LANES % WARP)) - 1u) << (row_in_warp() * LANES);
+  return (lanes & of_row) != 0;
+}
+
+// Adds bits to a row that others add to as well. Most are there already, and a load costs
+// less than an atomic; bits are only added, so one missed costs that atomic and no more.
+KT_DEVICE bool add_shared(uint32* rows, int64 row, const Part& part) {
+  uint32* const place = rows + row * WORDS + lane_in_row() * PART;
+  bool is_new = false;
+#pragma unroll
+  for (int32 i = 0; i < PART; ++i) {
+    if ((part.words[i] & ~racy_load(place + i)) == 0) continue;
+    atomic_or(place + i, part.words[i]);
+    is_new = true;
+  }
+  return is_new;
+}
+
+// The bit that this lane's row takes of the lowest ROWS_AT_ONCE set ones, -1 where there
+// are fewer; they are taken out.
+KT_DEVICE int32 take_bit(uint32& bits) {
+  uint32 mine = bits;
+  for (int32 i = 0; i < row_in_warp(); ++i) mine &= mine - 1;
+  for (int32 i = 0; i < ROWS_AT_ONCE; ++i) bits &= bits - 1;
+  return first_lane(mine);
+}
+
+KT_DEVICE bool has_bit(const uint32* bitmap, int64 v) { return (load_constant(bitmap + v / 32) >> (v % 32) & 1u) != 0; }
+
+}  // namespace kt

@@ -1,0 +1,259 @@
+// Many blocks: each block searches from a source of its own by near and far piles, and takes
+// the next one when it is through.
+//
+// No barrier but the block's, one a turn. A turn relaxes the near pile: what falls below the
+// threshold is near in the next, all else goes onto the far pile. Of two bits a vertex and
+// parity of the turn, and one for the far pile, the first to set one queues the vertex, so
+// that no pile outgrows the vertices. When nothing is near, the threshold rises, and the far
+// pile is split: what lies below the old one was near since and is dropped. The width of
+// piles adapts to what fills a block.
+//
+//   shared    the first ROOM vertices of two near piles
+//   reads     offsets, edges    writes   a row of distances a source, as ordered integers
+//
+// Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014.
+#include <kt/edges.cuh>
+#include <kt/ordered.cuh>
+
+namespace {
+
+using kt::ALL_LANES;
+using kt::int32;
+using kt::int64;
+using kt::uint32;
+
+using ordered_t = kt::key_of<weight_t>;
+constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
+
+// What a block's threads tell each other.
+struct Told {
+  int64 task;
+  ordered_t nearest;  // that a split has left on the far pile
+  ordered_t farthest;
+  int32 near[3];  // one read, one written, one cleared
+  int32 far;
+  int32 kept;
+};
+
+struct Pile {
+  vertex_t* in_shared;
+  vertex_t* in_global;
+
+  KT_DEVICE void store(int32 i, vertex_t v) const { (i < ROOM ? in_shared[i] : in_global[i - ROOM]) = v; }
+  KT_DEVICE vertex_t load(int64 i) const { return i < ROOM ? in_shared[i] : in_global[i - ROOM]; }
+};
+
+KT_DEVICE bool set_bit(uint32* marks, int64 v) {
+  const uint32 bit = 1u << (v % 32);
+  return (kt::atomic_or(marks + v / 32, bit) & bit) == 0;
+}
+KT_DEVICE void clear_bit(uint32* marks, int64 v) { kt::atomic_and(marks + v / 32, ~(1u << (v % 32))); }
+
+// A place for each lane that has something, one atomic a warp; all its lanes come.
+KT_DEVICE int32 place_of(bool has, int32* size) {
+  const uint32 lanes = kt::ballot(ALL_LANES, has);
+  if (lanes == 0) return 0;
+  int32 first = 0;
+  if (kt::lane() == 0) first = kt::atomic_add(size, kt::count_lanes(lanes));
+  return kt::broadcast(ALL_LANES, first, 0) + kt::count_lanes(lanes & kt::lanes_before());
+}
+
+// Above a key by a width, and at least the next one: there is always progress.
+KT_DEVICE ordered_t beyond(ordered_t key, weight_t width) {
+  const ordered_t next = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(key), width));
+  return next > key ? next : key + 1;
+}
+
+struct Wanted {
+  const int64* vertices;
+  int64 size;
+};
+
+struct Search {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  int64 n_vertices;
+  ordered_t limit;
+  ordered_t* keys;
+  vertex_t* queues;  // the first ROOM vertices of two near piles
+  vertex_t* piles;   // the others of both, and the far pile
+  uint32* marks;     // of all three
+  Told* told;
+
+  KT_DEVICE Pile near(int32 turn) const {
+    const int32 which = turn % 2;
+    return {queues + which * ROOM, piles + which * n_vertices};
+  }
+  KT_DEVICE uint32* near_marks(int32 turn) const { return marks + turn % 2 * n_words(); }
+  KT_DEVICE uint32* far_marks() const { return marks + 2 * n_words(); }
+  KT_DEVICE int64 n_words() const { return (n_vertices + 31) / 32; }
+
+  KT_DEVICE void begin(vertex_t source) const {
+    for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK) keys[v] = INFINITE;
+    for (int64 word = kt::thread_in_block(); word < 3 * n_words(); word += BLOCK) marks[word] = 0;
+    kt::block_barrier();
+    if (kt::thread_in_block() == 0) {
+      keys[source] = 0;
+      near(0).store(0, source);
+      told->near[0] = 1;
+      told->near[1] = told->far = 0;
+    }
+    kt::block_barrier();
+  }
+
+  KT_DEVICE void relax(int32 turn, int32 size, ordered_t threshold) const {
+    const Pile from = near(turn), to = near(turn + 1);
+    uint32* const marks_from = near_marks(turn);
+    uint32* const marks_to = near_marks(turn + 1);
+    vertex_t* const far = piles + 2 * n_vertices;
+    ordered_t here = INFINITE;
+    kt::edges_by_virtual_warp(
+        targets, kt::one_block(), int64{size}, kt::lanes_a_row(BLOCK, size),
+        [&](int64 i, bool is_first) {
+          const vertex_t u = from.load(i);
+          // Nobody marks for this turn any more.
+          if (is_first) clear_bit(marks_from, u);
+          // Whoever lowers it from now on queues it for the next turn.
+          here = kt::racy_load(keys + u);
+          return kt::row_of(offsets, u);
+        },
+        [&](bool valid, vertex_t, offset_t e, vertex_t v) {
+          ordered_t key = INFINITE;
+          if (valid)
+            key = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(here), kt::load_constant(weights + e)));
+          // Old is too large only, and then the atomic tells.
+          const bool is_lower =
+              valid && key <= limit && key < kt::racy_load(keys + v) && key < kt::atomic_min(keys + v, key);
+          const bool is_near = is_lower && key < threshold && set_bit(marks_to, v);
+          const bool is_far = is_lower && key >= threshold && set_bit(far_marks(), v);
+          const int32 in_near = place_of(is_near, told->near + (turn + 1) % 3);
+          if (is_near) to.store(in_near, v);
+          const int32 in_far = place_of(is_far, &told->far);
+          if (is_far) far[in_far] = v;
+        });
+  }
+
+  // Moves what lies below the threshold to the next near pile.
+  KT_DEVICE void split(int32 turn, int32 n_far, ordered_t before, ordered_t threshold) const {
+    vertex_t* const far = piles + 2 * n_vertices;
+    const Pile to = near(turn + 1);
+    if (kt::thread_in_block() == 0) {
+      told->kept = 0;
+      told->nearest = INFINITE;
+    }
+    for (int64 first = 0; first < n_far; first += BLOCK) {
+      const bool has = first + kt::thread_in_block() < n_far;
+      const vertex_t v = has ? far[first + kt::thread_in_block()] : static_cast<vertex_t>(0);
+      const ordered_t key = has ? keys[v] : INFINITE;
+      kt::block_barrier();  // what is kept goes to places that all have read
+      const bool is_kept = has && key >= threshold;
+      const bool is_near = has && key >= before && key < threshold;
+      if (has && !is_kept) clear_bit(far_marks(), v);
+      if (is_near) set_bit(near_marks(turn + 1), v);
+      const int32 in_near = place_of(is_near, told->near + (turn + 1) % 3);
+      if (is_near) to.store(in_near, v);
+      const int32 in_far = place_of(is_kept, &told->kept);
+      if (is_kept) far[in_far] = v;
+      if (is_kept && key < kt::racy_load(&told->nearest)) kt::atomic_min(&told->nearest, key);
+    }
+    kt::block_barrier();
+    if (kt::thread_in_block() == 0) told->far = told->kept;
+    kt::block_barrier();
+  }
+
+  // The farthest of some vertices. All threads of the block come, while nobody lowers any.
+  KT_DEVICE ordered_t farthest_of(const Wanted& wanted) const {
+    if (kt::thread_in_block() == 0) told->farthest = 0;
+    kt::block_barrier();
+    ordered_t mine = 0;
+    for (int64 i = kt::thread_in_block(); i < wanted.size; i += BLOCK) {
+      const ordered_t key = keys[kt::load_constant(wanted.vertices + i)];
+      if (key > mine) mine = key;
+    }
+    if (mine) kt::atomic_max(&told->farthest, mine);
+    kt::block_barrier();
+    return told->farthest;
+  }
+
+  // Turns that relaxed; up to `complete` all distances are there.
+  KT_DEVICE int32 run(vertex_t source, weight_t width, const Wanted& wanted, ordered_t& complete) const {
+    begin(source);
+    ordered_t threshold = beyond(0, width);
+    complete = INFINITE;
+    int32 rounds = 0, pile_rounds = 0;
+    int64 pile_size = 0;
+    bool is_empty = false;  // the last split found nothing
+    for (int32 turn = 0;; ++turn) {
+      const int32 size = told->near[turn % 3];
+      if (size) {
+        if (kt::thread_in_block() == 0) told->near[(turn + 2) % 3] = 0;
+        relax(turn, size, threshold);
+        kt::block_barrier();
+        ++rounds;
+        ++pile_rounds;
+        pile_size += size;
+        is_empty = false;
+        continue;
+      }
+      const int32 n_far = told->far;
+      if (n_far == 0) return rounds;
+      if (wanted.size) {
+        const ordered_t farthest = farthest_of(wanted);
+        if (farthest < threshold) {
+          complete = farthest;
+          for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK)
+            if (keys[v] > farthest) keys[v] = INFINITE;
+          return rounds;
+        }
+      }
+      if (pile_rounds >= WARM_UP) {
+        if (pile_size < int64{FEW} * pile_rounds) width = kt::add_rounded(width, width);
+        pile_rounds = 0;
+        pile_size = 0;
+      }
+      const ordered_t before = threshold;
+      threshold = beyond(is_empty ? told->nearest : threshold, width);
+      kt::block_barrier();  // all have read what a split changes
+      if (kt::thread_in_block() == 0) told->near[(turn + 2) % 3] = 0;
+      split(turn, n_far, before, threshold);
+      is_empty = true;
+    }
+  }
+};
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    sssp_many_blocks(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                     const weight_t* __restrict__ weights, int64 n_vertices, const int64* __restrict__ sources,
+                     int64 n_sources, int64* taken, weight_t limit, weight_t width, const int64* __restrict__ wanted,
+                     int64 n_wanted, vertex_t* piles, uint32* marks, int32 is_kept, ordered_t* keys,
+                     ordered_t* at_wanted, int32* rounds, ordered_t* complete) {
+  KT_SHARED(vertex_t, queues, [2 * ROOM]);
+  KT_SHARED(Told, told, [1]);
+  const int64 block = kt::block_id();
+  const int64 n_words = (n_vertices + 31) / 32;
+  vertex_t* const mine = piles + 3 * block * n_vertices;
+  uint32* const bits = marks + 3 * block * n_words;
+  for (;;) {
+    if (kt::thread_in_block() == 0) told->task = kt::atomic_add(taken, int64{1});
+    kt::block_barrier();
+    const int64 i = told->task;
+    if (i >= n_sources) return;
+    ordered_t* const row = keys + (is_kept ? i : block) * n_vertices;
+    const Search search{offsets, targets, weights, n_vertices, kt::to_ordered(limit), row, queues, mine, bits, told};
+    ordered_t all_up_to = INFINITE;
+    const int32 n_rounds =
+        search.run(static_cast<vertex_t>(kt::load_constant(sources + i)), width, {wanted, n_wanted}, all_up_to);
+    kt::block_barrier();  // all have read the task, and written the row
+    if (kt::thread_in_block() == 0) {
+      rounds[i] = n_rounds;
+      complete[i] = all_up_to;
+    }
+    if (at_wanted)
+      for (int64 j = kt::thread_in_block(); j < n_wanted; j += BLOCK)
+        at_wanted[i * n_wanted + j] = row[kt::load_constant(wanted + j)];
+    kt::block_barrier();
+  }
+}

@@ -1,0 +1,141 @@
+"""Many searches at once on a GPU: a block for each source. The twin of ``many_piles``; see many_blocks.cu.
+
+What bounds it is random requests to the second-level cache, about as many a relaxation as there are words that it touches:
+distance, and if it lowers one, the mark and a place in a pile.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import as_distance
+from ..cuda import cp
+from ..cuda.entry import Entry, arguments
+from ..cuda.launch import blocks_at_once, launch_blocks, resident_threads
+from ..cuda.loader import kernel
+from ..strategy import ManyOutcome
+from . import cpu, gpu, params
+from .persistent import first_width
+
+_FILE = Path(__file__).parent / "kernels" / "many_blocks.cu"
+_ENTRY = Entry(
+    "sssp_many_blocks",
+    _FILE,
+    params.MANY_BLOCK,
+    arguments(
+        *("offset_t* offsets", "vertex_t* targets", "weight_t* weights", "int64 n_vertices", "int64* sources"),
+        *("int64 n_sources", "int64* taken", "weight_t limit", "weight_t width", "int64*? wanted", "int64 n_wanted"),
+        *("vertex_t* piles", "uint32* marks", "int32 is_kept", "ordered_t* keys", "ordered_t*? at_wanted"),
+        *("int32* rounds", "ordered_t* complete"),
+    ),
+    constants=(("ROOM", params.MANY_ROOM), ("WARM_UP", params.MANY_WARM_UP), ("FEW", params.MANY_FEW)),
+)
+ENTRIES = (_ENTRY,)
+GROUP = 1024
+
+
+def group_size(n_sources: int) -> int:
+    """Sources a group."""
+    return min(n_sources, GROUP)
+
+
+def memory(shape, query, group: int) -> int:
+    """Bytes of a run.
+
+    Distances of a group, or of one search a block; three piles and as many marks a block; what makes predecessors and
+    finds overflows of one search at a time.
+    """
+    n = shape.n_vertices
+    blocks = min(group, _most_blocks())
+    rows = group if query.keep == "all" or query.limit is None else blocks  # an overflow is looked for in rows
+    kept = group * query.targets.size if query.keep == "targets" else 0
+    back = group * n * shape.index if query.predecessors else 0
+    single = gpu.memory(n, shape.n_edges, query.predecessors)
+    return (rows * n + kept) * shape.weight + blocks * (3 * n * shape.index + 3 * (n // 8 + 4)) + back + single + 64 * group
+
+
+def _most_blocks() -> int:
+    """Blocks that the device holds at once, going by threads."""
+    return max(1, resident_threads() // params.MANY_BLOCK)
+
+
+def cost(shape, n_sources: int) -> float:
+    """Nanoseconds for all sources: each edge relaxed twice, at 40 a nanosecond; 2 us a turn of a block, 264 at once."""
+    return max(n_sources * 2 * (shape.n_edges + 3 * shape.n_vertices) / 40, -(-n_sources // 264) * 4000 * shape.depth)
+
+
+def plan(graph, query, group: int):
+    """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
+    run = _Run(graph, query, group)
+
+    def traverse(sources) -> ManyOutcome:
+        sources = np.asarray(sources, np.int64)
+        rounds, complete = run.search(sources)
+        predecessor = run.finish(sources)
+        limits = [query.limit if np.isinf(distance) else float(distance) for distance in complete]
+        return ManyOutcome(run.distances(sources.size), predecessor, limits, rounds)
+
+    return traverse
+
+
+class _Run:
+    """The state of a group: distances, and the piles and marks of each block."""
+
+    def __init__(self, graph, query, group: int):
+        n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
+        self._graph, self._query = graph, query
+        constants = {"ROOM": params.MANY_ROOM, "WARM_UP": params.MANY_WARM_UP, "FEW": params.MANY_FEW}
+        self._kernel = kernel(_ENTRY.variant(block=params.MANY_BLOCK, **constants), index, real)
+        self._n_blocks = max(1, min(group, _most_blocks(), blocks_at_once(self._kernel)))
+        may_overflow = query.limit is None and cpu.may_overflow(graph)
+        self._single = gpu.Run(graph, query) if query.predecessors or may_overflow else None
+        self._is_kept = query.keep == "all" or self._single is not None
+        self._distance = cp.empty((group if self._is_kept else self._n_blocks, n), real)
+        self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._at_wanted = cp.empty((group, self._wanted.size), real) if query.keep == "targets" else None
+        self._piles = cp.empty((self._n_blocks, 3, n), index)
+        self._marks = cp.empty((self._n_blocks, 3, -(-n // 32)), np.uint32)
+        self._taken = cp.zeros(1, np.int64)
+        self._rounds, self._complete = cp.zeros(group, np.int32), cp.zeros(group, real)
+        self._limit = as_distance(np.inf if query.limit is None else query.limit, real)
+        self._width = first_width(graph, may_stop=query.limit is not None or query.targets is not None)
+
+    def search(self, sources) -> tuple[list, np.ndarray]:
+        """Search from each; return the rounds that each took, and up to where it is complete."""
+        graph, k = self._graph, sources.size
+        ordered = f"i{self._distance.itemsize}"
+        self._taken.data.memset_async(0, self._taken.nbytes)
+        wanted = (self._wanted, np.int64(0 if self._wanted is None else self._wanted.size))
+        at_wanted = None if self._at_wanted is None else self._at_wanted.view(ordered)
+        launch_blocks(
+            self._kernel,
+            min(self._n_blocks, k),
+            (
+                *(graph.offsets, graph.targets, graph.weights, np.int64(graph.n_vertices)),
+                *(cp.asarray(sources), np.int64(k), self._taken, self._limit, self._width, *wanted),
+                *(self._piles, self._marks, np.int32(self._is_kept), self._distance.view(ordered), at_wanted),
+                *(self._rounds, self._complete.view(ordered)),
+            ),
+        )
+        return self._rounds[:k].get().tolist(), self._complete[:k].get()
+
+    def finish(self, sources):
+        """Look for overflows, and make predecessors, of shape (k, n), by the launches that all strategies share."""
+        if self._single is None:
+            return None
+        query, single = self._query, self._single
+        predecessor = (
+            cp.empty((sources.size, self._graph.n_vertices), self._graph.targets.dtype) if query.predecessors else None
+        )
+        for i, source in enumerate(sources.tolist()):
+            single.distance[...] = self._distance[i]
+            single.finish(source)
+            if predecessor is not None:
+                predecessor[i] = single.predecessor
+        return predecessor
+
+    def distances(self, k: int):
+        """Distances of shape (k, n), or of the targets only."""
+        return (self._distance if self._at_wanted is None else self._at_wanted)[:k]

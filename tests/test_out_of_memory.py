@@ -54,7 +54,7 @@ def one_worker(tmp_path):
     folder.mkdir()
     work = Work(
         run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", algorithm="sssp", strategy="auto",
-        limit=None, targets=None, predecessors=True, certify="all", knobs=None, threads=1,
+        limit=None, targets=None, predecessors=True, certify="all", knobs=None, threads=1, at_once=8,
     )  # fmt: skip
 
     def start():
@@ -111,7 +111,7 @@ def test_a_group_that_does_not_fit_is_halved_until_it_does(one_worker, monkeypat
     plugin = start()
     answer(plugin, list(range(9)))
     expected = parts_of(folder)
-    sizes, whole = [], Answers._answer
+    sizes, whole = [], Answers._traverse
 
     def fits_two(self, part, group, *rest):
         sizes.append(len(group))
@@ -119,9 +119,9 @@ def test_a_group_that_does_not_fit_is_halved_until_it_does(one_worker, monkeypat
             raise MemoryError
         return whole(self, part, group, *rest)
 
-    monkeypatch.setattr(Answers, "_answer", fits_two)
+    monkeypatch.setattr(Answers, "_traverse", fits_two)
     assert answer(plugin, list(range(9)))["failed"] == []
-    assert sizes == [9, 4, 2, 2, 5, 2, 3, 1, 2]
+    assert sizes == [8, 4, 2, 2, 4, 2, 2, 1]
     assert parts_of(folder) == expected
     sizes.clear()
     answer(plugin, list(range(4)))

@@ -18,11 +18,13 @@ EDGES_A_PILE = 6.0
 SHARED_NEAR = 8192
 
 # Many sources on a GPU, a block each. Threads of a block; vertices of a near pile in shared memory; turns before the width
-# of piles changes, and vertices a turn below which it grows. None is measured yet.
+# of piles changes, and vertices a turn below which it grows; blocks in flight, 0 for as many as the device holds.
+# None is measured yet.
 MANY_BLOCK = 512
 MANY_ROOM = 1024
 MANY_WARM_UP = 8
 MANY_FEW = 256
+IN_FLIGHT = 0
 
 # Rounds of Bellman-Ford after which the predecessors are first searched for a cycle; doubled each time, so the searches
 # cost O(V log rounds) in all.

@@ -26,6 +26,12 @@ MANY_WARM_UP = 8
 MANY_FEW = 256
 IN_FLIGHT = 0
 
+# The same, 32 side by side. Threads of a block; edges of a piece, into which rows of as many or more are cut; and edges a
+# round below which piles get wider. None is measured yet.
+ROWS_BLOCK = 256
+ROWS_PIECE = 256
+ROWS_LIGHT = 1 << 20
+
 # Rounds of Bellman-Ford after which the predecessors are first searched for a cycle; doubled each time, so the searches
 # cost O(V log rounds) in all.
 FIRST_CYCLE_SEARCH = 16

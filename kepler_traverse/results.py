@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,8 +54,6 @@ class Traversal:
 
     def copy(self) -> Traversal:
         """Return a traversal with arrays of its own."""
-        from dataclasses import replace
-
         predecessor = None if self.predecessor is None else self.predecessor.copy()
         return replace(self, distance=self.distance.copy(), predecessor=predecessor)
 
@@ -97,8 +95,13 @@ class Traversals:
     def __len__(self) -> int:
         return self.sources.size
 
-    def __getitem__(self, i: int) -> Traversal:
-        """The traversal from the i-th source; hops are int32 here, as a plan for one source gives them."""
+    def __getitem__(self, i: int | slice) -> Traversal | Traversals:
+        """The traversal from the i-th source; hops are int32 here, as a plan for one source gives them. Or some of them."""
+        if isinstance(i, slice):
+            kept = {
+                name: getattr(self, name) for name in ("sources", "distance", "predecessor", "limits", "rounds", "counts")
+            }
+            return replace(self, **{name: None if rows is None else rows[i] for name, rows in kept.items()})
         distance = self.distance[i]
         return Traversal(
             algorithm=self.algorithm,

@@ -1,8 +1,8 @@
 """The answers of one batch, source by source, and what happens where one does not come.
 
-Sources are taken in groups. A group that fails is halved and tried again in the same worker, down to one source; the one
-that fails alone is left out and reported, and the others are answered. What memory a group held is free before it is
-tried again.
+Sources are taken in groups, as many as the plan answers at once. A group that fails is halved and tried again in the same
+worker, down to one source; the one that fails alone is left out and reported, and the others are answered. What memory a
+group held is free before it is tried again. Rows are made of one traversal at a time, when the writer wants them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse.certificate import certify
+from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.frames import table_of
+from kepler_traverse.results import Traversals
 
 from .sink import as_written
-from .sizing import ROWS_A_GROUP
 from .tallies import counted
 
-MOST_IN_A_GROUP = 64
 _CUDA_ERRORS = ("CUDARuntimeError", "CUDADriverError")
 _CUDA_OUT_OF_MEMORY = ("cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY")
 
@@ -54,18 +53,18 @@ class Answers:
 
     Parameters
     ----------
-    graph, plan : Graph, Plan
+    graph, plan : Graph, ManyPlan
     work : Work
 
     Attributes
     ----------
     group : int
-        How many sources are answered before their rows go to the writer. Halved wherever memory runs out, and kept so.
+        How many sources are answered at once. Halved wherever memory runs out, and kept so.
     """
 
     def __init__(self, graph, plan, work):
         self._graph, self._plan, self._work = graph, plan, work
-        self.group = max(1, min(MOST_IN_A_GROUP, ROWS_A_GROUP // max(1, graph.n_vertices)))
+        self.group = plan.group
 
     def of(self, part: int, sources: Sequence[int], careful: bool, mark, clock, tally, failed: list) -> Iterator[tuple]:
         """Yield (source id, table, checksum) for each source in order.
@@ -95,9 +94,9 @@ class Answers:
         tried_again = None
         while groups:
             group = groups.popleft()
-            answers, reason, memory_ran_out = self._try(part, group, first, mark, clock)
-            if answers is not None:
-                for answer, seconds, counts in answers:
+            traversals, seconds, reason, memory_ran_out = self._try(part, group, first, mark, clock)
+            if traversals is not None:
+                for answer, counts in self._rows(traversals):
                     tally.add(answer[0], seconds, *counts)
                     yield answer
                 mark.at(part)
@@ -114,34 +113,51 @@ class Answers:
             else:
                 failed.append((int(group[0]), reason))
 
-    def _try(self, part, group, first, mark, clock) -> tuple[list | None, str, bool]:
-        """Answer a group; the exception, which holds on to memory, is gone when this returns."""
+    def _try(self, part, group, first, mark, clock) -> tuple[Traversals | None, float, str, bool]:
+        """Traverse from a group; the exception, which holds on to memory, is gone when this returns."""
         try:
-            return self._answer(part, group, first, mark, clock), "", False
+            return *self._traverse(part, group, first, mark, clock), "", False
         except NegativeCycleError:
             raise
         except Exception as error:
             if is_sticky(error):
                 raise
             name = f"source {id_of(self._graph, int(group[0]))}"
-            return None, ": ".join([type(error).__name__, name, str(error)]), is_out_of_memory(error)
+            return None, 0.0, ": ".join([type(error).__name__, name, str(error)]), is_out_of_memory(error)
 
-    def _answer(self, part, group, first, mark, clock) -> list[tuple]:
-        """Rows, checksum and counts of each source of a group: the place for a plan that traverses from many at once."""
-        graph, plan, work = self._graph, self._plan, self._work
-        answers = []
-        for source in group:
-            mark.at(part, int(source))
-            with clock("traverse") as traversing:
-                traversal = plan.run(int(source))
-            if work.certify == "all" or (work.certify == "sample" and source == first):
-                with clock("certify"):
-                    certify(graph, traversal).require()
-            written = as_written(traversal, plan.query)
-            table = table_of(graph, traversal if work.predecessors else replace(traversal, predecessor=None), plan.query)
+    def _traverse(self, part, group, first, mark, clock) -> tuple[Traversals, float]:
+        """Distances from each source of a group, proven right, and the seconds that one took."""
+        # Of several, nobody could tell at which one the worker died; the driver then has them taken one at a time.
+        mark.at(part, int(group[0]) if len(group) == 1 else None)
+        with clock("traverse") as traversing:
+            traversals = self._plan.run(group)
+        with clock("certify"):
+            if self._work.certify == "all":
+                self._certify(traversals)
+            elif self._work.certify == "sample" and group[0] == first:
+                self._certify(traversals[:1])
+        return traversals, traversing.seconds / len(group)
+
+    def _certify(self, traversals: Traversals) -> None:
+        if traversals.predecessor is not None:
+            for traversal in traversals:
+                certify(self._graph, traversal).require()
+            return
+        limits = np.array([np.inf if limit is None else limit for limit in traversals.limits], np.float64)
+        for limit in np.unique(limits):  # searches stopped by their targets end where they end
+            these = np.flatnonzero(limits == limit)
+            distance = traversals.distance if these.size == len(traversals) else traversals.distance[these]
+            limit = None if np.isinf(limit) else limit.item()
+            certify_many(self._graph, traversals.sources[these], distance, limit).require()
+
+    def _rows(self, traversals: Traversals) -> Iterator[tuple]:
+        """Rows and checksum of each traversal, and what is counted of it."""
+        graph, query = self._graph, self._plan.query
+        for traversal in traversals:
+            written = as_written(traversal, query)
+            shown = traversal if self._work.predecessors else replace(traversal, predecessor=None)
             checksum, *counts = counted(graph, traversal, written)
-            answers.append(((id_of(graph, int(source)), table, checksum), traversing.seconds, counts))
-        return answers
+            yield (id_of(graph, traversal.source), table_of(graph, shown, query), checksum), counts
 
 
 def id_of(graph, number: int):

@@ -35,6 +35,7 @@ DRAIN_SECONDS = 20.0  # for tasks that run when the job is interrupted; the next
 _TICK = 1.0  # seconds
 _LOOK_EVERY = 2.0  # seconds between two looks at the workers
 _ANSWER_SECONDS = 30  # for the scheduler
+_FETCH_SECONDS = 10  # for the answer of a task that is done; it takes longer only if its worker has died since
 _LEAST_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times the slowest batch so far
 
 
@@ -207,7 +208,7 @@ class Window:
         if future.status != "finished":
             return None
         try:
-            return future.result(timeout=_ANSWER_SECONDS)
+            return future.result(timeout=_FETCH_SECONDS)
         except (OSError, TimeoutError, CancelledError, KilledWorker):
             return None
 

@@ -48,6 +48,8 @@ _PINNED = {
     "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1},
     "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS} s",
     "distributed.comm.retry.count": 0,
+    # An own cluster would close the nanny of a worker that happens to be down so long after any earlier death of it.
+    "distributed.deploy.lost-worker-timeout": "365 days",
 }
 
 
@@ -168,6 +170,12 @@ def give_plugin(client: Client, plugin, name: str) -> None:
         except (OSError, TimeoutError) as error:  # OSError: the connection to a worker is closed
             last = error
     raise ClusterError(f"workers die while they load the graph ({_innermost(last)}); run again with --resume")
+
+
+def take_plugin(client: Client, name: str) -> None:
+    """Take a plugin from every worker, and from those to come; one that dies meanwhile has none to take."""
+    with contextlib.suppress(OSError, TimeoutError):
+        client.unregister_worker_plugin(name)
 
 
 def refuse_unfit_workers(client: Client, device: str, folders: list[Path]) -> None:

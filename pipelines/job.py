@@ -21,7 +21,7 @@ from kepler_traverse.storage import save_graph
 
 from . import report
 from .batches import Task, Window, batches_of
-from .cluster import check_existing, cluster_for, give_plugin, workers_of
+from .cluster import check_existing, cluster_for, give_plugin, take_plugin, workers_of
 from .dashboard import open_page
 from .html_report import page_of
 from .manifest import (
@@ -260,7 +260,7 @@ class _Job:
                     window.run(list(self._batches))
                 finally:
                     if client.status == "running" and self._is_foreign:
-                        client.unregister_worker_plugin(plugin)
+                        take_plugin(client, plugin)
             ended = time.perf_counter()
         times = {"store": stored - started, "start": ready - stored, "traverse": ended - ready}
         self._folder.manifest["seconds"] |= {name: round(value, 3) for name, value in times.items()}

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.plan import Plan
+from kepler_traverse.many import ManyPlan, free_memory
 from kepler_traverse.read import read_graph
 from kepler_traverse.storage import FORMAT, load_graph, stored_origin
 
@@ -29,7 +29,7 @@ from . import report
 from .answers import names_of
 from .cluster import POOL_SHARE
 from .graph_cache import cached_graph, found_graph
-from .sizing import Load, Machine
+from .sizing import ROWS_A_PART, SOURCES_A_PART, Load, Machine
 from .worker import plan_for
 
 
@@ -44,6 +44,8 @@ class Request:
     predecessors: bool
     certify: str
     knobs: dict | None
+    at_once: int = 1
+    memory: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -52,7 +54,7 @@ class Prepared:
 
     Attributes
     ----------
-    graph, plan : Graph, Plan
+    graph, plan : Graph, ManyPlan
         None once ``release`` was called.
     origin : str
         What the graph was made of; ``""`` if that cannot be told.
@@ -70,7 +72,7 @@ class Prepared:
     """
 
     graph: Graph | None
-    plan: Plan | None
+    plan: ManyPlan | None
     request: Request
     origin: str
     folder: Path | None
@@ -114,10 +116,11 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
     targets = None
     if settings.targets_file is not None:
         targets = targets_in(graph, Path(settings.targets_file))
-    request = request_of(settings, targets)
+    request = replace(request_of(settings, targets), at_once=_at_once(settings, graph, numbers))
+    request, plan = _planned(settings, graph, request)
     return Prepared(
         graph=graph,
-        plan=plan_for(graph, request),
+        plan=plan,
         request=request,
         origin=origin,
         folder=folder,
@@ -127,6 +130,29 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
         duplicates=given.size - numbers.size,
         read_seconds=read_seconds,
     )
+
+
+def _at_once(settings, graph: Graph, numbers: np.ndarray) -> int:
+    """About how many sources a part will have, which is what a worker is given to answer at once."""
+    if settings.batch_size != "auto":
+        return min(settings.batch_size, numbers.size)
+    return max(1, min(ROWS_A_PART // max(graph.n_vertices, 1), SOURCES_A_PART, numbers.size))
+
+
+def _planned(settings, graph: Graph, request: Request) -> tuple[Request, ManyPlan]:
+    """Plan within a worker's share: half of what is free goes to the plans, the rest to everything else."""
+    if graph.device == "cuda":
+        return request, plan_for(graph, request)
+    spare = free_memory("cpu") // 2
+    workers = CPU_COUNT if settings.workers == "auto" else max(settings.workers, 1)
+    request = replace(request, memory=spare // workers)
+    try:
+        return request, plan_for(graph, request)
+    except InputError:
+        if settings.workers != "auto":
+            raise
+        request = replace(request, memory=spare)  # fewer workers, then: see sizing
+        return request, plan_for(graph, request)
 
 
 def request_of(settings, targets: list | None) -> Request:
@@ -278,7 +304,8 @@ def load_of(prepared: Prepared) -> Load:
     wide = 16 if graph.has_string_ids else graph.ids.dtype.itemsize
     distance = 4 if prepared.request.algorithm == "bfs" else graph.weights.dtype.itemsize
     ids = graph.ids.nbytes
-    turned = graph.directed and prepared.request.algorithm == "bfs" and graph.device == "cpu"
+    certified = prepared.request.certify != "none"
+    turned = graph.directed and graph.device == "cpu" and (certified or prepared.request.algorithm == "bfs")
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
@@ -286,7 +313,7 @@ def load_of(prepared: Prepared) -> Load:
         reverse_bytes=graph.nbytes if turned else 0,
         state_bytes=plan.nbytes,
         row_bytes=2 * wide + distance + (wide if prepared.request.predecessors else 0),
-        certified=prepared.request.certify != "none",
+        certified=certified,
     )
 
 

@@ -163,6 +163,8 @@ def show_plan(settings, prepared, sizing) -> None:
             "algorithm": plan.algorithm,
             "device": graph.device,
             "strategy": plan.strategy.name,
+            "sources_at_once": plan.group,
+            "why": plan.why,
             "sources": int(prepared.numbers.size),
             "duplicate_sources": prepared.duplicates,
             **asdict(sizing),
@@ -170,12 +172,13 @@ def show_plan(settings, prepared, sizing) -> None:
         print(json.dumps(facts))
         return
     built = graph.report
-    chosen = "chosen as the first default that fits this graph" if settings.strategy == "auto" else "as asked for"
+    chosen = "chosen for this graph" if settings.strategy == "auto" else "as asked for"
     lines = [
         ("graph", f"{graph.n_vertices:,} vertices, {graph.n_edges:,} stored edges, {_kind(graph)}"),
         ("degrees", f"at most {graph.max_degree:,}"),
         ("built", f"{built.rows:,} rows; dropped: {built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"),
         ("strategy", f"{plan.strategy.name} for {plan.algorithm} on {graph.device}, {chosen}: {plan.strategy.teaches}"),
+        ("why", plan.why),
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
         ("batches", f"{sizing.n_batches:,} of {sizing.batch_size:,} sources, one part file each"),
         ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),

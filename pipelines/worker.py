@@ -14,9 +14,9 @@ from pathlib import Path
 
 from distributed import WorkerPlugin, get_worker
 
-from kepler_traverse import plan_bfs, plan_sssp
+from kepler_traverse import plan_bfs_many, plan_sssp_many
 from kepler_traverse.graph import Graph
-from kepler_traverse.plan import Plan
+from kepler_traverse.many import ManyPlan
 from kepler_traverse.storage import load_graph
 
 from .answers import Answers, free_memory, is_out_of_memory, is_sticky
@@ -44,6 +44,10 @@ class Work:
         Whether they are written.
     knobs : dict or None
         Settings of the strategy.
+    at_once : int
+        Sources of a part, about.
+    memory : int or None
+        Bytes that the plan of one worker may take beside the graph; None takes what is free.
     threads : int
         For each worker's kernels; 0 takes as many as the worker has for tasks.
     """
@@ -59,21 +63,25 @@ class Work:
     predecessors: bool
     certify: str
     knobs: dict | None
+    at_once: int = 1
+    memory: int | None = None
     threads: int
 
 
-def plan_for(graph: Graph, work) -> Plan:
-    """Plan the traversal of a ``Work``; certificates need predecessors even where they are not written."""
-    predecessors = work.predecessors or work.certify != "none"
+def plan_for(graph: Graph, work) -> ManyPlan:
+    """Plan the traversals of a ``Work``; on a GPU certificates need predecessors even where they are not written."""
+    proof_needs_them = work.certify != "none" and graph.device == "cuda"
     options = {
+        "n_sources": work.at_once,
         "strategy": work.strategy,
-        "predecessors": predecessors,
+        "result": "predecessors" if work.predecessors or proof_needs_them else "distances",
         "targets": work.targets,
         "knobs": work.knobs,
+        "memory": work.memory,
     }
     if work.algorithm == "bfs":
-        return plan_bfs(graph, max_depth=work.limit, **options)
-    return plan_sssp(graph, cutoff=work.limit, **options)
+        return plan_bfs_many(graph, max_depth=work.limit, **options)
+    return plan_sssp_many(graph, cutoff=work.limit, **options)
 
 
 class TraversalPlugin(WorkerPlugin):
@@ -82,7 +90,7 @@ class TraversalPlugin(WorkerPlugin):
     def __init__(self, work: Work, name: str):
         self.work, self.name = work, name
         self.graph: Graph | None = None
-        self.plan: Plan | None = None
+        self.plan: ManyPlan | None = None
         self._answers: Answers | None = None
         self._lock: threading.Lock | None = None
         self._threads = work.threads

@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Many and single sources on the CPU beside what a Python user would otherwise install; results are compared before times.
 
-python scripts/bench.py --suite cpu --graphs FOLDER --output FILE [--only NAME ...] [--part many single]
+python scripts/bench.py --suite cpu --graphs FOLDER --output FILE [--only NAME ...] [--part many single cluster]
 
 FOLDER holds Parquet files with columns src and dst (GRAPHS below lists which); R-MAT and lattice are generated. Each
 measurement is made in a process of its own, which is given the same rows of the same graph: deduplicated, without
@@ -14,23 +14,21 @@ tried on a few sources; those that come within four times of the best of them ar
 from __future__ import annotations
 
 import argparse
-import hashlib
 import importlib.util
+import itertools
 import json
-import os
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from scripts.bench_cpu_run import Rows
+
+RUN = Path(__file__).resolve().parent / "bench_cpu_run.py"
 
 # name: (file or generator, directed)
 GRAPHS = {
@@ -48,189 +46,6 @@ PROBE = 4  # sources that decide which peers are worth all
 WORTH = 4.0
 
 
-class Rows:
-    """A graph as every library is given it: CSR arrays in files."""
-
-    def __init__(self, folder: Path):
-        self.offsets, self.targets, self.weights = (
-            np.load(folder / f"{name}.npy") for name in ("offsets", "targets", "weights")
-        )
-        self.sources = np.load(folder / "sources.npy")
-
-    @property
-    def n(self) -> int:
-        return self.offsets.size - 1
-
-    def graph(self, directed: bool):
-        from kepler_traverse.graph import Graph
-
-        return Graph(
-            offsets=self.offsets, targets=self.targets, weights=self.weights, ids=np.arange(self.n), directed=directed
-        )
-
-    def edges(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.repeat(np.arange(self.n), np.diff(self.offsets)), self.targets.astype(np.int64)
-
-
-# --- libraries: ``prepare(rows, algorithm, directed)`` gives ``run(sources)``, which gives distances, a row a source -------
-
-
-def ours(rows: Rows, algorithm: str, directed: bool):
-    """The dense matrix of ``bfs_many`` and ``sssp_many``; for one source what a plan gives."""
-    from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
-
-    graph = rows.graph(directed)
-    if directed:
-        _ = graph.reverse
-    single = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, predecessors=False)
-    plans = {}
-
-    def run(sources):
-        if len(sources) == 1:
-            return single.run(int(sources[0])).distance[None]
-        if len(sources) not in plans:
-            make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
-            plans[len(sources)] = make(graph, n_sources=len(sources), result="matrix")
-        plan = plans[len(sources)]
-        groups = [group.distance for group in plan.over(sources)]
-        widest = max((group.dtype for group in groups), key=lambda dtype: dtype.itemsize)
-        run.strategy = plan.strategy.name
-        return groups[0] if len(groups) == 1 else np.concatenate([group.astype(widest, copy=False) for group in groups])
-
-    run.strategy = single.strategy.name
-    return run
-
-
-def scipy(rows: Rows, algorithm: str, _directed: bool):
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import dijkstra
-
-    matrix = csr_matrix((rows.weights.astype(np.float64), rows.targets, rows.offsets), shape=(rows.n, rows.n))
-    return lambda sources: dijkstra(matrix, indices=sources, unweighted=algorithm == "bfs").reshape(len(sources), -1)
-
-
-def networkit(rows: Rows, algorithm: str, _directed: bool):
-    import networkit as nk
-
-    nk.setNumberOfThreads(len(os.sched_getaffinity(0)))
-    src, dst = rows.edges()
-    weighted = algorithm == "sssp"
-    ends = (rows.weights.astype(np.float64), (src, dst)) if weighted else (src, dst)
-    graph = nk.GraphFromCoo(ends, n=rows.n, directed=True, weighted=weighted)
-    one = nk.distance.Dijkstra if weighted else nk.distance.BFS
-
-    def run(sources):
-        if len(sources) == 1:
-            search = one(graph, int(sources[0]), False, False)
-            search.run()
-            return np.asarray(search.getDistances(asarray=True))[None]
-        search = nk.distance.SPSP(graph, [int(source) for source in sources])
-        search.run()
-        return search.getDistances(asarray=True)
-
-    return run
-
-
-def igraph(rows: Rows, algorithm: str, _directed: bool):
-    import igraph as ig
-
-    graph = ig.Graph(n=rows.n, edges=np.stack(rows.edges(), axis=1), directed=True)
-    weights = rows.weights.tolist() if algorithm == "sssp" else None
-    return lambda sources: graph.distances(source=[int(source) for source in sources], weights=weights, mode="out")
-
-
-def rustworkx(rows: Rows, algorithm: str, _directed: bool):
-    import rustworkx as rx
-
-    src, dst = rows.edges()
-    weights = rows.weights if algorithm == "sssp" else np.ones(src.size)
-    graph = rx.PyDiGraph()
-    graph.add_nodes_from(range(rows.n))
-    graph.extend_from_weighted_edge_list(list(zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True)))
-
-    def run(sources):
-        distances = np.full((len(sources), rows.n), np.inf)
-        for row, source in zip(distances, sources, strict=True):
-            row[source] = 0
-            for vertex, distance in rx.dijkstra_shortest_path_lengths(graph, int(source), float).items():
-                row[vertex] = distance
-        return distances
-
-    return run
-
-
-LIBRARIES = {"ours": ours, "SciPy": scipy, "NetworKit": networkit, "igraph": igraph, "rustworkx": rustworkx}
-
-
-# --- one measurement, in a process of its own ---------------------------------------------------------------------------
-
-
-def measure(folder: str, who: str, algorithm: str, directed: str, count: str, one_by_one: str) -> dict:
-    """Time a library on the first sources; peak memory above what the process held before it built its graph."""
-    rows = Rows(Path(folder))
-    sources = rows.sources[: int(count)]
-    tiny = Rows.__new__(Rows)
-    tiny.offsets, tiny.targets = np.array([0, 1, 2, 2]), np.array([1, 2], np.int32)
-    tiny.weights, tiny.sources = np.ones(2, np.float32), np.arange(2)
-    warm = LIBRARIES[who](tiny, algorithm, directed == "True")  # imports and compiles
-    warm(tiny.sources)
-    warm(tiny.sources[:1])
-    if who == "ours":
-        compile_all(algorithm)
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
-    before = status("VmRSS")
-    run = LIBRARIES[who](rows, algorithm, directed == "True")
-    batches = [sources[i : i + 1] for i in range(sources.size)] if one_by_one == "True" else [sources]
-    if one_by_one == "True":
-        run(batches[0])
-    digests, times = [], []
-    for batch in batches:
-        begin = time.perf_counter()
-        distances = run(batch)
-        times.append(time.perf_counter() - begin)
-        digests += [digest(row) for row in distances]
-    return {
-        "seconds": sum(times) if one_by_one == "False" else statistics.median(times),
-        "peak_bytes": status("VmHWM") - before,
-        "digests": digests,
-        "strategy": getattr(run, "strategy", None),
-    }
-
-
-def compile_all(algorithm: str) -> None:
-    """Every engine once on a small graph, so that nothing compiles while the clock runs."""
-    from kepler_traverse import graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp_many
-    from kepler_traverse.bfs import MANY as BFS
-    from kepler_traverse.sssp import MANY as SSSP
-
-    rng = np.random.default_rng(0)
-    for directed in (True, False):
-        graph = graph_from_edges(*rng.integers(0, 20000, (2, 40000)), rng.integers(1, 9, 40000), directed=directed)
-        plan_bfs(graph, predecessors=False).run(0)
-        for row in BFS if algorithm == "bfs" else SSSP:
-            if row.device == "cpu":
-                make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
-                for result in ("matrix", "summary"):
-                    plan = make(graph, n_sources=256, strategy=row.name, result=result)
-                    plan.run(np.arange(min(plan.group, 100)))
-    path = np.arange(40000)
-    graph = graph_from_edges(path, path + 1)  # deep: the wider types of hop counts
-    if algorithm == "bfs":
-        plan_bfs_many(graph, n_sources=4, strategy="many_queues").run(np.array([0, 39000]))
-
-
-def digest(distances) -> str:
-    """Of one row, the same whatever the library's type and its sign for what is not reached."""
-    row = np.asarray(distances)
-    none = row < 0 if row.dtype.kind == "i" else ~(row < 1e300)
-    return hashlib.sha256(np.where(none, np.inf, row).astype(np.float64).tobytes()).hexdigest()
-
-
-def status(key: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
-
-
 def in_a_process(
     folder: Path, who: str, algorithm: str, directed: bool, count: int, one_by_one: bool, limit: float
 ) -> dict | None:
@@ -238,14 +53,11 @@ def in_a_process(
     arguments = [str(folder), who, algorithm, str(directed), str(count), str(one_by_one)]
     try:
         done = subprocess.run(
-            [sys.executable, __file__, "--child", *arguments], stdout=subprocess.PIPE, text=True, check=True, timeout=limit
+            [sys.executable, str(RUN), "library", *arguments], stdout=subprocess.PIPE, text=True, check=True, timeout=limit
         )
     except subprocess.TimeoutExpired:
         return None
     return json.loads(done.stdout)
-
-
-# --- the suite ----------------------------------------------------------------------------------------------------------
 
 
 def prepare(name: str, graphs: Path, folder: Path, seed: int) -> dict:
@@ -359,6 +171,32 @@ def certify_all(folder: Path, about: dict) -> None:
             certify_many(graph, group.sources, group.distance).require()
 
 
+def compare_cluster(folder: Path, algorithm: str, directed: bool) -> dict:
+    command = [sys.executable, str(RUN), "cluster", str(folder), algorithm, str(directed)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    print(f"    {algorithm}: {found['process']:.2f} s in one process, {found['cluster']:.2f} s on a cluster", flush=True)
+    return found
+
+
+def cluster_notes(clusters: list[dict]) -> str:
+    """A table of what a local cluster keeps of the throughput of one process."""
+    if not clusters:
+        return ""
+    lines = [
+        "The same sources in one process with all cores, and on a Dask LocalCluster with a worker a core:\n",
+        "| graph | algorithm | strategy | sources | one process, s | cluster, s | throughput kept |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in clusters:
+        kept = row["process"] / row["cluster"]
+        lines.append(
+            f"| {row['graph']} | {row['algorithm']} | {row['strategy']} | {row['sources']:,} | {row['process']:.3g} | "
+            f"{row['cluster']:.3g} | {kept:.0%} |"
+        )
+    return "\n".join(lines)
+
+
 def report(line: dict) -> None:
     each = 1e3 / line["sources"]
     print(
@@ -379,27 +217,29 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     parser.add_argument("--only", nargs="+", choices=GRAPHS, default=list(GRAPHS), metavar="NAME")
-    parser.add_argument("--part", nargs="+", choices=["many", "single"], default=["many", "single"])
+    parser.add_argument("--part", nargs="+", choices=["many", "single", "cluster"], default=["many", "single", "cluster"])
     parser.add_argument("--repeats", type=int, default=1, help="processes a measurement; the fastest counts")
     parser.add_argument("--limit", type=float, default=600, help="seconds that a process may take")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     installed = [package for package in PEERS.values() if importlib.util.find_spec(package)]
-    lines = []
+    lines, clusters = [], []
     for name in options.only:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
             about = prepare(name, options.graphs, folder, options.seed)
             certify_all(folder, about)
-            for part in options.part:
-                for algorithm in MANY:
+            for part, algorithm in itertools.product(options.part, MANY):
+                if part == "cluster":
+                    clusters.append(about | {"algorithm": algorithm} | compare_cluster(folder, algorithm, about["directed"]))
+                else:
                     lines += compare(about, folder, algorithm, part == "single", options)
     run = {
         "title": "Many sources on a CPU beside other libraries",
         "date": date.today().isoformat(),
         "commit": commit(),
         "command": f"python scripts/bench.py --suite cpu {' '.join(arguments)}",
-        "notes": "",
+        "notes": cluster_notes(clusters),
         "machine": machine(),
         "versions": {name: version(name) for name in ("numpy", "numba", *installed)},
         "traversals": lines,
@@ -408,7 +248,3 @@ def main(arguments: list[str]) -> int:
     options.output.write_text(json.dumps(run, indent=2) + "\n")
     print(f"{options.output}: python scripts/bench_table.py add {options.output}")
     return 0
-
-
-if __name__ == "__main__" and sys.argv[1:2] == ["--child"]:
-    print(json.dumps(measure(*sys.argv[2:])))

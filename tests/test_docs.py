@@ -177,3 +177,6 @@ def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch):
     assert names["near"]["distance"].tolist() == [0, 900, 600]  # home, school, work
     assert names["route"]["vertex"].tolist() == ["home", "work", "school", "home", "work"]
     assert names["table"].shape == (6, 3)
+    assert names["times"]["distance"].tolist() == [900, 300]
+    assert names["closest"]["source"].tolist() == ["home", "work", "work"]
+    assert names["central"]["reached"].tolist() == [3, 3]

@@ -4,9 +4,6 @@ Whatever happens, the parts that are there are whole, and a job that comes to it
 undisturbed one. KEPLER_SEED chooses where memory fails and is printed.
 """
 
-import asyncio
-import contextlib
-import gc
 import json
 import os
 import random
@@ -16,7 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-import types
 from collections import Counter
 from pathlib import Path
 from typing import ClassVar
@@ -27,12 +23,9 @@ import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster, WorkerPlugin
 
-from kepler_traverse import graph_from_edges, plan
-from kepler_traverse.storage import save_graph
-from pipelines.answers import Answers
+from kepler_traverse import many
 from pipelines.batch_sources import main
-from pipelines.cluster import pinned
-from pipelines.worker import TraversalPlugin, Work
+from pipelines.cluster import pinned, take_plugin
 
 SEED = int(os.environ.get("KEPLER_SEED", "20"))
 N_SOURCES, BATCH_SIZE = 24, 4
@@ -93,14 +86,15 @@ class Fault(WorkerPlugin):
         self.sources, self.once = sources, once
 
     def setup(self, worker):  # noqa: ARG002
-        run = self.sound = plan.Plan.run
+        run = self.sound = many.ManyPlan.run
 
-        def faulty(planned, number):
-            if number in self.sources and self._strikes():
-                self.strike(number)
-            return run(planned, number)
+        def faulty(planned, numbers):
+            for number in numbers:
+                if number in self.sources and self._strikes():
+                    self.strike(number)
+            return run(planned, numbers)
 
-        plan.Plan.run = faulty
+        many.ManyPlan.run = faulty
 
     def _strikes(self):
         if self.once is None:
@@ -112,7 +106,7 @@ class Fault(WorkerPlugin):
         return True
 
     def teardown(self, worker):  # noqa: ARG002
-        plan.Plan.run = self.sound
+        many.ManyPlan.run = self.sound
 
 
 class Kills(Fault):
@@ -201,7 +195,7 @@ def job(options, cluster, capsys):
             code = main([*options, "--output", str(folder), "--scheduler-address", cluster.scheduler_address, *flags])
             if fault is not None:
                 client.wait_for_workers(2, timeout=60)
-                client.unregister_worker_plugin("fault")
+                take_plugin(client, "fault")
         captured = capsys.readouterr()
         return code, json.loads(captured.out) if captured.out else None, captured.err
 
@@ -251,115 +245,6 @@ def test_a_source_that_never_fits_is_left_out_and_the_rest_goes_on(job, tmp_path
     failed = {tuple(entry["sources"]): entry["error"] for entry in summary["failed"]}
     assert failed == {(source,): f"MemoryError: source {source}: std::bad_alloc: out_of_memory" for source in (3, 17)}
     assert sum(len(part["sources"]) for part in manifest_of(tmp_path / "out")["parts"]) == N_SOURCES - 2
-
-
-ALLOCATE = {
-    np: ("empty", "zeros", "ones", "full", "empty_like", "where", "flatnonzero", "concatenate", "arange", "diff"),
-    pa: ("array", "table", "concat_tables", "chunked_array"),
-}
-
-
-class FailingAllocator:
-    """Counts the arrays that NumPy and pyarrow make and refuses some of them."""
-
-    def __init__(self, monkeypatch):
-        self.count, self.refuses = 0, lambda _k: False
-        for library, names in ALLOCATE.items():
-            for name in names:
-                monkeypatch.setattr(library, name, self._counting(getattr(library, name)))
-
-    def _counting(self, make):
-        def made(*args, **keywords):
-            k, self.count = self.count, self.count + 1
-            if self.refuses(k):
-                raise MemoryError(f"allocation {k}")
-            return make(*args, **keywords)
-
-        return made
-
-
-@pytest.fixture
-def one_worker(edges, tmp_path):
-    """A worker's plugin in this process, as (start it, answer one batch, output folder)."""
-    table = pq.read_table(edges)
-    columns = (table[name].to_numpy() for name in ("src", "dst", "weight"))
-    save_graph(graph_from_edges(*columns), tmp_path / "graph")
-    folder = tmp_path / "out"
-    folder.mkdir()
-    work = Work(
-        run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", algorithm="sssp", strategy="auto",
-        limit=None, targets=None, predecessors=True, certify="all", knobs=None, threads=1,
-    )  # fmt: skip
-
-    def start():
-        plugin = TraversalPlugin(work, "plugin")
-        # Dask keeps a worker whose plugin could not be set up.
-        with contextlib.suppress(MemoryError):
-            asyncio.run(plugin.setup(types.SimpleNamespace(state=types.SimpleNamespace(nthreads=1))))
-        return plugin
-
-    def answer(plugin, sources):
-        (outcome,) = plugin.answer([(0, sources)], False, tmp_path / "mark")
-        return outcome
-
-    return start, answer, folder
-
-
-def test_any_one_allocation_may_fail_and_the_part_has_the_same_bytes(one_worker, monkeypatch, request):
-    start, answer, folder = one_worker
-    sources = list(range(3))
-    answer(start(), sources)
-    expected = parts_of(folder)
-    allocator = FailingAllocator(monkeypatch)
-    answer(start(), sources)
-    allocations = allocator.count
-    assert allocations > 10 * len(sources)
-    gc.collect()
-    gc.freeze()  # each failure collects garbage, which would look at everything that tests have imported
-    request.addfinalizer(gc.unfreeze)
-    for k in range(allocations):
-        allocator.count, allocator.refuses = 0, lambda at, k=k: at == k
-        (folder / "part-000000.parquet").unlink()
-        assert answer(start(), sources)["failed"] == [], k
-        assert allocator.count > k
-        assert parts_of(folder) == expected, k
-    assert [path.name for path in folder.iterdir()] == ["part-000000.parquet"]
-
-
-def test_where_allocations_fail_for_good_each_source_is_reported_and_no_file_appears(one_worker, monkeypatch):
-    start, answer, folder = one_worker
-    plugin = start()
-    allocator = FailingAllocator(monkeypatch)
-    allocator.refuses = lambda _k: True
-    outcome = answer(plugin, list(range(5)))
-    assert outcome["summary"] is None
-    assert [source for source, _ in outcome["failed"]] == list(range(5))
-    assert all(reason.startswith("MemoryError") for _, reason in outcome["failed"])
-    assert not list(folder.iterdir())
-    allocator.refuses = lambda _k: False
-    assert answer(plugin, list(range(5)))["failed"] == []
-
-
-def test_a_group_that_does_not_fit_is_halved_until_it_does(one_worker, monkeypatch):
-    start, answer, folder = one_worker
-    plugin = start()
-    answer(plugin, list(range(9)))
-    expected = parts_of(folder)
-    sizes, whole = [], Answers._answer
-
-    def fits_two(self, part, group, *rest):
-        sizes.append(len(group))
-        if len(group) > 2:
-            raise MemoryError
-        return whole(self, part, group, *rest)
-
-    monkeypatch.setattr(Answers, "_answer", fits_two)
-    assert answer(plugin, list(range(9)))["failed"] == []
-    assert sizes == [9, 4, 2, 2, 5, 2, 3, 1, 2]
-    assert parts_of(folder) == expected
-    sizes.clear()
-    answer(plugin, list(range(4)))
-    assert max(sizes) <= 2, "what has been learnt holds for the next part"
 
 
 def test_memory_that_fails_at_random_changes_no_byte(job, undisturbed, tmp_path):

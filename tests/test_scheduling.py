@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -15,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster
 from distributed.comm import CommClosedError
-from distributed.security import Security
 
 from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import OutputError
@@ -320,104 +317,3 @@ def test_a_graph_that_cannot_be_written_whole_leaves_nothing(tmp_path, monkeypat
     with pytest.raises(OSError, match="No space left"):
         save_graph(GRAPH, tmp_path / "graph")
     assert not list(tmp_path.iterdir())
-
-
-# Certificates ---------------------------------------------------------------------------------------------------------
-
-
-def openssl(folder, *words):
-    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
-
-
-def authority(folder, name):
-    """A certificate authority, and a certificate with its key that it has signed."""
-    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    openssl(
-        folder,
-        "req",
-        "-x509",
-        *key,
-        "-keyout",
-        f"{name}-ca.key",
-        "-out",
-        f"{name}-ca.pem",
-        "-days",
-        "2",
-        "-subj",
-        f"/CN={name}",
-    )
-    openssl(folder, "req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name} member")
-    signed = ["-CA", f"{name}-ca.pem", "-CAkey", f"{name}-ca.key", "-CAcreateserial", "-days", "2"]
-    openssl(folder, "x509", "-req", "-in", f"{name}.csr", *signed, "-out", f"{name}.pem")
-    return {"ca-file": folder / f"{name}-ca.pem", "cert": folder / f"{name}.pem", "key": folder / f"{name}.key"}
-
-
-def as_flags(certificates):
-    return [word for name, path in certificates.items() for word in (f"--tls-{name}", str(path))]
-
-
-@pytest.fixture(scope="module")
-def encrypted(tmp_path_factory):
-    """A scheduler with TLS and two workers at addresses of their own: (its address, certificates, others' certificates)."""
-    if shutil.which("openssl") is None:
-        pytest.skip("no openssl to make certificates with")
-    folder = tmp_path_factory.mktemp("certificates")
-    ours, foreign = authority(folder, "ours"), authority(folder, "foreign")
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    common = [*as_flags(ours), "--protocol", "tls", "--no-dashboard", "--scheduler-file", str(folder / "scheduler.json")]
-    processes = []
-
-    def start(module, *words):
-        processes.append(subprocess.Popen([sys.executable, "-m", f"distributed.cli.{module}", *common, *words], **quiet))
-
-    try:
-        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0")
-        until = time.monotonic() + 60
-        while not (folder / "scheduler.json").exists() and time.monotonic() < until:
-            time.sleep(0.05)
-        for host in ("127.0.0.2", "127.0.0.3"):
-            start("dask_worker", "--host", host, "--nthreads", "1", "--no-nanny")
-        yield json.loads((folder / "scheduler.json").read_text())["address"], ours, foreign
-    finally:
-        for process in processes[::-1]:
-            process.kill()
-            process.wait()
-
-
-@pytest.fixture
-def job(edges):
-    return [edges, "--device", "cpu", "--sources", ",".join(map(str, range(12))), "--json"]
-
-
-def test_two_workers_with_addresses_of_their_own_and_certificates_do_the_job(encrypted, job, tmp_path, capsys):
-    address, ours, _ = encrypted
-    assert address.startswith("tls://127.0.0.1:")
-    flags = ["--batch-size", 1, "--scheduler-address", address, *as_flags(ours)]
-    certificates = {"tls_ca_file": ours["ca-file"], "tls_client_cert": ours["cert"], "tls_client_key": ours["key"]}
-    security = Security(**{name: str(path) for name, path in certificates.items()}, require_encryption=True)
-    with Client(address, security=security, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=60)
-    code, summary, err = run(capsys, *job, *flags, "--output", tmp_path / "out")
-    assert code == 0, err
-    manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())
-    assert {part["worker"].rpartition(":")[0] for part in manifest["parts"]} == {"tls://127.0.0.2", "tls://127.0.0.3"}
-    code, alone, err = run(capsys, *job, "--workers", 1, "--batch-size", 1, "--output", tmp_path / "alone")
-    assert code == 0, err
-    assert summary["digest"] == alone["digest"]
-
-
-@pytest.mark.parametrize("how", ["plain", "foreign", "no certificates"])
-def test_plain_connections_and_foreign_certificates_are_refused(encrypted, job, tmp_path, capsys, monkeypatch, how):
-    monkeypatch.setattr("pipelines.cluster.CONNECT_SECONDS", 2)
-    monkeypatch.setitem(cluster._PINNED, "distributed.comm.timeouts.connect", "2 s")
-    address, _, foreign = encrypted
-    flags = {
-        "plain": ["--scheduler-address", address.replace("tls://", "tcp://")],
-        "foreign": ["--scheduler-address", address, *as_flags(foreign)],
-        "no certificates": ["--scheduler-address", address],
-    }[how]
-    code, _, err = run(capsys, *job, *flags, "--output", tmp_path / "out")
-    assert code == 2
-    (line,) = err.splitlines()
-    assert line.startswith(f"error: no Dask scheduler answers at {flags[1]}: "), line
-    assert not (tmp_path / "out").exists()

@@ -6,6 +6,7 @@ import sys
 import tomllib
 from dataclasses import asdict, fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -82,11 +83,12 @@ def test_the_file_of_a_published_system_holds_all_of_its_knobs_as_published(name
 
 def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
     given = {}
-    monkeypatch.setattr(worker, "plan_sssp", lambda _graph, **options: given.update(options))
+    monkeypatch.setattr(worker, "plan_sssp_many", lambda _graph, **options: given.update(options))
     chosen = settings(*ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'"))
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
     request = prepare.request_of(chosen, targets=None)
-    worker.plan_for(None, worker.Work(**asdict(request), run="", graph_folder=CONF, output=CONF, device="cuda", threads=1))
+    graph = SimpleNamespace(device="cuda")
+    worker.plan_for(graph, worker.Work(**asdict(request), run="", graph_folder=CONF, output=CONF, device="cuda", threads=1))
     assert given["knobs"] == chosen.knobs
     assert given["strategy"] == "h_bf"
 

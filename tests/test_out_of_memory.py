@@ -1,0 +1,128 @@
+"""Memory that runs out while a batch is answered, at each allocation in turn: equal bytes, or sources that are reported."""
+
+import asyncio
+import contextlib
+import gc
+import types
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kepler_traverse import graph_from_edges
+from kepler_traverse.storage import save_graph
+from pipelines.answers import Answers
+from pipelines.worker import TraversalPlugin, Work
+
+
+def parts_of(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
+
+
+ALLOCATE = {
+    np: ("empty", "zeros", "ones", "full", "empty_like", "where", "flatnonzero", "concatenate", "arange", "diff"),
+    pa: ("array", "table", "concat_tables", "chunked_array"),
+}
+
+
+class FailingAllocator:
+    """Counts the arrays that NumPy and pyarrow make and refuses some of them."""
+
+    def __init__(self, monkeypatch):
+        self.count, self.refuses = 0, lambda _k: False
+        for library, names in ALLOCATE.items():
+            for name in names:
+                monkeypatch.setattr(library, name, self._counting(getattr(library, name)))
+
+    def _counting(self, make):
+        def made(*args, **keywords):
+            k, self.count = self.count, self.count + 1
+            if self.refuses(k):
+                raise MemoryError(f"allocation {k}")
+            return make(*args, **keywords)
+
+        return made
+
+
+@pytest.fixture
+def one_worker(tmp_path):
+    """A worker's plugin in this process, as (start it, answer one batch, output folder)."""
+    rng = np.random.default_rng(2)
+    src, dst = rng.integers(0, 300, (2, 1200))
+    save_graph(graph_from_edges(src, dst, rng.integers(1, 99, src.size)), tmp_path / "graph")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    work = Work(
+        run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", algorithm="sssp", strategy="auto",
+        limit=None, targets=None, predecessors=True, certify="all", knobs=None, threads=1,
+    )  # fmt: skip
+
+    def start():
+        plugin = TraversalPlugin(work, "plugin")
+        # Dask keeps a worker whose plugin could not be set up.
+        with contextlib.suppress(MemoryError):
+            asyncio.run(plugin.setup(types.SimpleNamespace(state=types.SimpleNamespace(nthreads=1))))
+        return plugin
+
+    def answer(plugin, sources):
+        (outcome,) = plugin.answer([(0, sources)], False, tmp_path / "mark")
+        return outcome
+
+    return start, answer, folder
+
+
+def test_any_one_allocation_may_fail_and_the_part_has_the_same_bytes(one_worker, monkeypatch, request):
+    start, answer, folder = one_worker
+    sources = list(range(3))
+    answer(start(), sources)
+    expected = parts_of(folder)
+    allocator = FailingAllocator(monkeypatch)
+    answer(start(), sources)
+    allocations = allocator.count
+    assert allocations > 10 * len(sources)
+    gc.collect()
+    gc.freeze()  # each failure collects garbage, which would look at everything that tests have imported
+    request.addfinalizer(gc.unfreeze)
+    for k in range(allocations):
+        allocator.count, allocator.refuses = 0, lambda at, k=k: at == k
+        (folder / "part-000000.parquet").unlink()
+        assert answer(start(), sources)["failed"] == [], k
+        assert allocator.count > k
+        assert parts_of(folder) == expected, k
+    assert [path.name for path in folder.iterdir()] == ["part-000000.parquet"]
+
+
+def test_where_allocations_fail_for_good_each_source_is_reported_and_no_file_appears(one_worker, monkeypatch):
+    start, answer, folder = one_worker
+    plugin = start()
+    allocator = FailingAllocator(monkeypatch)
+    allocator.refuses = lambda _k: True
+    outcome = answer(plugin, list(range(5)))
+    assert outcome["summary"] is None
+    assert [source for source, _ in outcome["failed"]] == list(range(5))
+    assert all(reason.startswith("MemoryError") for _, reason in outcome["failed"])
+    assert not list(folder.iterdir())
+    allocator.refuses = lambda _k: False
+    assert answer(plugin, list(range(5)))["failed"] == []
+
+
+def test_a_group_that_does_not_fit_is_halved_until_it_does(one_worker, monkeypatch):
+    start, answer, folder = one_worker
+    plugin = start()
+    answer(plugin, list(range(9)))
+    expected = parts_of(folder)
+    sizes, whole = [], Answers._answer
+
+    def fits_two(self, part, group, *rest):
+        sizes.append(len(group))
+        if len(group) > 2:
+            raise MemoryError
+        return whole(self, part, group, *rest)
+
+    monkeypatch.setattr(Answers, "_answer", fits_two)
+    assert answer(plugin, list(range(9)))["failed"] == []
+    assert sizes == [9, 4, 2, 2, 5, 2, 3, 1, 2]
+    assert parts_of(folder) == expected
+    sizes.clear()
+    answer(plugin, list(range(4)))
+    assert max(sizes) <= 2, "what has been learnt holds for the next part"

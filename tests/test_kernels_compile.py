@@ -17,14 +17,14 @@ from kepler_traverse.cuda import csr
 from kepler_traverse.cuda.entry import Entry, chosen_types
 from kepler_traverse.cuda.loader import options
 from kepler_traverse.sssp import gpu as sssp_gpu
-from kepler_traverse.sssp import h_bf
+from kepler_traverse.sssp import h_bf, many_rows
 from kepler_traverse.sssp import many_blocks as sssp_many_blocks
 from kepler_traverse.sssp import persistent as sssp_persistent
 
 PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (
     *(bfs_gpu, bfs_4k, persistent, many_bits_gpu, bfs_many_blocks),
-    *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks),
+    *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks, many_rows),
     *(csr, certificate_gpu),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
@@ -209,7 +209,14 @@ def test_it_compiles_for_volta_with_the_compiler_before(file):
 
 @pytest.mark.parametrize(
     "file",
-    [sssp_gpu._RELAX_FILE, sssp_gpu._FINISH_FILE, h_bf._FILE, sssp_persistent._FILE, sssp_many_blocks._FILE],
+    [
+        sssp_gpu._RELAX_FILE,
+        sssp_gpu._FINISH_FILE,
+        h_bf._FILE,
+        sssp_persistent._FILE,
+        sssp_many_blocks._FILE,
+        many_rows._ENTRY.file,
+    ],
     ids=lambda file: file.stem,
 )
 def test_sums_of_distances_keep_subnormal_numbers(nvrtc, file):

@@ -16,6 +16,7 @@ from kepler_traverse.bfs import many_blocks as bfs_blocks
 from kepler_traverse.bfs import params as bfs_params
 from kepler_traverse.errors import InputError, PrecisionError, StrategyError
 from kepler_traverse.sssp import many_blocks as sssp_blocks
+from kepler_traverse.sssp import many_rows
 from kepler_traverse.sssp import params as sssp_params
 from kepler_traverse.strategy import Shape
 
@@ -63,6 +64,7 @@ def one_order(monkeypatch):
 def _spare_the_first_search(monkeypatch):
     """Rows of PIECE edges are few on small graphs; and on the host how deep a graph is need not be found out by kernels."""
     monkeypatch.setattr(bfs_params, "MANY_PIECE", 64)
+    monkeypatch.setattr(sssp_params, "ROWS_PIECE", 64)
     if HAS_GPU:
         return
 
@@ -241,25 +243,27 @@ def test_hops_of_any_graph(strategy):
 
 @pytest.mark.parametrize("weights", ["integers", "floats"])
 @pytest.mark.parametrize(("name", "directed"), SHAPES)
+@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
 @pytest.mark.usefixtures("mode")
-def test_blocks_find_the_distances_of_each_alone(monkeypatch, name, directed, weights):
+def test_distances_of_each_alone_are_found(monkeypatch, strategy, name, directed, weights):
     if weights == "floats":
         force(monkeypatch, {"MANY_ROOM": 3, "MANY_WARM_UP": 1}, sssp_blocks, sssp_params)
     rows = GRAPHS[name]
     graph = build(rows, weights_for(rows, 3, weights), directed=directed)
-    plan = plan_sssp_many(graph.to("cuda"), n_sources=7, strategy="many_blocks")
+    plan = plan_sssp_many(graph.to("cuda"), n_sources=7, strategy=strategy)
     check(plan, plan_sssp(graph), sources_of(graph, 7))
 
 
+@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
 @pytest.mark.usefixtures("one_order")
-def test_distances_and_predecessors_for_awkward_weights():
+def test_distances_and_predecessors_for_awkward_weights(strategy):
     @settings(max_examples=12)
     @given(weighted_rows(awkward_floats), st.booleans(), st.sampled_from(["float32", "float64"]))
     def check_one(drawn, directed, kind):
         rows, weights = drawn
         graph = build(rows, weights, directed, weight_type=kind)
         single, sources = plan_sssp(graph), np.arange(min(graph.n_vertices, 6))
-        plan = plan_sssp_many(graph.to("cuda"), n_sources=6, strategy="many_blocks", result="predecessors")
+        plan = plan_sssp_many(graph.to("cuda"), n_sources=6, strategy=strategy, result="predecessors")
         try:
             for source in sources:
                 single.run(int(source))
@@ -273,22 +277,24 @@ def test_distances_and_predecessors_for_awkward_weights():
 
 
 @pytest.mark.parametrize("cutoff", [0, 17, 1e9])
+@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
 @pytest.mark.usefixtures("one_order")
-def test_a_cutoff_is_inclusive(cutoff):
+def test_a_cutoff_is_inclusive(strategy, cutoff):
     rows = GRAPHS["lattice"]
     graph = build(rows, weights_for(rows, 5), directed=False)
-    plan = plan_sssp_many(graph.to("cuda"), n_sources=9, strategy="many_blocks", cutoff=cutoff)
+    plan = plan_sssp_many(graph.to("cuda"), n_sources=9, strategy=strategy, cutoff=cutoff)
     check(plan, plan_sssp(graph, cutoff=cutoff), np.arange(9))
 
 
 @pytest.mark.parametrize("result", ["targets", "predecessors"])
+@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
 @pytest.mark.usefixtures("mode")
-def test_targets_of_weighted_searches_keep_their_distances(result):
+def test_targets_of_weighted_searches_keep_their_distances(strategy, result):
     rows = GRAPHS["lattice"]
     graph = build(rows, weights_for(rows, 5), directed=False)
     on_gpu, sources = graph.to("cuda"), np.arange(5)
     everything = np.array([plan_sssp(graph).run(int(source)).distance for source in sources])
-    group = plan_sssp_many(on_gpu, n_sources=5, strategy="many_blocks", targets=[18, 3], result=result).run(sources)
+    group = plan_sssp_many(on_gpu, n_sources=5, strategy=strategy, targets=[18, 3], result=result).run(sources)
     if result == "targets":
         assert host(group.distance).tolist() == everything[:, [3, 18]].tolist()
     else:
@@ -298,26 +304,28 @@ def test_targets_of_weighted_searches_keep_their_distances(result):
 
 
 @pytest.mark.parametrize("targets", [None, [2]])
+@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
 @pytest.mark.usefixtures("one_order")
-def test_overflowing_distances_are_an_error(targets):
+def test_overflowing_distances_are_an_error(strategy, targets):
     graph = build([(0, 1), (1, 2)], [3e38, 3e38], weight_type="float32").to("cuda")
-    plan = plan_sssp_many(graph, n_sources=2, strategy="many_blocks", targets=targets, result="matrix")
+    plan = plan_sssp_many(graph, n_sources=2, strategy=strategy, targets=targets, result="matrix")
     with pytest.raises(PrecisionError, match="float64"):
         plan.run([0, 1])
 
 
 @pytest.mark.parametrize("result", ["distances", "predecessors", "targets", "levels"])
-@pytest.mark.parametrize("strategy", ["many_bits", "many_blocks", "sssp"])
+@pytest.mark.parametrize("strategy", ["many_bits", "many_blocks", "blocks", "rows"])
 @pytest.mark.skipif(HAS_GPU, reason="what the stand-in allocates can be counted")
 @pytest.mark.usefixtures("one_order")
 def test_what_a_plan_says_it_takes_covers_what_it_allocates(monkeypatch, strategy, result):
-    if strategy == "sssp" and result == "levels":
+    if strategy in ("blocks", "rows") and result == "levels":
         pytest.skip("hops alone have levels")
     rows = GRAPHS["power law"]
     graph = build(rows, weights_for(rows, 3), directed=True).to("cuda")
     assert graph.reverse.n_edges == graph.n_edges
     taken = count_allocations(monkeypatch)
-    planner, name = (plan_sssp_many, "many_blocks") if strategy == "sssp" else (plan_bfs_many, strategy)
+    weighted = {"blocks": "many_blocks", "rows": "many_rows"}
+    planner, name = (plan_sssp_many, weighted[strategy]) if strategy in weighted else (plan_bfs_many, strategy)
     plan = planner(graph, n_sources=50, strategy=name, result=result, targets=[1, 3] if result == "targets" else None)
     plan.run(np.arange(plan.group) % graph.n_vertices)
     assert 0 < sum(taken) <= plan.nbytes
@@ -341,7 +349,7 @@ def count_allocations(monkeypatch) -> list[int]:
             return make
 
     before = many_bits_gpu.cp
-    for module in (many_bits_gpu, bfs_blocks, sssp_blocks):
+    for module in (many_bits_gpu, bfs_blocks, sssp_blocks, many_rows):
         monkeypatch.setattr(module, "cp", Counting())
     return taken
 

@@ -69,6 +69,8 @@ def _rooms(n: int) -> tuple[int, int, int]:
 
 def _most_blocks(n: int) -> int:
     """Blocks of a run that the device holds at once, going by threads and shared memory."""
+    if params.IN_FLIGHT:
+        return params.IN_FLIGHT
     block, _, shared = _rooms(n)
     threads = threads_per_multiprocessor()
     processors = resident_threads() // threads

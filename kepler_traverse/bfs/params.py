@@ -39,6 +39,8 @@ SHARING_BLOCK = 512
 BLOCK_ROOM = 512
 MOST_BLOCK_ROOM = 2048
 SPILL_ROOM = 1 << 16
+# Blocks in flight; 0: as many as the device holds at once.
+IN_FLIGHT = 0
 SHORT_HOPS = 2**15 - 1  # the most that 16 bits hold; a deeper search begins again with 32
 
 # One launch for a whole BFS. Block: threads; as many blocks as fit run at once.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..strategy import ManyStrategy, Strategy
-from . import cpu, gpu, h_bf, many_blocks, many_piles, near_far, persistent
+from . import cpu, gpu, h_bf, many_blocks, many_piles, many_rows, near_far, persistent
 from .params import HBfKnobs
 from .rounds import rounds
 
@@ -83,5 +83,16 @@ MANY = (
         needs=frozenset({"weights", "non_negative", "narrow"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
         teaches="a block a source: near and far piles with no barrier of the grid",
+    ),
+    ManyStrategy(
+        name="many_rows",
+        device="cuda",
+        plan=many_rows.plan,
+        memory=many_rows.memory,
+        group_size=many_rows.group_size,
+        cost=many_rows.cost,
+        needs=frozenset({"weights", "non_negative", "narrow"}),
+        paper="Davidson, Baxter, Garland, Owens 2014; Then et al. 2014 (MS-BFS)",
+        teaches="distances of 32 sources side by side: each edge is read once for all of them",
     ),
 )

@@ -58,7 +58,7 @@ def memory(shape, query, group: int) -> int:
 
 def _most_blocks() -> int:
     """Blocks that the device holds at once, going by threads."""
-    return max(1, resident_threads() // params.MANY_BLOCK)
+    return params.IN_FLIGHT or max(1, resident_threads() // params.MANY_BLOCK)
 
 
 def cost(shape, n_sources: int) -> float:

@@ -18,11 +18,19 @@ EDGES_A_PILE = 6.0
 SHARED_NEAR = 8192
 
 # Many sources on a GPU, a block each. Threads of a block; vertices of a near pile in shared memory; turns before the width
-# of piles changes, and vertices a turn below which it grows. None is measured yet.
+# of piles changes, and vertices a turn below which it grows; blocks in flight, 0 for as many as the device holds.
+# None is measured yet.
 MANY_BLOCK = 512
 MANY_ROOM = 1024
 MANY_WARM_UP = 8
 MANY_FEW = 256
+IN_FLIGHT = 0
+
+# The same, 32 side by side. Threads of a block; edges of a piece, into which rows of as many or more are cut; and edges a
+# round below which piles get wider. None is measured yet.
+ROWS_BLOCK = 256
+ROWS_PIECE = 256
+ROWS_LIGHT = 1 << 20
 
 # Rounds of Bellman-Ford after which the predecessors are first searched for a cycle; doubled each time, so the searches
 # cost O(V log rounds) in all.

@@ -1,0 +1,176 @@
+"""Many searches at once on a GPU, 32 side by side: each edge load serves all of them. See many_rows.cu.
+
+For graphs of few rounds and many edges. What bounds it: each edge relaxed reads a row of 32 distances, 128 bytes of float32,
+and so many times that as vertices are lowered again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import as_distance
+from ..cuda import cp
+from ..cuda.entry import Entry, arguments
+from ..cuda.launch import launch
+from ..cuda.loader import kernel
+from ..strategy import ManyOutcome
+from . import cpu, gpu, params
+from .persistent import first_width
+
+_ENTRY = Entry(
+    "sssp_many_rows_warp",
+    Path(__file__).parent / "kernels" / "many_rows.cu",
+    params.ROWS_BLOCK,
+    arguments(
+        *("offset_t* offsets", "vertex_t* targets", "weight_t* weights", "int64 n_vertices", "uint64* heavy_pieces"),
+        *("int64 n_heavy_pieces", "weight_t threshold", "weight_t limit", "ordered_t* keys", "uint32* now", "uint32* next"),
+        "int64* told",
+    ),
+    constants=(("PIECE", params.ROWS_PIECE),),
+)
+ENTRIES = (_ENTRY,)
+GROUP = 32
+
+
+def group_size(n_sources: int) -> int:
+    """Sources a group."""
+    return min(n_sources, GROUP)
+
+
+def memory(shape, query, group: int) -> int:
+    """Bytes of a run.
+
+    Rows of 32 distances, two masks, and pieces of long rows; distances a row a source; and what makes predecessors.
+    """
+    n = shape.n_vertices
+    rows = n * (GROUP * shape.weight + 8) + 8 * (2 * shape.n_edges // params.ROWS_PIECE + 1)
+    columns = query.targets.size if query.keep == "targets" else n
+    back = group * n * shape.index if query.predecessors else 0
+    marked = GROUP * (n if query.targets is not None else 0)
+    return rows + group * columns * shape.weight + marked + back + gpu.memory(n, shape.n_edges, query.predecessors) + 4096
+
+
+def cost(shape, n_sources: int) -> float:
+    """Nanoseconds for all sources: each edge relaxed four times, at 2 TB/s, and 40 rounds of a group at 30 us."""
+    groups = -(-n_sources // GROUP)
+    return groups * (4 * shape.n_edges * GROUP * max(shape.weight, 4) / 2000 + 40 * 30e3)
+
+
+def plan(graph, query, _group: int):
+    """Allocate and compile; return ``traverse(sources)`` for up to 32 vertex numbers at once."""
+    run = _Run(graph, query)
+
+    def traverse(sources) -> ManyOutcome:
+        sources = np.asarray(sources, np.int64)
+        k = sources.size
+        rounds, limits = run.search(sources)
+        distance, predecessor = run.results(sources)
+        return ManyOutcome(distance, predecessor, limits, [rounds] * k)
+
+    return traverse
+
+
+class _Run:
+    """The state of a group: a row of distances a vertex, and which of them are to be relaxed."""
+
+    def __init__(self, graph, query):
+        n, self._graph, self._query = graph.n_vertices, graph, query
+        self._real = real = graph.weights.dtype
+        self._kernel = kernel(_ENTRY.variant(block=params.ROWS_BLOCK, PIECE=params.ROWS_PIECE), graph.targets.dtype, real)
+        self._rows = cp.empty((n, GROUP), real)
+        self._keys = self._rows.view(f"i{real.itemsize}")
+        self._infinite = int(np.array([np.inf], real).view(self._keys.dtype)[0])
+        self._now, self._next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
+        self._heavy = _pieces_of_long_rows(graph.offsets)
+        self._told = cp.zeros(3, np.int64)
+        self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
+        self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        may_overflow = query.limit is None and cpu.may_overflow(graph)
+        self._single = gpu.Run(graph, query) if query.predecessors or may_overflow else None
+        self._limit = as_distance(np.inf if query.limit is None else query.limit, real)
+        self._first_width = first_width(graph, may_stop=query.limit is not None or query.targets is not None)
+
+    def search(self, sources) -> tuple[int, list]:
+        """Relax until nothing changes; return the rounds, and up to where each source is complete."""
+        self._start(sources)
+        width, rounds, edges, pile_rounds = self._first_width, 0, 0, 0
+        threshold = _beyond(self._real.type(0), width)
+        while True:
+            near, walked, gap = self._relax(threshold)
+            rounds, pile_rounds, edges = rounds + 1, pile_rounds + 1, edges + walked
+            if near:
+                continue
+            if not gap:
+                return rounds, [self._query.limit] * sources.size
+            if self._wanted is not None:
+                # As integers, since CuPy takes subnormal numbers for 0.
+                farthest = self._keys[self._wanted, : sources.size].max(axis=0)
+                distances = farthest.get().view(self._real)
+                if distances.max() < threshold:
+                    keys = self._keys[:, : sources.size]
+                    keys[keys > farthest] = self._infinite
+                    return rounds, distances.tolist()
+            if pile_rounds >= params.MANY_WARM_UP:
+                with np.errstate(over="ignore"):
+                    width = width + width if edges < params.ROWS_LIGHT * pile_rounds else width
+                edges = pile_rounds = 0
+            nearest = np.array([self._infinite - gap], self._keys.dtype).view(self._real)[0]
+            threshold = _beyond(nearest, width)
+
+    def _start(self, sources) -> None:
+        self._rows.fill(np.inf)
+        places = cp.asarray(sources)
+        self._rows[places, cp.arange(sources.size)] = 0
+        self._next.data.memset_async(0, self._next.nbytes)
+        self._now.data.memset_async(0, self._now.nbytes)
+        vertices, which = np.unique(sources, return_inverse=True)
+        masks = np.zeros(vertices.size, np.uint32)
+        np.bitwise_or.at(masks, which, np.uint32(1) << np.arange(sources.size, dtype=np.uint32))
+        self._now[cp.asarray(vertices)] = cp.asarray(masks)
+
+    def _relax(self, threshold) -> tuple[int, int, int]:
+        """One round; return rows lowered below the threshold, edges relaxed, and how near the nearest is that waits."""
+        graph, n = self._graph, self._graph.n_vertices
+        self._told.data.memset_async(0, self._told.nbytes)
+        heavy = (self._heavy, np.int64(self._heavy.size))
+        rows = (self._keys, self._now, self._next, self._told)
+        edges = (graph.offsets, graph.targets, graph.weights)
+        launch(self._kernel, n, (*edges, np.int64(n), *heavy, threshold, self._limit, *rows))
+        self._now, self._next = self._next, self._now
+        self._next.data.memset_async(0, self._next.nbytes)
+        self._told.get(out=self._on_host)
+        return tuple(self._on_host.tolist())
+
+    def results(self, sources):
+        """Distances, a row a source, and predecessors, by the launches that all strategies share; overflows are errors."""
+        query, single, k = self._query, self._single, sources.size
+        rows = self._rows if query.keep == "all" or single is not None else self._rows[self._wanted]
+        distance = cp.ascontiguousarray(rows[:, :k].T)
+        predecessor = cp.empty((k, self._graph.n_vertices), self._graph.targets.dtype) if query.predecessors else None
+        for i, source in enumerate(sources.tolist() if single is not None else ()):
+            single.distance[...] = distance[i]
+            single.finish(source)
+            if predecessor is not None:
+                predecessor[i] = single.predecessor
+        if query.keep == "targets" and single is not None:
+            distance = distance[:, self._wanted]
+        return distance, predecessor
+
+
+def _beyond(distance, width):
+    """Above a distance by a width, and at least the next one: there is always progress."""
+    real = type(distance)
+    with np.errstate(over="ignore"):
+        return max(real(distance + width), np.nextafter(distance, real(np.inf)))
+
+
+def _pieces_of_long_rows(offsets):
+    """Rows of ROWS_PIECE edges or more in pieces, as the kernel takes them: which piece above, vertex below."""
+    degrees = cp.diff(offsets)
+    vertices = cp.flatnonzero(degrees >= params.ROWS_PIECE).get()
+    lengths = degrees.get()[vertices] if vertices.size else np.zeros(0, np.int64)
+    pieces = -(-lengths // params.ROWS_PIECE)
+    which = np.arange(int(pieces.sum())) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    return cp.asarray(which.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, pieces).astype(np.uint64))

@@ -18,6 +18,7 @@ from . import cpu
 from .params import EDGES_A_PILE, SHARED_NEAR
 
 NEVER = np.iinfo(np.int64).max  # vertices from which on threads share a pile that one thread is to relax alone
+_RELAXED = -1  # in place of the round that a vertex was queued in
 _SHARE = 128  # vertices of the near pile that a thread takes at a time
 _HELD = 1024  # vertices that a thread collects before it takes places for them
 
@@ -65,12 +66,13 @@ def search(offsets, targets, weights, source, limit, wanted, width, shared_from,
     infinity = distance.dtype.type(np.inf)
     near, lowered, far = piles[0], piles[1], piles[2]
     distance[:] = infinity
-    queued_in[:] = -1
+    queued_in[:] = _RELAXED
     is_far[:] = 0
     distance[source] = 0
     near[0] = source
     sizes = np.zeros(2, np.int64)  # of what was lowered below the threshold, and of the far pile
-    n_near, rounds = 1, 0
+    n_near, rounds = 1, 1
+    queued_in[source] = 0
     threshold = max(width, np.nextafter(distance[source], infinity))
     while True:
         while n_near:
@@ -90,14 +92,14 @@ def search(offsets, targets, weights, source, limit, wanted, width, shared_from,
                 for v in range(distance.size):
                     if distance[v] > farthest:
                         distance[v] = infinity
-                return rounds, farthest
+                return rounds - 1, farthest
         nearest = _drop_settled(far, distance, is_far, threshold, sizes)
         if sizes[1] == 0:
-            return rounds, infinity
+            return rounds - 1, infinity
         # Where the width vanishes beside the distance, the nearest vertices alone make the next pile: there is always
         # progress, whatever the weights.
         threshold = max(nearest + width, np.nextafter(nearest, infinity))
-        n_near = _split(far, distance, is_far, threshold, near, sizes)
+        n_near = _split(far, distance, is_far, queued_in, rounds - 1, threshold, near, sizes)
 
 
 @njit(cache=True)
@@ -106,6 +108,7 @@ def _relax(offsets, targets, weights, near, limit, threshold, count, distance, q
     n_lowered, n_far = sizes
     for i in range(near.size):
         u = near[i]
+        queued_in[u] = _RELAXED
         here = distance[u]
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
@@ -114,7 +117,7 @@ def _relax(offsets, targets, weights, near, limit, threshold, count, distance, q
                 continue
             distance[v] = through
             if through < threshold or threshold == np.inf:
-                if queued_in[v] != count:
+                if queued_in[v] < count - 1:  # else it is in this pile and yet to come, or in the next one already
                     queued_in[v] = count
                     lowered[n_lowered] = v
                     n_lowered += 1
@@ -181,13 +184,14 @@ def _drop_settled(far, distance, is_far, threshold, sizes):
 
 
 @njit(cache=True)
-def _split(far, distance, is_far, threshold, near, sizes):
+def _split(far, distance, is_far, queued_in, count, threshold, near, sizes):
     """Move what lies below the threshold from the far pile to the near one; return how much that is."""
     n_near = kept = 0
     for i in range(sizes[1]):
         v = far[i]
         if distance[v] < threshold or threshold == np.inf:
             is_far[v] = 0
+            queued_in[v] = count
             near[n_near] = v
             n_near += 1
         else:

@@ -219,7 +219,8 @@ def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
     begin = time.perf_counter()
     reached = answer(stored, algorithm, cores, sources)
     seconds["process"] = time.perf_counter() - begin
-    tasks = np.array_split(sources, 2 * cores)
+    groups = -(-sources.size // planned(stored, algorithm, cores).group)
+    tasks = np.array_split(sources, max(cores, groups))  # as many as are answered at once
     with (
         LocalCluster(n_workers=cores, threads_per_worker=1, dashboard_address=None, memory_limit=None) as cluster,
         Client(cluster) as client,
@@ -259,9 +260,9 @@ def compile_all(algorithm: str) -> None:
 
 def digest(distances) -> str:
     """Of one row, the same whatever the library's type and its sign for what is not reached."""
-    row = np.asarray(distances)
-    none = row < 0 if row.dtype.kind == "i" else ~(row < 1e300)
-    return hashlib.sha256(np.where(none, np.inf, row).astype(np.float64).tobytes()).hexdigest()
+    row = np.asarray(distances).astype(np.float64)
+    none = (row < 0) | ~(row < 1e300)
+    return hashlib.sha256(np.where(none, np.inf, row).tobytes()).hexdigest()
 
 
 def status(key: str) -> int:

@@ -223,7 +223,18 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     installed = [package for package in PEERS.values() if importlib.util.find_spec(package)]
-    lines, clusters = [], []
+    run = {
+        "title": "Many sources on a CPU beside other libraries",
+        "date": date.today().isoformat(),
+        "commit": commit(),
+        "command": f"python scripts/bench.py --suite cpu {' '.join(arguments)}",
+        "notes": "",
+        "machine": machine(),
+        "versions": {name: version(name) for name in ("numpy", "numba", *installed)},
+        "traversals": [],
+        "builds": [],
+    }
+    clusters = []
     for name in options.only:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
@@ -233,18 +244,8 @@ def main(arguments: list[str]) -> int:
                 if part == "cluster":
                     clusters.append(about | {"algorithm": algorithm} | compare_cluster(folder, algorithm, about["directed"]))
                 else:
-                    lines += compare(about, folder, algorithm, part == "single", options)
-    run = {
-        "title": "Many sources on a CPU beside other libraries",
-        "date": date.today().isoformat(),
-        "commit": commit(),
-        "command": f"python scripts/bench.py --suite cpu {' '.join(arguments)}",
-        "notes": cluster_notes(clusters),
-        "machine": machine(),
-        "versions": {name: version(name) for name in ("numpy", "numba", *installed)},
-        "traversals": lines,
-        "builds": [],
-    }
-    options.output.write_text(json.dumps(run, indent=2) + "\n")
+                    run["traversals"] += compare(about, folder, algorithm, part == "single", options)
+                run["notes"] = cluster_notes(clusters)
+                options.output.write_text(json.dumps(run, indent=2) + "\n")  # what is measured is kept, whatever comes next
     print(f"{options.output}: python scripts/bench_table.py add {options.output}")
     return 0

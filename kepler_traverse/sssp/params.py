@@ -14,8 +14,9 @@ SERIAL_FRONTIER = 4096
 # 9.0 / 12 / 14 / 18, cnr-2000 25 / 22 / 21 / 17 / 15 / 18, USA-road-NE 112 / 109 / 108 / 97 / 94 / 91, dblp-2010 18 / 19 /
 # 15 / 20 / 35 / 48, lattice of 1500 x 1500 252 / 215 / 252 / 202 / 192 / 204.
 EDGES_A_PILE = 6.0
-# CPU: from so many near vertices on all threads share them. Two cores, medians in ms, one source, never / 65536 / 16384 / 8192 /
-# 2048: R-MAT 20 404 / 329 / 328 / 285 / 259, soc-Slashdot0902 22 / 19 / 15 / 11 / 11, USA-road-NE 100 / 99 / 100 / 98 / 95.
+# CPU: from so many near vertices on all threads share them. Two cores, one source, medians in ms, for never / 65,536 /
+# 16,384 / 8,192 / 2,048: R-MAT 20 404 / 329 / 328 / 285 / 259, soc-Slashdot0902 22 / 19 / 15 / 11 / 11, USA-road-NE 100 /
+# 99 / 100 / 98 / 95.
 SHARED_NEAR = 2048
 
 # Many sources on a GPU, a block each. Threads of a block; vertices of a near pile in shared memory; turns before the width

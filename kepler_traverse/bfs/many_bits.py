@@ -75,6 +75,7 @@ class _Run:
         self._seen, self._front, self._found = (self._rows(n) for _ in range(3))
         self._in_front, self._is_found = np.zeros((2, n), np.uint8)
         self._listed = np.empty(n, graph.targets.dtype)
+        self._arrived = self._rows(-(-n // _CHUNK))
         self._planes = self._rows(0)
         self._level_counts: list[np.ndarray] = []
 
@@ -117,6 +118,8 @@ class _Run:
         words, bits = np.divmod(np.arange(len(sources)), WORD)
         lanes = np.zeros(self._words, np.uint64)
         np.bitwise_or.at(lanes, words, np.uint64(1) << bits.astype(np.uint64))
+        self._all_lanes = lanes
+        # Those whose search goes on: what the others lack they will never reach.
         self._lanes = tuple(lanes)
         for rows in (self._seen, self._front, self._planes):
             rows.fill(0)
@@ -129,7 +132,7 @@ class _Run:
         self._level_counts = [np.repeat([1, 0], [len(sources), self._words * WORD - len(sources)])] if counted else [None]
 
     def _all_reach(self, targets) -> bool:
-        return bool((self._seen[targets] == np.array(self._lanes, np.uint64)).all())
+        return bool((self._seen[targets] == self._all_lanes).all())
 
     def _add_planes(self, level: int) -> None:
         have = self._planes.shape[0] // max(self._graph.n_vertices, 1)
@@ -138,6 +141,7 @@ class _Run:
 
     def _pull(self, level: int, counts) -> int:
         size = np.zeros(1, np.int64)
+        self._arrived.fill(0)
         reverse = self._reverse
         _pull(
             reverse.offsets,
@@ -152,7 +156,9 @@ class _Run:
             level,
             counts,
             size,
+            self._arrived,
         )
+        self._lanes = tuple(np.bitwise_or.reduce(self._arrived, axis=0))
         self._is_clear = False
         self._swap()
         return int(size[0])
@@ -175,6 +181,7 @@ class _Run:
             counts,
             self._listed,
         )
+        self._lanes = tuple(np.bitwise_or.reduce(self._found[self._listed[:size]], axis=0))
         self._in_front[frontier] = 0
         self._is_clear = True
         self._swap()
@@ -250,7 +257,7 @@ def _flush(digits, counts):
 
 
 @njit(parallel=True, cache=True)
-def _pull(offsets, sources, front, in_front, seen, lanes, found, is_found, planes, level, counts, size):
+def _pull(offsets, sources, front, in_front, seen, lanes, found, is_found, planes, level, counts, size, arrived_lanes):
     n = seen.shape[0]
     for chunk in prange((n + _CHUNK - 1) // _CHUNK):
         digits = np.zeros((DIGITS if counts.size else 0, len(lanes)), np.uint64)
@@ -268,6 +275,7 @@ def _pull(offsets, sources, front, in_front, seen, lanes, found, is_found, plane
                         break
             if _arrive(v, seen, lanes, found, planes, level, digits, n):
                 is_found[v] = 1
+                or_row(arrived_lanes, chunk, found, v, lanes)
                 arrived += 1
                 if counts.size and arrived % _COUNTED == 0:
                     _flush(digits, counts)

@@ -85,11 +85,11 @@ def copy_row(typing_context, into, i, rows, u, lanes):
 
 @intrinsic
 def is_full(typing_context, rows, i, lanes):
-    """Whether ``rows[i]`` holds all bits of ``lanes``; it may hold no others."""
+    """Whether ``rows[i]`` holds all bits of ``lanes``."""
 
     def generate(context, builder, signature, args):
         row = _Rows(context, builder, signature, args)
-        return row.is_zero(builder.xor(row.load(row.place(0, 1)), row.lanes()))
+        return row.is_zero(builder.and_(builder.not_(row.load(row.place(0, 1))), row.lanes()))
 
     return types.boolean(rows, i, lanes), generate
 

@@ -27,10 +27,13 @@ from . import interrupts
 from .cluster import ClusterError
 from .marks import read_mark
 from .pacing import Pace
+from .sink import part_name
 
 WINDOW = 3  # tasks a worker that are on their way: one runs, the next ones are there already
 STRIKES = 3  # times that workers die or hang at a source, or a task fails as a whole, before it is given up
 MOST_LOSSES = 30  # tasks lost in a row with one batch, without anything done in between
+_DRAIN_TICK = 0.01  # seconds
+_DROP_SECONDS = 0.2  # until a worker has heard that a task is cancelled
 DRAIN_SECONDS = 20.0  # for tasks that run when the job is interrupted; the next signal ends it at once
 _TICK = 1.0  # seconds
 _LOOK_EVERY = 2.0  # seconds between two looks at the workers
@@ -148,7 +151,8 @@ class Window:
                 self._look_after_workers()
                 self._fill()
                 for future in self._wait():
-                    self._settle(future)
+                    with interrupts.held():  # what is done gets into the manifest
+                        self._settle(future)
         except KeyboardInterrupt:
             self._drain()
             raise
@@ -325,17 +329,27 @@ class Window:
 
     def _drain(self) -> None:
         """Let tasks that run come to their end, and keep what they have done."""
-        queued = [future for future, task in self._flying.items() if read_mark(task.mark) is None and not future.done()]
         if self._client.status != "running":
             return
+        queued = [future for future, task in self._flying.items() if not future.done() and not self._has_begun(task)]
         self._client.cancel(queued, force=True)
-        for future in queued:
-            del self._flying[future]
+        dropped = [self._flying.pop(future) for future in queued]
         if self._flying:
             self._outcome.draining(len(self._flying))
-        until = time.monotonic() + DRAIN_SECONDS
-        while self._flying and time.monotonic() < until and self._client.status == "running":
-            for future in self._wait():
+        now = time.monotonic()
+        until, settled = now + DRAIN_SECONDS, now + _DROP_SECONDS
+        while (self._flying or time.monotonic() < settled) and time.monotonic() < until and self._client.status == "running":
+            for task in dropped:  # one that began before it heard of this must write no part that nobody knows of
+                task.mark.unlink(missing_ok=True)
+            # Asked one by one: the interrupt may have come between taking one from the queue and settling it.
+            ended = [future for future in self._flying if future.done()]
+            for future in ended:
                 del self._flying[future]
                 for outcome in self._fetched(future) or ():
                     self._settle_batch(**outcome)
+            if not ended:
+                time.sleep(_DRAIN_TICK)
+
+    def _has_begun(self, task: Task) -> bool:
+        """Whether a worker is at it, or is done with it and the answer is on its way: a task takes its mark with it."""
+        return read_mark(task.mark) is not None or any((self._folder / part_name(part)).exists() for part in task.parts)

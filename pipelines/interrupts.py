@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+from collections.abc import Iterator
 
 _asked = False
+_held = False
 
 
 def listen() -> None:
@@ -19,7 +22,20 @@ def check() -> None:
         raise KeyboardInterrupt
 
 
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Let what must not be torn in two come to its end before a first interrupt is raised; a second one does not wait."""
+    global _held
+    _held = True
+    try:
+        yield
+    finally:
+        _held = False
+    check()
+
+
 def _raise(_number, _frame) -> None:
     global _asked
-    _asked = True
-    raise KeyboardInterrupt
+    is_first, _asked = not _asked, True
+    if not (_held and is_first):
+        raise KeyboardInterrupt

@@ -143,10 +143,26 @@ def test_an_interrupted_job_says_how_to_resume(command, tmp_path):
     manifest = json.loads((folder / "_manifest.json").read_text())
     assert manifest["status"] == "interrupted"
     on_disk = sorted(path.name for path in folder.glob("part-*"))
-    assert [part["file"] for part in manifest["parts"]] == on_disk, "what ran has been finished and is known"
+    assert sorted(part["file"] for part in manifest["parts"]) == on_disk, "what ran has been finished and is known"
     summary = resumed(command, folder)
     assert summary["kept"] > 0
     assert summary["kept"] + summary["computed"] == summary["batches"] == 300
+
+
+def test_an_interrupt_waits_for_what_is_held_and_a_second_one_does_not(monkeypatch):
+    monkeypatch.setattr(interrupts, "_asked", False)
+    seen = []
+
+    def interrupted_twice():
+        with interrupts.held():
+            interrupts._raise(signal.SIGINT, None)
+            seen.append("went on")
+            interrupts._raise(signal.SIGINT, None)
+            seen.append("and on")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_twice()
+    assert seen == ["went on"]
 
 
 def test_an_interrupt_that_was_caught_is_raised_again(monkeypatch):

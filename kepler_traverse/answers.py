@@ -1,7 +1,7 @@
 """What a traversal from many sources is asked for, beside distances: each answer in the form that its users want.
 
-``bfs_many`` and ``sssp_many`` take the name of one as ``result=``. Everything is put together group by group, so that never
-more than the answer and one group of distances are in memory.
+``bfs_many`` and ``sssp_many`` take the name of one as ``result=``. Everything is put together group by group, so that beside
+the answer one group of distances is in memory; frames of rows are there twice while they are joined.
 """
 
 from __future__ import annotations
@@ -93,17 +93,20 @@ def _no_columns(plan) -> dict[str, Column]:
 
 def _matrix(plan, distinct, places, asked) -> Array:
     """Distances as an array: a row a source, a column a vertex, or a target in the order asked for."""
-    pieces = [group.distance.copy() for group in plan.over(distinct)]
-    xp = namespace(plan.graph.offsets)
-    if not pieces:
-        width = plan.graph.n_vertices if asked is None else asked.size
-        return xp.zeros((0, width), np.int8 if plan.algorithm == "bfs" else plan.graph.weights.dtype)
-    widest = max((piece.dtype for piece in pieces), key=lambda dtype: dtype.itemsize)
-    matrix = xp.concatenate([piece.astype(widest, copy=False) for piece in pieces])
-    if asked is not None:
-        matrix = matrix[:, xp.asarray(np.searchsorted(plan.query.targets, asked))]
-    in_order = places.size == distinct.size and bool((places == np.arange(places.size)).all())
-    return matrix if in_order else matrix[xp.asarray(places)]
+    graph = plan.graph
+    xp = namespace(graph.offsets)
+    kind = np.dtype(np.int8) if plan.algorithm == "bfs" else graph.weights.dtype
+    columns = slice(None) if asked is None else xp.asarray(np.searchsorted(plan.query.targets, asked))
+    matrix = xp.empty((places.size, graph.n_vertices if asked is None else asked.size), kind)
+    at = 0
+    for group in plan.over(distinct):
+        if group.distance.dtype.itemsize > matrix.dtype.itemsize:
+            matrix = matrix.astype(group.distance.dtype)
+        rows = np.flatnonzero((places >= at) & (places < at + len(group)))
+        for row, i in zip(rows.tolist(), (places[rows] - at).tolist(), strict=True):
+            matrix[row] = group.distance[i][columns]
+        at += len(group)
+    return matrix
 
 
 def _pairs(plan, numbers, asked, matrix: Array):

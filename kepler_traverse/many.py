@@ -54,16 +54,24 @@ class ManyPlan:
         self.graph, self.algorithm = graph, algorithm
         is_single = any(name in (row.name, *row.also) for row in singles)
         single = pick(singles, name if is_single else "auto", graph)
-        rows = [*rows, _one_at_a_time(single, algorithm)]
-        self.strategy = None if name == "auto" else pick(rows, name, graph)
-        shape = _shape_of(graph, singles)
-        why = [f"{graph!r}, {shape.depth} levels" if algorithm == "bfs" else repr(graph)]
-        if self.strategy is None:
-            fitting = [row for row in rows if row.default and row.device == graph.device and row.misfit(graph) is None]
+        loop = _one_at_a_time(single, algorithm)
+        if name != "auto":
+            fitting = [pick([*rows, loop], name, graph)]
+        elif n_sources <= 1:
+            fitting = [loop]
+        else:
+            here = [row for row in rows if row.default and row.device == graph.device and row.misfit(graph) is None]
+            fitting = [*here, loop]
+        # Where there is nothing to choose and no depth to know, a search for it would be one too many.
+        shape = _shape_of(graph, singles if algorithm == "bfs" and fitting != [loop] else ())
+        why = [repr(graph)]
+        if shape.depth:
+            why.append(f"{shape.depth} levels")
+        if len(fitting) > 1:
             costs = {row: row.cost(shape, n_sources) for row in fitting}
             fitting.sort(key=costs.get)
-            self.strategy = fitting[0]
             why.append("estimated: " + ", ".join(f"{row.name} {costs[row] / 1e9:.3g} s" for row in fitting))
+        self.strategy = fitting[0]
         self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
         self.group, self.nbytes = _group(self.strategy, shape, query, max(n_sources, 1), memory)
         why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
@@ -102,9 +110,9 @@ def free_memory(device: str) -> int:
 
 
 def _shape_of(graph: Graph, singles) -> Shape:
-    """The graph's shape; one search from a vertex of the highest degree says how deep it is."""
-    depth = 1
-    if graph.n_edges and "weights" not in singles[0].needs:
+    """The graph's shape; with strategies for a BFS, one search from a vertex of the highest degree says how deep it is."""
+    depth = 0
+    if graph.n_edges and singles:
         hub = int(namespace(graph.offsets).argmax(graph.degrees))
         depth = Plan(graph, "bfs", singles, "auto", Query(predecessors=False)).run(hub).rounds
     weight = 0 if graph.weights is None else graph.weights.dtype.itemsize

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ._arrays import UNREACHED, Array, namespace
+from ._arrays import UNREACHED, Array, device_of, namespace
+from .cpu import checksum as checksums
+from .cpu.checksum import mix
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -117,26 +119,25 @@ class Traversals:
         return (self[i] for i in range(len(self)))
 
 
-_ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: splitmix64's increment and multipliers
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-
-
 def checksum(result: Traversal) -> int:
     """Return a 64-bit sum over (source, vertex, distance) of all reached vertices.
 
     Equal results give equal sums on every device and in any order of the vertices; the sum of the sums of several
     sources stands for all of them. It guards against loss and mix-up, not against an adversary.
     """
+    distance = result.distance
+    if device_of(distance) == "cuda":
+        return _checksum_of_arrays(result)
+    unreached = distance.dtype.type(UNREACHED if result.algorithm == "bfs" else np.inf)
+    bits = distance.view(f"u{distance.dtype.itemsize}")
+    return int(checksums.checksum(distance, bits, unreached, np.uint64(result.source)))
+
+
+def _checksum_of_arrays(result: Traversal) -> int:
+    """The same by whole arrays of either library."""
     xp = namespace(result.distance)
     vertex = xp.flatnonzero(result.reached)
     distance = result.distance[vertex]
     bits = distance.view(f"u{distance.dtype.itemsize}").astype(np.uint64)
-    return int(_mix(_mix(_mix(vertex.astype(np.uint64) + _ODD) ^ bits) + xp.uint64(result.source)).sum(dtype=np.uint64))
-
-
-def _mix(x: Array) -> Array:
-    """The finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit changes half of the output bits."""
-    x = (x ^ (x >> np.uint64(30))) * _MIX_1
-    x = (x ^ (x >> np.uint64(27))) * _MIX_2
-    return x ^ (x >> np.uint64(31))
+    mixed = mix(mix(vertex.astype(np.uint64) + checksums.ODD) ^ bits)
+    return int(mix(mixed + xp.uint64(result.source)).sum(dtype=np.uint64))

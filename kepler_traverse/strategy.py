@@ -101,8 +101,8 @@ class Strategy:
 class Shape(NamedTuple):
     """What the choice of a way to answer many sources goes by.
 
-    ``depth`` is about how many levels a search from anywhere has; ``index`` and ``weight`` are bytes a vertex number and a
-    distance (0 without weights).
+    ``depth`` is about how many levels a search from anywhere has, 0 where nobody has looked; ``index`` and ``weight`` are
+    bytes a vertex number and a distance (0 without weights).
     """
 
     n_vertices: int

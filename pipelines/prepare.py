@@ -142,7 +142,9 @@ def _at_once(settings, graph: Graph, numbers: np.ndarray) -> int:
 def _planned(settings, graph: Graph, request: Request) -> tuple[Request, ManyPlan]:
     """Plan within a worker's share: half of what is free goes to the plans, the rest to everything else."""
     if graph.device == "cuda":
-        return request, plan_for(graph, request)
+        plan = plan_for(graph, request)
+        # So that a worker plans the same: there a pool holds the memory, which then does not count as free.
+        return replace(request, memory=plan.nbytes), plan
     spare = free_memory("cpu") // 2
     workers = CPU_COUNT if settings.workers == "auto" else max(settings.workers, 1)
     request = replace(request, memory=spare // workers)

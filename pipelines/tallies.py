@@ -74,12 +74,9 @@ def counted(graph, traversal, written) -> tuple[int, int, int, dict | None]:
         Of what is written, as ``histogram_of`` returns it.
     """
     if graph.device == "cpu":
-        distance, unreached = written.distance, _unreached(written)
-        total = _checksum(distance, distance.view(f"u{distance.dtype.itemsize}"), unreached, np.uint64(written.source))
-        edges = _edges(graph.offsets, traversal.distance, unreached)
-        return int(total), int(edges), int(traversal.rounds), histogram_of(written)
-    xp = namespace(graph.offsets)
-    edges = int(xp.where(traversal.reached, xp.diff(graph.offsets), 0).sum())
+        edges = int(_edges(graph.offsets, traversal.distance, _unreached(traversal)))
+    else:
+        edges = int(namespace(graph.offsets).where(traversal.reached, graph.degrees, 0).sum())
     return checksum(written), edges, int(traversal.rounds), histogram_of(written)
 
 
@@ -145,35 +142,8 @@ def _width(low: float, high: float, least: float) -> float:
     return max(least, 2.0 ** math.ceil(math.log2(share)))
 
 
-@njit(cache=True, nogil=True)
-def _edges_of_reached(offsets, distance, hops):
-    edges = 0
-    for v in range(distance.size):
-        if (distance[v] >= 0) if hops else np.isfinite(distance[v]):
-            edges += offsets[v + 1] - offsets[v]
-    return edges
-
-
 # One short loop each, without a branch on the algorithm: so the compiler uses vector instructions, and all of them together
 # take a fiftieth of the time of a traversal of a road network.
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _mixed(x):
-    """``results._mix`` of one number."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
-def _checksum(distance, bits, unreached, source):
-    """``results.checksum`` in one pass, where NumPy takes a dozen."""
-    total = np.uint64(0)
-    for v in range(distance.size):
-        if distance[v] != unreached:
-            total += _mixed(_mixed(_mixed(np.uint64(v) + np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(bits[v])) + source)
-    return total
 
 
 @njit(cache=True, nogil=True)

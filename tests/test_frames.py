@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from graphs import NAMED, build, weights_for
 
-from kepler_traverse import bfs, bfs_many, paths, plan_bfs, sssp, sssp_many
+from kepler_traverse import bfs, bfs_many, paths, plan_bfs, plan_sssp, sssp, sssp_many
 from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.frames import table_of
-from kepler_traverse.results import checksum
+from kepler_traverse.results import _checksum_of_arrays, checksum
 
 
 @pytest.fixture
@@ -158,6 +158,15 @@ def test_tables_for_files_hold_the_same_rows():
     table = table_of(graph, plan(5), plan.query)
     assert table.schema.names == ["source", "vertex", "distance", "predecessor"]
     assert table.to_pandas()[["vertex", "distance", "predecessor"]].equals(bfs(graph, 5))
+
+
+@pytest.mark.parametrize("kind", ["hops", "float32", "float64"])
+def test_the_checksum_is_the_same_by_one_pass_and_by_whole_arrays(kind):
+    rows = [r[:2] for r in NAMED["power law"]]
+    graph = build(rows, weights_for(rows, 3, "floats"), weight_type="auto" if kind == "hops" else kind)
+    for source in (0, 7):
+        result = (plan_bfs if kind == "hops" else plan_sssp)(graph, predecessors=False).run(source)
+        assert checksum(result) == _checksum_of_arrays(result) != 0
 
 
 def test_the_checksum_sees_a_change_and_not_the_strategy():

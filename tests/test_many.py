@@ -106,8 +106,6 @@ def counted(graph, sources, strategy):
 @pytest.mark.parametrize(("length", "dtype"), [(127, np.int8), (128, np.int16), (32767, np.int16), (32768, np.int32)])
 @ways(BFS, "queue")
 def test_hop_counts_have_the_narrowest_type_that_holds_them(way, length, dtype):
-    if way[0] == "many_bits" and length > 1000:
-        pytest.skip("a row of bits a level and vertex: not what it is for, and slow")
     graph = build(path(length)).to(way[1])
     plan = plan_bfs_many(graph, n_sources=3, strategy=way[0])
     group = plan.run([0, length, 1])

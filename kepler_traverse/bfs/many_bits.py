@@ -21,6 +21,7 @@ from .params import PUSH_EDGES, PUSH_VERTICES
 
 WORD = 64
 ROW_WORDS = (1, 4, 8)  # eight words are one cache line
+_PLANES = 8  # for hop counts up to 255; as many more at a time where a graph is deeper
 _CHUNK = 1024  # vertices that a thread takes at a time
 _TILE = 64  # vertices turned into bytes at a time
 _COUNTED = 2**DIGITS - 1  # rows that the counters hold
@@ -76,7 +77,8 @@ class _Run:
         self._in_front, self._is_found = np.zeros((2, n), np.uint8)
         self._listed = np.empty(n, graph.targets.dtype)
         self._arrived = self._rows(-(-n // _CHUNK))
-        self._planes = self._rows(0)
+        self._planes = self._rows(_PLANES * n)  # memory that is not touched costs nothing
+        self._used_planes = 0
         self._level_counts: list[np.ndarray] = []
 
     def _rows(self, n: int) -> np.ndarray:
@@ -121,8 +123,9 @@ class _Run:
         self._all_lanes = lanes
         # Those whose search goes on: what the others lack they will never reach.
         self._lanes = tuple(lanes)
-        for rows in (self._seen, self._front, self._planes):
+        for rows in (self._seen, self._front, self._planes[: self._used_planes * self._graph.n_vertices]):
             rows.fill(0)
+        self._used_planes = 0
         np.bitwise_or.at(self._seen, (sources, words), np.uint64(1) << bits.astype(np.uint64))
         self._front[sources] = self._seen[sources]
         for flags in (self._in_front, self._is_found):
@@ -135,9 +138,10 @@ class _Run:
         return bool((self._seen[targets] == self._all_lanes).all())
 
     def _add_planes(self, level: int) -> None:
-        have = self._planes.shape[0] // max(self._graph.n_vertices, 1)
-        if level.bit_length() > have:
-            self._planes = np.concatenate([self._planes, self._rows(self._graph.n_vertices)])
+        n = self._graph.n_vertices
+        self._used_planes = level.bit_length()
+        if self._used_planes * n > self._planes.shape[0]:
+            self._planes = np.concatenate([self._planes, self._rows(_PLANES * n)])
 
     def _pull(self, level: int, counts) -> int:
         size = np.zeros(1, np.int64)

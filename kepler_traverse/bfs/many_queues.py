@@ -38,7 +38,8 @@ def cost(shape, n_sources: int) -> float:
 def plan(graph, query, _group: int):
     """Return ``traverse(sources)`` for several vertex numbers."""
     n = graph.n_vertices
-    queues = np.empty((numba.get_num_threads(), n + 1), graph.targets.dtype)
+    # For as many threads as there may ever be: the caller's number of them may change. What is never touched costs nothing.
+    queues = np.empty((numba.config.NUMBA_NUM_THREADS, n + 1), graph.targets.dtype)
     limit = LARGEST_HOP_COUNT if query.limit is None else query.limit
     targets = np.empty(0, np.int64) if query.targets is None else query.targets
     dtype = hops_dtype(0)

@@ -39,7 +39,7 @@ def cost(shape, n_sources: int) -> float:
 def plan(graph, query, _group: int):
     """Return ``traverse(sources)`` for several vertex numbers."""
     n, kind = graph.n_vertices, graph.weights.dtype
-    cores = numba.get_num_threads()
+    cores = numba.config.NUMBA_NUM_THREADS  # as many as there may ever be; what is never touched costs nothing
     piles = np.empty((cores, 3, n), graph.targets.dtype)
     marks = np.empty((cores, n), np.int32), np.empty((cores, n), np.uint8)
     limit = as_distance(np.inf if query.limit is None else query.limit, kind)

@@ -27,7 +27,8 @@ def plan(graph, query):
     """Return ``traverse(source)``."""
     run = cpu.Run(graph, query)
     n, kind = graph.n_vertices, graph.weights.dtype
-    piles, queued_in, is_far = np.empty((3, n), graph.targets.dtype), np.empty(n, np.int32), np.empty(n, np.uint8)
+    piles, is_far = np.empty((3, n), graph.targets.dtype), np.empty(n, np.uint8)
+    run.queue, run.next_queue = piles[:2]  # which predecessors need only afterwards
     limit = as_distance(np.inf if query.limit is None else query.limit, kind)
     targets = np.empty(0, np.int64) if query.targets is None else query.targets
     width = pile_width(graph)
@@ -36,7 +37,7 @@ def plan(graph, query):
         edges = (graph.offsets, graph.targets, graph.weights)
         with numba.parallel_chunksize(1):  # threads take shares of a large pile as they become free
             rounds, stop = search(
-                *edges, source, limit, targets, width, SHARED_NEAR, piles, queued_in, is_far, run.keys, run.distance
+                *edges, source, limit, targets, width, SHARED_NEAR, piles, run.queued_in, is_far, run.keys, run.distance
             )
         run.finish(source)
         return Outcome(run.distance, run.predecessor, query.limit if np.isinf(stop) else float(stop), rounds)
@@ -45,9 +46,9 @@ def plan(graph, query):
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run at most: three piles and two marks, and what predecessors take."""
+    """Bytes of a run at most: a third pile and a second mark beside the state of any CPU traversal."""
     index = 4 if n_vertices < 2**31 else 8
-    return n_vertices * (3 * index + 5) + cpu.memory(n_vertices, n_edges, predecessors)
+    return n_vertices * (index + 1) + cpu.memory(n_vertices, n_edges, predecessors)
 
 
 def pile_width(graph):

@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from clusters import two_workers
 from distributed import Client, LocalCluster
 from made_up_runs import HOSTILE, Text, batch
 
 from pipelines import chronicle, dashboard, dashboard_document, metrics
 from pipelines.batch_sources import main
-from pipelines.cluster import pinned
 
 N_SOURCES, BATCH_SIZE = 22, 4
 in_a_browser = pytest.mark.skipif(chromium.CHROMIUM is None, reason="no chromium on the path")
@@ -30,10 +30,7 @@ in_a_browser = pytest.mark.skipif(chromium.CHROMIUM is None, reason="no chromium
 
 @pytest.fixture(scope="module")
 def cluster():
-    with (
-        pinned(),
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
-    ):
+    with two_workers() as cluster:
         yield cluster
 
 

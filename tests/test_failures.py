@@ -21,11 +21,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed import Client, LocalCluster, WorkerPlugin
+from clusters import two_workers
+from distributed import Client, WorkerPlugin
 
 from kepler_traverse import many
 from pipelines.batch_sources import main
-from pipelines.cluster import pinned, take_plugin
+from pipelines.cluster import take_plugin
 
 SEED = int(os.environ.get("KEPLER_SEED", "20"))
 N_SOURCES, BATCH_SIZE = 24, 4
@@ -46,10 +47,7 @@ def edges(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cluster():
     """Two workers with nannies, on a scheduler that exists already, as a job's own would be."""
-    with (
-        pinned(),
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
-    ):
+    with two_workers() as cluster:
         yield cluster
 
 

@@ -89,7 +89,7 @@ _WRITE = _levels(
     *("int32 hop_bytes", "uint8* distance"),
 )
 _COUNT = _levels("bfs_many_count", 1, "uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
-_POINT_BACK = {
+POINT_BACK = {
     np.dtype(hops): _levels(
         f"bfs_point_back_{8 * np.dtype(hops).itemsize}_warp",
         1,
@@ -98,7 +98,7 @@ _POINT_BACK = {
     )
     for hops in ("int8", "int16", "int32")
 }
-ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _SETTLE, _MISSING, _WRITE, _COUNT, *_POINT_BACK.values())
+ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _SETTLE, _MISSING, _WRITE, _COUNT, *POINT_BACK.values())
 
 
 def group_size(n_sources: int) -> int:
@@ -170,7 +170,7 @@ def point_back(graph, kernels, sources, padded, n: int):
     reverse = graph.reverse
     sizes = (np.int64(k), np.int64(padded.shape[1]))
     rows = (reverse.offsets, reverse.targets, np.int64(n), cp.asarray(sources), *sizes, padded, predecessor)
-    launch(kernels[_POINT_BACK[padded.dtype]], k * (-(-n // WARP)) * WARP, rows)
+    launch(kernels[POINT_BACK[padded.dtype]], k * (-(-n // WARP)) * WARP, rows)
     return predecessor
 
 

@@ -20,7 +20,7 @@ from ..cuda.loader import kernel
 from ..errors import StrategyError
 from ..strategy import ManyOutcome
 from . import params
-from .many_bits_gpu import _POINT_BACK, kernels_for, pitch_of, point_back
+from .many_bits_gpu import POINT_BACK, kernels_for, pitch_of, point_back
 
 _FILE = Path(__file__).parent / "kernels" / "many_blocks.cu"
 _ENTRIES = {
@@ -139,7 +139,7 @@ class _Run:
         self._columns = min(n, params.SHORT_HOPS) + 1
         self._dtype = self._distance = self._at_targets = self._counts = None
         self._allocate(np.dtype(np.int16))
-        self._point_back = kernels_for(graph, 1, tuple(_POINT_BACK.values())) if query.predecessors else None
+        self._point_back = kernels_for(graph, 1, tuple(POINT_BACK.values())) if query.predecessors else None
 
     def _allocate(self, dtype) -> None:
         keep = self._query.keep

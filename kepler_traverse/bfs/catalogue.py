@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..strategy import ManyStrategy, Strategy
-from . import bfs_4k, cpu, gpu, many_bits, many_bits_gpu, many_blocks, many_queues, persistent
+from . import bfs_4k, cpu, gpu, many_bits, many_bits_gpu, many_blocks, many_queues, papers, persistent
 from .levels import levels, switch
 from .params import Bfs4kKnobs
 
@@ -61,6 +61,7 @@ STRATEGIES = (
         teaches="the frontier's size chooses the kernel, the lanes a vertex gets, and the search for edges",
         knobs=Bfs4kKnobs,
     ),
+    *papers.STRATEGIES,
 )
 
 MANY = (

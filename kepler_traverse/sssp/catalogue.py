@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..strategy import ManyStrategy, Strategy
-from . import cpu, gpu, h_bf, many_blocks, many_piles, many_rows, near_far, persistent
+from . import cpu, gpu, h_bf, many_blocks, many_piles, many_rows, near_far, papers, persistent
 from .params import HBfKnobs
 from .rounds import rounds
 
@@ -58,6 +58,7 @@ STRATEGIES = (
         teaches="edges of some classes need no atomic, and some no relaxation before the end",
         knobs=HBfKnobs,
     ),
+    *papers.STRATEGIES,
 )
 
 MANY = (

@@ -1,0 +1,7 @@
+"""The BFS systems that the papers compare, one row each, to read and measure side by side; ``auto`` takes none of them."""
+
+from __future__ import annotations
+
+from . import layers, on_cpu, queues, scans
+
+STRATEGIES = (*scans.STRATEGIES, *queues.STRATEGIES, *layers.STRATEGIES, *on_cpu.STRATEGIES)

@@ -1,0 +1,5 @@
+"""Systems for CPUs."""
+
+from __future__ import annotations
+
+STRATEGIES = ()

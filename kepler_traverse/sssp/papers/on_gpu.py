@@ -1,0 +1,5 @@
+"""Systems for GPUs."""
+
+from __future__ import annotations
+
+STRATEGIES = ()

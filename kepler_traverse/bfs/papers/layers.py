@@ -1,4 +1,4 @@
-"""Systems of Sevilmis, Sivri, Aydin 2019: layers and frontiers, top-down and hybrid; and the sparse product of Deng et al."""
+"""Layers and frontiers, top-down and hybrid, of Sevilmis, Sivri, Aydin 2019; the sparse product of Deng et al."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 For graphs of many small levels, where no walk over edges can be shared, and where a barrier of the grid is what a level
 costs. What bounds it is random requests to the second-level cache: of each vertex reached its offsets, its edges and its hop
-count, and without room for them in shared memory the bits of its neighbours: 3 to 6 or so, of 152 billion a second.
+count, 3 to 4, of 152 billion a second.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ import numpy as np
 
 from .._arrays import LARGEST_HOP_COUNT, hops_dtype
 from ..cuda import cp
-from ..cuda.csr import degree_statistics
 from ..cuda.entry import Entry, arguments
 from ..cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ..cuda.loader import kernel
-from ..errors import StrategyError
 from ..strategy import ManyOutcome
 from . import params
 from .many_bits_gpu import POINT_BACK, kernels_for, pitch_of, point_back
@@ -27,23 +25,28 @@ _ENTRIES = {
     np.dtype(hops): Entry(
         f"bfs_many_blocks_{8 * np.dtype(hops).itemsize}",
         _FILE,
-        params.ALONE_BLOCK,
+        params.BLOCK,
         arguments(
             *("offset_t* offsets", "vertex_t* targets", "int64 n_vertices", "int64* sources", "int64 n_sources"),
-            *("int64* taken", "int32 last_level", "int64*? wanted", "int64 n_wanted", "int64 spill_room", "uint64* spill"),
-            *("uint32*? bits", "int64 pitch", "int32 is_kept", f"{hops}* distance", f"{hops}*? at_wanted", "int64 columns"),
+            *("int64* taken", "int32 last_level", "int64*? wanted", "int64 n_wanted", "int64 spill_room", "vertex_t* spill"),
+            *("int64 pitch", "int32 is_kept", f"{hops}* distance", f"{hops}*? at_wanted", "int64 columns"),
             *("int32*? counts", "int32* outcome"),
         ),
-        constants=(("SHARED_BITS", 0), ("ROOM", params.BLOCK_ROOM), ("MOST_HOPS", params.SHORT_HOPS)),
+        constants=(
+            ("SLOTS", params.FEWEST_SLOTS),
+            ("ROOM", params.FEWEST_SLOTS // 2),
+            ("UNDIRECTED", 0),
+            ("AHEAD", params.BLOCK_AHEAD),
+            ("MOST_HOPS", params.SHORT_HOPS),
+        ),
     )
     for hops in ("int16", "int32")
 }
 ENTRIES = tuple(_ENTRIES.values())
 GROUP = 1024
-_ROW_BYTES = 8  # of a queue's entry
-_BLOCK_SHARED = 256  # static shared memory, and some that the driver takes
+_SLOT_BYTES = 4 * 4 + 2 * 4 // 2  # of a block: four tables, and two queues of half as many vertices
+_BLOCK_SHARED = 1024  # static shared memory, and some that the driver takes
 _STOPPED_NOWHERE, _TOO_DEEP = -1, -2
-_LARGEST_DEGREE = 2**28 - 1
 
 
 def group_size(n_sources: int) -> int:
@@ -51,30 +54,23 @@ def group_size(n_sources: int) -> int:
     return min(n_sources, GROUP)
 
 
-def _shared_bits(n: int) -> int:
-    """Bytes of the visited bits in shared memory, 0 where there is no room for them."""
-    bits = -(-n // 32) * 4
-    return bits if bits + 2 * _ROW_BYTES * params.BLOCK_ROOM + _BLOCK_SHARED <= shared_memory()[0] else 0
-
-
-def _rooms(n: int) -> tuple[int, int, int]:
-    """Threads of a block, rows of its queues in shared memory, and bytes of that in all."""
-    bits = _shared_bits(n)
-    if not bits:
-        return params.SHARING_BLOCK, params.BLOCK_ROOM, 2 * _ROW_BYTES * params.BLOCK_ROOM
-    left = (shared_memory()[0] - bits - _BLOCK_SHARED) // (2 * _ROW_BYTES)
-    room = min(left, params.MOST_BLOCK_ROOM)
-    return params.ALONE_BLOCK, room, bits + 2 * _ROW_BYTES * room
+def _slots(n: int) -> int:
+    """Slots of a table: a planar graph's levels have about the root of its vertices, and half of the slots stay free."""
+    of_root, of_all = (1 << int(wanted).bit_length() for wanted in (params.SLOTS_A_ROOT * n**0.5, 2 * n))
+    wanted = min(max(params.FEWEST_SLOTS, of_root), of_all)
+    while wanted * _SLOT_BYTES > shared_memory()[0] - _BLOCK_SHARED:
+        wanted //= 2
+    return wanted
 
 
 def _most_blocks(n: int) -> int:
     """Blocks of a run that the device holds at once, going by threads and shared memory."""
     if params.IN_FLIGHT:
         return params.IN_FLIGHT
-    block, _, shared = _rooms(n)
     threads = threads_per_multiprocessor()
     processors = resident_threads() // threads
-    return processors * max(1, min(threads // block, shared_memory()[1] // (shared + 1024)))
+    by_memory = shared_memory()[1] // (_slots(n) * _SLOT_BYTES + _BLOCK_SHARED)
+    return processors * max(1, min(threads // params.BLOCK, by_memory))
 
 
 def memory(shape, query, group: int) -> int:
@@ -83,12 +79,11 @@ def memory(shape, query, group: int) -> int:
     blocks = min(group, _most_blocks(n))
     rows = group if query.keep == "all" else blocks
     width = max(hops_dtype(depth).itemsize, 2) + (hops_dtype(shape.depth).itemsize == 1)  # int8 beside what it is made of
-    bits = 0 if _shared_bits(n) else n // 8 + 4
-    spilled = 2 * _ROW_BYTES * min(n, params.SPILL_ROOM)
+    spilled = 2 * shape.index * min(n, params.SPILL_ROOM)
     counts = 12 * group * (min(n, max(depth, params.SHORT_HOPS)) + 1) if query.keep == "counts" else 0
     at_targets = 0 if query.targets is None else 4 * group * query.targets.size
     back = group * n * shape.index + (shape.n_edges * shape.index + 8 * n) * shape.directed if query.predecessors else 0
-    return rows * pitch_of(n) * width + blocks * (bits + spilled) + counts + at_targets + back + 32 * group + 1024
+    return rows * pitch_of(n) * width + blocks * spilled + counts + at_targets + back + 32 * group + 1024
 
 
 def cost(shape, n_sources: int) -> float:
@@ -120,19 +115,18 @@ class _Run:
 
     def __init__(self, graph, query, group: int):
         n, self._query, self._graph, self._group = graph.n_vertices, query, graph, group
-        if degree_statistics(graph.offsets)[2] > _LARGEST_DEGREE:
-            raise StrategyError(f"strategy 'many_blocks' cannot take a vertex of more than {_LARGEST_DEGREE} edges")
-        block, room, self._shared = _rooms(n)
-        constants = {"SHARED_BITS": int(_shared_bits(n) > 0), "ROOM": room, "MOST_HOPS": params.SHORT_HOPS}
+        slots = _slots(n)
+        constants = {"SLOTS": slots, "ROOM": slots // 2, "UNDIRECTED": int(not graph.directed), "AHEAD": params.BLOCK_AHEAD}
+        constants["MOST_HOPS"] = params.SHORT_HOPS
+        self._shared = slots * _SLOT_BYTES
         self._kernels = {
-            hops: kernel(entry.variant(block=block, **constants), graph.targets.dtype) for hops, entry in _ENTRIES.items()
+            hops: kernel(entry.variant(block=params.BLOCK, **constants), graph.targets.dtype)
+            for hops, entry in _ENTRIES.items()
         }
-        fitting = min(blocks_at_once(each) for each in self._kernels.values())
+        fitting = min(blocks_at_once(each, self._shared) for each in self._kernels.values())
         self._n_blocks = max(1, min(group, _most_blocks(n), fitting))
         self._pitch = pitch_of(n)
-        spill = min(n, params.SPILL_ROOM)
-        self._spill = cp.empty((self._n_blocks, 2, spill), np.uint64)
-        self._bits = None if constants["SHARED_BITS"] else cp.empty((self._n_blocks, -(-n // 32)), np.uint32)
+        self._spill = cp.empty((self._n_blocks, 2, min(n, params.SPILL_ROOM)), graph.targets.dtype)
         self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._taken = cp.zeros(1, np.int64)
         self._outcome = cp.zeros((group, 2), np.int32)
@@ -169,7 +163,7 @@ class _Run:
             self._counts.data.memset_async(0, self._counts.nbytes)
         last_level = np.int32(LARGEST_HOP_COUNT if query.limit is None else query.limit)
         wanted = (self._wanted, np.int64(0 if self._wanted is None else self._wanted.size))
-        spill = (np.int64(self._spill.shape[2]), self._spill, self._bits)
+        spill = (np.int64(self._spill.shape[2]), self._spill)
         rows = (np.int64(self._pitch), np.int32(query.keep == "all"), self._distance, self._at_targets)
         graph_arrays = (graph.offsets, graph.targets, np.int64(graph.n_vertices))
         given = (sources, np.int64(sources.size), self._taken, last_level, *wanted, *spill, *rows)

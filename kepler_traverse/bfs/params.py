@@ -27,17 +27,16 @@ PUSH_EDGES = 32
 # yet.
 MANY_BLOCK = 256
 MANY_LANES = 8
-MANY_PIECE = 512
+MANY_PIECE = 128
 MANY_PUSH_VERTICES = 8
-MANY_PUSH_EDGES = 16
+MANY_PUSH_EDGES = 32
 
-# A block a source. Threads of a block, where the bits of visited vertices have room in shared memory, so that a
-# multiprocessor holds one of them, and where it holds several. Rows that a queue of a block takes in shared memory, at least
-# and at most, and in global memory. None is measured yet.
-ALONE_BLOCK = 1024
-SHARING_BLOCK = 512
-BLOCK_ROOM = 512
-MOST_BLOCK_ROOM = 2048
+# A block a source. Its threads; slots of a table, in roots of the number of vertices, and at least; edges that a lane looks
+# at together; vertices that a queue takes in global memory beyond what it takes in shared memory.
+BLOCK = 512
+SLOTS_A_ROOT = 2
+FEWEST_SLOTS = 1024
+BLOCK_AHEAD = 4
 SPILL_ROOM = 1 << 16
 # Blocks in flight; 0: as many as the device holds at once.
 IN_FLIGHT = 0
@@ -45,21 +44,12 @@ SHORT_HOPS = 2**15 - 1  # the most that 16 bits hold; a deeper search begins aga
 
 # One launch for a whole BFS. Block: threads; as many blocks as fit run at once.
 PERSISTENT_BLOCK = 512
-# Before that one cluster: its blocks at most, their threads, the vertices that the queue of one takes, and the edges that a
-# warp may queue at once; beyond either the grid takes over. Measured on an H200, ms for 8 x 512, 16 x 512 and 16 x 1024
-# threads: USA-road-NE 5.7 / 4.2 / 3.8, a lattice of 1500 x 1500 8.3 / 5.9 / 5.4, of 4000 x 4000 48 / 31 / 22.
+# Before that one cluster: its blocks at most, their threads, the slots of a block's table of vertices, and the edges of a
+# warp's vertices at once; beyond either the grid takes over.
 CLUSTER = 16
 CLUSTER_BLOCK = 1024
-CLUSTER_ROOM = 512
+CLUSTER_SLOTS = 2048
 BATCH_EDGES = 1024
-# Whether the cluster loads a vertex's offsets before it knows that the claim on it holds, which is one trip less a level
-# (0.15 us from the L2, 0.6 from beyond) and 16 bytes more for each edge to a vertex claimed before; and whether it asks the
-# L2 for the targets of a queued vertex, which the next level loads.
-EARLY_ROWS = 0
-PREFETCH = 0
-# Edges a vertex up to which a warp goes on for a second level before the barrier: 6 to 10 % on the first two, -5 % on the
-# third.
-TWO_HOPS_BELOW = 6
 # Edges of a piece: rows of as many or more are shared by several teams of PIECE_WARPS warps, 0 for whole blocks. And degree
 # from which on lanes look for their edges in rows of a frontier that is small, too, so that none waits for a longer row
 # beside it (SHARED_ROWS); below, each row has lanes of its own. A warp waits for 32 edges about as long as for one, so what
@@ -67,8 +57,7 @@ TWO_HOPS_BELOW = 6
 # for cnr-2000 / web-NotreDame / soc-Slashdot0902 (directed) / R-MAT 19: 2,402 / 1,677 / 400 / 35 trips for pieces of 2,048
 # and a block each (measured then on an H200 for cnr-2000: 2.99 ms), 1,031 / 682 / 178 / 13 for pieces of 512, 302 / 277 / 92
 # / 14 for those and shared rows, four warps each, 241 / 214 / 69 / 11 for pieces of 256, two warps each.
-PIECE = 256
-PIECE_WARPS = 2
+PIECES = {"pull": (512, 0), "push": (128, 1)}
 UNEVEN = 64
 # Edges that a lane looks at together in pieces and shared rows: so many loads are on their way at once, for more registers.
 AHEAD = 1

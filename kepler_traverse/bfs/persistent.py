@@ -9,13 +9,14 @@ import numpy as np
 from ..cuda import cp
 from ..cuda.csr import degree_statistics
 from ..cuda.entry import Entry, arguments
-from ..cuda.launch import blocks_at_once, largest_cluster, prepare
+from ..cuda.launch import blocks_at_once, largest_cluster, prepare, shared_memory
 from ..cuda.loader import kernel
 from ..cuda.trace import turns, words
 from ..strategy import Outcome
 from . import params
 
 _KERNELS = Path(__file__).parent / "kernels"
+_SHORTEST_PIECE = min(length for length, _ in params.PIECES.values())
 _CLUSTER = Entry(
     "bfs_cluster",
     _KERNELS / "cluster.cu",
@@ -38,14 +39,11 @@ _CLUSTER = Entry(
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
-        ("CHUNK", params.PIECE),
-        ("ROOM", params.CLUSTER_ROOM),
+        ("CHUNK", _SHORTEST_PIECE),
+        ("SLOTS", params.CLUSTER_SLOTS),
         ("BATCH_EDGES", params.BATCH_EDGES),
-        ("MIN_BLOCKS", 0),
-        ("EARLY_ROWS", params.EARLY_ROWS),
-        ("PREFETCH", params.PREFETCH),
+        ("UNDIRECTED", 0),
         ("CLUSTER", 1),
-        ("HOPS", 1),
     ),
 )
 _GRID = Entry(
@@ -77,8 +75,8 @@ _GRID = Entry(
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
-        ("CHUNK", params.PIECE),
-        ("PIECE_WARPS", params.PIECE_WARPS),
+        ("CHUNK", _SHORTEST_PIECE),
+        ("PIECE_WARPS", 0),
         ("SHARED_ROWS", 0),
         ("AHEAD", params.AHEAD),
         ("CLEANS_UP", params.CLEANS_UP),
@@ -90,13 +88,14 @@ _GRID = Entry(
 )
 ENTRIES = (_CLUSTER, _GRID)
 _N_COUNTS = 6  # in each of three turns
+_SLOT_BYTES = 2 * 8 + (5 + 1 + 3) * 4  # of all tables of a block: rows; vertices, frontier, claimants
+_STATIC_BYTES = 1024  # of shared memory, and what the driver takes
 
 
 def plan(graph, query):
     """Allocate and compile; return ``traverse(source)``, whose ``turns()`` gives the trace of its last search."""
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
-    # Without a reverse at hand its making would cost more than pulling gains.
-    incoming = graph.reverse if not graph.directed or "reverse" in vars(graph) else None
+    incoming = graph.reverse if _can_pull(graph) else None
     begins, goes_on = entries_for(graph, query)
     constants = dict(goes_on.constants)
     cluster, grid = kernel(begins, index), kernel(goes_on, index)
@@ -123,7 +122,8 @@ def plan(graph, query):
     reverse = (None, None) if incoming is None else (incoming.offsets, incoming.targets)
     rows = (graph.offsets, graph.targets)
     sizes = (np.int64(n), np.int64(m))
-    begin = prepare(cluster, clusters, (*rows, index.type(0), *ends, *state, counts, arrived, distance, trace))
+    given = (*rows, index.type(0), *ends, *state, counts, arrived, distance, trace)
+    begin = prepare(cluster, clusters, given, shared_bytes=dict(begins.constants)["SLOTS"] * _SLOT_BYTES)
     results = (distance, predecessor, outcome, trace)
     go_on = prepare(grid, blocks_at_once(grid), (*rows, *reverse, *sizes, *ends, *state, bitmaps, counts, arrived, *results))
     is_clean = False
@@ -146,15 +146,31 @@ def plan(graph, query):
 
 def entries_for(graph, query) -> tuple[Entry, Entry]:
     """The kernels of cluster and grid with the constants for a graph."""
-    mean, _, largest = degree_statistics(graph.offsets)
-    shared = {"PREDECESSORS": int(query.predecessors), "TRACE": params.TRACE}
-    # Two levels a barrier where most rows are short; not where it has to stop at the very level of a target.
-    hops = 2 if mean <= params.TWO_HOPS_BELOW and query.targets is None else 1
-    # Without clusters the first levels are one block's.
-    begins = _CLUSTER.variant(**shared, CLUSTER=min(params.CLUSTER, largest_cluster()), HOPS=hops)
-    return begins, _GRID.variant(**shared, SHARED_ROWS=int(largest >= params.UNEVEN))
+    _, _, largest = degree_statistics(graph.offsets)
+    piece, warps = params.PIECES["pull" if _can_pull(graph) else "push"]
+    shared = {"PREDECESSORS": int(query.predecessors), "TRACE": params.TRACE, "CHUNK": piece}
+    begins = _CLUSTER.variant(
+        **shared,
+        # Without clusters the first levels are one block's.
+        CLUSTER=min(params.CLUSTER, largest_cluster()),
+        UNDIRECTED=int(not graph.directed),
+        SLOTS=fitting_slots(dict(_CLUSTER.constants)["SLOTS"]),
+    )
+    return begins, _GRID.variant(**shared, PIECE_WARPS=warps, SHARED_ROWS=int(largest >= params.UNEVEN))
+
+
+def _can_pull(graph) -> bool:
+    """Whether a reverse is at hand: without one its making would cost more than pulling gains."""
+    return not graph.directed or "reverse" in vars(graph)
+
+
+def fitting_slots(wanted: int) -> int:
+    """Slots of a table, halved until a block's shared memory holds them all."""
+    while wanted * _SLOT_BYTES > shared_memory()[0] - _STATIC_BYTES:
+        wanted //= 2
+    return wanted
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     """Bytes of a run: distance, predecessor or queue, claims, pieces of long rows, three bitmaps."""
-    return n_vertices * (4 + 4 + 8 * predecessors) + 16 * n_edges // params.PIECE + 8 + 12 * (n_vertices // 32 + 1)
+    return n_vertices * (4 + 4 + 8 * predecessors) + 16 * n_edges // _SHORTEST_PIECE + 8 + 12 * (n_vertices // 32 + 1)

@@ -51,7 +51,7 @@ def launch_blocks(kernel: Kernel, blocks: int, args: tuple, *, shared_bytes: int
     _run(kernel, blocks, checked(kernel, args), shared_bytes)
 
 
-def prepare(kernel: Kernel, blocks: int, args: tuple):
+def prepare(kernel: Kernel, blocks: int, args: tuple, *, shared_bytes: int = 0):
     """Check the arguments once, for launches without end: return ``run(**changed)``.
 
     Parameters
@@ -60,6 +60,8 @@ def prepare(kernel: Kernel, blocks: int, args: tuple):
     blocks : int
     args : tuple
         As for ``launch``; the arrays must stay where they are.
+    shared_bytes : int
+        Dynamic shared memory of a block.
 
     Returns
     -------
@@ -75,26 +77,31 @@ def prepare(kernel: Kernel, blocks: int, args: tuple):
             if value.dtype != kernel.dtypes[i]:
                 raise TypeError(f"{name} of {kernel.entry.name} must be of type {kernel.dtypes[i]}, not {value.dtype}")
             values[i] = value
-        kernel.function((blocks,), (kernel.entry.block,), tuple(values))
+        _run(kernel, blocks, tuple(values), shared_bytes)
 
     return run
 
 
-def blocks_at_once(kernel: Kernel) -> int:
-    """Blocks of a kernel that fit on the current device together."""
-    return _blocks_at_once(kernel, cp.cuda.runtime.getDevice())
+def blocks_at_once(kernel: Kernel, shared_bytes: int = 0) -> int:
+    """Blocks of a kernel, each with so much dynamic shared memory, that fit on the current device together."""
+    return _blocks_at_once(kernel, shared_bytes, cp.cuda.runtime.getDevice())
 
 
 @functools.cache
-def _blocks_at_once(kernel: Kernel, device: int) -> int:
+def _blocks_at_once(kernel: Kernel, shared_bytes: int, device: int) -> int:
     processors, _ = _device_size(device)
     of_one = cp.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor
-    return processors * of_one(kernel.function.kernel.ptr, kernel.entry.block, 0)
+    _allow(kernel, shared_bytes)
+    return processors * of_one(kernel.function.kernel.ptr, kernel.entry.block, shared_bytes)
+
+
+def _allow(kernel: Kernel, shared_bytes: int) -> None:
+    if shared_bytes > _FREE_SHARED_BYTES:
+        kernel.function.max_dynamic_shared_size_bytes = shared_bytes
 
 
 def _run(kernel: Kernel, blocks: int, values: tuple, shared_bytes: int) -> None:
-    if shared_bytes > _FREE_SHARED_BYTES:
-        kernel.function.max_dynamic_shared_size_bytes = shared_bytes
+    _allow(kernel, shared_bytes)
     if blocks:
         kernel.function((blocks,), (kernel.entry.block,), values, **({"shared_mem": shared_bytes} if shared_bytes else {}))
 

@@ -30,7 +30,12 @@ _ENTRY = Entry(
         *("vertex_t* piles", "uint32* marks", "int32 is_kept", "ordered_t* keys", "ordered_t*? at_wanted"),
         *("int32* rounds", "ordered_t* complete"),
     ),
-    constants=(("ROOM", params.MANY_ROOM), ("WARM_UP", params.MANY_WARM_UP), ("FEW", params.MANY_FEW)),
+    constants=(
+        ("ROOM", params.MANY_ROOM),
+        ("WARM_UP", params.MANY_WARM_UP),
+        ("FEW", params.MANY_FEW),
+        ("AHEAD", params.MANY_AHEAD),
+    ),
 )
 ENTRIES = (_ENTRY,)
 GROUP = 1024
@@ -87,6 +92,7 @@ class _Run:
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
         self._graph, self._query = graph, query
         constants = {"ROOM": params.MANY_ROOM, "WARM_UP": params.MANY_WARM_UP, "FEW": params.MANY_FEW}
+        constants["AHEAD"] = params.MANY_AHEAD
         self._kernel = kernel(_ENTRY.variant(block=params.MANY_BLOCK, **constants), index, real)
         self._n_blocks = max(1, min(group, _most_blocks(), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu.may_overflow(graph)

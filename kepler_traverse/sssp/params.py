@@ -20,12 +20,14 @@ EDGES_A_PILE = 6.0
 SHARED_NEAR = 2048
 
 # Many sources on a GPU, a block each. Threads of a block; vertices of a near pile in shared memory; turns before the width
-# of piles changes, and vertices a turn below which it grows; blocks in flight, 0 for as many as the device holds.
+# of piles changes, and vertices a turn below which it grows; edges that a lane looks at together; blocks in flight, 0 for as
+# many as the device holds.
 # None is measured yet.
 MANY_BLOCK = 512
 MANY_ROOM = 1024
 MANY_WARM_UP = 8
-MANY_FEW = 256
+MANY_FEW = 16
+MANY_AHEAD = 4
 IN_FLIGHT = 0
 
 # The same, 32 side by side. Threads of a block; edges of a piece, into which rows of as many or more are cut; and edges a

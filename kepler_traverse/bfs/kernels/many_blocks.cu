@@ -1,16 +1,18 @@
 // Many blocks: each block searches from a source of its own, and takes the next one when it is through.
 //
-// No barrier but the block's, one a level. Its queues of rows lie in shared memory; what
-// has no room there lies in global memory, and what has none there either is found again
-// among the distances. So do the bits of visited vertices, where SHARED_BITS says that
-// there is room; else in global memory.
+// No barrier but the block's, one a level. What is new the tables of the last levels say
+// (kt/vertex_table.cuh), in shared memory, like the queues; what finds no slot there, or
+// where edges lead one way only, the hop counts in global memory. A queue's vertices that
+// have no room in shared memory lie in global memory, and what has none there either is
+// found again among the hop counts.
 //
-//   shared    visited bits or none, two queues of ROOM rows
+//   shared    four tables of SLOTS vertices, two queues of ROOM
 //   reads     offsets and edges of what is reached    writes   a row of hop counts a source
 //
 // A search deeper than MOST_HOPS, or than `columns` where levels are counted, says so, for
 // the host to begin again with more.
 #include <kt/edges.cuh>
+#include <kt/vertex_table.cuh>
 
 namespace {
 
@@ -18,33 +20,23 @@ using kt::ALL_LANES;
 using kt::int32;
 using kt::int64;
 using kt::uint32;
-using kt::uint64;
 
 constexpr int32 STOPPED_NOWHERE = -1;
 constexpr int32 TOO_DEEP = -2;
-
-// A row in a word: where it begins, and its length, which the host has checked to fit.
-constexpr int32 DEGREE_BITS = 28;
-KT_DEVICE uint64 packed(const kt::Row& row) {
-  return static_cast<uint64>(row.begin) << DEGREE_BITS | static_cast<uint64>(row.end - row.begin);
-}
-KT_DEVICE kt::Row unpacked(uint64 word) {
-  const offset_t begin = static_cast<offset_t>(word >> DEGREE_BITS);
-  return {0, begin, begin + static_cast<offset_t>(word & ((uint64{1} << DEGREE_BITS) - 1))};
-}
+constexpr int32 N_TABLES = 4;  // levels L - 1 to L + 1, and that of L + 2, which is cleared
 
 struct Frontier {
-  uint64* in_shared;
-  uint64* in_global;
+  vertex_t* in_shared;
+  vertex_t* in_global;
   int64 room;  // there
 
-  KT_DEVICE void store(int64 i, uint64 row) const {
+  KT_DEVICE void store(int64 i, vertex_t v) const {
     if (i < ROOM)
-      in_shared[i] = row;
+      in_shared[i] = v;
     else if (i - ROOM < room)
-      in_global[i - ROOM] = row;
+      in_global[i - ROOM] = v;
   }
-  KT_DEVICE uint64 load(int64 i) const { return i < ROOM ? in_shared[i] : in_global[i - ROOM]; }
+  KT_DEVICE vertex_t load(int64 i) const { return i < ROOM ? in_shared[i] : in_global[i - ROOM]; }
   KT_DEVICE bool holds(int64 n) const { return n - ROOM <= room; }
 };
 
@@ -53,15 +45,50 @@ struct Wanted {
   int64 size;
 };
 
+template <typename hop_t>
+struct Search;
+
+// Claims the far ends of edges, several of each lane, whose loads are on their way together.
+template <typename hop_t>
+struct Claiming {
+  const Search<hop_t>& search;
+  int32 level;
+  Frontier to;
+  int32* found;
+
+  template <int32 N>
+  KT_DEVICE void ahead(const kt::Edges<N>& edges) const {
+    vertex_t v[N];
+    bool is_new[N];
+    int32 mine = 0;
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) v[i] = edges.valid[i] ? kt::load_constant(search.targets + edges.e[i]) : edges.u[i];
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) {
+      is_new[i] = edges.valid[i] && search.claim(v[i], level);
+      mine += is_new[i];
+    }
+    const int32 through = kt::sum_through(mine);
+    const int32 total = kt::broadcast(ALL_LANES, through, kt::WARP - 1);
+    if (total == 0) return;
+    int32 first = 0;
+    if (kt::lane() == 0) first = kt::atomic_add(found, total);
+    int64 place = kt::broadcast(ALL_LANES, first, 0) + through - mine;
+#pragma unroll
+    for (int32 i = 0; i < N; ++i)
+      if (is_new[i]) to.store(place++, v[i]);
+  }
+};
+
 // What one search of a block works with.
 template <typename hop_t>
 struct Search {
   const offset_t* offsets;
   const vertex_t* targets;
   int64 n_vertices;
-  uint32* visited;
-  uint64* queues;  // ROOM rows of one level, and of the next
-  uint64* beyond;
+  int32* tables;     // [N_TABLES][SLOTS]
+  vertex_t* queues;  // ROOM vertices of one level, and of the next
+  vertex_t* beyond;
   int64 spill_room;
   int32* sizes;  // [3]: one read, one written, one cleared
   hop_t* distance;
@@ -70,22 +97,50 @@ struct Search {
     const int32 which = level % 2;
     return {queues + which * ROOM, beyond + which * spill_room, spill_room};
   }
+  KT_DEVICE int32* table(int32 level) const { return tables + (level + N_TABLES) % N_TABLES * SLOTS; }
+  KT_DEVICE void clear(int32 level) const {
+    for (int32 i = kt::thread_in_block(); i < SLOTS; i += BLOCK) table(level)[i] = kt::NO_VERTEX;
+  }
 
-  KT_DEVICE bool claim(vertex_t v) const {
-    uint32* const word = visited + v / 32;
-    const uint32 bit = 1u << (v % 32);
-    // Bits are only set: one that is not seen yet costs the atomic and no more.
-    return (kt::racy_load(word) & bit) == 0 && (kt::atomic_or(word, bit) & bit) == 0;
+  // Whether a vertex is of this level, found by this thread and no other.
+  KT_DEVICE bool claim(vertex_t v, int32 level) const {
+    const int32 home = kt::slot_of(kt::hash_of(v));
+    const kt::Held in_last = kt::holds(table(level - 1), home, v);
+    if (in_last == kt::IS) return false;
+    const kt::Held in_one_before = kt::holds(table(level - 2), home, v);
+    if (in_one_before == kt::IS) return false;
+    bool is_new;
+    if (kt::put(table(level), home, v, is_new) == kt::NO_SLOT) return claim_in_memory(v, level);
+    const bool is_sure = UNDIRECTED && in_last == kt::IS_NOT && in_one_before == kt::IS_NOT;
+    // Who has put it into the table is alone with it, and older levels were written before a barrier.
+    is_new = is_new && (is_sure || kt::racy_load(distance + v) == kt::UNREACHED);
+    if (is_new) kt::racy_store(distance + v, static_cast<hop_t>(level));
+    return is_new;
+  }
+
+  // Nobody finds a slot for this vertex any more, so all who claim it do it here.
+  KT_DEVICE bool claim_in_memory(vertex_t v, int32 level) const {
+    constexpr int32 HOPS_A_WORD = 4 / sizeof(hop_t);
+    constexpr uint32 MASK = 0xffffffffu >> (32 - 8 * sizeof(hop_t));
+    int32* const word = reinterpret_cast<int32*>(distance) + v / HOPS_A_WORD;
+    const int32 shift = static_cast<int32>(v % HOPS_A_WORD) * 16;
+    for (;;) {
+      const int32 before = kt::racy_load(word);
+      if ((static_cast<uint32>(before) >> shift & MASK) != MASK) return false;
+      const uint32 others = static_cast<uint32>(before) & ~(MASK << shift);
+      const int32 after = static_cast<int32>(others | (static_cast<uint32>(level) & MASK) << shift);
+      if (kt::compare_and_swap(word, before, after) == before) return true;
+    }
   }
 
   KT_DEVICE void begin(vertex_t source) const {
     for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK) distance[v] = kt::UNREACHED;
-    for (int64 word = kt::thread_in_block(); word < (n_vertices + 31) / 32; word += BLOCK) visited[word] = 0;
+    for (int32 level = 0; level < N_TABLES; ++level) clear(level);
     kt::block_barrier();
     if (kt::thread_in_block() == 0) {
       distance[source] = 0;
-      visited[source / 32] = 1u << (source % 32);
-      frontier(0).store(0, packed(kt::row_of(offsets, source)));
+      table(0)[kt::slot_of(kt::hash_of(source))] = static_cast<int32>(source);
+      frontier(0).store(0, source);
       sizes[0] = 1;
       sizes[1] = 0;
     }
@@ -94,27 +149,17 @@ struct Search {
 
   KT_DEVICE void step(int32 level, int32 size) const {
     const Frontier from = frontier(level);
-    const Frontier to = frontier(level + 1);
-    int32* const found = sizes + (level + 1) % 3;
     const bool is_listed = from.holds(size);
     const int64 n = is_listed ? size : n_vertices;
     const auto rows = [&](int64 i, bool) {
-      if (is_listed) return unpacked(from.load(i));
+      if (is_listed) return kt::row_of(offsets, from.load(i));
       const bool is_in_front = kt::racy_load(distance + i) == level;  // others write the next level
       return is_in_front ? kt::row_of(offsets, static_cast<vertex_t>(i)) : kt::Row{};
     };
-    kt::edges_by_virtual_warp(targets, kt::one_block(), n, kt::lanes_a_row(int64{BLOCK}, n), rows,
-                              [&](bool valid, vertex_t, offset_t, vertex_t v) {
-                                const bool is_new = valid && claim(v);
-                                const uint32 lanes = kt::ballot(ALL_LANES, is_new);
-                                if (lanes == 0) return;
-                                int32 first = 0;
-                                if (kt::lane() == 0) first = kt::atomic_add(found, kt::count_lanes(lanes));
-                                if (is_new) kt::racy_store(distance + v, static_cast<hop_t>(level + 1));
-                                const uint64 row = is_new ? packed(kt::row_of(offsets, v)) : 0;
-                                first = kt::broadcast(ALL_LANES, first, 0);
-                                if (is_new) to.store(int64{first} + kt::count_lanes(lanes & kt::lanes_before()), row);
-                              });
+    clear(level + 2);
+    Claiming<hop_t> claiming = {*this, level + 1, frontier(level + 1), sizes + (level + 1) % 3};
+    const int32 width = kt::lanes_a_row(int64{BLOCK}, n);
+    kt::edges_by_discovery_ahead<AHEAD>(kt::one_block(), n, rows, claiming, kt::WARP / width);
   }
 
   // Whether a wanted vertex of this thread's is unreached: from `at` on, before which none is.
@@ -151,22 +196,21 @@ struct Search {
 template <typename hop_t>
 KT_DEVICE void search_each(const offset_t* offsets, const vertex_t* targets, int64 n_vertices, const int64* sources,
                            int64 n_sources, int64* taken, int32 last_level, Wanted wanted, int64 spill_room,
-                           uint64* spill, uint32* bits, int64 pitch, bool is_kept, hop_t* distance, hop_t* at_wanted,
-                           int64 columns, int32* counts, int32* outcome) {
-  KT_DYNAMIC_SHARED(uint64, queues);
+                           vertex_t* spill, int64 pitch, bool is_kept, hop_t* distance, hop_t* at_wanted, int64 columns,
+                           int32* counts, int32* outcome) {
+  KT_DYNAMIC_SHARED(int32, tables);
   KT_SHARED(int32, sizes, [3]);
   KT_SHARED(int64, task, [1]);
-  const int64 n_words = (n_vertices + 31) / 32;
+  vertex_t* const queues = reinterpret_cast<vertex_t*>(tables + N_TABLES * SLOTS);
   const int64 block = kt::block_id();
-  uint32* const visited = SHARED_BITS ? reinterpret_cast<uint32*>(queues + 2 * ROOM) : bits + block * n_words;
-  uint64* const beyond = spill + 2 * block * spill_room;
+  vertex_t* const beyond = spill + 2 * block * spill_room;
   for (;;) {
     if (kt::thread_in_block() == 0) task[0] = kt::atomic_add(taken, int64{1});
     kt::block_barrier();
     const int64 i = task[0];
     if (i >= n_sources) return;
     hop_t* const row = distance + (is_kept ? i : block) * pitch;
-    const Search<hop_t> search{offsets, targets, n_vertices, visited, queues, beyond, spill_room, sizes, row};
+    const Search<hop_t> search{offsets, targets, n_vertices, tables, queues, beyond, spill_room, sizes, row};
     int32 stopped = STOPPED_NOWHERE;
     const int32 levels = search.run(static_cast<vertex_t>(kt::load_constant(sources + i)), last_level, wanted, columns,
                                     counts ? counts + i * columns : nullptr, stopped);
@@ -187,19 +231,17 @@ KT_DEVICE void search_each(const offset_t* offsets, const vertex_t* targets, int
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_many_blocks_16(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, int64 n_vertices,
                        const int64* __restrict__ sources, int64 n_sources, int64* taken, int32 last_level,
-                       const int64* __restrict__ wanted, int64 n_wanted, int64 spill_room, uint64* spill, uint32* bits,
-                       int64 pitch, int32 is_kept, short* distance, short* at_wanted, int64 columns, int32* counts,
-                       int32* outcome) {
+                       const int64* __restrict__ wanted, int64 n_wanted, int64 spill_room, vertex_t* spill, int64 pitch,
+                       int32 is_kept, short* distance, short* at_wanted, int64 columns, int32* counts, int32* outcome) {
   search_each(offsets, targets, n_vertices, sources, n_sources, taken, last_level, {wanted, n_wanted}, spill_room,
-              spill, bits, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
+              spill, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_many_blocks_32(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, int64 n_vertices,
                        const int64* __restrict__ sources, int64 n_sources, int64* taken, int32 last_level,
-                       const int64* __restrict__ wanted, int64 n_wanted, int64 spill_room, uint64* spill, uint32* bits,
-                       int64 pitch, int32 is_kept, int32* distance, int32* at_wanted, int64 columns, int32* counts,
-                       int32* outcome) {
+                       const int64* __restrict__ wanted, int64 n_wanted, int64 spill_room, vertex_t* spill, int64 pitch,
+                       int32 is_kept, int32* distance, int32* at_wanted, int64 columns, int32* counts, int32* outcome) {
   search_each(offsets, targets, n_vertices, sources, n_sources, taken, last_level, {wanted, n_wanted}, spill_room,
-              spill, bits, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
+              spill, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
 }

@@ -69,6 +69,19 @@ struct Wanted {
   int64 size;
 };
 
+struct Search;
+
+// Relaxes edges, several of each lane, whose loads are on their way together.
+struct Offering {
+  const Search& search;
+  int32 turn;
+  ordered_t threshold;
+  Pile to;
+
+  template <int32 N>
+  KT_DEVICE void ahead(const kt::Edges<N>& edges) const;
+};
+
 struct Search {
   const offset_t* offsets;
   const vertex_t* targets;
@@ -103,35 +116,16 @@ struct Search {
   }
 
   KT_DEVICE void relax(int32 turn, int32 size, ordered_t threshold) const {
-    const Pile from = near(turn), to = near(turn + 1);
+    const Pile from = near(turn);
     uint32* const marks_from = near_marks(turn);
-    uint32* const marks_to = near_marks(turn + 1);
-    vertex_t* const far = piles + 2 * n_vertices;
-    ordered_t here = INFINITE;
-    kt::edges_by_virtual_warp(
-        targets, kt::one_block(), int64{size}, kt::lanes_a_row(BLOCK, size),
-        [&](int64 i, bool is_first) {
-          const vertex_t u = from.load(i);
-          // Nobody marks for this turn any more.
-          if (is_first) clear_bit(marks_from, u);
-          // Whoever lowers it from now on queues it for the next turn.
-          here = kt::racy_load(keys + u);
-          return kt::row_of(offsets, u);
-        },
-        [&](bool valid, vertex_t, offset_t e, vertex_t v) {
-          ordered_t key = INFINITE;
-          if (valid)
-            key = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(here), kt::load_constant(weights + e)));
-          // Old is too large only, and then the atomic tells.
-          const bool is_lower =
-              valid && key <= limit && key < kt::racy_load(keys + v) && key < kt::atomic_min(keys + v, key);
-          const bool is_near = is_lower && key < threshold && set_bit(marks_to, v);
-          const bool is_far = is_lower && key >= threshold && set_bit(far_marks(), v);
-          const int32 in_near = place_of(is_near, told->near + (turn + 1) % 3);
-          if (is_near) to.store(in_near, v);
-          const int32 in_far = place_of(is_far, &told->far);
-          if (is_far) far[in_far] = v;
-        });
+    const auto rows = [&](int64 i, bool) {
+      const vertex_t u = from.load(i);
+      clear_bit(marks_from, u);  // nobody marks for this turn any more
+      return kt::row_of(offsets, u);
+    };
+    Offering offering = {*this, turn, threshold, near(turn + 1)};
+    const int32 width = kt::lanes_a_row(BLOCK, size);
+    kt::edges_by_discovery_ahead<AHEAD>(kt::one_block(), int64{size}, rows, offering, kt::WARP / width);
   }
 
   // Moves what lies below the threshold to the next near pile.
@@ -221,6 +215,53 @@ struct Search {
     }
   }
 };
+
+template <int32 N>
+KT_DEVICE void Offering::ahead(const kt::Edges<N>& edges) const {
+  ordered_t* const keys = search.keys;
+  uint32* const near_marks = search.near_marks(turn + 1);
+  vertex_t v[N];
+  ordered_t key[N], before[N];
+  bool is_near[N], is_far[N];
+#pragma unroll
+  for (int32 i = 0; i < N; ++i) {
+    v[i] = edges.valid[i] ? kt::load_constant(search.targets + edges.e[i]) : edges.u[i];
+    const weight_t weight = edges.valid[i] ? kt::load_constant(search.weights + edges.e[i]) : static_cast<weight_t>(0);
+    // Whoever lowers u from now on queues it for the next turn.
+    const ordered_t here = edges.valid[i] ? kt::racy_load(keys + edges.u[i]) : INFINITE;
+    key[i] = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(here), weight));
+  }
+#pragma unroll
+  for (int32 i = 0; i < N; ++i) before[i] = edges.valid[i] ? kt::racy_load(keys + v[i]) : 0;
+#pragma unroll
+  for (int32 i = 0; i < N; ++i)  // old is too large only, and then the atomic tells
+    if (key[i] <= search.limit && key[i] < before[i]) before[i] = kt::atomic_min(keys + v[i], key[i]);
+  int32 near = 0, far = 0;
+#pragma unroll
+  for (int32 i = 0; i < N; ++i) {
+    const bool is_lower = edges.valid[i] && key[i] <= search.limit && key[i] < before[i];
+    const bool is_below = key[i] < threshold;
+    const bool is_first = is_lower && set_bit(is_below ? near_marks : search.far_marks(), v[i]);
+    near += is_near[i] = is_first && is_below;
+    far += is_far[i] = is_first && !is_below;
+  }
+  // Both in one word: a warp has 32 N edges.
+  static_assert(N * kt::WARP < 1 << 15, "");
+  const int32 through = kt::sum_through(near | far << 16);
+  const int32 all = kt::broadcast(ALL_LANES, through, kt::WARP - 1);
+  if (all == 0) return;
+  int32 first = 0;
+  if (kt::lane() == 0 && (all & 0xffff)) first = kt::atomic_add(search.told->near + (turn + 1) % 3, all & 0xffff);
+  if (kt::lane() == 1 && all >> 16) first = kt::atomic_add(&search.told->far, all >> 16);
+  int32 in_near = kt::broadcast(ALL_LANES, first, 0) + (through & 0xffff) - near;
+  int32 in_far = kt::broadcast(ALL_LANES, first, 1) + (through >> 16) - far;
+  vertex_t* const far_pile = search.piles + 2 * search.n_vertices;
+#pragma unroll
+  for (int32 i = 0; i < N; ++i) {
+    if (is_near[i]) to.store(in_near++, v[i]);
+    if (is_far[i]) far_pile[in_far++] = v[i];
+  }
+}
 
 }  // namespace
 

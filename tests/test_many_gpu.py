@@ -40,7 +40,9 @@ FORCED_BITS = {
 }
 FORCED_BLOCKS = {
     "as it is": {},
-    "tables and queues that overflow": {"SLOTS_A_ROOT": 0, "FEWEST_SLOTS": 4, "SPILL_ROOM": 3},
+    "a table": {"MOST_SHARED_BITS": 0},
+    "a table and queues that overflow": {"MOST_SHARED_BITS": 0, "SLOTS_A_ROOT": 0, "FEWEST_SLOTS": 8}
+    | {"BLOCK_ROOM": 2, "SPILL_ROOM": 3, "BLOCK_AHEAD": 4},
 }
 
 
@@ -63,7 +65,7 @@ def one_order(monkeypatch):
 def _spare_the_first_search(monkeypatch):
     """Rows of PIECE edges are few on small graphs; and on the host how deep a graph is need not be found out by kernels."""
     monkeypatch.setattr(bfs_params, "MANY_PIECE", 64)
-    monkeypatch.setattr(sssp_params, "ROWS_PIECE", 64)
+    monkeypatch.setattr(sssp_params, "ROWS_PIECES", {"uneven": 64, "even": 64})
     if HAS_GPU:
         return
 

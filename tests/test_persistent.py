@@ -23,19 +23,19 @@ MODES = orders(
     stress_1={"stress": True, "seed": 1, "block": 32},
     stress_2={"stress": True, "seed": 2, "block": 64},
 )
-# What makes it go on otherwise than in one cluster, as it does on any graph of a test. SLOTS and BATCH_EDGES are the
-# cluster's, all others the grid's; CHUNK is both's.
+# What makes it go on otherwise than in one cluster, as it does on any graph of a test. ROOM, KEEP and BATCH_EDGES are
+# the cluster's, all others the grid's; CHUNK is both's.
 FORCED = {
     "as it is": {},
     "one block": {"CLUSTER": 1},
-    "claims say what is new": {"UNDIRECTED": 0},
-    "full tables": {"SLOTS": 64, "BATCH_EDGES": 60, "CLUSTER": 4},
-    "shared rows": {"SLOTS": 32, "BATCH_EDGES": 1, "ALPHA": 1, "UNEVEN": 0, "CHUNK": 64, "PIECE_WARPS": 1, "AHEAD": 4},
-    "push only": {"SLOTS": 32, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "PIECE_WARPS": 0},
-    "cluster and push": {"SLOTS": 32, "CLUSTER": 2, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
-    "pull at once": {"SLOTS": 32, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
-    "pull and push": {"SLOTS": 32, "BATCH_EDGES": 1, "ALPHA": 14, "BETA": 8, "CHUNK": 40, "PATIENCE": 0, "UNEVEN": 0},
-    "all of them": {"SLOTS": 32, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4}
+    "every vertex to another block": {"KEEP": 0},
+    "some to other blocks": {"KEEP": 2, "CLUSTER": 4, "BATCH_EDGES": 60},
+    "shared rows": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "UNEVEN": 0, "CHUNK": 64, "PIECE_WARPS": 1, "AHEAD": 4},
+    "push only": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "PIECE_WARPS": 0},
+    "cluster and push": {"ROOM": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
+    "pull at once": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
+    "pull and push": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 14, "BETA": 8, "CHUNK": 40, "PATIENCE": 0, "UNEVEN": 0},
+    "all of them": {"ROOM": 3, "KEEP": 1, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4}
     | {"CLEANS_UP": 0, "MIN_BLOCKS": 1, "UNEVEN": 0},
 }
 GRAPHS = {
@@ -152,7 +152,7 @@ def test_warps_that_lag_see_the_flag_of_the_step_before(mode, monkeypatch):
     if mode != "in turn":
         pytest.skip("the orders are this test's own")
     monkeypatch.setattr(params, "CLUSTER", 4)
-    force(monkeypatch, SLOTS=32, BATCH_EDGES=6)
+    force(monkeypatch, ROOM=2, BATCH_EDGES=6)
     plan = plan_bfs(build(lattice(6, 9), directed=False).to("cuda"), strategy="persistent")
     for seed in range(40):
         with harness.settings(stress=True, seed=seed, block=64):
@@ -167,7 +167,7 @@ def test_a_frontier_of_many_edges_is_pulled(mode, monkeypatch, alpha, is_pulled)
         pytest.skip("the same in every order")
     taken = []
     empty = device.cp.empty
-    force(monkeypatch, SLOTS=32, BATCH_EDGES=1, ALPHA=alpha)
+    force(monkeypatch, ROOM=1, BATCH_EDGES=1, ALPHA=alpha)
     graph = build(GRAPHS["complete"], directed=False).to("cuda")
     monkeypatch.setattr(device._Cupy, "empty", lambda _, *args: taken.append(empty(*args)) or taken[-1])
     plan = plan_bfs(graph, strategy="persistent")
@@ -179,7 +179,7 @@ def test_a_frontier_of_many_edges_is_pulled(mode, monkeypatch, alpha, is_pulled)
 
 def test_a_trace_tells_when_each_level_began(monkeypatch):
     monkeypatch.setattr(params, "TRACE", 100)
-    force(monkeypatch, SLOTS=32, BATCH_EDGES=60, CLUSTER=1)
+    force(monkeypatch, ROOM=3, BATCH_EDGES=60)
     traverse = persistent.plan(build(GRAPHS["lattice"], directed=False).to("cuda"), Query())
     for source in (0, 3):
         outcome, turns = traverse(source), traverse.turns()

@@ -26,8 +26,17 @@ MODES = orders(
 GRID = {"SMALL": 1, "SMALL_EDGES": 0, "SMALL_FAR": 0}
 FORCED = {
     "as it is": {},
-    "grid in pieces": {**GRID, "hops": 1, "CHUNK": 40, "WARM_UP": 1, "SHARED_ROWS": 1, "PIECE_WARPS": 1, "AHEAD": 2},
-    "hops": {**GRID, "HOP_EDGES": 1 << 20, "HOP_DEGREE": 1 << 20, "CHUNK": 64, "STRAIGHT": 1, "SHARED_ROWS": 0},
+    "grid in pieces": {
+        **GRID,
+        "hops": 1,
+        "CHUNK": 40,
+        "WARM_UP": 1,
+        "SHARED_ROWS": 1,
+        "PIECE_WARPS": 1,
+        "AHEAD": 2,
+        "TAIL": 1 << 30,
+    },
+    "hops": {**GRID, "HOP_EDGES": 1 << 20, "HOP_DEGREE": 1 << 20, "CHUNK": 64, "SHARED_ROWS": 0},
     "small and grid": {
         "SMALL": 20,
         "SMALL_EDGES": 90,
@@ -286,7 +295,7 @@ def test_a_trace_tells_what_each_turn_was(room, monkeypatch):
         assert len(turns) == 7
     else:
         assert len(relaxed) == steps
-        assert {turn.what for turn in turns} == {"relax", "small relax", "small split", "last pass", "end"}
+        assert {turn.what for turn in turns} >= {"relax", "small relax", "small split", "last pass", "end"}
 
 
 def test_negative_weights_are_refused():

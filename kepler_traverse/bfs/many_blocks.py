@@ -7,6 +7,7 @@ count, 3 to 4, of 152 billion a second.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..cuda import cp
 from ..cuda.entry import Entry, arguments
 from ..cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ..cuda.loader import kernel
+from ..errors import StrategyError
 from ..strategy import ManyOutcome
 from . import params
 from .many_bits_gpu import POINT_BACK, kernels_for, pitch_of, point_back
@@ -25,7 +27,7 @@ _ENTRIES = {
     np.dtype(hops): Entry(
         f"bfs_many_blocks_{8 * np.dtype(hops).itemsize}",
         _FILE,
-        params.BLOCK,
+        params.SHARING_BLOCK,
         arguments(
             *("offset_t* offsets", "vertex_t* targets", "int64 n_vertices", "int64* sources", "int64 n_sources"),
             *("int64* taken", "int32 last_level", "int64*? wanted", "int64 n_wanted", "int64 spill_room", "vertex_t* spill"),
@@ -33,8 +35,9 @@ _ENTRIES = {
             *("int32*? counts", "int32* outcome"),
         ),
         constants=(
+            ("SHARED_BITS", 0),
             ("SLOTS", params.FEWEST_SLOTS),
-            ("ROOM", params.FEWEST_SLOTS // 2),
+            ("ROOM", params.BLOCK_ROOM),
             ("UNDIRECTED", 0),
             ("AHEAD", params.BLOCK_AHEAD),
             ("MOST_HOPS", params.SHORT_HOPS),
@@ -44,8 +47,10 @@ _ENTRIES = {
 }
 ENTRIES = tuple(_ENTRIES.values())
 GROUP = 1024
-_SLOT_BYTES = 4 * 4 + 2 * 4 // 2  # of a block: four tables, and two queues of half as many vertices
+_SLOT_BYTES = 5  # a word, and a quarter of one that a bucket has
 _BLOCK_SHARED = 1024  # static shared memory, and some that the driver takes
+_BUCKET = 4  # slots
+_MOST_VERTICES = 2**30 - 1  # of a word of the table two bits are the level
 _STOPPED_NOWHERE, _TOO_DEEP = -1, -2
 
 
@@ -54,23 +59,40 @@ def group_size(n_sources: int) -> int:
     return min(n_sources, GROUP)
 
 
-def _slots(n: int) -> int:
-    """Slots of a table: a planar graph's levels have about the root of its vertices, and half of the slots stay free."""
-    of_root, of_all = (1 << int(wanted).bit_length() for wanted in (params.SLOTS_A_ROOT * n**0.5, 2 * n))
-    wanted = min(max(params.FEWEST_SLOTS, of_root), of_all)
-    while wanted * _SLOT_BYTES > shared_memory()[0] - _BLOCK_SHARED:
-        wanted //= 2
-    return wanted
+@dataclass(frozen=True)
+class _Layout:
+    """What a block has: threads, whether the bits of all vertices, else slots of a table; and bytes of shared memory."""
+
+    block: int
+    shared_bits: bool
+    slots: int
+    room: int
+    nbytes: int
+
+
+def _layout(n: int) -> _Layout:
+    room = min(params.BLOCK_ROOM, n)
+    available, bits = shared_memory()[0] - _BLOCK_SHARED, -(-n // 32) * 4
+    if bits + 8 * room <= available and bits <= params.MOST_SHARED_BITS:
+        block = params.SHARING_BLOCK if 2 * (bits + 8 * room) <= available else params.ALONE_BLOCK
+        return _Layout(block, True, _BUCKET, room, bits + 8 * room)
+    # A planar graph's levels have about the root of its vertices; three of them lie in the table, in the freer half.
+    slots = min(1 << int(params.SLOTS_A_ROOT * n**0.5).bit_length(), 1 << int(n).bit_length())
+    slots = max(slots, params.FEWEST_SLOTS)
+    while slots * (_SLOT_BYTES + 1) > available:
+        slots //= 2
+    room = max(room, slots // 8)
+    return _Layout(params.SHARING_BLOCK, False, slots, room, slots * _SLOT_BYTES + 8 * room)
 
 
 def _most_blocks(n: int) -> int:
     """Blocks of a run that the device holds at once, going by threads and shared memory."""
     if params.IN_FLIGHT:
         return params.IN_FLIGHT
-    threads = threads_per_multiprocessor()
+    layout, threads = _layout(n), threads_per_multiprocessor()
     processors = resident_threads() // threads
-    by_memory = shared_memory()[1] // (_slots(n) * _SLOT_BYTES + _BLOCK_SHARED)
-    return processors * max(1, min(threads // params.BLOCK, by_memory))
+    by_memory = shared_memory()[1] // (layout.nbytes + _BLOCK_SHARED)
+    return processors * max(1, min(threads // layout.block, by_memory))
 
 
 def memory(shape, query, group: int) -> int:
@@ -115,14 +137,21 @@ class _Run:
 
     def __init__(self, graph, query, group: int):
         n, self._query, self._graph, self._group = graph.n_vertices, query, graph, group
-        slots = _slots(n)
-        constants = {"SLOTS": slots, "ROOM": slots // 2, "UNDIRECTED": int(not graph.directed), "AHEAD": params.BLOCK_AHEAD}
-        constants["MOST_HOPS"] = params.SHORT_HOPS
-        self._shared = slots * _SLOT_BYTES
-        self._kernels = {
-            hops: kernel(entry.variant(block=params.BLOCK, **constants), graph.targets.dtype)
-            for hops, entry in _ENTRIES.items()
-        }
+        if n > _MOST_VERTICES:
+            raise StrategyError(f"strategy 'many_blocks' cannot take {_MOST_VERTICES + 1} vertices or more")
+        layout, self._kernels = _layout(n), {}
+        for hops, entry in _ENTRIES.items():
+            entry = entry.variant(
+                block=layout.block,
+                SHARED_BITS=int(layout.shared_bits),
+                SLOTS=layout.slots,
+                ROOM=layout.room,
+                UNDIRECTED=int(not graph.directed),
+                AHEAD=params.BLOCK_AHEAD,
+                MOST_HOPS=params.SHORT_HOPS,
+            )
+            self._kernels[hops] = kernel(entry, graph.targets.dtype)
+        self._shared = layout.nbytes
         fitting = min(blocks_at_once(each, self._shared) for each in self._kernels.values())
         self._n_blocks = max(1, min(group, _most_blocks(n), fitting))
         self._pitch = pitch_of(n)

@@ -31,12 +31,16 @@ MANY_PIECE = 128
 MANY_PUSH_VERTICES = 8
 MANY_PUSH_EDGES = 32
 
-# A block a source. Its threads; slots of a table, in roots of the number of vertices, and at least; edges that a lane looks
-# at together; vertices that a queue takes in global memory beyond what it takes in shared memory.
-BLOCK = 512
-SLOTS_A_ROOT = 2
-FEWEST_SLOTS = 1024
-BLOCK_AHEAD = 4
+# A block a source. Threads of a block, where a multiprocessor holds one of them and where it holds several; bytes of visited
+# bits at most; slots of the table in their place, in roots of the number of vertices, and at least; edges that a lane looks
+# at together; vertices that a queue takes in shared memory, and in global memory beyond.
+ALONE_BLOCK = 1024
+SHARING_BLOCK = 512
+MOST_SHARED_BITS = 1 << 20
+SLOTS_A_ROOT = 8
+FEWEST_SLOTS = 64
+BLOCK_AHEAD = 2
+BLOCK_ROOM = 512
 SPILL_ROOM = 1 << 16
 # Blocks in flight; 0: as many as the device holds at once.
 IN_FLIGHT = 0
@@ -44,11 +48,12 @@ SHORT_HOPS = 2**15 - 1  # the most that 16 bits hold; a deeper search begins aga
 
 # One launch for a whole BFS. Block: threads; as many blocks as fit run at once.
 PERSISTENT_BLOCK = 512
-# Before that one cluster: its blocks at most, their threads, the slots of a block's table of vertices, and the edges of a
-# warp's vertices at once; beyond either the grid takes over.
+# Before that one cluster: its blocks at most, their threads, the vertices that the queue of one takes, those that it keeps
+# before it hands any to others, and the edges that a warp may queue at once; beyond room or edges the grid takes over.
 CLUSTER = 16
 CLUSTER_BLOCK = 1024
-CLUSTER_SLOTS = 2048
+CLUSTER_ROOM = 1024
+CLUSTER_KEEP = 192
 BATCH_EDGES = 1024
 # Edges of a piece: rows of as many or more are shared by several teams of PIECE_WARPS warps, 0 for whole blocks. And degree
 # from which on lanes look for their edges in rows of a frontier that is small, too, so that none waits for a longer row
@@ -60,12 +65,12 @@ BATCH_EDGES = 1024
 PIECES = {"pull": (512, 0), "push": (128, 1)}
 UNEVEN = 64
 # Edges that a lane looks at together in pieces and shared rows: so many loads are on their way at once, for more registers.
-AHEAD = 1
+AHEAD = 2
 # Whether the pass that makes distances and predecessors of the claims leaves those as the next search wants them: 8 bytes a
 # vertex written there, in place of as many by a launch of their own before a search.
 CLEANS_UP = 1
 # Blocks that a multiprocessor holds at least, which bounds their registers; 0: the compiler weighs them.
-MIN_BLOCKS = 0
+MIN_BLOCKS = 2
 # Turns of a search of which the kernels note when each began, for measurements; 0: none, and no code for it.
 TRACE = 0
 # Edges that a thread looks through for a predecessor before its warp helps: 0.39, 0.33, 0.28 and 0.26 ms for 4, 8, 16 and

@@ -9,7 +9,7 @@ import numpy as np
 from ..cuda import cp
 from ..cuda.csr import degree_statistics
 from ..cuda.entry import Entry, arguments
-from ..cuda.launch import blocks_at_once, largest_cluster, prepare, shared_memory
+from ..cuda.launch import blocks_at_once, largest_cluster, prepare
 from ..cuda.loader import kernel
 from ..cuda.trace import turns, words
 from ..strategy import Outcome
@@ -40,9 +40,9 @@ _CLUSTER = Entry(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
         ("CHUNK", _SHORTEST_PIECE),
-        ("SLOTS", params.CLUSTER_SLOTS),
+        ("ROOM", params.CLUSTER_ROOM),
+        ("KEEP", params.CLUSTER_KEEP),
         ("BATCH_EDGES", params.BATCH_EDGES),
-        ("UNDIRECTED", 0),
         ("CLUSTER", 1),
     ),
 )
@@ -88,8 +88,6 @@ _GRID = Entry(
 )
 ENTRIES = (_CLUSTER, _GRID)
 _N_COUNTS = 6  # in each of three turns
-_SLOT_BYTES = 2 * 8 + (5 + 1 + 3) * 4  # of all tables of a block: rows; vertices, frontier, claimants
-_STATIC_BYTES = 1024  # of shared memory, and what the driver takes
 
 
 def plan(graph, query):
@@ -122,8 +120,7 @@ def plan(graph, query):
     reverse = (None, None) if incoming is None else (incoming.offsets, incoming.targets)
     rows = (graph.offsets, graph.targets)
     sizes = (np.int64(n), np.int64(m))
-    given = (*rows, index.type(0), *ends, *state, counts, arrived, distance, trace)
-    begin = prepare(cluster, clusters, given, shared_bytes=dict(begins.constants)["SLOTS"] * _SLOT_BYTES)
+    begin = prepare(cluster, clusters, (*rows, index.type(0), *ends, *state, counts, arrived, distance, trace))
     results = (distance, predecessor, outcome, trace)
     go_on = prepare(grid, blocks_at_once(grid), (*rows, *reverse, *sizes, *ends, *state, bitmaps, counts, arrived, *results))
     is_clean = False
@@ -149,26 +146,14 @@ def entries_for(graph, query) -> tuple[Entry, Entry]:
     _, _, largest = degree_statistics(graph.offsets)
     piece, warps = params.PIECES["pull" if _can_pull(graph) else "push"]
     shared = {"PREDECESSORS": int(query.predecessors), "TRACE": params.TRACE, "CHUNK": piece}
-    begins = _CLUSTER.variant(
-        **shared,
-        # Without clusters the first levels are one block's.
-        CLUSTER=min(params.CLUSTER, largest_cluster()),
-        UNDIRECTED=int(not graph.directed),
-        SLOTS=fitting_slots(dict(_CLUSTER.constants)["SLOTS"]),
-    )
+    # Without clusters the first levels are one block's.
+    begins = _CLUSTER.variant(**shared, CLUSTER=min(params.CLUSTER, largest_cluster()))
     return begins, _GRID.variant(**shared, PIECE_WARPS=warps, SHARED_ROWS=int(largest >= params.UNEVEN))
 
 
 def _can_pull(graph) -> bool:
     """Whether a reverse is at hand: without one its making would cost more than pulling gains."""
     return not graph.directed or "reverse" in vars(graph)
-
-
-def fitting_slots(wanted: int) -> int:
-    """Slots of a table, halved until a block's shared memory holds them all."""
-    while wanted * _SLOT_BYTES > shared_memory()[0] - _STATIC_BYTES:
-        wanted //= 2
-    return wanted
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:

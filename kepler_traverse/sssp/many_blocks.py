@@ -53,7 +53,7 @@ def memory(shape, query, group: int) -> int:
     finds overflows of one search at a time.
     """
     n = shape.n_vertices
-    blocks = min(group, _most_blocks())
+    blocks = min(group, _most_blocks(n))
     rows = group if query.keep == "all" or query.limit is None else blocks  # an overflow is looked for in rows
     kept = group * query.targets.size if query.keep == "targets" else 0
     back = group * n * shape.index if query.predecessors else 0
@@ -61,9 +61,14 @@ def memory(shape, query, group: int) -> int:
     return (rows * n + kept) * shape.weight + blocks * (3 * n * shape.index + 3 * (n // 8 + 4)) + back + single + 64 * group
 
 
-def _most_blocks() -> int:
+def _block(n: int) -> int:
+    """Threads of a block: fewer where near piles are smaller."""
+    return params.MANY_BLOCK if n >= params.MANY_LARGE else params.MANY_BLOCK // 2
+
+
+def _most_blocks(n: int) -> int:
     """Blocks that the device holds at once, going by threads."""
-    return params.IN_FLIGHT or max(1, resident_threads() // params.MANY_BLOCK)
+    return params.IN_FLIGHT or max(1, resident_threads() // _block(n))
 
 
 def cost(shape, n_sources: int) -> float:
@@ -93,8 +98,8 @@ class _Run:
         self._graph, self._query = graph, query
         constants = {"ROOM": params.MANY_ROOM, "WARM_UP": params.MANY_WARM_UP, "FEW": params.MANY_FEW}
         constants["AHEAD"] = params.MANY_AHEAD
-        self._kernel = kernel(_ENTRY.variant(block=params.MANY_BLOCK, **constants), index, real)
-        self._n_blocks = max(1, min(group, _most_blocks(), blocks_at_once(self._kernel)))
+        self._kernel = kernel(_ENTRY.variant(block=_block(n), **constants), index, real)
+        self._n_blocks = max(1, min(group, _most_blocks(n), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu.may_overflow(graph)
         self._single = gpu.Run(graph, query) if query.predecessors or may_overflow else None
         self._is_kept = query.keep == "all" or self._single is not None
@@ -106,7 +111,7 @@ class _Run:
         self._taken = cp.zeros(1, np.int64)
         self._rounds, self._complete = cp.zeros(group, np.int32), cp.zeros(group, real)
         self._limit = as_distance(np.inf if query.limit is None else query.limit, real)
-        self._width = first_width(graph, may_stop=query.limit is not None or query.targets is not None)
+        self._width = first_width(graph, query.limit is not None or query.targets is not None, params.MANY_EDGES_A_WIDTH)
 
     def search(self, sources) -> tuple[list, np.ndarray]:
         """Search from each; return the rounds that each took, and up to where it is complete."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._arrays import as_distance
 from ..cuda import cp
+from ..cuda.csr import degree_statistics
 from ..cuda.entry import Entry, arguments
 from ..cuda.launch import launch
 from ..cuda.loader import kernel
@@ -28,7 +29,7 @@ _ENTRY = Entry(
         *("int64 n_heavy_pieces", "weight_t threshold", "weight_t limit", "ordered_t* keys", "uint32* now", "uint32* next"),
         "int64* told",
     ),
-    constants=(("PIECE", params.ROWS_PIECE),),
+    constants=(("PIECE", min(params.ROWS_PIECES.values())),),
 )
 ENTRIES = (_ENTRY,)
 GROUP = 32
@@ -45,7 +46,7 @@ def memory(shape, query, group: int) -> int:
     Rows of 32 distances, two masks, and pieces of long rows; distances a row a source; and what makes predecessors.
     """
     n = shape.n_vertices
-    rows = n * (GROUP * shape.weight + 8) + 8 * (2 * shape.n_edges // params.ROWS_PIECE + 1)
+    rows = n * (GROUP * shape.weight + 8) + 8 * (2 * shape.n_edges // min(params.ROWS_PIECES.values()) + 1)
     columns = query.targets.size if query.keep == "targets" else n
     back = group * n * shape.index if query.predecessors else 0
     marked = GROUP * (n if query.targets is not None else 0)
@@ -78,19 +79,25 @@ class _Run:
     def __init__(self, graph, query):
         n, self._graph, self._query = graph.n_vertices, graph, query
         self._real = real = graph.weights.dtype
-        self._kernel = kernel(_ENTRY.variant(block=params.ROWS_BLOCK, PIECE=params.ROWS_PIECE), graph.targets.dtype, real)
+        mean, _, largest = degree_statistics(graph.offsets)
+        is_uneven = largest >= params.ROWS_UNEVEN * mean
+        piece = params.ROWS_PIECES["uneven" if is_uneven else "even"]
+        self._kernel = kernel(_ENTRY.variant(block=params.ROWS_BLOCK, PIECE=piece), graph.targets.dtype, real)
         self._rows = cp.empty((n, GROUP), real)
         self._keys = self._rows.view(f"i{real.itemsize}")
         self._infinite = int(np.array([np.inf], real).view(self._keys.dtype)[0])
         self._now, self._next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
-        self._heavy = _pieces_of_long_rows(graph.offsets)
+        self._heavy = _pieces_of_long_rows(graph.offsets, piece)
         self._told = cp.zeros(3, np.int64)
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
         self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
         may_overflow = query.limit is None and cpu.may_overflow(graph)
         self._single = gpu.Run(graph, query) if query.predecessors or may_overflow else None
         self._limit = as_distance(np.inf if query.limit is None else query.limit, real)
-        self._first_width = first_width(graph, may_stop=query.limit is not None or query.targets is not None)
+        may_stop = query.limit is not None or query.targets is not None
+        # Of 32 searches one is near any vertex: piles spare little where degrees are uneven, and rounds cost.
+        everything = is_uneven and not may_stop
+        self._first_width = real.type(np.inf) if everything else first_width(graph, may_stop, params.MANY_EDGES_A_WIDTH)
 
     def search(self, sources) -> tuple[int, list]:
         """Relax until nothing changes; return the rounds, and up to where each source is complete."""
@@ -166,11 +173,11 @@ def _beyond(distance, width):
         return max(real(distance + width), np.nextafter(distance, real(np.inf)))
 
 
-def _pieces_of_long_rows(offsets):
-    """Rows of ROWS_PIECE edges or more in pieces, as the kernel takes them: which piece above, vertex below."""
+def _pieces_of_long_rows(offsets, piece: int):
+    """Rows of PIECE edges or more in pieces, as the kernel takes them: which piece above, vertex below."""
     degrees = cp.diff(offsets)
-    vertices = cp.flatnonzero(degrees >= params.ROWS_PIECE).get()
+    vertices = cp.flatnonzero(degrees >= piece).get()
     lengths = degrees.get()[vertices] if vertices.size else np.zeros(0, np.int64)
-    pieces = -(-lengths // params.ROWS_PIECE)
+    pieces = -(-lengths // piece)
     which = np.arange(int(pieces.sum())) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     return cp.asarray(which.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, pieces).astype(np.uint64))

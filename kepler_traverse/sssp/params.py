@@ -24,27 +24,28 @@ SHARED_NEAR = 2048
 # many as the device holds.
 # None is measured yet.
 MANY_BLOCK = 512
+MANY_LARGE = 1 << 19  # vertices below which half as many threads do
 MANY_ROOM = 1024
 MANY_WARM_UP = 8
 MANY_FEW = 16
 MANY_AHEAD = 4
+MANY_EDGES_A_WIDTH = 4.0  # as EDGES_A_WIDTH
 IN_FLIGHT = 0
 
-# The same, 32 side by side. Threads of a block; edges of a piece, into which rows of as many or more are cut; and edges a
-# round below which piles get wider. None is measured yet.
-ROWS_BLOCK = 256
-ROWS_PIECE = 256
+# The same, 32 side by side. Threads of a block; edges of a piece, into which rows of as many or more are cut, where the
+# largest degree is ROWS_UNEVEN times the mean, and elsewhere; and edges a round below which piles get wider.
+ROWS_BLOCK = 128
+ROWS_UNEVEN = 16
+ROWS_PIECES = {"uneven": 64, "even": 256}
 ROWS_LIGHT = 1 << 20
 
 # Rounds of Bellman-Ford after which the predecessors are first searched for a cycle; doubled each time, so the searches
 # cost O(V log rounds) in all.
 FIRST_CYCLE_SEARCH = 16
 
-# One launch for a whole search. Block: threads; as many blocks as fit run at once.
-PERSISTENT_BLOCK = 512
 # Near vertices, edges that leave them, and vertices of the far pile, up to which one block goes on alone.
 SMALL_FRONTIER = 1024
-SMALL_EDGES = 2048
+SMALL_EDGES = 256
 SMALL_FAR = 4096
 # Hops that each block takes alone while the near vertices have at most so many edges, and so many on average; and room
 # for what a hop lowered, less for vertex numbers or weights of 64 bits. Where there are at most SHORT_ROWS edges a vertex
@@ -53,38 +54,35 @@ SMALL_FAR = 4096
 HOPS = 8
 ROAD_HOPS = 32
 SHORT_ROWS = 6
-HOP_EDGES = 65536
+HOP_EDGES = 1 << 17
 HOP_DEGREE = 16
 LOWERED_ROOM = 1024
 WIDE_LOWERED_ROOM = 512
 # Edges of a piece, the warps that walk one together, and the degree from which on lanes share short rows: as for BFS, where
 # it says why. Counted on the host, R-MAT 19 / a uniform graph of degree 32, all turns of a search: 724 / 317 trips for
 # pieces of 512 and a block each, 486 / 272 for pieces of 256, two warps each, and shared rows.
-PIECE = 256
-PIECE_WARPS = 2
+PIECE = 128
+PIECE_WARPS = 1
 UNEVEN = 64
-# Edges that a lane looks at together in pieces and shared rows: so many loads are on their way at once, for more registers.
-AHEAD = 1
-# Blocks that a multiprocessor holds at least, which bounds their registers; 0: the compiler weighs them. For architecture
-# 9.0 it takes 64 a thread then and stores 188 bytes of each elsewhere; for 1 it takes 106 and stores none, and one block
-# fits in place of two.
-MIN_BLOCKS = 0
+# One launch for a whole search: threads of a block, blocks that a multiprocessor holds at least, which bounds their
+# registers (0: the compiler weighs them), and edges that a lane looks at together in pieces and shared rows: so many loads
+# are on their way at once, for more registers.
+WORKERS = {"long rows": (256, 3, 2), "short rows": (512, 0, 1)}
 # Turns of a search of which the kernels note when each began, for measurements; 0: none, and no code for it.
 TRACE = 0
-# Whether in the hops that a block takes alone an offer is made without a look at the label before: one trip to the L2 less
-# (0.15 of 1 to 2 us a hop), one atomic more an offer in vain.
-STRAIGHT = 0
 # Edges of a row for each lane that it gets even if there are enough rows.
 EDGES_A_LANE = 4
 # Edges of a vertex, on average, that are shorter than the first pile is wide if weights are even.
-EDGES_A_WIDTH = 4.0
+EDGES_A_WIDTH = 16.0
 # After so many piles, one whose steps had fewer than LIGHT_STEP edges on average doubles the width. Counted on the host, K
 # for EDGES_A_WIDTH: USA-road-NE, weights 1..255, takes 39,284 / 6,205 / 3,799 steps and relaxes each edge 1.0 / 1.04 / 1.2
 # times for K 1 / 4 / 16 without doubling; 2,229 and 7.9 times with it; 1,878 and 57 times with everything near. A uniform
 # graph of mean degree 64: 53 / 33 / 26 steps, each edge 1.04 / 1.6 / 5.5 times for K 4 / 16 / everything near; R-MAT 18:
 # 1.5 / 1.6 / 3.5 times.
-WARM_UP = 8
+WARM_UP = 4
 LIGHT_STEP = 8192
+# Where rows are not short: edges of a pile below which the width doubles once the far pile shrinks.
+TAIL_EDGES = 1 << 21
 # Whether predecessors are found inside the search, where distance and vertex number fit a word of 64 bits. In bytes: labels
 # of 8 in place of 4 at the far end of each edge walked, one 32-byte sector either way, and one pass of 24 a vertex at the
 # end; against one more walk over all edges, 8 bytes and a gather each, and one of 24 a vertex.

@@ -18,7 +18,7 @@ _FILE = Path(__file__).parent / "kernels" / "near_far.cu"
 _ENTRY = Entry(
     "sssp_near_far",
     _FILE,
-    params.PERSISTENT_BLOCK,
+    params.WORKERS["short rows"][0],
     arguments(
         "offset_t* offsets",
         "vertex_t* targets",
@@ -58,17 +58,17 @@ _ENTRY = Entry(
         ("HOP_DEGREE", params.HOP_DEGREE),
         ("PIECE_WARPS", params.PIECE_WARPS),
         ("SHARED_ROWS", 0),
-        ("AHEAD", params.AHEAD),
-        ("STRAIGHT", params.STRAIGHT),
-        ("MIN_BLOCKS", params.MIN_BLOCKS),
+        ("AHEAD", 1),
+        ("MIN_BLOCKS", 0),
         ("EDGES_A_LANE", params.EDGES_A_LANE),
         ("LOCAL", params.WIDE_LOWERED_ROOM),
         ("LIGHT", params.LIGHT_STEP),
         ("WARM_UP", params.WARM_UP),
+        ("TAIL", 0),
     ),
 )
 ENTRIES = (_ENTRY,)
-_N_WORDS = 13
+_N_WORDS = 14
 
 
 _NO_LABEL = np.uint64(0x7F800000_FFFFFFFF)  # infinite, without a predecessor: labels.cuh
@@ -133,10 +133,16 @@ def entry_for(graph, predecessors: bool) -> Entry:
     is_narrow = graph.weights.dtype.itemsize + graph.targets.dtype.itemsize == 8
     inside = predecessors and params.PREDECESSORS_INSIDE and is_narrow
     _, _, largest = degree_statistics(graph.offsets)
+    has_long_rows = largest >= params.UNEVEN
+    block, at_least, ahead = params.WORKERS["long rows" if has_long_rows else "short rows"]
     return _ENTRY.variant(
+        block=block,
+        MIN_BLOCKS=at_least,
+        AHEAD=ahead,
         PREDECESSORS=int(inside),
         TRACE=params.TRACE,
-        SHARED_ROWS=int(largest >= params.UNEVEN),
+        SHARED_ROWS=int(has_long_rows),
+        TAIL=params.TAIL_EDGES if graph.n_edges > params.SHORT_ROWS * graph.n_vertices else 0,
         # More would not fit the shared memory that a block has without asking.
         LOCAL=params.LOWERED_ROOM if is_narrow else params.WIDE_LOWERED_ROOM,
     )
@@ -173,12 +179,12 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu.Run, tuple]:
     )
 
 
-def first_width(graph, may_stop: bool = False):
+def first_width(graph, may_stop: bool = False, edges: float = params.EDGES_A_WIDTH):
     """Distance between the first two thresholds.
 
-    So wide that a vertex has a few edges shorter than that, but no less than the lightest edge: narrower piles would spare
-    no work. With equal weights no vertex is lowered twice, so that all are near, as in a BFS; unless the search may stop,
-    which it does between piles.
+    So wide that a vertex has so many edges shorter than that, on average and if weights are even, but no less than the
+    lightest edge: narrower piles would spare no work. With equal weights no vertex is lowered twice, so that all are near,
+    as in a BFS; unless the search may stop, which it does between piles.
     """
     weights, real = graph.weights, graph.weights.dtype
     if not graph.n_edges:
@@ -188,7 +194,7 @@ def first_width(graph, may_stop: bool = False):
         return real.type(np.inf)
     with np.errstate(over="ignore"):  # of weights near the largest number: all are near then
         mean = float(weights.mean(dtype=np.float64))
-        return real.type(max(params.EDGES_A_WIDTH * mean * graph.n_vertices / graph.n_edges, lightest))
+        return real.type(max(edges * mean * graph.n_vertices / graph.n_edges, lightest))
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:

@@ -1,18 +1,19 @@
 // Many blocks: each block searches from a source of its own, and takes the next one when it is through.
 //
-// No barrier but the block's, one a level. What is new the tables of the last levels say
-// (kt/vertex_table.cuh), in shared memory, like the queues; what finds no slot there, or
-// where edges lead one way only, the hop counts in global memory. A queue's vertices that
-// have no room in shared memory lie in global memory, and what has none there either is
-// found again among the hop counts.
+// No barrier but the block's, one a level. Queues lie in shared memory; what has no room there lies in
+// global memory, and what has none there either is found again among the hop counts. What is new
 //
-//   shared    four tables of SLOTS vertices, two queues of ROOM
+//   the bits of visited vertices say, in shared memory, with SHARED_BITS: where they fit;
+//   else a table of the last levels' vertices, there too: in an undirected graph a neighbour of level
+//   L is of level L - 1, L or L + 1, so what was found before that need not be known;
+//   else the hop counts themselves: for vertices whose place in the table is full, and where edges lead
+//   one way only.
+//
 //   reads     offsets and edges of what is reached    writes   a row of hop counts a source
 //
 // A search deeper than MOST_HOPS, or than `columns` where levels are counted, says so, for
 // the host to begin again with more.
 #include <kt/edges.cuh>
-#include <kt/vertex_table.cuh>
 
 namespace {
 
@@ -23,7 +24,13 @@ using kt::uint32;
 
 constexpr int32 STOPPED_NOWHERE = -1;
 constexpr int32 TOO_DEEP = -2;
-constexpr int32 N_TABLES = 4;  // levels L - 1 to L + 1, and that of L + 2, which is cleared
+
+// Of the table: buckets of words, each a vertex and its level modulo 4.
+constexpr int32 BUCKET = 4;
+constexpr int32 N_BUCKETS = SLOTS / BUCKET;
+constexpr uint32 EMPTY = 0xffffffffu;
+constexpr int32 LONG_AGO = -4;
+static_assert((N_BUCKETS & (N_BUCKETS - 1)) == 0, "a hash is cut to a bucket by a mask");
 
 struct Frontier {
   vertex_t* in_shared;
@@ -86,7 +93,8 @@ struct Search {
   const offset_t* offsets;
   const vertex_t* targets;
   int64 n_vertices;
-  int32* tables;     // [N_TABLES][SLOTS]
+  uint32* visited;   // bits, or the table
+  int32* full_at;    // [N_BUCKETS]: the last level of which a bucket had no room for a vertex
   vertex_t* queues;  // ROOM vertices of one level, and of the next
   vertex_t* beyond;
   int64 spill_room;
@@ -97,28 +105,54 @@ struct Search {
     const int32 which = level % 2;
     return {queues + which * ROOM, beyond + which * spill_room, spill_room};
   }
-  KT_DEVICE int32* table(int32 level) const { return tables + (level + N_TABLES) % N_TABLES * SLOTS; }
-  KT_DEVICE void clear(int32 level) const {
-    for (int32 i = kt::thread_in_block(); i < SLOTS; i += BLOCK) table(level)[i] = kt::NO_VERTEX;
-  }
-
   // Whether a vertex is of this level, found by this thread and no other.
   KT_DEVICE bool claim(vertex_t v, int32 level) const {
-    const int32 home = kt::slot_of(kt::hash_of(v));
-    const kt::Held in_last = kt::holds(table(level - 1), home, v);
-    if (in_last == kt::IS) return false;
-    const kt::Held in_one_before = kt::holds(table(level - 2), home, v);
-    if (in_one_before == kt::IS) return false;
-    bool is_new;
-    if (kt::put(table(level), home, v, is_new) == kt::NO_SLOT) return claim_in_memory(v, level);
-    const bool is_sure = UNDIRECTED && in_last == kt::IS_NOT && in_one_before == kt::IS_NOT;
-    // Who has put it into the table is alone with it, and older levels were written before a barrier.
-    is_new = is_new && (is_sure || kt::racy_load(distance + v) == kt::UNREACHED);
+    if (!SHARED_BITS) return UNDIRECTED ? claim_in_table(v, level) : claim_in_memory(v, level);
+    const bool is_new = claim_bit(v);
     if (is_new) kt::racy_store(distance + v, static_cast<hop_t>(level));
     return is_new;
   }
 
-  // Nobody finds a slot for this vertex any more, so all who claim it do it here.
+  KT_DEVICE bool claim_bit(vertex_t v) const {
+    uint32* const word = visited + v / 32;
+    const uint32 bit = 1u << (v % 32);
+    // Bits are only set: one that is not seen yet costs the atomic and no more.
+    return (kt::racy_load(word) & bit) == 0 && (kt::atomic_or(word, bit) & bit) == 0;
+  }
+
+  // A word of the level after the next, which is none yet, is of three levels ago and free to take; none
+  // becomes so while a level is walked. So all who look for a vertex at once take the same word for it.
+  // That a bucket is full is said before anybody reads it: who has put a vertex there is seen by those
+  // who would otherwise claim it in memory.
+  KT_DEVICE bool claim_in_table(vertex_t v, int32 level) const {
+    const uint32 bucket = static_cast<uint32>(v) * 2654435761u >> 10 & (N_BUCKETS - 1);
+    uint32* const words = visited + bucket * BUCKET;
+    const uint32 mine = static_cast<uint32>(v) << 2 | static_cast<uint32>(level & 3);
+    const bool was_full = kt::racy_load(full_at + bucket) >= level - 2;
+    for (;;) {
+      int32 free = BUCKET;
+      uint32 taken = EMPTY;
+#pragma unroll
+      for (int32 i = BUCKET - 1; i >= 0; --i) {
+        const uint32 word = kt::racy_load(words + i);
+        if (word >> 2 == static_cast<uint32>(v)) return false;
+        if (word == EMPTY || (word & 3) == static_cast<uint32>((level + 1) & 3)) {
+          free = i;
+          taken = word;
+        }
+      }
+      if (was_full || free == BUCKET) break;
+      if (kt::compare_and_swap(reinterpret_cast<int32*>(words + free), static_cast<int32>(taken),
+                               static_cast<int32>(mine)) != static_cast<int32>(taken))
+        continue;
+      kt::racy_store(distance + v, static_cast<hop_t>(level));
+      return true;
+    }
+    const bool is_new = claim_in_memory(v, level);
+    if (is_new) kt::racy_store(full_at + bucket, level);
+    return is_new;
+  }
+
   KT_DEVICE bool claim_in_memory(vertex_t v, int32 level) const {
     constexpr int32 HOPS_A_WORD = 4 / sizeof(hop_t);
     constexpr uint32 MASK = 0xffffffffu >> (32 - 8 * sizeof(hop_t));
@@ -135,11 +169,12 @@ struct Search {
 
   KT_DEVICE void begin(vertex_t source) const {
     for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK) distance[v] = kt::UNREACHED;
-    for (int32 level = 0; level < N_TABLES; ++level) clear(level);
+    const int64 n_words = SHARED_BITS ? (n_vertices + 31) / 32 : SLOTS;
+    for (int64 i = kt::thread_in_block(); i < n_words; i += BLOCK) visited[i] = SHARED_BITS ? 0 : EMPTY;
+    for (int32 i = kt::thread_in_block(); !SHARED_BITS && i < N_BUCKETS; i += BLOCK) full_at[i] = LONG_AGO;
     kt::block_barrier();
     if (kt::thread_in_block() == 0) {
-      distance[source] = 0;
-      table(0)[kt::slot_of(kt::hash_of(source))] = static_cast<int32>(source);
+      claim(source, 0);
       frontier(0).store(0, source);
       sizes[0] = 1;
       sizes[1] = 0;
@@ -156,7 +191,6 @@ struct Search {
       const bool is_in_front = kt::racy_load(distance + i) == level;  // others write the next level
       return is_in_front ? kt::row_of(offsets, static_cast<vertex_t>(i)) : kt::Row{};
     };
-    clear(level + 2);
     Claiming<hop_t> claiming = {*this, level + 1, frontier(level + 1), sizes + (level + 1) % 3};
     const int32 width = kt::lanes_a_row(int64{BLOCK}, n);
     kt::edges_by_discovery_ahead<AHEAD>(kt::one_block(), n, rows, claiming, kt::WARP / width);
@@ -198,10 +232,11 @@ KT_DEVICE void search_each(const offset_t* offsets, const vertex_t* targets, int
                            int64 n_sources, int64* taken, int32 last_level, Wanted wanted, int64 spill_room,
                            vertex_t* spill, int64 pitch, bool is_kept, hop_t* distance, hop_t* at_wanted, int64 columns,
                            int32* counts, int32* outcome) {
-  KT_DYNAMIC_SHARED(int32, tables);
+  KT_DYNAMIC_SHARED(vertex_t, queues);
   KT_SHARED(int32, sizes, [3]);
   KT_SHARED(int64, task, [1]);
-  vertex_t* const queues = reinterpret_cast<vertex_t*>(tables + N_TABLES * SLOTS);
+  uint32* const visited = reinterpret_cast<uint32*>(queues + 2 * ROOM);
+  int32* const full_at = reinterpret_cast<int32*>(visited + SLOTS);  // beside a table, not beside bits
   const int64 block = kt::block_id();
   vertex_t* const beyond = spill + 2 * block * spill_room;
   for (;;) {
@@ -210,7 +245,7 @@ KT_DEVICE void search_each(const offset_t* offsets, const vertex_t* targets, int
     const int64 i = task[0];
     if (i >= n_sources) return;
     hop_t* const row = distance + (is_kept ? i : block) * pitch;
-    const Search<hop_t> search{offsets, targets, n_vertices, tables, queues, beyond, spill_room, sizes, row};
+    const Search<hop_t> search{offsets, targets, n_vertices, visited, full_at, queues, beyond, spill_room, sizes, row};
     int32 stopped = STOPPED_NOWHERE;
     const int32 levels = search.run(static_cast<vertex_t>(kt::load_constant(sources + i)), last_level, wanted, columns,
                                     counts ? counts + i * columns : nullptr, stopped);

@@ -131,6 +131,7 @@ KT_DEVICE void take_turn(const Search& search, const int64* told, int64* next, i
   next[kt::PHASE] = told[kt::PHASE] + (splits && !told[kt::GAP]);
   next[kt::PHASE_STEPS] = splits ? 0 : told[kt::PHASE_STEPS] + 1;
   next[kt::PHASE_EDGES] = splits ? 0 : told[kt::PHASE_EDGES] + told[kt::EDGES];
+  next[kt::WAS_FAR] = splits ? kt::far_size(told) : told[kt::WAS_FAR];
 }
 
 // Turns of few alone, until there is too much for them. They end as a turn of the grid does.

@@ -1,6 +1,6 @@
 // Offers: relaxing edges in a search by near and far piles (near_far.cu).
-// EDGES_A_LANE, SHARED_ROWS, AHEAD and STRAIGHT, beside what piles.cuh needs, are constants
-// that the compiler is given.
+// EDGES_A_LANE, SHARED_ROWS and AHEAD, beside what piles.cuh needs, are constants that the
+// compiler is given.
 #pragma once
 
 #include <kt/edges.cuh>
@@ -45,7 +45,7 @@ struct Relax {
     bool is_near = false, is_far = false;
     if (valid) {
       const Offer offer = offer_of(u, search.key(u), load_constant(search.weights + e));
-      if (STRAIGHT && goes_on && offer.key <= search.farthest) {
+      if (goes_on && offer.key <= search.farthest) {
         // Few edges: an atomic in vain costs less than a look before it, one more trip to the L2.
         const ordered_t before = key_in(atomic_min(search.labels + v, offer.label));
         is_far = before == INFINITE && offer.key < before && offer.key >= threshold;

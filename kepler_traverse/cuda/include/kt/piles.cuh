@@ -1,7 +1,7 @@
 // What the turns of a search by near and far piles tell each other (near_far.cu): counts
 // that are added up by all, the threshold, and how wide the next pile is; and where they
 // put the vertices that they find. CHUNK, SMALL, SMALL_EDGES,
-// SMALL_FAR, LOCAL, LIGHT and WARM_UP are constants that the compiler is given.
+// SMALL_FAR, LOCAL, LIGHT, WARM_UP and TAIL are constants that the compiler is given.
 #pragma once
 
 #include <kt/labels.cuh>
@@ -27,6 +27,7 @@ enum Word {
   PHASE,  // thresholds so far
   PHASE_STEPS,
   PHASE_EDGES,  // walked since the last one
+  WAS_FAR,      // how many the last split found
   N_WORDS
 };
 
@@ -47,7 +48,8 @@ KT_DEVICE ordered_t beyond(ordered_t key, weight_t width) {
 
 // Steps that leave the device idle are too many, whatever work fewer cost; in those that
 // fill it, work counts. The first piles say nothing: where degrees are high, frontiers
-// of few edges grow by themselves.
+// of few edges grow by themselves. Where the far pile shrinks, a pile of fewer than TAIL
+// edges is one of the last: what is left is little, and best taken in few turns.
 KT_DEVICE Threshold raised(const int64* told) {
   const ordered_t key = static_cast<ordered_t>(told[THRESHOLD]);
   weight_t width = float_of(static_cast<ordered_t>(told[WIDTH]));
@@ -57,7 +59,9 @@ KT_DEVICE Threshold raised(const int64* told) {
     const ordered_t next = beyond(nearest, width);
     return {next > nearest ? next : nearest + 1, width};
   }
-  if (told[PHASE] >= WARM_UP && told[PHASE_EDGES] < LIGHT * told[PHASE_STEPS]) width = add_rounded(width, width);
+  const bool is_light = told[PHASE] >= WARM_UP && told[PHASE_EDGES] < LIGHT * told[PHASE_STEPS];
+  const bool is_last = far_size(told) < told[WAS_FAR] && told[PHASE_EDGES] < TAIL;
+  if (is_light || is_last) width = add_rounded(width, width);
   return {beyond(key, width), width};
 }
 

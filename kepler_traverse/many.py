@@ -155,6 +155,10 @@ def _one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
         return state + rows * shape.n_vertices * (width + shape.index * query.predecessors)
 
     def cost(shape, n_sources):
+        if single.device == "cuda":
+            # Measured on an H200: a launch, then levels or hops of roads, or the edges of what has few of those.
+            each, an_edge, a_level = (3e5, 0.025, 4500) if algorithm == "sssp" else (6e4, 0.001, 2400)
+            return n_sources * (each + 0.04 * shape.n_vertices + an_edge * shape.n_edges + a_level * shape.likely_depth)
         if algorithm == "sssp":
             return n_sources * (60 * shape.n_vertices + 20 * shape.n_edges)
         return n_sources * (20 * shape.n_vertices + 2 * shape.n_edges + HOST_STEP * shape.depth)

@@ -152,7 +152,7 @@ def test_any_number_of_sources_with_the_same_ones_among_them(strategy, k):
 
 @pytest.mark.usefixtures("one_order")
 def test_a_lane_may_take_more_words_of_a_row_than_one_load_reads(monkeypatch):
-    monkeypatch.setattr(bfs_params, "MANY_LANES", 4)
+    monkeypatch.setattr(bfs_params, "MANY_LANES", {"uneven": 4, "even": 4})
     graph = build(GRAPHS["power law"], directed=True)
     check(plan_bfs_many(graph.to("cuda"), n_sources=1024, strategy="many_bits"), plan_bfs(graph), sources_of(graph, 200))
 

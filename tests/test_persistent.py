@@ -23,19 +23,17 @@ MODES = orders(
     stress_1={"stress": True, "seed": 1, "block": 32},
     stress_2={"stress": True, "seed": 2, "block": 64},
 )
-# What makes it go on otherwise than in one cluster, as it does on any graph of a test. ROOM, KEEP and BATCH_EDGES are
-# the cluster's, all others the grid's; CHUNK is both's.
+# What makes it go on otherwise than in one cluster, as it does on any graph of a test. ROOM and BATCH_EDGES are the
+# cluster's, all others the grid's; CHUNK is both's.
 FORCED = {
     "as it is": {},
     "one block": {"CLUSTER": 1},
-    "every vertex to another block": {"KEEP": 0},
-    "some to other blocks": {"KEEP": 2, "CLUSTER": 4, "BATCH_EDGES": 60},
     "shared rows": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "UNEVEN": 0, "CHUNK": 64, "PIECE_WARPS": 1, "AHEAD": 4},
     "push only": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "PIECE_WARPS": 0},
     "cluster and push": {"ROOM": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
     "pull at once": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
     "pull and push": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 14, "BETA": 8, "CHUNK": 40, "PATIENCE": 0, "UNEVEN": 0},
-    "all of them": {"ROOM": 3, "KEEP": 1, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4}
+    "all of them": {"ROOM": 3, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4}
     | {"CLEANS_UP": 0, "MIN_BLOCKS": 1, "UNEVEN": 0},
 }
 GRAPHS = {

@@ -97,6 +97,7 @@ MANY = (
         needs=frozenset({"narrow"}),
         paper="Then et al. 2014 (MS-BFS)",
         teaches="a row of bits is one line of memory, and no source that is through holds up the others",
+        default=True,
     ),
     ManyStrategy(
         name="many_blocks",
@@ -108,5 +109,6 @@ MANY = (
         needs=frozenset({"narrow"}),
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         teaches="where levels are many and small, a block a source needs no barrier of the grid",
+        default=True,
     ),
 )

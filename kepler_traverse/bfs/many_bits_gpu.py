@@ -18,6 +18,7 @@ import numpy as np
 
 from .._arrays import hops_dtype
 from ..cuda import cp
+from ..cuda.csr import degree_statistics
 from ..cuda.entry import WARP, Entry, arguments
 from ..cuda.launch import launch
 from ..cuda.loader import kernel
@@ -181,7 +182,9 @@ def _push_room(n: int, m: int) -> int:
 
 def kernels_for(graph, words: int, entries) -> dict:
     """Kernels for rows of so many words."""
-    chosen = {"WORDS": words, "LANES": min(words, params.MANY_LANES)}
+    mean, _, largest = degree_statistics(graph.offsets)
+    lanes = params.MANY_LANES["uneven" if largest >= params.MANY_UNEVEN * mean else "even"]
+    chosen = {"WORDS": words, "LANES": min(words, lanes)}
     return {
         entry: kernel(
             entry.variant(**chosen, **({"PIECE": params.MANY_PIECE} if entry.file == _BITS else {})), graph.targets.dtype

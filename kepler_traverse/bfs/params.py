@@ -20,13 +20,15 @@ SERIAL_FRONTIER = 4096
 PUSH_VERTICES = 32
 PUSH_EDGES = 32
 
-# The same on a GPU. Threads of a block. Lanes that take a row together, fewer where it has fewer words: eight read a line of
-# 1,024 bits by 16 bytes each, and eight edges of a row of the graph in one request. Edges of a piece: rows of as many or
-# more are shared by several warps. A level is pushed while the frontier has at most 1 / MANY_PUSH_VERTICES of the vertices
-# and 1 / MANY_PUSH_EDGES of the edges: a pushed edge takes two rows of bits, a pulled one mostly a bit. None is measured
-# yet.
+# The same on a GPU. Threads of a block. Lanes that take a row together, fewer where it has fewer words, and at which share of
+# the mean the largest degree is uneven. Edges of a piece: rows of as many or more are shared by several warps. A level is
+# pushed while the frontier has at most 1 / MANY_PUSH_VERTICES of the vertices and 1 / MANY_PUSH_EDGES of the edges: a pushed
+# edge takes two rows of bits, a pulled one mostly a bit. Measured on an H200, us a source of 1,024, R-MAT 20 / R-MAT 22 /
+# uniform of 128M edges: 8 lanes 5.1 / 17.9 / 15.0, 16 lanes 4.6 / 15.8 / 16.3; pieces of 64 / 128 / 512 for R-MAT 20 5.5 /
+# 5.2 / 6.2; MANY_PUSH_EDGES 16 / 32 / 64 for the uniform graph 16.2 / 15.0 / 15.0.
 MANY_BLOCK = 256
-MANY_LANES = 8
+MANY_LANES = {"uneven": 16, "even": 8}
+MANY_UNEVEN = 16
 MANY_PIECE = 128
 MANY_PUSH_VERTICES = 8
 MANY_PUSH_EDGES = 32
@@ -39,7 +41,7 @@ SHARING_BLOCK = 512
 MOST_SHARED_BITS = 1 << 20
 SLOTS_A_ROOT = 8
 FEWEST_SLOTS = 64
-BLOCK_AHEAD = 2
+BLOCK_AHEAD = 4
 BLOCK_ROOM = 512
 SPILL_ROOM = 1 << 16
 # Blocks in flight; 0: as many as the device holds at once.
@@ -48,12 +50,15 @@ SHORT_HOPS = 2**15 - 1  # the most that 16 bits hold; a deeper search begins aga
 
 # One launch for a whole BFS. Block: threads; as many blocks as fit run at once.
 PERSISTENT_BLOCK = 512
-# Before that one cluster: its blocks at most, their threads, the vertices that the queue of one takes, those that it keeps
-# before it hands any to others, and the edges that a warp may queue at once; beyond room or edges the grid takes over.
+# Before that one cluster: its blocks at most, their threads, the vertices that the queue of one takes, and the edges that a
+# warp may queue at once; beyond either the grid takes over. Measured on an H200, ms for blocks of 512 / 768 / 1024:
+# USA-road-NE 4.9 / 3.4 / 3.6, a lattice of 1500 x 1500 7.0 / 5.0 / 4.8; with clusters of 8 4.8 and 6.5. Room for 512 in
+# place of 1024 costs a lattice of 4000 x 4000, which then leaves the cluster, 17 %. What was no faster: two levels between
+# barriers (1 %), vertices kept in the block that claimed them (0 to 70 % slower), tables of the last levels in shared memory
+# in place of claims in global memory (90 % slower).
 CLUSTER = 16
 CLUSTER_BLOCK = 1024
 CLUSTER_ROOM = 1024
-CLUSTER_KEEP = 192
 BATCH_EDGES = 1024
 # Edges of a piece: rows of as many or more are shared by several teams of PIECE_WARPS warps, 0 for whole blocks. And degree
 # from which on lanes look for their edges in rows of a frontier that is small, too, so that none waits for a longer row
@@ -62,7 +67,7 @@ BATCH_EDGES = 1024
 # for cnr-2000 / web-NotreDame / soc-Slashdot0902 (directed) / R-MAT 19: 2,402 / 1,677 / 400 / 35 trips for pieces of 2,048
 # and a block each (measured then on an H200 for cnr-2000: 2.99 ms), 1,031 / 682 / 178 / 13 for pieces of 512, 302 / 277 / 92
 # / 14 for those and shared rows, four warps each, 241 / 214 / 69 / 11 for pieces of 256, two warps each.
-PIECES = {"pull": (512, 0), "push": (128, 1)}
+PIECES = {"pull": (512, 0), "push": (64, 1)}
 UNEVEN = 64
 # Edges that a lane looks at together in pieces and shared rows: so many loads are on their way at once, for more registers.
 AHEAD = 2

@@ -41,7 +41,6 @@ _CLUSTER = Entry(
         ("PREDECESSORS", 1),
         ("CHUNK", _SHORTEST_PIECE),
         ("ROOM", params.CLUSTER_ROOM),
-        ("KEEP", params.CLUSTER_KEEP),
         ("BATCH_EDGES", params.BATCH_EDGES),
         ("CLUSTER", 1),
     ),

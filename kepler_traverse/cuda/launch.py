@@ -13,8 +13,8 @@ from .loader import Kernel
 # load: blocks that finish early make room for the next ones.
 WAVES = 4
 
-# What a kernel may take without asking: every architecture has it.
-_FREE_SHARED_BYTES = 48 << 10
+# Dynamic shared memory that a kernel may take without asking: 48 KiB on every architecture, less what it has by itself.
+_FREE_SHARED_BYTES = 40 << 10
 
 MOST_CHILDREN = 2048  # kernels launched by kernels that a device lets wait, as in platform.cuh
 

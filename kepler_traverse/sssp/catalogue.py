@@ -84,6 +84,7 @@ MANY = (
         needs=frozenset({"weights", "non_negative", "narrow"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
         teaches="a block a source: near and far piles with no barrier of the grid",
+        default=True,
     ),
     ManyStrategy(
         name="many_rows",
@@ -95,5 +96,6 @@ MANY = (
         needs=frozenset({"weights", "non_negative", "narrow"}),
         paper="Davidson, Baxter, Garland, Owens 2014; Then et al. 2014 (MS-BFS)",
         teaches="distances of 32 sources side by side: each edge is read once for all of them",
+        default=True,
     ),
 )

@@ -54,9 +54,9 @@ def memory(shape, query, group: int) -> int:
 
 
 def cost(shape, n_sources: int) -> float:
-    """Nanoseconds for all sources: each edge relaxed four times, at 2 TB/s, and 40 rounds of a group at 30 us."""
+    """Nanoseconds for all sources: rounds of a group by the host, and what each edge costs, measured on an H200."""
     groups = -(-n_sources // GROUP)
-    return groups * (4 * shape.n_edges * GROUP * max(shape.weight, 4) / 2000 + 40 * 30e3)
+    return groups * (0.5 * shape.n_edges * max(shape.weight, 4) / 4 + 40e3 * shape.likely_depth)
 
 
 def plan(graph, query, _group: int):
@@ -97,7 +97,7 @@ class _Run:
         may_stop = query.limit is not None or query.targets is not None
         # Of 32 searches one is near any vertex: piles spare little where degrees are uneven, and rounds cost.
         everything = is_uneven and not may_stop
-        self._first_width = real.type(np.inf) if everything else first_width(graph, may_stop, params.MANY_EDGES_A_WIDTH)
+        self._first_width = real.type(np.inf) if everything else first_width(graph, may_stop)
 
     def search(self, sources) -> tuple[int, list]:
         """Relax until nothing changes; return the rounds, and up to where each source is complete."""

@@ -29,7 +29,6 @@ MANY_ROOM = 1024
 MANY_WARM_UP = 8
 MANY_FEW = 16
 MANY_AHEAD = 4
-MANY_EDGES_A_WIDTH = 4.0  # as EDGES_A_WIDTH
 IN_FLIGHT = 0
 
 # The same, 32 side by side. Threads of a block; edges of a piece, into which rows of as many or more are cut, where the
@@ -73,7 +72,7 @@ TRACE = 0
 # Edges of a row for each lane that it gets even if there are enough rows.
 EDGES_A_LANE = 4
 # Edges of a vertex, on average, that are shorter than the first pile is wide if weights are even.
-EDGES_A_WIDTH = 16.0
+EDGES_A_WIDTH = 4.0
 # After so many piles, one whose steps had fewer than LIGHT_STEP edges on average doubles the width. Counted on the host, K
 # for EDGES_A_WIDTH: USA-road-NE, weights 1..255, takes 39,284 / 6,205 / 3,799 steps and relaxes each edge 1.0 / 1.04 / 1.2
 # times for K 1 / 4 / 16 without doubling; 2,229 and 7.9 times with it; 1,878 and 57 times with everything near. A uniform
@@ -82,7 +81,7 @@ EDGES_A_WIDTH = 16.0
 WARM_UP = 4
 LIGHT_STEP = 8192
 # Where rows are not short: edges of a pile below which the width doubles once the far pile shrinks.
-TAIL_EDGES = 1 << 21
+TAIL_EDGES = 1 << 23
 # Whether predecessors are found inside the search, where distance and vertex number fit a word of 64 bits. In bytes: labels
 # of 8 in place of 4 at the far end of each edge walked, one 32-byte sector either way, and one pass of 24 a vertex at the
 # end; against one more walk over all edges, 8 bytes and a gather each, and one of 24 a vertex.

@@ -179,10 +179,10 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu.Run, tuple]:
     )
 
 
-def first_width(graph, may_stop: bool = False, edges: float = params.EDGES_A_WIDTH):
+def first_width(graph, may_stop: bool = False):
     """Distance between the first two thresholds.
 
-    So wide that a vertex has so many edges shorter than that, on average and if weights are even, but no less than the
+    So wide that a vertex has a few edges shorter than that, if weights are even, but no less than the
     lightest edge: narrower piles would spare no work. With equal weights no vertex is lowered twice, so that all are near,
     as in a BFS; unless the search may stop, which it does between piles.
     """
@@ -194,7 +194,7 @@ def first_width(graph, may_stop: bool = False, edges: float = params.EDGES_A_WID
         return real.type(np.inf)
     with np.errstate(over="ignore"):  # of weights near the largest number: all are near then
         mean = float(weights.mean(dtype=np.float64))
-        return real.type(max(edges * mean * graph.n_vertices / graph.n_edges, lightest))
+        return real.type(max(params.EDGES_A_WIDTH * mean * graph.n_vertices / graph.n_edges, lightest))
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:

@@ -1,8 +1,7 @@
 // Cluster: the first levels of a BFS, while one cluster of blocks can hold the frontier.
 //
-// Its queues lie in shared memory. A warp queues what it claims in its own block, or, once
-// KEEP are there, in the blocks of the cluster in turn: a row more costs nothing while
-// lanes are idle, a trip to another block does. Where the frontier outgrows the cluster - a
+// Its queues lie in shared memory, and every warp hands what it claims to the blocks
+// of the cluster in turn, so that none runs dry. Where the frontier outgrows the cluster - a
 // queue overflows, or a warp claims vertices of more than BATCH_EDGES edges at once - the
 // flag goes up in all blocks, and what is found goes into the queue in global memory, for
 // persistent.cu to go on. That no vertex is left is noticed a step late, which is when
@@ -52,7 +51,7 @@ struct Step {
 // Claims the far ends of edges for the next level and queues them; all lanes of a warp come.
 struct Queueing {
   const Step& step;
-  int32 turn;  // whose queue is next, once the own one holds enough
+  int32 turn;  // whose queue is next
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
     // Asked for before the claim is known to hold, so both come together: a trip less for what is
@@ -61,11 +60,9 @@ struct Queueing {
     const bool fresh = step.claim(valid, u, v);
     const uint32 lanes = kt::ballot(kt::ALL_LANES, fresh);
     if (lanes == 0) return;
-    const bool keeps = kt::any(kt::ALL_LANES, kt::racy_load(step.found) < KEEP);
-    const int32 block = keeps ? kt::block_in_cluster() : turn++ % CLUSTER;
+    const int32 block = turn++ % CLUSTER;
     int32 in_queue = 0;
-    if (kt::lane() == 0)
-      in_queue = kt::atomic_add(keeps ? step.found : kt::shared_of(step.found, block), kt::count_lanes(lanes));
+    if (kt::lane() == 0) in_queue = kt::atomic_add(kt::shared_of(step.found, block), kt::count_lanes(lanes));
     in_queue = kt::broadcast(kt::ALL_LANES, in_queue, 0);
     const int32 place = in_queue + kt::count_lanes(lanes & kt::lanes_before());
     const offset_t degree = fresh ? row.end - row.begin : 0;

@@ -25,9 +25,10 @@ using kt::uint32;
 constexpr int32 STOPPED_NOWHERE = -1;
 constexpr int32 TOO_DEEP = -2;
 
-// Of the table: buckets of words, each a vertex and its level modulo 4.
+// Of the table: buckets of words, each a vertex and its level modulo 16.
 constexpr int32 BUCKET = 4;
 constexpr int32 N_BUCKETS = SLOTS / BUCKET;
+constexpr int32 LEVEL_BITS = 4;
 constexpr uint32 EMPTY = 0xffffffffu;
 constexpr int32 LONG_AGO = -4;
 static_assert((N_BUCKETS & (N_BUCKETS - 1)) == 0, "a hash is cut to a bucket by a mask");
@@ -120,14 +121,13 @@ struct Search {
     return (kt::racy_load(word) & bit) == 0 && (kt::atomic_or(word, bit) & bit) == 0;
   }
 
-  // A word of the level after the next, which is none yet, is of three levels ago and free to take; none
-  // becomes so while a level is walked. So all who look for a vertex at once take the same word for it.
-  // That a bucket is full is said before anybody reads it: who has put a vertex there is seen by those
-  // who would otherwise claim it in memory.
+  // A word of three levels ago or longer is free to take; none becomes so while a level is walked. So all
+  // who look for a vertex at once take the same word for it. That a bucket is full is said before anybody
+  // reads it: who has put a vertex there is seen by those who would otherwise claim it in memory.
   KT_DEVICE bool claim_in_table(vertex_t v, int32 level) const {
     const uint32 bucket = static_cast<uint32>(v) * 2654435761u >> 10 & (N_BUCKETS - 1);
     uint32* const words = visited + bucket * BUCKET;
-    const uint32 mine = static_cast<uint32>(v) << 2 | static_cast<uint32>(level & 3);
+    const uint32 mine = static_cast<uint32>(v) << LEVEL_BITS | (static_cast<uint32>(level) & ((1u << LEVEL_BITS) - 1));
     const bool was_full = kt::racy_load(full_at + bucket) >= level - 2;
     for (;;) {
       int32 free = BUCKET;
@@ -135,8 +135,8 @@ struct Search {
 #pragma unroll
       for (int32 i = BUCKET - 1; i >= 0; --i) {
         const uint32 word = kt::racy_load(words + i);
-        if (word >> 2 == static_cast<uint32>(v)) return false;
-        if (word == EMPTY || (word & 3) == static_cast<uint32>((level + 1) & 3)) {
+        if (word >> LEVEL_BITS == static_cast<uint32>(v)) return false;
+        if (word == EMPTY || ((mine - word) & ((1u << LEVEL_BITS) - 1)) >= 3) {
           free = i;
           taken = word;
         }

@@ -6,6 +6,7 @@ python scripts/bench.py --suite readers EDGES.parquet   file to graph: time and 
 python scripts/bench.py --suite job EDGES.parquet       every strategy that fits: median over repeats for some sources
 python scripts/bench.py --suite papers --graphs FOLDER --output FILE    see scripts/bench_papers.py
 python scripts/bench.py --suite cpu --graphs FOLDER --output FILE       see scripts/bench_cpu.py
+python scripts/bench.py --suite gpu --graphs FOLDER --output FILE       see scripts/bench_gpu.py
 
 Of the first two, one line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to out/bench-SUITE.json, which
 ``scripts/bench_table.py add`` takes. Against other libraries traverse with ``python -m pipelines.compare``.
@@ -247,13 +248,13 @@ def main() -> int:
     suite = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     suite.add_argument("--suite")
     chosen, others = suite.parse_known_args()
-    if chosen.suite in ("papers", "cpu"):  # they have options of their own
+    if chosen.suite in ("papers", "cpu", "gpu"):  # they have options of their own
         sys.path.insert(0, str(ROOT))
-        from scripts import bench_cpu, bench_papers
+        from scripts import bench_cpu, bench_gpu, bench_papers
 
-        return (bench_papers if chosen.suite == "papers" else bench_cpu).main(others)
+        return {"papers": bench_papers, "cpu": bench_cpu, "gpu": bench_gpu}[chosen.suite].main(others)
     parser = argparse.ArgumentParser(description="Measure reading and building, or traversals.")
-    parser.add_argument("--suite", choices=["readers", "job", "papers", "cpu"], required=True)
+    parser.add_argument("--suite", choices=["readers", "job", "papers", "cpu", "gpu"], required=True)
     parser.add_argument("edges", nargs="+", type=Path, help="Parquet files with columns src, dst[, weight]; ids from 0 or 1")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sources", type=int, default=16)

@@ -20,7 +20,7 @@ SERIAL_FRONTIER = 4096
 PUSH_VERTICES = 32
 PUSH_EDGES = 32
 
-# The same on a GPU. Threads of a block. Lanes that take a row together, fewer where it has fewer words, and at which share of
+# The same on a GPU. Threads of a block. Lanes that take a row together, fewer where it has fewer words, and how many times
 # the mean the largest degree is uneven. Edges of a piece: rows of as many or more are shared by several warps. A level is
 # pushed while the frontier has at most 1 / MANY_PUSH_VERTICES of the vertices and 1 / MANY_PUSH_EDGES of the edges: a pushed
 # edge takes two rows of bits, a pulled one mostly a bit. Measured on an H200, us a source of 1,024, R-MAT 20 / R-MAT 22 /

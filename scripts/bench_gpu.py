@@ -1,0 +1,342 @@
+#!/usr/bin/env python
+"""One source and many on a GPU beside cuGraph; results are compared and certified before times are taken.
+
+python scripts/bench.py --suite gpu --graphs FOLDER --output FILE [--only NAME ...] [--part single many trace stress]
+
+FOLDER holds Parquet files with columns src and dst (GRAPHS below lists which); lattices, R-MAT and uniform graphs are
+generated on the device. Weights 1 to 255 come from a hash of an edge's ends. Sources are random vertices of the component
+of a vertex of the highest degree, the same ones for both sides.
+
+single   medians over 16 sources, the best of three calls each, the clock around the whole call on a ready graph; cuGraph
+         on as many of them as --peer-seconds allows, and the distances of those compared
+many     nanoseconds a source for 32, 256, 1,024 and 10,000 sources (or as many as fit), distances left on the device,
+         what memory the plan named and what was held; cuGraph's loop over up to 32 of them
+trace    when each turn of a search in one launch began
+stress   2,000 searches of each kind, every one with the same bits; 100 certified sources of each file in FOLDER
+
+FILE is what ``scripts/bench_table.py add`` takes; its notes are the tables of medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+# name: (file or generator, its arguments, directed, weighted)
+GRAPHS = {
+    "USA-road-NE": ("USA-road-NE-topology", (), False, True),
+    "USA-road-NY": ("USA-road-d.NY", (), False, True),
+    "lattice 1500": ("lattice", (1500, 1500, 0.1), False, True),
+    "R-MAT 20": ("rmat", (20, 16), False, True),
+    "R-MAT 22": ("rmat", (22, 16), False, True),
+    "uniform 2M": ("erdos_renyi", (2_000_000, 64_000_000), False, True),
+    "R-MAT 24": ("rmat", (24, 16), False, True),
+    "lattice 4000": ("lattice", (4000, 4000, 0.1), False, True),
+    "cnr-2000": ("cnr-2000", (), True, True),
+    "soc-Slashdot0902": ("soc-Slashdot0902", (), True, True),
+}
+GENERATORS = ("lattice", "rmat", "erdos_renyi")
+SINGLE, MANY, LOOPED = 16, (32, 256, 1024, 10_000), 32
+LARGE = 400_000_000  # stored edges from which on 256 sources are many
+REPEATS = 2_000
+CERTIFIED = 100
+PARTS = ("single", "many", "trace", "stress")
+
+
+class Bench:
+    """One graph on the device, its sources, and the peer's handle to it."""
+
+    def __init__(self, name: str, options):
+        from kepler_traverse import cuda
+        from scripts import papers_graphs
+        from scripts.papers_settings import GraphSource
+
+        cuda.require()
+        self.cp, self.name, self.options = cuda.cp, name, options
+        which, arguments, directed, _ = GRAPHS[name]
+        given = {"generator": which, "arguments": arguments} if which in GENERATORS else {"file": which}
+        made = papers_graphs.make(GraphSource(name, directed=directed, **given), options.graphs, "cuda", options.seed)
+        self.hops, self.weighted, self.directed = made.hops, made.weighted, directed
+        self.sources = self.sources_in_the_component(max(MANY))
+
+    def sources_in_the_component(self, count: int) -> np.ndarray:
+        from kepler_traverse import plan_bfs
+
+        hub = int(self.hops.degrees.argmax())
+        reached = plan_bfs(self.hops, predecessors=False).run(hub).distance >= 0
+        vertices = np.flatnonzero(reached.get())
+        return np.random.default_rng(self.options.seed).choice(vertices, count, replace=count > vertices.size)
+
+    def graph(self, algorithm: str):
+        return self.hops if algorithm == "bfs" else self.weighted
+
+    def about(self, algorithm: str) -> dict:
+        graph = self.graph(algorithm)
+        return {
+            "graph": self.name,
+            "vertices": graph.n_vertices,
+            "edges": graph.n_edges,
+            "directed": graph.directed,
+            "algorithm": algorithm,
+            "weights": "" if algorithm == "bfs" else "float32, 1 to 255 hashed",
+            "device": "cuda",
+        }
+
+    def seconds(self, call) -> tuple[float, object]:
+        device = self.cp.cuda.Device()
+        device.synchronize()
+        began = time.perf_counter()
+        found = call()
+        device.synchronize()
+        return time.perf_counter() - began, found
+
+    def peers(self, algorithm: str) -> tuple[dict, dict]:
+        """Seconds a source of each of the peer's ways, and the distances, for as many sources as there is time."""
+        from pipelines.peers import in_our_encoding, peer_of, refuse_rounded
+
+        graph, times, expected = self.graph(algorithm), {}, {}
+        if not self.options.peer or graph.n_edges > np.iinfo(np.int32).max:
+            return times, expected
+        _, ways = peer_of(graph, algorithm)
+        for way, traverse in ways.items():
+            traverse(int(self.sources[0]))  # loads and fills the caches
+            times[way], began = {}, time.perf_counter()
+            for source in self.sources[:LOOPED].tolist():
+                if times[way] and time.perf_counter() - began > self.options.peer_seconds / len(ways):
+                    break
+                times[way][source], answer = self.seconds(lambda s=source, t=traverse: t(s))
+                if source in expected or len(expected) >= SINGLE:
+                    continue
+                distance = in_our_encoding(answer, graph, algorithm)
+                if algorithm == "sssp":
+                    refuse_rounded(distance, np.dtype(np.float32))
+                    distance = distance.astype(np.float32)
+                expected[source] = distance
+        return times, expected
+
+
+def check_equal(bench: Bench, what: str, source: int, distance, expected: dict) -> None:
+    if source in expected:
+        wrong = int((distance != expected[source]).sum())
+        if wrong:
+            raise SystemExit(f"{bench.name}, {what}: {wrong} distances from source {source} differ from the peer's")
+
+
+def single(bench: Bench, algorithm: str, run: dict) -> str:
+    """Certify and compare, then time; a row of the table of medians."""
+    from kepler_traverse import certify, plan_bfs, plan_sssp
+
+    graph, make = bench.graph(algorithm), plan_bfs if algorithm == "bfs" else plan_sssp
+    times, expected = bench.peers(algorithm)
+    plans = {True: make(graph), False: make(graph, predecessors=False)}
+    ours = {True: {}, False: {}}
+    sources = bench.sources[:SINGLE].tolist()
+    for with_predecessors, plan in plans.items():
+        for source in sources:
+            result = plan.run(source)
+            check_equal(bench, algorithm, source, result.distance, expected)
+            if with_predecessors:
+                certify(graph, result).require()
+            found = [bench.seconds(lambda p=plan, s=source: p.run(s)) for _ in range(3)]
+            ours[with_predecessors][source] = min(taken for taken, _ in found)
+            rounds = found[0][1].rounds
+    medians = {key: statistics.median(found.values()) * 1e3 for key, found in ours.items()}
+    peer = {way: statistics.median(found.values()) * 1e3 for way, found in times.items()}
+    best = min(peer, key=peer.get) if peer else None
+    if best:
+        both = [source for source in sources if source in times[best] and source in expected]
+        run["traversals"].append(
+            bench.about(algorithm)
+            | {
+                "strategy": plans[True].strategy.name,
+                "sources": len(both),
+                "seconds": sum(ours[True][source] for source in both),
+                "peak_bytes": None,
+                "peer": f"cuGraph {best}",
+                "peer_seconds": sum(times[best][source] for source in both),
+                "peer_peak_bytes": None,
+                "agrees": True,
+                "certified": True,
+            }
+        )
+    theirs = f"{peer[best]:.4g} ({best}) | {peer[best] / medians[True]:.1f}" if best else "- | -"
+    return (
+        f"| {bench.name} | {algorithm} | {medians[True]:.4g} | {medians[False]:.4g} | {max(ours[True].values()) * 1e3:.4g} "
+        f"| {rounds} | {theirs} |"
+    )
+
+
+def many(bench: Bench, algorithm: str, run: dict) -> list[str]:
+    """Compare with one at a time and with the peer, then time whole calls; rows of the table of many sources."""
+    from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
+
+    graph = bench.graph(algorithm)
+    make, make_single = (plan_bfs_many, plan_bfs) if algorithm == "bfs" else (plan_sssp_many, plan_sssp)
+    times, expected = bench.peers(algorithm)
+    peer = {way: statistics.mean(found.values()) * 1e3 for way, found in times.items()}
+    best = min(peer, key=peer.get) if peer else None
+    pool, alone, rows = bench.cp.get_default_memory_pool(), make_single(graph, predecessors=False), []
+    counts = [k for k in MANY if k <= (256 if graph.n_edges > LARGE else max(MANY))]
+    for k in counts:
+        sources = bench.sources[:k]
+        pool.free_all_blocks()
+        held = pool.total_bytes()
+        plan = make(graph, n_sources=k)
+        group = plan.run(sources[: min(k, plan.group)])
+        for i in range(0, min(k, plan.group), max(1, min(k, plan.group) // 8)):
+            check_equal(bench, algorithm, int(sources[i]), group[i].distance, expected)
+            one = alone.run(int(sources[i])).distance
+            if not bool((group[i].distance.view(np.int32) == one.view(np.int32)).all()):
+                raise SystemExit(f"{bench.name}, {algorithm}: source {sources[i]} of {k} differs from the same alone")
+        del group
+
+        def whole(plan=plan, sources=sources):
+            for found in plan.over(sources):  # noqa: B007
+                pass
+            return found
+
+        bests = []
+        for _ in range(3 if k <= 1024 else 1):
+            taken, _ = bench.seconds(whole)
+            bests.append(taken)
+            if taken > 20:
+                break
+        each = min(bests) / k * 1e3
+        name, planned, peak = plan.strategy.name, plan.nbytes, pool.total_bytes() - held
+        del plan
+        theirs = f"{peer[best]:.4g} | {peer[best] / each:.0f}" if best else "- | -"
+        rows.append(
+            f"| {bench.name} | {algorithm} | {name} | {k:,} | {each:.4g} | {theirs} | {planned / 2**20:,.0f} | "
+            f"{peak / 2**20:,.0f} |"
+        )
+        print(rows[-1], flush=True)
+    if best is None:
+        run["notes"] += f"\n{bench.name}, {algorithm}: no peer.\n"
+    return rows
+
+
+def trace(bench: Bench, algorithm: str) -> list[dict]:
+    """Turns of one search, with a kernel that notes them."""
+    from kepler_traverse.bfs import params as bfs_params
+    from kepler_traverse.bfs import persistent as bfs_persistent
+    from kepler_traverse.query import Query
+    from kepler_traverse.sssp import params as sssp_params
+    from kepler_traverse.sssp import persistent as sssp_persistent
+
+    module, params = (bfs_persistent, bfs_params) if algorithm == "bfs" else (sssp_persistent, sssp_params)
+    params.TRACE = 20_000
+    try:
+        traverse = module.plan(bench.graph(algorithm), Query())
+        for _ in range(3):
+            traverse(int(bench.sources[0]))
+        return [turn._asdict() for turn in traverse.turns()]
+    finally:
+        params.TRACE = 0
+
+
+def stress(bench: Bench, algorithm: str) -> str:
+    """Searches from a few sources again and again: every one must give the same bits; many sources certified."""
+    from kepler_traverse import certify, plan_bfs, plan_sssp
+
+    graph, make = bench.graph(algorithm), plan_bfs if algorithm == "bfs" else plan_sssp
+    plan = make(graph)
+    sources = bench.sources[:4].tolist()
+    first = {source: plan.run(source).copy() for source in sources}
+    differ, done, began = bench.cp.zeros(1, np.int64), 0, time.perf_counter()
+    while done < REPEATS and time.perf_counter() - began < bench.options.stress_seconds:
+        source = sources[done % len(sources)]
+        result, before = plan.run(source), first[source]
+        differ += (result.distance.view(np.int32) != before.distance.view(np.int32)).sum()
+        differ += (result.predecessor != before.predecessor).sum()
+        done += 1
+    if int(differ[0]):
+        raise SystemExit(f"{bench.name}, {algorithm}: {int(differ[0])} words differ over {done} repeats")
+    certified = 0
+    for source in bench.sources[:CERTIFIED].tolist():
+        certify(graph, plan.run(source)).require()
+        certified += 1
+    return f"| {bench.name} | {algorithm} | {done:,} | {certified} |"
+
+
+HEADS = {
+    "single": "Medians over 16 sources, ms; *worst* is the slowest of them:\n\n"
+    "| graph | algorithm | ours | without predecessors | worst | rounds | cuGraph | ratio |\n"
+    "|---|---|---|---|---|---|---|---|",
+    "many": "Many sources, distances left on the device, ms a source of the whole call:\n\n"
+    "| graph | algorithm | strategy | sources | ours | cuGraph's loop | ratio | MiB planned | MiB held |\n"
+    "|---|---|---|---|---|---|---|---|---|",
+    "stress": "Searches with the same bits again and again, and sources certified:\n\n"
+    "| graph | algorithm | repeats | certified |\n|---|---|---|---|",
+}
+
+
+def packages() -> dict:
+    found = {}
+    for name in ("numpy", "cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    from scripts.bench import commit, machine
+
+    parser = argparse.ArgumentParser(prog="bench.py --suite gpu", description="One source and many on a GPU.")
+    parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--only", nargs="+", choices=GRAPHS, default=list(GRAPHS), metavar="NAME")
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"), default=["bfs", "sssp"])
+    parser.add_argument("--peer-seconds", type=float, default=4.0, help="time for the peer, a graph and algorithm")
+    parser.add_argument("--stress-seconds", type=float, default=60.0, help="time for repeats, a graph and algorithm")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="begin no further graph after that time")
+    parser.add_argument("--without-peer", dest="peer", action="store_false")
+    parser.add_argument("--commit", help="default: what git says")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    run = {
+        "title": "One source and many on one H200 beside cuGraph",
+        "date": date.today().isoformat(),
+        "commit": options.commit or commit(),
+        "command": f"python scripts/bench.py --suite gpu {' '.join(arguments)}",
+        "notes": "",
+        "machine": machine(),
+        "versions": packages(),
+        "traversals": [],
+        "builds": [],
+    }
+    tables, traces, began = {part: [] for part in HEADS}, {}, time.perf_counter()
+    for name in options.only:
+        if time.perf_counter() - began > options.seconds:
+            print(f"{name}: left out, the time is over", flush=True)
+            continue
+        bench = Bench(name, options)
+        for part in options.part:
+            for algorithm in options.algorithm:
+                if part == "single":
+                    tables[part].append(single(bench, algorithm, run))
+                elif part == "many":
+                    tables[part] += many(bench, algorithm, run)
+                elif part == "stress":
+                    tables[part].append(stress(bench, algorithm))
+                else:
+                    traces[f"{name}, {algorithm}"] = trace(bench, algorithm)
+                if part in ("single", "stress"):
+                    print(tables[part][-1], flush=True)
+                run["notes"] = "\n\n".join("\n".join([HEADS[key], *rows]) for key, rows in tables.items() if rows)
+                options.output.write_text(json.dumps(run, indent=2) + "\n")  # what is measured is kept
+                if traces:
+                    options.output.with_suffix(".trace.json").write_text(json.dumps(traces))
+        print(f"{name}: {time.perf_counter() - began:.0f} s so far", flush=True)
+        del bench
+    print(f"{options.output}: python scripts/bench_table.py add {options.output}")
+    return 0

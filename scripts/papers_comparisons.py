@@ -22,7 +22,7 @@ class Comparison:
     graphs : dict
         Our graph to the paper's graph that it stands for.
     systems : tuple of (str, str)
-        A column of the table and a pattern, which finds its rows by name, published names or paper.
+        A column of the table and a pattern, which finds its rows by name, published names or paper, large or small.
     device : str
         Rows of this device alone.
     threads : bool
@@ -44,13 +44,13 @@ class Comparison:
         for column, pattern in (*self.systems, (OURS, "")):
             for row in catalogue:
                 about = " ".join((row.name, *row.also, row.paper))
-                fits = row.default if column == OURS else re.search(pattern, about)
+                fits = row.default if column == OURS else re.search(pattern, about, re.IGNORECASE)
                 if fits and self.device in ("", row.device) and row not in [earlier for _, earlier in found]:
                     found.append((column, row))
         return found
 
 
-_UIUC = (("IIIT-BFS", "Harish"), ("CPU-BFS", "Cormen|CLRS"), ("UIUC-BFS", "Luo"))
+_UIUC = (("IIIT-BFS", "iiit-bfs"), ("CPU-BFS", r"Cormen|\bclrs\b"), ("UIUC-BFS", "uiuc-bfs"))
 _CS406_GRAPHS = {
     "dblp-2010": "coPapersCiteseer",
     "erdos-renyi-2M": "rmat-er",
@@ -79,10 +79,10 @@ COMPARISONS = (
             "rmat-22": "rmat.2Mv.128Me",
         },
         systems=(
-            ("Harish", "Harish"),
-            ("Edge Parall.", "Jia"),
-            ("Static Virtual Warp", "Hong"),
-            ("Luo", "Luo"),
+            ("Harish", "iiit-bfs"),
+            ("Edge Parall.", "edge-parallelism"),
+            ("Static Virtual Warp", r"\bvirtual-warp\b"),
+            ("Luo", "uiuc-bfs"),
             ("Garland", "Merrill"),
             ("sparse matrices", "Deng"),
             ("BFS-4K", "BFS-4K"),
@@ -143,7 +143,7 @@ COMPARISONS = (
         "hybrid beat top-down everywhere but with frontiers on europe.osm.",
         algorithm="bfs",
         graphs=_CS406_GRAPHS,
-        systems=(("level-based", "(?i)layer.*Sevilmis|Sevilmis.*layer"), ("frontier-based", "Sevilmis")),
+        systems=(("level-based", "layer.*Sevilmis|Sevilmis.*layer"), ("frontier-based", "Sevilmis")),
         device="cuda",
     ),
     Comparison(
@@ -163,20 +163,26 @@ COMPARISONS = (
             "USA-road-NY-negative": "(none)",
         },
         systems=(
-            ("Bellman-Ford Seq.", "Bellman-Ford.*(?i:sequential|queue)"),
-            ("Dijkstra Seq.", "Dijkstra"),
-            ("Harish", "Harish"),
-            ("LoneStar", "(?i)lonestar|Burtscher"),
-            ("WorkFront Sweep / Near-Far Pile", "Davidson"),
-            ("delta-stepping", "Meyer"),
-            ("Dijkstra-like frontier", "Martín|Martin|Ortega"),
+            ("Bellman-Ford Seq., without and with queue", r"\bsweeps\b|\bfifo\b"),
+            ("Boost Dijkstra Seq.", r"\bdijkstra\b"),
+            ("LoneStar", "lonestar"),
+            ("WorkFront Sweep / Near-Far Pile", "workfront.sweep|near.far.pile|bucketing"),
             ("H-BF", "H-BF"),
+            ("of its section 3", "Harish|Meyer|Ortega"),
         ),
     ),
 )
 
-# A knob that is swept on every graph, and its values where the knobs' own class lists none.
-SWEPT = {"width": (1, 2, 4, 8, 16, 32)}
+# Knobs of any row that are swept on every graph, and those that are on DETAILED graphs of papers_settings.py alone. Weights
+# are 1 to 255.
+SWEPT = {
+    "width": (1, 2, 4, 8, 16, 32),
+    "delta": (4, 16, 64, 256, 1024),
+    "edges_a_pile": (8, 32, 128),
+    "edges_a_bucket": (8, 32, 128),
+    "threshold": ("lightest_edges", "minimum"),
+}
+DETAILED_SWEPT = {"gathering": ("scan", "warp", "scan_warp", "scan_warp_block"), "queues": ("block", "warp")}
 THREADS = (1, 2, 4, 8, 16, 32)
 
 

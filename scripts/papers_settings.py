@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from scripts.papers_comparisons import SWEPT, THREADS, compared
+from scripts.papers_comparisons import DETAILED_SWEPT, SWEPT, THREADS, compared
 
 PARTS = ("peers", "features", "knobs", "counters", "systems")
 
@@ -195,11 +195,11 @@ def rows_for(algorithm: str, device: str) -> list:
     return [row for row in (BFS if algorithm == "bfs" else SSSP) if row.device == device]
 
 
-def swept_values(row) -> dict[str, tuple]:
-    """The knobs of a row that are swept on every graph, with their values: those that its class lists, or the usual ones."""
+def swept_values(row, graph: str) -> dict[str, tuple]:
+    """The knobs of a row that are swept on a graph, with their values."""
+    swept = SWEPT | (DETAILED_SWEPT if graph in DETAILED else {})
     names = [field.name for field in fields(row.knobs)] if row.knobs else []
-    listed = {name: getattr(row.knobs, "SWEPT", {}).get(name, SWEPT.get(name, ())) for name in names}
-    return {name: tuple(values) for name, values in listed.items() if values}
+    return {name: swept[name] for name in names if name in swept}
 
 
 def systems_of(algorithm: str, device: str, graph: str) -> list[Setting]:
@@ -210,7 +210,7 @@ def systems_of(algorithm: str, device: str, graph: str) -> list[Setting]:
     found += [
         Setting("systems", "swept", f"{row.name}, {knob} {value}", row.name, {knob: value})
         for row in rows
-        for knob, values in swept_values(row).items()
+        for knob, values in swept_values(row, graph).items()
         for value in values
     ]
     for table in tables:

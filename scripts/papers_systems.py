@@ -99,13 +99,13 @@ def best_of(graph: str, rows: list, blocks: dict) -> tuple[str, str] | None:
 def comparison_table(comparison: Comparison, rows: list, blocks: dict) -> str:
     """Systems down, graphs across; the peers first."""
     graphs = graphs_in(blocks)
-    lines = [["*stands for*", "", "", *(comparison.graphs[graph] for graph in graphs)]]
+    lines = [["*stands for*", "", "", "", *(comparison.graphs[graph] for graph in graphs)]]
     for device in DEVICES:
         names = {way.partition(" ")[0] for (_, on), block in blocks.items() if on == device for way in block["peer"]}
         for name in sorted(names) if comparison.device in ("", device) else ():
             peers = [blocks.get((graph, device), {"peer": {}}) for graph in graphs]
             times = [milliseconds(faster_way(block)) if block["peer"] else "-" for block in peers]
-            lines.append(["peer", name, device, *times])
+            lines.append(["peer", name, "-", device, *times])
     best = {graph: best_of(graph, rows, blocks) for graph in graphs}
     for column, row in rows:
         cells = [cell(blocks.get((graph, row.device)), row.name) for graph in graphs]
@@ -113,8 +113,8 @@ def comparison_table(comparison: Comparison, rows: list, blocks: dict) -> str:
             f"**{words}**" if best[graph] == (row.name, row.device) else words
             for graph, words in zip(graphs, cells, strict=True)
         ]
-        lines.append([column, f"`{row.name}`", row.device, *marked])
-    return table(["in the paper", "strategy", "device", *graphs], lines)
+        lines.append([column, f"`{row.name}`", ", ".join(row.also) or "-", row.device, *marked])
+    return table(["in the paper", "strategy", "published as", "device", *graphs], lines)
 
 
 def thread_table(comparison: Comparison, rows: list, blocks: dict) -> str:

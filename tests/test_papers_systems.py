@@ -115,13 +115,13 @@ def test_devices_stand_side_by_side_and_the_best_of_a_graph_is_bold(place):
     page = place(on_a_cpu())
     title = "BFS-4K, Table 2"
     section = page.split(f"### {title}\n")[1].split("\n### ")[0]
-    assert "| in the paper | strategy | device | USA-road-NE | luxembourg_osm |" in section
-    assert "| *stands for* |  |  | roadNet-CA | europe.osm |" in section
-    assert "| peer | cuGraph | cuda | 400 | 100 |" in section
-    assert "| peer | SciPy | cpu | 200 | 200 |" in section
-    assert row_of(page, title, "bfs_4k") == ["BFS-4K", "`bfs_4k`", "cuda", "20 (20.00)", "failed"]
-    assert row_of(page, title, "persistent") == [OURS, "`persistent`", "cuda", "**4 (100)**", "over: 2,500"]
-    assert row_of(page, title, "switch") == [OURS, "`switch`", "cpu", "100 (2.00)", "**10 (20.00)**"]
+    assert "| in the paper | strategy | published as | device | USA-road-NE | luxembourg_osm |" in section
+    assert "| *stands for* |  |  |  | roadNet-CA | europe.osm |" in section
+    assert "| peer | cuGraph | - | cuda | 400 | 100 |" in section
+    assert "| peer | SciPy | - | cpu | 200 | 200 |" in section
+    assert row_of(page, title, "bfs_4k") == ["BFS-4K", "`bfs_4k`", "-", "cuda", "20 (20.00)", "failed"]
+    assert row_of(page, title, "persistent") == [OURS, "`persistent`", "-", "cuda", "**4 (100)**", "over: 2,500"]
+    assert row_of(page, title, "switch") == [OURS, "`switch`", "-", "cpu", "100 (2.00)", "**10 (20.00)**"]
     assert "no children here" in page.split("## Failures")[1]
     assert "CPU, 2 cores. python" in page
     assert "GPU (driver 1.2); CPU, 2 cores" in page

@@ -18,7 +18,9 @@ from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = sorted((ROOT / "kepler_traverse").rglob("*.py"))
 PYTHON = sorted(
-    path for folder in ("kepler_traverse", "pipelines", "scripts", "tests") for path in (ROOT / folder).rglob("*.py")
+    path
+    for folder in ("kepler_traverse", "pipelines", "scripts", "tests", "examples")
+    for path in (ROOT / folder).rglob("*.py")
 )
 KERNELS = sorted([*(ROOT / "kepler_traverse").rglob("*.cu"), *(ROOT / "kepler_traverse").rglob("*.cuh")])
 ROWS = [("bfs", row) for row in BFS] + [("sssp", row) for row in SSSP]

@@ -143,7 +143,7 @@ COMPARISONS = (
         "hybrid beat top-down everywhere but with frontiers on europe.osm.",
         algorithm="bfs",
         graphs=_CS406_GRAPHS,
-        systems=(("level-based", "layer.*Sevilmis|Sevilmis.*layer"), ("frontier-based", "Sevilmis")),
+        systems=(("level-based", r"\bscan_level\b|\bscan_switch\b"), ("frontier-based", "Sevilmis")),
         device="cuda",
     ),
     Comparison(

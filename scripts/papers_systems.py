@@ -80,7 +80,7 @@ def cell(block: dict | None, strategy: str, with_ratio: bool = True) -> str:
         if "why" in others[0]:
             return "left out"
         return f"over: {1e3 * others[0]['took']:,.0f}" if "took" in others[0] else "failed"
-    words = milliseconds(row["seconds"])
+    words = milliseconds(row["seconds"]) + ("\\*" if row["cut"] else "")
     notes = [factor(ratio(faster_way(block), row["seconds"]))] if with_ratio and block["peer"] else []
     notes += [row["label"].partition(", ")[2]] if row["group"] == "swept" else []
     return f"{words} ({'; '.join(notes)})" if notes else words

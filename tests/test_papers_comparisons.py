@@ -209,6 +209,16 @@ def test_every_knob_that_is_swept_is_one_that_its_row_takes():
                 rows[setting.strategy].knobs_from(setting.knobs)
 
 
+def test_every_system_of_a_comparison_has_a_row():
+    from kepler_traverse.bfs.papers import STRATEGIES as PAPERS_BFS
+    from kepler_traverse.sssp.papers import STRATEGIES as PAPERS_SSSP
+
+    for table in COMPARISONS:
+        if PAPERS_BFS if table.algorithm == "bfs" else PAPERS_SSSP:
+            rows = table.rows(BFS if table.algorithm == "bfs" else SSSP)
+            assert {column for column, _ in table.systems} <= {column for column, _ in rows}, table.title
+
+
 def test_our_defaults_are_in_every_table_on_each_device_it_has():
     for table in COMPARISONS:
         rows = table.rows(BFS if table.algorithm == "bfs" else SSSP)

@@ -1,8 +1,8 @@
 """The part ``systems`` of the suite ``papers``: every row of a catalogue, also those that may take very long.
 
-A traversal on a GPU cannot be interrupted. So a row is first run up to two small limits of its depth; what they took tells
-about how long the whole would take. Beyond ``--system-seconds`` the row is left out, with that estimate; a row that was let
-through and took longer all the same is recorded with its one time.
+A traversal on a GPU cannot be interrupted. So a row is first run up to small limits of its depth; what they took tells about
+how long the whole would take. Beyond ``--system-seconds`` the row is left out, with that estimate; a row that was let
+through and took longer all the same, as its frontier grew, is recorded with its one time.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-PROBES = (1 / 64, 1 / 16)  # of the way to the farthest vertex
+PROBES = (1 / 64, 1 / 16, 1 / 4)  # of the way to the farthest vertex; the last only where the others allow it
 FEWEST_LEVELS = 32  # below, no row spends its time on levels
 
 
@@ -32,7 +32,7 @@ def estimated_seconds(near: Probed, far: Probed) -> float:
 
 
 def limits_of(farthest: float, algorithm: str) -> tuple | None:
-    """Two depths, or distances, to go to first; None where the farthest vertex is near anyway."""
+    """Depths, or distances, to go to first; None where the farthest vertex is near anyway."""
     if algorithm == "sssp":
         return tuple(farthest * share for share in PROBES) if farthest > 0 else None
     return tuple(int(farthest * share) + 1 for share in PROBES) if farthest >= FEWEST_LEVELS else None
@@ -50,13 +50,16 @@ def estimate(bench, setting) -> float:
     limits = limits_of(farthest, bench.algorithm)
     if limits is None:
         return 0.0
-    probed = []
-    for i, limit in enumerate(limits):
-        traverse = bench.plan(setting, limit).run
-        if i == 0:
-            traverse(source)  # compiles and loads
-        probed.append(Probed(limit / farthest, bench.once(traverse, source)[0]))
-    return estimated_seconds(*probed)
+    bench.plan(setting, limits[0]).run(source)  # compiles and loads
+    seconds, before = 0.0, None
+    for limit in limits:
+        probed = Probed(limit / farthest, bench.once(bench.plan(setting, limit).run, source)[0])
+        if before is not None:
+            seconds = estimated_seconds(before, probed)
+            if seconds > bench.options.system_seconds:
+                break
+        before = probed
+    return seconds
 
 
 @contextmanager
@@ -87,7 +90,8 @@ def measure(bench, setting) -> tuple[str, dict]:
     with on_threads(setting.threads):
         seconds = estimate(bench, setting)
         if seconds > limit:
-            return "left", {"why": f"about {seconds:.2g} s a traversal, where {limit:g} s is the limit"}
+            about = f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
+            return "left", {"why": f"about {about} s a traversal, where {limit:g} s is the limit"}
         plan = bench.plan(setting)
         source = bench.sources[0]
         if not seconds:

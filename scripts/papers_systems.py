@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 
 from scripts import papers_plots
-from scripts.papers_comparisons import COMPARISONS, Comparison
+from scripts.papers_comparisons import COMPARISONS, OURS, Comparison
 from scripts.papers_settings import rows_for
-from scripts.papers_tables import factor, faster_way, milliseconds, ratio, table
+from scripts.papers_tables import factor, faster_way, ratio, table
 
 EXPLAINED = """Every row of the catalogues for one source, also those that no other section has, on graphs of the kinds that
 the papers took; each table names the paper's graph that ours stands for, which is of the same kind and not the same graph.
@@ -27,12 +27,13 @@ def section(measured: dict) -> tuple[list[str], dict[str, str]]:
         blocks = blocks_of(measured, comparison.algorithm, comparison.graphs)
         rows = comparison.rows([row for device in DEVICES for row in rows_for(comparison.algorithm, device)])
         rows = [(column, row) for column, row in rows if any(row.device == device for _, device in blocks)]
-        if not rows:
+        if all(column == OURS for column, _ in rows):
             continue
         tables = [thread_table(comparison, rows, blocks)] if comparison.threads else []
         tables.append(comparison_table(comparison, rows, blocks))
         parts += [f"### {comparison.title}\n", comparison.said + "\n", *(text for text in tables if text)]
-        parts += [text + "\n" for text in left_out(blocks, {(row.name, row.device) for _, row in rows})]
+        told = left_out(blocks, {(row.name, row.device) for _, row in rows})
+        parts += ["\n".join(told) + "\n"] if told else []
         drawn = plot(comparison, rows, blocks)
         if drawn:
             plots[f"systems-{comparison.key}.svg"] = drawn
@@ -57,6 +58,11 @@ def blocks_of(measured: dict, algorithm: str, graphs=None) -> dict[tuple[str, st
 
 def graphs_in(blocks: dict) -> list[str]:
     return list(dict.fromkeys(graph for graph, _ in blocks))
+
+
+def milliseconds(seconds: list[float]) -> str:
+    value = 1e3 * statistics.median(seconds)
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def rows_of(block: dict | None, strategy: str) -> list[dict]:
@@ -134,7 +140,7 @@ def thread_table(comparison: Comparison, rows: list, blocks: dict) -> str:
                     cells += ["-"] * 3
                     continue
                 speedup = found[name, 1] / found[name, threads]
-                cells += [f"{1e3 * found[name, threads]:.3g}", f"{speedup:.2f}", f"{speedup / threads:.2f}"]
+                cells += [milliseconds([found[name, threads]]), f"{speedup:.2f}", f"{speedup / threads:.2f}"]
             lines.append([graph, str(threads), *cells])
     header = [part for name in names for part in (f"`{name}` ms", "speedup", "efficiency")]
     return table(["graph", "threads", *header], lines) if lines else ""
@@ -147,7 +153,7 @@ def left_out(blocks: dict, wanted: set) -> list[str]:
         for row in block["rows"]:
             if "why" in row and row["group"] == "rows" and (row["strategy"], device) in wanted:
                 found.setdefault((row["strategy"], device), []).append(f"{graph} ({row['why']})")
-    return [f"Left out: `{name}` ({device}) on {', '.join(places)}." for (name, device), places in found.items()]
+    return [f"- Left out: `{name}` ({device}) on {', '.join(places)}." for (name, device), places in found.items()]
 
 
 def plot(comparison: Comparison, rows: list, blocks: dict) -> str | None:

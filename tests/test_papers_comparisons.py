@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -141,7 +142,7 @@ def test_what_was_left_out_is_told_with_its_reason(place):
     place(lines)
     blocks = papers_systems.blocks_of(papers_measured.read_measured(papers_page.MEASURED), "bfs")
     told = papers_systems.left_out(blocks, {("queue", "cuda")})
-    assert told == ["Left out: `queue` (cuda) on USA-road-NE (about 30 s a traversal, where 2 s is the limit)."]
+    assert told == ["- Left out: `queue` (cuda) on USA-road-NE (about 30 s a traversal, where 2 s is the limit)."]
     assert papers_systems.left_out(blocks, {("queue", "cpu")}) == []
 
 
@@ -242,11 +243,39 @@ def test_the_whole_is_estimated_by_a_straight_line(near, far, seconds):
 
 
 def test_depths_to_probe_lie_between_the_source_and_the_farthest_vertex():
-    near, far = bench_systems.limits_of(1600, "bfs")
-    assert 0 < near < far < 200
+    near, far, farther = bench_systems.limits_of(1600, "bfs")
+    assert 0 < near < far < farther < 500
     assert bench_systems.limits_of(10, "bfs") is None
-    assert bench_systems.limits_of(64.0, "sssp") == (1.0, 4.0)
+    assert bench_systems.limits_of(64.0, "sssp") == (1.0, 4.0, 16.0)
     assert bench_systems.limits_of(0.0, "sssp") is None
+
+
+@pytest.mark.parametrize(
+    ("seconds_for", "probes", "left"),
+    [
+        (lambda share: 0.01 + 0.1 * share, 3, False),
+        (lambda share: 60 * share, 2, True),  # known after the second
+        (lambda share: 60 * share**2.5, 3, True),  # a frontier that grows
+    ],
+)
+def test_a_row_is_probed_no_further_than_needed(seconds_for, probes, left):
+    class Bench:
+        algorithm, sources, expected = "bfs", [0], {0: np.arange(1281)}
+        graph = SimpleNamespace(has_negative_weights=False)
+        options = SimpleNamespace(system_seconds=2.0)
+
+        def plan(self, _, limit):
+            return SimpleNamespace(run=lambda _: None, limit=limit)
+
+        def once(self, *_):
+            self.tried.append(len(self.tried))
+            limit = bench_systems.limits_of(1280, "bfs")[self.tried[-1]]
+            return seconds_for(limit / 1280), None
+
+    bench = Bench()
+    bench.tried = []
+    assert (bench_systems.estimate(bench, None) > 2.0) is left
+    assert len(bench.tried) == probes
 
 
 LATTICE = GraphSource("tiny lattice", generator="lattice", arguments=(20, 30, 0.1))

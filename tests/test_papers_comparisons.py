@@ -4,6 +4,7 @@ import json
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -125,6 +126,10 @@ def test_devices_stand_side_by_side_and_the_best_of_a_graph_is_bold(place):
     assert row_of(page, title, "bfs_4k") == ["BFS-4K", "`bfs_4k`", "cuda", "20 (20.00)", "failed"]
     assert row_of(page, title, "persistent") == [OURS, "`persistent`", "cuda", "**4 (100)**", "over: 2,500"]
     assert row_of(page, title, "switch") == [OURS, "`switch`", "cpu", "100 (2.00)", "**10 (20.00)**"]
+    drawn = ElementTree.parse(papers_page.PLOTS / "systems-bfs-4k-table-2.svg").getroot()
+    circles = list(drawn.iter("{http://www.w3.org/2000/svg}circle"))
+    assert len(circles) >= 4  # of which some are the legend's
+    assert "](papers/systems-bfs-4k-table-2.svg)" in section
     assert "no children here" in page.split("## Failures")[1]
     assert "CPU, 2 cores. python" in page
     assert "GPU (driver 1.2); CPU, 2 cores" in page

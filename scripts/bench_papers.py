@@ -1,4 +1,4 @@
-"""The suite ``papers`` of scripts/bench.py: the features and knobs of the published systems, counters, and the peer.
+"""The suite ``papers`` of scripts/bench.py: features and knobs of BFS-4K and H-BF, counters, every other row, and the peer.
 
     python scripts/bench.py --suite papers --graphs FOLDER --output out/papers.jsonl
 

@@ -46,7 +46,7 @@ def estimate(bench, setting) -> float:
     distance = bench.expected.get(source)
     if distance is None or (bench.algorithm == "sssp" and bench.graph.has_negative_weights):
         return 0.0  # with negative weights no distance ends a search early
-    farthest = float(namespace(distance).max(distance, where=namespace(distance).isfinite(distance), initial=0))
+    farthest = float(distance[namespace(distance).isfinite(distance)].max())  # CuPy's max takes no condition
     limits = limits_of(farthest, bench.algorithm)
     if limits is None:
         return 0.0

@@ -1,4 +1,4 @@
-"""What the suite ``papers`` of scripts/bench.py measures, as data: graphs, features on and off, knobs swept, counters."""
+"""What the suite ``papers`` of scripts/bench.py measures, as data: graphs, features, knobs, counters, rows of catalogues."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from scripts.papers_tables import factor, faster_way, ratio, table
 EXPLAINED = """Every row of the catalogues for one source, also those that no other section has, on graphs of the kinds that
 the papers took; each table names the paper's graph that ours stands for, which is of the same kind and not the same graph.
 A cell is the median in ms, in brackets the ratio to the faster of the peer's ways on the same device, above 1 where we are
-faster, and the knob where one was swept. The best of a graph is bold. All rows return predecessors, the smallest there are,
-and are certified, which no paper's system does. *left out*: the first levels tell of more than the limit for a traversal;
-*over* the limit: it took as long, once; *-*: not measured, or the row does not take such a graph.
+faster, and the knob where one was swept. The best of a graph is bold. All rows return predecessors, the smallest there are;
+many of the papers' systems gave distances alone. *left out*: a look at the first levels tells of more than the limit for a
+traversal; *over* the limit: it took so many ms, once; *-*: not measured, or the row does not take such a graph.
 """
 TITLES = {"bfs": "Every BFS row on every graph", "sssp": "Every SSSP row on every graph"}
 DEVICES = ("cuda", "cpu")

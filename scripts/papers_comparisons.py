@@ -91,8 +91,8 @@ COMPARISONS = (
     Comparison(
         key="uiuc-table-1",
         title="Luo, Wong, Hwu, Table 1: regular graphs",
-        said="On a GTX 280 UIUC-BFS was 2.2 (1M) to 10.3 (10M) times as fast as CPU-BFS, and IIIT-BFS slower than that. There "
-        "searches began in the middle of the grid, here they begin anywhere.",
+        said="On a GTX 280 UIUC-BFS was 2.2 (1M) to 10.3 (10M) times as fast as CPU-BFS, and IIIT-BFS slower than that. "
+        "There searches began in the middle of the grid, here they begin anywhere.",
         algorithm="bfs",
         graphs={f"degree-six-{size}": size for size in ("1M", "2M", "5M", "7M", "9M", "10M")},
         systems=_UIUC,

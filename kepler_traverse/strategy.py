@@ -48,6 +48,10 @@ class Strategy:
         Whether ``auto`` may choose it; the first that fits is taken.
     paper, teaches : str
         Where it comes from, and what one learns from it.
+    complexity : str
+        Work of one search, in V, E, the number of levels or rounds D, and sources S where there are many.
+    wins : str
+        When it is the fastest, as far as that has been measured; empty where nothing has been.
     memory : callable
         ``memory(n_vertices, n_edges, predecessors)`` gives the bytes it allocates beside the graph.
     knobs : type, optional
@@ -60,6 +64,8 @@ class Strategy:
     memory: Callable[[int, int, bool], int]
     paper: str
     teaches: str
+    complexity: str = ""
+    wins: str = ""
     needs: frozenset[str] = frozenset()
     default: bool = False
     also: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The suite ``papers`` of scripts/bench.py: the features and knobs of the published systems, counters, and the peer.
+"""The suite ``papers`` of scripts/bench.py: features and knobs of BFS-4K and H-BF, counters, every other row, and the peer.
 
     python scripts/bench.py --suite papers --graphs FOLDER --output out/papers.jsonl
 
@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts import papers_graphs
+from scripts import bench_systems, papers_graphs
 from scripts.papers_lines import Lines, head
-from scripts.papers_settings import GRAPHS, PARTS, PUBLISHED, Setting, settings_for
+from scripts.papers_settings import GRAPHS, PARTS, PUBLISHED, Setting, rows_for, settings_for
 
 HOPELESS = 20.0  # times the best time of the first source: such a setting gets no second source
 LONG_RUN = 0.5  # seconds for one source: no repeat
@@ -37,6 +37,10 @@ class DeviceLost(Exception):
 
 def rounded(seconds: float) -> float:
     return float(f"{seconds:.4g}")
+
+
+class OutOfTime(Exception):
+    """What the whole run may take is spent; what is left is measured by ``--resume``."""
 
 
 class Bench:
@@ -101,30 +105,35 @@ class Bench:
             elif not bool((self.expected[source] == distance).all()):
                 raise AssertionError(f"{name}'s ways to traverse disagree from source {source}")
 
+        # For the other parts each source has the peer's distances; a row of a catalogue has the first row's.
+        most_seconds = self.options.setting_seconds if self.options.part == ["systems"] else np.inf
         for way, traverse in ways.items():
-            seconds, _ = self.repeated(traverse, check)
+            seconds, _ = self.repeated(traverse, check, most_seconds)
             if not self.lines.has(kind="peer", **self.about, way=way):
                 self.lines.write("peer", **self.about, peer=name, way=way, seconds=seconds)
 
     def check(self, source: int, result) -> None:
-        """Refuse a result that is not proven, or that differs from the peer's."""
+        """Refuse a result that is not proven, or differs from the peer's; without a peer from the first proven one."""
         from kepler_traverse import certify
 
         certify(self.graph, result).require()
-        if source in self.expected:
-            wrong = int((result.distance != self.expected[source]).sum())
-            if wrong:
-                raise AssertionError(f"{wrong} distances from source {source} differ from the peer's")
+        if source not in self.expected:
+            self.expected[source] = result.distance.copy()
+            return
+        wrong = int((result.distance != self.expected[source]).sum())
+        if wrong:
+            raise AssertionError(f"{wrong} distances from source {source} differ from those that came first")
 
-    def plan(self, setting: Setting):
+    def plan(self, setting: Setting, limit=None):
         from kepler_traverse import plan_bfs, plan_sssp
 
-        make_plan = plan_bfs if self.algorithm == "bfs" else plan_sssp
-        return make_plan(self.graph, strategy=setting.strategy, knobs=setting.knobs)
+        if self.algorithm == "bfs":
+            return plan_bfs(self.graph, strategy=setting.strategy, knobs=setting.knobs, max_depth=limit)
+        return plan_sssp(self.graph, strategy=setting.strategy, knobs=setting.knobs, cutoff=limit)
 
     def time(self, setting: Setting) -> dict:
         plan = self.plan(setting)
-        key = (setting.strategy, repr(plan.query.knobs))
+        key = (setting.strategy, repr(plan.query.knobs), setting.threads)
         if key not in self.measured:
             rounds = []
 
@@ -157,30 +166,35 @@ class Bench:
         return {"counters": totals, "rounds": rounds, "out_edges": out_edges, "reached": reached, "sources": done}
 
     def fits(self, setting: Setting) -> bool:
-        """Whether the strategy takes this graph; one that does not exist counts, and fails later with its message."""
-        from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
-        from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+        """Whether strategy and machine take this; a strategy that does not exist counts, and fails with its message."""
+        here = [row for row in rows_for(self.algorithm, self.graph.device) if row.name == setting.strategy]
+        return bench_systems.has_threads(setting.threads) and not (here and here[0].misfit(self.graph))
 
-        rows = BFS if self.algorithm == "bfs" else SSSP
-        here = [row for row in rows if row.name == setting.strategy and row.device == self.graph.device]
-        return not (here and here[0].misfit(self.graph))
+    def measure(self, setting: Setting) -> tuple[str, dict]:
+        """The kind of line for a setting, and what is in it."""
+        if setting.part == "systems":
+            return bench_systems.measure(self, setting)
+        if setting.part == "counters":
+            return "counters", self.count(setting)
+        return "time", self.time(setting)
 
     def run(self, settings: list[Setting]) -> None:
         for setting in settings:
             if not self.fits(setting):
                 continue
             about = self.about | {"part": setting.part, "group": setting.group, "label": setting.label}
-            if any(self.lines.has(kind=kind, **about) for kind in ("time", "counters", "error")):
+            if any(self.lines.has(kind=kind, **about) for kind in ("time", "counters", "left", "over", "error")):
                 continue
+            if self.lines.spent() > self.options.seconds:
+                raise OutOfTime
             about["strategy"] = setting.strategy
             about["given"] = repr(setting.knobs)
             watch = threading.Timer(self.options.stuck_seconds, self.leave_stuck, (about,))
             watch.daemon = True
             watch.start()
             try:
-                counted = setting.part == "counters"
-                found = (self.count if counted else self.time)(setting)
-                self.lines.write("counters" if counted else "time", **about, **found)
+                kind, found = self.measure(setting)
+                self.lines.write(kind, **about, **found)
             except Exception as error:  # one broken setting must not end the run; the summary and the exit code tell of it
                 self.lines.write("error", **about, message=f"{type(error).__name__}: {error}"[:500])
                 refuse_lost_device(self.options.device, error)
@@ -233,6 +247,18 @@ def chosen_by_rule(strategy: str, graph) -> dict:
     return {name: value for name, value in asdict(knobs).items() if value != published[name]}
 
 
+def wanted_on(source, options) -> dict[str, list[Setting]]:
+    """For each algorithm what is to be measured on a graph; hops of a graph with negative weights are those of its file."""
+    algorithms = ("sssp",) if source.largest_potential else ("bfs", "sssp")
+    parts = [part for part in options.part or PARTS if part in source.parts]
+    found = {
+        algorithm: settings_for(algorithm, options.device, source.name, parts)
+        for algorithm in algorithms
+        if algorithm in (options.algorithm or algorithms)
+    }
+    return {algorithm: settings for algorithm, settings in found.items() if settings}
+
+
 def bench_graph(source, options, lines: Lines) -> None:
     began = time.perf_counter()
     made = papers_graphs.make(source, options.graphs, options.device, options.seed)
@@ -253,8 +279,7 @@ def bench_graph(source, options, lines: Lines) -> None:
             sources=sources,
             seconds_to_make=round(time.perf_counter() - began, 2),
         )
-    algorithms = ("sssp",) if source.largest_potential else ("bfs", "sssp")  # hops of that graph are those of its file
-    for algorithm in [name for name in algorithms if name in (options.algorithm or algorithms)]:
+    for algorithm, settings in wanted_on(source, options).items():
         bench = Bench(made, algorithm, sources, options, lines)
         about = bench.about | {"part": "peers", "group": "peers", "label": "peer"}
         if lines.has(kind="error", **about):
@@ -266,9 +291,10 @@ def bench_graph(source, options, lines: Lines) -> None:
                 lines.write("error", **about, message=f"{type(error).__name__}: {error}"[:500])
                 refuse_lost_device(options.device, error)
                 continue  # nothing to compare with
-        bench.run(settings_for(algorithm, options.device, source.name, options.part or PARTS))
+        bench.run(settings)
         strategy = PUBLISHED.get((algorithm, options.device))
-        if strategy and not lines.has(kind="rule", graph=source.name, strategy=strategy):
+        others = any(setting.part != "systems" for setting in settings)
+        if strategy and others and not lines.has(kind="rule", graph=source.name, strategy=strategy):
             try:
                 lines.write("rule", graph=source.name, strategy=strategy, knobs=chosen_by_rule(strategy, bench.graph))
             except Exception as error:  # the times stand without it; the summary and the exit code tell of it
@@ -288,12 +314,18 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}")
     parser.add_argument("--part", nargs="+", choices=PARTS, help="default: all; the peer is always timed")
     parser.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"))
-    parser.add_argument("--seconds", type=float, default=np.inf, help="start no further graph after that time")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="begin nothing after that time; see --resume")
     parser.add_argument(
         "--setting-seconds",
         type=float,
         default=0.25,
         help=f"after that time {FEWEST_SOURCES} sources are enough for a setting",
+    )
+    parser.add_argument(
+        "--system-seconds",
+        type=float,
+        default=2.0,
+        help="part systems: what is estimated to take longer for a traversal is left out",
     )
     parser.add_argument("--stuck-seconds", type=float, default=60.0, help="after that time a setting is left as an error")
     parser.add_argument("--sources", type=int, default=4)
@@ -308,7 +340,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def in_a_new_process(options, lines: Lines) -> None:
     """Replace this process by one that measures the rest."""
-    seconds_left = max(options.seconds - (time.perf_counter() - lines.began), 0.0)
+    seconds_left = max(options.seconds - lines.spent(), 0.0)
     again = [sys.executable, str(Path(__file__).with_name("bench.py")), "--suite", "papers", *options.given]
     sys.stderr.flush()
     os.execv(sys.executable, [*again, "--resume", "--seconds", str(seconds_left)])
@@ -318,13 +350,16 @@ def bench_graphs(options, lines: Lines) -> None:
     for source in GRAPHS:
         if (options.only and source.name not in options.only) or lines.has(kind="end", graph=source.name):
             continue
-        spent = time.perf_counter() - lines.began
-        if spent > options.seconds:
-            lines.write("skipped", graph=source.name, why=f"{spent:.0f} s were spent")
-            print(f"{source.name}: left out, {spent:.0f} s were spent", file=sys.stderr)
+        if not wanted_on(source, options):
             continue
         try:
+            if lines.spent() > options.seconds:
+                raise OutOfTime
             bench_graph_or_say_why(source, options, lines)
+        except OutOfTime:
+            spent = lines.spent()
+            lines.write("skipped", graph=source.name, why=f"{spent:.0f} s were spent")
+            print(f"{source.name}: left out or cut short, {spent:.0f} s were spent", file=sys.stderr)
         except DeviceLost as error:
             print(f"{source.name}: the GPU was lost ({error}); going on in a new process", file=sys.stderr)
             in_a_new_process(options, lines)
@@ -333,7 +368,7 @@ def bench_graphs(options, lines: Lines) -> None:
 def bench_graph_or_say_why(source, options, lines: Lines) -> None:
     try:
         bench_graph(source, options, lines)
-    except DeviceLost:
+    except (DeviceLost, OutOfTime):
         raise
     except Exception as error:  # another graph may work; the summary and the exit code tell of it
         lines.write("error", graph=source.name, message=f"{type(error).__name__}: {error}"[:500])

@@ -8,12 +8,16 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from kepler_traverse.bfs.catalogue import MANY as BFS_MANY
 from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
 from kepler_traverse.sssp.catalogue import MANY as SSSP_MANY
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from scripts.strategy_lines import lines_of_code
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "strategies.md"
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "strategies.md"
 
 HEAD = """# Strategies
 
@@ -26,6 +30,12 @@ with the names that fit where it cannot run; nothing falls back silently.
 Functions for many sources have rows of their own, of which *auto* takes the one that is estimated to be the fastest for
 the graph and the number of sources. Beside those named, `one_at_a_time` is there on each device: it runs the row for one
 source that *auto* takes, again and again; any other row for one source may be given by its name instead.
+
+*Published as* are further names that `strategy=` takes. *Complexity* is the work of one search over V vertices and E edges
+in D levels or rounds (from S sources where there are many). *Lines* are those with code, Python and CUDA C++, that a row
+stands on in its algorithm's folder, some of them with other rows; comments, the shared loops on the host, `cuda/` and `kt/`
+are not counted. *Wins* is filled where something has been measured: see [performance.md](performance.md) and
+[papers.md](papers.md).
 """
 
 TITLES = {"bfs": ("Breadth-first search", BFS), "sssp": ("Shortest distances", SSSP)}
@@ -34,6 +44,8 @@ MANY = {
     "sssp": ("Shortest distances from many sources", SSSP_MANY),
 }
 NEEDS = {"weights": "weights", "non_negative": "no negative weight", "narrow": "fewer than 2^31 vertices"}
+
+COLUMNS = ("name", "published as", "device", "auto", "needs", "complexity", "lines", "wins", "what it teaches", "from")
 
 KNOBS = """## Knobs
 
@@ -52,9 +64,21 @@ def knobs_table() -> list[str]:
         for row in rows:
             if row.knobs:
                 values = ", ".join(f"`{field.name} = {field.default!r}`" for field in fields(row.knobs))
-                file = f"[conf/{row.name}.toml](../conf/{row.name}.toml)"
+                file = f"conf/{row.name}.toml"
+                file = f"[{file}](../{file})" if (ROOT / file).exists() else "-"
                 lines.append(f"| `{row.name}` ({algorithm}) | `{row.knobs.__name__}` | {file} | {values} |")
     return lines
+
+
+def cells_of(row) -> list[str]:
+    """A row of the catalogue as a row of a table, in the order of ``COLUMNS``."""
+    also = ", ".join(f"`{name}`" for name in row.also)
+    needs = ", ".join(NEEDS[need] for need in sorted(row.needs, reverse=True))
+    python, cuda = lines_of_code(row.plan)
+    lines = f"{python} + {cuda}" if cuda else str(python)
+    auto = "auto" if row.default else ""
+    cells = [f"`{row.name}`", also, row.device, auto, needs, row.complexity, lines, row.wins, row.teaches, row.paper]
+    return [cell or "-" for cell in cells]
 
 
 def strategies_page() -> str:
@@ -64,12 +88,8 @@ def strategies_page() -> str:
     sections += [(f"{algorithm}_many", *section) for algorithm, section in MANY.items()]
     for call, title, rows in sections:
         parts.append(f"## {title} (`{call}`)\n")
-        parts.append("| name | device | auto | needs | what it teaches | from |\n|---|---|---|---|---|---|")
-        for row in rows:
-            names = ", ".join(f"`{name}`" for name in (row.name, *row.also))
-            needs = ", ".join(NEEDS[need] for need in sorted(row.needs, reverse=True)) or "-"
-            auto = "auto" if row.default else "-"
-            parts.append(f"| {names} | {row.device} | {auto} | {needs} | {row.teaches} | {row.paper} |")
+        parts += [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+        parts += [f"| {' | '.join(cells_of(row))} |" for row in rows]
         parts.append("")
     parts += [*knobs_table(), ""]
     return "\n".join(parts)

@@ -5,6 +5,8 @@ python scripts/make_graphs.py rmat --scale 16 --edge-factor 16 --seed 1 --weight
 python scripts/make_graphs.py lattice --rows 300 --columns 300 --drop 0.1 --seed 1 --weights --output road.parquet
 python scripts/make_graphs.py erdos-renyi --vertices 100000 --edges 800000 --seed 1 --output random.parquet
 python scripts/make_graphs.py mesh --rows 300 --columns 300 --seed 1 --weights --output mesh.parquet
+python scripts/make_graphs.py degree-six --rows 300 --columns 300 --output grid.parquet
+python scripts/make_graphs.py scale-free --vertices 100000 --seed 1 --output hubs.parquet
 python scripts/make_graphs.py potentials road.parquet --largest 10000 --seed 1 --output negative.parquet
 
 The generators also run on a GPU: give them ``xp=cupy`` and ``rng=Draws(cupy, seed)``.
@@ -102,16 +104,49 @@ def mesh(rows: int, columns: int, seed: int, xp=np, rng=None) -> tuple:
     there, so that inner vertices have 4 to 8 neighbours. Read it as undirected.
     """
     rng = np.random.default_rng(seed) if rng is None else rng
+    return _triangulated(rows, columns, rng.random(rows * columns) < 0.5, xp)
+
+
+def degree_six(rows: int, columns: int, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001  (all take a seed)
+    """Edges of a grid whose inner vertices all have 6 neighbours, each once: every cell has the same diagonal.
+
+    The "regular graphs" of Luo, Wong, Hwu (DAC 2010). Nothing is drawn. Read it as undirected.
+    """
+    return _triangulated(rows, columns, xp.ones(rows * columns, bool), xp)
+
+
+def _triangulated(rows: int, columns: int, falls, xp) -> tuple:
+    """A grid with a diagonal in each cell, which falls to the right where ``falls`` says so for its first vertex."""
     number = xp.arange(rows * columns, dtype=np.int64)
     row, column = number // columns, number % columns
     has_right, has_below = column + 1 < columns, row + 1 < rows
-    falls = rng.random(number.size) < 0.5
     src = [number[has_right], number[has_below]]
     dst = [number[has_right] + 1, number[has_below] + columns]
     cell = has_right & has_below
     src.append(xp.where(falls, number, number + 1)[cell])
     dst.append(xp.where(falls, number + columns + 1, number + columns)[cell])
     return xp.concatenate(src), xp.concatenate(dst)
+
+
+HUB_EDGES = 1000  # of one vertex in as many
+
+
+def scale_free(vertices: int, seed: int, xp=np, rng=None) -> tuple:
+    """Edges out of few hubs and many small vertices: 0.1 % have 1,000, the others 5 to 7, 6 on average.
+
+    After Luo, Wong, Hwu (DAC 2010), Table 3. The other ends are drawn uniformly; duplicates and self-loops stay. Read it
+    as directed, so that degrees are those.
+    """
+    rng = np.random.default_rng(seed) if rng is None else rng
+    first = xp.arange(0, vertices - HUB_EDGES + 1, HUB_EDGES, dtype=np.int64)
+    hubs = first + rng.integers(0, HUB_EDGES, first.size)
+    is_small = xp.ones(vertices, bool)
+    is_small[hubs] = False
+    beyond_five = rng.integers(0, 3, vertices)
+    small = xp.flatnonzero(is_small)
+    parts = [xp.tile(small, 5), *(xp.flatnonzero(is_small & (beyond_five >= count)) for count in (1, 2))]
+    src = xp.concatenate([*parts, xp.repeat(hubs, HUB_EDGES)])
+    return src, rng.integers(0, vertices, src.size)
 
 
 def potential(ids, largest: int, seed: int):
@@ -171,6 +206,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     negative.add_argument("--largest", type=int, default=10_000, help="largest potential of a vertex")
     negative.add_argument("--seed", type=int, default=1)
     negative.add_argument("--output", type=Path, required=True, help="the Parquet file to write")
+    regular = kinds.add_parser("degree-six", parents=[shared], help="a grid of 6 neighbours each; the seed does not matter")
+    regular.add_argument("--rows", type=int, default=300)
+    regular.add_argument("--columns", type=int, default=300)
+    hubs = kinds.add_parser("scale-free", parents=[shared], help="1,000 edges for 0.1 %% of the vertices, 6 for others")
+    hubs.add_argument("--vertices", type=int, default=100_000)
     uniform = kinds.add_parser("erdos-renyi", parents=[shared], help="edges drawn uniformly")
     uniform.add_argument("--vertices", type=int, default=100_000)
     uniform.add_argument("--edges", type=int, default=800_000)
@@ -203,6 +243,10 @@ def main(arguments: list[str] | None = None) -> None:
         src, dst = lattice(options.rows, options.columns, options.drop, options.seed)
     elif options.kind == "mesh":
         src, dst = mesh(options.rows, options.columns, options.seed)
+    elif options.kind == "degree-six":
+        src, dst = degree_six(options.rows, options.columns, options.seed)
+    elif options.kind == "scale-free":
+        src, dst = scale_free(options.vertices, options.seed)
     else:
         src, dst = erdos_renyi(options.vertices, options.edges, options.seed)
     write(options.output, src, dst, weights_for(src.size, options.seed) if options.weights else None)

@@ -43,6 +43,10 @@ class Lines:
         self.file.write(json.dumps(record, default=plain) + "\n")
         self.file.flush()
 
+    def spent(self) -> float:
+        """Seconds since this process began to write."""
+        return time.perf_counter() - self.began
+
     def has(self, **keys) -> bool:
         return any(all(line.get(key) == value for key, value in keys.items()) for line in self.done)
 

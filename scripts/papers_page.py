@@ -5,30 +5,20 @@ python scripts/papers_page.py add out/papers.jsonl    take in what scripts/bench
 python scripts/papers_page.py write                   after editing docs/papers.json (reading, say)
 python scripts/papers_page.py check                   exit 1 if the page or a plot is stale
 
-docs/papers.json holds
-
-    reading   object: Markdown to stand at the head ("advice") and in the section of each part
-    runs      list of objects: date, commit, command, machine, versions, device, repeats, seed, failures (messages)
-    graphs    object: graph to its sizes, its origin, and the knobs that rules chose where they differ from the published
-    blocks    list of objects: graph, algorithm, part, run (position in runs), peer (way to seconds of each source), rows;
-              a row has group, label, strategy, and seconds, rounds, cut; or counters, rounds, out_edges, reached,
-              sources; or message
-
-A block is measured in one run, the peer with it. A newer run replaces the blocks that it measured again.
+What the files hold stands in scripts/papers_measured.py.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import statistics
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from scripts import papers_plots
-from scripts.papers_settings import GRAPHS, PARTS
+from scripts import papers_plots, papers_systems
+from scripts.papers_measured import DEGREES, Malformed, check_measured, lines_of, merged, read_measured, texts_of
+from scripts.papers_settings import PARTS
 from scripts.papers_tables import blocks_for, counter_table, groups_in, peer_table, ratio_table, ratios, relaxed, table
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -36,27 +26,6 @@ MEASURED = DOCS / "papers.json"
 PAGE = DOCS / "papers.md"
 PLOTS = DOCS / "papers"
 
-RUN = ("date", "commit", "command", "machine", "versions", "device", "repeats", "seed")
-DEGREES = ("degree_mean", "degree_deviation", "degree_max")
-GRAPH = ("origin", "vertices", "edges", "directed", *DEGREES)
-ROW = {
-    "time": ("group", "label", "strategy", "seconds", "rounds", "cut"),
-    "counters": ("group", "label", "strategy", "counters", "rounds", "out_edges", "reached", "sources"),
-    "error": ("group", "label", "strategy", "message"),
-}
-KINDS = {
-    "run": RUN,
-    "graph": ("graph", *GRAPH),
-    "peer": ("graph", "algorithm", "peer", "way", "seconds"),
-    "time": ("graph", "algorithm", "part", *ROW["time"]),
-    "counters": ("graph", "algorithm", "part", *ROW["counters"]),
-    "error": ("graph", "message"),
-    "rule": ("graph", "strategy", "knobs"),
-    "skipped": ("graph", "why"),
-    "end": ("graph",),
-}
-BLOCK = ("graph", "algorithm", "part", "run", "peer", "rows")
-READING = ("advice", *PARTS)
 SYSTEMS = {"bfs": "BFS-4K", "sssp": "H-BF"}
 
 HEAD = """# The papers' tables again
@@ -77,6 +46,7 @@ TITLES = {
     "features": "Features on and off",
     "knobs": "Knobs",
     "counters": "Counters",
+    "systems": "The papers' systems side by side",
 }
 EXPLAINED = {
     "counters": "All sources of a row together. Dijkstra's algorithm looks once at each edge out of a reached vertex;\n"
@@ -93,119 +63,6 @@ out. Weights are 1 to 255 by a hash of the edge's ends, float32, unless the orig
 weights negative, the peer runs on the weights without them, and the potentials correct its distances before they are
 compared.
 """
-
-
-class Malformed(Exception):
-    """The measurements are not what the page needs."""
-
-
-def demand(what: str, record: dict, keys) -> None:
-    lacking = [repr(key) for key in keys if key not in record] if isinstance(record, dict) else ["every key"]
-    if lacking:
-        raise Malformed(f"{what} lacks {', '.join(lacking)}")
-
-
-def read_measured(path: Path) -> dict:
-    """docs/papers.json, refused where it is malformed."""
-    try:
-        measured = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise Malformed(f"{path.name} is no JSON: {error}") from None
-    check_measured(measured)
-    return measured
-
-
-def check_measured(measured: dict) -> None:
-    demand("docs/papers.json", measured, ("reading", "runs", "graphs", "blocks"))
-    demand("its reading", measured["reading"], READING)
-    for run in measured["runs"]:
-        demand("a run", run, (*RUN, "failures"))
-    for name, graph in measured["graphs"].items():
-        demand(f"graph {name}", graph, (*GRAPH, "rules"))
-    for block in measured["blocks"]:
-        demand("a block", block, BLOCK)
-        what = f"{block['part']} of {block['algorithm']} on {block['graph']}"
-        if block["graph"] not in measured["graphs"] or not 0 <= block["run"] < len(measured["runs"]):
-            raise Malformed(f"{what} names a graph or a run that is not there")
-        if not block["peer"]:
-            raise Malformed(f"{what} has no times of the peer, so no ratio can be given")
-        for row in block["rows"]:
-            kind = "error" if "message" in row else "counters" if block["part"] == "counters" else "time"
-            demand(f"a row of {what}", row, ROW[kind])
-
-
-def lines_of(path: Path) -> list[dict]:
-    """The lines of a run of scripts/bench.py --suite papers, refused where they are malformed."""
-    found = []
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        what = f"{path}, line {number}"
-        try:
-            line = json.loads(text)
-        except ValueError as error:
-            raise Malformed(f"{what} is no JSON ({error}); drop a last line that was cut off") from None
-        if not isinstance(line, dict) or line.get("kind") not in KINDS:
-            raise Malformed(f"{what} is none that scripts/bench.py --suite papers writes")
-        demand(what, line, KINDS[line["kind"]])
-        found.append(line)
-    if not found or found[0]["kind"] != "run":
-        raise Malformed(f"{path} does not begin with the line that says where and when it was measured")
-    return found
-
-
-def blocks_of(lines: list[dict], run: int) -> list[dict]:
-    blocks, peers = {}, {}
-    for line in lines:
-        if line["kind"] == "peer":
-            peers.setdefault((line["graph"], line["algorithm"]), {})[f"{line['peer']} {line['way']}"] = line["seconds"]
-        elif line["kind"] in ROW and "strategy" in line:
-            key = line["graph"], line["algorithm"], line["part"]
-            row = {name: line[name] for name in ROW[line["kind"]]}
-            if line["kind"] == "time":
-                row["rounds"] = statistics.median(row["rounds"])
-            blocks.setdefault(key, []).append(row)
-    return [dict(zip(BLOCK, (*key, run, peers.get(key[:2], {}), rows), strict=True)) for key, rows in blocks.items()]
-
-
-def merged(measured: dict, lines: list[dict]) -> dict:
-    """The measurements with a run taken in; runs of which nothing is left are dropped."""
-    failures = [
-        f"{line['graph']}{' ' + line['algorithm'] if 'algorithm' in line else ''}: {line['message']}"
-        for line in lines
-        if line["kind"] == "error" and "strategy" not in line
-    ]
-    runs = [*measured["runs"], {name: lines[0][name] for name in RUN} | {"failures": failures}]
-    new = blocks_of(lines, len(runs) - 1)
-    again = {(block["graph"], block["algorithm"], block["part"]) for block in new}
-    kept = [block for block in measured["blocks"] if (block["graph"], block["algorithm"], block["part"]) not in again]
-    graphs = measured["graphs"] | {
-        line["graph"]: {name: line[name] for name in GRAPH} | {"rules": {}} for line in lines if line["kind"] == "graph"
-    }
-    for line in lines:
-        if line["kind"] == "rule":
-            about = graphs[line["graph"]]
-            graphs[line["graph"]] = about | {"rules": about["rules"] | {line["strategy"]: line["knobs"]}}
-    used = sorted({block["run"] for block in kept + new} | {len(runs) - 1})
-    blocks = [block | {"run": used.index(block["run"])} for block in kept + new]
-    return measured | {"runs": [runs[i] for i in used], "graphs": graphs, "blocks": sorted(blocks, key=place)}
-
-
-def place(block: dict) -> tuple:
-    """Graphs in the order of the suite, then by algorithm and part."""
-    names = [graph.name for graph in GRAPHS]
-    order = names.index(block["graph"]) if block["graph"] in names else len(names)
-    return order, block["graph"], block["algorithm"], PARTS.index(block["part"])
-
-
-def as_text(measured: dict) -> str:
-    """JSON with a line for each row, so that changes can be read."""
-    head = {key: value for key, value in measured.items() if key != "blocks"}
-    blocks = []
-    for block in measured["blocks"]:
-        about = json.dumps({key: value for key, value in block.items() if key != "rows"})
-        rows = ",\n".join(f"    {json.dumps(row)}" for row in block["rows"])
-        blocks.append(f'  {about[:-1]}, "rows": [\n{rows}\n  ]}}')
-    joined = ",\n".join(blocks)
-    return f'{json.dumps(head, indent=2)[:-2]},\n  "blocks": [\n{joined}\n  ]\n}}\n'
 
 
 # --- page --------------------------------------------------------------------------------------------------------------
@@ -274,7 +131,7 @@ def plot(blocks: list[dict], algorithm: str, part: str, group: str) -> str | Non
 def where_and_when(run: dict) -> str:
     machine = run["machine"]
     words = f"{machine['cpu']}, {machine['cores']} cores"
-    if machine["gpu"]:
+    if machine["gpu"] and run["device"] == "cuda":
         words = f"{machine['gpu']} (driver {machine['driver']}); {words}"
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
     repeats = f"Median of {run['repeats']} runs a source, sources drawn with seed {run['seed']}."
@@ -308,7 +165,11 @@ def pages(measured: dict) -> dict[Path, str]:
     if measured["reading"]["advice"]:
         parts += ["## What of the advice holds\n", measured["reading"]["advice"].strip() + "\n"]
     for part in PARTS:
-        tables = [text for algorithm in SYSTEMS for text in part_of_page(measured, algorithm, part, plots)]
+        if part == "systems":
+            tables, drawn = papers_systems.section(measured)
+            plots |= {PLOTS / name: text for name, text in drawn.items()}
+        else:
+            tables = [text for algorithm in SYSTEMS for text in part_of_page(measured, algorithm, part, plots)]
         if tables:
             reading = measured["reading"][part].strip()
             parts += [f"## {TITLES[part]}\n", *([reading + "\n"] if reading else []), *tables]
@@ -358,7 +219,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{', '.join(names)} stale: run python scripts/papers_page.py write", file=sys.stderr)
         return 1 if names else 0
     if options.action == "add":
-        MEASURED.write_text(as_text(measured), encoding="utf-8")
+        for path, text in texts_of(measured, MEASURED).items():
+            path.write_text(text, encoding="utf-8")
     write(texts)
     return 0
 

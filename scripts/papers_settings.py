@@ -1,10 +1,12 @@
-"""What the suite ``papers`` of scripts/bench.py measures, as data: graphs, features on and off, knobs swept, counters."""
+"""What the suite ``papers`` of scripts/bench.py measures, as data: graphs, features, knobs, counters, rows of catalogues."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-PARTS = ("peers", "features", "knobs", "counters")
+from scripts.papers_comparisons import DETAILED_SWEPT, SWEPT, THREADS, compared
+
+PARTS = ("peers", "features", "knobs", "counters", "systems")
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class GraphSource:
     arguments: tuple = ()
     directed: bool = False
     largest_potential: int = 0  # above 0: the file's weights are taken, with potentials up to this added
+    parts: tuple = PARTS
 
     @property
     def origin(self) -> str:
@@ -43,6 +46,21 @@ GRAPHS = (
     GraphSource("luxembourg_osm", file="luxembourg_osm"),
     GraphSource("USA-road-NW", file="USA-road-NW-topology"),
     GraphSource("USA-road-FLA", file="USA-road-FLA-topology"),
+    GraphSource("USA-road-NY", file="USA-road-NY-topology", parts=("systems",)),
+    *(
+        GraphSource(f"degree-six-{size}", generator="degree_six", arguments=(side, side), parts=("systems",))
+        for size, side in {"1M": 1000, "2M": 1414, "5M": 2236, "7M": 2646, "9M": 3000, "10M": 3162}.items()
+    ),
+    *(
+        GraphSource(
+            f"scale-free-{millions}M",
+            generator="scale_free",
+            arguments=(millions * 10**6,),
+            directed=True,
+            parts=("systems",),
+        )
+        for millions in (1, 5, 10)
+    ),
 )
 
 # Where the knobs that matter less are swept too.
@@ -51,13 +69,14 @@ DETAILED = ("rmat-20", "soc-Slashdot0902")
 
 @dataclass(frozen=True)
 class Setting:
-    """One column of a table: a strategy with knobs (None: those of its rule)."""
+    """One column of a table: a strategy with knobs (None: those of its rule), on so many threads (0: all)."""
 
     part: str
     group: str
     label: str
     strategy: str
     knobs: dict | None = None
+    threads: int = 0
 
 
 # Strategies that stand beside the peer, with what they choose themselves.
@@ -168,10 +187,47 @@ def counted_of(strategy: str) -> list[Setting]:
     ]
 
 
+def rows_for(algorithm: str, device: str) -> list:
+    """The rows of a catalogue for a device."""
+    from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+    from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+
+    return [row for row in (BFS if algorithm == "bfs" else SSSP) if row.device == device]
+
+
+def swept_values(row, graph: str) -> dict[str, tuple]:
+    """The knobs of a row that are swept on a graph, with their values."""
+    swept = SWEPT | (DETAILED_SWEPT if graph in DETAILED else {})
+    names = [field.name for field in fields(row.knobs)] if row.knobs else []
+    return {name: swept[name] for name in names if name in swept}
+
+
+def systems_of(algorithm: str, device: str, graph: str) -> list[Setting]:
+    """Every row of the catalogue on a graph of a comparison table; widths swept; threads where the table is one of those."""
+    tables = compared(algorithm, graph)
+    rows = rows_for(algorithm, device) if tables else []
+    found = [Setting("systems", "rows", row.name, row.name) for row in rows]
+    found += [
+        Setting("systems", "swept", f"{row.name}, {knob} {value}", row.name, {knob: value})
+        for row in rows
+        for knob, values in swept_values(row, graph).items()
+        for value in values
+    ]
+    for table in tables:
+        threaded = [row for _, row in table.rows(rows)] if table.threads else []
+        found += [
+            Setting("systems", "threads", f"{row.name}, threads {threads}", row.name, threads=threads)
+            for row in threaded
+            for threads in THREADS
+        ]
+    return found
+
+
 def settings_for(algorithm: str, device: str, graph: str, parts) -> list[Setting]:
     """Everything to measure on a graph, the peer's competitors first."""
     found = [Setting("peers", "peers", name, name) for name in STRATEGIES[algorithm, device]]
     published = PUBLISHED.get((algorithm, device))
     if published:
         found += features_of(published) + knobs_of(published, graph) + counted_of(published)
+    found += systems_of(algorithm, device, graph)
     return [setting for setting in found if setting.part in parts]

@@ -12,13 +12,17 @@ import numpy as np
 import pytest
 
 import kepler_traverse
+from kepler_traverse.bfs.catalogue import MANY as BFS_MANY
 from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+from kepler_traverse.sssp.catalogue import MANY as SSSP_MANY
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARY = sorted((ROOT / "kepler_traverse").rglob("*.py"))
 PYTHON = sorted(
-    path for folder in ("kepler_traverse", "pipelines", "scripts", "tests") for path in (ROOT / folder).rglob("*.py")
+    path
+    for folder in ("kepler_traverse", "pipelines", "scripts", "tests", "examples")
+    for path in (ROOT / folder).rglob("*.py")
 )
 KERNELS = sorted([*(ROOT / "kepler_traverse").rglob("*.cu"), *(ROOT / "kepler_traverse").rglob("*.cuh")])
 ROWS = [("bfs", row) for row in BFS] + [("sssp", row) for row in SSSP]
@@ -129,6 +133,11 @@ def test_every_strategy_says_where_it_comes_from_and_what_it_teaches(algorithm, 
     assert row.teaches, f"{algorithm} {row.name} says nothing"
     assert row.device in ("cpu", "cuda")
     assert row.needs <= {"weights", "non_negative", "narrow"}
+
+
+@pytest.mark.parametrize("rows", [BFS, SSSP, BFS_MANY, SSSP_MANY], ids=["bfs", "sssp", "bfs_many", "sssp_many"])
+def test_every_strategy_says_how_much_work_it_is(rows):
+    assert [row.name for row in rows if not row.complexity.startswith(("O(", "S times", "that of"))] == []
 
 
 @pytest.mark.parametrize("rows", [BFS, SSSP], ids=["bfs", "sssp"])

@@ -12,6 +12,7 @@ KINDS = {
     "lattice": ["lattice", "--rows", "20", "--columns", "30", "--drop", "0.1"],
     "erdos-renyi": ["erdos-renyi", "--vertices", "100", "--edges", "500"],
     "mesh": ["mesh", "--rows", "20", "--columns", "30"],
+    "scale-free": ["scale-free", "--vertices", "2000"],
 }
 
 
@@ -73,6 +74,30 @@ def test_a_mesh_is_a_triangulated_grid():
     assert set(degrees.ravel().tolist()) == {4, 5, 6, 7, 8}
     falling = ((end_down - down == 1) & (end_right - right == 1)).sum()
     assert 0.4 * cells < falling < 0.6 * cells
+
+
+def test_every_inner_vertex_of_a_degree_six_grid_has_six_neighbours(tmp_path):
+    rows, columns = 20, 30
+    src, dst = make_graphs.degree_six(rows, columns, seed=1)
+    assert src.size == rows * (columns - 1) + (rows - 1) * columns + (rows - 1) * (columns - 1)
+    degrees = np.bincount(np.concatenate([src, dst]), minlength=rows * columns).reshape(rows, columns)
+    assert set(degrees[1:-1, 1:-1].ravel().tolist()) == {6}
+    assert degrees.max() == 6
+    make_graphs.main(["degree-six", "--rows", "20", "--columns", "30", "--output", str(tmp_path / "grid.parquet")])
+    written = pyarrow.parquet.read_table(tmp_path / "grid.parquet")
+    assert np.array_equal(written["src"].to_numpy(), src)
+    assert np.array_equal(written["dst"].to_numpy(), dst)
+
+
+@pytest.mark.parametrize("rng", [None, make_graphs.Draws(np, 1)], ids=["NumPy's draws", "our draws"])
+def test_one_vertex_in_a_thousand_of_a_scale_free_graph_has_a_thousand_edges(rng):
+    src, dst = make_graphs.scale_free(20_500, 1, rng=rng)
+    degrees = np.bincount(src, minlength=20_500)
+    assert (degrees == 1000).sum() == 20
+    small = degrees[degrees != 1000]
+    assert set(small.tolist()) == {5, 6, 7}
+    assert 5.9 < small.mean() < 6.1
+    assert 0 <= dst.min() <= dst.max() < 20_500
 
 
 def test_potentials_make_negative_weights_and_move_distances_by_their_difference(tmp_path):

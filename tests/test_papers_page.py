@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from simt import device, harness
 
-from scripts import bench, bench_papers, make_graphs, papers_page, papers_settings
+from scripts import bench, bench_papers, make_graphs, papers_measured, papers_page, papers_settings
 from scripts.papers_settings import GraphSource, Setting, settings_for
 
 RUN = {
@@ -83,8 +83,8 @@ def place(tmp_path, monkeypatch):
     """A folder in place of docs/, with nothing measured; returns how to add lines."""
     for name in ("MEASURED", "PAGE", "PLOTS"):
         monkeypatch.setattr(papers_page, name, tmp_path / getattr(papers_page, name).name)
-    nothing = {"reading": dict.fromkeys(papers_page.READING, ""), "runs": [], "graphs": {}, "blocks": []}
-    papers_page.MEASURED.write_text(papers_page.as_text(nothing))
+    nothing = {"reading": dict.fromkeys(papers_measured.READING, ""), "runs": [], "graphs": {}, "blocks": []}
+    papers_page.MEASURED.write_text(papers_measured.as_text(nothing))
 
     def add(lines):
         file = tmp_path / "papers.jsonl"
@@ -153,7 +153,7 @@ def test_what_is_read_out_of_the_tables_stands_in_its_section(place):
     place(a_run())
     measured = json.loads(papers_page.MEASURED.read_text())
     measured["reading"] |= {"advice": "Most of it holds.", "knobs": "K1 hardly matters."}
-    papers_page.MEASURED.write_text(papers_page.as_text(measured))
+    papers_page.MEASURED.write_text(papers_measured.as_text(measured))
     assert papers_page.main(["write"]) == 0
     page = papers_page.PAGE.read_text()
     assert page.index("Most of it holds.") < page.index("## Against the peer")

@@ -15,6 +15,8 @@ STRATEGIES = (
         memory=cpu.memory,
         paper="Beamer, Asanovic, Patterson 2012; switch of Sevilmis, Sivri, Aydin 2019",
         teaches="push while the frontier is small, pull while it is large",
+        complexity="O(V + E) pushing, O(V + E) a level pulling",
+        wins="two cores, one source: faster than SciPy, NetworKit and igraph on all four graphs measured",
         default=True,
     ),
     Strategy(
@@ -24,6 +26,7 @@ STRATEGIES = (
         memory=cpu.memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 4",
         teaches="a queue of claimed vertices is all a level needs",
+        complexity="O(V + E)",
     ),
     Strategy(
         name="persistent",
@@ -33,6 +36,8 @@ STRATEGIES = (
         needs=frozenset({"narrow"}),
         paper="Beamer, Asanovic, Patterson 2012; persistent threads: Gupta, Stuart, Owens 2012",
         teaches="nothing returns to the host between levels",
+        complexity="O(V + E) pushing, O(V + E) a level pulling",
+        wins="H200: on 14 of 15 graphs, 1.3 to 13 times as fast as the next row",
         default=True,
     ),
     Strategy(
@@ -42,6 +47,8 @@ STRATEGIES = (
         memory=gpu.memory,
         paper="baseline",
         teaches="a warp shares the edges of one vertex",
+        complexity="O(V + E)",
+        wins="H200: on cnr-2000, directed",
         default=True,
     ),
     Strategy(
@@ -51,6 +58,7 @@ STRATEGIES = (
         memory=gpu.memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 5.2",
         teaches="one thread a frontier vertex: heavy vertices hold up their warp",
+        complexity="O(V + E)",
     ),
     Strategy(
         name="bfs_4k",
@@ -59,6 +67,8 @@ STRATEGIES = (
         memory=bfs_4k.memory,
         paper="Busato, Bombieri 2015 (BFS-4K)",
         teaches="the frontier's size chooses the kernel, the lanes a vertex gets, and the search for edges",
+        complexity="O(V + E), and again for what duplicates are left",
+        wins="H200: on roads, meshes and R-MAT, of those rows that return to the host",
         knobs=Bfs4kKnobs,
     ),
     *papers.STRATEGIES,
@@ -74,6 +84,8 @@ MANY = (
         cost=many_bits.cost,
         paper="Then et al. 2014 (MS-BFS)",
         teaches="a bit a source: one walk over the edges serves hundreds of searches",
+        complexity="O(D (V + E)) a group of sources, at most",
+        wins="two cores, 256 sources: on graphs of few levels, 9 to 25 times as fast as the best library",
         default=True,
     ),
     ManyStrategy(
@@ -85,6 +97,8 @@ MANY = (
         cost=many_queues.cost,
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         teaches="where levels are many and small, a core a source needs no barrier",
+        complexity="O(S (V + E))",
+        wins="two cores, 256 sources: on USA-road-NE, 3 times as fast as the best library",
         default=True,
     ),
     ManyStrategy(
@@ -98,6 +112,7 @@ MANY = (
         paper="Then et al. 2014 (MS-BFS)",
         teaches="a row of bits is one line of memory, and no source that is through holds up the others",
         default=True,
+        complexity="O(D (V + E)) a group of sources, at most",
     ),
     ManyStrategy(
         name="many_blocks",
@@ -110,5 +125,6 @@ MANY = (
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         teaches="where levels are many and small, a block a source needs no barrier of the grid",
         default=True,
+        complexity="O(S (V + E))",
     ),
 )

@@ -10,7 +10,8 @@ def levels(new_run, step):
 
     ``new_run(graph, query)`` allocates the state. A run has ``start(source)``, ``frontier_size``, ``targets_reached()``
     and ``distance`` / ``predecessor``; ``counted`` is what it counted, or None. A step claims the vertices at
-    ``level + 1`` and makes them the frontier; one that goes on alone returns how many levels it took.
+    ``level + 1`` and makes them the frontier; one that goes on alone returns how many levels it took. The plan keeps both
+    as ``plan.new_run`` and ``plan.step``, so that whoever looks at single levels can wrap the step.
     """
 
     def plan(graph, query):
@@ -30,6 +31,7 @@ def levels(new_run, step):
 
         return traverse
 
+    plan.new_run, plan.step = new_run, step
     return plan
 
 

@@ -16,6 +16,8 @@ STRATEGIES = (
         needs=frozenset({"weights", "non_negative"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
         teaches="settle what is near before touching what is far",
+        complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
+        wins="two cores, one source: faster than SciPy, NetworKit, igraph and rustworkx on all four graphs measured",
         default=True,
     ),
     Strategy(
@@ -26,6 +28,7 @@ STRATEGIES = (
         needs=frozenset({"weights"}),
         paper="Bellman-Ford with active vertices: Busato, Bombieri 2015, algorithm 3",
         teaches="relax only what changed; negative weights are welcome",
+        complexity="O(V E)",
         default=True,
     ),
     Strategy(
@@ -36,6 +39,8 @@ STRATEGIES = (
         needs=frozenset({"weights", "non_negative"}),
         paper="Davidson, Baxter, Garland, Owens 2014; a width that adapts: Wang, Fussell, Lin 2021 (ADDS)",
         teaches="nothing returns to the host between steps",
+        complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
+        wins="H200: on 14 of 15 graphs without negative weights, 1.1 to 5.7 times as fast as the next row",
         default=True,
     ),
     Strategy(
@@ -46,6 +51,8 @@ STRATEGIES = (
         needs=frozenset({"weights"}),
         paper="Bellman-Ford with active vertices: Busato, Bombieri 2015, algorithm 3",
         teaches="one atomic minimum a relaxation, one queue entry a vertex and round",
+        complexity="O(V E)",
+        wins="H200: second to persistent on dblp-2010 and web-NotreDame",
         default=True,
     ),
     Strategy(
@@ -56,6 +63,8 @@ STRATEGIES = (
         needs=frozenset({"weights"}),
         paper="Busato, Bombieri 2015 (H-BF)",
         teaches="edges of some classes need no atomic, and some no relaxation before the end",
+        complexity="O(V E)",
+        wins="H200: on USA-road-NY with negative weights, and on cnr-2000, directed",
         knobs=HBfKnobs,
     ),
     *papers.STRATEGIES,
@@ -72,6 +81,8 @@ MANY = (
         needs=frozenset({"weights", "non_negative"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
         teaches="one core a source, near and far piles, no atomic",
+        complexity="S times that of near_far",
+        wins="two cores, 64 sources: 3.4 to 6.2 times as fast as the best library on all four graphs measured",
         default=True,
     ),
     ManyStrategy(
@@ -85,6 +96,7 @@ MANY = (
         paper="Davidson, Baxter, Garland, Owens 2014",
         teaches="a block a source: near and far piles with no barrier of the grid",
         default=True,
+        complexity="S times that of near_far",
     ),
     ManyStrategy(
         name="many_rows",
@@ -97,5 +109,6 @@ MANY = (
         paper="Davidson, Baxter, Garland, Owens 2014; Then et al. 2014 (MS-BFS)",
         teaches="distances of 32 sources side by side: each edge is read once for all of them",
         default=True,
+        complexity="that of near_far for 32 sources, as long as their piles are alike",
     ),
 )

@@ -1,0 +1,219 @@
+"""How large are the frontiers of a BFS, and how long does each level take?
+
+Draws both for any strategies of the catalogue, one below the other, into an HTML page that needs nothing beside it:
+
+    python examples/levels.py edges.parquet --undirected --strategies switch queue --source 0 --output levels.html
+
+The cells (``# %%``) run one after another in an editor that knows them; in a notebook call ``main`` with such a list.
+
+A level is timed in one of three ways, the finest that a strategy allows:
+
+- step: the host drives it level by level (``levels.py``), and a clock stands around each step;
+- trace: one launch does the whole search, and the kernel notes when each of its turns began;
+- depth: the search runs to a growing ``max_depth``, and what more depth takes longer is the time of the levels between.
+"""
+
+# %% What is needed
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for a script: the repository, where it is not installed
+
+from kepler_traverse import Graph, KeplerError, certify, cuda, plan_bfs, read_graph
+from kepler_traverse._arrays import to_host
+from kepler_traverse.bfs import params
+from kepler_traverse.bfs.levels import levels
+
+TRACE = 1 << 16  # turns that a trace has room for
+MOST_DEPTHS = 48  # searches to a growing depth: more would take long and tell little
+COLOURS = ("#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#b8962e", "#b07aa1", "#d37295", "#9c755f", "#79706e")
+
+
+class Stretch(NamedTuple):
+    """Neighbouring levels that were timed together, and their seconds."""
+
+    level: int
+    n_levels: int
+    seconds: float
+
+
+# %% Frontier sizes, out of a distance array that is proven right
+def frontier_sizes(graph: Graph, source: int) -> np.ndarray:
+    """Vertices at 0, 1, 2, ... hops from a vertex number: the frontier of each level."""
+    result = plan_bfs(graph).run(source)
+    certify(graph, result).require()
+    return np.bincount(to_host(result.distance[result.reached]))
+
+
+# %% Time a level: a clock around each step
+def clock(graph: Graph) -> float:
+    if graph.device == "cuda":
+        cuda.cp.cuda.Device().synchronize()
+    return time.perf_counter()
+
+
+def by_step(graph: Graph, strategy: str, source: int) -> list[Stretch]:
+    """For rows that the level loop drives: the same loop over the same step, with a clock around it."""
+    ready = plan_bfs(graph, strategy=strategy)
+    found = []
+
+    def timed_step(run, level):
+        began = clock(graph)
+        n_levels = ready.strategy.plan.step(run, level) or 1
+        found.append(Stretch(level, n_levels, clock(graph) - began))
+        return n_levels
+
+    traverse = levels(ready.strategy.plan.new_run, timed_step)(graph, ready.query)
+    traverse(source)  # compiles
+    found.clear()
+    traverse(source)
+    return found
+
+
+# %% ... when the kernel itself noted each turn
+def by_trace(graph: Graph, strategy: str, source: int) -> list[Stretch]:
+    """For rows of one launch; empty where the row keeps no trace."""
+    before = params.TRACE
+    params.TRACE = TRACE  # read when the kernel is compiled for a plan
+    try:
+        ready = plan_bfs(graph, strategy=strategy)
+        traverse = ready.strategy.plan(graph, ready.query)
+    finally:
+        params.TRACE = before
+    if not hasattr(traverse, "turns"):
+        return []
+    for _ in range(2):  # the first compiles
+        traverse(source)
+    return stretches_of(traverse.turns())
+
+
+def stretches_of(turns: list) -> list[Stretch]:
+    """The turns of each level summed up; the last pass belongs to none."""
+    seconds = {}
+    for turn, following in itertools.pairwise(turns):
+        if turn.what not in ("last pass", "end"):
+            seconds[turn.level] = seconds.get(turn.level, 0.0) + (following.nanoseconds - turn.nanoseconds) / 1e9
+    begins = sorted(seconds)
+    ends = [*begins[1:], begins[-1] + 1] if begins else []
+    return [Stretch(level, end - level, seconds[level]) for level, end in zip(begins, ends, strict=True)]
+
+
+# %% ... or from the whole time of searches that go deeper and deeper
+def by_depth(graph: Graph, strategy: str, source: int, n_levels: int, repeats: int) -> list[Stretch]:
+    """For any row; a stretch that takes less than the noise of the clock may come out at zero."""
+    depths = np.unique(np.linspace(0, n_levels, min(n_levels, MOST_DEPTHS) + 1).astype(int)).tolist()
+    whole = []
+    for depth in depths:
+        plan = plan_bfs(graph, strategy=strategy, max_depth=depth)
+        plan.run(source)  # compiles
+        times = []
+        for _ in range(repeats):
+            began = clock(graph)
+            plan.run(source)
+            times.append(clock(graph) - began)
+        whole.append(statistics.median(times))
+    pairs = zip(itertools.pairwise(depths), itertools.pairwise(whole), strict=True)
+    return [Stretch(begin, end - begin, max(late - early, 0.0)) for (begin, end), (early, late) in pairs]
+
+
+def time_levels(graph: Graph, strategy: str, source: int, n_levels: int, repeats: int) -> tuple[str, list[Stretch]]:
+    """The way by which a strategy was timed, and the median of some repeats for each stretch that all of them have."""
+    row = plan_bfs(graph, strategy=strategy).strategy
+    if hasattr(row.plan, "step"):
+        way, runs = "step", [by_step(graph, strategy, source) for _ in range(repeats)]
+    else:
+        way, runs = "trace", [by_trace(graph, strategy, source) for _ in range(repeats)]
+    if 2 * len(runs[0]) < min(n_levels, MOST_DEPTHS):  # no trace, or a step that takes very many levels
+        return "depth", by_depth(graph, strategy, source, n_levels, repeats)
+    seconds = {}
+    for level, n, taken in (stretch for run in runs for stretch in run):
+        seconds.setdefault((level, n), []).append(taken)
+    in_all = {where: times for where, times in sorted(seconds.items()) if len(times) == repeats}
+    return way, [Stretch(*where, statistics.median(times)) for where, times in in_all.items()]
+
+
+# %% Both as a page
+def draw(title: str, sizes: np.ndarray, timed: dict[str, list[Stretch]], output: Path) -> None:
+    """Frontier sizes above, time a level below, over the same levels."""
+    from bokeh.embed import file_html
+    from bokeh.layouts import column
+    from bokeh.plotting import figure
+    from bokeh.resources import INLINE
+
+    shared = {"width": 1000, "y_axis_type": "log", "tools": "xpan,xwheel_zoom,xbox_zoom,save,reset"}
+    above = figure(title=title, height=280, y_axis_label="vertices of the frontier", **shared)
+    above.vbar(x=np.arange(sizes.size), top=sizes, bottom=0.7, width=0.9, color="#9a9a9a")
+    below = figure(height=420, x_range=above.x_range, x_axis_label="level", y_axis_label="µs a level", **shared)
+    for i, (name, stretches) in enumerate(timed.items()):
+        x, y = points_of(stretches)
+        look = {"color": COLOURS[i % len(COLOURS)], "legend_label": name}
+        below.line(x, y, width=1.5, **look)
+        below.scatter(x, y, size=4, **look)
+    below.legend.click_policy = "hide"
+    output.write_text(file_html(column(above, below), INLINE, title), encoding="utf-8")
+
+
+def points_of(stretches: list[Stretch]) -> tuple[list[int], list[float]]:
+    """First and last level of each stretch with µs a level; those without a measurable time have no place on the axis."""
+    points = {}
+    for level, n_levels, seconds in stretches:
+        if seconds > 0:
+            points[level] = points[level + n_levels - 1] = 1e6 * seconds / n_levels
+    return list(points), list(points.values())
+
+
+# %% All of it
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Draw frontier sizes and time a level of BFS strategies.")
+    parser.add_argument("edges", help="an edge list in any format that read_graph knows")
+    parser.add_argument("--undirected", action="store_true", help="each row is an edge both ways")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--strategies", nargs="+", default=["auto"], metavar="NAME", help="names of docs/strategies.md")
+    parser.add_argument("--source", help="id of the vertex to begin at; default: the one of the largest degree")
+    parser.add_argument("--repeats", type=int, default=5, help="searches of which the median counts")
+    parser.add_argument("--output", type=Path, default=Path("levels.html"))
+    options = parser.parse_args(arguments)
+    if options.repeats < 1:
+        parser.error(f"--repeats must be 1 or more, not {options.repeats}")
+    return options
+
+
+def source_number(graph: Graph, given: str | None) -> int:
+    """The number of the vertex with that id; of the vertex with most edges where none is given."""
+    if given is None:
+        return int(to_host(graph.degrees).argmax())
+    is_number = not graph.has_string_ids and given.removeprefix("-").isdecimal()
+    return int(graph.numbers_of([int(given) if is_number else given])[0])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parse(arguments)
+    try:
+        graph = read_graph(options.edges, directed=not options.undirected, device=options.device, weighted=False)
+        source = source_number(graph, options.source)
+        sizes = frontier_sizes(graph, source)
+        n_levels = sizes.size - 1
+        found = {name: time_levels(graph, name, source, n_levels, options.repeats) for name in options.strategies}
+    except KeplerError as error:
+        sys.stderr.write(f"levels.py: {error}\n")
+        return 2
+    title = f"{Path(options.edges).stem}: {graph.n_vertices:,} vertices, {graph.n_edges:,} edges, {n_levels} levels"
+    draw(title, sizes, {f"{name} ({way})": stretches for name, (way, stretches) in found.items()}, options.output)
+    for name, (way, stretches) in found.items():
+        total = sum(stretch.seconds for stretch in stretches)
+        sys.stdout.write(f"{name}, by {way}: {1e3 * total:.3g} ms in {n_levels} levels\n")
+    sys.stdout.write(f"{options.output}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Lines of code of a strategy: its plan, all that the plan reaches in its algorithm's folder, and its kernels.
+
+Blank lines, comments and docstrings do not count. What rows share does not either: the drivers (levels.py, rounds.py),
+``params.py``, ``cuda/``, ``cpu/`` and the headers ``kt/``.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import io
+import re
+import tokenize
+from functools import cache, partial
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+
+from kepler_traverse.cuda.entry import Entry
+
+OWNERS = ("kepler_traverse.bfs", "kepler_traverse.sssp")
+SHARED = ("levels", "rounds", "params")
+_SILENT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+
+
+def is_own(module: str) -> bool:
+    return module in OWNERS or module.startswith(tuple(f"{owner}." for owner in OWNERS))
+
+
+def names_in(code: CodeType) -> set[str]:
+    """Names that a function looks up, those of the functions inside it too."""
+    inner = (names_in(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def used_by(function: FunctionType) -> list:
+    """What a function can reach by a name, by an attribute of a module, by its closure or by a default."""
+    names = names_in(function.__code__)
+    found = [function.__globals__[name] for name in names if name in function.__globals__]
+    modules = [value for value in found if isinstance(value, ModuleType) and is_own(value.__name__)]
+    found += [vars(module)[name] for module in modules for name in names if name in vars(module)]
+    found += [cell.cell_contents for cell in function.__closure__ or ()]
+    return found + list(function.__defaults__ or ())
+
+
+def function_of(member):
+    """The function behind a member of a class."""
+    for wrapping in ("fget", "func", "__func__"):  # property, cached_property, staticmethod and classmethod
+        member = getattr(member, wrapping, None) or member
+    return member
+
+
+def reached(plan) -> tuple[set, set[Entry]]:
+    """The functions and classes of its algorithm's folder that a plan reaches, and the kernels."""
+    definitions, kernels, seen, waiting = set(), set(), set(), [plan]
+    while waiting:
+        value = waiting.pop()
+        value = getattr(value, "py_func", value)  # what Numba compiles
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Entry):
+            kernels.add(value)
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list | tuple | set | frozenset):
+            waiting += value
+        elif isinstance(value, partial):
+            waiting += [value.func, *value.args, *value.keywords.values()]
+        elif isinstance(value, FunctionType | type) and is_own(value.__module__):
+            definitions.add(value)
+            if isinstance(value, FunctionType):
+                waiting += used_by(value)
+            else:
+                waiting += [*value.__bases__, *map(function_of, vars(value).values())]
+    return definitions, kernels
+
+
+@cache
+def lines_with_code(path: Path) -> frozenset[int]:
+    """Numbers of the lines of a Python file that hold more than comments and docstrings."""
+    text = path.read_text(encoding="utf-8")
+    numbers = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _SILENT:
+            numbers.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            numbers.difference_update(range(node.lineno, node.end_lineno + 1))
+    return frozenset(numbers)
+
+
+def host_lines(definitions: set) -> int:
+    """Lines of these functions and classes, one inside another once."""
+    numbers = set()
+    for value in definitions:
+        if value.__module__.rpartition(".")[2] in SHARED:
+            continue
+        code = getattr(value, "__code__", value)
+        path = Path(inspect.getsourcefile(code) or "")
+        if path.stem != value.__module__.rpartition(".")[2]:
+            continue  # what a decorator made
+        lines, first = inspect.getsourcelines(code)
+        numbers |= {(path, number) for number in range(first, first + len(lines)) if number in lines_with_code(path)}
+    return len(numbers)
+
+
+def kernel_lines(kernels: set[Entry]) -> int:
+    """Lines of the kernels' files without the entry points that are others'."""
+    count = 0
+    for path in {kernel.file for kernel in kernels}:
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        mine = {kernel.name for kernel in kernels if kernel.file == path}
+        for entry in re.findall(r'^extern "C".*?^}$', text, re.MULTILINE | re.DOTALL):
+            if not any(re.search(rf"\b{name}\(", entry) for name in mine):
+                text = text.replace(entry, "")
+        count += sum(bool(re.sub(r"//.*", "", line).strip()) for line in text.splitlines())
+    return count
+
+
+def lines_of_code(plan) -> tuple[int, int]:
+    """Lines of Python and of CUDA C++ that a strategy's ``plan`` stands on alone or with some of its neighbours."""
+    definitions, kernels = reached(plan)
+    return host_lines(definitions), kernel_lines(kernels)

@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import frames
-from .._arrays import LARGEST_HOP_COUNT, as_distance, namespace
+from .._arrays import LARGEST_HOP_COUNT, as_distance, device_of, namespace, to_host
 from ..errors import CertificateError, DeviceError, InputError
 from ..graph import Graph
 from ..results import Traversal
-from . import cpu, gpu, many
+from . import cpu, gpu, many, many_cpu, many_gpu
 
 RULES = ("C1", "C2", "C3", "C4", "C5")
 
@@ -101,11 +101,10 @@ def certify_many(graph: Graph, sources, distances, limit: float | None = None) -
     Parameters
     ----------
     graph : Graph
-        On the CPU.
-    sources : integer array of shape (n_sources,)
+    sources : integer array of shape (n_sources,), NumPy
         Vertex numbers.
-    distances : array of shape (n_sources, n_vertices)
-        A row a source. Hops as int8, int16 or int32 with -1 for unreached vertices, or weighted distances in the type of
+    distances : array of shape (n_sources, n_vertices), on the graph's device
+        A row a source; rows may be wider apart than they are long. Hops as int8, int16 or int32 with -1 for unreached vertices, or weighted distances in the type of
         the graph's weights with ``inf``.
     limit : int or float, optional
         Every vertex at this distance or nearer must be there, and none beyond.
@@ -119,7 +118,7 @@ def certify_many(graph: Graph, sources, distances, limit: float | None = None) -
     InputError
         The arrays fit neither each other nor the graph, or there are no sources.
     DeviceError
-        The graph is on a GPU.
+        The distances are not on the graph's device.
 
     Examples
     --------
@@ -128,9 +127,9 @@ def certify_many(graph: Graph, sources, distances, limit: float | None = None) -
     >>> certify_many(graph, np.array([0, 1]), np.array([[0, 1, 2], [-1, 0, 1]], np.int8)).valid
     True
     """
-    if graph.device != "cpu":
-        raise DeviceError("certify_many works on the CPU; move graph and distances there first")
-    sources, distances = np.asarray(sources), np.asarray(distances)
+    if device_of(distances) != graph.device:
+        raise DeviceError(f"the distances are on the {device_of(distances)} and the graph on the {graph.device}; move either")
+    sources, distances = np.asarray(sources), namespace(graph.offsets).asarray(distances)
     if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
         raise InputError("sources must be a one-dimensional array of vertex numbers, at least one")
     if distances.shape != (sources.size, graph.n_vertices):
@@ -145,13 +144,14 @@ def certify_many(graph: Graph, sources, distances, limit: float | None = None) -
         raise InputError(f"hops must be int8, int16 or int32, not {distances.dtype}")
     if limit is not None and not limit >= 0:
         raise InputError(f"limit must be 0 or more, not {limit!r}")
-    findings = many.findings_of(graph, sources.astype(np.int64, copy=False), distances, limit)
+    checker = (many_gpu if graph.device == "cuda" else many_cpu).Checker(graph, limit)
+    findings = many.findings_of(checker, sources.astype(np.int64, copy=False), distances)
     failures = {}
     for rule, (count, at, vertex) in zip(RULES, findings.tolist(), strict=True):
         if count:
             failures[rule] = (
                 f"{count} distances {_BROKEN[rule]}, one of them from source {_name(graph, sources[at])[7:]} "
-                f"to {_name(graph, vertex)}: {distances[at, vertex]}"
+                f"to {_name(graph, vertex)}: {to_host(distances[at : at + 1, vertex])[0]}"
             )
     return Certificate(failures, sources.size)
 

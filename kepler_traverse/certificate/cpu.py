@@ -1,5 +1,9 @@
 """The passes over vertices and edges on the CPU.
 
+Rows are those of the reverse graph: what an edge brings to a vertex is laid side by side for many rows, in the order of
+the edges, and each row is then compared sixteen edges at a time. So no loop ends where the processor does not expect it,
+and an edge costs one access out of order. Hop counts are 8 or 16 bits wide there, so that they stay in a near cache.
+
 Each chunk of vertices writes what it finds into a row of its own: Numba loses reductions that stand in a loop under a
 condition (0.68), or refuses to compile them (on Python 3.12).
 """
@@ -10,6 +14,7 @@ import numpy as np
 from numba import njit, prange
 
 from .._arrays import NO_PREDECESSOR, UNREACHED
+from ..cpu.sixteen import SIXTEEN, are_equal, are_less
 
 CHUNK = 1 << 15  # vertices and edges of a chunk, so that a few of them balance the threads and one costs no time to start
 
@@ -49,6 +54,7 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
     Parameters
     ----------
     graph : Graph
+        Its reverse is made if it is not there yet.
     source : int
     distance, predecessor : arrays of shape (n_vertices,)
         In range already. Integer distances are hops, floating ones are weighted.
@@ -61,22 +67,33 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
     -------
     int64 array of shape (5,)
         Edges that break C3, the smallest vertex such an edge leads to, vertices that break C4, the smallest of them,
-        vertices no farther than their predecessor (where C4 is broken, perhaps not all).
+        reached vertices no farther than their predecessor.
     """
-    hops = distance.dtype.kind == "i"
-    bounds = chunks_of(graph.offsets)
-    found = np.empty((bounds.size - 1, 4), np.int64)
-    if hops and graph.targets.itemsize == 4:
-        _check_hops(graph.offsets, graph.targets, _packed(distance, predecessor), limit, bounds, found)
+    reverse = graph.reverse
+    bounds = chunks_of(reverse.offsets)
+    found = np.empty((bounds.size - 1, 3), np.int64)
+    rows = (reverse.offsets, reverse.targets)
+    if distance.dtype.kind == "i":
+        keys = _as_keys(distance)
+        farthest = keys.dtype.type(min(int(limit), np.iinfo(keys.dtype).max))
+        _check_hops(*rows, keys, predecessor, farthest, bounds, found)
     else:
-        _check_weighted(graph.offsets, graph.targets, *_as_weighted(graph, distance), predecessor, limit, bounds, found)
-    violated, explained, level, disorder = found.sum(axis=0).tolist()
-    counts = np.array([violated, graph.n_vertices, 0, graph.n_vertices, 0 if hops else level])
-    # A vertex has one predecessor, and a row each target once: so as many edges explain as there are vertices explained.
-    if violated or explained != reached - 1 or disorder:
+        # A vertex that was not reached is in the wrong from the first distance beyond the limit downwards.
+        beyond = limit if np.isinf(limit) else np.nextafter(limit, limit.dtype.type(np.inf))
+        _check_weighted(*rows, reverse.weights, distance, predecessor, beyond, source, bounds, found)
+    violated, explained, level = found.sum(axis=0).tolist()
+    counts = np.array([0, graph.n_vertices, 0, graph.n_vertices, level])
+    if violated or explained != reached - 1:
         weights, distance = _as_weighted(graph, distance)
-        counts[1:4] = _name_findings(graph.offsets, graph.targets, distance, weights, predecessor, source, limit)
+        counts[:4] = _name_findings(graph.offsets, graph.targets, distance, weights, predecessor, source, limit)
     return counts
+
+
+def _as_keys(distance) -> np.ndarray:
+    """Hop counts as narrow as they can be; the unreached become the largest number of the type."""
+    most = int(distance.max(initial=0))
+    kind = next(kind for kind in (np.uint8, np.uint16, np.uint32) if most < np.iinfo(kind).max)
+    return distance.astype(kind)
 
 
 def _as_weighted(graph, distance) -> tuple:
@@ -110,115 +127,186 @@ def _cut(offsets, wanted):
     return bounds
 
 
+# Loops over vertices and edges are functions of their own, over slices from 0 on: Numba makes faster code of them than of a
+# loop in ``prange``, and has not to ask whether an index is negative.
+
+
+@njit(nogil=True, cache=True)
+def _hops_of_chunk(distance, predecessor, limit, first, last):
+    n = distance.size
+    roots = bad = reached = 0
+    distance, predecessor = distance[first:last], predecessor[first:last]
+    for v in range(distance.size):
+        d, p = distance[v], predecessor[v]
+        roots += p == first + v
+        reached += d != UNREACHED
+        out_of_range = (d < UNREACHED) | (d > limit) | (p < NO_PREDECESSOR) | (p >= n)
+        bad += out_of_range | ((p != NO_PREDECESSOR) != (d != UNREACHED))
+    return roots, bad, reached
+
+
+@njit(nogil=True, cache=True)
+def _weighted_of_chunk(distance, predecessor, limit, negative, first, last):
+    n = distance.size
+    roots = bad = reached = 0
+    distance, predecessor = distance[first:last], predecessor[first:last]
+    for v in range(distance.size):
+        d, p = distance[v], predecessor[v]
+        is_reached = d != np.inf
+        roots += p == first + v
+        reached += is_reached
+        sound = (d <= limit) | (not is_reached)  # NaN is neither
+        sound &= (not np.signbit(d)) | (negative & (d > -np.inf) & (d < 0))  # no sum of weights is -0.0
+        bad += (not sound) | (p < NO_PREDECESSOR) | (p >= n) | ((p != NO_PREDECESSOR) != is_reached)
+    return roots, bad, reached
+
+
 @njit(parallel=True, cache=True)
 def _look_at_hops(distance, predecessor, limit, bounds, found):
-    n = distance.size
     for c in prange(bounds.size - 1):
-        roots = bad = reached = 0
-        first = n
-        for v in range(bounds[c], bounds[c + 1]):
-            d, p = distance[v], predecessor[v]
-            roots += p == v
-            is_reached = d != UNREACHED
-            reached += is_reached
-            if d < UNREACHED or d > limit or p < NO_PREDECESSOR or p >= n or (p != NO_PREDECESSOR) != is_reached:
-                bad += 1
-                first = min(first, v)
-        found[c, 0], found[c, 1], found[c, 2], found[c, 3] = roots, bad, first, reached
+        first, last = bounds[c], bounds[c + 1]
+        roots, bad, reached = _hops_of_chunk(distance, predecessor, limit, first, last)
+        while bad and first + 1 < last:  # the first of them: halve until it is alone
+            middle = (first + last) // 2
+            if _hops_of_chunk(distance, predecessor, limit, first, middle)[1]:
+                last = middle
+            else:
+                first = middle
+        found[c, 0], found[c, 1], found[c, 2], found[c, 3] = roots, bad, first if bad else distance.size, reached
 
 
 @njit(parallel=True, cache=True)
 def _look_at_weighted(distance, predecessor, limit, negative, bounds, found):
-    n = distance.size
     for c in prange(bounds.size - 1):
-        roots = bad = reached = 0
-        first = n
-        for v in range(bounds[c], bounds[c + 1]):
-            d, p = distance[v], predecessor[v]
-            roots += p == v
-            is_reached = d != np.inf
-            reached += is_reached
-            sound = d <= limit or not is_reached  # NaN is neither
-            sound &= not np.signbit(d) or (negative and -np.inf < d < 0)  # no sum of weights is -0.0
-            if not sound or p < NO_PREDECESSOR or p >= n or (p != NO_PREDECESSOR) != is_reached:
-                bad += 1
-                first = min(first, v)
-        found[c, 0], found[c, 1], found[c, 2], found[c, 3] = roots, bad, first, reached
+        first, last = bounds[c], bounds[c + 1]
+        roots, bad, reached = _weighted_of_chunk(distance, predecessor, limit, negative, first, last)
+        while bad and first + 1 < last:
+            middle = (first + last) // 2
+            if _weighted_of_chunk(distance, predecessor, limit, negative, first, middle)[1]:
+                last = middle
+            else:
+                first = middle
+        found[c, 0], found[c, 1], found[c, 2], found[c, 3] = roots, bad, first if bad else distance.size, reached
+
+
+@njit(nogil=True, cache=True)
+def _with_room(neighbours, first, last):
+    """The neighbours of a chunk, where sixteen may be read at the place of any, and which one is the first of them."""
+    if last + SIXTEEN <= neighbours.size:
+        return neighbours, 0
+    copy = np.empty(last - first + SIXTEEN, neighbours.dtype)
+    copy[: last - first] = neighbours[first:last]
+    return copy, first
+
+
+@njit(nogil=True, cache=True)
+def _keys_of(neighbours, keys, first, last):
+    near = np.empty(last - first + SIXTEEN, keys.dtype)
+    neighbours = neighbours[first:last]
+    for i in range(neighbours.size):
+        near[i] = keys[np.uint64(neighbours[i])]
+    return near
+
+
+@njit(nogil=True, cache=True)
+def _sums_of(neighbours, weights, distance, first, last):
+    near = np.empty(last - first + SIXTEEN, distance.dtype)
+    neighbours, weights = neighbours[first:last], weights[first:last]
+    for i in range(neighbours.size):
+        near[i] = distance[np.uint64(neighbours[i])] + weights[i]
+    return near
+
+
+@njit(nogil=True, cache=True)
+def _check_rows_of_hops(offsets, neighbours, keys, predecessor, farthest, begin, end, near, first, origin):
+    unreached = ~keys.dtype.type(0)
+    violated = explained = 0
+    keys, predecessor, begins, ends = keys[begin:end], predecessor[begin:end], offsets[begin:end], offsets[begin + 1 : end + 1]
+    for v in range(keys.size):
+        key, p = keys[v], predecessor[v]
+        # An edge must not come from more than one level before; to the unreached from none within the limit.
+        bound = farthest if key == unreached else keys.dtype.type(max(key, 1) - 1)
+        wanted = keys.dtype.type(key - 1)
+        at, left = begins[v], ends[v] - begins[v]
+        inside = np.uint64((1 << min(left, SIXTEEN)) - 1)
+        less = are_less(near, at - first, bound) & inside
+        same = are_equal(near, at - first, wanted) & are_equal(neighbours, at - origin, p) & inside
+        while left > SIXTEEN:
+            at, left = at + SIXTEEN, left - SIXTEEN
+            inside = np.uint64((1 << min(left, SIXTEEN)) - 1)
+            less |= are_less(near, at - first, bound) & inside
+            same |= are_equal(near, at - first, wanted) & are_equal(neighbours, at - origin, p) & inside
+        violated += less != 0
+        explained += same != 0
+    return violated, explained
+
+
+@njit(nogil=True, cache=True)
+def _check_rows_of_weighted(offsets, neighbours, distance, predecessor, beyond, source, begin, end, near, first, origin):
+    violated = explained = level = 0
+    here, predecessor, begins, ends = distance[begin:end], predecessor[begin:end], offsets[begin:end], offsets[begin + 1 : end + 1]
+    for v in range(here.size):
+        d, p = here[v], predecessor[v]
+        is_reached = p != NO_PREDECESSOR
+        bound = d if is_reached else beyond
+        at, left = begins[v], ends[v] - begins[v]
+        inside = np.uint64((1 << min(left, SIXTEEN)) - 1)
+        less = are_less(near, at - first, bound) & inside
+        same = are_equal(near, at - first, d) & are_equal(neighbours, at - origin, p) & inside
+        while left > SIXTEEN:
+            at, left = at + SIXTEEN, left - SIXTEEN
+            inside = np.uint64((1 << min(left, SIXTEEN)) - 1)
+            less |= are_less(near, at - first, bound) & inside
+            same |= are_equal(near, at - first, d) & are_equal(neighbours, at - origin, p) & inside
+        violated += less != 0
+        explained += is_reached & (same != 0)
+        level += is_reached & (begin + v != source) & (distance[np.uint64(max(p, 0))] >= d)
+    return violated, explained, level
 
 
 @njit(parallel=True, cache=True)
-def _packed(distance, predecessor):
-    """Distance above, predecessor below in one word, so that an edge looks up one place; the unreached are the farthest."""
-    packed = np.empty(distance.size, np.uint64)
-    for v in prange(distance.size):
-        packed[v] = (np.uint64(np.uint32(distance[v])) << np.uint64(32)) | np.uint64(np.uint32(predecessor[v]))
-    return packed
-
-
-# The loops over a row have no branch: which way an edge goes cannot be predicted, and a wrong guess costs more than a sum.
+def _check_hops(offsets, neighbours, keys, predecessor, farthest, bounds, found):
+    for c in prange(bounds.size - 1):
+        begin, end = bounds[c], bounds[c + 1]
+        first, last = offsets[begin], offsets[end]
+        near = _keys_of(neighbours, keys, first, last)
+        row, origin = _with_room(neighbours, first, last)
+        violated, explained = _check_rows_of_hops(
+            offsets, row, keys, predecessor, farthest, begin, end, near, first, origin
+        )
+        found[c, 0], found[c, 1], found[c, 2] = violated, explained, 0
 
 
 @njit(parallel=True, cache=True)
-def _check_hops(offsets, targets, packed, limit, bounds, found):
-    below = np.uint64(2**32 - 1)
+def _check_weighted(offsets, neighbours, weights, distance, predecessor, beyond, source, bounds, found):
     for c in prange(bounds.size - 1):
-        violated = explained = disorder = 0
-        for u in range(bounds[c], bounds[c + 1]):
-            here = packed[u] >> np.uint64(32)
-            if here == below:
-                continue
-            hops = here + np.uint64(1)
-            explaining = (hops << np.uint64(32)) | np.uint64(u)
-            farthest = (hops << np.uint64(32)) | below if hops <= np.uint64(limit) else ~np.uint64(0)
-            last = np.uint32(0)
-            row = targets[offsets[u] : offsets[u + 1]]
-            for i in range(row.size):
-                v = np.uint32(row[i])
-                there = packed[v]
-                violated += there > farthest
-                explained += there == explaining
-                disorder += (v <= last) & (i > 0)
-                last = v
-        found[c, 0], found[c, 1], found[c, 2], found[c, 3] = violated, explained, 0, disorder
-
-
-@njit(parallel=True, cache=True)
-def _check_weighted(offsets, targets, weights, distance, predecessor, limit, bounds, found):
-    for c in prange(bounds.size - 1):
-        violated = explained = level = disorder = 0
-        for u in range(bounds[c], bounds[c + 1]):
-            here = distance[u]
-            if here == np.inf:
-                continue
-            last = np.uint64(0)
-            row, steps = targets[offsets[u] : offsets[u + 1]], weights[offsets[u] : offsets[u + 1]]
-            for i in range(row.size):
-                v = np.uint64(row[i])
-                there, through = distance[v], here + steps[i]
-                violated += (there > through) & (through <= limit)
-                explains = (there == through) & (predecessor[v] == u)
-                explained += explains
-                level += explains & (there <= here)
-                disorder += (v <= last) & (i > 0)
-                last = v
-        found[c, 0], found[c, 1], found[c, 2], found[c, 3] = violated, explained, level, disorder
+        begin, end = bounds[c], bounds[c + 1]
+        first, last = offsets[begin], offsets[end]
+        near = _sums_of(neighbours, weights, distance, first, last)
+        row, origin = _with_room(neighbours, first, last)
+        violated, explained, level = _check_rows_of_weighted(
+            offsets, row, distance, predecessor, beyond, source, begin, end, near, first, origin
+        )
+        found[c, 0], found[c, 1], found[c, 2] = violated, explained, level
 
 
 @njit(cache=True)
 def _name_findings(offsets, targets, distance, weights, predecessor, source, limit):
-    """The smallest vertex that breaks C3, how many break C4, and the smallest of them: only where something is wrong."""
+    """Edges that break C3, the smallest vertex that one leads to, how many vertices break C4, and the smallest of them."""
     n = distance.size
     explained = np.zeros(n, np.bool_)
     explained[source] = True
     first = n
+    violated = 0
     for u in range(n):
         if distance[u] == np.inf:
             continue
         for e in range(offsets[u], offsets[u + 1]):
             v, through = targets[e], distance[u] + weights[e]
             if distance[v] > through and through <= limit:
+                violated += 1
                 first = min(first, v)
             if predecessor[v] == u and distance[v] == through:
                 explained[v] = True
     missing = np.flatnonzero(~explained & (predecessor != NO_PREDECESSOR))
-    return first, missing.size, missing[0] if missing.size else n
+    return violated, first, missing.size, missing[0] if missing.size else n

@@ -41,9 +41,9 @@ def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
     bounds = np.append(np.arange(0, distance.size, CHUNK), distance.size)
     found = np.empty((bounds.size - 1, 4), np.int64)
     if distance.dtype.kind == "i":
-        _look_at_hops(distance, result.predecessor, limit, bounds, found)
+        _look_at_all_hops(distance, result.predecessor, limit, bounds, found)
     else:
-        _look_at_weighted(distance, result.predecessor, limit, negative, bounds, found)
+        _look_at_all_weighted(distance, result.predecessor, limit, negative, bounds, found)
     roots, bad, _, reached = found.sum(axis=0).tolist()
     return roots, bad, int(found[:, 2].min(initial=distance.size)), reached
 
@@ -72,15 +72,15 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
     reverse = graph.reverse
     bounds = chunks_of(reverse.offsets)
     found = np.empty((bounds.size - 1, 3), np.int64)
-    rows = (reverse.offsets, reverse.targets)
+    rows = (reverse.offsets, _with_room(reverse.targets))
     if distance.dtype.kind == "i":
         keys = _as_keys(distance)
         farthest = keys.dtype.type(min(int(limit), np.iinfo(keys.dtype).max))
-        _check_hops(*rows, keys, predecessor, farthest, bounds, found)
+        _check_all_hops(*rows, keys, predecessor, farthest, bounds, found)
     else:
         # A vertex that was not reached is in the wrong from the first distance beyond the limit downwards.
         beyond = limit if np.isinf(limit) else np.nextafter(limit, limit.dtype.type(np.inf))
-        _check_weighted(*rows, reverse.weights, distance, predecessor, beyond, source, bounds, found)
+        _check_all_weighted(*rows, reverse.weights, distance, predecessor, beyond, source, bounds, found)
     violated, explained, level = found.sum(axis=0).tolist()
     counts = np.array([0, graph.n_vertices, 0, graph.n_vertices, level])
     if violated or explained != reached - 1:
@@ -94,6 +94,11 @@ def _as_keys(distance) -> np.ndarray:
     most = int(distance.max(initial=0))
     kind = next(kind for kind in (np.uint8, np.uint16, np.uint32) if most < np.iinfo(kind).max)
     return distance.astype(kind)
+
+
+def _with_room(neighbours) -> np.ndarray:
+    """Sixteen neighbours at least."""
+    return neighbours if neighbours.size >= SIXTEEN else np.append(neighbours, np.zeros(SIXTEEN, neighbours.dtype))
 
 
 def _as_weighted(graph, distance) -> tuple:
@@ -132,162 +137,131 @@ def _cut(offsets, wanted):
 
 
 @njit(nogil=True, cache=True)
-def _hops_of_chunk(distance, predecessor, limit, first, last):
+def _look_at_hops(distance, predecessor, limit, first, last, found):
+    """Roots, vertices that are out of range, the first of them, vertices reached."""
     n = distance.size
+    here, back = distance[first:last], predecessor[first:last]
     roots = bad = reached = 0
-    distance, predecessor = distance[first:last], predecessor[first:last]
-    for v in range(distance.size):
-        d, p = distance[v], predecessor[v]
+    for v in range(here.size):
+        d, p = here[v], back[v]
         roots += p == first + v
         reached += d != UNREACHED
         out_of_range = (d < UNREACHED) | (d > limit) | (p < NO_PREDECESSOR) | (p >= n)
         bad += out_of_range | ((p != NO_PREDECESSOR) != (d != UNREACHED))
-    return roots, bad, reached
+    found[0], found[1], found[2], found[3] = roots, bad, n, reached
+    if bad and here.size > 1:  # the first of them: halve until it is alone
+        _look_at_hops(distance, predecessor, limit, first, (first + last) // 2, found)
+        if not found[1]:
+            _look_at_hops(distance, predecessor, limit, (first + last) // 2, last, found)
+        found[0], found[1], found[3] = roots, bad, reached
+    elif bad:
+        found[2] = first
 
 
 @njit(nogil=True, cache=True)
-def _weighted_of_chunk(distance, predecessor, limit, negative, first, last):
+def _look_at_weighted(distance, predecessor, limit, negative, first, last, found):
     n = distance.size
+    here, back = distance[first:last], predecessor[first:last]
     roots = bad = reached = 0
-    distance, predecessor = distance[first:last], predecessor[first:last]
-    for v in range(distance.size):
-        d, p = distance[v], predecessor[v]
+    for v in range(here.size):
+        d, p = here[v], back[v]
         is_reached = d != np.inf
         roots += p == first + v
         reached += is_reached
         sound = (d <= limit) | (not is_reached)  # NaN is neither
         sound &= (not np.signbit(d)) | (negative & (d > -np.inf) & (d < 0))  # no sum of weights is -0.0
         bad += (not sound) | (p < NO_PREDECESSOR) | (p >= n) | ((p != NO_PREDECESSOR) != is_reached)
-    return roots, bad, reached
-
-
-@njit(parallel=True, cache=True)
-def _look_at_hops(distance, predecessor, limit, bounds, found):
-    for c in prange(bounds.size - 1):
-        first, last = bounds[c], bounds[c + 1]
-        roots, bad, reached = _hops_of_chunk(distance, predecessor, limit, first, last)
-        while bad and first + 1 < last:  # the first of them: halve until it is alone
-            middle = (first + last) // 2
-            if _hops_of_chunk(distance, predecessor, limit, first, middle)[1]:
-                last = middle
-            else:
-                first = middle
-        found[c, 0], found[c, 1], found[c, 2], found[c, 3] = roots, bad, first if bad else distance.size, reached
-
-
-@njit(parallel=True, cache=True)
-def _look_at_weighted(distance, predecessor, limit, negative, bounds, found):
-    for c in prange(bounds.size - 1):
-        first, last = bounds[c], bounds[c + 1]
-        roots, bad, reached = _weighted_of_chunk(distance, predecessor, limit, negative, first, last)
-        while bad and first + 1 < last:
-            middle = (first + last) // 2
-            if _weighted_of_chunk(distance, predecessor, limit, negative, first, middle)[1]:
-                last = middle
-            else:
-                first = middle
-        found[c, 0], found[c, 1], found[c, 2], found[c, 3] = roots, bad, first if bad else distance.size, reached
+    found[0], found[1], found[2], found[3] = roots, bad, n, reached
+    if bad and here.size > 1:
+        _look_at_weighted(distance, predecessor, limit, negative, first, (first + last) // 2, found)
+        if not found[1]:
+            _look_at_weighted(distance, predecessor, limit, negative, (first + last) // 2, last, found)
+        found[0], found[1], found[3] = roots, bad, reached
+    elif bad:
+        found[2] = first
 
 
 @njit(nogil=True, cache=True)
-def _with_room(neighbours, first, last):
-    """The neighbours of a chunk, where sixteen may be read at the place of any, and which one is the first of them."""
-    if last + SIXTEEN <= neighbours.size:
-        return neighbours, 0
-    copy = np.empty(last - first + SIXTEEN, neighbours.dtype)
-    copy[: last - first] = neighbours[first:last]
-    return copy, first
-
-
-@njit(nogil=True, cache=True)
-def _keys_of(neighbours, keys, first, last):
-    near = np.empty(last - first + SIXTEEN, keys.dtype)
-    neighbours = neighbours[first:last]
-    for i in range(neighbours.size):
-        near[i] = keys[np.uint64(neighbours[i])]
-    return near
-
-
-@njit(nogil=True, cache=True)
-def _sums_of(neighbours, weights, distance, first, last):
-    near = np.empty(last - first + SIXTEEN, distance.dtype)
-    neighbours, weights = neighbours[first:last], weights[first:last]
-    for i in range(neighbours.size):
-        near[i] = distance[np.uint64(neighbours[i])] + weights[i]
-    return near
-
-
-@njit(nogil=True, cache=True)
-def _check_rows_of_hops(offsets, neighbours, keys, predecessor, farthest, begin, end, near, first, origin):
-    unreached = ~keys.dtype.type(0)
+def _check_hops(offsets, neighbours, keys, predecessor, farthest, begin, end, found):
+    first, unreached = offsets[begin], ~keys.dtype.type(0)
+    row = neighbours[first : offsets[end]]
+    near = np.empty(row.size + 2 * SIXTEEN, keys.dtype)
+    for i in range(row.size):
+        near[i + SIXTEEN] = keys[np.uint64(row[i])]
+    begins, ends, here, back = offsets[begin:end], offsets[begin + 1 : end + 1], keys[begin:end], predecessor[begin:end]
     violated = explained = 0
-    keys, predecessor, begins, ends = keys[begin:end], predecessor[begin:end], offsets[begin:end], offsets[begin + 1 : end + 1]
-    for v in range(keys.size):
-        key, p = keys[v], predecessor[v]
+    for v in range(here.size):
+        key, p = here[v], back[v]
         # An edge must not come from more than one level before; to the unreached from none within the limit.
         bound = farthest if key == unreached else keys.dtype.type(max(key, 1) - 1)
         wanted = keys.dtype.type(key - 1)
-        at, left = begins[v], ends[v] - begins[v]
-        inside = np.uint64((1 << min(left, SIXTEEN)) - 1)
-        less = are_less(near, at - first, bound) & inside
-        same = are_equal(near, at - first, wanted) & are_equal(neighbours, at - origin, p) & inside
-        while left > SIXTEEN:
-            at, left = at + SIXTEEN, left - SIXTEEN
-            inside = np.uint64((1 << min(left, SIXTEEN)) - 1)
-            less |= are_less(near, at - first, bound) & inside
-            same |= are_equal(near, at - first, wanted) & are_equal(neighbours, at - origin, p) & inside
+        less = same = np.uint64(0)
+        left, edge = ends[v] - begins[v], begins[v]
+        while True:
+            at = min(edge, neighbours.size - SIXTEEN)
+            inside = np.uint64((1 << min(left, SIXTEEN)) - 1) << np.uint64(edge - at)
+            less |= are_less(near, at - first + SIXTEEN, bound) & inside
+            same |= are_equal(near, at - first + SIXTEEN, wanted) & are_equal(neighbours, at, p) & inside
+            if left <= SIXTEEN:
+                break
+            left, edge = left - SIXTEEN, edge + SIXTEEN
         violated += less != 0
         explained += same != 0
-    return violated, explained
+    found[0], found[1], found[2] = violated, explained, 0
 
 
 @njit(nogil=True, cache=True)
-def _check_rows_of_weighted(offsets, neighbours, distance, predecessor, beyond, source, begin, end, near, first, origin):
+def _check_weighted(offsets, neighbours, weights, distance, predecessor, beyond, source, begin, end, found):
+    first = offsets[begin]
+    row, steps = neighbours[first : offsets[end]], weights[first : offsets[end]]
+    near = np.empty(row.size + 2 * SIXTEEN, distance.dtype)
+    for i in range(row.size):
+        near[i + SIXTEEN] = distance[np.uint64(row[i])] + steps[i]
+    begins, ends, here, back = offsets[begin:end], offsets[begin + 1 : end + 1], distance[begin:end], predecessor[begin:end]
     violated = explained = level = 0
-    here, predecessor, begins, ends = distance[begin:end], predecessor[begin:end], offsets[begin:end], offsets[begin + 1 : end + 1]
     for v in range(here.size):
-        d, p = here[v], predecessor[v]
+        d, p = here[v], back[v]
         is_reached = p != NO_PREDECESSOR
         bound = d if is_reached else beyond
-        at, left = begins[v], ends[v] - begins[v]
-        inside = np.uint64((1 << min(left, SIXTEEN)) - 1)
-        less = are_less(near, at - first, bound) & inside
-        same = are_equal(near, at - first, d) & are_equal(neighbours, at - origin, p) & inside
-        while left > SIXTEEN:
-            at, left = at + SIXTEEN, left - SIXTEEN
-            inside = np.uint64((1 << min(left, SIXTEEN)) - 1)
-            less |= are_less(near, at - first, bound) & inside
-            same |= are_equal(near, at - first, d) & are_equal(neighbours, at - origin, p) & inside
+        less = same = np.uint64(0)
+        left, edge = ends[v] - begins[v], begins[v]
+        while True:
+            at = min(edge, neighbours.size - SIXTEEN)
+            inside = np.uint64((1 << min(left, SIXTEEN)) - 1) << np.uint64(edge - at)
+            less |= are_less(near, at - first + SIXTEEN, bound) & inside
+            same |= are_equal(near, at - first + SIXTEEN, d) & are_equal(neighbours, at, p) & inside
+            if left <= SIXTEEN:
+                break
+            left, edge = left - SIXTEEN, edge + SIXTEEN
         violated += less != 0
         explained += is_reached & (same != 0)
         level += is_reached & (begin + v != source) & (distance[np.uint64(max(p, 0))] >= d)
-    return violated, explained, level
+    found[0], found[1], found[2] = violated, explained, level
 
 
 @njit(parallel=True, cache=True)
-def _check_hops(offsets, neighbours, keys, predecessor, farthest, bounds, found):
+def _look_at_all_hops(distance, predecessor, limit, bounds, found):
     for c in prange(bounds.size - 1):
-        begin, end = bounds[c], bounds[c + 1]
-        first, last = offsets[begin], offsets[end]
-        near = _keys_of(neighbours, keys, first, last)
-        row, origin = _with_room(neighbours, first, last)
-        violated, explained = _check_rows_of_hops(
-            offsets, row, keys, predecessor, farthest, begin, end, near, first, origin
-        )
-        found[c, 0], found[c, 1], found[c, 2] = violated, explained, 0
+        _look_at_hops(distance, predecessor, limit, bounds[c], bounds[c + 1], found[c])
 
 
 @njit(parallel=True, cache=True)
-def _check_weighted(offsets, neighbours, weights, distance, predecessor, beyond, source, bounds, found):
+def _look_at_all_weighted(distance, predecessor, limit, negative, bounds, found):
+    for c in prange(bounds.size - 1):
+        _look_at_weighted(distance, predecessor, limit, negative, bounds[c], bounds[c + 1], found[c])
+
+
+@njit(parallel=True, cache=True)
+def _check_all_hops(offsets, neighbours, keys, predecessor, farthest, bounds, found):
+    for c in prange(bounds.size - 1):
+        _check_hops(offsets, neighbours, keys, predecessor, farthest, bounds[c], bounds[c + 1], found[c])
+
+
+@njit(parallel=True, cache=True)
+def _check_all_weighted(offsets, neighbours, weights, distance, predecessor, beyond, source, bounds, found):
     for c in prange(bounds.size - 1):
         begin, end = bounds[c], bounds[c + 1]
-        first, last = offsets[begin], offsets[end]
-        near = _sums_of(neighbours, weights, distance, first, last)
-        row, origin = _with_room(neighbours, first, last)
-        violated, explained, level = _check_rows_of_weighted(
-            offsets, row, distance, predecessor, beyond, source, begin, end, near, first, origin
-        )
-        found[c, 0], found[c, 1], found[c, 2] = violated, explained, level
+        _check_weighted(offsets, neighbours, weights, distance, predecessor, beyond, source, begin, end, found[c])
 
 
 @njit(cache=True)

@@ -8,10 +8,12 @@ import numpy as np
 from numba import njit, prange
 
 from .._arrays import LARGEST_HOP_COUNT, UNREACHED
+from ..cpu.lines import differing_hops, differing_sums, lay_out
 from .cpu import chunks_of
 from .many import C1, C2, C3, C4, C5, LINE, NOTHING, bound, leads_farther
 
-FEW = (8, 16)  # sources that take no whole line
+FEW = 16  # sources that take no whole line
+TILE = 64  # vertices laid out at once
 
 
 class Checker:
@@ -47,25 +49,26 @@ def _check_block(graph, sources, distances, kind, limit) -> np.ndarray:
     if summary[:, 0].any():
         return summary
     reverse = graph.reverse
-    lanes = next((few for few in FEW if len(sources) <= few), LINE // kind.itemsize)
+    n_lanes = min(LINE // kind.itemsize, FEW if len(sources) <= FEW else LINE)
+    doublings = (0,) * (n_lanes.bit_length() - 1)
     bounds = chunks_of(reverse.offsets)
     found = np.zeros((bounds.size - 1, 5, 3), np.int64)
-    keys = np.empty((graph.n_vertices, lanes), kind)
+    lines = np.empty((graph.n_vertices, n_lanes), kind)
     unreached = np.iinfo(kind).max if kind.kind == "u" else np.inf
-    _KERNELS["lay_out", lanes](distances, kind.type(unreached), bounds, keys)
-    source_of = np.full(lanes, -1, np.int64)
+    narrow = distances.astype(kind, copy=False) if distances.itemsize > kind.itemsize else distances.view(kind)
+    _lay_out(narrow, kind.type(unreached), bounds, lines, doublings)
+    source_of = np.full(n_lanes, -1, np.int64)
     source_of[: len(sources)] = sources
-    state = (keys, bound(limit, kind), source_of, bounds, found)
+    state = (lines, bound(limit, kind), source_of, bounds, found, doublings)
     if kind.kind == "u":
-        _KERNELS["hops", lanes](reverse.offsets, reverse.targets, *state)
-        return _summed(found)
-    if not graph.n_edges or leads_farther(graph.least_weight, _farthest(distances)):
-        _KERNELS["weighted", lanes](*_csr(reverse), *state)
+        _check_hops(reverse.offsets, reverse.targets, *state)
         return _summed(found)
     unfounded = np.zeros(graph.n_vertices, np.uint16)
-    _KERNELS["level", lanes](*_csr(reverse), *state, graph.has_negative_weights, unfounded)
+    _check_sums(*_csr(reverse), *state, graph.has_negative_weights, unfounded)
     summary = _summed(found)
-    _found(*_csr(reverse), *_csr(graph), keys, unfounded)
+    if not graph.n_edges or leads_farther(graph.least_weight, _farthest(distances)):
+        return summary
+    _found(*_csr(reverse), *_csr(graph), lines, unfounded)
     lost = np.flatnonzero(unfounded)
     if lost.size:
         bits = int(unfounded[lost[0]])
@@ -114,112 +117,93 @@ def _summed(found) -> np.ndarray:
     return summary
 
 
-@njit
-def _note(found, c, rule, lane, v):
-    if found[c, rule, 0] == 0:
-        found[c, rule, 1], found[c, rule, 2] = lane, v
-    found[c, rule, 0] += 1
+@njit(nogil=True)
+def _note(found, rule, lane, v):
+    if found[rule, 0] == 0:
+        found[rule, 1], found[rule, 2] = lane, v
+    found[rule, 0] += 1
 
 
-def _kernels(lanes: int):
-    """The passes over the edges for so many sources at once, a constant that lets the compiler make vectors of them."""
+@njit(parallel=True, cache=True)
+def _lay_out(distances, unreached, bounds, lines, doublings):
+    """Put the distances of a vertex side by side; -1 becomes the largest number, so the unreached are the farthest."""
+    for c in prange(bounds.size - 1):
+        _lay_out_chunk(distances, unreached, bounds[c], bounds[c + 1], lines, doublings)
 
-    @njit(parallel=True, cache=True)
-    def lay_out(distances, unreached, bounds, keys):
-        """Put the distances of a vertex side by side; -1 becomes the largest number, so the unreached are the farthest."""
-        rows = distances.shape[0]
-        for c in prange(bounds.size - 1):
-            if rows == lanes:
-                for v in range(bounds[c], bounds[c + 1]):
-                    for lane in range(lanes):
-                        keys[v, lane] = distances[lane, v]
-            else:
-                for v in range(bounds[c], bounds[c + 1]):
-                    for lane in range(lanes):
-                        keys[v, lane] = distances[lane, v] if lane < rows else unreached
 
-    @njit(parallel=True, cache=True)
-    def hops(offsets, neighbours, keys, limit, source_of, bounds, found):
-        unreached = ~keys.dtype.type(0)
-        for c in prange(bounds.size - 1):
-            best = np.empty(lanes, keys.dtype)
-            for v in range(bounds[c], bounds[c + 1]):
-                best[:] = unreached
-                row = neighbours[offsets[v] : offsets[v + 1]]
-                whole = row.size // 4 * 4
-                for i in range(0, whole, 4):  # four at a time, as the best so far goes through memory
-                    u0, u1, u2, u3 = np.uint64(row[i]), np.uint64(row[i + 1]), np.uint64(row[i + 2]), np.uint64(row[i + 3])
-                    for lane in range(lanes):
-                        left, right = min(keys[u0, lane], keys[u1, lane]), min(keys[u2, lane], keys[u3, lane])
-                        best[lane] = min(best[lane], min(left, right))
-                for i in range(whole, row.size):
-                    u = np.uint64(row[i])
-                    for lane in range(lanes):
-                        best[lane] = min(best[lane], keys[u, lane])
-                wrong = 0
-                for lane in range(lanes):
-                    best[lane] += keys.dtype.type(best[lane] != unreached)
-                    wrong += best[lane] != keys[v, lane]
-                if wrong:
-                    for lane in range(lanes):
-                        _compare(found, c, lane, v, keys[v, lane], best[lane], limit, source_of)
+@njit(nogil=True, cache=True)
+def _lay_out_chunk(distances, unreached, first, last, lines, doublings):
+    rows, side = distances.shape[0], min(lines.shape[1], 16)
+    in_squares = rows // side * side
+    whole = first + (last - first) // TILE * TILE
+    for begin in range(first, whole, TILE):  # a line of memory of each row, then the next one
+        for lane in range(0, in_squares, side):
+            for v in range(begin, begin + TILE, side):
+                lay_out(lines, v, lane, distances, doublings)
+    for v in range(first, last):
+        for lane in range(in_squares if v < whole else 0, lines.shape[1]):
+            lines[v, lane] = distances[lane, v] if lane < rows else unreached
 
-    @njit(parallel=True, cache=True)
-    def weighted(offsets, neighbours, weights, keys, limit, source_of, bounds, found):
-        unreached = keys.dtype.type(np.inf)
-        for c in prange(bounds.size - 1):
-            best = np.empty(lanes, keys.dtype)
-            for v in range(bounds[c], bounds[c + 1]):
-                best[:] = unreached
+
+@njit(parallel=True, cache=True)
+def _check_hops(offsets, neighbours, lines, limit, source_of, bounds, found, doublings):
+    for c in prange(bounds.size - 1):
+        _check_chunk_of_hops(offsets, neighbours, lines, limit, source_of, bounds[c], bounds[c + 1], found[c], doublings)
+
+
+@njit(nogil=True, cache=True)
+def _check_chunk_of_hops(offsets, neighbours, lines, limit, source_of, first, last, found, doublings):
+    unreached = ~lines.dtype.type(0)
+    for v in range(first, last):
+        wrong = differing_hops(lines, v, neighbours, offsets[v], offsets[v + 1], limit, doublings)
+        for lane in range(lines.shape[1] if wrong else 0):
+            if wrong >> np.uint64(lane) & np.uint64(1):
+                best = unreached
                 for e in range(offsets[v], offsets[v + 1]):
-                    u, step = np.uint64(neighbours[e]), weights[e]
-                    for lane in range(lanes):
-                        best[lane] = min(best[lane], keys[u, lane] + step)
-                wrong = 0
-                for lane in range(lanes):
-                    wrong += best[lane] != keys[v, lane]
-                if wrong:
-                    for lane in range(lanes):
-                        _compare(found, c, lane, v, keys[v, lane], best[lane], limit, source_of)
+                    best = min(best, lines[neighbours[e], lane])
+                best = lines.dtype.type(best + (best != unreached))
+                _compare(found, lane, v, lines[v, lane], best, limit, source_of)
 
-    @njit(parallel=True, cache=True)
-    def level(offsets, neighbours, weights, keys, limit, source_of, bounds, found, negative, unfounded):
-        """As ``weighted``, and note a bit a source for vertices that no strictly nearer one explains."""
-        unreached = keys.dtype.type(np.inf)
-        for c in prange(bounds.size - 1):
-            best, nearer = np.empty(lanes, keys.dtype), np.empty(lanes, keys.dtype)
-            for v in range(bounds[c], bounds[c + 1]):
-                best[:] = unreached
-                nearer[:] = unreached
+
+@njit(parallel=True, cache=True)
+def _check_sums(offsets, neighbours, weights, lines, limit, source_of, bounds, found, doublings, negative, unfounded):
+    for c in prange(bounds.size - 1):
+        first, last = bounds[c], bounds[c + 1]
+        of_chunk = (source_of, first, last, found[c], doublings, negative, unfounded)
+        _check_chunk_of_sums(offsets, neighbours, weights, lines, limit, *of_chunk)
+
+
+@njit(nogil=True, cache=True)
+def _check_chunk_of_sums(
+    offsets, neighbours, weights, lines, limit, source_of, first, last, found, doublings, negative, unfounded
+):
+    """Compare, and note a bit a source for vertices that no strictly nearer one explains."""
+    for v in range(first, last):
+        row = (neighbours, offsets[v], offsets[v + 1])
+        wrong, open_ = differing_sums(lines, v, *row, weights, limit, doublings)
+        # Negative steps lead to vertices strictly farther than the next one, too: there all are in question.
+        open_ |= ~np.uint64(0) if negative else np.uint64(0)
+        for lane in range(lines.shape[1] if wrong | open_ else 0):
+            if wrong >> np.uint64(lane) & np.uint64(1):
+                best = lines.dtype.type(np.inf)
                 for e in range(offsets[v], offsets[v + 1]):
-                    u, step = np.uint64(neighbours[e]), weights[e]
-                    for lane in range(lanes):
-                        through = keys[u, lane] + step
-                        best[lane] = min(best[lane], through)
-                        nearer[lane] = min(nearer[lane], through if keys[u, lane] < keys[v, lane] else unreached)
-                for lane in range(lanes):
-                    _compare(found, c, lane, v, keys[v, lane], best[lane], limit, source_of)
-                    # Negative steps lead to vertices strictly farther than the next one, too: there all are in question.
-                    if v != source_of[lane] and keys[v, lane] != np.inf and (negative or nearer[lane] != keys[v, lane]):
-                        unfounded[v] |= np.uint16(1 << lane)
-
-    return {"lay_out": lay_out, "hops": hops, "weighted": weighted, "level": level}
+                    best = min(best, lines[neighbours[e], lane] + weights[e])
+                _compare(found, lane, v, lines[v, lane], best, limit, source_of)
+            if open_ >> np.uint64(lane) & np.uint64(1) and v != source_of[lane] and lines[v, lane] != np.inf:
+                unfounded[v] |= np.uint16(1 << lane)
 
 
-_KERNELS = {(name, lanes): kernel for lanes in (8, 16, 32, 64) for name, kernel in _kernels(lanes).items()}
-
-
-@njit
-def _compare(found, c, lane, v, here, best, limit, source_of):
+@njit(nogil=True)
+def _compare(found, lane, v, here, best, limit, source_of):
     """Note a vertex whose distance is not the best that its in-neighbours allow."""
     if v == source_of[lane]:
         if best < here:
-            _note(found, c, C3, lane, v)
+            _note(found, C3, lane, v)
     elif here > best:
         if best <= limit:
-            _note(found, c, C3, lane, v)
+            _note(found, C3, lane, v)
     elif here < best:
-        _note(found, c, C4, lane, v)
+        _note(found, C4, lane, v)
 
 
 @njit(cache=True)

@@ -13,7 +13,7 @@ from .cpu import chunks_of
 from .many import C1, C2, C3, C4, C5, LINE, NOTHING, bound, leads_farther
 
 FEW = 16  # sources that take no whole line
-TILE = 64  # vertices laid out at once
+TILE = 512  # vertices laid out at once: some lines of memory of each row, which are then asked for in advance
 
 
 class Checker:

@@ -103,7 +103,8 @@ class Checker:
         self._n = np.int64(graph.n_vertices)
         self._reverse = graph.reverse
         self._lines = self._best = None
-        self._list_heavy()
+        self._heavy, self._pieces, self._counts = heavy_rows(self._reverse)
+        self._n_heavy, self._n_pieces = self._counts.get().tolist()
 
     def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
         """Yield for each block its size, and for each rule how often it is broken, source and vertex of an example.
@@ -123,16 +124,6 @@ class Checker:
 
     def _kernel(self, entry: Entry, kind=np.dtype(np.float32), **constants):
         return kernel(entry.variant(PIECE=PIECE, **constants), self._graph.targets.dtype, kind)
-
-    def _list_heavy(self) -> None:
-        """List rows of PIECE edges and more, and their pieces, once for all blocks."""
-        m, index = self._graph.n_edges, self._graph.targets.dtype
-        self._heavy = cp.empty(m // PIECE + 1, index)
-        self._pieces = cp.empty(2 * m // PIECE + 1, np.uint64)
-        self._counts = cp.zeros(2, np.int64)
-        heavy = (self._reverse.offsets, self._n, self._heavy, self._pieces, self._counts)
-        launch(self._kernel(_LIST_HEAVY), self._n, heavy)
-        self._n_heavy, self._n_pieces = self._counts.get().tolist()
 
     def _take_room(self, kind: np.dtype, unreached) -> None:
         """Lines, and what is kept of heavy rows: two numbers a source where they are weighted."""
@@ -212,6 +203,16 @@ class Checker:
             if counts[rule]:
                 summary[rule] = counts[rule], places[rule] % in_line, places[rule] // in_line
         return summary
+
+
+def heavy_rows(graph) -> tuple:
+    """Rows of PIECE edges and more in any order, their pieces as kernels take them, and how many there are of both."""
+    n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
+    heavy, pieces = cp.empty(m // PIECE + 1, index), cp.empty(2 * m // PIECE + 1, np.uint64)
+    counts = cp.zeros(2, np.int64)
+    listed = (graph.offsets, np.int64(n), heavy, pieces, counts)
+    launch(kernel(_LIST_HEAVY.variant(PIECE=PIECE), index), n, listed)
+    return heavy, pieces, counts
 
 
 def _threads_to_lay_out(n: np.int64) -> int:

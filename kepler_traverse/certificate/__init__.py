@@ -104,8 +104,8 @@ def certify_many(graph: Graph, sources, distances, limit: float | None = None) -
     sources : integer array of shape (n_sources,), NumPy
         Vertex numbers.
     distances : array of shape (n_sources, n_vertices), on the graph's device
-        A row a source; rows may be wider apart than they are long. Hops as int8, int16 or int32 with -1 for unreached vertices, or weighted distances in the type of
-        the graph's weights with ``inf``.
+        A row a source; rows may be wider apart than they are long. Hops as int8, int16 or int32 with -1 for unreached
+        vertices, or weighted distances in the type of the graph's weights with ``inf``.
     limit : int or float, optional
         Every vertex at this distance or nearer must be there, and none beyond.
 
@@ -128,7 +128,7 @@ def certify_many(graph: Graph, sources, distances, limit: float | None = None) -
     True
     """
     if device_of(distances) != graph.device:
-        raise DeviceError(f"the distances are on the {device_of(distances)} and the graph on the {graph.device}; move either")
+        raise DeviceError(f"distances are on the {device_of(distances)} and the graph on the {graph.device}; move either")
     sources, distances = np.asarray(sources), namespace(graph.offsets).asarray(distances)
     if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
         raise InputError("sources must be a one-dimensional array of vertex numbers, at least one")

@@ -122,7 +122,7 @@ class Checker:
             for (sources, in_line, _), found in zip(waiting, told, strict=True):
                 yield sources.size, self._summary(found, sources, in_line)
 
-    def _kernel(self, entry: Entry, kind=np.dtype(np.float32), **constants):
+    def _kernel(self, entry: Entry, kind=np.float32, **constants):
         return kernel(entry.variant(PIECE=PIECE, **constants), self._graph.targets.dtype, kind)
 
     def _take_room(self, kind: np.dtype, unreached) -> None:

@@ -43,7 +43,9 @@ class _Lines:
 
     def number_at(self, position: int, at):
         """An element as an index."""
-        return self._context.cast(self._builder, self.element(position, at), self._signature.args[position].dtype, types.intp)
+        return self._context.cast(
+            self._builder, self.element(position, at), self._signature.args[position].dtype, types.intp
+        )
 
     def place(self, line):
         return self._builder.gep(self.data(0), [self._builder.mul(line, ir.Constant(_WORD, self.count))])

@@ -106,6 +106,15 @@ class Graph:
         return self.weights is not None and bool(is_negative(self.weights).any())
 
     @cached_property
+    def least_weight(self):
+        """The smallest weight, a scalar of their type; infinite without edges."""
+        if not self.n_edges:
+            return self.weights.dtype.type(np.inf)
+        # Of no negative one the bits are in the order of the weights, and CuPy would take subnormal numbers for 0.
+        order = self.weights if self.has_negative_weights else self.weights.view(f"i{self.weights.itemsize}")
+        return to_host(order.min(keepdims=True)).view(self.weights.dtype)[0]
+
+    @cached_property
     def reverse(self) -> Graph:
         """The graph with every edge turned round; an undirected graph is its own."""
         if not self.directed:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
+from kepler_traverse._arrays import namespace
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.frames import table_of
@@ -146,7 +147,9 @@ class Answers:
         limits = np.array([np.inf if limit is None else limit for limit in traversals.limits], np.float64)
         for limit in np.unique(limits):  # searches stopped by their targets end where they end
             these = np.flatnonzero(limits == limit)
-            distance = traversals.distance if these.size == len(traversals) else traversals.distance[these]
+            distance = traversals.distance
+            if these.size < len(traversals):
+                distance = distance[namespace(distance).asarray(these)]
             limit = None if np.isinf(limit) else limit.item()
             certify_many(self._graph, traversals.sources[these], distance, limit).require()
 

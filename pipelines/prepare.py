@@ -307,12 +307,15 @@ def load_of(prepared: Prepared) -> Load:
     distance = 4 if prepared.request.algorithm == "bfs" else graph.weights.dtype.itemsize
     ids = graph.ids.nbytes
     certified = prepared.request.certify != "none"
-    turned = graph.directed and graph.device == "cpu" and (certified or prepared.request.algorithm == "bfs")
+    if graph.device == "cpu":
+        turned = certified or prepared.request.algorithm == "bfs"
+    else:  # a plan that needs it has made it, and counts it
+        turned = certified and not prepared.request.predecessors and "reverse" not in vars(graph)
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
         graph_bytes=graph.nbytes + ids,
-        reverse_bytes=graph.nbytes if turned else 0,
+        reverse_bytes=graph.nbytes if graph.directed and turned else 0,
         state_bytes=plan.nbytes,
         row_bytes=2 * wide + distance + (wide if prepared.request.predecessors else 0),
         certified=certified,

@@ -71,7 +71,7 @@ class Prover:
         self.predecessors = identity["predecessors"]
         self.kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.weights.dtype
         self.unreached = UNREACHED if self.algorithm == "bfs" else np.inf
-        self._plan = self._host = None
+        self._plan = None
         if targets is not None or (self.limit is not None and self.algorithm == "sssp" and graph.has_negative_weights):
             plan = plan_bfs if self.algorithm == "bfs" else plan_sssp
             limited = {"max_depth" if self.algorithm == "bfs" else "cutoff": self.limit}
@@ -95,14 +95,13 @@ class Prover:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        self._host = host = self._host or self.graph.to("cpu")
-        distances = np.array([traversal.distance for _, traversal in waiting])
+        distances = namespace(self.graph.offsets).asarray(np.array([traversal.distance for _, traversal in waiting]))
         sources = np.array([traversal.source for _, traversal in waiting])
-        if certify_many(host, sources, distances, self.limit).valid:
+        if certify_many(self.graph, sources, distances, self.limit).valid:
             self._findings.proven["certified without predecessors"] += len(waiting)
             return
         for at, (file, traversal) in enumerate(waiting):  # something is wrong: say for each source what
-            certificate = certify_many(host, sources[at : at + 1], distances[at : at + 1], self.limit)
+            certificate = certify_many(self.graph, sources[at : at + 1], distances[at : at + 1], self.limit)
             self._conclude(file, traversal, certificate.failures, "certified without predecessors")
 
     def _certify(self, file: str, traversal: results.Traversal) -> None:

@@ -108,7 +108,7 @@ def _worker_items(load: Load) -> dict[str, int]:
     return {
         "reverse graph": load.reverse_bytes,
         "traversal": load.state_bytes,
-        "certificate": 72 * load.n_vertices if load.certified else 0,  # a line of 64 bytes a vertex for a block of sources
+        "certificate": 72 * load.n_vertices if load.certified else 0,  # a line a vertex for a block of sources
         "part buffer": 3 * rows * load.row_bytes,  # columns, their Arrow table, its encoded pages
     }
 

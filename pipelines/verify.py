@@ -67,7 +67,7 @@ def _parser() -> OnceParser:
         "--device",
         action=Once,
         choices=("auto", "cpu", "cuda"),
-        help="where to check; without stored predecessors that is the CPU (default: auto)",
+        help="where to check (default: auto)",
     )
     parser.add_argument("--targets-file", action=Once, metavar="FILE", help="the targets of the run, if they have moved")
     parser.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")

@@ -69,12 +69,11 @@ class Work:
 
 
 def plan_for(graph: Graph, work) -> ManyPlan:
-    """Plan the traversals of a ``Work``; on a GPU certificates need predecessors even where they are not written."""
-    proof_needs_them = work.certify != "none" and graph.device == "cuda"
+    """Plan the traversals of a ``Work``; certificates need no predecessors."""
     options = {
         "n_sources": work.at_once,
         "strategy": work.strategy,
-        "result": "predecessors" if work.predecessors or proof_needs_them else "distances",
+        "result": "predecessors" if work.predecessors else "distances",
         "targets": work.targets,
         "knobs": work.knobs,
         "memory": work.memory,

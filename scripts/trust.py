@@ -44,8 +44,9 @@ MEASURED = DOCS / "trust.json"
 PAGE = DOCS / "trust.md"
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
 
+COST_TURNS = 7
 # Graphs that the cost of a certificate is measured on: name, directed.
-COST_GRAPHS = (("USA-road-NE-topology", False), ("cnr-2000", True), ("soc-Slashdot0902", True))
+COST_GRAPHS = (("USA-road-NE-topology", False), ("cnr-2000", True), ("dblp-2010", False), ("soc-Slashdot0902", True))
 
 
 def random_graph(seed: int, weight_type: str = "auto"):
@@ -64,12 +65,15 @@ def measure_faults(_options) -> dict:
     return {"answers": answers, "alarms": alarms, "classes": classes}
 
 
-def _seconds(work, arguments) -> float:
-    """CPU seconds a call, over all arguments."""
-    begin = time.process_time()
-    for argument in arguments:
-        work(argument)
-    return (time.process_time() - begin) / len(arguments)
+def _seconds(*works) -> list[float]:
+    """CPU seconds of each, the best of several, in turns: so that what else the machine does falls on all alike."""
+    best = [np.inf] * len(works)
+    for _ in range(COST_TURNS):
+        for i, work in enumerate(works):
+            begin = time.process_time()
+            work()
+            best[i] = min(best[i], time.process_time() - begin)
+    return best
 
 
 def measure_cost(_options) -> dict:
@@ -92,16 +96,22 @@ def measure_cost(_options) -> dict:
             certify(graph, results[0]).require()
             certify_many(graph, groups[0], found[0]).require()
             proofs = [partial(certify_many, graph, group, distances) for group, distances in zip(groups, found, strict=True)]
+            traversal, certificate, traversal_of_many, certificate_of_many = _seconds(
+                lambda one=one, few=few: [one.run(source) for source in few],
+                lambda graph=graph, results=results: [certify(graph, result) for result in results],
+                lambda many=many, groups=groups: [many.run(group) for group in groups],
+                lambda proofs=proofs: [proof() for proof in proofs],
+            )
             rows.append({
                 "graph": name,
                 "algorithm": algorithm,
                 "edges": graph.n_edges,
-                "traversal": _seconds(one.run, few),
-                "certificate": _seconds(partial(certify, graph), results),
+                "traversal": traversal / len(few),
+                "certificate": certificate / len(results),
                 "sources": count,
                 "strategy": many.strategy.name,
-                "traversal_of_many": _seconds(many.run, groups) * len(groups) / count,
-                "certificate_of_many": _seconds(lambda proof: proof(), proofs) * len(groups) / count,
+                "traversal_of_many": traversal_of_many / count,
+                "certificate_of_many": certificate_of_many / count,
             })  # fmt: skip
     return {"rows": rows}
 

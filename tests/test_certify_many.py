@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
-from graphs import NAMED, awkward_floats, build, edge_rows, weighted_rows, weights_for
+from devices import on_a_device, orders, running
+from graphs import NAMED, awkward_floats, build, edge_rows, star, weighted_rows, weights_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kepler_traverse import plan_bfs, plan_sssp
-from kepler_traverse.certificate import certify_many
+from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp
+from kepler_traverse._arrays import namespace
+from kepler_traverse.certificate import certify_many, many_gpu
 from kepler_traverse.errors import CertificateError, DeviceError, InputError
+from kepler_traverse.query import Query
+from kepler_traverse.results import checksum as checksum_of
+from pipelines.answers import Answers
+from pipelines.worker import Phases
+from scripts.fault_study import DISTANCE_FAULTS, with_fault
 
 INTEGERS = (np.int8, np.int16, np.int32)
+MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
+IN_TURN = next(iter(MODES.values()))
+KINDS = {order: ("hops", "float32", "float64") if order != "stress" else ("hops", "float32") for order in MODES}
+KINDS = {order: ("hops", "float32", "float64") if order != "stress" else ("hops", "float32") for order in MODES}
 
 
 def rows_of(plan, sources):
     return np.array([plan.run(int(source)).distance.copy() for source in sources])
+
+
+def on_the_gpu(graph, sources, distances, limit=None, spare: int = 0):
+    """The certificate of a GPU, of rows that are so many places wider apart than they are long."""
+    there = graph.to("cuda")
+    rows = namespace(there.offsets).empty((distances.shape[0], distances.shape[1] + spare), distances.dtype)
+    rows = rows[:, : distances.shape[1]]
+    rows[...] = namespace(there.offsets).asarray(distances)
+    return certify_many(there, sources, rows, limit)
 
 
 @given(edge_rows(), st.booleans(), st.one_of(st.none(), st.integers(0, 4)), st.sampled_from(INTEGERS))
@@ -106,8 +130,103 @@ def test_arguments_that_do_not_fit_are_refused():
         certify_many(graph, np.array([1, 0]), right).require()
 
 
-def test_a_graph_elsewhere_than_on_the_cpu_is_refused():
+def test_distances_elsewhere_than_the_graph_are_refused():
     graph = build([(0, 1)])
     object.__setattr__(graph, "__class__", type("OnAGpu", (type(graph),), {"device": "cuda"}))
-    with pytest.raises(DeviceError, match="works on the CPU"):
+    with pytest.raises(DeviceError, match="distances are on the cpu and the graph on the cuda"):
         certify_many(graph, np.array([0]), np.array([[0, 1]], np.int8))
+
+
+# --- on a GPU ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    """Rows of few edges are cut as those of hubs are."""
+    monkeypatch.setattr(many_gpu, "PIECE", 8)
+
+
+@on_a_device
+@pytest.mark.parametrize("fault", DISTANCE_FAULTS, ids=lambda fault: fault.__name__)
+def test_a_gpu_names_every_seeded_fault_as_the_cpu_does(fault):
+    with running(IN_TURN):
+        named = 0
+        for kind in ("hops", "zeros", "negative"):
+            case = with_fault(fault, 1, kind)
+            if case is None:
+                continue
+            graph, result, right = case
+            sources, wrong = np.array([result.source] * 2), np.array([right, result.distance])
+            expected = certify_many(graph, sources, wrong).failures
+            assert on_the_gpu(graph, sources, wrong, spare=3).failures == expected
+            assert expected or wrong[0].tobytes() == wrong[1].tobytes()
+            named += bool(expected)
+    assert named
+
+
+@on_a_device
+@pytest.mark.parametrize(("kind", "order"), [(kind, order) for order in MODES for kind in KINDS[order]])
+def test_a_gpu_proves_what_the_cpu_proves(kind, order):
+    rows = [r[:2] for r in NAMED["power law"]] + [(v + 60, u) for u, v in star(40)]
+    weights = None if kind == "hops" else np.array(weights_for(rows, 1, "floats"), kind)
+    graph = build(rows, weights, weight_type="auto" if kind == "hops" else kind)
+    sources = np.resize(np.flatnonzero(graph.degrees > 2), 66)
+    right = rows_of((plan_bfs if kind == "hops" else plan_sssp)(graph, predecessors=False), sources)
+    with running(MODES[order]):
+        for width in (np.int8, np.int32) if kind == "hops" and order != "stress" else (right.dtype,):
+            distances = right.astype(width)
+            on_the_gpu(graph, sources, distances, spare=5).require()
+            wrong = distances.copy()
+            wrong[65, np.flatnonzero(right[65] > 0)[-1]] += 1
+            found = on_the_gpu(graph, sources, wrong).failures
+            assert found == certify_many(graph, sources, wrong).failures != {}
+
+
+@on_a_device
+@pytest.mark.parametrize(("length", "limit"), [(252, 2.5), (254, 0), (300, 300), (126, 254)])
+def test_a_gpu_counts_as_far_as_a_type_goes(length, limit):
+    graph = build([(v, v + 1) for v in range(length)])
+    exact = np.arange(length + 1)[None]
+    within = np.where(exact <= limit, exact, -1).astype(np.int16)
+    with running(IN_TURN):
+        on_the_gpu(graph, np.array([0]), exact.astype(np.int16)).require()
+        on_the_gpu(graph, np.array([0]), within, limit).require()
+        lost = np.where(exact == min(int(limit), length), -1, within)
+        expected = certify_many(graph, np.array([0]), lost, limit).failures
+        assert on_the_gpu(graph, np.array([0]), lost, limit).failures == expected != {}
+
+
+@on_a_device
+@pytest.mark.parametrize("order", MODES)
+def test_a_gpu_follows_chains_of_no_length_and_sees_circles(order):
+    rows = [(v, v + 1) for v in range(40)] + [(v + 1, v) for v in range(40)]
+    chain, sources = build(rows, [0] * len(rows)), np.arange(0, 41, 10)
+    circle = build([(0, 1), (1, 2), (2, 1)], np.array([1e8, 1, 1], np.float32))
+    wrong = rows_of(plan_sssp(circle), [0, 1])
+    wrong[0, 1:] = 9.9e7
+    with running(MODES[order]):
+        on_the_gpu(chain, sources, rows_of(plan_sssp(chain), sources)).require()
+        expected = certify_many(circle, np.array([0, 1]), wrong).failures
+        assert on_the_gpu(circle, np.array([0, 1]), wrong).failures == expected
+        assert set(expected) == {"C5"}
+
+
+@on_a_device
+def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
+    rows = [r[:2] for r in NAMED["power law"]]
+    graph = build(rows)
+    proven = []
+    monkeypatch.setattr("pipelines.answers.certify_many", lambda *of: proven.append(len(of[1])) or certify_many(*of))
+    traversals = plan_bfs_many(graph, n_sources=5, strategy="many_bits").run(range(5))
+    work = SimpleNamespace(certify="all", predecessors=False)
+    with running(IN_TURN):
+        there = graph.to("cuda")
+        moved = replace(traversals, distance=namespace(there.offsets).asarray(traversals.distance))
+        plan = SimpleNamespace(group=5, query=Query(predecessors=False), run=lambda _numbers: moved)
+        answers, failed = Answers(there, plan, work), []
+        told = list(answers.of(0, range(5), False, Mock(), Phases(), Mock(), failed))
+        assert [checksum for _, _, checksum in told] == [checksum_of(traversal) for traversal in traversals]
+        moved.distance[3, 7] += 1
+        assert not list(answers.of(0, range(3, 4), False, Mock(), Phases(), Mock(), failed))
+    assert proven == [5, 5]
+    assert "C3" in failed[0][1]

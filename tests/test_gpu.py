@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from graphs import NAMED, build, rmat, star, weights_for
@@ -309,29 +311,27 @@ def test_the_certificate_counts_what_the_cpu_counts(algorithm, fault):
     rows = rmat(9, 8, seed=9)
     graph = build(rows, weights_for(rows, 9))
     plan = plan_bfs if algorithm == "bfs" else plan_sssp
-    good = plan(graph).run(1)
-    distance, predecessor = good.distance.copy(), good.predecessor.copy()
-    hit = np.flatnonzero(good.reached & (np.arange(graph.n_vertices) != 1))[::17]
+    result = plan(graph).run(1).copy()
+    hit = np.flatnonzero(result.reached & (np.arange(graph.n_vertices) != 1))[::17]
     if fault == "wrong predecessor":
-        predecessor[hit] = 1
+        result.predecessor[hit] = 1
     elif fault != "none":
-        distance[hit] += 1 if fault == "too far" else -1
-    limit = distance.dtype.type(np.inf if algorithm == "sssp" else np.iinfo(np.int32).max)
-    reached = int(good.reached.sum())
-    expected = cpu.check_edges(graph, 1, distance, predecessor, limit, reached)
-    counts = gpu.check_edges(graph.to("cuda"), 1, cp.asarray(distance), cp.asarray(predecessor), limit, reached)
-    assert counts[:4].tolist() == expected[:4].tolist()
-    assert (counts[[0, 2]].sum() == 0) == (fault == "none")
+        result.distance[hit] += 1 if fault == "too far" else -1
+    limit = result.distance.dtype.type(np.inf if algorithm == "sssp" else np.iinfo(np.int32).max)
+    expected = cpu.check(graph, result, limit)
+    there = replace(result, distance=cp.asarray(result.distance), predecessor=cp.asarray(result.predecessor))
+    counts = gpu.check(graph.to("cuda"), there, limit)
+    assert counts[:8] == expected[:8]
+    assert (counts[4] + counts[6] == 0) == (fault == "none")
 
 
 @pytest.mark.parametrize(("limit", "violated"), [(1, [0, 3]), (2, [1, 2])])
-@pytest.mark.parametrize("dtype", [np.int32, np.float32])
-def test_a_lost_vertex_at_the_limit_itself_is_noticed(dtype, limit, violated):
+@pytest.mark.parametrize("plan_of", [plan_bfs, plan_sssp])
+def test_a_lost_vertex_at_the_limit_itself_is_noticed(plan_of, limit, violated):
     graph = build([(0, 1), (1, 2)], [1, 1]).to("cuda")
-    lost = -1 if dtype is np.int32 else np.inf
-    distance, predecessor = cp.asarray(np.array([0, 1, lost], dtype)), cp.asarray(np.array([0, 0, -1], np.int32))
-    counts = gpu.check_edges(graph, 0, distance, predecessor, dtype(limit), 2)
-    assert counts.tolist() == [*violated, 0, 3, 0]
+    result = plan_of(graph)(0).copy()
+    result.distance[2], result.predecessor[2] = -1 if plan_of is plan_bfs else np.inf, -1
+    assert gpu.check(graph, result, result.distance.dtype.type(limit)) == [1, 0, 3, 2, *violated, 0, 3, 0]
 
 
 def test_results_on_the_gpu_are_certified():

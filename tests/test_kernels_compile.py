@@ -13,6 +13,7 @@ from kepler_traverse.bfs import bfs_4k, many_bits_gpu, persistent
 from kepler_traverse.bfs import gpu as bfs_gpu
 from kepler_traverse.bfs import many_blocks as bfs_many_blocks
 from kepler_traverse.certificate import gpu as certificate_gpu
+from kepler_traverse.certificate import many_gpu as certificate_many_gpu
 from kepler_traverse.cuda import csr
 from kepler_traverse.cuda.entry import Entry, chosen_types
 from kepler_traverse.cuda.loader import options
@@ -25,7 +26,7 @@ PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (
     *(bfs_gpu, bfs_4k, persistent, many_bits_gpu, bfs_many_blocks),
     *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks, many_rows),
-    *(csr, certificate_gpu),
+    *(csr, certificate_gpu, certificate_many_gpu),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
 FILES = sorted({entry.file for entry in ENTRIES})
@@ -165,6 +166,8 @@ KNOBS = [
     many_bits_gpu._PULL.variant(WORDS=32, LANES=32),
     many_bits_gpu._WRITE.variant(WORDS=1, LANES=1),
     bfs_many_blocks._ENTRIES[np.dtype(np.int16)].variant(SLOTS=8192, UNDIRECTED=1),
+    certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=2),
+    certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=4),
     h_bf.RELAX.variant(launches_children=True, DUPLICATES=2, HEAVY=2),
     h_bf.RELAX.variant(DUPLICATES=0, CLASSES=0, MODIFIERS=0, ENQUEUE=0, HEAVY=0, COUNTING=1),
     h_bf.RELAX.variant(DUPLICATES=1, ENQUEUE=1, COUNTING=1),
@@ -216,6 +219,8 @@ def test_it_compiles_for_volta_with_the_compiler_before(file):
         sssp_persistent._FILE,
         sssp_many_blocks._FILE,
         many_rows._ENTRY.file,
+        certificate_gpu._FILE,
+        certificate_many_gpu._WEIGHTED_FILE,
     ],
     ids=lambda file: file.stem,
 )

@@ -1,4 +1,4 @@
-"""The passes over vertices and edges on a GPU."""
+"""The passes over edges and vertices on a GPU: one each, and one wait. See check.cu."""
 
 from __future__ import annotations
 
@@ -6,121 +6,81 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import NO_PREDECESSOR, UNREACHED, at_most
 from ..cuda import cp
 from ..cuda.entry import WARP, Entry, arguments
 from ..cuda.launch import launch
 from ..cuda.loader import kernel
 from ..errors import InputError
+from . import many_gpu
 
 BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "check.cu"
-_HOPS = Entry(
+_PIECE = (("PIECE", many_gpu.PIECE),)
+_ROWS = ("int64 n_vertices", "vertex_t* heavy", "uint64* pieces", "int64* n_heavy")
+_OF_VERTICES = ("vertex_t* predecessor", "uint8* explained", "int64 n_vertices", "int64 source")
+_CHECK_HOPS = Entry(
     "certificate_check_hops_warp",
     _FILE,
     BLOCK,
     arguments(
-        "offset_t* offsets",
-        "vertex_t* targets",
-        "int64 n_vertices",
-        "int32* distance",
-        "vertex_t* predecessor",
-        "int32 limit",
-        "uint8* explained",
-        "int64* counts",
+        *("offset_t* offsets", "vertex_t* targets", *_ROWS, "int32* distance", "vertex_t* predecessor", "int32 limit"),
+        *("uint8* explained", "int64* counts"),
     ),
     item_threads=WARP,
+    constants=_PIECE,
 )
-_WEIGHTED = Entry(
+_LOOK_AT_HOPS = Entry(
+    "certificate_look_at_hops",
+    _FILE,
+    BLOCK,
+    arguments("int32* distance", *_OF_VERTICES, "int32 limit", "int64* counts"),
+    constants=_PIECE,
+)
+_CHECK_WEIGHTED = Entry(
     "certificate_check_weighted_warp",
     _FILE,
     BLOCK,
     arguments(
-        "offset_t* offsets",
-        "vertex_t* targets",
-        "weight_t* weights",
-        "int64 n_vertices",
-        "weight_t* distance",
-        "vertex_t* predecessor",
-        "weight_t limit",
-        "uint8* explained",
-        "int64* counts",
+        *("offset_t* offsets", "vertex_t* targets", "weight_t* weights", *_ROWS, "weight_t* distance"),
+        *("vertex_t* predecessor", "weight_t limit", "uint8* explained", "int64* counts"),
     ),
     item_threads=WARP,
+    constants=_PIECE,
 )
-_UNEXPLAINED = Entry(
-    "certificate_count_unexplained",
+_LOOK_AT_WEIGHTED = Entry(
+    "certificate_look_at_weighted",
     _FILE,
     BLOCK,
-    arguments("vertex_t* predecessor", "int64 n_vertices", "uint8* explained", "int64* counts"),
+    arguments("weight_t* distance", *_OF_VERTICES, "weight_t limit", "int32 is_negative", "int64* counts"),
+    constants=_PIECE,
 )
-ENTRIES = (_HOPS, _WEIGHTED, _UNEXPLAINED)
+ENTRIES = (_CHECK_HOPS, _LOOK_AT_HOPS, _CHECK_WEIGHTED, _LOOK_AT_WEIGHTED)
 
 
-def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
-    """Look at each vertex alone, for C1 and C2, as ``certificate.cpu.check_vertices`` does."""
-    d, p = result.distance, result.predecessor
-    if d.dtype.kind == "i":
-        unreached, sound = d == UNREACHED, d >= UNREACHED
-    else:
-        unreached, sound = cp.isposinf(d), ~cp.isnan(d) & ~cp.isneginf(d)
-        bits = d.view(f"i{d.itemsize}")
-        # No sum of weights is -0.0, which is the smallest integer.
-        sound &= bits != np.iinfo(bits.dtype).min if negative else bits >= 0
-    sound &= (p >= NO_PREDECESSOR) & (p < p.size) & ((p == NO_PREDECESSOR) == unreached)
-    sound &= unreached | at_most(d, limit)
-    bad = int(d.size - sound.sum())
-    first = int(cp.argmin(sound)) if bad else d.size
-    return int((p == cp.arange(p.size)).sum()), bad, first, int(d.size - unreached.sum())
-
-
-def check_edges(graph, source: int, distance, predecessor, limit, reached: int) -> np.ndarray:  # noqa: ARG001
-    """Check C3 and C4 in one pass over the edges, as ``certificate.cpu.check_edges`` does.
-
-    Parameters
-    ----------
-    graph : Graph
-    source : int
-    distance, predecessor : arrays of shape (n_vertices,)
-        In range already. Integer distances are hops, floating ones are weighted.
-    limit : scalar of the distances' type
-        Vertices beyond it may be unreached; the largest value means no limit.
-    reached : int
-        Vertices reached.
-
-    Returns
-    -------
-    numpy int64 array of shape (5,)
-        Edges that break C3, the smallest vertex such an edge leads to, vertices that break C4, the smallest of them,
-        vertices no farther than their predecessor (where C4 is broken, perhaps not all).
+def check(graph, result, limit) -> list[int]:
+    """Check C1 to C4, as ``certificate.cpu.check`` does.
 
     Raises
     ------
     InputError
         The distances are of another type than this graph's traversals have.
     """
+    distance, predecessor = result.distance, result.predecessor
     weighted = distance.dtype.kind == "f"
     expected = graph.weights.dtype if weighted and graph.weights is not None else np.dtype(np.int32)
     if distance.dtype != expected:
         raise InputError(f"distances of this graph are {expected}, the result has {distance.dtype}; convert the column")
-    n, types = np.int64(graph.n_vertices), (graph.targets.dtype, expected if weighted else np.float32)
+    n, source = np.int64(graph.n_vertices), np.int64(result.source)
+    distance, predecessor = cp.ascontiguousarray(distance), cp.ascontiguousarray(predecessor)
+    types = (graph.targets.dtype, expected if weighted else np.float32)
+    heavy = many_gpu.heavy_rows(graph)
     explained = cp.zeros(graph.n_vertices, np.uint8)
-    explained[source] = 1
-    counts = cp.asarray(np.array([0, n, 0, n], np.int64))
-    found = (n, distance, predecessor, limit, explained, counts)
-    if weighted:
-        launch(kernel(_WEIGHTED, *types), n, (graph.offsets, graph.targets, graph.weights, *found))
-    else:
-        launch(kernel(_HOPS, *types), n, (graph.offsets, graph.targets, *found))
-    launch(kernel(_UNEXPLAINED, *types), n, (predecessor, n, explained, counts))
-    return np.append(counts.get(), _level(source, distance, predecessor))
-
-
-def _level(source: int, distance, predecessor) -> int:
-    if distance.dtype.kind == "i":
-        return 0  # a hop leads farther
-    back = cp.where(predecessor == NO_PREDECESSOR, source, predecessor)
-    level = (predecessor != NO_PREDECESSOR) & ~(distance[back] < distance)
-    level[source] = False
-    return int(level.sum())
+    counts = cp.asarray(np.array([0, 0, n, 0, 0, n, 0, n, 0], np.int64))
+    check_edges, look = (_CHECK_WEIGHTED, _LOOK_AT_WEIGHTED) if weighted else (_CHECK_HOPS, _LOOK_AT_HOPS)
+    check_edges, look = (kernel(entry.variant(PIECE=many_gpu.PIECE), *types) for entry in (check_edges, look))
+    edges = (graph.offsets, graph.targets, *((graph.weights,) if weighted else ()), n, *heavy)
+    launch(check_edges, -(-int(n) // WARP) + heavy[1].size, (*edges, distance, predecessor, limit, explained, counts))
+    signs = (np.int32(graph.has_negative_weights),) if weighted else ()
+    launch(look, n, (distance, predecessor, explained, n, source, limit, *signs, counts))
+    return counts.get().tolist()

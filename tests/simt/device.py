@@ -89,6 +89,12 @@ class _Cupy:
                     "MaxSharedMemoryPerMultiprocessor": harness.MOST_SHARED_BYTES,
                 }
 
+    class lib:
+        class stride_tricks:
+            @staticmethod
+            def as_strided(array, shape, strides):
+                return np.lib.stride_tricks.as_strided(array, shape, strides, subok=True)
+
     @staticmethod
     def get_default_memory_pool():
         return SimpleNamespace(free_bytes=lambda: 0)

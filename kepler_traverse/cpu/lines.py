@@ -1,0 +1,173 @@
+"""Lines of numbers inside Numba kernels: one number a source side by side, a line a vertex, and vector instructions on them.
+
+How many numbers a line has is read off the type of ``doublings``: a tuple of 3 stands for 2^3, a short one to compile.
+Lines are the rows of a two-dimensional array in C order.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_WORD, _BYTE, _INT = ir.IntType(64), ir.IntType(8), ir.IntType(32)
+
+AHEAD = 24  # edges before one is looked at, its line is asked for: those of the next rows, too
+
+
+class _Lines:
+    """What the intrinsics below share while code is generated."""
+
+    def __init__(self, context, builder, signature, args):
+        self._context, self._builder, self._signature, self._args = context, builder, signature, args
+        self.kind = signature.args[0].dtype
+        self.count = 1 << len(signature.args[-1])
+        self.number = context.get_value_type(self.kind)
+        self.vector = ir.VectorType(self.number, self.count)
+        self.is_float = isinstance(self.kind, types.Float)
+
+    def integer(self, position: int):
+        return self._context.cast(self._builder, self._args[position], self._signature.args[position], types.intp)
+
+    def data(self, position: int):
+        kind = self._signature.args[position]
+        return self._context.make_array(kind)(self._context, self._builder, self._args[position]).data
+
+    def size(self, position: int):
+        view = self._context.make_array(self._signature.args[position])(self._context, self._builder, self._args[position])
+        return view.nitems
+
+    def element(self, position: int, at):
+        return self._builder.load(self._builder.gep(self.data(position), [at]))
+
+    def number_at(self, position: int, at):
+        """An element as an index."""
+        return self._context.cast(
+            self._builder, self.element(position, at), self._signature.args[position].dtype, types.intp
+        )
+
+    def place(self, line):
+        return self._builder.gep(self.data(0), [self._builder.mul(line, ir.Constant(_WORD, self.count))])
+
+    def load(self, line):
+        place = self._builder.bitcast(self.place(line), self.vector.as_pointer())
+        return self._builder.load(place, align=self.kind.bitwidth // 8)
+
+    def ask_for(self, line):
+        place = self._builder.bitcast(self.place(line), _BYTE.as_pointer())
+        prefetch = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
+        function = cgutils.get_or_insert_function(self._builder.module, prefetch, "llvm.prefetch.p0i8")
+        self._builder.call(function, [place, *(ir.Constant(_INT, value) for value in (0, 3, 1))])
+
+    def all_of(self, value):
+        undefined = ir.Constant(self.vector, ir.Undefined)
+        first = self._builder.insert_element(undefined, value, ir.Constant(_INT, 0))
+        nowhere_else = ir.Constant(ir.VectorType(_INT, self.count), [0] * self.count)
+        return self._builder.shuffle_vector(first, undefined, nowhere_else)
+
+    def farthest(self):
+        value = float("inf") if self.is_float else 2**self.kind.bitwidth - 1
+        return ir.Constant(self.vector, [value] * self.count)
+
+    def compared(self, symbol: str, left, right):
+        if self.is_float:
+            return self._builder.fcmp_ordered(symbol, left, right)
+        return self._builder.icmp_unsigned(symbol, left, right)
+
+    def smaller(self, left, right):
+        return self._builder.select(self.compared("<", left, right), left, right)
+
+    def bits(self, of_lanes):
+        return self._builder.zext(self._builder.bitcast(of_lanes, ir.IntType(self.count)), _WORD)
+
+    def neighbours(self, position: int, begin, end):
+        """Loop over a row: for each edge its place and the line of its other end."""
+        builder = self._builder
+        last = builder.sub(self.size(position), ir.Constant(_WORD, 1))
+        with cgutils.for_range_slice(builder, begin, end, ir.Constant(_WORD, 1), _WORD, inc=True) as (edge, _):
+            later = builder.add(edge, ir.Constant(_WORD, AHEAD))
+            self.ask_for(self.number_at(position, builder.select(builder.icmp_signed("<", later, last), later, last)))
+            yield edge, self.load(self.number_at(position, edge))
+
+
+@intrinsic
+def differing_hops(typing_context, lines, v, neighbours, begin, end, limit, doublings):
+    """A bit for each source whose hop count of ``v`` is not one more than the smallest of its neighbours.
+
+    Hop counts are unsigned; the unreached have the largest number, and what is beyond the limit counts as unreached.
+    """
+
+    def generate(context, builder, signature, args):
+        line = _Lines(context, builder, signature, args)
+        best = cgutils.alloca_once_value(builder, line.farthest())
+        for _, near in line.neighbours(2, line.integer(3), line.integer(4)):
+            builder.store(line.smaller(builder.load(best), near), best)
+        nearest = builder.load(best)
+        is_near = line.compared("<", nearest, line.all_of(args[5]))  # one more is within the limit
+        hops = builder.add(nearest, ir.Constant(line.vector, [1] * line.count))
+        hops = builder.select(is_near, hops, line.farthest())
+        return line.bits(line.compared("!=", hops, line.load(line.integer(1))))
+
+    return types.uint64(lines, v, neighbours, begin, end, lines.dtype, doublings), generate
+
+
+@intrinsic
+def differing_sums(typing_context, lines, v, neighbours, begin, end, weights, limit, doublings):
+    """Bits of sources whose distance of ``v`` is not the smallest sum, and not that of strictly nearer neighbours alone.
+
+    The unreached are at an infinite distance, and what is beyond the limit counts as unreached.
+    """
+
+    def generate(context, builder, signature, args):
+        line = _Lines(context, builder, signature, args)
+        here = line.load(line.integer(1))
+        best, nearer = (cgutils.alloca_once_value(builder, line.farthest()) for _ in range(2))
+        for edge, near in line.neighbours(2, line.integer(3), line.integer(4)):
+            through = builder.fadd(near, line.all_of(line.element(5, edge)))
+            builder.store(line.smaller(through, builder.load(best)), best)
+            through = builder.select(line.compared("<", near, here), through, line.farthest())
+            builder.store(line.smaller(through, builder.load(nearer)), nearer)
+        within = line.compared("<=", builder.load(best), line.all_of(args[6]))
+        nearest = builder.select(within, builder.load(best), line.farthest())
+        bits = [line.bits(line.compared("!=", here, value)) for value in (nearest, builder.load(nearer))]
+        return context.make_tuple(builder, signature.return_type, bits)
+
+    found = types.UniTuple(types.uint64, 2)
+    return found(lines, v, neighbours, begin, end, weights, lines.dtype, doublings), generate
+
+
+@intrinsic
+def lay_out(typing_context, lines, v, lane, rows, doublings):
+    """``lines[v + i, lane + j] = rows[lane + j, v + i]`` for as many i and j as the square has that ``side_of`` names."""
+
+    def generate(context, builder, signature, args):
+        line = _Lines(context, builder, signature, args)
+        kind, side = signature.args[3], side_of(line.count)
+        view = context.make_array(kind)(context, builder, args[3])
+        first, column = line.integer(2), line.integer(1)
+        squares = []
+        for j in range(side):
+            at = [builder.add(first, ir.Constant(_WORD, j)), column]
+            place = cgutils.get_item_pointer(context, builder, kind, view, at, wraparound=False)
+            vector = ir.VectorType(context.get_value_type(kind.dtype), side)
+            part = builder.load(builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8)
+            squares.append(part)
+        half = side // 2
+        low, high = ([i // 2 + side * (i % 2) + half * upper for i in range(side)] for upper in (0, 1))
+        low, high = (ir.Constant(ir.VectorType(_INT, side), order) for order in (low, high))
+        for _ in range(side.bit_length() - 1):  # pairs that are half the square apart, zipped
+            squares = [
+                builder.shuffle_vector(squares[i // 2], squares[i // 2 + half], high if i % 2 else low) for i in range(side)
+            ]
+        for i, part in enumerate(squares):
+            place = builder.gep(line.place(builder.add(column, ir.Constant(_WORD, i))), [first])
+            builder.store(part, builder.bitcast(place, part.type.as_pointer()), align=line.kind.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(lines, v, lane, rows, doublings), generate
+
+
+def side_of(count: int) -> int:
+    """Rows and columns of the square that ``lay_out`` turns, for lines of so many numbers."""
+    return min(count, 16)

@@ -1,0 +1,48 @@
+"""Sixteen numbers of an array compared with one at once, inside Numba kernels: a bit each, and no branch.
+
+Rows of a graph are short, and of random lengths: a loop over one ends where no processor expects it. What lies beyond the
+row is compared, too, and its bits are dropped; so sixteen numbers must be there.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+SIXTEEN = 16
+
+
+def _bits(symbol: str):
+    def generate(context, builder, signature, args):
+        kind, at_kind, _ = signature.args
+        view = context.make_array(kind)(context, builder, args[0])
+        at = context.cast(builder, args[1], at_kind, types.intp)
+        place = cgutils.get_item_pointer(context, builder, kind, view, [at], wraparound=False)
+        vector = ir.VectorType(context.get_value_type(kind.dtype), SIXTEEN)
+        numbers = builder.load(builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8)
+        undefined, index = ir.Constant(vector, ir.Undefined), ir.IntType(32)
+        value = builder.insert_element(undefined, args[2], ir.Constant(index, 0))
+        value = builder.shuffle_vector(value, undefined, ir.Constant(ir.VectorType(index, SIXTEEN), [0] * SIXTEEN))
+        if isinstance(kind.dtype, types.Float):
+            found = builder.fcmp_ordered(symbol, numbers, value)
+        elif kind.dtype.signed:
+            found = builder.icmp_signed(symbol, numbers, value)
+        else:
+            found = builder.icmp_unsigned(symbol, numbers, value)
+        return builder.zext(builder.bitcast(found, ir.IntType(SIXTEEN)), ir.IntType(64))
+
+    return generate
+
+
+@intrinsic
+def are_equal(typing_context, array, at, value):
+    """A bit for each of ``array[at : at + 16]`` that is ``value``, a number of the array's type."""
+    return types.uint64(array, at, array.dtype), _bits("==")
+
+
+@intrinsic
+def are_less(typing_context, array, at, value):
+    """A bit for each of ``array[at : at + 16]`` that is less than ``value``, a number of the array's type."""
+    return types.uint64(array, at, array.dtype), _bits("<")

@@ -12,6 +12,7 @@ import kepler_traverse
 from kepler_traverse.bfs import bfs_4k, many_bits_gpu, persistent
 from kepler_traverse.bfs import gpu as bfs_gpu
 from kepler_traverse.bfs import many_blocks as bfs_many_blocks
+from kepler_traverse.bfs.papers import scans as bfs_scans
 from kepler_traverse.certificate import gpu as certificate_gpu
 from kepler_traverse.cuda import csr
 from kepler_traverse.cuda.entry import Entry, chosen_types
@@ -26,6 +27,7 @@ MODULES = (
     *(bfs_gpu, bfs_4k, persistent, many_bits_gpu, bfs_many_blocks),
     *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks, many_rows),
     *(csr, certificate_gpu),
+    bfs_scans,
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
 FILES = sorted({entry.file for entry in ENTRIES})

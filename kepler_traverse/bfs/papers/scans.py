@@ -1,8 +1,8 @@
 """Systems without a queue: each level looks at every vertex or at every edge, and the host asks whether anything came of it.
 
-All of them return what the contract asks for, which no paper does: the smallest predecessor, a depth at which to stop, and
-targets. Where predecessors are wanted, their kernels look at every edge from the frontier once more closely: the papers'
-stop at a vertex that somebody has reached. Without (``predecessors=False``) the work is that of the papers.
+All of them give what every row must and no paper does: the smallest predecessor, a depth at which to stop, and targets.
+Predecessors cost an atomic minimum where two of a level reach one vertex, or a pass over the edges in the end; with
+``predecessors=False`` there is neither, as in the papers.
 """
 
 from __future__ import annotations
@@ -62,20 +62,28 @@ _ADVANCE_FLAGS = _entry(
     "uint8* updated",
     "int64* counters",
 )
-_RELAX = _entry("relax", "bfs_relax_thread", *_ROWS, "int64 n_vertices", "int32* distance", "int64* counters")
-_RELAX_EDGES = _entry("relax", "bfs_relax_edges", *_EDGES, "int32* distance", "int64* counters")
+_RELAX = _entry("scan_relax", "bfs_relax_thread", *_ROWS, "int64 n_vertices", "int32* distance", "int64* counters")
+_RELAX_EDGES = _entry("scan_relax", "bfs_relax_edges", *_EDGES, "int32* distance", "int64* counters")
 _COUNT_UNSETTLED = _entry(
-    "relax", "bfs_count_unsettled", "int64* wanted", "int64 n_wanted", "int32 rounds", "int32* distance", "int64* counters"
+    "scan_relax",
+    "bfs_count_unsettled",
+    "int64* wanted",
+    "int64 n_wanted",
+    "int32 rounds",
+    "int32* distance",
+    "int64* counters",
 )
 _FIND_PREDECESSORS = _entry(
-    "relax",
+    "scan_relax",
     "bfs_find_predecessors_warp",
     *(*_ROWS, "int64 n_vertices", "int32* distance", "vertex_t* predecessor"),
     item_threads=WARP,
 )
-_LIST_SOURCES = _entry("relax", "bfs_list_sources_warp", *_ROWS, "int64 n_vertices", "vertex_t* sources", item_threads=WARP)
+_LIST_SOURCES = _entry(
+    "scan_relax", "bfs_list_sources_warp", *_ROWS, "int64 n_vertices", "vertex_t* sources", item_threads=WARP
+)
 _RENAME = _entry(
-    "relax",
+    "scan_relax",
     "bfs_rename_warp",
     *(*_ROWS, "vertex_t* rank", "offset_t* renamed_offsets", "int64 n_vertices", "vertex_t* renamed"),
     item_threads=WARP,
@@ -264,11 +272,11 @@ def memory(*, flags: int = 0, numbers: int = 0, sources: bool = False, renamed: 
 
 _row = partial(Strategy, device="cuda")
 
-# "Springer" is: Breadth-first Search in CUDA, Tokyo Institute of Technology; its names here are those of its kernels. It
-# tries out sizes of grids; here a grid has a thread for each item, up to four times what the device holds.
+# "Springer" is: Breadth-first Search in CUDA, Tokyo Institute of Technology. Names with it are those of its kernels, where
+# it shows them. It tries out sizes of grids; here a grid has a thread for each item, up to four times what the device holds.
 STRATEGIES = (
     # Springer's figure 9: a thread a vertex relaxes all of its edges in every round, whether or not anything changed, until
-    # nothing does. Here with an atomic minimum and a pass for predecessors (kernels/papers/relax.cu says why).
+    # nothing does. Here with an atomic minimum and a pass for predecessors (kernels/papers/scan_relax.cu says why).
     _row(
         name="scan_relax",
         also=("springer-simple",),

@@ -184,15 +184,19 @@ class FlagScan(Scan):
 class Relaxation(Scan):
     """A traversal in rounds, after r of which the vertices within r hops are settled and others may not be."""
 
+    def __init__(self, graph, query, *walk):
+        super().__init__(graph, query, *walk)
+        self.count_unsettled = kernel(_COUNT_UNSETTLED, graph.targets.dtype)
+
     def look(self, level: int) -> None:
         self.rounds = np.int32(level + 1)
         launch(self.kernel, self.n_threads, (*self.walked, self.distance, self.frontier.counters))
 
     def count_targets_left(self) -> None:
         if self.targets is not None:
-            count = kernel(_COUNT_UNSETTLED, self.graph.targets.dtype)
-            n = self.targets.size
-            launch(count, n, (self.targets, np.int64(n), self.rounds, self.distance, self.frontier.counters))
+            size = self.targets.size
+            arguments_ = (self.targets, np.int64(size), self.rounds, self.distance, self.frontier.counters)
+            launch(self.count_unsettled, size, arguments_)
 
 
 class Predecessors:
@@ -239,9 +243,8 @@ def by_degree(graph, query):
     rank[order] = cp.arange(graph.n_vertices, dtype=index)
     offsets, targets = cp.zeros_like(graph.offsets), cp.empty_like(graph.targets)
     offsets[1:] = cp.cumsum(cp.diff(graph.offsets)[order])
-    launch(
-        kernel(_RENAME, index), graph.n_vertices, (graph.offsets, graph.targets, rank, offsets, rows_of(graph)[2], targets)
-    )
+    n_vertices = np.int64(graph.n_vertices)
+    launch(kernel(_RENAME, index), n_vertices, (graph.offsets, graph.targets, rank, offsets, n_vertices, targets))
 
     wanted = None if query.targets is None else rank[cp.asarray(query.targets)].astype(np.int64).get()
     renamed = replace(graph, offsets=offsets, targets=targets, weights=None)

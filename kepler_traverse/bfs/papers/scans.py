@@ -365,7 +365,7 @@ STRATEGIES = (
         also=("edge-parallelism", "springer-per-edge-frontier-numbers"),
         plan=levels(by_edge, look),
         memory=memory(sources=True),
-        paper="Jia, Lu, Hoberock, Garland, Hart 2011 (edge parallelism); Springer, section 4.2",
+        paper="Jia et al. 2011 (edge parallelism); Springer, section 4.2",
         teaches="no thread waits for another's row, and every level reads every edge",
     ),
 )

@@ -21,6 +21,7 @@
 //   edges_by_shared_reads   a warp takes a vertex, having read 32 rows at a time
 //   edges_by_discovery      a warp takes 32 rows and gives each lane an edge
 //   edges_of_lanes          a warp takes the rows that its lanes hold
+//   edges_of_lanes_in_turn  the same, all lanes at one row after the other
 //   edges_of_row            all threads of a grid or a block take one row
 //   edges_until             2^k lanes take a row that they hold, until they have enough of it
 //   first_hit               each lane looks through a row of its own
@@ -142,18 +143,21 @@ KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n
   }
 }
 
+template <typename Visit>
+KT_DEVICE void edges_of_lanes_in_turn(const vertex_t* targets, Row mine, Visit&& visit) {
+  for (uint32 left = ballot(ALL_LANES, mine.begin < mine.end); left; left &= left - 1) {
+    const int32 owner = first_lane(left);
+    const vertex_t u = broadcast(ALL_LANES, mine.u, owner);
+    const offset_t end = broadcast(ALL_LANES, mine.end, owner);
+    for (offset_t e = broadcast(ALL_LANES, mine.begin, owner) + lane(); any(ALL_LANES, e < end); e += WARP)
+      visit_edge(targets, e < end, u, e, visit);
+  }
+}
+
 template <typename Rows, typename Visit>
 KT_DEVICE void edges_by_shared_reads(const vertex_t* targets, Team team, int64 n, Rows rows, Visit&& visit) {
-  for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP) {
-    const Row mine = first + lane() < n ? rows(first + lane(), true) : Row{};
-    for (uint32 left = ballot(ALL_LANES, mine.begin < mine.end); left; left &= left - 1) {
-      const int32 owner = first_lane(left);
-      const vertex_t u = broadcast(ALL_LANES, mine.u, owner);
-      const offset_t end = broadcast(ALL_LANES, mine.end, owner);
-      for (offset_t e = broadcast(ALL_LANES, mine.begin, owner) + lane(); any(ALL_LANES, e < end); e += WARP)
-        visit_edge(targets, e < end, u, e, visit);
-    }
-  }
+  for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP)
+    edges_of_lanes_in_turn(targets, first + lane() < n ? rows(first + lane(), true) : Row{}, visit);
 }
 
 // The edges of the rows that the lanes of a warp hold, one row after the other: each

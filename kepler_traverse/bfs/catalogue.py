@@ -51,6 +51,7 @@ STRATEGIES = (
         memory=gpu.memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 5.2",
         teaches="one thread a frontier vertex: heavy vertices hold up their warp",
+        also=("sevilmis-frontier-top-down",),
     ),
     Strategy(
         name="bfs_4k",

@@ -301,7 +301,7 @@ STRATEGIES = (
     # Springer's figure 11, after Hong et al.: the distance is the flag. The base of the rows below.
     _row(
         name="scan_level",
-        also=("springer-frontier-numbers",),
+        also=("springer-frontier-numbers", "sevilmis-layer-top-down"),
         plan=levels(by_thread, look),
         memory=memory(),
         paper="Springer, section 3.2; Hong, Kim, Oguntebi, Olukotun 2011",

@@ -12,6 +12,8 @@ import kepler_traverse
 from kepler_traverse.bfs import bfs_4k, many_bits_gpu, persistent
 from kepler_traverse.bfs import gpu as bfs_gpu
 from kepler_traverse.bfs import many_blocks as bfs_many_blocks
+from kepler_traverse.bfs.papers import gathers, layers, queues
+from kepler_traverse.bfs.papers import scans as bfs_scans
 from kepler_traverse.certificate import gpu as certificate_gpu
 from kepler_traverse.certificate import many_gpu as certificate_many_gpu
 from kepler_traverse.cuda import csr
@@ -27,6 +29,7 @@ MODULES = (
     *(bfs_gpu, bfs_4k, persistent, many_bits_gpu, bfs_many_blocks),
     *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks, many_rows),
     *(csr, certificate_gpu, certificate_many_gpu),
+    *(gathers, layers, queues, bfs_scans),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
 FILES = sorted({entry.file for entry in ENTRIES})
@@ -162,6 +165,8 @@ KNOBS = [
     persistent._CLUSTER.variant(PREDECESSORS=0, CLUSTER=8, TRACE=100),
     persistent._GRID.variant(PREDECESSORS=0, SHARED_ROWS=1, MIN_BLOCKS=1),
     sssp_persistent._ENTRY.variant(PREDECESSORS=1, SHARED_ROWS=1, MIN_BLOCKS=1, TAIL=1 << 21, TRACE=100),
+    gathers._CONTRACT_EXPAND.variant(CULLING=0, COUNTING=0),
+    gathers._CONTRACT_EXPAND.variant(CULLING=5, COUNTING=1),
     many_bits_gpu._PULL.variant(WORDS=1, LANES=1),
     many_bits_gpu._PULL.variant(WORDS=32, LANES=32),
     many_bits_gpu._WRITE.variant(WORDS=1, LANES=1),

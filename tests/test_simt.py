@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import replace
-from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -12,21 +10,29 @@ import pytest
 from conftest import DERANDOMIZE
 from graphs import NAMED, build, weights_for
 from simt import device, harness
+from simt.contract import contract, rows_in
 
 from kepler_traverse import plan_bfs, plan_sssp
 from kepler_traverse.bfs import gpu as bfs_gpu
-from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+from kepler_traverse.bfs.catalogue import STRATEGIES as ALL_BFS
 from kepler_traverse.bfs.levels import levels
+from kepler_traverse.bfs.papers import STRATEGIES as BFS_OF_PAPERS
 from kepler_traverse.certificate import certify
 from kepler_traverse.cpu import csr
 from kepler_traverse.cuda import csr as cuda_csr
 from kepler_traverse.errors import FrontierOverflowError, PrecisionError
 from kepler_traverse.query import Query
 from kepler_traverse.sssp import gpu as sssp_gpu
-from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from kepler_traverse.sssp.catalogue import STRATEGIES as ALL_SSSP
+from kepler_traverse.sssp.papers import STRATEGIES as SSSP_OF_PAPERS
 from kepler_traverse.sssp.rounds import rounds
 
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+
+# The library's own; those of the papers are in test_simt_papers.py.
+BFS = [row for row in ALL_BFS if row.device == "cuda" and row not in BFS_OF_PAPERS]
+SSSP = [row for row in ALL_SSSP if row.device == "cuda" and row not in SSSP_OF_PAPERS]
+ROWS = [*BFS, *SSSP]
 
 MODES = {
     "in turn": {"resident": 1, "block": 256},
@@ -54,38 +60,14 @@ def _few_examples():
     hypothesis.settings.load_profile(before)
 
 
-def contract():
-    """The tests of test_contract.py that take a row of a catalogue, for the rows of GPUs."""
-    spec = importlib.util.spec_from_file_location("contract_of_gpu_rows", Path(__file__).with_name("test_contract.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, function in vars(module).items():
-        marks = getattr(function, "pytestmark", [])
-        if not name.startswith("test_") or not any(mark.name == "parametrize" and mark.args[0] == "row" for mark in marks):
-            continue
-        function.pytestmark = [_for_gpus(mark) if mark.args[0] == "row" else mark for mark in marks]
-        yield name, function
-
-
-def _for_gpus(mark):
-    """The same rows without those of CPUs and without the mark that skips the others."""
-    rows = [pytest.param(*param.values, id=param.id) for param in mark.args[1] if param.values[0].device == "cuda"]
-    return pytest.mark.parametrize("row", rows, **mark.kwargs).mark
-
-
-CONTRACT = dict(contract())
+CONTRACT = contract(ROWS)
 globals().update(CONTRACT)
 
 
 def test_the_contract_is_there():
     assert len(CONTRACT) > 12
-    assert {
-        param.values[0].name
-        for function in CONTRACT.values()
-        for mark in function.pytestmark
-        if mark.args[0] == "row"
-        for param in mark.args[1]
-    } >= {"queue_warp", "frontier"}
+    assert rows_in(CONTRACT) == {row.name for row in ROWS}
+    assert len(ROWS) > 5
 
 
 # --- graphs ------------------------------------------------------------------------------------------------------------
@@ -131,18 +113,16 @@ def test_a_graph_is_turned_round_as_on_the_cpu(name, weighted):
 def test_a_search_goes_on_until_the_farthest_target_whichever_number_it_has(wanted):
     graph = build([(v, v + 1) for v in range(39)], directed=False).to("cuda")
     for row in BFS:
-        if row.device == "cuda":
-            result = plan_bfs(graph, strategy=row.name, targets=wanted)(39)
-            assert [int(result.distance[v]) for v in wanted] == [39 - v for v in wanted]
+        result = plan_bfs(graph, strategy=row.name, targets=wanted)(39)
+        assert [int(result.distance[v]) for v in wanted] == [39 - v for v in wanted]
 
 
 def test_targets_beyond_the_first_of_each_thread_are_waited_for():
     late = (100, 200)  # of so many that the grid goes round more than once
     graph = build([*((0, v) for v in range(1, 300) if v not in late), *((299, v) for v in late)]).to("cuda")
     for row in BFS:
-        if row.device == "cuda":
-            result = plan_bfs(graph, strategy=row.name, targets=range(1, 300))(0)
-            assert [int(result.distance[v]) for v in late] == [2, 2]
+        result = plan_bfs(graph, strategy=row.name, targets=range(1, 300))(0)
+        assert [int(result.distance[v]) for v in late] == [2, 2]
 
 
 @pytest.mark.parametrize("name", ["power law", "lattice", "star of 32 behind a path", "in-star"])
@@ -154,7 +134,7 @@ def test_vertex_numbers_of_64_bits_give_the_same_answers(name):
     for plan_of in (plan_bfs, plan_sssp):
         expected = plan_of(graph)(rows[0][0])
         for row in BFS if plan_of is plan_bfs else SSSP:
-            if row.device == "cuda" and row.misfit(wide) is None:
+            if row.misfit(wide) is None:
                 found = plan_of(wide, strategy=row.name)(rows[0][0])
                 certify(wide, found).require()
                 assert np.array_equal(found.distance.get(), expected.distance)
@@ -165,11 +145,10 @@ def test_vertex_numbers_of_64_bits_give_the_same_answers(name):
 def test_distances_just_below_the_largest_number_are_finite(kind, largest):
     graph = build([(0, 1), (1, 2), (0, 2)], np.array([largest, 0, largest], kind), weight_type=np.dtype(kind).name)
     for row in SSSP:
-        if row.device == "cuda":
-            result = plan_sssp(graph.to("cuda"), strategy=row.name)(0)
-            certify(graph.to("cuda"), result).require()
-            assert result.distance.get().tolist() == [0, kind(largest), kind(largest)]
-            assert result.predecessor.get().tolist() == [0, 0, 0]
+        result = plan_sssp(graph.to("cuda"), strategy=row.name)(0)
+        certify(graph.to("cuda"), result).require()
+        assert result.distance.get().tolist() == [0, kind(largest), kind(largest)]
+        assert result.predecessor.get().tolist() == [0, 0, 0]
 
 
 def test_a_distance_too_far_below_zero_for_the_type_is_an_error():

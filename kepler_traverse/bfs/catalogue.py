@@ -59,6 +59,7 @@ STRATEGIES = (
         paper="Sevilmis, Sivri, Aydin 2019, section 5.2",
         teaches="one thread a frontier vertex: heavy vertices hold up their warp",
         complexity="O(V + E)",
+        also=("sevilmis-frontier-top-down",),
     ),
     Strategy(
         name="bfs_4k",

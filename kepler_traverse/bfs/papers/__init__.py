@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from . import layers, on_cpu, queues, scans
+from . import gathers, layers, on_cpu, queues, scans
 
-STRATEGIES = (*scans.STRATEGIES, *queues.STRATEGIES, *layers.STRATEGIES, *on_cpu.STRATEGIES)
+STRATEGIES = (
+    *scans.STRATEGIES,
+    *queues.STRATEGIES,
+    *gathers.STRATEGIES,
+    *layers.STRATEGIES,
+    *on_cpu.STRATEGIES,
+)

@@ -7,6 +7,11 @@
 //   edges_by_thread         a thread takes a vertex    short rows
 //   edges_by_warp           a warp takes a vertex      rows of about 32 edges and more
 //
+// So do two others, for kernels that find out themselves whose edges are to be walked:
+//
+//   edges_of_thread         a thread takes the row that it holds
+//   edges_by_edge           a thread takes an edge of the graph, whose source stands beside it
+//
 // The others keep the warp together: all its lanes call visit(valid, u, edge, v),
 // so that collectives are allowed there, and lanes without an edge say so. They
 // ask rows(i, is_first) for the i-th row of n; that one may give an empty row where
@@ -16,6 +21,7 @@
 //   edges_by_shared_reads   a warp takes a vertex, having read 32 rows at a time
 //   edges_by_discovery      a warp takes 32 rows and gives each lane an edge
 //   edges_of_lanes          a warp takes the rows that its lanes hold
+//   edges_of_lanes_in_turn  the same, all lanes at one row after the other
 //   edges_of_row            all threads of a grid or a block take one row
 //   edges_until             2^k lanes take a row that they hold, until they have enough of it
 //   first_hit               each lane looks through a row of its own
@@ -54,13 +60,26 @@ struct Range {
   KT_DEVICE vertex_t operator[](int64 i) const { return static_cast<vertex_t>(first + i); }
 };
 
+// The edges of one vertex: positions begin to end - 1.
+struct Row {
+  vertex_t u = 0;
+  offset_t begin = 0;
+  offset_t end = 0;
+};
+
+KT_DEVICE Row row_of(const offset_t* offsets, vertex_t u) {
+  return {u, load_constant(offsets + u), load_constant(offsets + u + 1)};
+}
+
+template <typename Visit>
+KT_DEVICE void edges_of_thread(const vertex_t* targets, Row row, Visit& visit) {
+  for (offset_t e = row.begin; e < row.end; ++e) visit(row.u, e, load_constant(targets + e));
+}
+
 template <typename List, typename Visit>
 KT_DEVICE void edges_by_thread(Csr graph, List list, Visit visit) {
-  for (int64 i = thread_id(); i < list.size; i += n_threads()) {
-    const vertex_t u = list[i];
-    const offset_t end = load_constant(graph.offsets + u + 1);
-    for (offset_t e = load_constant(graph.offsets + u); e < end; ++e) visit(u, e, load_constant(graph.targets + e));
-  }
+  for (int64 i = thread_id(); i < list.size; i += n_threads())
+    edges_of_thread(graph.targets, row_of(graph.offsets, list[i]), visit);
 }
 
 template <typename List, typename Visit>
@@ -73,15 +92,10 @@ KT_DEVICE void edges_by_warp(Csr graph, List list, Visit visit) {
   }
 }
 
-// The edges of one vertex: positions begin to end - 1.
-struct Row {
-  vertex_t u = 0;
-  offset_t begin = 0;
-  offset_t end = 0;
-};
-
-KT_DEVICE Row row_of(const offset_t* offsets, vertex_t u) {
-  return {u, load_constant(offsets + u), load_constant(offsets + u + 1)};
+template <typename Visit>
+KT_DEVICE void edges_by_edge(const vertex_t* sources, const vertex_t* targets, offset_t n_edges, Visit visit) {
+  for (offset_t e = thread_id(); e < n_edges; e += n_threads())
+    visit(load_constant(sources + e), e, load_constant(targets + e));
 }
 
 // Which warp of how many takes part: of the grid, or of a block alone.
@@ -129,18 +143,21 @@ KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n
   }
 }
 
+template <typename Visit>
+KT_DEVICE void edges_of_lanes_in_turn(const vertex_t* targets, Row mine, Visit&& visit) {
+  for (uint32 left = ballot(ALL_LANES, mine.begin < mine.end); left; left &= left - 1) {
+    const int32 owner = first_lane(left);
+    const vertex_t u = broadcast(ALL_LANES, mine.u, owner);
+    const offset_t end = broadcast(ALL_LANES, mine.end, owner);
+    for (offset_t e = broadcast(ALL_LANES, mine.begin, owner) + lane(); any(ALL_LANES, e < end); e += WARP)
+      visit_edge(targets, e < end, u, e, visit);
+  }
+}
+
 template <typename Rows, typename Visit>
 KT_DEVICE void edges_by_shared_reads(const vertex_t* targets, Team team, int64 n, Rows rows, Visit&& visit) {
-  for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP) {
-    const Row mine = first + lane() < n ? rows(first + lane(), true) : Row{};
-    for (uint32 left = ballot(ALL_LANES, mine.begin < mine.end); left; left &= left - 1) {
-      const int32 owner = first_lane(left);
-      const vertex_t u = broadcast(ALL_LANES, mine.u, owner);
-      const offset_t end = broadcast(ALL_LANES, mine.end, owner);
-      for (offset_t e = broadcast(ALL_LANES, mine.begin, owner) + lane(); any(ALL_LANES, e < end); e += WARP)
-        visit_edge(targets, e < end, u, e, visit);
-    }
-  }
+  for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP)
+    edges_of_lanes_in_turn(targets, first + lane() < n ? rows(first + lane(), true) : Row{}, visit);
 }
 
 // The edges of the rows that the lanes of a warp hold, one row after the other: each

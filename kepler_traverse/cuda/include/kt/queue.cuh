@@ -3,6 +3,8 @@
 // The lanes that arrive together take their places with one atomic. The counter
 // keeps counting past the capacity while nothing is written there; the host
 // reads it anyway and refuses to go on, so nothing is lost in silence.
+//
+// On the way there a vertex may wait in a queue of its block, in shared memory.
 #pragma once
 
 #include <kt/csr.cuh>
@@ -22,6 +24,57 @@ struct Appender {
     place = broadcast(lanes, place, leader) + count_lanes(lanes & lanes_before());
     if (place < capacity) vertices[place] = v;
   }
+};
+
+// Queues of a block in shared memory, of `room` vertices each: one of each warp (W-frontiers)
+// or one of all. Side by side they are the block's (B-frontier), and one atomic takes places
+// for that in the queue of the grid (G-frontier). What has no room goes there at once.
+//
+// Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC 2010, section 3.2.
+struct BlockQueues {
+  vertex_t* places;  // [n_queues * room]
+  int32* sizes;      // [n_queues], zero at first; they count past the room
+  int64* starts;     // [n_queues + 1]
+  int32 n_queues;    // no more than a warp has lanes
+  int32 room;
+  Appender grid;
+
+  KT_DEVICE void append(vertex_t v) const {
+    const int32 queue = warp_in_block() % n_queues;
+    const int32 place = atomic_add(sizes + queue, 1);
+    if (place < room)
+      places[queue * room + place] = v;
+    else
+      grid.append(v);
+  }
+
+  // All threads of the block come: reserve(n) takes n places, returns the first, and is called
+  // by one of them; write(place, v) stores. The queues are empty then, once all have left a barrier.
+  template <typename Reserve, typename Write>
+  KT_DEVICE void empty(Reserve reserve, Write write) const {
+    block_barrier();
+    if (thread_in_block() == 0) {
+      int64 total = 0;
+      for (int32 queue = 0; queue < n_queues; ++queue) {
+        starts[queue] = total;
+        total += size(queue);
+      }
+      starts[n_queues] = total ? reserve(total) : 0;
+    }
+    block_barrier();
+    const bool is_one = n_queues == 1;
+    for (int32 queue = is_one ? 0 : warp_in_block(); queue < n_queues; queue += BLOCK / WARP) {
+      const int64 first = starts[n_queues] + starts[queue];
+      const int32 n = size(queue);
+      for (int32 i = is_one ? thread_in_block() : lane(); i < n; i += is_one ? BLOCK : WARP)
+        write(first + i, places[queue * room + i]);
+    }
+    block_barrier();
+    if (thread_in_block() < n_queues) sizes[thread_in_block()] = 0;
+  }
+
+ private:
+  KT_DEVICE int32 size(int32 queue) const { return sizes[queue] < room ? sizes[queue] : room; }
 };
 
 // Count the threads that come here, with one atomic for those that come together.

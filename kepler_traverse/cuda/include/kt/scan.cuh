@@ -1,4 +1,5 @@
-// Prefix sums and searches of a warp, by shuffles; all its lanes come.
+// Prefix sums and searches of a warp, by shuffles; all its lanes come. And prefix sums of a
+// block, of those of its warps; all its threads come.
 //
 // Busato, Bombieri. BFS-4K. IEEE TPDS 2015, sections 5.1 (figure 3) and 5.4 (figure 6).
 #pragma once
@@ -16,6 +17,26 @@ KT_DEVICE T sum_through(T value) {
     if (lane() >= by) value += before;
   }
   return value;
+}
+
+// Of the values of the threads of a block: the sum up to this one, and that of all.
+template <typename T>
+struct Sums {
+  T through, total;
+};
+
+// `of_warps`: a word a warp, shared memory, which all are done with when this returns.
+template <typename T>
+KT_DEVICE Sums<T> sum_through_block(T value, T* of_warps) {
+  Sums<T> sums = {sum_through(value), 0};
+  if (lane() == WARP - 1) of_warps[warp_in_block()] = sums.through;
+  block_barrier();
+  for (int32 warp = 0; warp < BLOCK / WARP; ++warp) {
+    if (warp < warp_in_block()) sums.through += of_warps[warp];
+    sums.total += of_warps[warp];
+  }
+  block_barrier();
+  return sums;
 }
 
 // The first lane whose sum is greater than k; the last one where none is.

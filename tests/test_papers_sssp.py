@@ -7,7 +7,8 @@ import pytest
 from conftest import HAS_GPU
 from devices import host, on_a_device, orders, running
 from graphs import build, lattice, path, rmat, star, weights_for
-from simt import device
+from simt import device, harness
+from simt.launching import launch
 
 from kepler_traverse import plan_bfs, plan_sssp
 from kepler_traverse.errors import InputError, StrategyError
@@ -149,17 +150,21 @@ def test_heavy_edges_are_relaxed_once_a_bucket_and_light_ones_in_rounds():
     assert rounds_of("delta_stepping", rows, [9] * 12, knobs={"delta": 4}) == 2 * 13
 
 
-@on_a_device
-@pytest.mark.usefixtures("mode")
-@pytest.mark.parametrize("degrees", [(0, 1, 0, 700, 3), (1,) * 300, (33, 0, 0, 0, 64, 0, 31), (0, 0, 0)])
-def test_shares_of_edges_leave_none_out_whatever_the_degrees(degrees):
-    first = 1 + len(degrees)
-    ends = np.cumsum((first, *degrees))
-    rows = [(0, 1 + i) for i in range(len(degrees))]
-    rows += [(1 + i, v) for i in range(len(degrees)) for v in range(ends[i], ends[i + 1])]
-    cpu = build(rows, weights_for(rows, 2))
-    result = plan_sssp(cpu.to("cuda"), strategy="work_front")(0)
-    assert np.array_equal(host(result.distance), plan_sssp(cpu)(0).distance)
+@pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+@pytest.mark.parametrize("blocks", [1, 3, 40])
+@pytest.mark.parametrize("degrees", [(0, 1, 0, 700, 3), (1,) * 300, (33, 0, 0, 0, 64, 0, 31), (0, 0, 0), (32,)])
+def test_shares_of_edges_are_equal_and_leave_none_out(degrees, blocks):
+    offsets = np.concatenate(([0], np.cumsum(degrees)))
+    targets = np.arange(100, 100 + offsets[-1], dtype=np.int32)
+    vertices = np.random.default_rng(3).permutation(len(degrees)).astype(np.int32)[: len(degrees) - len(degrees) // 10]
+    ends = np.cumsum(np.diff(offsets)[vertices])
+    visits, of_warp = np.zeros(targets.size, np.int32), np.zeros(2 * blocks, np.int64)
+    types = ("offset_t=long long", "vertex_t=int", "weight_t=float")
+    given = (offsets, targets, vertices, np.int64(vertices.size), ends, visits, of_warp)
+    launch("shares.cu", "count_visits", blocks, 64, *given, defined=types)
+    owners = np.repeat(np.arange(len(degrees)), degrees)
+    assert np.array_equal(visits, np.isin(owners, vertices))
+    assert of_warp.max() <= -(-int(ends[-1]) // of_warp.size) + 32
 
 
 def test_a_sweep_along_the_edges_is_enough_and_against_them_one_is_needed_for_each():

@@ -1,19 +1,18 @@
 """Systems for GPUs: Bellman-Ford's algorithm with and without a frontier, and the rows of the piles (``piles.py``).
 
-Each is named by what it does. Distances fall by an atomic minimum on ordered integers in all of them, and predecessors are
-made afterwards by the launches that all rows share (``gpu.Run.finish``); the papers give distances alone.
+Each is named by what it does. In all of them distances fall by an atomic minimum on ordered integers, and predecessors are
+made afterwards by the launches that all rows share (``gpu.Run.finish``). Targets do not end a search early.
 
 ``mask_thread``: Harish, Narayanan. HiPC 2007; H-BF, section 3, [19].
     There as here a thread looks at each vertex in each round; those with a mask offer paths into a second array of costs,
-    and another kernel takes over what fell and sets masks. Not reproduced: the G80's memory, and integer weights only.
+    and another kernel takes over what fell and sets masks.
 ``topology_thread``: Burtscher, Nasre, Pingali. IISWC 2012 (LonestarGPU); H-BF, section 3, [7], and Table 2.
     One kernel, one array, until no thread has raised the flag; no frontier, so a round is as long as the graph. The suite
-    has several variants of it; this is the plain one, without unrolling over rounds inside a kernel.
+    has several variants; this is the plain one.
 ``work_front``: Davidson, Baxter, Garland, Owens. IPDPS 2014; H-BF, section 3, [9], and Table 2.
-    A frontier, whose edges are shared out by merge path. There the scan, the search for shares and the removal of duplicates
-    are kernels of their own, the last with a lookup table that each entry of the frontier writes its place into (H-BF,
-    section 4.2); here each warp searches for its own share, and a mark of the round, taken by an atomic exchange, keeps
-    duplicates out as they come.
+    A frontier, whose edges are shared out evenly: by merge path there, by a search in the sums of the degrees here. There
+    two more kernels and a compaction remove duplicates with a lookup table (H-BF, section 4.2); here a mark of the round,
+    taken by an atomic exchange, keeps them out as they come.
 """
 
 from __future__ import annotations
@@ -132,17 +131,18 @@ class WorkFrontRun(gpu.Run):
 
     def __init__(self, graph, query):
         super().__init__(graph, query, _WORK_FRONT)
-        self.ends = cp.empty(graph.n_vertices, np.int64)
+        self.degrees, self.ends = cp.empty((2, graph.n_vertices), np.int64)
         _, _, self.largest_degree = degree_statistics(graph.offsets)
 
 
 def _work_front(run: WorkFrontRun, count: int) -> None:
     """Relax the edges of the frontier in equal shares."""
-    frontier, ends = run.frontier, run.ends[: run.frontier.size]
+    frontier = run.frontier
+    degrees, ends = run.degrees[: frontier.size], run.ends[: frontier.size]
     vertices = (frontier.queue, np.int64(frontier.size))
     frontier.clear_counters()
-    launch(run.relax["degrees"], frontier.size, (run.graph.offsets, *vertices, ends))
-    cp.cumsum(ends, out=ends)
+    launch(run.relax["degrees"], frontier.size, (run.graph.offsets, *vertices, degrees))
+    cp.cumsum(degrees, out=ends)
     state = (run.keys, run.queued_in, run.parent, frontier.next, frontier.counters)
     # How many edges there are the device alone knows: as many warps as it holds, unless fewer get an edge for each lane.
     warps = min(resident_threads() // WARP, frontier.size * int(run.largest_degree) // WARP + 1)
@@ -180,7 +180,7 @@ STRATEGIES = (
         also=("workfront_sweep",),
         device="cuda",
         plan=rounds(WorkFrontRun, _work_front),
-        memory=lambda n, m, predecessors: 8 * n + gpu.memory(n, m, predecessors),
+        memory=lambda n, m, predecessors: 16 * n + gpu.memory(n, m, predecessors),
         needs=frozenset({"weights"}),
         paper=f"{_DAVIDSON} (Workfront Sweep)",
         teaches="a scan and a search share out edges evenly, whatever the degrees",

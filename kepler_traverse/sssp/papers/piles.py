@@ -12,9 +12,10 @@ is relaxed in rounds until nothing falls into it any more. The systems differ in
 ``threshold_front``       one, which the waiting vertices give: all up to it are final
 ========================  =====================================================================================
 
-What differs from all of the papers: a new list begins at the nearest vertex that waits, so that no empty pile is looked at
-and any weights are got through; distances fall by an atomic minimum, and whoever lowers a vertex puts it into its pile,
-where the papers sort, mark or scan; a warp takes 32 rows and gives each lane an edge. Targets do not end a search early.
+H-BF, section 3, says of the papers [9], [20], [5] and [6] what they do: bucketing there sorts to emulate buckets, and the
+others look at arrays over all vertices. What differs here from all of them: whoever lowers a vertex puts it into its pile; a
+new list begins at the nearest vertex that waits, so that no empty pile is looked at and any weights are got through; a warp
+takes 32 rows and gives each lane an edge. Targets do not end a search early.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 // walked by edges_of_lanes (edges.cuh).
 //
 // `ends` holds the prefix sums of the row lengths, each with its own row. A warp finds the
-// row where its share begins by a binary search, as in the merge path of Green, McColl, Bader.
-// GPU merge path. ICS 2012, but that rows count for nothing, only their edges.
+// row where its share begins by a binary search, as along a merge path (Odeh, Green, Mwassi,
+// Shmueli, Birk. IPDPSW 2012), but that rows count for nothing, only their edges.
 #pragma once
 
 #include <kt/edges.cuh>

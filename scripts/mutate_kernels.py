@@ -40,6 +40,7 @@ OWN_TESTS = {
     **dict.fromkeys(("cluster.cu", "persistent.cu", "claims.cuh"), ("tests/test_persistent.py",)),
     **dict.fromkeys(("near_far.cu", "piles.cuh"), ("tests/test_persistent_sssp.py",)),
     "h_bf.cu": ("tests/test_h_bf.py",),
+    **dict.fromkeys(("piles.cu", "work_front.cu", "relaxing.cuh", "shares.cuh"), ("tests/test_papers_sssp.py",)),
 }
 UNEXPLAINED = "not explained yet"
 

@@ -128,7 +128,16 @@ def test_the_least_distance_as_threshold_takes_a_round_for_each_distance():
     source = rows[0][0]
     by_minimum = rounds_of("threshold_front", rows, weights, source, knobs={"threshold": "minimum"})
     assert by_minimum == n_distances
-    assert rounds_of("threshold_front", rows, weights, source) < n_distances
+
+
+@on_a_device
+def test_lightest_edges_tell_how_far_the_threshold_may_go():
+    rows = [*((0, v) for v in range(1, 21)), *((v, v + 20) for v in range(1, 21))]
+    weights = [*range(1, 21), *([100] * 20)]
+    # Up to 1: 0, then 1. Up to 102: 2 to 20 and the leaf of 1, then that of 2. No edge leaves the other leaves: all at once.
+    assert rounds_of("threshold_front", rows, weights) == 5
+    assert rounds_of("threshold_front", rows, weights, knobs={"threshold": "minimum"}) == 41
+    assert rounds_of("work_front", rows, weights) == 3
 
 
 @on_a_device

@@ -23,8 +23,8 @@ def strategies():
 
     Examples
     --------
-    >>> strategies().query("algorithm == 'bfs' and device == 'cpu'")["name"].tolist()
-    ['switch', 'queue', 'many_bits', 'many_queues']
+    >>> strategies().query("algorithm == 'bfs' and device == 'cpu' and default")["name"].tolist()
+    ['switch', 'many_bits', 'many_queues']
     >>> strategies().set_index("name")["knobs"]["h_bf"].split(", ")[:3]
     ['edge_classes', 'duplicates', 'cache_modifiers']
     """

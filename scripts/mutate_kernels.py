@@ -42,6 +42,7 @@ OWN_TESTS = {
     "h_bf.cu": ("tests/test_h_bf.py",),
     **dict.fromkeys(("scan.cu", "scan_relax.cu"), ("tests/test_scans.py", "tests/test_simt_papers.py")),
     **dict.fromkeys(("block_queues.cu", "prefix_sum.cu", "gathers.cu", "reach.cuh"), ("tests/test_papers_systems.py",)),
+    **dict.fromkeys(("piles.cu", "work_front.cu", "relaxing.cuh", "shares.cuh"), ("tests/test_papers_sssp.py",)),
 }
 UNEXPLAINED = "not explained yet"
 

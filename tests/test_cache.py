@@ -23,7 +23,7 @@ from kepler_traverse import bfs, graph_from_edges
 graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
 assert bfs(graph, 0, strategy="queue")["distance"].tolist() == [0, 1, 2]
 from kepler_traverse.bfs import cpu
-print(len(cpu._push_serial.stats.cache_hits), len(cpu._push_serial.stats.cache_misses))
+print(len(cpu.push_serial.stats.cache_hits), len(cpu.push_serial.stats.cache_misses))
 """
 
 

@@ -23,11 +23,12 @@ from kepler_traverse.sssp import gpu as sssp_gpu
 from kepler_traverse.sssp import h_bf, many_rows
 from kepler_traverse.sssp import many_blocks as sssp_many_blocks
 from kepler_traverse.sssp import persistent as sssp_persistent
+from kepler_traverse.sssp.papers import on_gpu as sssp_papers
 
 PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (
     *(bfs_gpu, bfs_4k, persistent, many_bits_gpu, bfs_many_blocks),
-    *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks, many_rows),
+    *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks, many_rows, sssp_papers),
     *(csr, certificate_gpu, certificate_many_gpu),
     *(gathers, layers, queues, bfs_scans),
 )
@@ -224,8 +225,9 @@ def test_it_compiles_for_volta_with_the_compiler_before(file):
         sssp_persistent._FILE,
         sssp_many_blocks._FILE,
         many_rows._ENTRY.file,
-        certificate_gpu._FILE,
-        certificate_many_gpu._WEIGHTED_FILE,
+    *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks, many_rows, sssp_papers),
+    *(csr, certificate_gpu, certificate_many_gpu),
+    *(gathers, layers, queues, bfs_scans),
     ],
     ids=lambda file: file.stem,
 )

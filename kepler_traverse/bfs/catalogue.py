@@ -10,6 +10,7 @@ from .params import Bfs4kKnobs
 STRATEGIES = (
     Strategy(
         name="switch",
+        also=("hybrid",),
         device="cpu",
         plan=levels(cpu.Run, switch(cpu.push, cpu.pull, cpu.is_dense)),
         memory=cpu.memory,

@@ -81,7 +81,7 @@ def push(run: Run, level: int) -> int:
     if run.frontier_size < SERIAL_FRONTIER:
         last = level + 1 if run.targets is not None else run.last_level
         most = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))  # from where another step may be better
-        levels = _push_serial(*edges, level, last, most, *reached, run.queue, run.next_queue, run.counter)
+        levels = push_serial(*edges, level, last, most, *reached, run.queue, run.next_queue, run.counter)
     else:
         frontier = run.queue[: run.frontier_size]
         run.counter[0] = 0
@@ -127,7 +127,7 @@ def point_back(graph, sources, distance) -> np.ndarray:
 
 
 @njit(cache=True)
-def _push_serial(offsets, targets, level, last, most, distance, predecessor, queue, next_queue, counter):
+def push_serial(offsets, targets, level, last, most, distance, predecessor, queue, next_queue, counter):
     """Take levels, one at least, up to the last one or until more than ``most`` vertices are in the frontier."""
     first, size = level, counter[0]
     while size and (level == first or (level < last and size < most)):

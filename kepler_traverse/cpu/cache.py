@@ -26,7 +26,7 @@ def settle() -> None:
 
 def _folders() -> list[Path]:
     """The folders beside the modules that hold compiled functions."""
-    return [_PACKAGE / name for name in ("bfs", "sssp", "cpu", "certificate")]
+    return [_PACKAGE / name for name in ("bfs", "bfs/papers", "sssp", "sssp/papers", "cpu", "certificate")]
 
 
 def _is_writable(folder: Path) -> bool:

@@ -16,8 +16,9 @@ struct Appender {
   int64 capacity;
   int64* counter;
 
-  KT_DEVICE void append(vertex_t v) const {
-    const uint32 lanes = lanes_here();
+  KT_DEVICE void append(vertex_t v) const { append(v, lanes_here()); }
+  // By these lanes, all of which come, to this queue and no other.
+  KT_DEVICE void append(vertex_t v, uint32 lanes) const {
     const int32 leader = first_lane(lanes);
     int64 place = 0;
     if (lane() == leader) place = atomic_add(counter, count_lanes(lanes));

@@ -209,7 +209,8 @@ def bfs_many(
     """
     if result == "nearest":
         answers.keep_for(result, "bfs", targets)
-        return answers.nearest(graph, sources, "bfs", STRATEGIES, query_for(graph, True, max_depth, None, None, "max_depth"))
+        asked = query_for(graph, True, max_depth, None, knobs, "max_depth")
+        return answers.nearest(graph, sources, "bfs", STRATEGIES, asked, strategy)
     plan = plan_bfs_many(
         graph,
         n_sources=len(sources),

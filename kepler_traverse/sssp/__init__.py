@@ -175,7 +175,8 @@ def sssp_many(
     """
     if result == "nearest":
         answers.keep_for(result, "sssp", targets)
-        return answers.nearest(graph, sources, "sssp", STRATEGIES, query_for(graph, True, cutoff, None, None, "cutoff"))
+        asked = query_for(graph, True, cutoff, None, knobs, "cutoff")
+        return answers.nearest(graph, sources, "sssp", STRATEGIES, asked, strategy)
     plan = plan_sssp_many(
         graph,
         n_sources=len(sources),

@@ -27,6 +27,7 @@ from .forms import FORMS, Form
 from .sizing import ROWS_A_GROUP
 
 FOOTER_KEY = b"kepler_traverse"
+RESULT_KEY, MEANS_KEY = b"kepler_traverse.result", b"kepler_traverse.means"  # in the schema, which readers keep
 
 
 def part_name(number: int) -> str:
@@ -124,7 +125,7 @@ def _write(file, number: int, run: str, form: Form, answers) -> tuple[int, int]:
     sources, checksums = [], []
     try:
         for source, table, checksum in answers:
-            writer = writer or _writer(file, table.schema)
+            writer = writer or _writer(file, table.schema.with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means}))
             sources.append(source)
             checksums.append(checksum)
             held.append(table)
@@ -139,7 +140,6 @@ def _write(file, number: int, run: str, form: Form, answers) -> tuple[int, int]:
             "run": run,
             "part": number,
             "result": form.name,
-            "means": form.means,
             "rows": rows,
             "sources": sources,
             "checksums": [f"{checksum:016x}" for checksum in checksums],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
 import os
 import shutil
@@ -9,6 +11,8 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,13 +21,23 @@ import pyarrow.parquet as pq
 import pytest
 from clusters import two_workers
 from distributed import LocalCluster
+from made_up_runs import Text, made_up
 
 from kepler_traverse import answers as library
-from kepler_traverse import bfs_many, read_graph, sssp_many
+from kepler_traverse import bfs_many, graph_from_edges, read_graph, sssp_many
+from kepler_traverse.errors import NegativeCycleError
+from kepler_traverse.many import ManyPlan
+from kepler_traverse.storage import save_graph
+from pipelines import html_report, verify
 from pipelines.batch_sources import main
+from pipelines.checksums import checksums_in
 from pipelines.cluster import pinned
 from pipelines.forms import FORMS
+from pipelines.manifest import digest_of
+from pipelines.merged import MergedPlan
 from pipelines.sink import FOOTER_KEY, MEANS_KEY, RESULT_KEY
+from pipelines.sizing import Load, Machine, size_up
+from pipelines.worker import TraversalPlugin, Work
 
 N_SOURCES = 15
 TARGETS = [91, 14, 322]  # in no order; the last reaches and is reached by nothing
@@ -202,3 +216,170 @@ def test_the_figures_of_a_summary_do_not_depend_on_who_else_is_in_the_group():
     padded = np.append(counts, np.zeros(1000, np.int64))
     assert library.figures_of_counts(padded) == library.figures_of_counts(counts)
     assert library.figures_of_counts(counts)[3] == pytest.approx((counts[1:] / np.arange(1, counts.size)).sum())
+
+
+def forge(folder, change, **footers):
+    """Change the rows of the first part, and its footer, with hashes and checksums that vouch for it."""
+    manifest = manifest_of(folder)
+    path, entry = folder / manifest["parts"][0]["file"], manifest["parts"][0]
+    graph = read_graph(manifest["settings"]["edges"], device="cpu", weighted=manifest["algorithm"] == "sssp")
+    table = change(pq.read_table(path))
+    checksums = checksums_in([table], graph, graph.numbers_of(entry["sources"]), table.schema.names)
+    footer = json.loads(pq.read_metadata(path).metadata[FOOTER_KEY]) | {"rows": table.num_rows} | footers
+    footer["checksums"] = [f"{checksum:016x}" for checksum in checksums]
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({FOOTER_KEY: json.dumps(footer)})
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    entry |= {"rows": table.num_rows, "sha256": sha256, "bytes": path.stat().st_size}
+    entry["checksum"] = f"{sum(checksums) % 2**64:016x}"
+    manifest["digest"] = digest_of(manifest["graph"]["fingerprint"], manifest["parts"])
+    (folder / "_manifest.json").write_text(json.dumps(manifest))
+    (folder / "_SUCCESS").write_text(hashlib.sha256((folder / "_manifest.json").read_bytes()).hexdigest())
+
+
+def proven(folder, edges, capsys):
+    """What verify says about an output: its exit code and its findings."""
+    capsys.readouterr()
+    code = verify.main([str(folder), str(edges), "--device", "cpu", "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def one_more(table):
+    """One more in the last column of the first row; among ids that is the next one."""
+    name = table.schema.names[-1]
+    values = table[name].to_pylist()
+    at = next(i for i, value in enumerate(values) if value is not None)
+    values[at] += 7 if name == "vertex" else 1
+    return table.set_column(table.num_columns - 1, name, pa.array(values, table.schema.types[-1]))
+
+
+def first_lost(table):
+    return table.slice(1)
+
+
+def last_twice(table):
+    return pa.concat_tables([table, table.slice(table.num_rows - 1)])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_output_is_proven_right_again_by_traversing_again(case, edges, job, capsys):
+    code, found = proven(job(case), edges, capsys)
+    assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": N_SOURCES})
+    assert found["rows"] == len(written(job(case)))
+
+
+@pytest.mark.parametrize("change", [one_more, first_lost, last_twice])
+@pytest.mark.parametrize("case", CERTIFIED)
+def test_rows_that_are_wrong_are_found_although_all_hashes_agree(case, change, edges, job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job(case), folder)
+    forge(folder, change)
+    code, found = proven(folder, edges, capsys)
+    assert code == 5
+    assert {fault["file"] for fault in found["faults"]} == {"part-000000.parquet"}
+    kinds = {"rows", "checksum"} if change is last_twice else {"wrong result"}
+    assert {fault["kind"] for fault in found["faults"]} == kinds
+
+
+def test_a_part_that_says_it_is_of_another_result_is_found(edges, job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job("nearest"), folder)
+    forge(folder, lambda table: table, result="distances")
+    code, found = proven(folder, edges, capsys)
+    assert (code, [fault["kind"] for fault in found["faults"]]) == (5, ["another result"])
+
+
+@pytest.fixture
+def one_worker(edges, tmp_path):
+    """Answers the first vertices as one batch in this process, by a worker's plugin that was made for a case."""
+
+    def answer(case, **options):
+        graph = read_graph(edges, device="cpu", weighted="sssp" in CASES[case])
+        save_graph(graph, tmp_path / "graph")
+        targets = TARGETS if result_of(case) == "targets" else None
+        request = {"limit": None, "targets": targets, "result": result_of(case), "certify": "all", "knobs": None} | options
+        work = Work(
+            run="run", graph_folder=tmp_path / "graph", output=tmp_path, device="cpu", strategy="auto", threads=1,
+            algorithm="sssp" if "sssp" in CASES[case] else "bfs", at_once=graph.n_vertices, **request,
+        )  # fmt: skip
+        plugin = TraversalPlugin(work, "plugin")
+        asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
+        (outcome,) = plugin.answer([(0, list(range(N_SOURCES)))], False, tmp_path / "mark")
+        return outcome
+
+    return answer
+
+
+@pytest.mark.parametrize("case", CERTIFIED)
+def test_nothing_is_made_of_distances_that_are_not_proven(case, edges, one_worker, monkeypatch, tmp_path):
+    def broken(plan_of):
+        run = plan_of.run
+
+        def too_near(plan, numbers):
+            found = run(plan, numbers)
+            distance = (found[1] if isinstance(found, tuple) else found).distance
+            distance[distance == 2] = 1
+            return found
+
+        return too_near
+
+    for plan_of in (ManyPlan, MergedPlan):
+        monkeypatch.setattr(plan_of, "run", broken(plan_of))
+    outcome = one_worker(case)
+    assert {reason.partition(":")[0] for _, reason in outcome["failed"]} == {"CertificateError"}
+    rejected = {source for source, _ in outcome["failed"]}
+    if case == "nearest":  # one search, so that all stand or fall together
+        assert outcome["summary"] is None
+        assert rejected == set(range(N_SOURCES))
+    elif outcome["summary"] is not None:
+        footer = json.loads(pq.read_metadata(tmp_path / "part-000000.parquet").metadata[FOOTER_KEY])
+        graph = read_graph(edges, device="cpu")
+        assert not rejected & set(graph.numbers_of(footer["sources"]).tolist())
+
+
+def test_a_merged_search_without_memory_is_tried_once_more_and_then_reported_for_every_source(one_worker, monkeypatch):
+    tries = []
+
+    def none_left(_plan, numbers):
+        tries.append(len(numbers))
+        raise MemoryError("no memory")
+
+    monkeypatch.setattr(MergedPlan, "run", none_left)
+    outcome = one_worker("nearest")
+    assert outcome["summary"] is None
+    assert len(tries) == 2
+    assert len(outcome["failed"]) == tries[0]
+    assert all("the search from all sources together: no memory" in reason for _, reason in outcome["failed"])
+
+
+def test_a_negative_cycle_is_named_by_its_vertices_also_in_a_merged_search():
+    graph = graph_from_edges(np.array([10, 20, 30, 40]), np.array([20, 30, 10, 10]), np.array([1, -5, 2, 1]))
+    with pytest.raises(NegativeCycleError) as caught:
+        sssp_many(graph, [40, 30], result="nearest")
+    assert set(caught.value.cycle) == {10, 20, 30}
+
+
+@pytest.mark.parametrize(("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was proven right")])
+def test_the_report_says_what_was_written_and_what_was_proven(result, says):
+    manifest = made_up(3, result=result, means=FORMS[result].means)
+    words = Text(html_report.page_of(manifest, "command"))
+    assert f"bfs from 12 sources: {result}" in words.words
+    assert words.after("result") == f"{result}: {FORMS[result].means}"
+    assert says in words.after("certificates")
+
+
+LOAD = Load(
+    n_vertices=10**6, n_sources=10_000, graph_bytes=10**8, reverse_bytes=0, state_bytes=10**8,
+    row_bytes=48, rows_a_source=1, most_rows=1, certified=True,
+)  # fmt: skip
+
+
+def test_few_rows_a_source_make_batches_by_what_is_traversed_and_one_search_makes_one():
+    machine = Machine(device="cpu", cores=4, n_gpus=0, available=10**11)
+    sizing = size_up(LOAD, machine)
+    assert sizing.batch_size == 2**28 // 10**6
+    assert sizing.output_bytes == 48 * 10_000
+    sizing = size_up(replace(LOAD, rows_a_source=10**6, most_rows=10**6, merged=True), machine, workers=4)
+    assert (sizing.workers, sizing.threads, sizing.batch_size, sizing.n_batches) == (1, 4, 10_000, 1)
+    assert sizing.output_bytes == 48 * 10**6

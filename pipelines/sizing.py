@@ -121,7 +121,8 @@ def sources_a_part(n_vertices: int, rows_a_source: int, device: str) -> int:
 
 
 def _worker_items(load: Load) -> dict[str, int]:
-    rows = max(load.most_rows, min(ROWS_A_GROUP, load.rows_a_source * load.n_sources))
+    of_all = load.rows_a_source * (1 if load.merged else load.n_sources)
+    rows = max(load.most_rows, min(ROWS_A_GROUP, of_all))
     return {
         "reverse graph": load.reverse_bytes,
         "traversal": load.state_bytes,

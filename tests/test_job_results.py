@@ -180,6 +180,14 @@ def test_parts_that_the_manifest_does_not_know_are_kept_if_their_rows_are_right(
     assert parts_of(folder) == before
 
 
+def test_people_are_told_what_is_written(job, capsys):
+    words = [word for word in job.command("nearest", job("nearest"), "--resume") if word != "--json"]
+    assert main(words) == 0
+    assert f"nearest: {FORMS['nearest'].means}" in capsys.readouterr().out
+    assert main([*words, "--plan"]) == 0
+    assert "1 of 15 sources, one part file each" in capsys.readouterr().out
+
+
 def test_a_run_that_is_killed_is_resumed_to_the_same_bytes(job, tmp_path):
     folder = tmp_path / "out"
     words = job.command("summary", folder, batch_size=1)

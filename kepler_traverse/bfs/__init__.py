@@ -181,7 +181,7 @@ def bfs_many(
           search from all sources together. Of several equally near, the one that the canonical predecessor leads to.
     strategy : str
         ``"auto"``, a name that ``strategies()`` lists for many sources, or one for a single source, which then runs once
-        for each.
+        for each. ``result="nearest"``, which is one search, takes the latter.
     max_depth, targets, knobs, unreached
         As in ``bfs``.
     memory : int, optional

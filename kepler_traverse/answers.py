@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, Array, at_most, namespace, to_host
-from .errors import InputError
+from .errors import InputError, NegativeCycleError
 from .frames import Column, check_unreached, columns_of, concatenated, frame_from
 from .graph import BuildReport, Graph
 from .plan import Plan
@@ -111,21 +111,34 @@ def _matrix(plan, distinct, places, asked) -> Array:
 
 def _pairs(plan, numbers, asked, matrix: Array):
     """Every pair of source and target, in the order given: ``source, target, distance``, null where there is no way."""
-    graph = plan.graph
-    xp = namespace(matrix)
-    distance = matrix.ravel()
-    missing = ~xp.isfinite(distance) if plan.algorithm == "sssp" else distance < 0
-    if plan.query.limit is not None:
-        missing |= ~at_most(distance, plan.query.limit)
-    if plan.algorithm == "bfs":
+    return frame_from(pair_columns(plan.graph, numbers, asked, matrix, plan.query.limit), plan.graph.device)
+
+
+def pair_columns(graph: Graph, numbers: np.ndarray, asked: np.ndarray, distance: Array, limit) -> dict[str, Column]:
+    """Columns ``source, target, distance`` of a matrix of distances, null where there is no way within the limit.
+
+    Parameters
+    ----------
+    graph : Graph
+    numbers, asked : int64 arrays of vertex numbers, NumPy
+        Of the matrix's rows, and of its columns.
+    distance : array of shape (n_sources, n_targets)
+    limit : int, float or None
+    """
+    xp = namespace(distance)
+    distance = distance.ravel()
+    hops = distance.dtype.kind == "i"
+    missing = distance < 0 if hops else ~xp.isfinite(distance)
+    if limit is not None:
+        missing |= ~at_most(distance, limit)
+    if hops:
         distance = distance.astype(np.int32)
     sources, ends = xp.repeat(xp.asarray(numbers), asked.size), xp.tile(xp.asarray(asked), numbers.size)
-    columns = {
+    return {
         "source": Column(graph.ids_at(sources)),
         "target": Column(graph.ids_at(ends)),
         "distance": Column(distance, missing),
     }
-    return frame_from(columns, graph.device)
 
 
 def _bitmap(plan, distinct, places) -> Array:
@@ -148,55 +161,81 @@ def _bitmap(plan, distinct, places) -> Array:
 def _levels(plan, distinct, places, numbers):
     """How many vertices lie at each hop count: ``source, distance, vertices``."""
     counts = [row for group in plan.over(distinct) for row in group.counts]
-    rows = [counts[i][: np.flatnonzero(counts[i])[-1] + 1] for i in places]
+    return _on(level_columns(plan.graph, numbers, [counts[i] for i in places]), plan.graph)
+
+
+def level_columns(graph: Graph, numbers: np.ndarray, counts: list[np.ndarray]) -> dict[str, Column]:
+    """Columns ``source, distance, vertices``, on the host, of each source's number of vertices at 0, 1, 2, ... hops."""
+    rows = [row[: np.flatnonzero(row)[-1] + 1] for row in counts]
     sizes = np.array([row.size for row in rows], np.int64)
     nothing = np.zeros(0, np.int64)
-    columns = {
-        "source": Column(_ids(plan.graph, np.repeat(numbers, sizes))),
+    return {
+        "source": Column(_ids(graph, np.repeat(numbers, sizes))),
         "distance": Column(np.concatenate([nothing, *(np.arange(size) for size in sizes)]).astype(np.int32)),
         "vertices": Column(np.concatenate([nothing, *rows])),
     }
-    return _on(columns, plan.graph)
 
 
 def _summary(plan, distinct, places, numbers):
     """One row a source: reached, eccentricity, sum, mean, closeness, harmonic."""
-    rows = [row for group in plan.over(distinct) for row in _figures(group, plan)]
-    table = np.array(rows, np.float64).reshape(-1, 4)[places]
-    reached, farthest, total, harmonic = table.T
+    figures = [row for group in plan.over(distinct) for row in _figures(group, plan.query)]
+    return _on(summary_columns(plan.graph, plan.algorithm, numbers, [figures[i] for i in places]), plan.graph)
+
+
+def summary_columns(graph: Graph, algorithm: str, numbers: np.ndarray, figures: list[tuple]) -> dict[str, Column]:
+    """Columns of a summary, on the host, of each source's ``figures_of_counts`` or ``figures_of_distances``."""
+    reached, farthest, total, harmonic = np.array(figures, np.float64).reshape(-1, 4).T
     others = reached - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(others > 0, total / others, 0.0)
-        share = others / max(plan.graph.n_vertices - 1, 1)
+        share = others / max(graph.n_vertices - 1, 1)
         closeness = np.where(total > 0, others / total * share, 0.0)
-    kind = np.int32 if plan.algorithm == "bfs" else plan.graph.weights.dtype
-    columns = {
-        "source": Column(_ids(plan.graph, numbers)),
+    kind = np.int32 if algorithm == "bfs" else graph.weights.dtype
+    return {
+        "source": Column(_ids(graph, numbers)),
         "reached": Column(reached.astype(np.int64)),
         "eccentricity": Column(farthest.astype(kind)),
-        "sum": Column(total.astype(np.int64) if plan.algorithm == "bfs" else total),
+        "sum": Column(total.astype(np.int64) if algorithm == "bfs" else total),
         "mean": Column(mean),
         "closeness": Column(closeness),
         "harmonic": Column(harmonic),
     }
-    return _on(columns, plan.graph)
 
 
-def _figures(group: Traversals, plan) -> list[tuple]:
-    """Of each source: vertices reached, largest distance, sum of distances and of their reciprocals."""
+def _figures(group: Traversals, query: Query) -> list[tuple]:
     if group.counts is not None:
-        hops = np.arange(group.counts.shape[1])
-        nearness = np.divide(1.0, hops, out=np.zeros(hops.size), where=hops > 0)
-        return [(row.sum(), np.flatnonzero(row)[-1], (row * hops).sum(), (row * nearness).sum()) for row in group.counts]
+        return [figures_of_counts(row) for row in group.counts]
     xp = namespace(group.distance)
     figures = []
     for row in group.distance:
         reached = row[xp.isfinite(row)]
-        if plan.query.limit is not None:
-            reached = reached[at_most(reached, plan.query.limit)]
-        apart = reached[reached > 0].astype(np.float64)
-        figures.append((reached.size, float(reached.max()), float(apart.sum()), float((1 / apart).sum())))
+        figures.append(figures_of_distances(reached if query.limit is None else reached[at_most(reached, query.limit)]))
     return figures
+
+
+def figures_of_counts(counts: np.ndarray) -> tuple[int, int, int, float]:
+    """Vertices reached, largest distance, sum of distances and of their reciprocals, of counts at 0, 1, 2, ... hops."""
+    farthest = np.flatnonzero(counts)[-1]
+    # Cut there: the row is as long as the longest of its group, and no figure may depend on who else is in the group.
+    counts, hops = counts[: farthest + 1], np.arange(farthest + 1)
+    nearness = np.divide(1.0, hops, out=np.zeros(hops.size), where=hops > 0)
+    return counts.sum(), farthest, (counts * hops).sum(), _folded(counts * nearness)
+
+
+def figures_of_distances(reached: Array) -> tuple[int, float, float, float]:
+    """The same of the weighted distances of the vertices reached, by ascending vertex; reciprocals of positive ones."""
+    apart = reached.astype(np.float64)
+    return reached.size, float(reached.max()), _folded(apart), _folded(1 / apart[apart > 0])
+
+
+def _folded(values: Array) -> float:
+    """The sum of float64 values, added in an order that nothing but their number decides: equal on every device."""
+    while values.size > 1:
+        half = (values.size + 1) // 2
+        folded = values[:half].copy()
+        folded[: values.size - half] += values[half:]
+        values = folded
+    return float(values[0]) if values.size else 0.0
 
 
 def _ids(graph: Graph, numbers: np.ndarray):
@@ -212,18 +251,49 @@ def _on(columns: dict[str, Column], graph: Graph):
     return frame_from(moved, graph.device)
 
 
-def nearest(graph: Graph, sources, algorithm: str, singles, asked: Query):
-    """One search from all sources together; see ``bfs_many`` and ``sssp_many``.
-
-    An edge of length 0 leads from one more vertex to each source (for hops, one of length 1), so that the search from there
-    finds for every vertex the nearest source; its predecessors lead back to which one that is.
-    """
+def nearest(graph: Graph, sources, algorithm: str, singles, asked: Query, strategy: str = "auto"):
+    """One search from all sources together; see ``bfs_many`` and ``sssp_many``."""
     numbers = np.unique(graph.numbers_of(sources))
     if not numbers.size:
         raise InputError("result='nearest' needs at least one source")
+    _, found = merged_search(graph, numbers, algorithm, singles, strategy, asked)
+    columns, _ = nearest_columns(graph, found, asked.limit)
+    return frame_from(columns, graph.device)
+
+
+def merged_search(
+    graph: Graph, numbers: np.ndarray, algorithm: str, singles, strategy: str, asked: Query
+) -> tuple[Graph, Traversal]:
+    """Search from several vertices together.
+
+    An edge of length 0 leads from one more vertex to each source (for hops, one of length 1), so that the search from there
+    finds for every vertex the nearest source; its predecessors lead back to which one that is.
+
+    Returns
+    -------
+    Graph
+        With that vertex, the last one.
+    Traversal
+        Of that graph, from there; ``certify`` can prove it right.
+
+    Raises
+    ------
+    NegativeCycleError
+        A negative cycle can be reached from one of the sources (SSSP only).
+    """
     hops, limit = algorithm == "bfs", asked.limit
-    query = Query(predecessors=True, limit=min(limit + 1, LARGEST_HOP_COUNT) if hops and limit is not None else limit)
-    found = Plan(_with_root(graph, numbers), algorithm, singles, "auto", query).run(graph.n_vertices)
+    if hops and limit is not None:
+        limit = min(limit + 1, LARGEST_HOP_COUNT)
+    rooted = _with_root(graph, numbers)
+    plan = Plan(rooted, algorithm, singles, strategy, Query(predecessors=True, limit=limit, knobs=asked.knobs))
+    try:
+        return rooted, plan.run(graph.n_vertices)
+    except NegativeCycleError as error:  # of the graph with one vertex more, whose ids are numbers
+        raise NegativeCycleError(graph.ids_at(np.array(error.cycle)).tolist(), error.weight) from None
+
+
+def nearest_columns(graph: Graph, found: Traversal, limit) -> tuple[dict[str, Column], tuple[Array, Array, Array]]:
+    """Columns ``vertex, source, distance`` of a merged search, by ascending vertex; and the same in vertex numbers."""
     xp = namespace(found.distance)
     n = graph.n_vertices
     owner = xp.where(found.predecessor == NO_PREDECESSOR, xp.arange(n + 1), found.predecessor)
@@ -234,16 +304,17 @@ def nearest(graph: Graph, sources, algorithm: str, singles, asked: Query):
             break
         owner = further
     reached = found.reached[:n]
-    distance = found.distance[:n] - 1 if hops else found.distance[:n]
+    distance = found.distance[:n] - 1 if found.algorithm == "bfs" else found.distance[:n]
     if limit is not None:
-        reached &= at_most(distance, limit)
+        reached &= at_most(distance, min(limit, LARGEST_HOP_COUNT) if found.algorithm == "bfs" else limit)
     vertex = xp.flatnonzero(reached)
+    source, distance = owner[:n][vertex], distance[vertex]
     columns = {
         "vertex": Column(graph.ids_at(vertex)),
-        "source": Column(graph.ids_at(owner[:n][vertex])),
-        "distance": Column(distance[vertex]),
+        "source": Column(graph.ids_at(source)),
+        "distance": Column(distance),
     }
-    return frame_from(columns, graph.device)
+    return columns, (vertex, source, distance)
 
 
 def _with_root(graph: Graph, numbers: np.ndarray) -> Graph:

@@ -67,9 +67,13 @@ def columns_of(
 
 def table_of(graph: Graph, result: Traversal, query: Query):
     """Return the reached vertices of one traversal as a pyarrow table ``source, vertex, distance[, predecessor]``."""
+    return arrow_table(columns_of(graph, result, query, with_source=True))
+
+
+def arrow_table(columns: dict[str, Column]):
+    """Return columns as a pyarrow table, in host memory."""
     import pyarrow
 
-    columns = columns_of(graph, result, query, with_source=True)
     return pyarrow.table({name: _arrow(column) for name, column in columns.items()})
 
 

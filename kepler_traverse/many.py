@@ -36,6 +36,8 @@ class ManyPlan:
         Sources answered at once.
     nbytes : int
         Bytes that a run takes beside the graph, the results of one group included.
+    depth : int
+        Levels of one search from a vertex of the highest degree; 0 where none was made.
     why : str
         What the choice went by.
     """
@@ -73,6 +75,7 @@ class ManyPlan:
             why.append("estimated: " + ", ".join(f"{row.name} {costs[row] / 1e9:.3g} s" for row in fitting))
         self.strategy = fitting[0]
         self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
+        self.depth = shape.depth
         self.group, self.nbytes = _group(self.strategy, shape, query, max(n_sources, 1), memory)
         why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
         self.why = "; ".join(why)

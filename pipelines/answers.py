@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +18,9 @@ from kepler_traverse import cuda
 from kepler_traverse._arrays import namespace
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError
-from kepler_traverse.frames import table_of
 from kepler_traverse.results import Traversals
 
-from .sink import as_written
-from .tallies import counted
+from .rows import id_of, rows_of
 
 _CUDA_ERRORS = ("CUDARuntimeError", "CUDADriverError")
 _CUDA_OUT_OF_MEMORY = ("cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY")
@@ -50,12 +47,14 @@ def free_memory() -> None:
 
 
 class Answers:
-    """Answers sources with one plan.
+    """Answers sources, each for itself, with one plan.
+
+    Whatever is written of distances, they are proven right before anything is made of them.
 
     Parameters
     ----------
     graph, plan : Graph, ManyPlan
-    work : Work
+    work : Work or Request
 
     Attributes
     ----------
@@ -65,6 +64,7 @@ class Answers:
 
     def __init__(self, graph, plan, work):
         self._graph, self._plan, self._work = graph, plan, work
+        self._asked = None if work.targets is None else graph.numbers_of(work.targets, "target")
         self.group = plan.group
 
     def of(self, part: int, sources: Sequence[int], careful: bool, mark, clock, tally, failed: list) -> Iterator[tuple]:
@@ -97,9 +97,9 @@ class Answers:
             group = groups.popleft()
             traversals, seconds, reason, memory_ran_out = self._try(part, group, first, mark, clock)
             if traversals is not None:
-                for answer, counts in self._rows(traversals):
-                    tally.add(answer[0], seconds, *counts)
-                    yield answer
+                for rows in rows_of(self._work.result, self._graph, self._plan.query, traversals, self._asked):
+                    tally.add(rows.source, seconds, *rows.counts)
+                    yield rows.source, rows.table, rows.checksum
                 mark.at(part)
                 continue
             if memory_ran_out:
@@ -152,24 +152,3 @@ class Answers:
                 distance = distance[namespace(distance).asarray(these)]
             limit = None if np.isinf(limit) else limit.item()
             certify_many(self._graph, traversals.sources[these], distance, limit).require()
-
-    def _rows(self, traversals: Traversals) -> Iterator[tuple]:
-        """Rows and checksum of each traversal, and what is counted of it."""
-        graph, query = self._graph, self._plan.query
-        for traversal in traversals:
-            written = as_written(traversal, query)
-            shown = traversal if self._work.predecessors else replace(traversal, predecessor=None)
-            checksum, *counts = counted(graph, traversal, written)
-            yield (id_of(graph, traversal.source), table_of(graph, shown, query), checksum), counts
-
-
-def id_of(graph, number: int):
-    """The user's id of one vertex, as a plain Python value."""
-    return names_of(graph, np.array([number]))[0]
-
-
-def names_of(graph, numbers: np.ndarray) -> list:
-    """The user's ids of vertices, as plain Python values."""
-    if graph.device == "cuda" and not graph.has_string_ids:
-        return graph.ids[cuda.cp.asarray(numbers)].tolist()
-    return graph.ids_at(numbers).tolist()

@@ -141,7 +141,7 @@ class View:
             ("sources done", f"{chronicle.done:,}"),
             ("left", f"{chronicle.left:,}"),
             ("sources/s", page.count(rate)),
-            ("edges/s", page.count(edges)),
+            ("edges/s", page.edges_rate(chronicle, edges)),
             ("time so far", page.seconds(now - chronicle.started)),
             ("time left", page.seconds(chronicle.seconds_left(now)) if run.state == "running" else "-"),
             ("failed sources", Markup(f'<span class="{trouble}">{chronicle.failed_sources:,}</span>')),
@@ -152,7 +152,8 @@ class View:
         return Markup(
             f"<h1>{page.text(page.title(facts))}</h1>"
             f"<p>{page.text(facts['strategy'])} on {page.text(facts['device'])}, {facts['vertices']:,} vertices, "
-            f"{facts['stored_edges']:,} stored edges; results go to <code>{page.text(facts['output'])}</code></p>"
+            f"{facts['stored_edges']:,} stored edges; results go to <code>{page.text(facts['output'])}</code>, "
+            f"{page.text(facts['means'])}</p>"
             f'<p>Run {page.text(name)}: <b class="state">{page.text(_STATES[run.state])}</b>, '
             f"{chronicle.whole.batches:,} batches"
             f'<span class="soft">, last news {page.seconds(round(max(0.0, time.time() - run.news_at)))} ago'

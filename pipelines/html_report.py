@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from . import page
 from .chronicle import PHASES, Chronicle, batch_of
+from .forms import FORMS
 from .page import Markup
 from .sizing import in_units
 from .tallies import merged
@@ -126,7 +127,7 @@ def _head(title: str, manifest: dict, chronicle: Chronicle) -> str:
         ("written", in_units(sum(part["bytes"] for part in parts))),
         ("batches", f"{len(parts):,}"),
         ("sources/s", page.count(whole.sources / took) if whole.batches else "not known"),
-        ("edges/s", page.count(whole.edges / took) if whole.batches else "not known"),
+        ("edges/s", page.edges_rate(chronicle, whole.edges / took) if whole.batches else "not known"),
         ("failed sources", f"{chronicle.failed_sources:,}"),
         ("retries", f"{chronicle.retries:,}"),
     ]
@@ -177,6 +178,7 @@ def _plan(manifest: dict) -> Markup:
             "built from",
             ", ".join(f"{key.replace('_', ' ')}: {_shown(value)}" for key, value in built.items() if value != ""),
         ),
+        ("result", f"{manifest['result']}: {manifest['means']}"),
         ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
         ("sources", f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else "")),
         ("workers", f"{manifest['workers']:,}"),
@@ -190,11 +192,17 @@ def _proof(manifest: dict) -> str:
     parts, how = manifest["parts"], manifest["settings"]["certify"]
     done = sum(len(part["sources"]) for part in parts)
     wrong = sum(len(failure["sources"]) for failure in manifest["failed"] if "CertificateError" in failure["error"])
+    form = FORMS[manifest["result"]]
+    what, then = ("results", "they were written") if form.is_distances else ("traversals", f"{form.name} was made of them")
     proven = {
-        "all": f"all {done:,} results were proven right over all vertices and edges before they were written",
-        "sample": f"{len(parts):,} of {done:,} results, the first of each batch, were proven right before they were written",
-        "none": "no result was proven: the run was told --certify none",
+        "all": f"all {done:,} {what} were proven right over all vertices and edges before {then}",
+        "sample": f"{len(parts):,} of {done:,} {what}, the first of each batch, were proven right before {then}",
+        "none": f"no {what[:-1]} was proven: the run was told --certify none",
     }[how]
+    if form.merged and how != "none":
+        how = "all"  # there is but one
+        then = "its rows were made of it" if done else "any row would have been made of it"
+        proven = f"the search from all sources together was proven right over all vertices and edges before {then}"
     kind = "bad" if wrong else "good" if how == "all" else "warn"
     rejected = f"{wrong:,} more were rejected and not written" if wrong else "none was rejected"
     rows = [

@@ -23,6 +23,7 @@ from . import report
 from .batches import Task, Window, batches_of
 from .cluster import check_existing, cluster_for, give_plugin, take_plugin, workers_of
 from .dashboard import open_page
+from .forms import FORMS
 from .html_report import page_of
 from .manifest import (
     GRAPH,
@@ -98,7 +99,7 @@ def _size(settings, prepared: Prepared, before: dict | None) -> tuple[Sizing, di
         "algorithm": request.algorithm,
         "limit": request.limit,
         "targets": None if request.targets is None else _digest(request.targets),
-        "predecessors": request.predecessors,
+        "result": request.result,
         "certify": request.certify,
         "sources": _digest(prepared.names),
         "batch_size": sizing.batch_size,
@@ -116,6 +117,8 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
         "format": 1,
         "status": "running",
         "algorithm": prepared.request.algorithm,
+        "result": prepared.request.result,
+        "means": FORMS[prepared.request.result].means,
         "settings": asdict(settings),
         "identity": identity,
         "fingerprint": fingerprint_of(identity),
@@ -173,8 +176,8 @@ class _Job:
                 manifest["fingerprint"],
                 names,
                 self._prepared.graph,
-                manifest["algorithm"],
                 known.get(part_name(part)),
+                manifest["result"],
             )
             if summary is not None:
                 manifest["parts"].append(summary | {"sources": names})

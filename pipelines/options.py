@@ -9,6 +9,8 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from .forms import FORMS
+
 
 class UsageError(Exception):
     """The command line or a settings file is wrong."""
@@ -98,14 +100,26 @@ OPTIONS = (
     ),
     Option(key="max_depth", kind="integer", least=0, group="traversal", help="bfs: go no further than this many hops"),
     Option(key="cutoff", kind="number", least=0, group="traversal", help="sssp: keep no vertex farther than this"),
-    Option(key="targets_file", kind="text", group="traversal", help="write the rows of these vertices only (one id a line)"),
+    Option(
+        key="result",
+        kind="choice",
+        choices=tuple(FORMS),
+        default="distances",
+        group="result",
+        help="what is written. distances: a row for each source and vertex that it reaches; predecessors: with the vertex "
+        "before it; summary: a row of figures for each source; levels: how many vertices lie at each hop count (bfs); "
+        "targets: a row for each source and target; reachable: rows without distances; nearest: one search from all "
+        "sources together, a row for each vertex with its nearest source",
+    ),
     Option(
         key="predecessors",
         kind="switch",
         default=False,
-        group="traversal",
-        help="also write the previous vertex on a shortest path",
+        group="result",
+        help="another way to say --result predecessors",
     ),
+    Option(key="targets", kind="ids", group="result", help="ids of the targets; distances are then written of these only"),
+    Option(key="targets_file", kind="text", group="result", help="the same as a file like that of the sources"),
     Option(key="sources", kind="ids", group="sources (give one)", help="ids of the sources"),
     Option(
         key="sources_file",
@@ -257,6 +271,7 @@ OPTIONS = (
 
 # One choice each: a flag of a set replaces what a settings file says about the others.
 SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources")
+TARGET_CHOICES = ("targets", "targets_file")
 SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all or none
 

@@ -133,9 +133,15 @@ def count(value: float) -> str:
 
 
 def title(run: dict) -> str:
-    """What a run does, from its ``algorithm`` and ``sources``."""
-    n = run["sources"]
-    return f"{run['algorithm']} from {n:,} source" + ("" if n == 1 else "s")
+    """What a run does, from its ``algorithm``, ``sources`` and ``result``."""
+    n, result = run["sources"], run["result"]
+    said = f"{run['algorithm']} from {n:,} source" + ("" if n == 1 else "s")
+    return said if result == "distances" else f"{said}: {result}"
+
+
+def edges_rate(chronicle, rate: float) -> str:
+    """Edges a second; a dash where none are counted, since not every result tells which vertices were reached."""
+    return count(rate) if chronicle.whole.edges else "-"
 
 
 def sources_text(failure: dict) -> str:

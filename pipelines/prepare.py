@@ -26,10 +26,11 @@ from kepler_traverse.read import read_graph
 from kepler_traverse.storage import FORMAT, load_graph, stored_origin
 
 from . import report
-from .answers import names_of
 from .cluster import POOL_SHARE
+from .forms import FORMS
 from .graph_cache import cached_graph, found_graph
-from .sizing import ROWS_A_PART, SOURCES_A_PART, Load, Machine
+from .rows import names_of
+from .sizing import Load, Machine, sources_a_part
 from .worker import plan_for
 
 
@@ -41,7 +42,7 @@ class Request:
     strategy: str
     limit: float | None
     targets: list | None
-    predecessors: bool
+    result: str
     certify: str
     knobs: dict | None
     at_once: int = 1
@@ -113,10 +114,8 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
     given = _sources(graph, settings)
     first = np.sort(np.unique(given, return_index=True)[1])
     numbers = given[first]
-    targets = None
-    if settings.targets_file is not None:
-        targets = targets_in(graph, Path(settings.targets_file))
-    request = replace(request_of(settings, targets), at_once=_at_once(settings, graph, numbers))
+    request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
+    request = replace(request, at_once=_at_once(settings, graph, request, numbers))
     request, plan = _planned(settings, graph, request)
     return Prepared(
         graph=graph,
@@ -132,11 +131,25 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
     )
 
 
-def _at_once(settings, graph: Graph, numbers: np.ndarray) -> int:
+def _at_once(settings, graph: Graph, request: Request, numbers: np.ndarray) -> int:
     """About how many sources a part will have, which is what a worker is given to answer at once."""
+    if FORMS[request.result].merged:
+        return numbers.size
     if settings.batch_size != "auto":
         return min(settings.batch_size, numbers.size)
-    return max(1, min(ROWS_A_PART // max(graph.n_vertices, 1), SOURCES_A_PART, numbers.size))
+    return min(sources_a_part(graph.n_vertices, _rows_a_source(graph, request, depth=1)[0], graph.device), numbers.size)
+
+
+def _rows_a_source(graph: Graph, request: Request, depth: int = 0) -> tuple[int, int]:
+    """How many rows a source has, about and at most; ``depth`` is that of one search where it is known."""
+    n = graph.n_vertices
+    if request.result == "levels":
+        most = n if request.limit is None else int(min(n, request.limit + 1))
+        return min(most, 2 * depth + 1 if depth else n), most
+    if request.result == "summary":
+        return 1, 1
+    rows = n if request.targets is None else len(request.targets)
+    return rows, rows
 
 
 def _planned(settings, graph: Graph, request: Request) -> tuple[Request, ManyPlan]:
@@ -164,7 +177,7 @@ def request_of(settings, targets: list | None) -> Request:
         strategy=settings.strategy,
         limit=settings.max_depth if settings.algorithm == "bfs" else settings.cutoff,
         targets=targets,
-        predecessors=settings.predecessors,
+        result=settings.result,
         certify=settings.certify,
         knobs=settings.knobs,
     )
@@ -259,9 +272,12 @@ def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).choice(candidates, count, replace=False)
 
 
-def targets_in(graph: Graph, path: Path) -> list:
-    """Read the ids of targets from a file, in the type of the graph's ids."""
-    return _ids_like(graph, _ids_in(path, "targets"), "target")
+def targets_of(graph: Graph, ids: list | None, file: str | None) -> list | None:
+    """The targets, given by their ids or in a file, in the type of the graph's ids: each once, in the order given."""
+    if ids is None and file is None:
+        return None
+    given = ids if file is None else _ids_in(Path(file), "targets")
+    return list(dict.fromkeys(_ids_like(graph, given, "target")))
 
 
 def _ids_in(path: Path, what: str) -> list:
@@ -303,22 +319,28 @@ def _integer(value, role: str) -> int:
 def load_of(prepared: Prepared) -> Load:
     """The sizes of a prepared run."""
     graph, plan = prepared.graph, prepared.plan
+    request, form = prepared.request, FORMS[prepared.request.result]
     wide = 16 if graph.has_string_ids else graph.ids.dtype.itemsize
-    distance = 4 if prepared.request.algorithm == "bfs" else graph.weights.dtype.itemsize
-    ids = graph.ids.nbytes
-    certified = prepared.request.certify != "none"
+    distance = 4 if request.algorithm == "bfs" else graph.weights.dtype.itemsize
+    certified = request.certify != "none"
+    # A merged search has a graph of its own, which is directed whatever the other is.
+    one_way = graph.directed or form.merged
     if graph.device == "cpu":
-        turned = certified or prepared.request.algorithm == "bfs"
+        turned = certified or request.algorithm == "bfs"
     else:  # a plan that needs it has made it, and counts it
-        turned = certified and not prepared.request.predecessors and "reverse" not in vars(graph)
+        turned = certified and request.result != "predecessors" and "reverse" not in vars(graph)
+    rows, most_rows = _rows_a_source(graph, request, plan.depth)
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
-        graph_bytes=graph.nbytes + ids,
-        reverse_bytes=graph.nbytes if graph.directed and turned else 0,
+        graph_bytes=graph.nbytes + graph.ids.nbytes,
+        reverse_bytes=graph.nbytes if one_way and turned else 0,
         state_bytes=plan.nbytes,
-        row_bytes=2 * wide + distance + (wide if prepared.request.predecessors else 0),
+        row_bytes=form.id_columns * wide + (distance if form.has_distance else 0) + 8 * form.numbers,
+        rows_a_source=rows,
+        most_rows=most_rows,
         certified=certified,
+        merged=form.merged,
     )
 
 

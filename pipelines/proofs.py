@@ -20,12 +20,13 @@ from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import UnknownVertexError
 from kepler_traverse.graph import Graph
 
+from .checksums import MASK
+from .forms import FORMS
 from .sink import FOOTER_KEY, as_written
 from .sizing import ROWS_A_GROUP
 
 MOST_FAULTS = 100  # that are told one by one
 BATCH_BYTES = 2**28  # of distances that wait to be proven together
-_MASK = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class Prover:
     def __init__(self, graph: Graph, identity: dict, targets, findings: Findings):
         self.graph, self.targets, self._findings = graph, targets, findings
         self.limit, self.algorithm = identity["limit"], identity["algorithm"]
-        self.predecessors = identity["predecessors"]
+        self.form = FORMS[identity["result"]]
+        self.predecessors = identity["result"] == "predecessors"
         self.kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.weights.dtype
         self.unreached = UNREACHED if self.algorithm == "bfs" else np.inf
         self._plan = None
@@ -154,12 +156,14 @@ class Part:
     run : str
         Fingerprint of the run.
     number : int
+    prover : Prover
+        Whose ``form`` the rows must have.
     """
 
     def __init__(self, path: Path, entry: dict, run: str, number: int, prover: Prover, findings: Findings):
         self._path, self._entry, self._run, self._number = path, entry, run, number
         self._prover, self._findings = prover, findings
-        self._graph = prover.graph
+        self._graph, self._result = prover.graph, prover.form.name
 
     def check(self) -> None:
         """Add what is wrong to the findings."""
@@ -182,7 +186,7 @@ class Part:
         findings.rows += rows
         if rows != footer["rows"] or rows != entry["rows"]:
             self._add("rows", f"it holds {rows} rows, its footer says {footer['rows']} and the manifest {entry['rows']}")
-        if f"{sum(checksums) & _MASK:016x}" != entry["checksum"]:
+        if f"{sum(checksums) & MASK:016x}" != entry["checksum"]:
             self._add("checksum", "the checksum of its rows is not the one in the manifest")
 
     def _add(self, kind: str, message: str) -> None:
@@ -202,12 +206,15 @@ class Part:
             self._add("another run", f"it was written by another run ({str(of_run)[:16]}, not {self._run[:16]})")
         if number != self._number:
             self._add("another run", f"it was written as part {number}")
+        if footer.get("result") != self._result:
+            self._add("another result", f"it was written as {footer.get('result')!r}, and the run is for {self._result!r}")
+            return None
         if footer["sources"] != self._entry["sources"]:
             self._add("sources", "its sources are not those that the manifest names")
         return footer
 
     def _has_right_columns(self, schema: pa.Schema) -> bool:
-        wanted = ["source", "vertex", "distance", *(["predecessor"] if self._prover.predecessors else [])]
+        wanted = list(self._prover.form.columns)
         if schema.names != wanted:
             self._add("columns", f"its columns are {', '.join(schema.names)}, not {', '.join(wanted)}")
             return False

@@ -16,10 +16,11 @@ from rich.text import Text
 
 from . import page
 from .chronicle import MOST_LISTED, Chronicle, batch_of
+from .forms import FORMS
 from .sizing import in_units
 from .tallies import merged
 
-_SUMMARY = ("algorithm", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
+_SUMMARY = ("algorithm", "result", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
 _LINE_EVERY = 10.0  # seconds between two lines of progress where the output is no terminal
 _MOST_WORKERS = 8  # with a line each on a terminal
 
@@ -30,7 +31,7 @@ def say(message: str) -> None:
 
 def facts_of(manifest: dict) -> dict:
     """What never changes while a run goes on, in plain values, for whoever watches it."""
-    same = ("algorithm", "strategy", "device", "sources")
+    same = ("algorithm", "result", "means", "strategy", "device", "sources")
     return {
         **{key: manifest[key] for key in same},
         "kept": sum(len(part["sources"]) for part in manifest["parts"]),
@@ -111,7 +112,7 @@ class Progress:
         words = [
             f"{chronicle.done:,}/{chronicle.total:,} sources",
             f"{page.count(rate)} sources/s",
-            f"{page.count(edges)} edges/s",
+            *([f"{page.count(edges)} edges/s"] if chronicle.whole.edges else []),
         ]
         if chronicle.left and rate:
             words.append(f"about {page.seconds(max(1, round(chronicle.seconds_left())))} left")
@@ -143,7 +144,7 @@ def _workers_table(chronicle: Chronicle) -> Table:
         table.add_column(name, justify="left" if name == "worker" else "right", style="dim")
     for name, share in sorted(chronicle.workers.items()):
         busy = sum(share.phases.values())
-        rate = page.count(share.edges / busy) if busy else ""
+        rate = page.count(share.edges / busy) if busy and share.edges else ""
         table.add_row(name, f"{share.batches:,}", f"{share.sources:,}", rate)
     return table
 
@@ -161,6 +162,7 @@ def show_plan(settings, prepared, sizing) -> None:
                 "built": asdict(graph.report),
             },
             "algorithm": plan.algorithm,
+            "result": settings.result,
             "device": graph.device,
             "strategy": plan.strategy.name,
             "sources_at_once": plan.group,
@@ -177,6 +179,7 @@ def show_plan(settings, prepared, sizing) -> None:
         ("graph", f"{graph.n_vertices:,} vertices, {graph.n_edges:,} stored edges, {_kind(graph)}"),
         ("degrees", f"at most {graph.max_degree:,}"),
         ("built", f"{built.rows:,} rows; dropped: {built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"),
+        ("result", f"{settings.result}: {FORMS[settings.result].means}"),
         ("strategy", f"{plan.strategy.name} for {plan.algorithm} on {graph.device}, {chosen}: {plan.strategy.teaches}"),
         ("why", plan.why),
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
@@ -211,6 +214,8 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
     sources = f"{facts['sources']:,} sources{_duplicates(facts['duplicate_sources'])}"
     print(f"{sources}, {facts['rows']:,} rows in {seconds:.1f} s{kept}")
     print(f"results: {settings.output} ({len(manifest['parts'])} parts, {in_units(facts['bytes'])})")
+    if settings.result != "distances":
+        print(f"{settings.result}: {manifest['means']}")
     if failed:
         print(f"failed: {len(failed)} of {facts['batches']} batches, see _manifest.json; --resume tries them again")
     else:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from dataclasses import make_dataclass
+from dataclasses import make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from .options import OPTIONS, SCHEDULER_CHOICES, SOURCE_CHOICES, TLS, Option, UsageError
+from .forms import FORMS
+from .options import OPTIONS, SCHEDULER_CHOICES, SOURCE_CHOICES, TARGET_CHOICES, TLS, Option, UsageError
 
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -87,11 +88,12 @@ def settings_of(flags: dict, config: Path | None = None) -> Settings:
     UsageError
         A value that cannot be, or settings that contradict each other.
     """
-    values = {} if config is None else read_file(config)
-    for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES):
+    in_file = {} if config is None else read_file(config)
+    values = in_file
+    for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES, TARGET_CHOICES):
         if any(key in flags for key in choices):
             values = {key: value for key, value in values.items() if key not in choices}
-    values |= flags
+    values = values | flags
     if not any(key in values for key in SCHEDULER_CHOICES) and os.environ.get("SCHEDULER_FILE"):
         values["scheduler_file"] = os.environ["SCHEDULER_FILE"]
     if "edges" not in values:
@@ -100,7 +102,10 @@ def settings_of(flags: dict, config: Path | None = None) -> Settings:
         settings = Settings(**values)
     except ValidationError as error:
         raise UsageError(_sentence(error, flags, config)) from None
+    result = _result_of(in_file, flags, config)
+    settings = replace(settings, result=result, predecessors=result == "predecessors")
     _check_together(settings)
+    _check_result(settings)
     if settings.knobs is not None:
         _check_knobs(settings, config)
     return settings
@@ -129,6 +134,46 @@ def _check_together(settings) -> None:
         raise UsageError("--max-depth limits hops (bfs); sssp takes --cutoff")
     if settings.output is None and not settings.plan:
         raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
+
+
+def _result_of(in_file: dict, flags: dict, config: Path | None) -> str:
+    """The one result that ``result`` and its other spelling, ``predecessors``, ask for; flags win over the file."""
+    result = flags.get("result")
+    if result is None:
+        result = in_file.get("result", "distances")
+        if in_file.get("predecessors"):
+            result = _with_predecessors(result, f"{config}: predecessors = true and result = {result!r}")
+        if "predecessors" in flags:
+            result = "predecessors" if flags["predecessors"] else result.replace("predecessors", "distances")
+        return result
+    if flags.get("predecessors"):
+        return _with_predecessors(result, f"--predecessors and --result {result}")
+    if flags.get("predecessors") is False and result == "predecessors":
+        raise UsageError("--no-predecessors and --result predecessors contradict each other; take one")
+    return result
+
+
+def _with_predecessors(result: str, said: str) -> str:
+    if result not in ("distances", "predecessors"):
+        raise UsageError(f"{said} are two results, and --predecessors is another way to say --result predecessors; take one")
+    return "predecessors"
+
+
+def _check_result(settings) -> None:
+    """Raise UsageError for a result that does not go with the other settings."""
+    result, form = settings.result, FORMS[settings.result]
+    given = [key for key in TARGET_CHOICES if getattr(settings, key) is not None]
+    if len(given) > 1:
+        raise UsageError("targets are given more than once, by --targets, --targets-file; take one")
+    if result == "targets" and not given:
+        raise UsageError("--result targets needs to know where the ways end: take one of --targets, --targets-file")
+    if given and not form.limits_targets:
+        flag = "--" + given[0].replace("_", "-")
+        raise UsageError(f"--result {result} is about all vertices; leave {flag} out, or take --result targets")
+    if result == "levels" and settings.algorithm != "bfs":
+        raise UsageError("--result levels counts hops (bfs); sssp takes --result summary")
+    if form.merged and settings.batch_size != "auto":
+        raise UsageError(f"--result {result} is one search from all sources together; leave --batch-size at auto")
 
 
 def _check_tls(settings) -> None:

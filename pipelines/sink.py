@@ -11,23 +11,23 @@ import itertools
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kepler_traverse import results
-from kepler_traverse._arrays import UNREACHED, at_most, namespace, to_host
+from kepler_traverse._arrays import UNREACHED, at_most, namespace
 from kepler_traverse.errors import KeplerError
 
+from .checksums import MASK, checksums_in
+from .forms import FORMS, Form
 from .sizing import ROWS_A_GROUP
 
 FOOTER_KEY = b"kepler_traverse"
-_MASK = 2**64 - 1
+RESULT_KEY, MEANS_KEY = b"kepler_traverse.result", b"kepler_traverse.means"  # in the schema, which readers keep
 
 
 def part_name(number: int) -> str:
@@ -61,6 +61,7 @@ def write_part(
     run: str,
     answers: Iterable[tuple[object, pa.Table, int]],
     is_wanted: Callable[[], bool] = lambda: True,
+    result: str = "distances",
 ) -> dict | None:
     """Write one batch.
 
@@ -74,6 +75,8 @@ def write_part(
         Only about a row group of them is held at a time.
     is_wanted : callable
         Asked just before the file appears: a worker that hung until its part was given to another must not replace it.
+    result : str
+        Name of the form of the rows, kept in the file with what it means.
 
     Returns
     -------
@@ -93,7 +96,7 @@ def write_part(
     partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
         with open(partial, "xb") as file:
-            rows, checksum = _write(file, number, run, itertools.chain([first], answers))
+            rows, checksum = _write(file, number, run, FORMS[result], itertools.chain([first], answers))
             file.flush()
             os.fsync(file.fileno())
         with open(partial, "rb") as file:
@@ -117,23 +120,26 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _write(file, number: int, run: str, answers) -> tuple[int, int]:
-    writer, held, rows = None, [], 0
+def _write(file, number: int, run: str, form: Form, answers) -> tuple[int, int]:
+    writer, held, n_held, rows = None, [], 0, 0
     sources, checksums = [], []
     try:
         for source, table, checksum in answers:
-            writer = writer or _writer(file, table.schema)
+            writer = writer or _writer(file, table.schema.with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means}))
             sources.append(source)
             checksums.append(checksum)
             held.append(table)
             rows += table.num_rows
-            if sum(table.num_rows for table in held) >= ROWS_A_GROUP:
+            n_held += table.num_rows
+            if n_held >= ROWS_A_GROUP:
                 _flush(writer, held)
+                n_held = 0
         _flush(writer, held)
         footer = {
             "format": 1,
             "run": run,
             "part": number,
+            "result": form.name,
             "rows": rows,
             "sources": sources,
             "checksums": [f"{checksum:016x}" for checksum in checksums],
@@ -142,12 +148,13 @@ def _write(file, number: int, run: str, answers) -> tuple[int, int]:
     finally:
         if writer is not None:
             writer.close()
-    return rows, sum(checksums) & _MASK
+    return rows, sum(checksums) & MASK
 
 
 def _writer(file, schema: pa.Schema) -> pq.ParquetWriter:
-    # Hops and sources repeat; vertices ascend within a source; the rest does neither.
-    repeating = [f.name for f in schema if f.name == "source" or (f.name == "distance" and pa.types.is_integer(f.type))]
+    # Hops, sources and targets repeat; vertices ascend within a source; the rest does neither.
+    repeating = [f.name for f in schema if f.name in ("source", "target")]
+    repeating += [f.name for f in schema if f.name == "distance" and pa.types.is_integer(f.type)]
     ascending = [f.name for f in schema if f.name == "vertex" and pa.types.is_integer(f.type)]
     return pq.ParquetWriter(
         file,
@@ -157,7 +164,7 @@ def _writer(file, schema: pa.Schema) -> pq.ParquetWriter:
         compression_level=1,
         use_dictionary=repeating,
         column_encoding=dict.fromkeys(ascending, "DELTA_BINARY_PACKED"),
-        write_statistics=["source", "vertex"],
+        write_statistics=[name for name in ("source", "vertex", "target") if name in schema.names],
         write_page_checksum=True,
     )
 
@@ -172,7 +179,7 @@ def _flush(writer: pq.ParquetWriter, held: list[pa.Table]) -> None:
 
 
 def checked_part(
-    folder: Path, number: int, run: str, sources: list, graph, algorithm: str, known: dict | None
+    folder: Path, number: int, run: str, sources: list, graph, known: dict | None, result: str = "distances"
 ) -> dict | None:
     """Return the summary of a part on disk if it is whole and right, else None.
 
@@ -182,6 +189,8 @@ def checked_part(
         Ids that the part must hold, in this order.
     known : dict, optional
         What the manifest says about the part; without it all checksums are computed again from the rows.
+    result : str
+        Name of the form of the rows.
     """
     path = folder / part_name(number)
     if not path.is_file():
@@ -191,54 +200,21 @@ def checked_part(
     if known is not None:
         whole = known["sha256"] == digest and known["sources"] == sources  # some may have failed
         return known if whole else None
+    form = FORMS[result]
+    columns = [name for name in form.columns if name != "predecessor"]
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             footer = json.loads(file.metadata.metadata[FOOTER_KEY])
-            if footer["run"] != run or footer["part"] != number or footer["sources"] != sources:
+            same = footer["run"] == run and footer["part"] == number and footer["result"] == result
+            if not same or footer["sources"] != sources or file.schema_arrow.names != list(form.columns):
                 return None
-            checksums = _checksums(file, sources, graph, algorithm)
+            tables = (file.read_row_group(group, columns=columns) for group in range(file.num_row_groups))
+            checksums = checksums_in(tables, graph, graph.numbers_of(sources), columns)
             rows = file.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         return None  # unreadable or not ours: it is computed again
     if footer["rows"] != rows or footer["checksums"] != [f"{checksum:016x}" for checksum in checksums]:
         return None
-    total = sum(checksums) & _MASK
+    total = sum(checksums) & MASK
     size = path.stat().st_size
     return {"file": path.name, "rows": rows, "sha256": digest, "checksum": f"{total:016x}", "bytes": size}
-
-
-def _checksums(file: pq.ParquetFile, sources: list, graph, algorithm: str) -> list[int]:
-    """Checksums of the sources, from the rows of a file."""
-    numbers = graph.numbers_of(sources)
-    checksums = dict.fromkeys(numbers.tolist(), 0)
-    for number, vertex, distance in _answers(file, graph):
-        unreached = UNREACHED if algorithm == "bfs" else np.inf
-        every = np.full(graph.n_vertices, unreached, distance.dtype)
-        every[vertex] = distance
-        traversal = results.Traversal(
-            algorithm=algorithm, source=number, distance=every, predecessor=None, limit=None, strategy="", rounds=0
-        )
-        checksums[number] = results.checksum(traversal)
-    return list(checksums.values())
-
-
-def _answers(file: pq.ParquetFile, graph) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield (source, vertices, distances) in vertex numbers; no source is spread over two row groups."""
-    ids = graph.ids if graph.has_string_ids else to_host(graph.ids)
-    for group in range(file.num_row_groups):
-        table = file.read_row_group(group, columns=["source", "vertex", "distance"])
-        source, vertex = (_numbers(ids, table[name]) for name in ("source", "vertex"))
-        distance = table["distance"].to_numpy()
-        starts = np.flatnonzero(np.diff(source, prepend=-1))
-        for begin, end in zip(starts, [*starts[1:], source.size], strict=True):
-            yield int(source[begin]), vertex[begin:end], distance[begin:end]
-
-
-def _numbers(ids, column: pa.ChunkedArray) -> np.ndarray:
-    if isinstance(ids, np.ndarray):
-        wanted = column.to_numpy()
-        at = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)
-        if not np.array_equal(ids[at], wanted):
-            raise ValueError("an id is not in the graph")
-        return at
-    return pc.index_in(column, value_set=ids).to_numpy()  # a null among them is an error of to_numpy's integer type

@@ -9,6 +9,8 @@ from kepler_traverse.errors import InputError
 ROWS_A_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
 ROWS_A_GROUP = 1_000_000
 SOURCES_A_PART = 4096  # keeps the footer of a part small where the graph is tiny
+# Vertices times sources where rows are few, so that a batch takes a minute or two and not as long as one that hangs.
+VERTICES_A_PART = {"cpu": 2**28, "cuda": 2**32}
 BATCHES_A_WORKER = 3  # so that the last batches of a run end at about the same time
 PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels of one worker
 
@@ -25,6 +27,10 @@ class Load:
         What one plan holds beside the graph.
     row_bytes : int
         Of one row of the results, before compression.
+    rows_a_source, most_rows : int
+        Rows of one source, about and at most; of all sources together where they are ``merged``.
+    merged : bool
+        One search from all sources together: one worker, one part.
     """
 
     n_vertices: int
@@ -33,7 +39,10 @@ class Load:
     reverse_bytes: int
     state_bytes: int
     row_bytes: int
+    rows_a_source: int
+    most_rows: int
     certified: bool
+    merged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +64,7 @@ class Sizing:
     memory : dict of str to int
         Bytes by item, the total last: of the machine on a CPU, of one GPU otherwise.
     output_bytes : int
-        At most, before compression: as if every source reached every vertex.
+        At most, before compression: for distances as if every source reached every vertex.
     """
 
     workers: int
@@ -75,6 +84,8 @@ def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_siz
         It cannot fit; the message holds the numbers.
     """
     share = _worker_items(load)
+    if load.merged:
+        workers, batch_size = 1, load.n_sources
     if workers == "auto":
         workers = max(1, min(machine.n_gpus if machine.device == "cuda" else machine.cores, load.n_sources))
         if machine.device == "cpu":
@@ -90,21 +101,28 @@ def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_siz
             f"and {in_units(machine.available)} are free; take {remedy}"
         )
     if batch_size == "auto":
-        by_rows = ROWS_A_PART // max(load.n_vertices, 1)
         by_workers = -(-load.n_sources // (BATCHES_A_WORKER * workers))
-        batch_size = max(1, min(by_rows, by_workers, SOURCES_A_PART))
+        batch_size = min(by_workers, sources_a_part(load.n_vertices, load.rows_a_source, machine.device))
     return Sizing(
         workers=workers,
         threads=1 if machine.device == "cuda" else max(1, machine.cores // workers),
         batch_size=batch_size,
         n_batches=-(-load.n_sources // batch_size),
         memory=memory,
-        output_bytes=load.n_sources * load.n_vertices * load.row_bytes,
+        output_bytes=(1 if load.merged else load.n_sources) * load.most_rows * load.row_bytes,
     )
 
 
+def sources_a_part(n_vertices: int, rows_a_source: int, device: str) -> int:
+    """At most how many sources the part of a batch gets where nobody has said it."""
+    by_rows = ROWS_A_PART // max(rows_a_source, 1)
+    by_vertices = VERTICES_A_PART[device] // max(n_vertices, 1)
+    return max(1, min(by_rows, by_vertices, SOURCES_A_PART))
+
+
 def _worker_items(load: Load) -> dict[str, int]:
-    rows = max(load.n_vertices, min(ROWS_A_GROUP, load.n_vertices * load.n_sources))
+    of_all = load.rows_a_source * (1 if load.merged else load.n_sources)
+    rows = max(load.most_rows, min(ROWS_A_GROUP, of_all))
     return {
         "reverse graph": load.reverse_bytes,
         "traversal": load.state_bytes,

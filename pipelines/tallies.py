@@ -12,8 +12,8 @@ import sys
 import numpy as np
 from numba import njit
 
-from kepler_traverse._arrays import UNREACHED, namespace
-from kepler_traverse.results import checksum
+from kepler_traverse._arrays import UNREACHED, namespace, to_host
+from kepler_traverse.results import Traversal, checksum
 
 MOST_BINS = 64  # of a histogram: enough for a plot, and a summary stays below about 1 KB
 
@@ -24,7 +24,7 @@ class Tally:
     Attributes
     ----------
     edges : int
-        Stored edges of reached vertices.
+        Stored edges of reached vertices; 0 where no distances are held that would tell which those are.
     rounds : int
         Most levels or rounds of one traversal.
     slowest : tuple of (id, float) or None
@@ -37,8 +37,8 @@ class Tally:
         self._histogram: dict | None = None
 
     def add(self, source, seconds: float, edges: int, rounds: int, histogram: dict | None) -> None:
-        """Count one traversal: its source's id, how long it took, and what ``counted`` returned for it."""
-        if self.slowest is None or seconds > self.slowest[1]:
+        """Count one traversal: its source's id (None if it has several), how long it took, and what ``counted`` returned."""
+        if source is not None and (self.slowest is None or seconds > self.slowest[1]):
             self.slowest = (source, round(seconds, 6))
         self.edges += edges
         self.rounds = max(self.rounds, rounds)
@@ -73,11 +73,40 @@ def counted(graph, traversal, written) -> tuple[int, int, int, dict | None]:
     histogram : dict or None
         Of what is written, as ``histogram_of`` returns it.
     """
+    return checksum(written), edges_of(graph, traversal), int(traversal.rounds), histogram_of(written)
+
+
+def edges_of(graph, traversal) -> int:
+    """Stored edges of the vertices that a traversal reaches."""
     if graph.device == "cpu":
-        edges = int(_edges(graph.offsets, traversal.distance, _unreached(traversal)))
-    else:
-        edges = int(namespace(graph.offsets).where(traversal.reached, graph.degrees, 0).sum())
-    return checksum(written), edges, int(traversal.rounds), histogram_of(written)
+        return int(_edges(graph.offsets, traversal.distance, _unreached(traversal)))
+    return int(namespace(graph.offsets).where(traversal.reached, graph.degrees, 0).sum())
+
+
+def level_counts(traversal) -> np.ndarray:
+    """How many vertices lie at 0, 1, 2, ... hops: int64, up to the last that has any, in host memory."""
+    distance = traversal.distance
+    if namespace(distance) is not np:
+        return to_host(namespace(distance).bincount(distance[traversal.reached]))
+    _, most = _range(distance, _unreached(traversal), distance.dtype.type(0), distance.dtype.type(0))
+    return _count_bins(distance, _unreached(traversal), 1.0, 0, int(most) + 1)
+
+
+def histogram_of_counts(counts: np.ndarray) -> dict:
+    """The histogram of hops, as ``histogram_of`` gives it, of how many there are at 0, 1, 2, ... of them."""
+    at = int(np.flatnonzero(counts)[0])
+    width = _width(float(at), float(counts.size - 1), 1.0)
+    first = int(at // width)
+    bins = np.bincount(np.arange(counts.size) // int(width), counts)[first:]
+    return {"width": width, "first": first, "counts": bins.astype(np.int64).tolist()}
+
+
+def histogram_of_values(algorithm: str, values: np.ndarray) -> dict | None:
+    """The histogram of distances that are all reached."""
+    traversal = Traversal(
+        algorithm=algorithm, source=0, distance=values, predecessor=None, limit=None, strategy="", rounds=0
+    )
+    return histogram_of(traversal)
 
 
 def histogram_of(traversal) -> dict | None:

@@ -22,10 +22,12 @@ from kepler_traverse.read import read_graph
 
 from . import interrupts
 from .batch_sources import EXIT_INTERRUPTED, report_error
+from .forms import FORMS
 from .manifest import MANIFEST, SUCCESS, digest_of, fingerprint_of
 from .options import Once, OnceParser
-from .prepare import read_options, targets_in
+from .prepare import read_options, targets_of
 from .proofs import Findings, Part, Prover
+from .retraverse import AgainPart, Retraversal
 from .sink import part_name
 
 EXIT_WRONG = 5
@@ -121,11 +123,15 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
     identity, targets = manifest["identity"], None
     if identity["targets"] is not None:
         targets = _targets(graph, manifest, targets_file)
-    prover = Prover(graph, identity, targets, findings)
+    if FORMS[identity["result"]].is_distances:
+        of_distances = None if targets is None else np.unique(graph.numbers_of(targets, "target"))
+        prover, part_of = Prover(graph, identity, of_distances, findings), Part
+    else:
+        prover, part_of = Retraversal(graph, identity, targets, findings), AgainPart
     numbers = {part_name(i): i for i in range(manifest["batches"])}
     for entry in manifest["parts"]:
         if entry["file"] in numbers and (folder / entry["file"]).is_file():
-            Part(folder / entry["file"], entry, manifest["fingerprint"], numbers[entry["file"]], prover, findings).check()
+            part_of(folder / entry["file"], entry, manifest["fingerprint"], numbers[entry["file"]], prover, findings).check()
     prover.settle()
     return findings
 
@@ -140,10 +146,10 @@ def _manifest(folder: Path, findings: Findings) -> dict | None:
         manifest = json.loads((folder / MANIFEST).read_text())
         identity = manifest["identity"]
         manifest["settings"]["edges"], manifest["status"], manifest["fingerprint"], manifest["digest"], manifest["batches"]
-        identity["graph"], identity["targets"], identity["limit"], identity["batch_size"], identity["sources"]
-        identity["predecessors"], manifest["sources"], manifest["graph"]["fingerprint"]
-        if identity["algorithm"] not in ("bfs", "sssp"):
-            raise ValueError("algorithm")
+        identity["graph"], identity["targets"], identity["limit"], identity["batch_size"] + 0, identity["sources"]
+        manifest["sources"], manifest["graph"]["fingerprint"]
+        if identity["algorithm"] not in ("bfs", "sssp") or identity["result"] not in FORMS:
+            raise ValueError("algorithm or result")
         for part in manifest["parts"]:
             int(part["checksum"], 16), part["file"] + part["sha256"], part["rows"] + part["bytes"], list(part["sources"])
     except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
@@ -166,6 +172,7 @@ def _check_manifest(folder: Path, manifest: dict, findings: Findings) -> None:
     for what, said, found in [
         ("fingerprint", manifest["fingerprint"], fingerprint_of(identity)),
         ("algorithm", manifest.get("algorithm"), identity["algorithm"]),
+        ("result", manifest.get("result"), identity["result"]),
         ("graph", manifest["graph"]["fingerprint"], identity["graph"]),
     ]:
         if said != found:
@@ -211,15 +218,16 @@ def _graph(manifest: dict, edges: list[str], device: str, findings: Findings) ->
     return None
 
 
-def _targets(graph: Graph, manifest: dict, file: str | None) -> np.ndarray:
-    name = file or manifest["settings"]["targets_file"]
+def _targets(graph: Graph, manifest: dict, file: str | None) -> list:
+    settings = manifest["settings"]
+    name = file or settings["targets_file"]
     try:
-        ids = targets_in(graph, Path(name))
+        ids = targets_of(graph, None if file else settings["targets"], name)
     except InputError as error:
         raise InputError(f"{error}; give the file of the run's targets by --targets-file") from None
     if hashlib.sha256(json.dumps(ids).encode()).hexdigest() != manifest["identity"]["targets"]:
-        raise InputError(f"{name}: these are not the targets of the run; give its own by --targets-file")
-    return np.unique(graph.numbers_of(ids, "target"))
+        raise InputError(f"{name or 'manifest'}: these are not the targets of the run; give its own by --targets-file")
+    return ids
 
 
 if __name__ == "__main__":

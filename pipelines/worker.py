@@ -20,8 +20,10 @@ from kepler_traverse.many import ManyPlan
 from kepler_traverse.storage import load_graph
 
 from .answers import Answers, free_memory, is_out_of_memory, is_sticky
+from .forms import FORMS
 from .manifest import cannot_write
 from .marks import Mark
+from .merged import MergedAnswers, MergedPlan
 from .metrics import watched
 from .sink import write_part
 from .tallies import Tally
@@ -40,8 +42,8 @@ class Work:
     limit : int, float or None
         Largest hop count or distance.
     targets : list of ids or None
-    predecessors : bool
-        Whether they are written.
+    result : str
+        Name of the form that is written.
     knobs : dict or None
         Settings of the strategy.
     at_once : int
@@ -60,7 +62,7 @@ class Work:
     strategy: str
     limit: float | None
     targets: list | None
-    predecessors: bool
+    result: str
     certify: str
     knobs: dict | None
     at_once: int = 1
@@ -68,12 +70,21 @@ class Work:
     threads: int
 
 
-def plan_for(graph: Graph, work) -> ManyPlan:
-    """Plan the traversals of a ``Work``; certificates need no predecessors."""
+def plan_for(graph: Graph, work) -> ManyPlan | MergedPlan:
+    """Plan the traversals of a ``Work`` or a ``Request``.
+
+    Distances are proven right before anything is made of them, so a plan keeps all of them, unless nothing is to be proven:
+    then it may hold no more than what is written is made of.
+    """
+    if FORMS[work.result].merged:
+        return MergedPlan(graph, work.algorithm, work.strategy, work.limit, work.knobs, work.at_once)
+    proven = work.certify != "none"
+    as_it_is = work.result == "predecessors" or not (proven or work.result == "reachable")
+    result = work.result if as_it_is else "distances"
     options = {
         "n_sources": work.at_once,
         "strategy": work.strategy,
-        "result": "predecessors" if work.predecessors else "distances",
+        "result": result,
         "targets": work.targets,
         "knobs": work.knobs,
         "memory": work.memory,
@@ -83,14 +94,19 @@ def plan_for(graph: Graph, work) -> ManyPlan:
     return plan_sssp_many(graph, cutoff=work.limit, **options)
 
 
+def answers_for(graph: Graph, plan: ManyPlan | MergedPlan, work) -> Answers | MergedAnswers:
+    """What answers with a plan that ``plan_for`` has made for the same ``Work`` or ``Request``."""
+    return (MergedAnswers if FORMS[work.result].merged else Answers)(graph, plan, work)
+
+
 class TraversalPlugin(WorkerPlugin):
     """Holds the graph and the plan of one worker; set up again whenever a worker is started anew."""
 
     def __init__(self, work: Work, name: str):
         self.work, self.name = work, name
         self.graph: Graph | None = None
-        self.plan: ManyPlan | None = None
-        self._answers: Answers | None = None
+        self.plan: ManyPlan | MergedPlan | None = None
+        self._answers: Answers | MergedAnswers | None = None
         self._lock: threading.Lock | None = None
         self._threads = work.threads
         self._load_seconds = 0.0
@@ -109,7 +125,7 @@ class TraversalPlugin(WorkerPlugin):
         self._take_fair_share()
         self.graph = load_graph(self.work.graph_folder, self.work.device)
         self.plan = plan_for(self.graph, self.work)
-        self._answers = Answers(self.graph, self.plan, self.work)
+        self._answers = answers_for(self.graph, self.plan, self.work)
         self._load_seconds = time.perf_counter() - started
 
     def _take_fair_share(self) -> None:
@@ -155,7 +171,7 @@ class TraversalPlugin(WorkerPlugin):
         mark.at(part)
         with watched(self.work.algorithm) as note:
             answers = self._answers.of(part, sources, careful, mark, clock, tally, failed)
-            summary = write_part(self.work.output, part, self.work.run, answers, mark.is_wanted)
+            summary = write_part(self.work.output, part, self.work.run, answers, mark.is_wanted, self.work.result)
             if summary is not None:
                 phases = clock.rounded()
                 summary |= {"started": round(started, 3), "ended": round(time.time(), 3), "seconds": clock.elapsed}

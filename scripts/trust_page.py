@@ -122,7 +122,9 @@ SECTIONS = {
         "Every result is proven right before it is written",
         "The job certifies every result (`--certify all` is the default): C1 to C5 of the certificate are checked over all "
         "vertices and edges, in the arithmetic of the traversal and without a tolerance, and what fails is not written. "
-        "C6, that each source and vertex is there once, is the checksum of each source in the part's footer.",
+        "C6, that each source and vertex is there once, is the checksum of each source in the part's footer. Summaries, "
+        "levels, pairs with targets and what is reachable are made of distances that are certified before, and the nearest "
+        "sources of a search that is; the step from one to the other is tested, and done again by `pipelines.verify`.",
         _faults_text,
         "python scripts/trust.py measure --only faults",
     ),
@@ -172,7 +174,8 @@ SECTIONS = {
         "An output can be proven right again",
         "`python -m pipelines.verify DIR EDGES` proves an existing output from files alone, and names what is wrong: a "
         "flipped bit, a lost or doubled row, a swapped source, a part of another run, a missing or extra part, a "
-        "manifest that disagrees.",
+        "manifest that disagrees. Distances are proven by a certificate; where rows are something else, or a selection, the "
+        "sources are traversed again, certified, and the rows compared bit for bit.",
         lambda figures: [f"{_cases(figures['cases'])} cases found, or found right."],
         "python scripts/trust.py measure --only output",
     ),

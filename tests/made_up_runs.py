@@ -25,6 +25,7 @@ def made_up(n_parts, n_workers=3, hours=1.0, **others):
         parts.append(entry | {"distances": {"width": 1.0, "first": 0, "counts": [4, 12, 20, 4]}})
     graph = {"fingerprint": "ab" * 32, "vertices": 10, "stored_edges": 50, "directed": False, "built": {"rows": 25}}
     manifest = {
+        **{"result": "distances", "means": "rows"},
         **{"status": "done", "algorithm": "bfs", "strategy": "queue", "device": "cpu", "workers": n_workers},
         **{"sources": 4 * n_parts, "duplicate_sources": 0, "batches": n_parts, "digest": "1-2", "fingerprint": "cd" * 32},
         **{"parts": parts, "failed": [], "retried": [], "graph": graph, "seconds": {"read": 1.5, "traverse": 3600.0}},

@@ -145,5 +145,7 @@ def test_what_cannot_be_answered_is_refused(lattice):
         bfs_many(lattice, [100, 5], result="summary")
     with pytest.raises(StrategyError, match="many_queues"):
         bfs_many(lattice, [100], strategy="many_piles")
+    with pytest.raises(StrategyError, match="these fit: auto, switch"):
+        bfs_many(lattice, [100], result="nearest", strategy="many_bits")
     with pytest.raises(StrategyError, match="has no knobs"):
         bfs_many(lattice, [100], strategy="many_bits", knobs={"k1": 4})

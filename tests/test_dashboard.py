@@ -224,6 +224,8 @@ def test_the_groups_of_the_dashboard_are_named_after_the_algorithm(client, run):
 def news(client, **others):
     facts = {
         "algorithm": "sssp",
+        "result": "distances",
+        "means": "rows",
         "strategy": "near_far",
         "device": "cuda",
         "output": "out",

@@ -6,6 +6,7 @@ import pytest
 from made_up_runs import HOSTILE, Text, batch, made_up
 
 from pipelines import html_report
+from pipelines.forms import FORMS
 
 
 def addresses(source):
@@ -96,3 +97,12 @@ def test_without_bokeh_the_report_has_its_tables(monkeypatch):
     words = Text(html_report.page_of(made_up(3), "command"))
     assert words.after("sources done") == "12 of 12"
     assert "The figures need Bokeh, which was not installed." in words.words
+
+
+@pytest.mark.parametrize(("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was proven right")])
+def test_the_report_says_what_was_written_and_what_was_proven(result, says):
+    manifest = made_up(3, result=result, means=FORMS[result].means)
+    words = Text(html_report.page_of(manifest, "command"))
+    assert f"bfs from 12 sources: {result}" in words.words
+    assert words.after("result") == f"{result}: {FORMS[result].means}"
+    assert says in words.after("certificates")

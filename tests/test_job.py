@@ -197,7 +197,7 @@ def test_resuming_a_finished_run_changes_nothing(options, undisturbed, tmp_path,
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (["--predecessors"], "predecessors was false and is true"),
+        (["--predecessors"], 'result was "distances" and is "predecessors"'),
         (["--max-depth", 3], "limit was null and is 3"),
         (["--batch-size", 5], "batch_size was 4 and is 5"),
         (["--certify", "none"], 'certify was "all" and is "none"'),
@@ -343,7 +343,7 @@ def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch,
     assert pq.read_table(tmp_path / "part-000000.parquet").num_rows == written["rows"] == 3 + 1 + 4
 
     def check(run="run", sources=sources):
-        return checked_part(tmp_path, 0, run, sources, graph, "sssp", None)
+        return checked_part(tmp_path, 0, run, sources, graph, None)
 
     assert check() == written
     assert check(run="another") is None
@@ -362,7 +362,15 @@ def test_a_batch_answers_in_less_than_a_kilobyte(tmp_path):
 
 
 LOAD = Load(
-    n_vertices=10**6, n_sources=100, graph_bytes=10**9, reverse_bytes=0, state_bytes=10**8, row_bytes=12, certified=True
+    n_vertices=10**6,
+    n_sources=100,
+    graph_bytes=10**9,
+    reverse_bytes=0,
+    state_bytes=10**8,
+    row_bytes=12,
+    rows_a_source=10**6,
+    most_rows=10**6,
+    certified=True,
 )
 
 

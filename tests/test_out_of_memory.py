@@ -54,7 +54,7 @@ def one_worker(tmp_path):
     folder.mkdir()
     work = Work(
         run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", algorithm="sssp", strategy="auto",
-        limit=None, targets=None, predecessors=True, certify="all", knobs=None, threads=1, at_once=8,
+        limit=None, targets=None, result="predecessors", certify="all", knobs=None, threads=1, at_once=8,
     )  # fmt: skip
 
     def start():

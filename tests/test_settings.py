@@ -10,9 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from kepler_traverse.answers import RESULTS
 from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 from pipelines import prepare, worker
+from pipelines.forms import FORMS
 from pipelines.options import OPTIONS, UsageError, flags_of
 from pipelines.settings import KNOWN_KEYS, settings_of
 
@@ -111,6 +113,8 @@ def test_a_misspelt_key_is_an_error_that_lists_the_known_ones(tmp_path):
         ('certify = "some"', "certify cannot be 'some'"),
         ("cutoff = nan\nalgorithm = 'sssp'", "cutoff cannot be nan"),
         ("max_depth = -1", "max_depth cannot be -1"),
+        ("result = 'all'", "result cannot be 'all'"),
+        ("result = 'summary'\npredecessors = true", "predecessors = true and result = 'summary' are two results"),
         ("workers = ", "not a TOML file"),
         ("knobs = 3", "knobs cannot be 3"),
         ("[knobs]", "knobs cannot be {}"),
@@ -139,6 +143,17 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--random-sources", "3"], "sources are given more than once"),
         ([*ENOUGH, "--cutoff", "3"], "bfs takes --max-depth"),
         ([*ENOUGH, "--algorithm", "sssp", "--max-depth", "3"], "sssp takes --cutoff"),
+        ([*ENOUGH, "--result", "matrix"], "invalid choice: 'matrix'"),
+        ([*ENOUGH, "--result", "targets"], "take one of --targets, --targets-file"),
+        ([*ENOUGH, "--targets", "1", "--targets-file", "t.txt"], "targets are given more than once"),
+        ([*ENOUGH, "--result", "summary", "--targets", "1"], "--result summary is about all vertices; leave --targets out"),
+        ([*ENOUGH, "--result", "levels", "--targets-file", "t.txt"], "leave --targets-file out"),
+        ([*ENOUGH, "--result", "reachable", "--targets", "1"], "is about all vertices"),
+        ([*ENOUGH, "--result", "nearest", "--targets", "1"], "is about all vertices"),
+        ([*ENOUGH, "--result", "nearest", "--batch-size", "4"], "leave --batch-size at auto"),
+        ([*ENOUGH, "--result", "levels", "--algorithm", "sssp"], "counts hops (bfs); sssp takes --result summary"),
+        ([*ENOUGH, "--result", "summary", "--predecessors"], "--predecessors and --result summary are two results"),
+        ([*ENOUGH, "--result", "predecessors", "--no-predecessors"], "contradict each other"),
         ([*ENOUGH, "--scheduler-address", "a", "--scheduler-file", "b"], "two schedulers"),
         ([*ENOUGH, *TLS], "are for a scheduler that runs already"),
         ([*ENOUGH, *TLS[:4]], "--tls-key is missing"),
@@ -157,6 +172,35 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
 def test_a_wrong_command_line_is_an_error_that_says_what_to_do(argv, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         settings(*argv)
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "result"),
+    [
+        ("", [], "distances"),
+        ("", ["--predecessors"], "predecessors"),
+        ("", ["--result", "predecessors"], "predecessors"),
+        ("", ["--result", "distances", "--predecessors"], "predecessors"),
+        ("", ["--result", "summary", "--no-predecessors"], "summary"),
+        ("predecessors = true", [], "predecessors"),
+        ("predecessors = true\nresult = 'distances'", [], "predecessors"),
+        ("predecessors = true", ["--no-predecessors"], "distances"),
+        ("predecessors = true", ["--result", "nearest"], "nearest"),
+        ("result = 'summary'", ["--predecessors"], "predecessors"),
+        ("result = 'summary'", ["--no-predecessors"], "summary"),
+        ("result = 'predecessors'\npredecessors = false", [], "predecessors"),
+        ("result = 'predecessors'", ["--no-predecessors"], "distances"),
+        ("result = 'targets'\ntargets = [3]", ["--targets-file", "t.txt"], "targets"),
+    ],
+)
+def test_predecessors_are_one_result_however_they_are_asked_for(tmp_path, text, flags, result):
+    chosen = settings(*ENOUGH, *flags, "--config", written(tmp_path, text))
+    assert chosen.result == result
+    assert chosen.predecessors == (result == "predecessors")
+
+
+def test_the_results_are_those_of_the_library_but_for_a_dense_matrix():
+    assert set(FORMS) == set(RESULTS) - {"matrix"}
 
 
 def test_the_scheduler_file_of_the_environment_is_taken(monkeypatch):

@@ -69,13 +69,14 @@ class Output:
         limit = settings.max_depth if algorithm == "bfs" else settings.cutoff
         identity = {
             "graph": graph.fingerprint, "algorithm": algorithm, "limit": limit,
-            "targets": None if targets is None else digest(targets), "predecessors": settings.predecessors,
+            "targets": None if targets is None else digest(targets), "result": settings.result,
             "certify": "all", "sources": digest(self.sources), "batch_size": 4,
         }  # fmt: skip
         limited = {"max_depth" if algorithm == "bfs" else "cutoff": limit}
         self.plan = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, **limited, targets=targets)
         self.manifest = {
-            "format": 1, "status": "done", "algorithm": algorithm, "settings": asdict(settings), "identity": identity,
+            "format": 1, "status": "done", "algorithm": algorithm, "result": settings.result,
+            "settings": asdict(settings), "identity": identity,
             "graph": {"fingerprint": graph.fingerprint}, "sources": n_sources, "batches": -(-n_sources // 4),
             "parts": [], "failed": [],
         }  # fmt: skip
@@ -87,7 +88,10 @@ class Output:
     def traversals(self, number):
         for source in self.sources[4 * number : 4 * number + 4]:
             result = self.plan(source).copy()
-            yield source, result if self.manifest["identity"]["predecessors"] else replace(result, predecessor=None)
+            yield (
+                source,
+                result if self.manifest["identity"]["result"] == "predecessors" else replace(result, predecessor=None),
+            )
 
     def write(self, number, change=lambda result: result, change_rows=lambda table: table, run=None):
         """Write a part, changed or not, with checksums, footer and hash as if it were right."""
@@ -96,7 +100,8 @@ class Output:
             result = change(result)
             table = change_rows(table_of(self.graph, result, self.plan.query))
             answers.append((source, table, checksum(as_written(result, self.plan.query))))
-        entry = write_part(self.folder, number, run or self.run, answers)
+        result = self.manifest["identity"]["result"]
+        entry = write_part(self.folder, number, run or self.run, answers, result=result)
         return entry | {"sources": [source for source, _, _ in answers]}
 
     def rewrite(self, number, **changes):

@@ -181,7 +181,7 @@ def bfs_many(
           search from all sources together. Of several equally near, the one that the canonical predecessor leads to.
     strategy : str
         ``"auto"``, a name that ``strategies()`` lists for many sources, or one for a single source, which then runs once
-        for each.
+        for each. ``result="nearest"``, which is one search, takes the latter.
     max_depth, targets, knobs, unreached
         As in ``bfs``.
     memory : int, optional
@@ -209,7 +209,8 @@ def bfs_many(
     """
     if result == "nearest":
         answers.keep_for(result, "bfs", targets)
-        return answers.nearest(graph, sources, "bfs", STRATEGIES, query_for(graph, True, max_depth, None, None, "max_depth"))
+        asked = query_for(graph, True, max_depth, None, knobs, "max_depth")
+        return answers.nearest(graph, sources, "bfs", STRATEGIES, asked, strategy)
     plan = plan_bfs_many(
         graph,
         n_sources=len(sources),

@@ -147,7 +147,7 @@ def sssp_many(
     sources : sequence of ids
     result : str
         As in ``bfs_many``, but for ``"levels"``; a matrix holds infinity where there is no path. Sums of a summary are
-        added up in float64, in an order that the device chooses, so their last digits may differ between devices.
+        added up in float64, in an order that only the number of vertices reached decides.
     strategy, memory
         As in ``bfs_many``.
     cutoff, targets, knobs, unreached
@@ -175,7 +175,8 @@ def sssp_many(
     """
     if result == "nearest":
         answers.keep_for(result, "sssp", targets)
-        return answers.nearest(graph, sources, "sssp", STRATEGIES, query_for(graph, True, cutoff, None, None, "cutoff"))
+        asked = query_for(graph, True, cutoff, None, knobs, "cutoff")
+        return answers.nearest(graph, sources, "sssp", STRATEGIES, asked, strategy)
     plan = plan_sssp_many(
         graph,
         n_sources=len(sources),

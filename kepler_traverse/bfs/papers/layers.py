@@ -165,6 +165,7 @@ STRATEGIES = (
         memory=layer_memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 5.1, hybrid",
         teaches="a look at every vertex each level is cheap where levels are few, and bottom-up has no more to do than that",
+        complexity="O(D V + E) pushing, O(V + E) a level pulling",
         also=("sevilmis-layer-hybrid",),
     ),
     Strategy(
@@ -174,6 +175,7 @@ STRATEGIES = (
         memory=gpu.memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 5.2, hybrid; Beamer, Asanovic, Patterson 2012",
         teaches="push from a queue while it is small, pull while it holds a 32nd of the vertices, a thread a vertex",
+        complexity="O(V + E) pushing, O(V + E) a level pulling",
         also=("sevilmis-frontier-hybrid",),
     ),
     Strategy(
@@ -183,6 +185,7 @@ STRATEGIES = (
         memory=product_memory,
         paper="Deng, Wang, Mu 2009, by Luo, Wong, Hwu 2010, section 2",
         teaches="a level is a matrix times a vector: equal work for all, and all edges in every level",
+        complexity="O(V + D E)",
         also=("deng-spmv",),
     ),
 )

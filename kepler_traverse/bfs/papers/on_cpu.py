@@ -151,6 +151,7 @@ STRATEGIES = (
         memory=cpu.memory,
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         teaches="one core needs no atomic: what all others are measured against",
+        complexity="O(V + E)",
     ),
     Strategy(
         name="buffers",
@@ -160,6 +161,7 @@ STRATEGIES = (
         memory=_buffers_memory,
         paper=f"{_SEVILMIS}, section 4.2.1",
         teaches="each thread counts what it found, and a sum gives its place in the next queue",
+        complexity="O(V + E)",
     ),
     Strategy(
         name="pull_integers",
@@ -169,6 +171,7 @@ STRATEGIES = (
         memory=_integers_memory,
         paper=f"{_SEVILMIS}, section 4.2.2, item 2",
         teaches="bottom-up in each level: the first levels cost as much as the large ones",
+        complexity="O(D (V + E))",
     ),
     Strategy(
         name="pull_bits",
@@ -178,5 +181,6 @@ STRATEGIES = (
         memory=cpu.memory,
         paper=f"{_SEVILMIS}, section 4.2.2, item 3",
         teaches="the frontier as a bitset: 32 times as many vertices in a cache as with integers",
+        complexity="O(D (V + E))",
     ),
 )

@@ -213,6 +213,7 @@ STRATEGIES = (
         memory=gpu.memory,
         paper="Springer, section 3.6; Luo, Wong, Hwu 2010, section 3.2",
         teaches="a queue of each block in shared memory: one atomic a block where there was one a vertex",
+        complexity="O(V + E)",
         also=("springer-frontier-queue",),
         knobs=BlockQueueKnobs,
     ),
@@ -223,6 +224,7 @@ STRATEGIES = (
         memory=prefix_sum_memory,
         paper="Springer, section 3.7; scan of Harris, Sengupta, Owens 2007",
         teaches="a queue without an atomic, for a pass over all vertices a level",
+        complexity="O(D V + E)",
         also=("springer-frontier-scan",),
     ),
     Strategy(
@@ -232,6 +234,7 @@ STRATEGIES = (
         memory=warp_queue_memory,
         paper="Luo, Wong, Hwu 2010 (UIUC-BFS)",
         teaches="a small frontier stays in one block, a middle one behind a barrier of blocks: the host is asked seldom",
+        complexity="O(V + E)",
         also=("uiuc-bfs",),
         knobs=WarpQueueKnobs,
     ),

@@ -287,6 +287,7 @@ STRATEGIES = (
         memory=memory(),
         paper="Springer, section 3",
         teaches="without a frontier every edge is walked in every round: Bellman-Ford",
+        complexity="O(D (V + E))",
     ),
     # Harish, Narayanan, HiPC 2007, with the three masks and two kernels of the code that they published; Springer's figure
     # 10 is the same with a stride, so one row stands for both.
@@ -297,6 +298,7 @@ STRATEGIES = (
         memory=memory(flags=3),
         paper="Harish, Narayanan 2007 (IIIT-BFS); Springer, section 3.1",
         teaches="flags in place of a queue cost nothing to append to, and a look at every vertex each level",
+        complexity="O(D V + E)",
     ),
     # Springer's figure 11, after Hong et al.: the distance is the flag. The base of the rows below.
     _row(
@@ -306,6 +308,7 @@ STRATEGIES = (
         memory=memory(),
         paper="Springer, section 3.2; Hong, Kim, Oguntebi, Olukotun 2011",
         teaches="a level's number is flag enough: one array and one kernel do for four and two",
+        complexity="O(D V + E)",
     ),
     # Springer's figure 12, after Hong et al.; its threshold and its room are knobs. The queue lies in shared memory that the
     # launch asks for, so that one kernel serves all sizes.
@@ -316,6 +319,7 @@ STRATEGIES = (
         memory=memory(),
         paper="Springer, section 3.3; Hong, Kim, Oguntebi, Olukotun 2011",
         teaches="heavy vertices that wait for the end of a block hold up each other, and no light one",
+        complexity="O(D V + E)",
         knobs=DeferKnobs,
     ),
     # Springer, section 3.4, first way: the kernel of scan_level on a graph whose vertices are renamed by degree. The paper
@@ -328,6 +332,7 @@ STRATEGIES = (
         memory=memory(numbers=1, renamed=True),
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
         teaches="vertices stored by degree give the lanes of a warp rows of one length",
+        complexity="O(D V + E)",
     ),
     # Springer, section 3.4, second way: the same order by an array of all vertices that each thread reads its own from.
     _row(
@@ -337,6 +342,7 @@ STRATEGIES = (
         memory=memory(numbers=1),
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
         teaches="a list in the order of degrees saves the copy, and scatters every other read",
+        complexity="O(D V + E)",
     ),
     # Hong et al., PPoPP 2011, and Springer's figure 13, where a virtual warp takes as many vertices as it has lanes, one
     # after the other; here neighbouring virtual warps take neighbouring vertices. The width is a knob.
@@ -347,6 +353,7 @@ STRATEGIES = (
         memory=memory(),
         paper="Hong, Kim, Oguntebi, Olukotun 2011; Springer, section 3.5",
         teaches="some lanes a vertex: long rows finish sooner, lanes beyond a short one idle",
+        complexity="O(D V + E)",
         knobs=VirtualWarpKnobs,
     ),
     # Springer's figure 16: scan_relax with a thread an edge, and an array of their sources, made as part of planning.
@@ -357,6 +364,7 @@ STRATEGIES = (
         memory=memory(sources=True),
         paper="Springer, section 4.1",
         teaches="a thread an edge has equal work, whatever the degrees",
+        complexity="O(D E)",
     ),
     # Jia et al., GPU Computing Gems, 2011: the forward phase of their betweenness centrality without the counts of paths.
     # Springer's figure 17 is the same kernel, so one row stands for both: two arrays of the length of the edges, O(ED) work.
@@ -367,5 +375,6 @@ STRATEGIES = (
         memory=memory(sources=True),
         paper="Jia et al. 2011 (edge parallelism); Springer, section 4.2",
         teaches="no thread waits for another's row, and every level reads every edge",
+        complexity="O(D E)",
     ),
 )

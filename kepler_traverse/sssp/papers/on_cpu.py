@@ -181,6 +181,7 @@ STRATEGIES = (
         needs=frozenset({"weights"}),
         paper="Bellman 1958, Ford 1956; Busato, Bombieri 2015, algorithm 1",
         teaches="relax every edge again and again until nothing falls",
+        complexity="O(V E)",
     ),
     Strategy(
         name="fifo",
@@ -191,6 +192,7 @@ STRATEGIES = (
         needs=frozenset({"weights"}),
         paper="Sedgewick, Wayne 2011; Busato, Bombieri 2015, section 4",
         teaches="only a vertex that fell has anything new to offer",
+        complexity="O(V E)",
     ),
     Strategy(
         name="heap",
@@ -201,5 +203,6 @@ STRATEGIES = (
         needs=frozenset({"weights", "non_negative"}),
         paper="Dijkstra 1959; Cormen, Leiserson, Rivest, Stein, section 24.3",
         teaches="the nearest vertex first: every edge is relaxed once, one after the other",
+        complexity="O(E log V)",
     ),
 )

@@ -164,6 +164,7 @@ STRATEGIES = (
         needs=frozenset({"weights"}),
         paper="Harish, Narayanan 2007",
         teaches="a second array of distances and a second kernel, so that nothing changes while it is read",
+        complexity="O(D V) looks, O(V E) relaxations at worst",
     ),
     Strategy(
         name="topology_thread",
@@ -174,6 +175,7 @@ STRATEGIES = (
         needs=frozenset({"weights"}),
         paper="Burtscher, Nasre, Pingali 2012 (LonestarGPU)",
         teaches="no frontier: every round costs all edges, however little is left to do",
+        complexity="O(D E), D up to V",
     ),
     Strategy(
         name="work_front",
@@ -184,6 +186,7 @@ STRATEGIES = (
         needs=frozenset({"weights"}),
         paper=f"{_DAVIDSON} (Workfront Sweep)",
         teaches="a scan and a search share out edges evenly, whatever the degrees",
+        complexity="O(V E)",
     ),
     Strategy(
         name="near_far_piles",
@@ -196,6 +199,7 @@ STRATEGIES = (
         needs=_NON_NEGATIVE,
         paper=f"{_DAVIDSON} (Near-Far Pile)",
         teaches="one threshold: most of what is far falls further before it is touched",
+        complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
         knobs=NearFarKnobs,
     ),
     Strategy(
@@ -210,6 +214,7 @@ STRATEGIES = (
         needs=_NON_NEGATIVE,
         paper=f"{_DAVIDSON} (Bucketing)",
         teaches="more thresholds sort more of what is far, and divide it less often",
+        complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
         knobs=BucketKnobs,
     ),
     Strategy(
@@ -224,6 +229,7 @@ STRATEGIES = (
         needs=_NON_NEGATIVE,
         paper="Meyer, Sanders 2003",
         teaches="delta leads from Dijkstra to Bellman-Ford; heavy edges are relaxed once a bucket",
+        complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
         knobs=DeltaSteppingKnobs,
     ),
     Strategy(
@@ -237,6 +243,7 @@ STRATEGIES = (
         needs=_NON_NEGATIVE,
         paper="Martin, Torres, Gavilanes 2009; Ortega-Arranz, Torres, Llanos, Gonzalez-Escribano 2013",
         teaches="Dijkstra on a GPU: all that is known to be final is relaxed at once, each vertex once in a search",
+        complexity="O(E) relaxations, O(D V) looks at what waits",
         knobs=ThresholdKnobs,
     ),
 )

@@ -1,0 +1,111 @@
+"""A checksum of each source's rows: the same in whatever order and parts they stand, and whatever computed them.
+
+Of the rows of distances it is ``kepler_traverse.results.checksum``; of other rows the same sum over their columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kepler_traverse._arrays import to_host
+from kepler_traverse.cpu.checksum import ODD, mix
+
+MASK = 2**64 - 1
+
+
+def bits_of(values: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray:
+    """The bits of numbers as uint64, all of them ones where there is none."""
+    bits = values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
+    return bits if missing is None else np.where(missing, np.uint64(MASK), bits)
+
+
+def sums_of_rows(source, columns: Sequence[np.ndarray]) -> np.ndarray:
+    """What each row adds to the checksum of its source.
+
+    Parameters
+    ----------
+    source : int, or int64 array of shape (rows,)
+        Vertex number.
+    columns : sequence of uint64 arrays of shape (rows,)
+        All columns but the source's, as ``bits_of`` gives them; ids as vertex numbers.
+    """
+    first, *others = columns
+    mixed = mix(first + ODD)
+    for column in others:
+        mixed = mix(mixed ^ column)
+    return mix(mixed + np.asarray(source, np.uint64))
+
+
+def checksum_of_rows(source: int, columns: Sequence[np.ndarray]) -> int:
+    """The checksum of one source from all of its rows; see ``sums_of_rows``."""
+    return int(sums_of_rows(source, columns).sum(dtype=np.uint64))
+
+
+def checksums_by_source(sources: np.ndarray, source: np.ndarray, columns: Sequence[np.ndarray]) -> list[int]:
+    """The checksums of several sources, from rows in any order.
+
+    Parameters
+    ----------
+    sources : int64 array
+        Distinct vertex numbers, one for each checksum.
+    source : int64 array of shape (rows,)
+        Whose row it is; each of them one of ``sources``.
+    columns : sequence of uint64 arrays of shape (rows,)
+    """
+    order = np.argsort(sources)
+    totals = np.zeros(sources.size, np.uint64)
+    np.add.at(totals, order[np.searchsorted(sources[order], source)], sums_of_rows(source, columns))
+    return totals.tolist()
+
+
+def checksums_in(tables: Iterable[pa.Table], graph, sources: np.ndarray, columns: Sequence[str]) -> list[int]:
+    """The checksums of sources from the rows of a file.
+
+    Parameters
+    ----------
+    tables : iterable of pyarrow.Table
+        All rows, a piece at a time.
+    graph : Graph
+    sources : int64 array
+        Distinct vertex numbers.
+    columns : sequence of str
+        All columns of the file.
+
+    Raises
+    ------
+    ValueError
+        An id is not in the graph, or a row belongs to none of the sources.
+    """
+    totals = [0] * sources.size
+    for table in tables:
+        source = numbers_in(graph, table["source"])
+        if not np.isin(source, sources).all():
+            raise ValueError("a row belongs to no source of its part")
+        bits = [_bits_in(graph, name, table[name]) for name in columns if name != "source"]
+        sums = checksums_by_source(sources, source, bits)
+        totals = [(total + more) & MASK for total, more in zip(totals, sums, strict=True)]
+    return totals
+
+
+def _bits_in(graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
+    if name in ("vertex", "target"):
+        return bits_of(numbers_in(graph, column))
+    missing = column.is_null().to_numpy() if column.null_count else None
+    return bits_of((column if missing is None else pc.fill_null(column, 0)).to_numpy(), missing)
+
+
+def numbers_in(graph, column: pa.ChunkedArray) -> np.ndarray:
+    """Vertex numbers of a column of ids; raises ValueError where one is not in the graph."""
+    if graph.has_string_ids:
+        return pc.index_in(
+            column, value_set=graph.ids
+        ).to_numpy()  # a null among them is an error of to_numpy's integer type
+    ids, wanted = to_host(graph.ids), column.to_numpy()
+    at = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)
+    if not np.array_equal(ids[at], wanted):
+        raise ValueError("an id is not in the graph")
+    return at

@@ -75,7 +75,7 @@ struct Contraction {
     note(BY_HISTORY, !is_new);
     return is_new;
   }
-  // Lanes that hold the vertex that stayed in a place vie for it; one of them remains.
+  // Lanes that hold the vertex that stayed in a place compete for it; one of them remains.
   KT_DEVICE bool is_first_of_warp(bool fresh, vertex_t v) const {
     vertex_t* const place = places + v % PLACES;
     if (fresh) kt::racy_store(place, v);

@@ -7,7 +7,7 @@
 
 namespace kt {
 
-// For a row of `block_from` edges or more the threads vie, and all of them take the winner's;
+// For a row of `block_from` edges or more the threads compete, and all of them take the winner's;
 // one of `warp_from` or more a warp takes; in the rest lanes look for their edges. All threads
 // of the block come, with four words of shared memory. `block_from` is 1 at least.
 template <typename Visit>

@@ -184,7 +184,10 @@ def many(bench: Bench, algorithm: str, run: dict) -> list[str]:
     best = min(peer, key=peer.get) if peer else None
     pool, alone, rows = bench.cp.get_default_memory_pool(), make_single(graph, predecessors=False), []
     counts = [k for k in MANY if k <= (256 if graph.n_edges > LARGE else max(MANY))]
+    each = 0.0
     for k in counts:
+        if each * k > bench.options.many_seconds * 1e3:
+            break
         sources = bench.sources[:k]
         pool.free_all_blocks()
         held = pool.total_bytes()
@@ -297,6 +300,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"), default=["bfs", "sssp"])
     parser.add_argument("--peer-seconds", type=float, default=4.0, help="time for the peer, a graph and algorithm")
+    parser.add_argument("--many-seconds", type=float, default=10.0, help="begin no call that would take longer")
     parser.add_argument("--stress-seconds", type=float, default=60.0, help="time for repeats, a graph and algorithm")
     parser.add_argument("--seconds", type=float, default=np.inf, help="begin no further graph after that time")
     parser.add_argument("--without-peer", dest="peer", action="store_false")

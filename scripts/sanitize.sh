@@ -4,7 +4,8 @@
 #
 # Needs a GPU, CuPy, and compute-sanitizer (it comes with the CUDA toolkit). Each allocation goes straight to the driver:
 # in CuPy's pool an access past an array would land in memory that belongs to the process. Tests that run a kernel
-# thousands of times are left out; arguments choose others: `bash scripts/sanitize.sh -k frontier`.
+# thousands of times are left out; arguments choose others: `bash scripts/sanitize.sh -k frontier`. TOOLS names some of the
+# four alone, so that several runs can share a GPU.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -21,7 +22,8 @@ if ! "$PYTHON" -c 'import sys; from kepler_traverse import cuda; sys.exit(not cu
 fi
 
 if [ $# -eq 0 ]; then
-    set -- -k "cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any"
+    set -- -k "(cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any)
+        or (test_many_gpu and not any and not groups and not memory)"
 fi
 
 run_tests='
@@ -30,11 +32,11 @@ import cupy
 cupy.cuda.set_allocator(None)
 cupy.cuda.set_pinned_memory_allocator(None)
 import pytest
-sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests/test_contract.py", *sys.argv[1:]]))
+sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests/test_contract.py", "tests/test_many_gpu.py", *sys.argv[1:]]))
 '
 
 failed=()
-for tool in memcheck initcheck synccheck racecheck; do
+for tool in ${TOOLS:-memcheck initcheck synccheck racecheck}; do
     echo "== $tool"
     HYPOTHESIS_PROFILE=default "$SANITIZER" --tool "$tool" --error-exitcode 9 --print-limit 20 \
         "$PYTHON" -c "$run_tests" "$@" || failed+=("$tool")
@@ -44,4 +46,4 @@ if [ ${#failed[@]} -gt 0 ]; then
     echo "FAILED: ${failed[*]}"
     exit 1
 fi
-echo "All four tools found nothing."
+echo "${TOOLS:-All four tools} found nothing."

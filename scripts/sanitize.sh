@@ -22,8 +22,8 @@ if ! "$PYTHON" -c 'import sys; from kepler_traverse import cuda; sys.exit(not cu
 fi
 
 if [ $# -eq 0 ]; then
-    set -- -k "(cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any)
-        or (test_many_gpu and not any and not groups and not memory)"
+    set -- -k "(cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any_graph)
+        or (test_many_gpu and not groups and not memory)"
 fi
 
 run_tests='

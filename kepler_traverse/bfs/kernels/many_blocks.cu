@@ -13,7 +13,7 @@
 //
 // A search deeper than MOST_HOPS, or than `columns` where levels are counted, says so, for
 // the host to begin again with more.
-#include <kt/edges.cuh>
+#include <kt/edges_ahead.cuh>
 
 namespace {
 
@@ -31,6 +31,13 @@ constexpr int32 N_BUCKETS = SLOTS / BUCKET;
 constexpr int32 LEVEL_BITS = 4;
 constexpr uint32 EMPTY = 0xffffffffu;
 constexpr int32 LONG_AGO = -4;
+constexpr int32 VISITED = -1, IN_MEMORY = -2;
+
+// Where to claim a vertex: at a word of its bucket, in memory, or not at all; and what stood there.
+struct Place {
+  int32 where = IN_MEMORY;
+  uint32 word = 0;
+};
 static_assert((N_BUCKETS & (N_BUCKETS - 1)) == 0, "a hash is cut to a bucket by a mask");
 
 struct Frontier {
@@ -67,13 +74,16 @@ struct Claiming {
   template <int32 N>
   KT_DEVICE void ahead(const kt::Edges<N>& edges) const {
     vertex_t v[N];
+    Place place_for[N];
     bool is_new[N];
     int32 mine = 0;
 #pragma unroll
     for (int32 i = 0; i < N; ++i) v[i] = edges.valid[i] ? kt::load_constant(search.targets + edges.e[i]) : edges.u[i];
 #pragma unroll
+    for (int32 i = 0; i < N; ++i) place_for[i] = search.look(edges.valid[i], v[i], level);
+#pragma unroll
     for (int32 i = 0; i < N; ++i) {
-      is_new[i] = edges.valid[i] && search.claim(v[i], level);
+      is_new[i] = edges.valid[i] && search.claim(v[i], level, place_for[i]);
       mine += is_new[i];
     }
     const int32 through = kt::sum_through(mine);
@@ -106,52 +116,55 @@ struct Search {
     const int32 which = level % 2;
     return {queues + which * ROOM, beyond + which * spill_room, spill_room};
   }
-  // Whether a vertex is of this level, found by this thread and no other.
-  KT_DEVICE bool claim(vertex_t v, int32 level) const {
-    if (!SHARED_BITS) return UNDIRECTED ? claim_in_table(v, level) : claim_in_memory(v, level);
-    const bool is_new = claim_bit(v);
-    if (is_new) kt::racy_store(distance + v, static_cast<hop_t>(level));
-    return is_new;
+  // What stands where a vertex is or would be; of several, loads are on their way together.
+  KT_DEVICE Place look(bool valid, vertex_t v, int32 level) const {
+    if (!valid || (!SHARED_BITS && !UNDIRECTED)) return {};
+    if (SHARED_BITS) return {IN_MEMORY, kt::racy_load(visited + v / 32)};
+    return look_in_table(v, level);
   }
 
-  KT_DEVICE bool claim_bit(vertex_t v) const {
-    uint32* const word = visited + v / 32;
+  // Whether a vertex is of this level, found by this thread and no other.
+  KT_DEVICE bool claim(vertex_t v, int32 level, Place place) const {
+    if (!SHARED_BITS) return UNDIRECTED ? claim_in_table(v, level, place) : claim_in_memory(v, level);
     const uint32 bit = 1u << (v % 32);
     // Bits are only set: one that is not seen yet costs the atomic and no more.
-    return (kt::racy_load(word) & bit) == 0 && (kt::atomic_or(word, bit) & bit) == 0;
+    const bool is_new = (place.word & bit) == 0 && (kt::atomic_or(visited + v / 32, bit) & bit) == 0;
+    if (is_new) kt::racy_store(distance + v, static_cast<hop_t>(level));
+    return is_new;
   }
 
   // A word of three levels ago or longer is free to take; none becomes so while a level is walked. So all
   // who look for a vertex at once take the same word for it. That a bucket is full is said before anybody
   // reads it: who has put a vertex there is seen by those who would otherwise claim it in memory.
-  KT_DEVICE bool claim_in_table(vertex_t v, int32 level) const {
-    const uint32 bucket = static_cast<uint32>(v) * 2654435761u >> 10 & (N_BUCKETS - 1);
-    uint32* const words = visited + bucket * BUCKET;
-    const uint32 mine = static_cast<uint32>(v) << LEVEL_BITS | (static_cast<uint32>(level) & ((1u << LEVEL_BITS) - 1));
+  KT_DEVICE Place look_in_table(vertex_t v, int32 level) const {
+    const uint32 bucket = bucket_of(v);
     const bool was_full = kt::racy_load(full_at + bucket) >= level - 2;
-    for (;;) {
-      int32 free = BUCKET;
-      uint32 taken = EMPTY;
+    Place place;
 #pragma unroll
-      for (int32 i = BUCKET - 1; i >= 0; --i) {
-        const uint32 word = kt::racy_load(words + i);
-        if (word >> LEVEL_BITS == static_cast<uint32>(v)) return false;
-        if (word == EMPTY || ((mine - word) & ((1u << LEVEL_BITS) - 1)) >= 3) {
-          free = i;
-          taken = word;
-        }
-      }
-      if (was_full || free == BUCKET) break;
-      if (kt::compare_and_swap(reinterpret_cast<int32*>(words + free), static_cast<int32>(taken),
-                               static_cast<int32>(mine)) != static_cast<int32>(taken))
-        continue;
+    for (int32 i = BUCKET - 1; i >= 0; --i) {
+      const uint32 word = kt::racy_load(visited + bucket * BUCKET + i);
+      if (word >> LEVEL_BITS == static_cast<uint32>(v)) place.where = VISITED;
+      const bool is_free = word == EMPTY || ((static_cast<uint32>(level) - word) & ((1u << LEVEL_BITS) - 1)) >= 3;
+      if (is_free && !was_full && place.where != VISITED) place = {i, word};
+    }
+    return place;
+  }
+
+  KT_DEVICE bool claim_in_table(vertex_t v, int32 level, Place place) const {
+    const uint32 bucket = bucket_of(v);
+    const uint32 mine = static_cast<uint32>(v) << LEVEL_BITS | (static_cast<uint32>(level) & ((1u << LEVEL_BITS) - 1));
+    for (; place.where >= 0; place = look_in_table(v, level)) {
+      int32* const word = reinterpret_cast<int32*>(visited + bucket * BUCKET + place.where);
+      const int32 before = static_cast<int32>(place.word);
+      if (kt::compare_and_swap(word, before, static_cast<int32>(mine)) != before) continue;
       kt::racy_store(distance + v, static_cast<hop_t>(level));
       return true;
     }
-    const bool is_new = claim_in_memory(v, level);
+    const bool is_new = place.where == IN_MEMORY && claim_in_memory(v, level);
     if (is_new) kt::racy_store(full_at + bucket, level);
     return is_new;
   }
+  KT_DEVICE static uint32 bucket_of(vertex_t v) { return static_cast<uint32>(v) * 2654435761u >> 10 & (N_BUCKETS - 1); }
 
   KT_DEVICE bool claim_in_memory(vertex_t v, int32 level) const {
     constexpr int32 HOPS_A_WORD = 4 / sizeof(hop_t);
@@ -174,7 +187,7 @@ struct Search {
     for (int32 i = kt::thread_in_block(); !SHARED_BITS && i < N_BUCKETS; i += BLOCK) full_at[i] = LONG_AGO;
     kt::block_barrier();
     if (kt::thread_in_block() == 0) {
-      claim(source, 0);
+      claim(source, 0, look(true, source, 0));
       frontier(0).store(0, source);
       sizes[0] = 1;
       sizes[1] = 0;
@@ -192,8 +205,8 @@ struct Search {
       return is_in_front ? kt::row_of(offsets, static_cast<vertex_t>(i)) : kt::Row{};
     };
     Claiming<hop_t> claiming = {*this, level + 1, frontier(level + 1), sizes + (level + 1) % 3};
-    const int32 width = kt::lanes_a_row(int64{BLOCK}, n);
-    kt::edges_by_discovery_ahead<AHEAD>(kt::one_block(), n, rows, claiming, kt::WARP / width);
+    // Rows are short: no search for edges is worth its while.
+    kt::edges_by_virtual_warp_ahead<AHEAD>(kt::one_block(), n, kt::lanes_a_row(int64{BLOCK}, n), rows, claiming);
   }
 
   // Whether a wanted vertex of this thread's is unreached: from `at` on, before which none is.

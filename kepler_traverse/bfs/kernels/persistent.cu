@@ -11,7 +11,7 @@
 // Beamer, Asanovic, Patterson. Direction-optimizing breadth-first search. SC 2012.
 // Gupta, Stuart, Owens. A study of persistent threads style GPU programming. 2012.
 #include <kt/claims.cuh>
-#include <kt/edges.cuh>
+#include <kt/edges_ahead.cuh>
 #include <kt/local_queue.cuh>
 #include <kt/trace.cuh>
 

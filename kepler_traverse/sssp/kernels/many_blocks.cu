@@ -12,7 +12,7 @@
 //   reads     offsets, edges    writes   a row of distances a source, as ordered integers
 //
 // Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014.
-#include <kt/edges.cuh>
+#include <kt/edges_ahead.cuh>
 #include <kt/ordered.cuh>
 
 namespace {

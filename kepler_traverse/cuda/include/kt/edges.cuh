@@ -26,8 +26,7 @@
 //   edges_until             2^k lanes take a row that they hold, until they have enough of it
 //   first_hit               each lane looks through a row of its own
 //
-// Discovery, edges_of_lanes and edges_of_row have a form `..._ahead<N>` for visitors that take N edges a
-// lane at once, visit.ahead(edges), so that N loads are on their way together.
+// Forms of some of them that take several edges of a lane at once are in edges_ahead.cuh.
 //
 // All stride over their list by the size of the grid, so that any grid is right.
 #pragma once
@@ -212,56 +211,6 @@ KT_DEVICE void edges_until(const vertex_t* targets, Row row, int32 width, Visit&
     const bool valid = e < row.end;
     const bool wants_more = visit(valid, valid ? load_constant(targets + e) : row.u);
     first = wants_more ? first + width : row.end;
-  }
-}
-
-// Edges of a lane that are visited at once; where one is not valid, u is a vertex all the same.
-template <int32 N>
-struct Edges {
-  bool valid[N];
-  vertex_t u[N];
-  offset_t e[N];
-};
-
-template <int32 N, typename Visit>
-KT_DEVICE void edges_of_lanes_ahead(Row mine, Visit& visit) {
-  const offset_t through = sum_through(mine.end - mine.begin);
-  const offset_t shift = mine.end - through;
-  const offset_t total = broadcast(ALL_LANES, through, WARP - 1);
-  for (offset_t at = 0; at < total; at += N * WARP) {
-    Edges<N> edges = {};
-#pragma unroll
-    for (int32 i = 0; i < N; ++i) {
-      const offset_t k = at + i * WARP + lane();
-      if (at + i * WARP >= total) continue;  // for all lanes
-      const int32 owner = lane_past(through, k);
-      edges.valid[i] = k < total;
-      edges.u[i] = broadcast(ALL_LANES, mine.u, owner);
-      edges.e[i] = broadcast(ALL_LANES, shift, owner) + k;
-    }
-    visit.ahead(edges);
-  }
-}
-
-template <int32 N, typename Rows, typename Visit>
-KT_DEVICE void edges_by_discovery_ahead(Team team, int64 n, Rows rows, Visit& visit, int32 at_once) {
-  for (int64 first = team.warp * at_once; first < n; first += team.n_warps * at_once) {
-    const bool holds_one = lane() < at_once && first + lane() < n;
-    edges_of_lanes_ahead<N>(holds_one ? rows(first + lane(), true) : Row{}, visit);
-  }
-}
-
-template <int32 N, typename Visit>
-KT_DEVICE void edges_of_row_ahead(Team team, Row row, Visit& visit) {
-  for (offset_t first = row.begin + team.warp * WARP * N; first < row.end; first += team.n_warps * WARP * N) {
-    Edges<N> edges;
-#pragma unroll
-    for (int32 i = 0; i < N; ++i) {
-      edges.e[i] = first + i * WARP + lane();
-      edges.valid[i] = edges.e[i] < row.end;
-      edges.u[i] = row.u;
-    }
-    visit.ahead(edges);
   }
 }
 

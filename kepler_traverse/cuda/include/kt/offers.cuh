@@ -3,7 +3,7 @@
 // compiler is given.
 #pragma once
 
-#include <kt/edges.cuh>
+#include <kt/edges_ahead.cuh>
 #include <kt/piles.cuh>
 
 namespace kt {

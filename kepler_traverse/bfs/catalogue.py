@@ -115,6 +115,7 @@ MANY = (
         teaches="a row of bits is one line of memory, and no source that is through holds up the others",
         default=True,
         complexity="O(D (V + E)) a group of sources, at most",
+        wins="H200, 1,024 sources: on graphs of few levels, 230 to 1,300 times as fast as cuGraph's loop",
     ),
     ManyStrategy(
         name="many_blocks",
@@ -128,5 +129,6 @@ MANY = (
         teaches="where levels are many and small, a block a source needs no barrier of the grid",
         default=True,
         complexity="O(S (V + E))",
+        wins="H200, 1,024 sources: on roads and lattices, 370 to 10,000 times as fast as cuGraph's loop",
     ),
 )

@@ -8,7 +8,7 @@ What bounds it, in bytes, for k sources, n vertices and m edges, with b bytes a 
 
 Rows in place of lines would read a sector of 32 bytes for each edge and source. So 1,024 searches of kron20 (n = 0.65
 million, m = 31 million, lines of 41 MB, which a cache of 50 MB holds) are predicted to move 34 GB, of which 2 GB are the
-edges: 10 ms at 3.4 TB/s. None of this is measured yet.
+edges: 10 ms at 3.4 TB/s. The prediction is not measured.
 """
 
 from __future__ import annotations

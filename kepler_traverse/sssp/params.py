@@ -21,8 +21,9 @@ SHARED_NEAR = 2048
 
 # Many sources on a GPU, a block each. Threads of a block; vertices of a near pile in shared memory; turns before the width
 # of piles changes, and vertices a turn below which it grows; edges that a lane looks at together; blocks in flight, 0 for as
-# many as the device holds.
-# None is measured yet.
+# many as the device holds. Measured on an H200, us a source of 1,024, USA-road-NE / USA-road-NY: blocks of 256 / 512 / 1,024
+# 244, 213, 224 / 28, 31, 44; MANY_FEW 0 / 16 / 32 240, 213, 220 / 38, 31, 31; 1 / 4 / 8 edges ahead 229, 213, 304 / 29, 31,
+# 56; MANY_ROOM 512 to 2,048 and widths 0.5 to 4 times as large make less than 5 % of difference.
 MANY_BLOCK = 512
 MANY_LARGE = 1 << 19  # vertices below which half as many threads do
 MANY_ROOM = 1024
@@ -32,7 +33,8 @@ MANY_AHEAD = 4
 IN_FLIGHT = 0
 
 # The same, 32 side by side. Threads of a block; edges of a piece, into which rows of as many or more are cut, where the
-# largest degree is ROWS_UNEVEN times the mean, and elsewhere; and edges a round below which piles get wider.
+# largest degree is ROWS_UNEVEN times the mean, and elsewhere; and edges a round below which piles get wider. Measured on an
+# H200, us a source of 1,024, R-MAT 20: blocks of 64 / 128 / 256 357, 359, 386; pieces of 32 / 64 / 256 374, 365, 381.
 ROWS_BLOCK = 128
 ROWS_UNEVEN = 16
 ROWS_PIECES = {"uneven": 64, "even": 256}
@@ -66,6 +68,9 @@ UNEVEN = 64
 # One launch for a whole search: threads of a block, blocks that a multiprocessor holds at least, which bounds their
 # registers (0: the compiler weighs them), and edges that a lane looks at together in pieces and shared rows: so many loads
 # are on their way at once, for more registers.
+# Measured on an H200, ms for (512, 0, 1) / (512, 1, 4) / (256, 3, 2): R-MAT 20 2.1 / 1.62 / 1.73, R-MAT 22 5.1 / 4.5 / 4.5, a
+# uniform graph of 128M edges 3.5 / 3.8 / 3.6. With (512, 1, 1) USA-road-NE takes 6.7 in place of 7.2, a lattice of 4000 x
+# 4000 38 in place of 32.
 WORKERS = {"long rows": (256, 3, 2), "short rows": (512, 0, 1)}
 # Turns of a search of which the kernels note when each began, for measurements; 0: none, and no code for it.
 TRACE = 0
@@ -80,7 +85,8 @@ EDGES_A_WIDTH = 4.0
 # 1.5 / 1.6 / 3.5 times.
 WARM_UP = 4
 LIGHT_STEP = 8192
-# Where rows are not short: edges of a pile below which the width doubles once the far pile shrinks.
+# Where rows are not short: edges of a pile below which the width doubles once the far pile shrinks. Measured on an H200, ms
+# for 0 / 2^21 / 2^23, first piles as wide as EDGES_A_WIDTH 4: R-MAT 20 1.7 / 1.20 / 1.18, R-MAT 22 4.5 / 3.50 / 3.43.
 TAIL_EDGES = 1 << 23
 # Whether predecessors are found inside the search, where distance and vertex number fit a word of 64 bits. In bytes: labels
 # of 8 in place of 4 at the far end of each edge walked, one 32-byte sector either way, and one pass of 24 a vertex at the

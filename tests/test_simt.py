@@ -35,7 +35,7 @@ SSSP = [row for row in ALL_SSSP if row.device == "cuda" and row not in SSSP_OF_P
 ROWS = [*BFS, *SSSP]
 
 MODES = {
-    "in turn": {"resident": 1, "block": 256},
+    "in turn": {"resident": 1, "block": 128},
     "stress 1": {"stress": True, "seed": 1, "block": 32, "resident": 4},
     "stress 2": {"stress": True, "seed": 2, "block": 64, "resident": 2},
 }

@@ -323,14 +323,22 @@ def test_every_vertex_can_be_a_source_also_those_without_edges():
 
 @pytest.mark.parametrize("boundary", [2**31 - 1, 2**31, 2**32])
 def test_rows_beyond_the_32nd_bit_of_an_edge_position_are_found(tmp_path, boundary):
-    """A row lies across the boundary; what lies before and between are rows of vertices that nothing leads to."""
-    targets = np.memmap(tmp_path / "targets", np.int32, "w+", shape=(boundary + 4,))  # a file with holes takes no space
-    targets[boundary - 3 :] = [2, 4, 5, 6, 7, 8, 9]
-    # All that comes before is the row of vertex 0, the next six edges are those of 1, and the last one is that of 4.
-    ends = [0, boundary - 3, boundary + 3, boundary + 3, boundary + 3, *[boundary + 4] * 6]
-    graph = graph_from_edges(np.array([0]), np.array([9]), vertices=np.arange(10))
-    object.__setattr__(graph, "offsets", np.array(ends, np.int64))
-    object.__setattr__(graph, "targets", np.asarray(targets))
+    """A row lies across the boundary, and rows behind it."""
+
+    def graph_of(name, last_targets, ends):
+        targets = np.memmap(tmp_path / name, np.int32, "w+", shape=(boundary + 4,))  # a file with holes takes no space
+        targets[boundary - 3 :] = last_targets
+        graph = graph_from_edges(np.array([0]), np.array([9]), vertices=np.arange(10))
+        object.__setattr__(graph, "offsets", np.array(ends, np.int64))
+        object.__setattr__(graph, "targets", np.asarray(targets))
+        return graph
+
+    # What comes before is nobody's row; the first six edges are those of vertex 1, and the last one is that of 4.
+    first = boundary - 3
+    graph = graph_of("targets", [2, 4, 5, 6, 7, 8, 9], [first] * 2 + [first + 6] * 3 + [boundary + 4] * 6)
+    # The same edges the other way round.
+    ends = [first, first, first, first + 1, first + 1, *range(first + 2, boundary + 5)]
+    object.__setattr__(graph, "reverse", graph_of("sources", [1, 1, 1, 1, 1, 1, 4], ends))
     result = plan_bfs(graph, strategy="queue").run(1)
     assert result.distance.tolist() == [-1, 0, 1, -1, 1, 1, 1, 1, 1, 2]
     assert result.predecessor.tolist() == [-1, 1, 1, -1, 1, 1, 1, 1, 1, 4]

@@ -12,6 +12,7 @@ from numba import njit, prange
 from .atomics import atomic_add
 
 _NO_WEIGHTS = np.zeros(0, np.float32)
+_COUNTED_AT_ONCE = 1 << 26  # targets
 _SHORT_ROW = 24  # up to here insertion sort beats NumPy's quicksort, which must allocate
 
 
@@ -176,7 +177,9 @@ def _fill_reverse(offsets, targets, weights, cursor, sources, reverse_weights):
 def transpose(offsets, targets, weights):
     """Return the CSR of the reversed edges; its rows are ascending because the vertices are visited in order."""
     reverse_offsets = np.zeros(offsets.size, np.int64)
-    np.cumsum(np.bincount(targets, minlength=offsets.size - 1), out=reverse_offsets[1:])
+    for first in range(0, targets.size, _COUNTED_AT_ONCE):  # which are widened to count them
+        reverse_offsets[1:] += np.bincount(targets[first : first + _COUNTED_AT_ONCE], minlength=offsets.size - 1)
+    np.cumsum(reverse_offsets, out=reverse_offsets)
     sources = np.empty_like(targets)
     reverse_weights = None if weights is None else np.empty_like(weights)
     none = _NO_WEIGHTS

@@ -68,9 +68,9 @@ UNEVEN = 64
 # One launch for a whole search: threads of a block, blocks that a multiprocessor holds at least, which bounds their
 # registers (0: the compiler weighs them), and edges that a lane looks at together in pieces and shared rows: so many loads
 # are on their way at once, for more registers.
-# Measured on an H200, ms for (512, 0, 1) / (512, 1, 4) / (256, 3, 2): R-MAT 20 2.1 / 1.62 / 1.73, R-MAT 22 5.1 / 4.5 / 4.5, a
-# uniform graph of 128M edges 3.5 / 3.8 / 3.6. With (512, 1, 1) USA-road-NE takes 6.7 in place of 7.2, a lattice of 4000 x
-# 4000 38 in place of 32.
+# Measured on an H200, ms for (512, 0, 1) / (512, 1, 4) / (256, 3, 2): R-MAT 20 2.1 / 1.62 / 1.73, R-MAT 22 5.1 / 4.5 / 4.5,
+# a uniform graph of 128M edges 3.5 / 3.8 / 3.6. With (512, 1, 1) USA-road-NE takes 6.7 in place of 7.2, a lattice of 4000
+# x 4000 38 in place of 32.
 WORKERS = {"long rows": (256, 3, 2), "short rows": (512, 0, 1)}
 # Turns of a search of which the kernels note when each began, for measurements; 0: none, and no code for it.
 TRACE = 0

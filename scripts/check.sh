@@ -48,7 +48,8 @@ END
 
 # Two processes of about the same length, as one leaves a core idle. -k may leave nothing to one of them.
 FIRST=(tests/test_simt.py tests/test_bfs_4k.py tests/test_persistent.py tests/test_kernels_compile.py
-    tests/test_papers_page.py tests/test_certificate.py tests/test_certify_many.py tests/test_many_gpu.py tests/test_many.py)
+    tests/test_papers_page.py tests/test_certificate.py tests/test_certify_many.py tests/test_many_gpu.py tests/test_many.py
+    tests/test_persistent_sssp.py tests/test_simt_papers.py)
 
 part() {
     local name=$1 status=0

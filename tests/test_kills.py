@@ -1,6 +1,6 @@
 """Kill the job, or a worker, at a random moment: no unreadable file at any time, and resuming ends with the same digest.
 
-KEPLER_KILLS sets how often each of both is killed (default 2); KEPLER_SEED chooses the moments and is printed.
+KEPLER_KILLS sets how often each of both is killed (default 1); KEPLER_SEED chooses the moments and is printed.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import pytest
 
 from pipelines import interrupts
 
-KILLS = int(os.environ.get("KEPLER_KILLS", "2"))
+KILLS = int(os.environ.get("KEPLER_KILLS", "1"))
 SEED = int(os.environ.get("KEPLER_SEED", "20"))
 PATIENCE = 180  # seconds for a run of a few seconds, so that a hang fails
 

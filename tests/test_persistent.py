@@ -20,8 +20,7 @@ pytestmark = on_a_device
 
 MODES = orders(
     in_turn={"block": 64},
-    stress_1={"stress": True, "seed": 1, "block": 32},
-    stress_2={"stress": True, "seed": 2, "block": 64},
+    stress={"stress": True, "seed": 1, "block": 32},
 )
 # What makes it go on otherwise than in one cluster, as it does on any graph of a test. ROOM and BATCH_EDGES are the
 # cluster's, all others the grid's; CHUNK is both's.

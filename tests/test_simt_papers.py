@@ -52,7 +52,7 @@ def _few_examples():
 
 
 # Most of these systems look at all vertices in each of many levels: smaller graphs where there are many.
-CONTRACT = contract([*BFS, *SSSP], path=path(200), lattice=lattice(12, 20))
+CONTRACT = contract([*BFS, *SSSP], path=path(80), lattice=lattice(8, 12))
 globals().update(CONTRACT)
 
 

@@ -98,8 +98,7 @@ class _Run:
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
         self._graph, self._query = graph, query
         constants = {"ROOM": params.MANY_ROOM, "WARM_UP": params.MANY_WARM_UP, "FEW": params.MANY_FEW}
-        constants["AHEAD"] = params.MANY_AHEAD
-        self._kernel = kernel(_ENTRY.variant(block=_block(n), **constants), index, real)
+        self._kernel = kernel(_ENTRY.variant(block=_block(n), AHEAD=params.MANY_AHEAD, **constants), index, real)
         self._n_blocks = max(1, min(group, _most_blocks(n), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu.may_overflow(graph)
         self._single = gpu.Run(graph, query) if query.predecessors or may_overflow else None

@@ -40,9 +40,10 @@ FORCED_BITS = {
 }
 FORCED_BLOCKS = {
     "as it is": {},
+    "bits in two places": {"MOST_SHARED_BITS": 8},
     "a table": {"MOST_SHARED_BITS": 0},
     "a table and queues that overflow": {"MOST_SHARED_BITS": 0, "SLOTS_A_ROOT": 0, "FEWEST_SLOTS": 8}
-    | {"BLOCK_ROOM": 2, "SPILL_ROOM": 3, "BLOCK_AHEAD": 4},
+    | {"BLOCK_ROOM": 2, "SPILL_ROOM": 3, "TABLE_AHEAD": 4},
 }
 
 

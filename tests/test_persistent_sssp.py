@@ -137,7 +137,7 @@ def test_distances_of_64_bits_are_exact_too(way, kind, monkeypatch):
 @pytest.mark.usefixtures("forced")
 @pytest.mark.parametrize("width", [0, 1e-30, 1e-3, 1, 1e30, np.inf])
 def test_piles_of_any_width_give_the_same_answer(width, monkeypatch):
-    monkeypatch.setattr(persistent, "first_width", lambda graph, _may_stop: graph.weights.dtype.type(width))
+    monkeypatch.setattr(persistent, "first_width", lambda graph, *_: graph.weights.dtype.type(width))
     run(SMALLER, awkward(len(SMALLER), "whole numbers"))
 
 

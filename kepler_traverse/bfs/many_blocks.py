@@ -31,11 +31,13 @@ _ENTRIES = {
         arguments(
             *("offset_t* offsets", "vertex_t* targets", "int64 n_vertices", "int64* sources", "int64 n_sources"),
             *("int64* taken", "int32 last_level", "int64*? wanted", "int64 n_wanted", "int64 spill_room", "vertex_t* spill"),
+            "uint32*? outside",
             *("int64 pitch", "int32 is_kept", f"{hops}* distance", f"{hops}*? at_wanted", "int64 columns"),
             *("int32*? counts", "int32* outcome"),
         ),
         constants=(
             ("SHARED_BITS", 0),
+            ("SHARED_WORDS", 0),
             ("SLOTS", params.FEWEST_SLOTS),
             ("ROOM", params.BLOCK_ROOM),
             ("UNDIRECTED", 0),
@@ -61,21 +63,31 @@ def group_size(n_sources: int) -> int:
 
 @dataclass(frozen=True)
 class _Layout:
-    """What a block has: threads, whether the bits of all vertices, else slots of a table; and bytes of shared memory."""
+    """What a block has: threads, bits of vertices or else slots of a table, and bytes of shared memory.
+
+    ``shared_words`` of the bits are in shared memory, or all if it is 0; ``outside`` bytes of them are in global memory.
+    """
 
     block: int
     shared_bits: bool
     slots: int
     room: int
     nbytes: int
+    shared_words: int = 0
+    outside: int = 0
 
 
 def _layout(n: int) -> _Layout:
     room = min(params.BLOCK_ROOM, n)
     available, bits = shared_memory()[0] - _BLOCK_SHARED, -(-n // 32) * 4
-    if bits + 8 * room <= available and bits <= params.MOST_SHARED_BITS:
+    inside = min(available - 8 * room, params.MOST_SHARED_BITS) // 4 * 4
+    if bits <= inside:
         block = params.SHARING_BLOCK if 2 * (bits + 8 * room) <= available else params.ALONE_BLOCK
         return _Layout(block, True, _BUCKET, room, bits + 8 * room)
+    processors = resident_threads() // threads_per_multiprocessor()
+    inside = min(inside, params.SPLIT_BITS)
+    if inside and (bits - inside) * processors <= params.MOST_BITS_OUTSIDE:
+        return _Layout(params.ALONE_BLOCK, True, _BUCKET, room, inside + 8 * room, inside // 4, bits - inside)
     # A planar graph's levels have about the root of its vertices; three of them lie in the table, in the freer half.
     slots = min(1 << int(params.SLOTS_A_ROOT * n**0.5).bit_length(), 1 << int(n).bit_length())
     slots = max(slots, params.FEWEST_SLOTS)
@@ -105,6 +117,7 @@ def memory(shape, query, group: int) -> int:
     counts = 12 * group * (min(n, max(depth, params.SHORT_HOPS)) + 1) if query.keep == "counts" else 0
     at_targets = 0 if query.targets is None else 4 * group * query.targets.size
     back = group * n * shape.index + (shape.n_edges * shape.index + 8 * n) * shape.directed if query.predecessors else 0
+    spilled += _layout(n).outside
     return rows * pitch_of(n) * width + blocks * spilled + counts + at_targets + back + 32 * group + 1024
 
 
@@ -146,10 +159,11 @@ class _Run:
             entry = entry.variant(
                 block=layout.block,
                 SHARED_BITS=int(layout.shared_bits),
+                SHARED_WORDS=layout.shared_words,
                 SLOTS=layout.slots,
                 ROOM=layout.room,
                 UNDIRECTED=int(not graph.directed),
-                AHEAD=params.BLOCK_AHEAD,
+                AHEAD=params.BLOCK_AHEAD if layout.shared_bits else params.TABLE_AHEAD,
                 MOST_HOPS=params.SHORT_HOPS,
             )
             self._kernels[hops] = kernel(entry, graph.targets.dtype)
@@ -158,6 +172,7 @@ class _Run:
         self._n_blocks = max(1, min(group, _most_blocks(n), fitting))
         self._pitch = pitch_of(n)
         self._spill = cp.empty((self._n_blocks, 2, min(n, params.SPILL_ROOM)), graph.targets.dtype)
+        self._outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
         self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._taken = cp.zeros(1, np.int64)
         self._outcome = cp.zeros((group, 2), np.int32)
@@ -194,7 +209,7 @@ class _Run:
             self._counts.data.memset_async(0, self._counts.nbytes)
         last_level = np.int32(LARGEST_HOP_COUNT if query.limit is None else query.limit)
         wanted = (self._wanted, np.int64(0 if self._wanted is None else self._wanted.size))
-        spill = (np.int64(self._spill.shape[2]), self._spill)
+        spill = (np.int64(self._spill.shape[2]), self._spill, self._outside)
         rows = (np.int64(self._pitch), np.int32(query.keep == "all"), self._distance, self._at_targets)
         graph_arrays = (graph.offsets, graph.targets, np.int64(graph.n_vertices))
         given = (sources, np.int64(sources.size), self._taken, last_level, *wanted, *spill, *rows)

@@ -34,17 +34,23 @@ MANY_PUSH_VERTICES = 8
 MANY_PUSH_EDGES = 32
 
 # A block a source. Threads of a block, where a multiprocessor holds one of them and where it holds several; bytes of visited
-# bits at most; slots of the table in their place, in roots of the number of vertices, and at least; edges that a lane looks
-# at together; vertices that a queue takes in shared memory, and in global memory beyond.
-# Measured on an H200, us a source of 1,024: USA-road-NE, bits in shared memory, blocks of 512 / 1,024 95, 75; 1 / 2 / 4
-# edges ahead 77, 75, 71; a table in place of bits 160. A lattice of 1500 x 1500, which has no room for bits: in global
-# memory 345, a table of buckets 277.
+# bits in shared memory at most, and where they don't all fit; bytes of bits outside, of all blocks together; slots of the
+# table in place of bits, in roots of the number of vertices, and at least; edges that a lane looks at together, for bits and
+# for a table; vertices that a queue takes in shared memory, and in global memory beyond.
+# Measured on an H200, us a source of 1,024: USA-road-NE, bits in shared memory, blocks of 512 / 1,024 70, 65; 1 / 2 / 4 / 8
+# edges ahead 78, 70, 65, 69; 159 / 127 / 95 / 63 KiB of the 186 there, the others outside, 80, 87, 90, 92; room for 2,048
+# in place of 512, whose 12 KiB the L1 lacks, 84; a table 160. A lattice of 1500 x 1500, which needs 275 KiB: 217 / 159 /
+# 127 / 95 / 63 KiB of them in shared memory 246, 210, 214, 230, 275, all outside 345, a table 277. One of 4000 x 4000, a
+# table, 1 / 2 / 4 edges ahead 2,990, 3,160, 3,430.
 ALONE_BLOCK = 1024
 SHARING_BLOCK = 512
 MOST_SHARED_BITS = 1 << 20
+SPLIT_BITS = 159 << 10
+MOST_BITS_OUTSIDE = 24 << 20
 SLOTS_A_ROOT = 8
 FEWEST_SLOTS = 64
 BLOCK_AHEAD = 4
+TABLE_AHEAD = 1
 BLOCK_ROOM = 512
 SPILL_ROOM = 1 << 16
 # Blocks in flight; 0: as many as the device holds at once.

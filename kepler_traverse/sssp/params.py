@@ -78,6 +78,10 @@ TRACE = 0
 EDGES_A_LANE = 4
 # Edges of a vertex, on average, that are shorter than the first pile is wide if weights are even.
 EDGES_A_WIDTH = 4.0
+# The same for one source where rows are not short. Measured on an H200, ms for 4 / 2.8 / 1.4: R-MAT 20 1.22 / 1.10 / 1.09,
+# R-MAT 22 3.42 / 2.96 / 2.95, R-MAT 24 15.7 / 13.6 / 13.4, a uniform graph of 128M edges 3.46 / 3.49 / 3.65; USA-road-NE
+# and lattices 1 to 3 % slower.
+LONG_ROWS_A_WIDTH = 2.8
 # After so many piles, one whose steps had fewer than LIGHT_STEP edges on average doubles the width. Counted on the host, K
 # for EDGES_A_WIDTH: USA-road-NE, weights 1..255, takes 39,284 / 6,205 / 3,799 steps and relaxes each edge 1.0 / 1.04 / 1.2
 # times for K 1 / 4 / 16 without doubling; 2,229 and 7.9 times with it; 1,878 and 57 times with everything near. A uniform

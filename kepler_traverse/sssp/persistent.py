@@ -85,11 +85,12 @@ def plan(graph, query):
     trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
     wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
     arrived = cp.zeros(1, np.uint32)
+    is_short = _has_short_rows(graph)
     given = (
         *run.edges,
         run.n_vertices,
         run.limit,
-        first_width(graph, query.targets is not None),
+        first_width(graph, query.targets is not None, params.EDGES_A_WIDTH if is_short else params.LONG_ROWS_A_WIDTH),
         wanted,
         np.int64(0 if wanted is None else wanted.size),
         np.int32(hops_for(graph)),
@@ -142,7 +143,7 @@ def entry_for(graph, predecessors: bool) -> Entry:
         PREDECESSORS=int(inside),
         TRACE=params.TRACE,
         SHARED_ROWS=int(has_long_rows),
-        TAIL=params.TAIL_EDGES if graph.n_edges > params.SHORT_ROWS * graph.n_vertices else 0,
+        TAIL=0 if _has_short_rows(graph) else params.TAIL_EDGES,
         # More would not fit the shared memory that a block has without asking.
         LOCAL=params.LOWERED_ROOM if is_narrow else params.WIDE_LOWERED_ROOM,
     )
@@ -150,7 +151,11 @@ def entry_for(graph, predecessors: bool) -> Entry:
 
 def hops_for(graph) -> int:
     """Hops that each block takes alone between two barriers of the grid."""
-    return params.ROAD_HOPS if graph.n_edges <= params.SHORT_ROWS * graph.n_vertices else params.HOPS
+    return params.ROAD_HOPS if _has_short_rows(graph) else params.HOPS
+
+
+def _has_short_rows(graph) -> bool:
+    return graph.n_edges <= params.SHORT_ROWS * graph.n_vertices
 
 
 def _allocate(graph, query, entry: Entry) -> tuple[gpu.Run, tuple]:
@@ -179,10 +184,10 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu.Run, tuple]:
     )
 
 
-def first_width(graph, may_stop: bool = False):
+def first_width(graph, may_stop: bool = False, edges: float = params.EDGES_A_WIDTH):
     """Distance between the first two thresholds.
 
-    So wide that a vertex has a few edges shorter than that, if weights are even, but no less than the
+    So wide that a vertex has ``edges`` edges shorter than that, if weights are even, but no less than the
     lightest edge: narrower piles would spare no work. With equal weights no vertex is lowered twice, so that all are near,
     as in a BFS; unless the search may stop, which it does between piles.
     """
@@ -194,7 +199,7 @@ def first_width(graph, may_stop: bool = False):
         return real.type(np.inf)
     with np.errstate(over="ignore"):  # of weights near the largest number: all are near then
         mean = float(weights.mean(dtype=np.float64))
-        return real.type(max(params.EDGES_A_WIDTH * mean * graph.n_vertices / graph.n_edges, lightest))
+        return real.type(max(edges * mean * graph.n_vertices / graph.n_edges, lightest))
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:

@@ -3,7 +3,8 @@
 // No barrier but the block's, one a level. Queues lie in shared memory; what has no room there lies in
 // global memory, and what has none there either is found again among the hop counts. What is new
 //
-//   the bits of visited vertices say, in shared memory, with SHARED_BITS: where they fit;
+//   the bits of visited vertices say, in shared memory, with SHARED_BITS. Where they don't all fit, those
+//   from the word SHARED_WORDS on lie in global memory, and the L2 holds them;
 //   else a table of the last levels' vertices, there too: in an undirected graph a neighbour of level
 //   L is of level L - 1, L or L + 1, so what was found before that need not be known;
 //   else the hop counts themselves: for vertices whose place in the table is full, and where edges lead
@@ -14,6 +15,7 @@
 // A search deeper than MOST_HOPS, or than `columns` where levels are counted, says so, for
 // the host to begin again with more.
 #include <kt/edges_ahead.cuh>
+#include <kt/hops.cuh>
 
 namespace {
 
@@ -105,6 +107,7 @@ struct Search {
   const vertex_t* targets;
   int64 n_vertices;
   uint32* visited;   // bits, or the table
+  uint32* outside;   // bits that have no place there
   int32* full_at;    // [N_BUCKETS]: the last level of which a bucket had no room for a vertex
   vertex_t* queues;  // ROOM vertices of one level, and of the next
   vertex_t* beyond;
@@ -119,19 +122,24 @@ struct Search {
   // What stands where a vertex is or would be; of several, loads are on their way together.
   KT_DEVICE Place look(bool valid, vertex_t v, int32 level) const {
     if (!valid || (!SHARED_BITS && !UNDIRECTED)) return {};
-    if (SHARED_BITS) return {IN_MEMORY, kt::racy_load(visited + v / 32)};
+    if (SHARED_BITS)
+      return {IN_MEMORY, is_outside(v) ? kt::racy_load(outside_word(v)) : kt::racy_load(visited + v / 32)};
     return look_in_table(v, level);
   }
 
   // Whether a vertex is of this level, found by this thread and no other.
   KT_DEVICE bool claim(vertex_t v, int32 level, Place place) const {
-    if (!SHARED_BITS) return UNDIRECTED ? claim_in_table(v, level, place) : claim_in_memory(v, level);
+    if (!SHARED_BITS) return UNDIRECTED ? claim_in_table(v, level, place) : kt::claim_hops(distance, v, level);
     const uint32 bit = 1u << (v % 32);
     // Bits are only set: one that is not seen yet costs the atomic and no more.
-    const bool is_new = (place.word & bit) == 0 && (kt::atomic_or(visited + v / 32, bit) & bit) == 0;
+    if (place.word & bit) return false;
+    const uint32 before = is_outside(v) ? kt::atomic_or(outside_word(v), bit) : kt::atomic_or(visited + v / 32, bit);
+    const bool is_new = (before & bit) == 0;
     if (is_new) kt::racy_store(distance + v, static_cast<hop_t>(level));
     return is_new;
   }
+  KT_DEVICE static bool is_outside(vertex_t v) { return SHARED_WORDS && v / 32 >= SHARED_WORDS; }
+  KT_DEVICE uint32* outside_word(vertex_t v) const { return outside + (v / 32 - SHARED_WORDS); }
 
   // A word of three levels ago or longer is free to take; none becomes so while a level is walked. So all
   // who look for a vertex at once take the same word for it. That a bucket is full is said before anybody
@@ -160,30 +168,18 @@ struct Search {
       kt::racy_store(distance + v, static_cast<hop_t>(level));
       return true;
     }
-    const bool is_new = place.where == IN_MEMORY && claim_in_memory(v, level);
+    const bool is_new = place.where == IN_MEMORY && kt::claim_hops(distance, v, level);
     if (is_new) kt::racy_store(full_at + bucket, level);
     return is_new;
   }
   KT_DEVICE static uint32 bucket_of(vertex_t v) { return static_cast<uint32>(v) * 2654435761u >> 10 & (N_BUCKETS - 1); }
 
-  KT_DEVICE bool claim_in_memory(vertex_t v, int32 level) const {
-    constexpr int32 HOPS_A_WORD = 4 / sizeof(hop_t);
-    constexpr uint32 MASK = 0xffffffffu >> (32 - 8 * sizeof(hop_t));
-    int32* const word = reinterpret_cast<int32*>(distance) + v / HOPS_A_WORD;
-    const int32 shift = static_cast<int32>(v % HOPS_A_WORD) * 16;
-    for (;;) {
-      const int32 before = kt::racy_load(word);
-      if ((static_cast<uint32>(before) >> shift & MASK) != MASK) return false;
-      const uint32 others = static_cast<uint32>(before) & ~(MASK << shift);
-      const int32 after = static_cast<int32>(others | (static_cast<uint32>(level) & MASK) << shift);
-      if (kt::compare_and_swap(word, before, after) == before) return true;
-    }
-  }
-
   KT_DEVICE void begin(vertex_t source) const {
     for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK) distance[v] = kt::UNREACHED;
-    const int64 n_words = SHARED_BITS ? (n_vertices + 31) / 32 : SLOTS;
+    const int64 n_bits = (n_vertices + 31) / 32;
+    const int64 n_words = SHARED_BITS ? (SHARED_WORDS && SHARED_WORDS < n_bits ? SHARED_WORDS : n_bits) : SLOTS;
     for (int64 i = kt::thread_in_block(); i < n_words; i += BLOCK) visited[i] = SHARED_BITS ? 0 : EMPTY;
+    for (int64 i = n_words + kt::thread_in_block(); SHARED_BITS && i < n_bits; i += BLOCK) outside[i - n_words] = 0;
     for (int32 i = kt::thread_in_block(); !SHARED_BITS && i < N_BUCKETS; i += BLOCK) full_at[i] = LONG_AGO;
     kt::block_barrier();
     if (kt::thread_in_block() == 0) {
@@ -243,8 +239,8 @@ struct Search {
 template <typename hop_t>
 KT_DEVICE void search_each(const offset_t* offsets, const vertex_t* targets, int64 n_vertices, const int64* sources,
                            int64 n_sources, int64* taken, int32 last_level, Wanted wanted, int64 spill_room,
-                           vertex_t* spill, int64 pitch, bool is_kept, hop_t* distance, hop_t* at_wanted, int64 columns,
-                           int32* counts, int32* outcome) {
+                           vertex_t* spill, uint32* outside, int64 pitch, bool is_kept, hop_t* distance,
+                           hop_t* at_wanted, int64 columns, int32* counts, int32* outcome) {
   KT_DYNAMIC_SHARED(vertex_t, queues);
   KT_SHARED(int32, sizes, [3]);
   KT_SHARED(int64, task, [1]);
@@ -258,7 +254,9 @@ KT_DEVICE void search_each(const offset_t* offsets, const vertex_t* targets, int
     const int64 i = task[0];
     if (i >= n_sources) return;
     hop_t* const row = distance + (is_kept ? i : block) * pitch;
-    const Search<hop_t> search{offsets, targets, n_vertices, visited, full_at, queues, beyond, spill_room, sizes, row};
+    uint32* const more = outside + block * ((n_vertices + 31) / 32 - SHARED_WORDS);
+    const Search<hop_t> search{offsets, targets, n_vertices, visited, more, full_at,
+                               queues,  beyond,  spill_room, sizes,   row};
     int32 stopped = STOPPED_NOWHERE;
     const int32 levels = search.run(static_cast<vertex_t>(kt::load_constant(sources + i)), last_level, wanted, columns,
                                     counts ? counts + i * columns : nullptr, stopped);
@@ -279,17 +277,19 @@ KT_DEVICE void search_each(const offset_t* offsets, const vertex_t* targets, int
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_many_blocks_16(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, int64 n_vertices,
                        const int64* __restrict__ sources, int64 n_sources, int64* taken, int32 last_level,
-                       const int64* __restrict__ wanted, int64 n_wanted, int64 spill_room, vertex_t* spill, int64 pitch,
-                       int32 is_kept, short* distance, short* at_wanted, int64 columns, int32* counts, int32* outcome) {
+                       const int64* __restrict__ wanted, int64 n_wanted, int64 spill_room, vertex_t* spill,
+                       uint32* outside, int64 pitch, int32 is_kept, short* distance, short* at_wanted, int64 columns,
+                       int32* counts, int32* outcome) {
   search_each(offsets, targets, n_vertices, sources, n_sources, taken, last_level, {wanted, n_wanted}, spill_room,
-              spill, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
+              spill, outside, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_many_blocks_32(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, int64 n_vertices,
                        const int64* __restrict__ sources, int64 n_sources, int64* taken, int32 last_level,
-                       const int64* __restrict__ wanted, int64 n_wanted, int64 spill_room, vertex_t* spill, int64 pitch,
-                       int32 is_kept, int32* distance, int32* at_wanted, int64 columns, int32* counts, int32* outcome) {
+                       const int64* __restrict__ wanted, int64 n_wanted, int64 spill_room, vertex_t* spill,
+                       uint32* outside, int64 pitch, int32 is_kept, int32* distance, int32* at_wanted, int64 columns,
+                       int32* counts, int32* outcome) {
   search_each(offsets, targets, n_vertices, sources, n_sources, taken, last_level, {wanted, n_wanted}, spill_room,
-              spill, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
+              spill, outside, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
 }

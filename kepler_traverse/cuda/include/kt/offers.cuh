@@ -67,7 +67,8 @@ struct Relax {
     for (int32 i = 0; i < N; ++i) {
       v[i] = edges.valid[i] ? load_constant(search.targets + edges.e[i]) : edges.u[i];
       weight[i] = edges.valid[i] ? load_constant(search.weights + edges.e[i]) : weight_t{0};
-      nearer[i] = search.key(edges.u[i]);
+      // If u falls during this turn it is queued for that.
+      nearer[i] = key_in(racy_load_cached(search.labels + edges.u[i]));
     }
 #pragma unroll
     for (int32 i = 0; i < N; ++i) old[i] = racy_load(search.labels + v[i]);

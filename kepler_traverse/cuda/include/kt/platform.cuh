@@ -175,6 +175,25 @@ template <typename T>
 KT_DEVICE T racy_load(const T* address) {
   return *of_any_space(address);
 }
+// The same, but this multiprocessor's own cache may serve it: what was stored before the last barrier is seen,
+// what came after it may not be.
+template <typename T>
+KT_DEVICE T racy_load_cached(const T* address) {
+#if defined(__CUDACC__)
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a word of global memory");
+  if constexpr (sizeof(T) == 4) {
+    uint32 word;
+    asm volatile("ld.relaxed.cta.global.u32 %0, [%1];" : "=r"(word) : "l"(address));
+    return static_cast<T>(word);
+  } else {
+    uint64 word;
+    asm volatile("ld.relaxed.cta.global.u64 %0, [%1];" : "=l"(word) : "l"(address));
+    return static_cast<T>(word);
+  }
+#else
+  return racy_load(address);
+#endif
+}
 template <typename T>
 KT_DEVICE void racy_store(T* address, T value) {
   *of_any_space(address) = value;

@@ -59,7 +59,7 @@ def graph_from_edges(
         raise EdgeListError("src, dst and weight must be one-dimensional and of one length")
     src, dst, *others = _one_integer_type([src, dst, *([] if vertices is None else [vertices])])
     backend = cuda.csr if device_of(src) == "cuda" else csr
-    ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(2 * src.size + sum(v.size for v in others)))
+    ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_most_vertices([src, dst, *others])))
     return graph_from_numbers(src, dst, weight, ids=ids, directed=directed, weight_type=weight_type)
 
 
@@ -100,6 +100,15 @@ def _one_integer_type(columns: list) -> list:
             raise EdgeListError("vertex ids mix negative numbers with numbers of 2^63 and above; no integer type holds both")
         kind = np.dtype(np.int64)
     return [column.astype(kind, copy=False) for column in columns]
+
+
+def _most_vertices(columns: list) -> int:
+    """No fewer than there are different ids; where edges are many, their range says more than their number."""
+    count = sum(column.size for column in columns)
+    if index_dtype(count) == np.int32:
+        return count
+    occupied = [column for column in columns if column.size]
+    return min(count, max(int(c.max()) for c in occupied) - min(int(c.min()) for c in occupied) + 1)
 
 
 def _float_weights(weight, weight_type: str):
@@ -147,8 +156,8 @@ def _float_weights(weight, weight_type: str):
 
 
 def _refuse_negative_self_loop(src, dst, weight, ids) -> None:
-    loops = namespace(src).flatnonzero((src == dst) & is_negative(weight))
-    if loops.size:
-        at = int(loops[0])
+    is_one = (src == dst) & is_negative(weight)
+    if is_one.any():
+        at = int(is_one.argmax())
         name = ids[int(src[at])]
         raise NegativeCycleError([name.as_py() if hasattr(name, "as_py") else name.item()], float(weight[at]))

@@ -4,8 +4,9 @@ The pieces of an R-MAT graph are drawn on the device with one shuffle for all, a
 with 35 edges a vertex, 2.35 billion rows, some 2.3 billion edges are expected to be different ones (by the probability of
 each cell of the matrix).
 
-Bytes a row at most, before anything is measured: src, dst and weight 12; their numbers, as vertices without edges have none, 8;
-targets and weights 8; one copy of either without parallel edges, 4, or what sorting a sixteenth takes, 4. That is 32, or 75 GB.
+Bytes a row at most, before anything is measured: src, dst and weight 12; their numbers, as vertices without edges have
+none, 8; targets and weights 8; one copy of either without parallel edges, 4, or what sorting a sixteenth takes, 4. That is
+32, or 75 GB.
 """
 
 from __future__ import annotations

@@ -94,9 +94,9 @@ def _gpu_bits_text(figures: dict) -> list[str]:
 
 def _parity_text(figures: dict) -> list[str]:
     lines = [
-        f"{figures['graphs']} random graphs, three sources each, by every strategy of the library, in {figures['seconds']} s:",
+        f"{figures['graphs']} random graphs, three sources each, by every strategy of the library ({figures['seconds']} s):",
         "",
-        "| algorithm, weights | graphs | results | certified | equal to cuGraph in every bit | distances compared | differing |",
+        "| algorithm, weights | graphs | results | certified | equal to cuGraph's | distances compared | differing |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, row in figures["rows"].items():
@@ -200,7 +200,7 @@ SECTIONS = {
         "What a proof costs on a GPU",
         "Medians of wall time until the device is done; of many sources, that of one of them. Each certificate has proven "
         "these answers and noticed a distance one step too far before. By its bytes, a proof for one source moves an edge's "
-        "4 (8 with a weight), one access to a distance, and some 30 a vertex; one for many moves 64 an edge and 64 sources of "
+        "4 (8 with a weight), one access to a distance, and some 30 a vertex; one for many 64 an edge and 64 sources of "
         "one byte a distance, from which 10 ms were predicted for 1,024 searches of R-MAT 20.",
         _gpu_cost_text,
         "python scripts/trust.py measure --only gpu_cost",
@@ -235,7 +235,7 @@ SECTIONS = {
     "parity": (
         "The distances of cuGraph",
         "BFS and SSSP from the same graphs, parallel edges merged by our rule before, each result of ours certified. Where "
-        "cuGraph has other rules (a cutoff excludes its own value, a depth of 0 means no limit, any of some parallel edges is "
+        "cuGraph has other rules (a cutoff excludes its own value, a depth of 0 means no limit, any parallel edge may be "
         "kept, two directions of an edge are averaged), `tests/test_parity_with_cugraph.py` says what either gives.",
         _parity_text,
         "python scripts/trust.py measure --only parity",

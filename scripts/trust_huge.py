@@ -17,6 +17,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from kepler_traverse import cuda, graph_from_edges, plan_bfs, plan_sssp
+from kepler_traverse._arrays import to_host
 from kepler_traverse.certificate import certify, certify_many
 from scripts import trust_gpu
 from scripts.make_graphs import Draws, rmat_ends
@@ -26,6 +27,7 @@ SCALE, EDGE_FACTOR = 26, 35
 PIECE = 1 << 26  # edges drawn at once
 BOUNDARY = 1 << 31
 SOURCES = 2
+LOOKED_UP = 300  # rows of the list, in the graph
 
 
 class Steps:
@@ -54,6 +56,7 @@ def measure_huge(_options) -> dict:
     rows = src.size
     with steps.step("graph built"):
         graph = graph_from_edges(src, dst, weight)
+    lost = _lost(graph, src, dst, weight)
     del src, dst, weight
     trust_gpu.give_back()
     print(graph, graph.report, flush=True)
@@ -68,6 +71,8 @@ def measure_huge(_options) -> dict:
         "beyond": graph.n_edges - BOUNDARY,
         "vertices_beyond": int(beyond.size),
         "type_of_targets": graph.targets.dtype.name,
+        "looked_up": LOOKED_UP,
+        "lost": lost,
         "certified": 0,
         "faults": [0, 0],
     }
@@ -91,6 +96,19 @@ def _edges() -> tuple:
         src[part], dst[part] = (shuffled[end] for end in ends)
         weight[part] = rng.random(part.stop - part.start, np.float32)
     return src, dst, weight
+
+
+def _lost(graph, src, dst, weight) -> int:
+    """How many of some rows from all over the list are not in the graph, or dearer there."""
+    lost = 0
+    for place in np.linspace(0, src.size - 1, LOOKED_UP).astype(np.int64).tolist():
+        row = slice(place, place + 1)
+        u, v = (int(graph.numbers_of(to_host(end[row]))[0]) for end in (src, dst))
+        first, last = to_host(graph.offsets[u : u + 2]).tolist()
+        at = first + int(np.searchsorted(to_host(graph.targets[first:last]), v))
+        is_there = at < last and int(graph.targets[at]) == v and float(graph.weights[at]) <= float(weight[place])
+        lost += u != v and not is_there
+    return lost
 
 
 def _search(graph, plan_of, sources, beyond, steps, figures) -> list:

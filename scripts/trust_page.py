@@ -109,7 +109,8 @@ def _huge_text(figures: dict) -> list[str]:
     noticed = figures["faults"]
     lines = [
         f"R-MAT of {figures['rows']:,} rows: {figures['vertices']:,} vertices and {figures['edges']:,} edges, "
-        f"{figures['beyond']:,} of them at positions of 2^31 and more, targets as {figures['type_of_targets']}. "
+        f"{figures['beyond']:,} of them at positions of 2^31 and more, targets as {figures['type_of_targets']}. Of "
+        f"{figures['looked_up']} rows from all over the list {figures['lost']} were missing in the graph. "
         f"{figures['certified']} results certified; {noticed[1]} of {noticed[0]} faults planted at vertices beyond were "
         "noticed.",
         "",

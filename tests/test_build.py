@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import oracle
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import NegativeCycleError, graph_from_edges
+from kepler_traverse import build as build_module
 from kepler_traverse.cpu import csr
 from kepler_traverse.errors import DeviceError, EdgeListError, InputError, UnknownVertexError
 
@@ -226,3 +229,11 @@ def test_narrow_id_types_do_not_overflow(gap):
     ids, (numbers,) = csr.renumber([src], np.dtype(np.int32))
     assert np.array_equal(ids, src)
     assert np.array_equal(numbers, np.arange(src.size))
+
+
+def test_vertex_numbers_of_very_long_lists_are_as_wide_as_the_range_of_their_ids():
+    long = SimpleNamespace(size=1 << 31, min=lambda: np.int32(3), max=lambda: np.int32(9))
+    empty = SimpleNamespace(size=0)
+    assert build_module._most_vertices([long, long, empty]) == 7
+    wide = SimpleNamespace(size=1 << 31, min=lambda: np.int64(-(2**62)), max=lambda: np.int64(2**62))
+    assert build_module._most_vertices([long, wide]) == 1 << 32

@@ -123,7 +123,7 @@ def test_a_graph_beyond_a_boundary_is_built_searched_and_certified(monkeypatch):
     figures = trust_huge.measure_huge(OPTIONS)
     assert figures["errors"] == []
     assert (figures["rows"], figures["type_of_targets"]) == (384, "int32")
-    assert figures["certified"] == 6
+    assert (figures["looked_up"], figures["lost"], figures["certified"]) == (300, 0, 6)
     assert figures["faults"][0] == figures["faults"][1] > 0
     assert "edges turned round" in page_of("huge", figures)
     monkeypatch.setattr(trust_huge, "plan_sssp", lambda _graph: 1 / 0)

@@ -19,6 +19,7 @@ LARGEST_HOP_COUNT = 2**31 - 1  # hops are int32
 # The largest integers up to which every integer is held exactly.
 FLOAT32_EXACT = 2**24
 FLOAT64_EXACT = 2**53
+PART = 1 << 28  # elements of an array that is looked at in parts
 
 
 def device_of(array: Array) -> str:
@@ -39,6 +40,21 @@ def to_host(array: Array) -> np.ndarray:
 def index_dtype(n_vertices: int) -> np.dtype:
     """Return the narrowest type for vertex numbers: int32 while they fit."""
     return np.dtype(np.int32 if n_vertices <= np.iinfo(np.int32).max else np.int64)
+
+
+def parts(array: Array):
+    """Yield (position, part) of an array, no part so long that CuPy would count its elements in 32 bits.
+
+    Some of CuPy's reductions and scans over 2^31 elements and more give wrong results in silence (its issues 9186, 9841).
+    """
+    for first in range(0, array.size, PART):
+        yield first, array[first : first + PART]
+
+
+def extent(column: Array) -> tuple[int, int]:
+    """Return the smallest and the largest of integers, at least one."""
+    found = [(int(part.min()), int(part.max())) for _, part in parts(column)]
+    return min(low for low, _ in found), max(high for _, high in found)
 
 
 def hops_dtype(depth: int) -> np.dtype:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import cuda
-from ._arrays import Array, device_of, float_that_holds, index_dtype, is_negative, namespace, to_host
+from ._arrays import Array, device_of, extent, float_that_holds, index_dtype, is_negative, namespace, parts, to_host
 from .cpu import csr
 from .errors import EdgeListError, InputError, NegativeCycleError
 from .graph import BuildReport, Graph
@@ -59,7 +59,7 @@ def graph_from_edges(
         raise EdgeListError("src, dst and weight must be one-dimensional and of one length")
     src, dst, *others = _one_integer_type([src, dst, *([] if vertices is None else [vertices])])
     backend = cuda.csr if device_of(src) == "cuda" else csr
-    ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(2 * src.size + sum(v.size for v in others)))
+    ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_most_vertices([src, dst, *others])))
     return graph_from_numbers(src, dst, weight, ids=ids, directed=directed, weight_type=weight_type)
 
 
@@ -102,13 +102,35 @@ def _one_integer_type(columns: list) -> list:
     return [column.astype(kind, copy=False) for column in columns]
 
 
+def _most_vertices(columns: list) -> int:
+    """No fewer than there are different ids; where edges are many, their range says more than their number."""
+    count = sum(column.size for column in columns)
+    if index_dtype(count) == np.int32:
+        return count
+    occupied = [column for column in columns if column.size]
+    lowest, highest = zip(*(extent(column) for column in occupied), strict=True)
+    return min(count, max(highest) - min(lowest) + 1)
+
+
+def _where(flags, *arrays) -> tuple[int, int]:
+    """How often ``flags``, given parts of the arrays, holds, and where first."""
+    count = first = 0
+    for (at, part), *others in zip(*(parts(array) for array in arrays), strict=True):
+        flagged = flags(part, *(other for _, other in others))
+        here = int(namespace(part).count_nonzero(flagged))
+        if here and not count:
+            first = at + int(flagged.argmax())
+        count += here
+    return count, first
+
+
 def _float_weights(weight, weight_type: str):
     """Check weights and bring them to the type that distances will have; -0.0 becomes 0.0."""
     if weight_type not in ("auto", "float32", "float64"):
         raise InputError(f"weight_type {weight_type!r} is none of 'auto', 'float32', 'float64'")
     xp = namespace(weight)
     if weight.dtype.kind in "iu":
-        low, high = (int(weight.min()), int(weight.max())) if weight.size else (0, 0)
+        low, high = extent(weight) if weight.size else (0, 0)
         kind = float_that_holds(low, high)
         if kind is None:
             row = int(xp.argmax(weight) if high > -low else xp.argmin(weight))
@@ -130,25 +152,22 @@ def _float_weights(weight, weight_type: str):
             cast = xp.asarray(to_host(weight).astype(kind))  # CuPy's cast would make 0 of what becomes subnormal
         else:
             cast = weight.astype(kind, copy=False)
-    good = xp.isfinite(cast)
-    if not good.all():
-        bad = xp.flatnonzero(~good)
-        row = int(bad[0])
+    bad, row = _where(lambda part: ~xp.isfinite(part), cast)
+    if bad:
         what = "NaN" if bool(xp.isnan(weight[row])) else f"{float(weight[row]):g}, infinite as {kind}"
         raise EdgeListError(
-            f"weight of row {row} is {what} ({bad.size} such rows): every weight must be finite; drop the rows or mend them",
+            f"weight of row {row} is {what} ({bad} such rows): every weight must be finite; drop the rows or mend them",
             row=row,
             column="weight",
         )
     bits = cast.view(f"i{cast.itemsize}")
-    negative_zeros = bits == np.iinfo(bits.dtype).min  # by its bits: on a GPU subnormal numbers compare as zero
-    count = int(negative_zeros.sum())
-    return (xp.where(negative_zeros, cast.dtype.type(0), cast) if count else cast), count
+    negative_zero = np.iinfo(bits.dtype).min  # by its bits: on a GPU subnormal numbers compare as zero
+    count, _ = _where(lambda part: part == negative_zero, bits)
+    return (xp.where(bits == negative_zero, cast.dtype.type(0), cast) if count else cast), count
 
 
 def _refuse_negative_self_loop(src, dst, weight, ids) -> None:
-    loops = namespace(src).flatnonzero((src == dst) & is_negative(weight))
-    if loops.size:
-        at = int(loops[0])
+    loops, at = _where(lambda weights, u, v: is_negative(weights) & (u == v), weight, src, dst)
+    if loops:
         name = ids[int(src[at])]
         raise NegativeCycleError([name.as_py() if hasattr(name, "as_py") else name.item()], float(weight[at]))

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from . import cuda
-from ._arrays import Array, device_of, is_negative, namespace, to_host
+from ._arrays import Array, device_of, is_negative, namespace, parts, to_host
 from .cpu import csr
 from .errors import DeviceError, UnknownVertexError
 
@@ -103,7 +103,7 @@ class Graph:
 
     @cached_property
     def has_negative_weights(self) -> bool:
-        return self.weights is not None and bool(is_negative(self.weights).any())
+        return self.weights is not None and any(bool(is_negative(part).any()) for _, part in parts(self.weights))
 
     @cached_property
     def least_weight(self):
@@ -112,7 +112,7 @@ class Graph:
             return self.weights.dtype.type(np.inf)
         # Of no negative one the bits are in the order of the weights, and CuPy would take subnormal numbers for 0.
         order = self.weights if self.has_negative_weights else self.weights.view(f"i{self.weights.itemsize}")
-        return to_host(order.min(keepdims=True)).view(self.weights.dtype)[0]
+        return min(to_host(part.min(keepdims=True))[0] for _, part in parts(order)).view(self.weights.dtype)
 
     @cached_property
     def reverse(self) -> Graph:

@@ -17,7 +17,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
+from kepler_traverse import cuda, graph_from_edges, plan_bfs, plan_sssp
+from kepler_traverse._arrays import namespace
 from kepler_traverse.certificate import certify, certify_many
 
 KINDS = ("hops", "integers", "zeros", "floats", "doubles", "negative")
@@ -252,37 +253,42 @@ def with_fault(fault, seed: int, kind: str):
     return graph, result, plan(graph, predecessors=False).run(result.source).distance.copy()
 
 
-def is_noticed(graph, result, right) -> dict[str, bool]:
-    """For each certificate whether it objects; the one of distances alone only where these are wrong."""
+def is_noticed(graph, result, right, device: str = "cpu") -> dict[str, bool]:
+    """For each certificate of a device whether it objects; the one of distances alone only where these are wrong."""
+    is_wrong = result.distance.tobytes() != right.tobytes()
+    if device == "cuda":
+        move = cuda.cp.asarray
+        graph = graph.to(device)
+        result = replace(result, distance=move(result.distance), predecessor=move(result.predecessor))
     noticed = {"certify": not certify(graph, result).valid}
-    if result.distance.tobytes() != right.tobytes():
+    if is_wrong:
         many = certify_many(graph, np.array([result.source]), result.distance[None])
         noticed["certify_many"] = not many.valid
     return noticed
 
 
-def study_faults(cases: int) -> dict[str, dict[str, list[int]]]:
-    """For each fault and certificate how many were made and how many noticed."""
+def study_faults(cases: int, device: str = "cpu") -> dict[str, dict[str, list[int]]]:
+    """For each fault and certificate of a device how many were made, on the CPU, and how many noticed."""
     outcome = {}
     for fault in FAULTS:
         counts = outcome[fault.__name__] = {"certify": [0, 0], "certify_many": [0, 0]}
         for kind in KINDS:
             for seed in range(cases):
                 made = with_fault(fault, seed, kind)
-                for name, noticed in (is_noticed(*made) if made else {}).items():
+                for name, noticed in (is_noticed(*made, device) if made else {}).items():
                     counts[name][0] += 1
                     counts[name][1] += noticed
     return outcome
 
 
-def count_false_alarms(answers: int, first_seed: int = 1_000_000) -> tuple[int, int]:
-    """Certify right answers of all kinds, with and without a limit; returns how many, and how many were doubted."""
+def count_false_alarms(answers: int, first_seed: int = 1_000_000, device: str = "cpu") -> tuple[int, int]:
+    """Certify a device's answers of all kinds, with and without a limit; returns how many, and how many were doubted."""
     done = alarms = 0
     seed = first_seed
     while done < answers:
         rng = np.random.default_rng(seed)
         kind = KINDS[seed % len(KINDS)]
-        graph = random_graph(rng, kind)
+        graph = random_graph(rng, kind).to(device)
         limit = None if rng.integers(2) or kind == "negative" else float(rng.integers(0, 12))
         plan = plan_bfs(graph, max_depth=limit) if kind == "hops" else plan_sssp(graph, cutoff=limit)
         sources = rng.choice(graph.n_vertices, min(5, graph.n_vertices), replace=False)
@@ -292,7 +298,7 @@ def count_false_alarms(answers: int, first_seed: int = 1_000_000) -> tuple[int, 
             alarms += not certify(graph, result).valid
             rows.append(result.distance.copy())
         done += len(rows)
-        alarms += not certify_many(graph, sources, np.array(rows), limit).valid
+        alarms += not certify_many(graph, sources, namespace(rows[0]).stack(rows), limit).valid
         seed += 1
     return done, alarms
 

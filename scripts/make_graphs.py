@@ -66,7 +66,13 @@ def rmat(scale: int, edge_factor: int, seed: int, xp=np, rng=None) -> tuple:
     that a number tells nothing about the degree.
     """
     rng = np.random.default_rng(seed) if rng is None else rng
-    n_edges = edge_factor << scale
+    src, dst = rmat_ends(scale, edge_factor << scale, rng, xp)
+    shuffled = rng.permutation(1 << scale)
+    return shuffled[src], shuffled[dst]
+
+
+def rmat_ends(scale: int, n_edges: int, rng, xp=np) -> tuple:
+    """Edges of ``rmat`` before the shuffle: a large graph is made of several such pieces and one shuffle."""
     a, b, c, _ = RMAT
     src = xp.zeros(n_edges, np.int64)
     dst = xp.zeros(n_edges, np.int64)
@@ -74,8 +80,7 @@ def rmat(scale: int, edge_factor: int, seed: int, xp=np, rng=None) -> tuple:
         draw = rng.random(n_edges, np.float32)
         src = 2 * src + (draw >= a + b)
         dst = 2 * dst + (((draw >= a) & (draw < a + b)) | (draw >= a + b + c))
-    shuffled = rng.permutation(1 << scale)
-    return shuffled[src], shuffled[dst]
+    return src, dst
 
 
 def lattice(rows: int, columns: int, drop: float, seed: int, xp=np, rng=None) -> tuple:

@@ -3,6 +3,8 @@
 
     python scripts/trust.py measure                  all of them; takes an hour on two cores, most of it fuzzing
     python scripts/trust.py measure --only cost      one, or several
+    python scripts/trust.py measure --gpu --output FILE   those of a GPU, into a file and not into the page
+    python scripts/trust.py add FILE                 what such a file holds, into the page
     python scripts/trust.py write                    the page, after editing this file
     python scripts/trust.py check                    exit 1 if the page is stale
 
@@ -12,7 +14,6 @@ docs/trust.json holds for each promise when, where and on which commit it was me
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import platform
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import xml.etree.ElementTree as xml
 from datetime import date
 from functools import partial
@@ -35,8 +37,9 @@ from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.sssp import plan_sssp_many
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
-from scripts import fault_study, fuzz_readers
+from scripts import fault_study, fuzz_readers, trust_gpu, trust_huge
 from scripts.bench import commit, machine
+from scripts.trust_gpu import digests
 from scripts.trust_page import DOCS, page
 
 ROOT = DOCS.parent
@@ -76,14 +79,14 @@ def _seconds(*works) -> list[float]:
     return best
 
 
-def measure_cost(_options) -> dict:
+def measure_cost(options) -> dict:
     """CPU seconds of one thread, of certificates and of the traversals that they are for."""
     import numba
 
     numba.set_num_threads(1)
     rows = []
     for name, directed in COST_GRAPHS:
-        plain = read_graph(DATA / f"{name}.parquet", directed=directed, weighted=False, device="cpu")
+        plain = read_graph(options.graphs / f"{name}.parquet", directed=directed, weighted=False, device="cpu")
         sources = np.random.default_rng(1).choice(np.flatnonzero(plain.degrees), 64, replace=False)
         for algorithm, graph, count in (("bfs", plain, 64), ("sssp", with_weights(plain), 16)):
             plan, plan_many = (plan_bfs, plan_bfs_many) if algorithm == "bfs" else (plan_sssp, plan_sssp_many)
@@ -142,17 +145,13 @@ def measure_bits(_options) -> dict:
                     for threads in (1, most, most):
                         numba.set_num_threads(threads)
                         plan = plan_of(graph, strategy=row.name)
-                        found = [_digests(plan.run(int(source))) for source in sources]
+                        found = [digests(plan.run(int(source))) for source in sources]
                         expected = expected or found
                         counts["distances"] += len(found)
                         counts["predecessors"] += len(found)
                         counts["equal"] += sum(a[0] == b[0] for a, b in zip(found, expected, strict=True))
                         counts["equal_predecessors"] += sum(a[1] == b[1] for a, b in zip(found, expected, strict=True))
     return counts
-
-
-def _digests(result) -> tuple[str, str]:
-    return tuple(hashlib.sha256(array.tobytes()).hexdigest() for array in (result.distance, result.predecessor))
 
 
 def measure_peers(_options) -> dict:
@@ -220,31 +219,75 @@ MEASURES = {
     "output": measure_output,
     "kills": measure_kills,
 }
+GPU_MEASURES = trust_gpu.MEASURES | {"huge": trust_huge.measure_huge}
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("action", choices=("measure", "write", "check"))
-    parser.add_argument("--only", nargs="+", choices=MEASURES, default=list(MEASURES))
+    parser.add_argument("action", choices=("measure", "add", "write", "check"))
+    parser.add_argument("file", nargs="?", type=Path, help="of add: what measure --output wrote")
+    parser.add_argument("--only", nargs="+", choices=MEASURES | GPU_MEASURES)
+    parser.add_argument("--gpu", action="store_true", help="all measures of a GPU")
+    parser.add_argument("--output", type=Path, default=MEASURED, help="the file to write figures to")
+    parser.add_argument("--commit", help="default: what git says")
+    parser.add_argument("--graphs", type=Path, default=DATA, help="folder of the graphs that cost is measured on")
     parser.add_argument("--fuzz-seconds", type=float, default=3600)
+    parser.add_argument("--parity-graphs", type=int, default=500)
+    parser.add_argument("--parity-seconds", type=float, default=90, help="begin no further graph after that time")
+    parser.add_argument("--bits-graphs", type=int, default=15, help="random graphs of a GPU, each with two types of weights")
+    parser.add_argument("--gpu-answers", type=int, default=1000, help="right answers that a GPU certifies")
+    parser.add_argument("--gpu-cases", type=int, default=10, help="answers of each kind that a GPU finds each fault in")
     options = parser.parse_args(arguments)
-    measured = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
+    if (options.action == "add") != (options.file is not None):
+        parser.error("add takes the file to add, and nothing else does")
+    failed = []
     if options.action == "measure":
-        for key in options.only:
-            print(f"{key} ...", flush=True)
-            measured[key] = {
-                "date": date.today().isoformat(),
-                "commit": _commit(),
-                "machine": _machine(),
-                "figures": MEASURES[key](options),
-            }
-            MEASURED.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-    if options.action != "check":
+        failed = _measure(options.only or list(GPU_MEASURES if options.gpu else MEASURES), options)
+    measured = _read(MEASURED)
+    if options.action == "add":
+        measured |= _read(options.file)
+        _write(MEASURED, measured)
+    if options.action == "check":
+        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page(measured):
+            print("docs/trust.md is stale: run python scripts/trust.py write", file=sys.stderr)
+            return 1
+    elif options.output == MEASURED:
         PAGE.write_text(page(measured), encoding="utf-8")
-    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page(measured):
-        print("docs/trust.md is stale: run python scripts/trust.py write", file=sys.stderr)
-        return 1
-    return 0
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _measure(keys: list[str], options) -> list[str]:
+    """Measure and write each figure down at once; return the keys of those that failed or found errors."""
+    failed = []
+    for key in keys:
+        print(f"{key} ...", flush=True)
+        begin = time.perf_counter()
+        try:
+            figures = (MEASURES | GPU_MEASURES)[key](options)
+        except Exception:  # the others are measured all the same
+            traceback.print_exc()
+            failed.append(key)
+            continue
+        failed += [key] if figures.get("errors") else []
+        record = {
+            "date": date.today().isoformat(),
+            "commit": options.commit or _commit(),
+            "machine": _machine(key in GPU_MEASURES),
+            "figures": figures,
+        }
+        print(f"{key}: {time.perf_counter() - begin:.0f} s, {json.dumps(figures)}", flush=True)
+        _write(options.output, _read(options.output) | {key: record})
+    return failed
+
+
+def _read(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def _write(path: Path, measured: dict) -> None:
+    path.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
 
 
 def _commit() -> str:
@@ -254,8 +297,10 @@ def _commit() -> str:
     return commit().removesuffix("-dirty") + ("-dirty" if done.stdout.strip() else "")
 
 
-def _machine() -> str:
+def _machine(of_gpu: bool) -> str:
     here = machine()
+    if of_gpu:
+        return f"{here['gpu']}, driver {here['driver']}"
     return f"{here.get('cpu', platform.machine())}, {os.cpu_count()} cores"
 
 

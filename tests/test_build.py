@@ -9,7 +9,8 @@ from graphs import NAMED, build, edge_rows, weighted_rows, weights_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_traverse import NegativeCycleError, graph_from_edges
+from kepler_traverse import NegativeCycleError, _arrays, graph_from_edges
+from kepler_traverse import build as build_module
 from kepler_traverse.cpu import csr
 from kepler_traverse.errors import DeviceError, EdgeListError, InputError, UnknownVertexError
 
@@ -226,3 +227,36 @@ def test_narrow_id_types_do_not_overflow(gap):
     ids, (numbers,) = csr.renumber([src], np.dtype(np.int32))
     assert np.array_equal(ids, src)
     assert np.array_equal(numbers, np.arange(src.size))
+
+
+def test_vertex_numbers_of_long_lists_are_as_wide_as_the_range_of_their_ids(monkeypatch):
+    monkeypatch.setattr(build_module, "index_dtype", lambda n: np.dtype(np.int32 if n <= 10 else np.int64))
+    src, dst = np.random.default_rng(1).integers(-4, 5, (2, 40))
+    assert graph_from_edges(src, dst).targets.dtype == np.int32
+    assert graph_from_edges(src, dst, vertices=np.array([7])).targets.dtype == np.int64
+
+
+def test_lists_that_are_looked_at_in_parts_give_the_same_graph_and_the_same_errors(monkeypatch):
+    rng = np.random.default_rng(3)
+    src, dst = rng.integers(0, 9, (2, 40))
+    weights = rng.integers(-3, 9, 40).astype(np.float32)
+    weights[src == dst] = 1
+    weights[[5, 30]] = -0.0
+    nan, loop = weights.copy(), weights.copy()
+    nan[[17, 33]] = np.nan
+    loop[np.flatnonzero(src == dst)[-1]] = -4
+
+    def outcome():
+        graph = graph_from_edges(src, dst, weights)
+        with pytest.raises(EdgeListError) as first:
+            graph_from_edges(src, dst, nan)
+        with pytest.raises(NegativeCycleError) as second:
+            graph_from_edges(src, dst, loop)
+        facts = (graph.fingerprint, graph.report, graph.has_negative_weights, graph.least_weight)
+        return facts, str(first.value), first.value.row, str(second.value)
+
+    whole = outcome()
+    monkeypatch.setattr(_arrays, "PART", 7)
+    assert outcome() == whole
+    assert whole[2] == 17
+    assert "(2 such rows)" in whole[1]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._arrays import extent
 from . import cp
 from .entry import WARP, Entry, arguments
 from .launch import launch
@@ -174,8 +175,9 @@ def renumber(columns, dtype):
     occupied = [column for column in columns if column.size]
     if not occupied:
         return cp.zeros(0, kind), [cp.zeros(0, dtype) for _ in columns]
-    lowest = min(int(column.min()) for column in occupied)
-    span = max(int(column.max()) for column in occupied) - lowest + 1
+    lows, highs = zip(*(extent(column) for column in occupied), strict=True)
+    lowest = min(lows)
+    span = max(highs) - lowest + 1
     if span <= 4 * sum(column.size for column in columns) + 1024 and lowest + span <= np.iinfo(np.int64).max:
         return _renumber_by_table(columns, dtype, kind, lowest, span)
     ids = cp.unique(cp.concatenate([cp.unique(column).astype(kind) for column in occupied]))

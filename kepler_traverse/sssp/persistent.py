@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._arrays import parts
 from ..cuda import cp
 from ..cuda.csr import degree_statistics
 from ..cuda.entry import Entry, arguments
@@ -194,11 +195,12 @@ def first_width(graph, may_stop: bool = False, edges: float = params.EDGES_A_WID
     weights, real = graph.weights, graph.weights.dtype
     if not graph.n_edges:
         return real.type(0)
-    lightest, heaviest = float(weights.min()), float(weights.max())
+    found = [(float(part.min()), float(part.max()), float(part.sum(dtype=np.float64))) for _, part in parts(weights)]
+    lightest, heaviest = min(low for low, _, _ in found), max(high for _, high, _ in found)
     if lightest == heaviest and not may_stop:
         return real.type(np.inf)
     with np.errstate(over="ignore"):  # of weights near the largest number: all are near then
-        mean = float(weights.mean(dtype=np.float64))
+        mean = sum(total for *_, total in found) / weights.size
         return real.type(max(edges * mean * graph.n_vertices / graph.n_edges, lightest))
 
 

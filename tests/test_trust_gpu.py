@@ -1,0 +1,158 @@
+"""What scripts/trust.py measures on a GPU, run on small graphs: on a GPU if there is one, else on the host harness."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from devices import on_a_device, orders, running
+
+from kepler_traverse import graph_from_edges
+from pipelines import peers
+from scripts import trust, trust_gpu, trust_huge, trust_page
+from scripts.papers_settings import GraphSource
+
+IN_TURN = next(iter(orders(in_turn={"block": 64, "resident": 1}).values()))
+pytestmark = on_a_device
+
+
+@pytest.fixture(autouse=True)
+def _device(monkeypatch):
+    """The harness has neither a clock of its own nor a pool of memory."""
+    if IN_TURN is not None:
+        for name in ("synchronise", "give_back"):
+            monkeypatch.setattr(trust_gpu, name, lambda: None)
+        monkeypatch.setattr(trust_gpu, "held", lambda: 1)
+    with running(IN_TURN):
+        yield
+
+
+def small_graph(seed, weight_type="auto"):
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(0, 31, 80) if seed % 2 == 0 else rng.exponential(1, 80).astype(np.float32)
+    src, dst = rng.integers(0, 25, (2, 80))
+    kind = ("integers", "floats")[seed % 2]
+    return graph_from_edges(src, dst, weights, directed=seed < 2, weight_type=weight_type), kind
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(trust_gpu, "random_graph", small_graph)
+    rows = {
+        name: (one, many, [row for row in rows if row.name in ("queue_warp", "frontier")], some[-1:])
+        for name, (one, many, rows, some) in trust_gpu.ALGORITHMS.items()
+    }
+    monkeypatch.setattr(trust_gpu, "ALGORITHMS", rows)
+
+
+@pytest.fixture
+def scipy_instead(monkeypatch):
+    def peer_of(graph, algorithm):
+        return peers.peer_of(graph.to("cpu"), algorithm)
+
+    def in_our_encoding(answer, graph, algorithm):
+        return trust_gpu.cuda.cp.asarray(peers.in_our_encoding(answer, graph.to("cpu"), algorithm))
+
+    monkeypatch.setattr(trust_gpu, "peer_of", peer_of)
+    monkeypatch.setattr(trust_gpu, "in_our_encoding", in_our_encoding)
+
+
+OPTIONS = SimpleNamespace(parity_graphs=2, parity_seconds=600, bits_graphs=1, graphs=None, gpu_answers=6, gpu_cases=1)
+
+
+@pytest.mark.usefixtures("small", "scipy_instead")
+def test_parity_counts_what_is_equal_and_what_differs(monkeypatch):
+    figures = trust_gpu.measure_parity(OPTIONS)
+    assert figures["errors"] == []
+    assert set(figures["rows"]) == {"bfs", "sssp, integers", "sssp, floats"}
+    for name in ("bfs", "sssp, integers"):
+        row = figures["rows"][name]
+        assert row["results"] == row["certified"] == row["equal"] == 3 * row["graphs"] > 0
+        assert row["distances"] > 0 == row["differing"]
+    right = trust_gpu.in_our_encoding
+
+    def one_off(*arguments):
+        distance = right(*arguments)
+        distance[7] += 1
+        return distance
+
+    monkeypatch.setattr(trust_gpu, "in_our_encoding", one_off)
+    wrong = trust_gpu.measure_parity(OPTIONS)["rows"]["bfs"]
+    assert (wrong["equal"], wrong["differing"], wrong["certified"]) == (0, wrong["results"], wrong["results"])
+    monkeypatch.setattr(trust_gpu, "peer_of", lambda *_: 1 / 0)
+    assert "graph 0: ZeroDivisionError" in trust_gpu.measure_parity(OPTIONS)["errors"][0]
+
+
+@pytest.mark.usefixtures("small")
+def test_bits_of_a_gpu_are_compared_with_those_of_the_cpu():
+    figures = trust_gpu.measure_bits(OPTIONS)
+    assert figures["errors"] == []
+    assert figures["equal"] == figures["distances"] > 200
+    assert figures["equal_predecessors"] == figures["predecessors"]
+
+
+@pytest.mark.usefixtures("small")
+def test_the_cost_of_a_certificate_is_taken_once_it_told_right_from_wrong(monkeypatch):
+    monkeypatch.setattr(trust_gpu, "COST_GRAPHS", (GraphSource("small", generator="rmat", arguments=(5, 4)),))
+    monkeypatch.setattr(trust_gpu, "COST_SOURCES", {"bfs": 9, "sssp": 3})
+    monkeypatch.setattr(trust_gpu, "COST_TURNS", 1)
+    figures = trust_gpu.measure_cost(OPTIONS)
+    assert figures["errors"] == []
+    assert [row["algorithm"] for row in figures["rows"]] == ["bfs", "sssp"]
+    assert all(row["certificate"] > 0 and row["certificate_of_many"] > 0 for row in figures["rows"])
+    assert "| small | bfs |" in page_of("gpu_cost", figures)
+    monkeypatch.setattr(trust_gpu, "certify_many", lambda *_: SimpleNamespace(valid=True, require=lambda: None))
+    assert "was not noticed" in trust_gpu.measure_cost(OPTIONS)["errors"][0]
+
+
+def test_faults_are_found_by_the_certificates_of_a_gpu(monkeypatch):
+    monkeypatch.setattr(trust_gpu.fault_study, "FAULTS", trust_gpu.fault_study.FAULTS[::9])
+    monkeypatch.setattr(trust_gpu.fault_study, "KINDS", ("hops", "floats"))
+    figures = trust_gpu.measure_faults(OPTIONS)
+    assert (figures["answers"] >= 6, figures["alarms"]) == (True, 0)
+    for of in figures["classes"].values():
+        assert of["certify"][0] == of["certify"][1] > 0
+    assert "right answers certified" in page_of("gpu_faults", figures)
+
+
+def test_a_graph_beyond_a_boundary_is_built_searched_and_certified(monkeypatch):
+    for name, value in {"SCALE": 6, "EDGE_FACTOR": 6, "PIECE": 100, "BOUNDARY": 200}.items():
+        monkeypatch.setattr(trust_huge, name, value)
+    figures = trust_huge.measure_huge(OPTIONS)
+    assert figures["errors"] == []
+    assert (figures["rows"], figures["type_of_targets"]) == (384, "int32")
+    assert (figures["looked_up"], figures["lost"], figures["certified"]) == (300, 0, 6)
+    assert figures["faults"][0] == figures["faults"][1] > 0
+    assert "edges turned round" in page_of("huge", figures)
+    monkeypatch.setattr(trust_huge, "plan_sssp", lambda _graph: 1 / 0)
+    figures = trust_huge.measure_huge(OPTIONS)
+    assert len(figures["errors"]) == 1
+    assert figures["certified"] == 4
+
+
+def page_of(key, figures):
+    return trust_page.page({key: {"date": "2026-01-01", "commit": "abc", "machine": "a GPU", "figures": figures}})
+
+
+def test_figures_measured_elsewhere_are_added_and_a_measure_that_fails_stops_no_other(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(trust, "MEASURED", tmp_path / "trust.json")
+    monkeypatch.setattr(trust, "PAGE", tmp_path / "trust.md")
+    monkeypatch.setattr(trust, "machine", lambda: {"gpu": "a GPU", "driver": "1"})
+    monkeypatch.setitem(trust.GPU_MEASURES, "parity", lambda _: 1 / 0)
+    bits = {"graphs": 2, "distances": 7, "equal": 7, "predecessors": 7, "equal_predecessors": 7, "errors": []}
+    monkeypatch.setitem(trust.GPU_MEASURES, "gpu_bits", lambda _: bits)
+    there = tmp_path / "there.json"
+    assert trust.main(["measure", "--only", "parity", "gpu_bits", "--output", str(there), "--commit", "abc"]) == 1
+    assert "failed: parity" in capsys.readouterr().err
+    assert list(json.loads(there.read_text())) == ["gpu_bits"]
+    assert not trust.PAGE.exists()
+    assert trust.main(["add", str(there)]) == 0
+    assert trust.main(["check"]) == 0
+    text = trust.PAGE.read_text()
+    assert "7 of 7 arrays of distances" in text
+    assert ", commit abc, a GPU, driver 1)" in text
+    assert "Everything here was measured on a CPU" not in text
+    assert "- parity with cuGraph" in text
+    assert "- equality of bits" not in text

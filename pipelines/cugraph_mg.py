@@ -73,7 +73,8 @@ class _Plan:
         self.query = Query(predecessors=False, limit=request.limit, targets=targets)
         wide = 8 if request.algorithm == "bfs" else 4 + graph.weights.itemsize
         self.nbytes = (2 * wide + 4) * graph.n_vertices
-        self.why = f"{graph!r} in parts on {together.n_workers} workers; every search runs on all of them"
+        shown = f"{graph.n_vertices:,} vertices and {graph.n_edges:,} stored edges"
+        self.why = f"{shown} in parts on {together.n_workers} workers; every search runs on all of them"
 
     def run(self, numbers) -> Traversals:
         """Traverse from the one source of a group; see ``ManyPlan.run``."""

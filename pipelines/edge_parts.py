@@ -80,7 +80,8 @@ def rows_in(frame, columns: dict[str, str], files: str) -> Part:
     arrays = {}
     for role, name in columns.items():
         column = frame[name]
-        missing = int((column.isnull() | (column != column)).sum())
+        # pandas counts NaN as missing, cuDF need not, and its nulls are not unequal to themselves.
+        missing = max(int(column.isnull().sum()), int((column != column).sum()) if column.dtype.kind == "f" else 0)
         if missing:
             values = "value is" if missing == 1 else "values are"
             what = "edge has a weight" if role == "weight" else "edge has two ends"

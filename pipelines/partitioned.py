@@ -25,7 +25,7 @@ _PARTS_A_WORKER = 4  # a part is sorted, or held against distances, as a whole; 
 _SAMPLED = 4096  # starts of edges a share of the rows, to cut them into parts of about the same size
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class PartitionedGraph(Graph):
     """A graph whose offsets and ids are here and whose edges are elsewhere: ``targets`` and ``weights`` have no items.
 

@@ -175,7 +175,7 @@ class Cugraph:
             # It takes a depth of 0 for no limit, so that is 1 here and cut afterwards.
             depth = None if limit is None or all_zero or limit >= LARGEST_HOP_COUNT else max(1, int(limit))
             start = self._rapids.cudf.Series([source], dtype=index)
-            found = self._rapids.dask.bfs(self._graph, start, depth_limit=depth, check_start=False)
+            found = self._rapids.dask.bfs(self._graph, start, depth_limit=depth)
         else:
             cutoff = None
             if limit is not None and np.isfinite(as_distance(limit, kind)):  # it leaves out what lies at the cutoff itself

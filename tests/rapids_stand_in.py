@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from distributed import LocalCluster, default_client
 
 from kepler_traverse import cuda
-from pipelines import cluster, rapids_mg
+from pipelines import cluster, partitioned, rapids_mg
 
 N_WORKERS = 2
 
@@ -75,7 +75,9 @@ class Graph:
             self.rows.setdefault(v, {})
 
 
-def bfs(input_graph, start, depth_limit=None, return_distances=True, check_start=True):  # noqa: ARG001
+def bfs(input_graph, start, depth_limit=None, return_distances=True, check_start=True):
+    if not check_start:  # with one start and several workers
+        raise UnboundLocalError("cannot access local variable 'vertex_dtype'")
     assert start.dtype == input_graph.kind
     assert return_distances, "its frame would have columns of two lengths"
     limit = np.inf if not depth_limit or depth_limit <= 0 else depth_limit
@@ -141,5 +143,7 @@ def install(monkeypatch) -> types.SimpleNamespace:
         monkeypatch.setitem(sys.modules, name, made[name])
     monkeypatch.setattr(cuda, "require", lambda: None)
     monkeypatch.setattr(rapids_mg, "_n_workers", lambda _settings: N_WORKERS)
-    monkeypatch.setattr(cluster, "_gpu_cluster", _cluster)
+    monkeypatch.setattr(partitioned, "_PARTS_A_WORKER", 2)
+    for name in ("_gpu_cluster", "_cpu_cluster"):  # the other engine's, too, since a process takes seconds to start
+        monkeypatch.setattr(cluster, name, _cluster)
     return types.SimpleNamespace(dask=made["cugraph.dask"], calls=calls)

@@ -46,6 +46,10 @@ class DeviceError(InputError):
     """The device asked for, or what it needs, is not available on this machine."""
 
 
+class CapacityError(InputError):
+    """The memory that there is does not do for the graph, the traversals or the results."""
+
+
 class OutputError(InputError):
     """The output folder cannot take this run."""
 

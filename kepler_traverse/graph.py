@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -127,15 +128,21 @@ class Graph:
     def fingerprint(self) -> str:
         """SHA-256 over vertices, edges, weights and ids: the same for the same graph on every device."""
         digest = hashlib.sha256(f"{self.n_vertices} {self.n_edges} {self.directed} {self._id_kind}".encode())
-        arrays = [self.offsets, self.targets.astype(np.int64, copy=False), self.weights]
-        for array in arrays if self.has_string_ids else [*arrays, self.ids]:
-            if array is not None:
-                digest.update(str(array.dtype).encode())
-                digest.update(np.ascontiguousarray(to_host(array)).data)
+        for name in ("offsets", "targets", "weights") if self.has_string_ids else ("offsets", "targets", "weights", "ids"):
+            if getattr(self, name) is None:
+                continue
+            kind = np.dtype(np.int64) if name == "targets" else getattr(self, name).dtype
+            digest.update(str(kind).encode())
+            for array in self._pieces(name):
+                digest.update(np.ascontiguousarray(array.astype(kind, copy=False)).data)
         if self.has_string_ids:
             for piece in ("\0".join(self.ids[i : i + 65536].to_pylist()) for i in range(0, len(self.ids), 65536)):
                 digest.update(piece.encode() + b"\0")
         return digest.hexdigest()
+
+    def _pieces(self, name: str) -> Iterator[np.ndarray]:
+        """An array of the graph in host memory, piece by piece."""
+        yield to_host(getattr(self, name))
 
     @property
     def has_string_ids(self) -> bool:

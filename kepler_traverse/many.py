@@ -9,7 +9,7 @@ import numpy as np
 
 from . import cuda
 from ._arrays import hops_dtype, namespace, to_host
-from .errors import InputError
+from .errors import CapacityError, InputError
 from .graph import Graph
 from .plan import Plan
 from .query import Query
@@ -137,7 +137,7 @@ def _group(strategy: ManyStrategy, shape: Shape, query: Query, n_sources: int, m
         needed = strategy.memory(shape, query, group)
         if needed <= most:
             return group, needed
-    raise InputError(
+    raise CapacityError(
         f"strategy {strategy.name!r} needs {needed / 2**20:,.1f} MiB beside the graph for {group} sources at once, and "
         f"{most / 2**20:,.1f} MiB are free; take a larger machine, a result that holds less (summary, targets), or "
         f"strategy={ONE_AT_A_TIME!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import platform
@@ -22,6 +23,7 @@ from kepler_traverse.storage import save_graph
 from . import report
 from .batches import Task, Window, batches_of
 from .cluster import check_existing, cluster_for, give_plugin, take_plugin, workers_of
+from .cugraph_mg import Engine, engine_for, proposed
 from .dashboard import open_page
 from .forms import FORMS
 from .html_report import page_of
@@ -36,6 +38,7 @@ from .manifest import (
     status_on_error,
 )
 from .prepare import Prepared, load_of, machine_for, prepare
+from .settings import MG
 from .sink import checked_part, part_name
 from .sizing import Sizing, size_up
 from .worker import TraversalPlugin, Work, run_batches
@@ -59,11 +62,19 @@ def run(settings, command: str) -> int:
     KeyboardInterrupt
         Noted in the manifest first.
     """
-    started = time.perf_counter()
     output = None if settings.output is None else Path(settings.output).absolute()
     before = None if output is None or settings.plan else check_folder(output, settings.resume)
-    prepared = prepare(settings, output / GRAPH if before is not None else None)
-    sizing, identity = _size(settings, prepared, before)
+    with engine_for(settings) if settings.engine == MG else contextlib.nullcontext() as engine:
+        return _run(settings, command, output, before, engine)
+
+
+def _run(settings, command: str, output: Path | None, before: dict | None, engine: Engine | None) -> int:
+    """Run the job by an engine of its own, or by this library."""
+    started = time.perf_counter()
+    with proposed(settings):
+        stored = output / GRAPH if before is not None else None
+        prepared = prepare(settings, stored) if engine is None else engine.prepare()
+        sizing, identity = _size(settings, prepared, before, engine)
     if settings.plan:
         report.show_plan(settings, prepared, sizing)
         return 0
@@ -71,7 +82,7 @@ def run(settings, command: str) -> int:
         refuse_another_run(output, before, identity)
     with OutputFolder(output) as folder:
         folder.manifest = _new_manifest(settings, prepared, sizing, identity)
-        job = _Job(settings, prepared, sizing, folder, command)
+        job = _Job(settings, prepared, sizing, folder, command, engine)
         if before is not None:
             job.keep_what_is_done(before)
         if before is not None and job.nothing_is_missing():
@@ -86,13 +97,16 @@ def run(settings, command: str) -> int:
     return 3 if folder.manifest["failed"] else 0
 
 
-def _size(settings, prepared: Prepared, before: dict | None) -> tuple[Sizing, dict]:
+def _size(settings, prepared: Prepared, before: dict | None, engine: Engine | None) -> tuple[Sizing, dict]:
     workers, batch_size = settings.workers, settings.batch_size
     if before is not None and batch_size == "auto":
         batch_size = before["identity"].get("batch_size", "auto")  # so that the parts are the same ones
-    if (settings.scheduler_address or settings.scheduler_file) and workers == "auto":
-        workers = workers_of(settings)
-    sizing = size_up(load_of(prepared), machine_for(prepared), workers, batch_size)
+    if engine is not None:
+        sizing = engine.size(prepared, batch_size)
+    else:
+        if (settings.scheduler_address or settings.scheduler_file) and workers == "auto":
+            workers = workers_of(settings)
+        sizing = size_up(load_of(prepared), machine_for(prepared, settings.gpu_memory), workers, batch_size)
     request = prepared.request
     identity = {
         "graph": prepared.graph.fingerprint if not settings.plan else "",
@@ -130,7 +144,7 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
             "built": asdict(graph.report),
             "reused": prepared.reused,
         },
-        "device": graph.device,
+        "device": prepared.plan.strategy.device,
         "strategy": prepared.plan.strategy.name,
         "workers": sizing.workers,
         "memory": sizing.memory,
@@ -152,9 +166,9 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
 class _Job:
     """A run that may write: what is missing is computed, and the manifest follows."""
 
-    def __init__(self, settings, prepared: Prepared, sizing: Sizing, folder: OutputFolder, command: str):
+    def __init__(self, settings, prepared: Prepared, sizing: Sizing, folder: OutputFolder, command: str, engine):
         self._settings, self._prepared, self._sizing = settings, prepared, sizing
-        self._folder, self._command = folder, command
+        self._folder, self._command, self._engine = folder, command, engine
         self._batches = dict(batches_of(prepared.numbers, sizing.batch_size))
         self._is_foreign = bool(settings.scheduler_address or settings.scheduler_file)
         self._run_token = uuid.uuid4().hex[:8]
@@ -216,7 +230,9 @@ class _Job:
         with status_on_error(folder):
             folder.save("running")
             try:
-                if self._batches:
+                if self._batches and self._engine is not None:
+                    self._run_by_engine()
+                elif self._batches:
                     self._run_batches()
             except KeyboardInterrupt:
                 done, total = sum(len(part["sources"]) for part in manifest["parts"]), manifest["sources"]
@@ -267,6 +283,16 @@ class _Job:
             ended = time.perf_counter()
         times = {"store": stored - started, "start": ready - stored, "traverse": ended - ready}
         self._folder.manifest["seconds"] |= {name: round(value, 3) for name, value in times.items()}
+
+    def _run_by_engine(self) -> None:
+        engine, manifest = self._engine, self._folder.manifest
+        started = time.perf_counter()
+        report.say(f"dashboard: {engine.client.dashboard_link}")
+        facts = report.facts_of(manifest)
+        with report.Progress(facts, open_page(engine.client, facts, report.say)) as progress:
+            engine.answer(self._batches, self._prepared, self._folder.path, manifest["fingerprint"], _Told(self, progress))
+        times = {"start": engine.start_seconds, "traverse": time.perf_counter() - started}
+        manifest["seconds"] |= {name: round(value, 3) for name, value in times.items()}
 
     def _work(self) -> Work:
         request = self._prepared.request

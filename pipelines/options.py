@@ -6,6 +6,7 @@ It imports nothing heavy, so that ``--help`` answers at once.
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from .forms import FORMS
 
 class UsageError(Exception):
     """The command line or a settings file is wrong."""
+
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,18 +65,34 @@ def _number_or_auto(text: str) -> float | str:
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor 'auto'") from None
 
 
+def _size(text: str) -> int:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or match[2] not in _UNITS:
+        units = ", ".join(unit for unit in _UNITS if unit)
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; give bytes, or a number with one of {units}")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
 # How the text of a flag becomes a value; a switch takes no text.
 PARSE = {
     "text": str,
     "choice": str,
     "integer": int,
     "number": float,
+    "size": _size,
     "integer_or_auto": _integer_or_auto,
     "number_or_auto": _number_or_auto,
     "ids": _ids,
     "switch": None,
 }
-_METAVAR = {"integer": "N", "number": "X", "integer_or_auto": "auto|N", "number_or_auto": "auto|X", "ids": "ID,ID,..."}
+_METAVAR = {
+    "integer": "N",
+    "number": "X",
+    "size": "SIZE",
+    "integer_or_auto": "auto|N",
+    "number_or_auto": "auto|X",
+    "ids": "ID,ID,...",
+}
 
 OPTIONS = (
     Option(key="output", kind="text", group="output", help="folder that takes the results; new or empty (see --resume)"),
@@ -90,6 +111,15 @@ OPTIONS = (
         default="auto",
         group="traversal",
         help="auto takes a GPU if one answers",
+    ),
+    Option(
+        key="engine",
+        kind="choice",
+        choices=("auto", "kepler", "cugraph-mg"),
+        default="auto",
+        group="traversal",
+        help="kepler: this library, the whole graph on each GPU; cugraph-mg: cuGraph, the graph spread over all GPUs, one "
+        "source after another; auto: kepler, and it says where the graph needs cugraph-mg",
     ),
     Option(
         key="strategy",
@@ -111,13 +141,7 @@ OPTIONS = (
         "targets: a row for each source and target; reachable: rows without distances; nearest: one search from all "
         "sources together, a row for each vertex with its nearest source",
     ),
-    Option(
-        key="predecessors",
-        kind="switch",
-        default=False,
-        group="result",
-        help="another way to say --result predecessors",
-    ),
+    Option(key="predecessors", kind="switch", default=False, group="result", help="the same as --result predecessors"),
     Option(key="targets", kind="ids", group="result", help="ids of the targets; distances are then written of these only"),
     Option(key="targets_file", kind="text", group="result", help="the same as a file like that of the sources"),
     Option(key="sources", kind="ids", group="sources (give one)", help="ids of the sources"),
@@ -199,6 +223,13 @@ OPTIONS = (
         least=1,
         group="running",
         help="auto is one a GPU, or one a core as far as memory goes; the cores are shared out evenly",
+    ),
+    Option(
+        key="gpu_memory",
+        kind="size",
+        least=1,
+        group="running",
+        help="what a run may take of each GPU, such as 40GiB, with this library's engine (default: what is free)",
     ),
     Option(key="scheduler_address", kind="text", group="running", help="run on this Dask scheduler instead of an own one"),
     Option(

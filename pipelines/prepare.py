@@ -19,7 +19,7 @@ from distributed.system import MEMORY_LIMIT
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
-from kepler_traverse.errors import InputError
+from kepler_traverse.errors import CapacityError, InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.many import ManyPlan, free_memory
 from kepler_traverse.read import read_graph
@@ -30,7 +30,7 @@ from .cluster import POOL_SHARE
 from .forms import FORMS
 from .graph_cache import cached_graph, found_graph
 from .rows import names_of
-from .sizing import Load, Machine, sources_a_part
+from .sizing import Load, Machine, in_units, sources_a_part
 from .worker import plan_for
 
 
@@ -111,9 +111,7 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
     read_seconds = time.perf_counter() - started
     if settings.algorithm == "sssp" and graph.weights is None:
         raise InputError("sssp needs weights, and this edge list has none; name their --weight-column, or take bfs")
-    given = _sources(graph, settings)
-    first = np.sort(np.unique(given, return_index=True)[1])
-    numbers = given[first]
+    numbers, names, duplicates = chosen_sources(graph, settings)
     request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
     request = replace(request, at_once=_at_once(settings, graph, request, numbers))
     request, plan = _planned(settings, graph, request)
@@ -125,10 +123,17 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
         folder=folder,
         reused=reused,
         numbers=numbers,
-        names=names_of(graph, numbers),
-        duplicates=given.size - numbers.size,
+        names=names,
+        duplicates=duplicates,
         read_seconds=read_seconds,
     )
+
+
+def chosen_sources(graph: Graph, settings) -> tuple[np.ndarray, list, int]:
+    """Numbers and ids of the sources that the settings ask for, each once, and how many were given once more."""
+    given = _sources(graph, settings)
+    numbers = given[np.sort(np.unique(given, return_index=True)[1])]
+    return numbers, names_of(graph, numbers), given.size - numbers.size
 
 
 def _at_once(settings, graph: Graph, request: Request, numbers: np.ndarray) -> int:
@@ -155,6 +160,14 @@ def _rows_a_source(graph: Graph, request: Request, depth: int = 0) -> tuple[int,
 def _planned(settings, graph: Graph, request: Request) -> tuple[Request, ManyPlan]:
     """Plan within a worker's share: half of what is free goes to the plans, the rest to everything else."""
     if graph.device == "cuda":
+        if settings.gpu_memory is not None:
+            spare = settings.gpu_memory - graph.nbytes - graph.ids.nbytes
+            if spare <= 0:
+                raise CapacityError(
+                    f"the graph takes {in_units(graph.nbytes + graph.ids.nbytes)} on each GPU, and --gpu-memory leaves "
+                    f"{in_units(settings.gpu_memory)}; take a smaller graph or a larger limit"
+                )
+            request = replace(request, memory=spare)
         plan = plan_for(graph, request)
         # So that a worker plans the same: there a pool holds the memory, which then does not count as free.
         return replace(request, memory=plan.nbytes), plan
@@ -344,14 +357,17 @@ def load_of(prepared: Prepared) -> Load:
     )
 
 
-def machine_for(prepared: Prepared) -> Machine:
-    """What this machine has for a prepared run, the memory that the graph occupies now counted as free."""
+def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
+    """What this machine has for a prepared run, the memory that the graph occupies now counted as free.
+
+    ``gpu_memory`` is the most bytes of a GPU that a run may take.
+    """
     cores = CPU_COUNT
     if prepared.graph.device == "cuda":
         runtime = cuda.cp.cuda.runtime
         free, total = runtime.memGetInfo()
         free += cuda.cp.get_default_memory_pool().total_bytes()
-        available = min(free, int(POOL_SHARE * total))
+        available = min(free, int(POOL_SHARE * total), gpu_memory or total)
         return Machine(device="cuda", cores=cores, n_gpus=runtime.getDeviceCount(), available=available)
     available = min(psutil.virtual_memory().available + prepared.graph.nbytes, MEMORY_LIMIT)
     return Machine(device="cpu", cores=cores, n_gpus=0, available=available)

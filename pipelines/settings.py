@@ -15,6 +15,7 @@ from pydantic.dataclasses import dataclass
 from .forms import FORMS
 from .options import OPTIONS, SCHEDULER_CHOICES, SOURCE_CHOICES, TARGET_CHOICES, TLS, Option, UsageError
 
+MG = "cugraph-mg"  # the engine, as --engine takes it
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
@@ -26,6 +27,7 @@ def _annotation(option: Option):
         "choice": Literal[option.choices],
         "integer": whole,
         "number": number,
+        "size": whole,
         "integer_or_auto": whole | Literal["auto"],
         "number_or_auto": number | Literal["auto"],
         "ids": Annotated[list[int | str], Field(min_length=1)],
@@ -106,6 +108,9 @@ def settings_of(flags: dict, config: Path | None = None) -> Settings:
     settings = replace(settings, result=result, predecessors=result == "predecessors")
     _check_together(settings)
     _check_result(settings)
+    misfit = unfit_for_mg(settings) if settings.engine == MG else None
+    if misfit is not None:
+        raise UsageError(f"--engine {MG}: {misfit}")
     if settings.knobs is not None:
         _check_knobs(settings, config)
     return settings
@@ -174,6 +179,23 @@ def _check_result(settings) -> None:
         raise UsageError("--result levels counts hops (bfs); sssp takes --result summary")
     if form.merged and settings.batch_size != "auto":
         raise UsageError(f"--result {result} is one search from all sources together; leave --batch-size at auto")
+
+
+def unfit_for_mg(settings) -> str | None:
+    """Say why the engine ``cugraph-mg`` cannot do what the settings ask for, or None if it may."""
+    if settings.device == "cpu":
+        return "it runs on GPUs; leave --device out"
+    if settings.result in ("predecessors", "nearest"):
+        return f"it gives distances, and --result {settings.result} needs more than those; take another result"
+    if settings.strategy != "auto" or settings.knobs is not None:
+        return "it has no strategies and no knobs; leave --strategy out"
+    if settings.graph_cache is not None:
+        return "its graph is never in one place, so none is kept; leave --graph-cache out"
+    if settings.id_type != "auto":
+        return "it takes integer ids as they are stored; leave --id-type out, or cast the columns"
+    if settings.format not in ("auto", "parquet"):
+        return f"it reads Parquet files, and not --format {settings.format}; convert the edge list"
+    return None
 
 
 def _check_tls(settings) -> None:

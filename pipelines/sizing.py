@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kepler_traverse.errors import InputError
+from kepler_traverse.errors import CapacityError
 
 ROWS_A_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
 ROWS_A_GROUP = 1_000_000
@@ -80,7 +80,7 @@ def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_siz
 
     Raises
     ------
-    InputError
+    CapacityError
         It cannot fit; the message holds the numbers.
     """
     share = _worker_items(load)
@@ -96,7 +96,7 @@ def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_siz
         items = ", ".join(f"{name} {in_units(size)}" for name, size in memory.items() if name != "total")
         where = "on each GPU" if machine.device == "cuda" else f"with {workers} worker{'s' if workers > 1 else ''}"
         remedy = "fewer --workers" if workers > 1 and machine.device == "cpu" else "a larger machine or a smaller graph"
-        raise InputError(
+        raise CapacityError(
             f"this run needs {in_units(memory['total'])} of memory {where} ({items}), "
             f"and {in_units(machine.available)} are free; take {remedy}"
         )

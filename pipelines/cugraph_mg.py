@@ -1,0 +1,229 @@
+"""The engine ``cugraph-mg``: cuGraph's own multi-GPU BFS and SSSP, for a graph that no single GPU holds.
+
+All workers hold a share of the edges and work together at one source after another; rows, parts and the manifest are made
+on the driver by what makes them for the other engine. cuGraph's distances are the minimum over all paths of sums rounded
+in the type of the weights, which is what this library's are; they are certified edge by edge on the workers, so what is
+written is equal bit for bit to what the other engine writes, or the source is reported as failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kepler_traverse import cuda
+from kepler_traverse._arrays import UNREACHED, at_most
+from kepler_traverse.errors import CapacityError, CertificateError, PrecisionError
+from kepler_traverse.query import Query
+from kepler_traverse.results import Traversals
+
+from . import interrupts
+from .answers import Answers
+from .manifest import cannot_write
+from .partitioned import PartitionedGraph
+from .prepare import Prepared, chosen_sources, load_of, request_of, targets_of
+from .rapids_mg import Cugraph, opened, sentinel
+from .settings import MG, unfit_for_mg
+from .sink import write_part
+from .sizing import Sizing, sources_a_part
+from .tallies import Tally
+from .worker import Phases
+
+_SOURCES_A_PART = 64  # one takes seconds, and an interrupt loses the part that is under way
+
+
+@contextlib.contextmanager
+def proposed(settings) -> Iterator[None]:
+    """Where a graph or a plan does not fit one GPU, say with the numbers that this engine may be taken."""
+    try:
+        yield
+    except (CapacityError, MemoryError) as error:
+        if settings.device == "cpu" or settings.engine == MG or not cuda.available():
+            raise
+        text = str(error)
+        if isinstance(error, MemoryError):
+            text = f"the graph does not fit the memory of a GPU ({' '.join(text.split())})"
+        if settings.engine == "auto" and unfit_for_mg(settings) is None:
+            text += f"; or take --engine {MG}, which spreads the graph over all GPUs"
+        raise CapacityError(text) from error
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What a plan's strategy says of itself."""
+
+    name: str = MG
+    device: str = "cuda"
+    teaches: str = "cuGraph's multi-GPU search, the graph spread over all workers, one source after another"
+
+
+class _Plan:
+    """A traversal on all workers; what it says of itself is as in ``ManyPlan``."""
+
+    strategy, group, depth = _Row(), 1, 0
+
+    def __init__(self, together: Cugraph, graph: PartitionedGraph, request):
+        self.algorithm, self.together, self._graph = request.algorithm, together, graph
+        targets = None if request.targets is None else np.unique(graph.numbers_of(request.targets, "target"))
+        self.query = Query(predecessors=False, limit=request.limit, targets=targets)
+        wide = 8 if request.algorithm == "bfs" else 4 + graph.weights.itemsize
+        self.nbytes = (2 * wide + 4) * graph.n_vertices
+        shown = f"{graph.n_vertices:,} vertices and {graph.n_edges:,} stored edges"
+        self.why = f"{shown} in parts on {together.n_workers} workers; every search runs on all of them"
+
+    def run(self, numbers) -> Traversals:
+        """Traverse from the one source of a group; see ``ManyPlan.run``."""
+        source, limit = int(numbers[0]), self.query.limit
+        kind = np.dtype(np.int32) if self.algorithm == "bfs" else self._graph.weights.dtype
+        unreached = kind.type(UNREACHED if self.algorithm == "bfs" else np.inf)
+        distance = np.full(self._graph.n_vertices, unreached)
+        distance[source] = 0
+        # A vertex without an edge is none to cuGraph.
+        if self._graph.degrees[source]:
+            for vertices, found in self.together.search(self._graph, source, limit, kind):
+                distance[vertices] = np.where(found == sentinel(found.dtype), unreached, found.astype(kind, copy=False))
+        if limit is not None:
+            distance[~at_most(distance, limit)] = unreached
+        rounds = int(distance.max()) if self.algorithm == "bfs" else 0
+        return Traversals(
+            algorithm=self.algorithm,
+            sources=np.array([source]),
+            distance=distance[None],
+            predecessor=None,
+            limits=[limit],
+            strategy=MG,
+            rounds=[rounds],
+        )
+
+
+class _Answers(Answers):
+    """``Answers`` whose certificate is the workers', and which goes on only after errors that concern one source."""
+
+    def _try(self, part, group, first, mark, clock):
+        try:
+            return *self._traverse(part, group, first, mark, clock), "", False
+        except (CertificateError, PrecisionError) as error:
+            name = self._graph.ids_at(np.asarray(group))[0]
+            return None, 0.0, f"{type(error).__name__}: source {name}: {error}", False
+
+    def _certify(self, traversals: Traversals) -> None:
+        for traversal in traversals:
+            distance = np.ascontiguousarray(traversal.distance)
+            self._plan.together.certify(self._graph, traversal.source, distance, traversal.limit).require()
+
+
+class _NoMark:
+    """Where a task is matters to nobody here: no batch is given out again."""
+
+    def at(self, part: int, source: int | None = None) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def engine_for(settings) -> Iterator[Engine]:
+    """Yield the engine, with its cluster; raises what ``rapids_mg.opened`` raises."""
+    started = time.perf_counter()
+    with opened(settings) as together:
+        yield Engine(settings, together, time.perf_counter() - started)
+
+
+class Engine:
+    """What the job asks of this engine, in the order in which it asks.
+
+    Parameters
+    ----------
+    settings : Settings
+    together : Cugraph
+    start_seconds : float
+        That the cluster took to start.
+    """
+
+    def __init__(self, settings, together: Cugraph, start_seconds: float):
+        self._settings, self._together, self.start_seconds = settings, together, start_seconds
+
+    @property
+    def client(self):
+        return self._together.client
+
+    def prepare(self) -> Prepared:
+        """Read and build the graph, look up sources and targets; as ``pipelines.prepare.prepare``."""
+        settings = self._settings
+        started = time.perf_counter()
+        graph = self._together.build()
+        read_seconds = time.perf_counter() - started
+        numbers, names, duplicates = chosen_sources(graph, settings)
+        request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
+        return Prepared(
+            graph=graph,
+            plan=_Plan(self._together, graph, request),
+            request=request,
+            origin="",
+            folder=None,
+            reused=False,
+            numbers=numbers,
+            names=names,
+            duplicates=duplicates,
+            read_seconds=read_seconds,
+        )
+
+    def size(self, prepared: Prepared, batch_size: int | str) -> Sizing:
+        """How the run is cut, and what each GPU holds at least: cuGraph allocates for itself and says not how much."""
+        graph, load = prepared.graph, load_of(prepared)
+        edges = -(-(graph.nbytes + 8 * graph.n_edges) // self._together.n_workers)
+        memory = {"edges": edges, "cuGraph's graph": edges, "traversal": load.state_bytes}
+        memory["certificate"] = edges // 2 + 16 * graph.n_vertices if load.certified else 0
+        if batch_size == "auto":
+            most = min(_SOURCES_A_PART, sources_a_part(graph.n_vertices, load.rows_a_source, "cuda"))
+            batch_size = min(load.n_sources, most)
+        return Sizing(
+            workers=self._together.n_workers,
+            threads=1,
+            batch_size=batch_size,
+            n_batches=-(-load.n_sources // batch_size),
+            memory=memory | {"total": sum(memory.values())},
+            output_bytes=load.n_sources * load.most_rows * load.row_bytes,
+        )
+
+    def answer(self, batches: dict[int, list[int]], prepared: Prepared, folder: Path, run: str, told) -> None:
+        """Answer all batches, one after another.
+
+        Parameters
+        ----------
+        batches : dict of int to list of int
+            Part to the vertex numbers of its sources.
+        prepared : Prepared
+        folder : Path
+        run : str
+            Fingerprint of the run.
+        told : Outcome
+
+        Raises
+        ------
+        ClusterError
+            A worker is lost or a search does not end. What is written is whole.
+        OutputError
+        """
+        answers = _Answers(prepared.graph, prepared.plan, prepared.request)
+        if prepared.graph.n_edges:
+            self._together.load(prepared.graph)
+        for part, sources in batches.items():
+            interrupts.check()
+            started, clock, tally = time.time(), Phases(), Tally()
+            failed: list[tuple[int, str]] = []
+            rows = answers.of(part, sources, False, _NoMark(), clock, tally, failed)
+            try:
+                summary = write_part(folder, part, run, rows, result=prepared.request.result)
+            except OSError as error:
+                raise cannot_write(folder, error) from None
+            with interrupts.held():  # what is done gets into the manifest
+                for source, reason in failed:
+                    told.failed(part, [source], reason)
+                if summary is not None:
+                    summary |= {"started": round(started, 3), "ended": round(time.time(), 3), "seconds": clock.elapsed}
+                    summary |= {"phases": clock.rounded(), "worker": f"all {self._together.n_workers}"} | tally.summary()
+                    told.done(part, summary, frozenset(source for source, _ in failed))

@@ -1,0 +1,270 @@
+"""What a worker does to its share of the edges of a graph that no GPU holds as a whole: plain functions over arrays.
+
+A part holds all edges from one range of vertices, so parts side by side are the graph: no edge is in two of them or in
+none. NumPy arrays and CuPy arrays are taken alike. Weights are never negative and never subnormal here (``facts_of``
+refuses both), so that CuPy's kernels, which take subnormal numbers for zero, compute what the traversal computes.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from kepler_traverse._arrays import UNREACHED, Array, as_distance, namespace, to_host
+from kepler_traverse.errors import EdgeListError, InputError
+
+
+class Part(NamedTuple):
+    """Edges between vertex numbers, ascending by (src, dst), each once.
+
+    Attributes
+    ----------
+    src, dst : integer arrays of shape (n,)
+    weight : float array of shape (n,) or None
+    """
+
+    src: Array
+    dst: Array
+    weight: Array | None
+
+
+class Facts(NamedTuple):
+    """What the driver must know of a share of the rows before anything is built of it.
+
+    Attributes
+    ----------
+    rows, self_loops, negative_zeros : int
+    ids : integer array, NumPy
+        Of its vertices, ascending, each once.
+    low, high : number
+        Least and largest weight; 0 without any.
+    """
+
+    rows: int
+    self_loops: int
+    negative_zeros: int
+    ids: np.ndarray
+    low: float
+    high: float
+
+
+class Checked(NamedTuple):
+    """What one part says about distances from a source.
+
+    Attributes
+    ----------
+    longer, overflows : int
+        Edges that allow a shorter distance; edges along which a distance exceeds its type.
+    at : int
+        Vertex at the end of the first such edge, -1 without one.
+    founded : uint8 array
+        A bit a vertex: an edge of this part that comes from strictly nearer explains its distance.
+    """
+
+    longer: int
+    overflows: int
+    at: int
+    founded: np.ndarray
+
+
+def rows_in(frame, columns: dict[str, str], files: str) -> Part:
+    """Take the columns of a frame, pandas' or cuDF's, as arrays of rows.
+
+    Raises
+    ------
+    EdgeListError
+        A value is missing, or a weight is NaN.
+    """
+    arrays = {}
+    for role, name in columns.items():
+        column = frame[name]
+        # pandas counts NaN as missing, cuDF need not, and its nulls are not unequal to themselves.
+        missing = max(int(column.isnull().sum()), int((column != column).sum()) if column.dtype.kind == "f" else 0)
+        if missing:
+            values = "value is" if missing == 1 else "values are"
+            what = "edge has a weight" if role == "weight" else "edge has two ends"
+            raise EdgeListError(f"{files}: {role} column {name!r}: {missing} {values} missing or NaN; every {what}")
+        arrays[role] = column.values
+    return Part(arrays["src"], arrays["dst"], arrays.get("weight"))
+
+
+def facts_of(rows: Part, weight_kind: np.dtype | None, files: str) -> Facts:
+    """Look at a share of the rows; ``weight_kind`` is the type that float weights will have.
+
+    Raises
+    ------
+    EdgeListError
+        A weight that this engine cannot take.
+    """
+    xp = namespace(rows.src)
+    ids = to_host(xp.unique(xp.concatenate([rows.src, rows.dst])))
+    loops = int((rows.src == rows.dst).sum())
+    low = high = zeros = 0
+    if rows.weight is not None:
+        weight = to_host(rows.weight)  # on the host, where comparisons and casts keep subnormal numbers
+        low, high = (weight.min().item(), weight.max().item()) if weight.size else (0, 0)
+        if weight.dtype.kind in "iu":
+            _refuse(weight[weight < 0], files, "negative")
+        else:
+            zeros = _look_at(weight, weight_kind, files)
+    return Facts(rows.src.size, loops, zeros, ids, low, high)
+
+
+def _look_at(weight: np.ndarray, kind: np.dtype, files: str) -> int:
+    """Refuse weights that cannot be; how many are -0.0."""
+    with np.errstate(over="ignore"):
+        cast = weight.astype(kind, copy=False)
+    _refuse(weight[~np.isfinite(cast)], files, "infinite")
+    _refuse(weight[cast < 0], files, "negative")
+    _refuse(weight[(weight != 0) & (cast < np.finfo(kind).tiny)], files, "tiny")
+    return int(((cast == 0) & np.signbit(cast)).sum())
+
+
+_WHY = {
+    "infinite": "every weight must be finite: drop the rows or mend them",
+    "negative": "cuGraph takes none below zero; --engine kepler does, on a machine that holds the graph (--device cpu?)",
+    "tiny": "numbers so small lose bits on a GPU; scale the weights up, or take --engine kepler",
+}
+
+
+def _refuse(bad: np.ndarray, files: str, what: str) -> None:
+    if bad.size:
+        raise EdgeListError(f"{files}: weight {bad[0]:g} ({what}; {bad.size} such rows in one block): {_WHY[what]}")
+
+
+def numbered(rows: Part, ids: np.ndarray, weight_kind: np.dtype | None, index: np.dtype, both_ways: bool) -> Part:
+    """Ids to vertex numbers; self-loops are left out, and each edge is there both ways if asked for."""
+    xp = namespace(rows.src)
+    ids = xp.asarray(ids)
+    src, dst = (xp.searchsorted(ids, end.astype(ids.dtype, copy=False)).astype(index) for end in rows[:2])
+    weight = None if weight_kind is None else rows.weight.astype(weight_kind, copy=False) + weight_kind.type(0)
+    keep = src != dst
+    src, dst, weight = src[keep], dst[keep], None if weight is None else weight[keep]
+    if both_ways:
+        src, dst = xp.concatenate([src, dst]), xp.concatenate([dst, src])
+        weight = None if weight is None else xp.concatenate([weight, weight])
+    return _each_once(src, dst, weight, ids.size)
+
+
+def _each_once(src, dst, weight, n_vertices: int) -> Part:
+    """Sort edges, and keep the lightest of parallel ones."""
+    xp = namespace(src)
+    key = src.astype(np.int64) * n_vertices + dst
+    if weight is None:
+        order = xp.argsort(key, kind="stable")
+    else:
+        order = xp.argsort(weight, kind="stable")
+        order = order[xp.argsort(key[order], kind="stable")]
+    key = key[order]
+    first = xp.ones(key.size, bool)
+    first[1:] = key[1:] != key[:-1]
+    order = order[first]
+    return Part(src[order], dst[order], None if weight is None else weight[order])
+
+
+def sample_of(part: Part, count: int) -> np.ndarray:
+    """About so many of its edges' starts, evenly from all of them, each standing for as many edges as any other's."""
+    step = max(1, part.src.size // count)
+    return to_host(part.src[::step])
+
+
+def cut(part: Part, bounds: np.ndarray) -> list[Part]:
+    """Cut at vertices: piece i has the edges from ``bounds[i]`` to below ``bounds[i + 1]``."""
+    xp = namespace(part.src)
+    at = to_host(xp.searchsorted(part.src, xp.asarray(bounds.astype(part.src.dtype)))).tolist()
+    return [Part(*(None if array is None else array[begin:end] for array in part)) for begin, end in pairwise(at)]
+
+
+def joined(pieces: list[Part], n_vertices: int) -> Part:
+    """Put pieces of one range of vertices together."""
+    xp = namespace(pieces[0].src)
+    arrays = [None if column[0] is None else xp.concatenate(column) for column in zip(*pieces, strict=True)]
+    return _each_once(*arrays, n_vertices)
+
+
+def outline(part: Part, low: int, high: int, n_vertices: int) -> tuple[np.ndarray, np.ndarray]:
+    """Degrees of the vertices from ``low`` to below ``high``, and a bit for each vertex that an edge leads to."""
+    xp = namespace(part.src)
+    degrees = xp.bincount((part.src - low).astype(np.int64), minlength=high - low)
+    return to_host(degrees).astype(np.int64), _bits(part.dst, n_vertices)
+
+
+def host_column(part: Part, name: str) -> np.ndarray:
+    return to_host(getattr(part, name))
+
+
+def frame_of(part: Part):
+    """The edges as a cuDF frame, as cuGraph takes them."""
+    import cudf
+
+    columns = {"src": part.src, "dst": part.dst}
+    return cudf.DataFrame(columns if part.weight is None else columns | {"weight": part.weight})
+
+
+def found_in(frame) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices and distances of one worker's piece of what cuGraph returned."""
+    return to_host(frame["vertex"].values), to_host(frame["distance"].values)
+
+
+def check(part: Part, distance: np.ndarray, limit: float | None) -> Checked:
+    """Hold every edge against the distances from one source, in the arithmetic of the traversal, without a tolerance.
+
+    Parameters
+    ----------
+    part : Part
+    distance : array of shape (n_vertices,), NumPy
+        int32 hops with -1, or weighted distances with ``inf``, of all vertices.
+    limit : int, float or None
+        Up to where they claim to be complete.
+    """
+    along, there, reached = _sums(part, distance)
+    claimed = reached if limit is None else reached & (along <= as_distance(limit, along.dtype))
+    longer = claimed & ((along < there) | (there == UNREACHED) if distance.dtype.kind == "i" else along < there)
+    xp = namespace(longer)
+    overflows = claimed & (along == np.inf)
+    wrong = xp.flatnonzero(longer | overflows)
+    forward = reached & (along == there) & (_starts(part, distance) < there)
+    return Checked(
+        longer=int(longer.sum()),
+        overflows=int(overflows.sum()),
+        at=int(part.dst[wrong[0]]) if wrong.size else -1,
+        founded=_bits(part.dst[forward], distance.size),
+    )
+
+
+def spread(part: Part, distance: np.ndarray, founded: np.ndarray) -> np.ndarray:
+    """As bits, the vertices that an edge of no length explains, from a vertex that is founded itself."""
+    along, there, reached = _sums(part, distance)
+    xp = namespace(part.src)
+    level = reached & (along == there) & (_starts(part, distance) == there)
+    level &= xp.unpackbits(xp.asarray(founded))[part.src].astype(bool)
+    return _bits(part.dst[level], distance.size)
+
+
+def _starts(part: Part, distance: np.ndarray):
+    return namespace(part.src).asarray(distance)[part.src]
+
+
+def _sums(part: Part, distance: np.ndarray):
+    """Of each edge how far its end is along it, how far it is said to be, and whether its start is reached."""
+    here = _starts(part, distance)
+    there = namespace(part.src).asarray(distance)[part.dst]
+    if distance.dtype.kind == "i":
+        return here + distance.dtype.type(1), there, here != UNREACHED
+    with np.errstate(over="ignore"):
+        return here + part.weight, there, namespace(part.src).isfinite(here)
+
+
+def _bits(vertices, n_vertices: int) -> np.ndarray:
+    xp = namespace(vertices)
+    marked = xp.zeros(n_vertices, bool)
+    marked[vertices] = True
+    return to_host(xp.packbits(marked))
+
+
+def numbers_fit(n_vertices: int) -> None:
+    """Raise InputError where two vertex numbers do not fit one integer of 64 bits, by which edges are sorted."""
+    if n_vertices * n_vertices > np.iinfo(np.int64).max:
+        raise InputError(f"{n_vertices} vertices are more than --engine cugraph-mg can number; split the graph")

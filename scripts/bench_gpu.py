@@ -11,7 +11,7 @@ single   medians over 16 sources, the best of three calls each, the clock around
          on as many of them as --peer-seconds allows, and the distances of those compared
 many     milliseconds a source for 32, 256, 1,024 and 10,000 sources (or as many as fit), distances left on the device,
          what memory the plan named and what was held; cuGraph's loop over up to 32 of them
-trace    when each turn of a search in one launch began
+trace    when each turn of a search in one launch began, from the source whose BFS takes the median time of the 16
 stress   2,000 searches of each kind, every one with the same bits; 100 certified sources of each file in FOLDER
 
 FILE is what ``scripts/bench_table.py add`` takes; its notes are the tables of medians.
@@ -74,6 +74,14 @@ class Bench:
         reached = plan_bfs(self.hops, predecessors=False).run(hub).distance >= 0
         vertices = np.flatnonzero(reached.get())
         return np.random.default_rng(self.options.seed).choice(vertices, count, replace=count > vertices.size)
+
+    def typical_source(self) -> int:
+        """The source whose BFS takes the median time of those of ``single``."""
+        from kepler_traverse import plan_bfs
+
+        plan, sources = plan_bfs(self.hops), self.sources[:SINGLE].tolist()
+        times = {s: min(self.seconds(lambda s=s: plan.run(s))[0] for _ in range(3)) for s in sources}
+        return min(times, key=lambda s: abs(times[s] - statistics.median_low(times.values())))
 
     def graph(self, algorithm: str):
         return self.hops if algorithm == "bfs" else self.weighted
@@ -236,11 +244,12 @@ def trace(bench: Bench, algorithm: str) -> list[dict]:
     from kepler_traverse.sssp import persistent as sssp_persistent
 
     module, params = (bfs_persistent, bfs_params) if algorithm == "bfs" else (sssp_persistent, sssp_params)
+    source = bench.typical_source()
     params.TRACE = 20_000
     try:
         traverse = module.plan(bench.graph(algorithm), Query())
         for _ in range(3):
-            traverse(int(bench.sources[0]))
+            traverse(source)
         return [turn._asdict() for turn in traverse.turns()]
     finally:
         params.TRACE = 0

@@ -1,9 +1,11 @@
 #!/usr/bin/env python
-"""Measurements to tables: docs/performance.md, and the short table of README.md.
+"""Measurements to tables: docs/performance.md with its plots, and the short table of README.md.
 
 python scripts/bench_table.py write              after editing docs/measurements.json (notes, say)
 python scripts/bench_table.py check              exit 1 if a table is stale
 python scripts/bench_table.py add FILE...        take in what pipelines.compare --json or scripts/bench.py printed
+
+The plots are of the traces that scripts/level_times.py took in, and of scripts/floors.py.
 
 docs/measurements.json holds ``runs``, the newest last. A run is one machine on one day:
 
@@ -20,6 +22,10 @@ import argparse
 import json
 import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from scripts import floors, level_times
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 MEASUREMENTS = DOCS / "measurements.json"
@@ -206,7 +212,7 @@ def section(run: dict) -> str:
 
 def performance_page(runs: list[dict]) -> str:
     """The whole text of docs/performance.md, the newest run first."""
-    return "\n".join([HEAD, *([section(run) for run in reversed(runs)] or [NOTHING])])
+    return "\n".join([HEAD, *floors.section(runs)[0], *([section(run) for run in reversed(runs)] or [NOTHING])])
 
 
 SHORT = 12  # rows; the others stand in docs/performance.md
@@ -250,7 +256,8 @@ def readme_with(text: str, runs: list[dict]) -> str:
 
 def pages(runs: list[dict]) -> dict[Path, str]:
     check_runs(runs)
-    return {PAGE: performance_page(runs), README: readme_with(README.read_text(encoding="utf-8"), runs)}
+    texts = {PAGE: performance_page(runs), README: readme_with(README.read_text(encoding="utf-8"), runs)}
+    return texts | {PAGE.parent / name: text for name, text in floors.section(runs)[1].items()}
 
 
 def traversals_of(comparison: dict) -> list[dict]:
@@ -342,17 +349,22 @@ def main(arguments: list[str] | None = None) -> int:
         runs = json.loads(MEASUREMENTS.read_text(encoding="utf-8"))["runs"]
         runs += runs_in([json.loads(file.read_text(encoding="utf-8")) for file in options.files], options)
         texts = pages(runs)
-    except Malformed as error:
+    except (Malformed, level_times.Malformed) as error:
         print(f"bench_table: {error}", file=sys.stderr)
         return 2
+    superfluous = [path for path in (PAGE.parent / floors.PLOTS).glob("*.svg") if path not in texts]
     if options.action == "check":
         stale = [path.name for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+        stale += [path.name for path in superfluous]
         if stale:
             print(f"{' and '.join(stale)} stale: run python scripts/bench_table.py write", file=sys.stderr)
         return 1 if stale else 0
     if options.action == "add":
         MEASUREMENTS.write_text(json.dumps({"runs": runs}, indent=2) + "\n", encoding="utf-8")
+    for path in superfluous:
+        path.unlink()
     for path, text in texts.items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return 0
 

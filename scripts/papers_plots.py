@@ -1,4 +1,4 @@
-"""Two kinds of small SVG plots: dots on a logarithmic axis, and lines over the values of a knob."""
+"""Small SVG plots: dots on a logarithmic axis, lines over the values of a knob, clouds of dots in panels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from html import escape
 COLOURS = ("#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#888888")
 MARKS = ("circle", "square", "triangle")  # colours start again with the next shape
 WIDTH, LEFT, RIGHT, TOP, ROW = 860, 190, 200, 46, 22
+CLOUDS_LEFT = 70
 
 
 def colour(i: int) -> str:
@@ -32,13 +33,13 @@ def mark(i: int, x: float, y: float) -> str:
     return f'<path d="M{x - 5:.1f} {y + 4:.1f}h10l-5 -9z" fill="{colour(i)}"/>'
 
 
-def legend(labels: list[str], height: float) -> list[str]:
+def legend(labels: list[str], height: float, marks: list[int] | None = None) -> list[str]:
     x = WIDTH - RIGHT + 16
     step = min(18.0, (height - TOP) / max(len(labels), 1))
     parts = []
     for i, label in enumerate(labels):
         y = TOP + i * step + 6
-        parts += [mark(i, x, y), text(x + 10, y + 4, label)]
+        parts += [mark(marks[i] if marks else i, x, y), text(x + 10, y + 4, label)]
     return parts
 
 
@@ -56,11 +57,12 @@ def ticks(low: float, high: float) -> list[float]:
     return fine if len(fine) <= 10 else [t for t in fine if round(math.log10(t), 6).is_integer()]
 
 
-def dots(title: str, axis: str, rows: dict[str, dict[str, float]]) -> str:
-    """One row of dots for each name, the labels told apart by colour, on a logarithmic axis with a line at 1."""
+def dots(title: str, axis: str, rows: dict[str, dict[str, float]], reference: float | None = 1.0) -> str:
+    """One row of dots for each name, the labels told apart by colour, on a logarithmic axis with a line at ``reference``."""
     labels = list(dict.fromkeys(label for values in rows.values() for label in values))
     numbers = [value for values in rows.values() for value in values.values()]
-    low, high = min(1.0, *numbers) / 1.15, max(1.0, *numbers) * 1.15
+    numbers += [] if reference is None else [reference]
+    low, high = min(numbers) / 1.15, max(numbers) * 1.15
     height = max(TOP + ROW * len(rows), TOP + 18 * len(labels)) + 44
     bottom = TOP + ROW * len(rows)
 
@@ -70,7 +72,8 @@ def dots(title: str, axis: str, rows: dict[str, dict[str, float]]) -> str:
     parts = [text((LEFT + WIDTH - RIGHT) / 2, bottom + 34, axis, "middle")]
     for value in ticks(low, high):
         parts += [line(at(value), TOP - 8, at(value), bottom), text(at(value), bottom + 16, f"{value:g}", "middle")]
-    parts.append(line(at(1.0), TOP - 8, at(1.0), bottom, "#222222", 1.5))
+    if reference is not None:
+        parts.append(line(at(reference), TOP - 8, at(reference), bottom, "#222222", 1.5))
     for i, (name, values) in enumerate(rows.items()):
         y = TOP + ROW * i + ROW / 2
         parts += [text(LEFT - 8, y + 4, name, "end"), line(LEFT, y, WIDTH - RIGHT, y, "#eeeeee")]
@@ -100,3 +103,44 @@ def lines(title: str, axis: str, rows: dict[str, dict[str, float]]) -> str:
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour(i)}" stroke-width="1.5"/>')
         parts += [mark(i, x, y) for x, y in points]
     return picture(title, height, parts + legend(list(rows), height))
+
+
+def clouds(title: str, panels: list[tuple[str, str, dict[str, list[tuple[float, float]]]]], known: tuple[str, ...]) -> str:
+    """Panels (axis, vertical axis, dots of each label) one below the other; the vertical axis is logarithmic.
+
+    A label has the colour of its place among ``known``, so that it is the same in all pictures.
+    """
+    labels = [label for label in known if any(label in kinds for *_, kinds in panels)]
+    each, gap, right = 210, 56, WIDTH - RIGHT
+    height = max(TOP + (each + gap) * len(panels), TOP + 18 * len(labels) + 10)
+    parts = []
+    for i, (axis, vertical, kinds) in enumerate(panels):
+        top = TOP + (each + gap) * i
+        points = [point for found in kinds.values() for point in found]
+        furthest = max(1.0, *(x for x, _ in points))
+        low, high = min(y for _, y in points) / 1.15, max(y for _, y in points) * 1.15
+
+        def at(x: float, y: float, top=top, furthest=furthest, low=low, high=high) -> tuple[float, float]:
+            share = math.log(y / low) / math.log(high / low)
+            return CLOUDS_LEFT + (right - CLOUDS_LEFT) * x / furthest, top + each - each * share
+
+        parts.append(text(CLOUDS_LEFT, top - 6, vertical))
+        for value in ticks(low, high):
+            _, y = at(0, value)
+            parts += [line(CLOUDS_LEFT, y, right, y), text(CLOUDS_LEFT - 8, y + 4, f"{value:g}", "end")]
+        for value in whole_ticks(furthest):
+            x, _ = at(value, low)
+            parts += [line(x, top, x, top + each, "#eeeeee"), text(x, top + each + 16, f"{value:,}", "middle")]
+        parts.append(text((CLOUDS_LEFT + right) / 2, top + each + 34, axis, "middle"))
+        for label, found in kinds.items():
+            path = "".join("M{:.1f} {:.1f}h0".format(*at(*point)) for point in found)
+            look = f'stroke="{colour(known.index(label))}" stroke-width="{4 if len(found) > 100 else 6}"'
+            parts.append(f'<path d="{path}" {look} stroke-linecap="round" fill="none"/>')
+    return picture(title, height, parts + legend(labels, height, [known.index(label) for label in labels]))
+
+
+def whole_ticks(furthest: float) -> list[int]:
+    """Some five whole numbers at equal distances from 0 on."""
+    step = 10 ** max(0, math.floor(math.log10(furthest / 5)))
+    step = next((step * m for m in (1, 2, 5, 10) if furthest / (step * m) <= 8), step * 10)
+    return list(range(0, int(furthest) + 1, step))

@@ -34,6 +34,7 @@ QUICK = "stress and 1 and (assembled or turned or wrong or again or awkward or n
 # Tests of one file's own, which fail before the contract does.
 OWN_TESTS = {
     "platform.cuh": ("tests/test_simt_platform.py",),
+    "caches.cuh": ("tests/test_simt_platform.py",),
     "cluster.cuh": ("tests/test_simt_clusters.py",),
     "edges.cuh": ("tests/test_bfs_4k.py", "tests/test_persistent.py"),
     **dict.fromkeys(("bfs_4k.cu", "local_queue.cuh", "scan.cuh"), ("tests/test_bfs_4k.py",)),

@@ -67,24 +67,24 @@ struct Contraction {
     kt::racy_store(visited + v / 8, static_cast<uint8>(before | bit));
     return true;
   }
-  // Whoever stored v here has kept it. Races lose entries and no vertex.
+  // Whoever stored v here has kept it. Entries get lost, and no vertex. The paper stores plainly,
+  // here and below; an exchange is no race.
   KT_DEVICE bool is_new_to_block(vertex_t v) const {
     vertex_t* const place = history + v % HISTORY;
-    const bool is_new = kt::racy_load(place) != v;
-    if (is_new) kt::racy_store(place, v);
+    const bool is_new = kt::atomic_exchange(place, v) != v;
     note(BY_HISTORY, !is_new);
     return is_new;
   }
   // Lanes that hold the vertex that stayed in a place compete for it; one of them remains.
   KT_DEVICE bool is_first_of_warp(bool fresh, vertex_t v) const {
     vertex_t* const place = places + v % PLACES;
-    if (fresh) kt::racy_store(place, v);
+    if (fresh) kt::atomic_exchange(place, v);
     kt::warp_barrier(kt::ALL_LANES);
-    const bool vies = fresh && kt::racy_load(place) == v;
+    const bool vies = fresh && *place == v;
     kt::warp_barrier(kt::ALL_LANES);
-    if (vies) kt::racy_store(place, static_cast<vertex_t>(kt::lane()));
+    if (vies) kt::atomic_exchange(place, static_cast<vertex_t>(kt::lane()));
     kt::warp_barrier(kt::ALL_LANES);
-    const bool is_first = !vies || kt::racy_load(place) == kt::lane();
+    const bool is_first = !vies || *place == kt::lane();
     kt::warp_barrier(kt::ALL_LANES);  // before the next vertices are stored
     note(BY_WARP, !is_first);
     return fresh && is_first;

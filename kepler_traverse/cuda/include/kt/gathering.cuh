@@ -15,10 +15,10 @@ KT_DEVICE void edges_of_block(const vertex_t* targets, Row mine, offset_t block_
                               offset_t* handed, Visit&& visit) {
   while (true) {
     const bool is_long = mine.end - mine.begin >= block_from;
-    // Any of those that come may win.
-    if (is_long) racy_store(handed, static_cast<offset_t>(thread_in_block()));
+    // Any of those that come may win. An exchange, since plain stores to one word are a race in shared memory.
+    if (is_long) atomic_exchange(handed, static_cast<offset_t>(thread_in_block()));
     if (!block_any(is_long)) break;
-    if (is_long && racy_load(handed) == thread_in_block()) {
+    if (is_long && *handed == thread_in_block()) {
       handed[1] = mine.u;
       handed[2] = mine.begin;
       handed[3] = mine.end;

@@ -165,6 +165,9 @@ KT_ATOMIC(atomic_exchange, atomicExch, int32)
 KT_ATOMIC(atomic_exchange, atomicExch, uint64)
 #undef KT_ATOMIC_OF_INTEGERS
 #undef KT_ATOMIC
+KT_DEVICE int64 atomic_exchange(int64* address, int64 value) {
+  return static_cast<int64>(atomicExch(reinterpret_cast<uint64*>(address), static_cast<uint64>(value)));
+}
 KT_DEVICE int32 compare_and_swap(int32* address, int32 expected, int32 value) {
   return atomicCAS(address, expected, value);
 }

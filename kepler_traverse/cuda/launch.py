@@ -51,7 +51,7 @@ def launch_blocks(kernel: Kernel, blocks: int, args: tuple, *, shared_bytes: int
     _run(kernel, blocks, checked(kernel, args), shared_bytes)
 
 
-def prepare(kernel: Kernel, blocks: int, args: tuple, *, shared_bytes: int = 0):
+def prepare(kernel: Kernel, blocks: int, args: tuple):
     """Check the arguments once, for launches without end: return ``run(**changed)``.
 
     Parameters
@@ -60,8 +60,6 @@ def prepare(kernel: Kernel, blocks: int, args: tuple, *, shared_bytes: int = 0):
     blocks : int
     args : tuple
         As for ``launch``; the arrays must stay where they are.
-    shared_bytes : int
-        Dynamic shared memory of a block.
 
     Returns
     -------
@@ -77,7 +75,7 @@ def prepare(kernel: Kernel, blocks: int, args: tuple, *, shared_bytes: int = 0):
             if value.dtype != kernel.dtypes[i]:
                 raise TypeError(f"{name} of {kernel.entry.name} must be of type {kernel.dtypes[i]}, not {value.dtype}")
             values[i] = value
-        _run(kernel, blocks, tuple(values), shared_bytes)
+        _run(kernel, blocks, tuple(values), 0)
 
     return run
 

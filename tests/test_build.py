@@ -260,3 +260,16 @@ def test_lists_that_are_looked_at_in_parts_give_the_same_graph_and_the_same_erro
     assert outcome() == whole
     assert whole[2] == 17
     assert "(2 such rows)" in whole[1]
+
+
+@given(weighted_rows(st.integers(0, 9)))
+def test_edges_in_the_order_of_their_sources_give_the_same_csr(drawn):
+    rows, weights = drawn
+    src, dst = np.array(rows, np.int64).reshape(-1, 2).T
+    weights = np.array(weights, np.float32)
+    n = int(max(src.max(initial=0), dst.max(initial=0))) + 1
+    order = np.argsort(src, kind="stable")
+    expected = csr.assemble(src[order[::-1]], dst[order[::-1]], weights[order[::-1]], n)
+    found = csr.assemble(src[order], dst[order], weights[order], n)
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -56,6 +56,30 @@ def _scatter(src, dst, weight, offsets, targets, weights, both_ways):
 
 
 @njit(cache=True)
+def _append_rows(src, dst, weight, offsets, targets, weights):
+    """Count and scatter in one walk where edges come in the order of their sources, as in most files.
+
+    Returns the edges stored, or -1 at the first edge out of order.
+    """
+    row, at = 0, 0
+    for i in range(src.size):
+        u = src[i]
+        if u < row:
+            return -1
+        while row < u:
+            row += 1
+            offsets[row] = at
+        if u == dst[i]:
+            continue
+        targets[at] = dst[i]
+        if weights.size:
+            weights[at] = weight[i]
+        at += 1
+    offsets[row + 1 :] = at
+    return at
+
+
+@njit(cache=True)
 def _sort_row(targets, weights):
     """Sort one row by target; returns nothing, works in place."""
     n = targets.size
@@ -138,18 +162,27 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
         Rows dropped as self-loops; stored edges dropped as parallel.
     """
     offsets = np.zeros(n_vertices + 1, np.int64)
-    self_loops = _count_rows(src, dst, offsets, both_ways)
-    total = int(offsets[-1])
-    targets = np.empty(total, src.dtype)
-    weights = _NO_WEIGHTS if weight is None else np.empty(total, weight.dtype)
-    _scatter(src, dst, _NO_WEIGHTS if weight is None else weight, offsets, targets, weights, both_ways)
+    given = _NO_WEIGHTS if weight is None else weight
+    total = -1
+    if not both_ways:
+        targets, weights = np.empty(src.size, src.dtype), np.empty(given.size, given.dtype)
+        total = int(_append_rows(src, dst, given, offsets, targets, weights))
+        self_loops = src.size - total
+    if total < 0:
+        offsets[:] = 0
+        self_loops = _count_rows(src, dst, offsets, both_ways)
+        total = int(offsets[-1])
+        targets = np.empty(total, src.dtype)
+        weights = np.empty(total if given.size else 0, given.dtype)
+        _scatter(src, dst, given, offsets, targets, weights, both_ways)
     counter = np.zeros(1, np.int64)
     _sort_rows(offsets, targets, weights, counter)
     parallel = int(counter[0])
     if parallel:
         _merge_parallel_edges(offsets, targets, weights)
+    if targets.size > total - parallel:
         targets.resize(total - parallel, refcheck=False)
-        if weight is not None:
+        if weights.size:
             weights.resize(total - parallel, refcheck=False)
     return offsets, targets, None if weight is None else weights, int(self_loops), parallel
 

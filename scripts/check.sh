@@ -46,8 +46,9 @@ sys.exit(ran == 0)
 END
 }
 
-# Two processes of about the same length, as one leaves a core idle. -k may leave nothing to one of them.
-FIRST=(tests/test_simt.py tests/test_bfs_4k.py tests/test_persistent.py tests/test_kernels_compile.py
+# Two processes of about the same length, as one leaves a core idle. -k may leave nothing to one of them. The first begins
+# with what needs no Numba, so that the other one has compiled by then what both call.
+FIRST=(tests/test_kernels_compile.py tests/test_simt.py tests/test_bfs_4k.py tests/test_persistent.py
     tests/test_papers_page.py tests/test_certificate.py tests/test_certify_many.py tests/test_many_gpu.py tests/test_many.py
     tests/test_persistent_sssp.py tests/test_simt_papers.py)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing.forkserver
 import os
 import sys
 from pathlib import Path
 
+import dask
 import hypothesis
 import pytest
 
@@ -21,6 +23,26 @@ DERANDOMIZE = bool(os.environ.get("CI"))
 hypothesis.settings.register_profile("default", deadline=None, max_examples=60, print_blob=True, derandomize=DERANDOMIZE)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+# Workers of clusters that begin in this process are forked from one that has imported what they need, which takes most of
+# their time. A job in a process of its own has its workers as a user has them: each imports for itself.
+dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+PINNED = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # as pipelines.cluster has it
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _server_of_workers():
+    """Begins before Dask would begin it without what only this project imports."""
+    if "pipelines.cluster" not in sys.modules:
+        yield
+        return
+    multiprocessing.forkserver.set_forkserver_preload(["distributed", "pipelines.worker"])
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in PINNED.items():
+            patch.setenv(name, value)
+        multiprocessing.forkserver.ensure_running()
+    yield
 
 
 def pytest_collection_modifyitems(items):

@@ -316,7 +316,7 @@ def test_every_socket_listens_on_this_machine_only(options, tmp_path):
         process, seen = psutil.Process(job.pid), set()
         while job.poll() is None:
             seen |= set(listening(process))
-            time.sleep(0.05)
+            time.sleep(0.2)
         out, err = job.communicate()
     assert job.returncode == 0, err
     assert json.loads(out)["status"] == "done"

@@ -36,7 +36,7 @@ FORCED = {
     | {"CLEANS_UP": 0, "MIN_BLOCKS": 1, "UNEVEN": 0},
 }
 GRAPHS = {
-    "power law": rmat(8, 12, seed=3),
+    "power law": rmat(7, 12, seed=3),
     "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
     "lattice": lattice(14, 33),
     "complete": [(u, v) for u in range(70) for v in range(70)],

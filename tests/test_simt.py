@@ -8,7 +8,7 @@ import hypothesis
 import numpy as np
 import pytest
 from conftest import DERANDOMIZE
-from graphs import NAMED, build, weights_for
+from graphs import NAMED, build, lattice, path, weights_for
 from simt import device, harness
 from simt.contract import contract, rows_in
 
@@ -60,7 +60,10 @@ def _few_examples():
     hypothesis.settings.load_profile(before)
 
 
-CONTRACT = contract(ROWS)
+# Levels take the time: some hundred of them tell what a thousand would, and the sanitizers look at accesses alone.
+LONG = {"path": path(300), "lattice": lattice(16, 50)}
+SHORT = {"path": path(80), "lattice": lattice(8, 12)}
+CONTRACT = contract(ROWS, **(SHORT if harness.SANITIZED else LONG))
 globals().update(CONTRACT)
 
 

@@ -19,9 +19,9 @@ from kepler_traverse.certificate import certify
 from kepler_traverse.cuda import csr
 from kepler_traverse.errors import InputError, StrategyError
 
-MODES = orders(
+MODES = orders(  # of one block size, so that kernels are compiled once; test_simt.py has others
     in_turn={"resident": 1, "block": 64},
-    stress_1={"stress": True, "seed": 1, "block": 32, "resident": 3},
+    stress_1={"stress": True, "seed": 1, "block": 64, "resident": 3},
     stress_2={"stress": True, "seed": 2, "block": 64, "resident": 2},
 )
 

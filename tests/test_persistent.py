@@ -18,9 +18,9 @@ from kepler_traverse.query import Query
 
 pytestmark = on_a_device
 
-MODES = orders(
+MODES = orders(  # of one block size, so that kernels are compiled once; test_simt.py has others
     in_turn={"block": 64},
-    stress={"stress": True, "seed": 1, "block": 32},
+    stress={"stress": True, "seed": 1, "block": 64},
 )
 # What makes it go on otherwise than in one cluster, as it does on any graph of a test. ROOM and BATCH_EDGES are the
 # cluster's, all others the grid's; CHUNK is both's.
@@ -36,7 +36,7 @@ FORCED = {
     | {"CLEANS_UP": 0, "MIN_BLOCKS": 1, "UNEVEN": 0},
 }
 GRAPHS = {
-    "power law": rmat(7, 12, seed=3),
+    "power law": rmat(8, 12, seed=3),
     "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
     "lattice": lattice(14, 33),
     "complete": [(u, v) for u in range(70) for v in range(70)],

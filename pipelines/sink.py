@@ -188,10 +188,11 @@ def _plain_schema(schema: pa.Schema) -> pa.Schema:
 
 def _writer(file, schema: pa.Schema, form: Form) -> pq.ParquetWriter:
     schema = schema.with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means})
-    # Hops, sources and targets repeat; vertices ascend within a source; the rest does neither.
+    # Sources and targets repeat. Vertices ascend within a source, and hops of neighbours differ by little, also where their
+    # numbers are those of neighbours: of road networks that takes two thirds of what a dictionary takes, in half the time.
+    whole = [f.name for f in schema if pa.types.is_integer(f.type)]
     repeating = [f.name for f in schema if f.name in ("source", "target")]
-    repeating += [f.name for f in schema if f.name == "distance" and pa.types.is_integer(f.type)]
-    ascending = [f.name for f in schema if f.name == "vertex" and pa.types.is_integer(f.type)]
+    by_differences = [name for name in ("vertex", "distance") if name in whole]
     return pq.ParquetWriter(
         file,
         schema,
@@ -199,7 +200,7 @@ def _writer(file, schema: pa.Schema, form: Form) -> pq.ParquetWriter:
         compression="zstd",
         compression_level=1,
         use_dictionary=repeating,
-        column_encoding=dict.fromkeys(ascending, "DELTA_BINARY_PACKED"),
+        column_encoding=dict.fromkeys(by_differences, "DELTA_BINARY_PACKED"),
         write_statistics=[name for name in ("source", "vertex", "target") if name in schema.names],
         write_page_checksum=True,
     )

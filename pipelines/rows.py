@@ -60,8 +60,11 @@ def _moved(array):
     here = BUFFERS.empty(array.shape, array.dtype)
     if namespace(array) is np:
         np.copyto(here, array)
-    else:
+    elif array.flags.c_contiguous:
         array.get(out=here)
+    else:  # row by row, so that the device needs memory for one more row only
+        for i in range(len(array)):
+            array[i].get(out=here[i])
     return here
 
 

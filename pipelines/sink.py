@@ -28,6 +28,7 @@ from .checksums import MASK, checksums_in
 from .forms import FORMS, Form
 from .sizing import ROWS_A_GROUP
 
+_GATHERED = 2**20  # bytes of a part that are written at once
 FOOTER_KEY = b"kepler_traverse"
 RESULT_KEY, MEANS_KEY = b"kepler_traverse.result", b"kepler_traverse.means"  # in the schema, which readers keep
 
@@ -98,8 +99,10 @@ def write_part(
     partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
         raw = _Hashed(partial, "xb")
-        with io.BufferedWriter(raw) as file:
-            rows, checksum = _write(file, number, run, FORMS[result], itertools.chain([first], answers))
+        # Gathered by pyarrow, so that threads that write need the interpreter a few times a second only.
+        with io.BufferedWriter(raw) as file, pa.output_stream(file, compression=None, buffer_size=_GATHERED) as stream:
+            rows, checksum = _write(stream, number, run, FORMS[result], itertools.chain([first], answers))
+            stream.flush()
             file.flush()
             os.fsync(file.fileno())
         digest = raw.digest.hexdigest()

@@ -20,7 +20,8 @@ from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.results import Traversals
 
-from .rows import id_of, rows_of
+from .buffers import BUFFERS
+from .rows import Vertices, id_of, is_made_on_host, on_host, rows_of
 
 _CUDA_ERRORS = ("CUDARuntimeError", "CUDADriverError")
 _CUDA_OUT_OF_MEMORY = ("cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY")
@@ -41,6 +42,7 @@ def is_sticky(error: BaseException) -> bool:
 def free_memory() -> None:
     """Give back what nobody holds any more."""
     gc.collect()
+    BUFFERS.clear()
     pa.default_memory_pool().release_unused()
     if cuda.available():
         cuda.cp.get_default_memory_pool().free_all_blocks()
@@ -66,6 +68,7 @@ class Answers:
         self._graph, self._plan, self._work = graph, plan, work
         self._asked = None if work.targets is None else graph.numbers_of(work.targets, "target")
         self.group = plan.group
+        self._vertices = Vertices(graph)
 
     def of(self, part: int, sources: Sequence[int], careful: bool, mark, clock, tally, failed: list) -> Iterator[tuple]:
         """Yield (source id, table, checksum) for each source in order.
@@ -89,6 +92,47 @@ class Answers:
         Exception
             A CUDA error after which this process cannot go on (``is_sticky``).
         """
+        for traversals, seconds in self._groups(part, sources, careful, mark, clock, failed):
+            yield from self._rows(traversals, seconds, clock, tally)
+            mark.at(part)
+
+    def kept(self, part: int, sources: Sequence[int], mark, clock, tally, failed: list) -> list[tuple]:
+        """Traverse from all sources of a part, so that ``of_kept`` can make the rows beside the next part's traversals.
+
+        Parameters are those of ``of``.
+
+        Returns
+        -------
+        list of (Traversals or list of rows, float)
+            In host memory: traversals where rows are made there, rows otherwise.
+        """
+        found, beside = [], is_made_on_host(self._work.result, self._plan.query, self._graph)
+        for traversals, seconds in self._groups(part, sources, False, mark, clock, failed):
+            if beside:
+                with clock("rows"):
+                    found.append((on_host(traversals), seconds))
+            else:
+                found.append((list(self._rows(traversals, seconds, clock, tally)), seconds))
+        mark.at(part)
+        return found
+
+    def of_kept(self, found: list[tuple], clock, tally) -> Iterator[tuple]:
+        """Yield what ``of`` yields, of what ``kept`` returned; in any thread."""
+        for traversals, seconds in found:
+            yield from traversals if isinstance(traversals, list) else self._rows(traversals, seconds, clock, tally)
+
+    def _rows(self, traversals: Traversals, seconds: float, clock, tally) -> Iterator[tuple]:
+        made = rows_of(self._work.result, self._graph, self._plan.query, traversals, self._asked, self._vertices)
+        while True:
+            with clock("rows"):
+                rows = next(made, None)
+            if rows is None:
+                return
+            tally.add(rows.source, seconds, *rows.counts)
+            yield rows.source, rows.table, rows.checksum
+
+    def _groups(self, part, sources, careful, mark, clock, failed) -> Iterator[tuple[Traversals, float]]:
+        """Yield groups of traversals, proven right, and the seconds that one of their sources took."""
         size = 1 if careful else self.group
         first = sources[0] if len(sources) else None  # all of them may have been given up
         groups = deque(sources[i : i + size] for i in range(0, len(sources), size))
@@ -97,10 +141,7 @@ class Answers:
             group = groups.popleft()
             traversals, seconds, reason, memory_ran_out = self._try(part, group, first, mark, clock)
             if traversals is not None:
-                for rows in rows_of(self._work.result, self._graph, self._plan.query, traversals, self._asked):
-                    tally.add(rows.source, seconds, *rows.counts)
-                    yield rows.source, rows.table, rows.checksum
-                mark.at(part)
+                yield traversals, seconds
                 continue
             if memory_ran_out:
                 free_memory()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-PHASES = ("load", "traverse", "certify", "write")
+PHASES = ("load", "traverse", "certify", "rows", "write")
 OTHERS = "others"
 MOST_BINS = 240  # of time; where a run outgrows them, two become one
 MOST_WORKERS = 1024  # told apart; a worker that was started anew has a new address

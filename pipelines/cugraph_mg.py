@@ -155,7 +155,7 @@ class Engine:
         settings = self._settings
         started = time.perf_counter()
         graph = self._together.build()
-        read_seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - started
         numbers, names, duplicates = chosen_sources(graph, settings)
         request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
         return Prepared(
@@ -168,7 +168,7 @@ class Engine:
             numbers=numbers,
             names=names,
             duplicates=duplicates,
-            read_seconds=read_seconds,
+            seconds={"read": seconds},
         )
 
     def size(self, prepared: Prepared, batch_size: int | str) -> Sizing:
@@ -217,7 +217,8 @@ class Engine:
             failed: list[tuple[int, str]] = []
             rows = answers.of(part, sources, False, _NoMark(), clock, tally, failed)
             try:
-                summary = write_part(folder, part, run, rows, result=prepared.request.result)
+                with clock("write"):
+                    summary = write_part(folder, part, run, rows, result=prepared.request.result)
             except OSError as error:
                 raise cannot_write(folder, error) from None
             with interrupts.held():  # what is done gets into the manifest

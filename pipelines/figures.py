@@ -18,7 +18,7 @@ _COLOURS = (
     "#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b8962e",
     "#b07aa1", "#d37295", "#9c755f", "#499894", "#8cb369", "#79706e",
 )  # fmt: skip
-PHASE_COLOURS = dict(zip(PHASES, ("#9a9a9a", "#4e79a7", "#59a14f", "#f28e2b"), strict=True))
+PHASE_COLOURS = dict(zip(PHASES, ("#9a9a9a", "#4e79a7", "#59a14f", "#b8962e", "#f28e2b"), strict=True))
 MOST_ROWS = 32  # workers told apart where each has a row of its own
 MOST_BARS = 3000  # batches drawn apart; of more, neighbours become one bar
 HEIGHT = 260

@@ -219,7 +219,8 @@ def _proof(manifest: dict) -> str:
 def _times(manifest: dict, chronicle: Chronicle, pauses: list[float]) -> str:
     seconds, whole = manifest["seconds"], chronicle.whole
     named = {
-        "read": "reading the edge list and building the graph",
+        "read": "reading the edge list" if "build" in seconds else "reading the graph",
+        "build": "building the graph",
         "store": "storing the graph",
         "start": "starting workers, which load the graph",
         "traverse": "batches",

@@ -155,7 +155,7 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
             "python": platform.python_version(),
             **{module.__name__: module.__version__ for module in (np, numba, pyarrow, distributed)},
         },
-        "seconds": {"read": round(prepared.read_seconds, 3)},
+        "seconds": {name: round(value, 3) for name, value in prepared.seconds.items()},
         "parts": [],
         "failed": [],
         "retried": [],
@@ -302,6 +302,7 @@ class _Job:
             output=self._folder.path,
             device=self._prepared.graph.device,
             threads=0 if self._is_foreign else self._sizing.threads,
+            writers=1 if self._is_foreign else self._sizing.writers,
             **asdict(request),
         )
 

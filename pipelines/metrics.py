@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 
 from distributed.metrics import context_meter
 
+from .chronicle import PHASES
+
 try:
     from prometheus_client import Counter, Gauge
 except ModuleNotFoundError:  # a worker of somebody else's image; Dask's /metrics then says so by itself
@@ -26,7 +28,7 @@ class _Counts:
         self.sources = Counter("kepler_sources", "Sources answered and written", one)
         self.edges = Counter("kepler_edges", "Stored edges of the vertices reached", one)
         self.bytes = Counter("kepler_bytes", "Bytes of the part files written", one)
-        self.seconds = Counter("kepler_phase_seconds", "Time by phase: load, traverse, certify, write", [*one, "phase"])
+        self.seconds = Counter("kepler_phase_seconds", "Time by phase: " + ", ".join(PHASES), [*one, "phase"])
         self.failures = Counter("kepler_failures", "Sources given up, batches that raised, by error", [*one, "error"])
         self.running = Gauge("kepler_batches_in_progress", "Batches being answered now", one)
         self.since = Gauge("kepler_batch_started_timestamp_seconds", "When the present batch began; 0 between batches", one)

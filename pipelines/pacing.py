@@ -34,5 +34,5 @@ class Pace:
         mean = max(sum(self._seconds) / len(self._seconds), 1e-6)
         aim = min(max(TASK_SECONDS, workers * SECONDS_A_WORKER), LONGEST_TASK_SECONDS)
         fitting = min(aim / mean, LONGEST_TASK_SECONDS / max(max(self._seconds), 1e-6))
-        fair = -(-left // (2 * max(workers, 1)))
+        fair = left if workers == 1 else -(-left // (2 * max(workers, 1)))
         return max(1, min(int(fitting), fair, MOST_BATCHES))

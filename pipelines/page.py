@@ -156,12 +156,12 @@ def slowest(chronicle) -> Markup:
     """The batches and the sources that took longest."""
     if not chronicle.whole.batches:
         return Markup('<p class="soft">No batch is done yet.</p>')
-    phases = ("traverse", "certify", "write")
+    phases = ("traverse", "certify", "rows", "write")
     rows = []
     for batch in chronicle.slowest():
         took = (batch["ended"] - batch["started"], *(batch["phases"].get(phase, 0.0) for phase in phases))
         rows.append([batch["part"], f"{batch['sources']:,}", *(f"{value:.3f}" for value in took), batch["worker"]])
-    batches = table(("batch", "sources", "seconds", *phases, "worker"), rows, numbers=range(6))
+    batches = table(("batch", "sources", "seconds", *phases, "worker"), rows, numbers=range(7))
     rows = [[part, f"{took:.4f}", source] for took, source, part in chronicle.slowest_sources()]
     sources = table(("batch", "seconds", "source"), rows, numbers=(0, 1))
     said = "<p>Sources that took longest to traverse from, at most one of each batch:</p>"

@@ -69,7 +69,8 @@ class Prepared:
         Their ids.
     duplicates : int
         Sources given once more.
-    read_seconds : float
+    seconds : dict of str to float
+        Of reading, and of building where the graph was not found built.
     """
 
     graph: Graph | None
@@ -81,7 +82,7 @@ class Prepared:
     numbers: np.ndarray
     names: list
     duplicates: int
-    read_seconds: float
+    seconds: dict[str, float]
 
     def release(self) -> None:
         """Give back the memory of the graph before the workers load theirs."""
@@ -107,8 +108,9 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
     """
     started = time.perf_counter()
     origin = origin_of(settings)
-    graph, folder, reused = _graph(settings, origin, stored)
-    read_seconds = time.perf_counter() - started
+    seconds: dict[str, float] = {}
+    graph, folder, reused = _graph(settings, origin, stored, seconds)
+    seconds = seconds or {"read": time.perf_counter() - started}
     if settings.algorithm == "sssp" and graph.weights is None:
         raise InputError("sssp needs weights, and this edge list has none; name their --weight-column, or take bfs")
     numbers, names, duplicates = chosen_sources(graph, settings)
@@ -125,7 +127,7 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
         numbers=numbers,
         names=names,
         duplicates=duplicates,
-        read_seconds=read_seconds,
+        seconds=seconds,
     )
 
 
@@ -196,7 +198,7 @@ def request_of(settings, targets: list | None) -> Request:
     )
 
 
-def _graph(settings, origin: str, stored: Path | None) -> tuple[Graph, Path | None, bool]:
+def _graph(settings, origin: str, stored: Path | None, seconds: dict) -> tuple[Graph, Path | None, bool]:
     """Return the graph, where it is stored already, and whether it was found there."""
     if settings.graph_cache is not None:
         cache = Path(settings.graph_cache).absolute()
@@ -204,14 +206,14 @@ def _graph(settings, origin: str, stored: Path | None) -> tuple[Graph, Path | No
             report.say("--graph-cache is not used: only an edge list of local files can be told to be the same again")
         elif settings.plan:
             graph = found_graph(cache, origin, _device(settings), report.say)
-            return (graph or _read(settings)), None, graph is not None
+            return (graph or _read(settings, seconds)), None, graph is not None
         else:
-            return cached_graph(cache, origin, _device(settings), lambda: _read(settings), report.say)
+            return cached_graph(cache, origin, _device(settings), lambda: _read(settings, seconds), report.say)
     if stored is not None and origin and stored_origin(stored) == origin:
         # InputError: half-written by a machine that went down, so it is built again.
         with contextlib.suppress(InputError):
             return load_graph(stored, _device(settings), verify=True), stored, True
-    return _read(settings), None, False
+    return _read(settings, seconds), None, False
 
 
 def _device(settings) -> str:
@@ -235,10 +237,10 @@ def read_options(settings) -> dict:
     }
 
 
-def _read(settings) -> Graph:
+def _read(settings, seconds: dict) -> Graph:
     if settings.device == "cuda":
         cuda.require()
-    return read_graph(settings.edges, device=settings.device, **read_options(settings))
+    return read_graph(settings.edges, device=settings.device, seconds=seconds, **read_options(settings))
 
 
 def origin_of(settings) -> str:

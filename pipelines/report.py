@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 import time
+from collections import Counter
 from dataclasses import asdict
 
 from rich.console import Console, Group
@@ -209,6 +210,7 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
         "bytes": sum(part["bytes"] for part in manifest["parts"]),
         "digest": manifest["digest"],
         "seconds": manifest["seconds"] | {"total": round(seconds, 3)},
+        "phases": {name: round(value, 3) for name, value in _phases(manifest).items()},
     }
     if settings.json:
         print(json.dumps(facts))
@@ -223,6 +225,14 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
         print(f"failed: {len(failed)} of {facts['batches']} batches, see _manifest.json; --resume tries them again")
     else:
         print(f"digest: {facts['digest']}")
+
+
+def _phases(manifest: dict) -> dict[str, float]:
+    """Seconds of all workers by phase; of a worker that does several things at a time, the sum of them."""
+    total: Counter[str] = Counter()
+    for part in manifest["parts"]:
+        total.update(part.get("phases", {}))
+    return total
 
 
 def _kind(graph) -> str:

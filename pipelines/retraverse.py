@@ -15,6 +15,7 @@ from .checksums import checksums_in
 from .forms import FORMS
 from .prepare import Request
 from .proofs import Findings, Part
+from .sink import plain
 from .sizing import ROWS_A_GROUP, SOURCES_A_PART
 from .tallies import Tally
 from .worker import Phases, answers_for, plan_for
@@ -56,7 +57,8 @@ class Retraversal:
             A traversal failed here and now: nothing can be said about the part.
         """
         failed: list[tuple[int, str]] = []
-        yield from self._answers.of(part, numbers, False, _Unwatched(), Phases(), Tally(), failed)
+        for source, table, checksum in self._answers.of(part, numbers, False, _Unwatched(), Phases(), Tally(), failed):
+            yield source, plain(table), checksum
         if failed:
             raise CertificateError(f"{len(failed)} sources could not be traversed again: {failed[0][1]}")
 

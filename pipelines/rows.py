@@ -1,4 +1,8 @@
-"""What is written of a group of traversals: the rows of each source in the form that was asked for, and their checksum."""
+"""What is written of a group of traversals: the rows of each source in the form that was asked for, and their checksum.
+
+Rows of all vertices that a source reaches are made in host memory, whatever the traversals were run on: a GPU hands over a
+group at once, and what is computed of it here takes the time of cores that would be idle.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import namespace, to_host
+from kepler_traverse._arrays import UNREACHED, namespace, to_host
 from kepler_traverse.answers import (
     figures_of_counts,
     figures_of_distances,
@@ -19,12 +23,16 @@ from kepler_traverse.answers import (
     summary_columns,
 )
 from kepler_traverse.frames import Column, arrow_table, table_of
+from kepler_traverse.graph import Graph
 from kepler_traverse.query import Query
-from kepler_traverse.results import Traversals
+from kepler_traverse.results import Traversal, Traversals, checksum
 
+from .buffers import BUFFERS
 from .checksums import bits_of, checksum_of_rows
 from .sink import as_written
 from .tallies import counted, edges_of, histogram_of, histogram_of_counts, histogram_of_values, level_counts
+
+_OF_ALL_REACHED = ("distances", "predecessors", "reachable")
 
 
 class Rows(NamedTuple):
@@ -36,7 +44,101 @@ class Rows(NamedTuple):
     counts: tuple
 
 
-def rows_of(result: str, graph, query: Query, traversals: Traversals, asked: np.ndarray | None) -> Iterator[Rows]:
+def is_made_on_host(result: str, query: Query, graph: Graph) -> bool:
+    """Whether rows are made of whole traversals in host memory; those of targets alone are chosen on the device."""
+    return result in _OF_ALL_REACHED and (query.targets is None or graph.device == "cpu")
+
+
+def on_host(traversals: Traversals) -> Traversals:
+    """Traversals in host memory of their own, so that the plan may go on."""
+    return replace(traversals, distance=_moved(traversals.distance), predecessor=_moved(traversals.predecessor))
+
+
+def _moved(array):
+    if array is None:
+        return None
+    here = BUFFERS.empty(array.shape, array.dtype)
+    if namespace(array) is np:
+        np.copyto(here, array)
+    elif array.flags.c_contiguous:
+        array.get(out=here)
+    else:  # row by row, so that the device needs memory for one more row only
+        for i in range(len(array)):
+            array[i].get(out=here[i])
+    return here
+
+
+class Vertices:
+    """The vertices of rows: most sources reach the same ones as the source before, and then its columns serve again.
+
+    Parameters
+    ----------
+    graph : Graph
+        On either device.
+    """
+
+    def __init__(self, graph: Graph):
+        self._graph = graph
+        self._host: Graph | None = None
+        self._zeros: pa.Array | None = None
+        self._last: Selection | None = None
+
+    @property
+    def graph(self) -> Graph:
+        """The graph in host memory, without its edges if it is not there anyway."""
+        if self._host is None:
+            graph = self._graph
+            here = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype), "weights": None}
+            ids = graph.ids if graph.has_string_ids else to_host(graph.ids)
+            self._host = graph if graph.device == "cpu" else replace(graph, ids=ids, **here)
+        return self._host
+
+    def source_column(self, source: int, size: int) -> pa.DictionaryArray:
+        """A source's id as often as it has rows, in no memory to speak of; ``sink.plain`` writes it out."""
+        graph = self.graph
+        if self._zeros is None or len(self._zeros) < size:
+            self._zeros = pa.array(np.zeros(max(size, graph.n_vertices), np.int8))
+        name = graph.ids_at(np.array([source]))
+        name = pa.array(name) if isinstance(name, np.ndarray) else name
+        return pa.DictionaryArray.from_arrays(self._zeros.slice(0, size), name, safe=False)
+
+    def of(self, traversal: Traversal) -> Selection:
+        """The vertices that a traversal in host memory reaches."""
+        graph, last = self.graph, self._last
+        reached = BUFFERS.empty(graph.n_vertices, bool)
+        if traversal.algorithm == "bfs":
+            np.not_equal(traversal.distance, UNREACHED, out=reached)
+        else:
+            np.isfinite(traversal.distance, out=reached)
+        size = int(np.count_nonzero(reached))
+        if last is not None and last.size == size and (size == reached.size or np.array_equal(last.reached, reached)):
+            return last
+        number = None if size == reached.size else np.flatnonzero(reached)
+        ids = graph.ids if number is None else graph.ids_at(number)
+        ids = pa.array(ids) if isinstance(ids, np.ndarray) else ids
+        self._last = Selection(reached, size, number, ids, edges_of(graph, traversal))
+        return self._last
+
+
+class Selection(NamedTuple):
+    """Vertices that are reached: where they are, how many, their numbers (None if all), ids, and stored edges."""
+
+    reached: np.ndarray
+    size: int
+    number: np.ndarray | None
+    ids: pa.Array
+    edges: int
+
+    def taken(self, values: np.ndarray) -> np.ndarray:
+        """What an array over all vertices has for them."""
+        if self.number is None:
+            return values
+        return np.take(values, self.number, out=BUFFERS.empty(self.size, values.dtype), mode="clip")
+
+
+def rows_of(
+    result: str, graph, query: Query, traversals: Traversals, asked: np.ndarray | None, vertices: Vertices | None = None
+) -> Iterator[Rows]:
     """Yield the rows of each source of a group, in order.
 
     Parameters
@@ -47,35 +149,63 @@ def rows_of(result: str, graph, query: Query, traversals: Traversals, asked: np.
     query : Query
         What the traversals were asked for.
     traversals : Traversals
+        Also what ``on_host`` has made of them, where ``is_made_on_host``.
     asked : int64 array or None
         Vertex numbers of the targets, in the order of the rows.
+    vertices : Vertices, optional
+        The graph's, which serve from group to group.
     """
+    if is_made_on_host(result, query, graph):
+        here = traversals if namespace(traversals.distance) is np else on_host(traversals)
+        return _of_all_reached(result, vertices or Vertices(graph), query, here)
+    if result in ("distances", "predecessors"):
+        return _of_targets(graph, query, traversals, result == "predecessors")
     if result == "targets":
         return _of_pairs(graph, query, traversals, asked)
     return _MAKERS[result](graph, query, traversals)
 
 
-def _of_distances(graph, query, traversals, with_predecessors=False) -> Iterator[Rows]:
+def _of_all_reached(result: str, vertices: Vertices, query, traversals) -> Iterator[Rows]:
+    for i in range(len(traversals)):
+        traversal = _of_one(traversals, i)
+        written = as_written(traversal, query)
+        selection = vertices.of(written)
+        columns = {"source": vertices.source_column(traversal.source, selection.size), "vertex": selection.ids}
+        if result == "reachable":
+            number = np.arange(selection.size) if selection.number is None else selection.number
+            total = checksum_of_rows(traversal.source, [bits_of(number)])
+        else:
+            total = checksum(written)
+            columns["distance"] = pa.array(selection.taken(written.distance))
+        if result == "predecessors":
+            before = vertices.graph.ids_at(selection.taken(traversals.predecessor[i]))
+            columns["predecessor"] = pa.array(before) if isinstance(before, np.ndarray) else before
+        edges = selection.edges if written is traversal else edges_of(vertices.graph, traversal)
+        counts = edges, int(traversal.rounds), histogram_of(written)
+        yield Rows(id_of(vertices.graph, traversal.source), pa.table(columns), total, counts)
+
+
+def _of_targets(graph, query, traversals, with_predecessors: bool) -> Iterator[Rows]:
     for traversal in traversals:
         shown = traversal if with_predecessors else replace(traversal, predecessor=None)
-        checksum, *counts = counted(graph, traversal, as_written(traversal, query))
-        yield Rows(id_of(graph, traversal.source), table_of(graph, shown, query), checksum, tuple(counts))
+        total, *counts = counted(graph, traversal, as_written(traversal, query))
+        yield Rows(id_of(graph, traversal.source), table_of(graph, shown, query), total, tuple(counts))
 
 
-def _of_predecessors(graph, query, traversals) -> Iterator[Rows]:
-    return _of_distances(graph, query, traversals, with_predecessors=True)
-
-
-def _of_reached(graph, query, traversals) -> Iterator[Rows]:
-    for traversal in traversals:
-        written = as_written(traversal, query)
-        xp = namespace(written.distance)
-        vertex = xp.flatnonzero(written.reached)
-        source = Column(graph.ids_at(xp.full(vertex.size, traversal.source)))
-        table = arrow_table({"source": source, "vertex": Column(graph.ids_at(vertex))})
-        checksum = checksum_of_rows(traversal.source, [bits_of(to_host(vertex))])
-        counts = edges_of(graph, traversal), int(traversal.rounds), histogram_of(written)
-        yield Rows(id_of(graph, traversal.source), table, checksum, counts)
+def _of_one(traversals: Traversals, i: int) -> Traversal:
+    """The distances of one source, in memory of their own: rows outlive the plan's next run."""
+    bfs = traversals.algorithm == "bfs"
+    distance = BUFFERS.empty(traversals.distance.shape[1], np.int32 if bfs else traversals.distance.dtype)
+    np.copyto(distance, traversals.distance[i])
+    return Traversal(
+        algorithm=traversals.algorithm,
+        source=int(traversals.sources[i]),
+        distance=distance,
+        predecessor=None,
+        limit=traversals.limits[i],
+        strategy=traversals.strategy,
+        rounds=traversals.rounds[i],
+    )
 
 
 def _of_pairs(graph, query, traversals, asked) -> Iterator[Rows]:
@@ -141,11 +271,8 @@ def _cut(graph, sources: np.ndarray, columns: dict[str, Column], sizes: list[int
 
 
 _MAKERS = {
-    "distances": _of_distances,
-    "predecessors": _of_predecessors,
     "summary": _of_summaries,
     "levels": _of_levels,
-    "reachable": _of_reached,
 }
 
 

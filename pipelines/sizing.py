@@ -65,6 +65,8 @@ class Sizing:
         Bytes by item, the total last: of the machine on a CPU, of one GPU otherwise.
     output_bytes : int
         At most, before compression: for distances as if every source reached every vertex.
+    writers : int
+        Threads of each worker that write parts: the cores of a machine whose GPUs traverse; on a CPU none are to spare.
     """
 
     workers: int
@@ -73,6 +75,7 @@ class Sizing:
     n_batches: int
     memory: dict[str, int]
     output_bytes: int
+    writers: int = 1
 
 
 def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_size: int | str = "auto") -> Sizing:
@@ -107,6 +110,7 @@ def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_siz
         workers=workers,
         threads=1 if machine.device == "cuda" else max(1, machine.cores // workers),
         batch_size=batch_size,
+        writers=max(1, machine.cores // workers) if machine.device == "cuda" else 1,
         n_batches=-(-load.n_sources // batch_size),
         memory=memory,
         output_bytes=(1 if load.merged else load.n_sources) * load.most_rows * load.row_bytes,

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from .merged import MergedAnswers, MergedPlan
 from .metrics import watched
 from .sink import write_part
 from .tallies import Tally
+from .writers import fits_beside, side_by_side, writers_for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +53,8 @@ class Work:
         Bytes that the plan of one worker may take beside the graph; None takes what is free.
     threads : int
         For each worker's kernels; 0 takes as many as the worker has for tasks.
+    writers : int
+        Most threads of each worker that write parts while it traverses.
     """
 
     run: str
@@ -68,6 +71,7 @@ class Work:
     at_once: int = 1
     memory: int | None = None
     threads: int
+    writers: int = 1
 
 
 def plan_for(graph: Graph, work) -> ManyPlan | MergedPlan:
@@ -108,7 +112,7 @@ class TraversalPlugin(WorkerPlugin):
         self.plan: ManyPlan | MergedPlan | None = None
         self._answers: Answers | MergedAnswers | None = None
         self._lock: threading.Lock | None = None
-        self._threads = work.threads
+        self._threads, self._writers = work.threads, 1
         self._load_seconds = 0.0
 
     async def setup(self, worker) -> None:
@@ -126,6 +130,10 @@ class TraversalPlugin(WorkerPlugin):
         self.graph = load_graph(self.work.graph_folder, self.work.device)
         self.plan = plan_for(self.graph, self.work)
         self._answers = answers_for(self.graph, self.plan, self.work)
+        self._writers = 1
+        if self.work.writers > 1 and not FORMS[self.work.result].merged:
+            cores = min(self.work.writers, len(os.sched_getaffinity(0)))
+            self._writers = writers_for(self.graph.n_vertices, cores, os.cpu_count())
         self._load_seconds = time.perf_counter() - started
 
     def _take_fair_share(self) -> None:
@@ -142,6 +150,9 @@ class TraversalPlugin(WorkerPlugin):
                 self._load()
             with Mark(mark_path) as mark:
                 try:
+                    most = max((len(sources) for _, sources in batches), default=0)
+                    if self._writers > 1 and not careful and fits_beside(most, self.graph.n_vertices):
+                        return self._side_by_side(batches, mark)
                     return [self._part(part, sources, careful, mark) for part, sources in batches]
                 except Exception as error:
                     if is_sticky(error):
@@ -164,6 +175,53 @@ class TraversalPlugin(WorkerPlugin):
             reason = f"MemoryError: its part could not be written: {error}"
             return {"part": part, "summary": None, "failed": [(int(source), reason) for source in sources]}
 
+    def _side_by_side(self, batches: Sequence[tuple[int, Sequence[int]]], mark: Mark) -> list[dict]:
+        """Answer parts of which each is written on a thread while the next one is traversed; see ``_part``."""
+        begun = time.perf_counter()
+        done = side_by_side([(part, sources, mark) for part, sources in batches], self._begun, self._writers)
+        seconds = round((time.perf_counter() - begun) / max(len(done), 1), 6)
+        outcomes = []
+        for (part, sources), future in zip(batches, done, strict=False):
+            with watched(self.work.algorithm) as note:
+                error = future.exception()
+                if error is None:
+                    outcome = future.result()
+                    summary, failed = outcome["summary"], outcome["failed"]
+                    if summary is not None:
+                        summary["seconds"] = seconds  # by which tasks are sized; parts side by side share their time
+                    note(summary, len(sources) - len(failed), failed)
+                elif not is_out_of_memory(error):
+                    raise error
+            if error is not None:
+                error.__traceback__ = None  # whose frames hold on to memory
+                self._writers = max(1, self._writers // 2)
+                free_memory()
+                outcome = self._part(part, sources, True, mark)
+            outcomes.append(outcome)
+        return outcomes
+
+    def _begun(self, part: int, sources: Sequence[int], mark: Mark) -> Callable[[], dict]:
+        """Traverse from the sources of a part; returns what is left to do for it."""
+        started, clock, tally = time.time(), Phases(), Tally()
+        clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
+        failed: list[tuple[int, str]] = []
+        mark.at(part)
+        held = self._answers.kept(part, sources, mark, clock, tally, failed)
+
+        def end() -> dict:
+            answers = self._answers.of_kept(held, clock, tally)
+            return self._ended(part, answers, started, clock, tally, failed, mark)
+
+        return end
+
+    def _ended(self, part, answers, started, clock, tally, failed, mark) -> dict:
+        with clock("write"):
+            summary = write_part(self.work.output, part, self.work.run, answers, mark.is_wanted, self.work.result)
+        if summary is not None:
+            summary |= {"started": round(started, 3), "ended": round(time.time(), 3), "seconds": clock.elapsed}
+            summary |= {"phases": clock.rounded()} | tally.summary()
+        return {"part": part, "summary": summary, "failed": failed}
+
     def _written(self, part: int, sources: Sequence[int], careful: bool, mark: Mark) -> dict:
         started, clock, tally = time.time(), Phases(), Tally()
         clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
@@ -171,36 +229,36 @@ class TraversalPlugin(WorkerPlugin):
         mark.at(part)
         with watched(self.work.algorithm) as note:
             answers = self._answers.of(part, sources, careful, mark, clock, tally, failed)
-            summary = write_part(self.work.output, part, self.work.run, answers, mark.is_wanted, self.work.result)
-            if summary is not None:
-                phases = clock.rounded()
-                summary |= {"started": round(started, 3), "ended": round(time.time(), 3), "seconds": clock.elapsed}
-                summary |= {"phases": phases} | tally.summary()
-            note(summary, len(sources) - len(failed), failed)
-        return {"part": part, "summary": summary, "failed": failed}
+            outcome = self._ended(part, answers, started, clock, tally, failed, mark)
+            note(outcome["summary"], len(sources) - len(failed), failed)
+        return outcome
 
 
 class Phases:
-    """Seconds by phase of one part; what is neither traversing nor certifying is making rows and writing them."""
+    """Seconds by phase of one part; a phase within another counts for itself alone."""
 
     def __init__(self):
-        self.seconds = {"load": 0.0, "traverse": 0.0, "certify": 0.0}
+        self.seconds = dict.fromkeys(("load", "traverse", "certify", "rows", "write"), 0.0)
         self._started = time.perf_counter()
+        self._within = 0.0  # seconds of phases that have ended, since the phase around them began
 
     @contextlib.contextmanager
     def __call__(self, phase: str) -> Iterator[Lap]:
-        lap = Lap()
-        yield lap
-        lap.seconds = time.perf_counter() - lap.started
-        self.seconds[phase] += lap.seconds
+        lap, before = Lap(), self._within
+        self._within = 0.0
+        try:
+            yield lap
+        finally:
+            lap.seconds = time.perf_counter() - lap.started
+            self.seconds[phase] += lap.seconds - self._within
+            self._within = before + lap.seconds
 
     @property
     def elapsed(self) -> float:
         return round(time.perf_counter() - self._started, 6)
 
     def rounded(self) -> dict[str, float]:
-        rest = time.perf_counter() - self._started - self.seconds["traverse"] - self.seconds["certify"]
-        return {name: round(value, 6) for name, value in (self.seconds | {"write": rest}).items()}
+        return {name: round(value, 6) for name, value in self.seconds.items()}
 
 
 class Lap:

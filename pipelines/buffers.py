@@ -1,0 +1,52 @@
+"""Host memory that is used again: rows of millions of vertices would else be new memory each time, cleared page by page."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+
+import numpy as np
+
+_LEAST = 2**10  # bytes
+
+
+class Buffers:
+    """Lends arrays whose memory comes back by itself when nobody holds them any more. Threads may share it.
+
+    It keeps no more than was lent at one time, until ``clear``.
+    """
+
+    def __init__(self):
+        self._free: defaultdict[int, deque[np.ndarray]] = defaultdict(deque)
+
+    def empty(self, shape: int | tuple[int, ...], dtype) -> np.ndarray:
+        """An array whose values are not set, as ``numpy.empty`` returns it."""
+        dtype = np.dtype(dtype)
+        nbytes = dtype.itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
+        size = max(_LEAST, 1 << max(nbytes - 1, 1).bit_length())
+        try:
+            memory = self._free[size].pop()
+        except IndexError:
+            memory = np.empty(size, np.uint8)
+        return np.asarray(_Loan(self, memory))[:nbytes].view(dtype).reshape(shape)
+
+    def take_back(self, memory: np.ndarray) -> None:
+        self._free[memory.size].append(memory)
+
+    def clear(self) -> None:
+        """Give what is not lent back to the system."""
+        self._free.clear()
+
+
+class _Loan:
+    """What the arrays over some memory hold, NumPy's and pyarrow's alike; with the last of them the memory is free."""
+
+    def __init__(self, owner: Buffers, memory: np.ndarray):
+        self._owner, self._memory = owner, memory
+        self.__array_interface__ = memory.__array_interface__
+
+    def __del__(self):
+        self._owner.take_back(self._memory)
+
+
+BUFFERS = Buffers()

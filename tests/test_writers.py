@@ -1,0 +1,221 @@
+"""Parts that are written on threads while their worker traverses: the same bytes, and each part fails alone."""
+
+import asyncio
+import errno
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import HAS_GPU
+from devices import on_a_device, running
+
+from kepler_traverse import graph_from_edges, plan_bfs_many
+from kepler_traverse._arrays import namespace
+from kepler_traverse.build import graph_from_numbers
+from kepler_traverse.storage import save_graph
+from pipelines import worker, writers
+from pipelines.buffers import Buffers
+from pipelines.rows import is_made_on_host, rows_of
+from pipelines.sink import plain
+from pipelines.worker import Phases, TraversalPlugin, Work
+from pipelines.writers import fits_beside, side_by_side, writers_for
+
+N_PARTS, SOURCES_A_PART = 7, 5
+BATCHES = [(part, list(range(part * SOURCES_A_PART, (part + 1) * SOURCES_A_PART))) for part in range(N_PARTS)]
+
+
+def graph_of(ids):
+    src, dst = (
+        np.random.default_rng(4).integers(0, 200, (2, 420)).astype(np.int32)
+    )  # so few that some vertices are not reached
+    weight = np.arange(src.size) % 7 + 1
+    if ids == "integers":
+        return graph_from_edges(src + 1000, dst + 1000, weight)
+    names = pa.array(sorted(f"v{i}" for i in range(200)))
+    return graph_from_numbers(src, dst, weight, ids=names)
+
+
+@on_a_device
+@pytest.mark.parametrize("result", ["distances", "predecessors", "reachable"])
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result, side_by_side):
+    graph, kept = graph_of("integers"), "predecessors" if result == "predecessors" else "distances"
+    plan = plan_bfs_many(graph, n_sources=9, result=kept)
+    group = plan.run(range(9))
+    expected = list(rows_of(result, graph, plan.query, group, None))
+    with running(None if HAS_GPU else {}):
+        there = graph.to("cuda")
+        move = namespace(there.offsets).asarray
+        layout = np.asfortranarray if side_by_side else np.ascontiguousarray
+        predecessor = None if group.predecessor is None else move(layout(group.predecessor))
+        group = replace(group, distance=move(layout(group.distance)), predecessor=predecessor)
+        assert is_made_on_host(result, plan.query, there)
+        found = list(rows_of(result, there, plan.query, group, None))
+    for one, other in zip(expected, found, strict=True):
+        assert (one.source, one.checksum, one.counts) == (other.source, other.checksum, other.counts)
+        assert plain(one.table).equals(plain(other.table))
+
+
+@pytest.fixture
+def answered(tmp_path):
+    """Answers all parts in this process with so many writing threads, and returns (outcomes, parts on disk, folder)."""
+
+    def answer(n_writers, result="distances", algorithm="bfs", ids="integers"):
+        folder = tmp_path / f"{result}-{algorithm}-{n_writers}"
+        folder.mkdir()
+        save_graph(graph_of(ids), tmp_path / f"graph-{folder.name}")
+        work = Work(
+            run="run", graph_folder=tmp_path / f"graph-{folder.name}", output=folder, device="cpu", algorithm=algorithm,
+            strategy="auto", limit=None, targets=None, result=result, certify="all", knobs=None, threads=1,
+            at_once=SOURCES_A_PART,
+        )  # fmt: skip
+        plugin = TraversalPlugin(work, "plugin")
+        asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
+        plugin._writers = n_writers
+        outcomes = plugin.answer(BATCHES, False, tmp_path / "mark")
+        return outcomes, {path.name: path.read_bytes() for path in sorted(folder.iterdir())}, folder
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("result", "algorithm", "ids"),
+    [
+        ("distances", "bfs", "integers"),
+        ("distances", "sssp", "strings"),
+        ("predecessors", "bfs", "strings"),
+        ("reachable", "bfs", "integers"),
+        ("levels", "bfs", "integers"),
+    ],
+)
+def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm, ids):
+    alone, expected, _ = answered(1, result, algorithm, ids)
+    beside, found, _ = answered(3, result, algorithm, ids)
+    assert found == expected
+    assert len(found) == N_PARTS
+    times = ("started", "ended", "seconds", "phases", "slowest")
+    for one, other in zip(alone, beside, strict=True):
+        assert one["part"] == other["part"]
+        assert one["failed"] == other["failed"] == []
+        for summary in (one["summary"], other["summary"]):
+            assert set(summary["phases"]) == {"load", "traverse", "certify", "rows", "write"}
+            assert all(summary["phases"][phase] > 0 for phase in ("traverse", "certify", "rows", "write"))
+        assert {k: v for k, v in one["summary"].items() if k not in times} == {
+            k: v for k, v in other["summary"].items() if k not in times
+        }
+
+
+def failing_at(monkeypatch, part, error, times):
+    """Make the first ``times`` writes of a part fail in the middle of its rows."""
+    write, left = worker.write_part, [times]
+
+    def written(folder, number, run, answers, *rest):
+        def broken():
+            yield next(answers)
+            raise error
+
+        fails = number == part and left[0] > 0
+        left[0] -= fails
+        return write(folder, number, run, broken() if fails else answers, *rest)
+
+    monkeypatch.setattr(worker, "write_part", written)
+
+
+def test_a_write_that_runs_out_of_memory_among_several_is_tried_again_alone(answered, monkeypatch):
+    _, expected, _ = answered(1)
+    failing_at(monkeypatch, 2, MemoryError("too much"), 1)
+    outcomes, found, _ = answered(3)
+    assert [outcome["failed"] for outcome in outcomes] == [[]] * N_PARTS
+    assert found == expected
+
+
+def test_a_write_that_fails_for_good_fails_its_part_alone(answered, monkeypatch):
+    _, expected, _ = answered(1)
+    failing_at(monkeypatch, 2, MemoryError("too much"), 3)
+    outcomes, found, _ = answered(3)
+    assert [outcome["part"] for outcome in outcomes if outcome["failed"]] == [2]
+    assert [source for source, _ in outcomes[2]["failed"]] == BATCHES[2][1]
+    assert outcomes[2]["summary"] is None
+    del expected["part-000002.parquet"]
+    assert found == expected
+
+
+def test_a_full_disk_ends_the_task_and_leaves_whole_parts_only(answered, monkeypatch, tmp_path):
+    _, expected, _ = answered(1)
+    failing_at(monkeypatch, 2, OSError(errno.ENOSPC, "No space left on device"), 9)
+    with pytest.raises(OSError, match="No space left"):
+        answered(3)
+    found = {path.name: path.read_bytes() for path in (tmp_path / "distances-bfs-3").iterdir()}
+    assert "part-000002.parquet" not in found
+    assert found.items() < expected.items()
+
+
+def test_no_more_parts_are_in_flight_than_threads_and_one():
+    begun, ended, most = [], [], []
+
+    def begin(number):
+        begun.append(number)
+        most.append(len(begun) - len(ended))
+
+        def end():
+            time.sleep(0.002)
+            ended.append(number)
+            return number
+
+        return end
+
+    parts = side_by_side([(i,) for i in range(20)], begin, 2)
+    assert [part.result() for part in parts] == list(range(20))
+    assert 2 <= max(most) <= 2 + 2  # the last of them is just being begun
+
+
+def test_fewer_threads_write_where_memory_is_short(monkeypatch):
+    assert writers_for(10**6, 8, 8) == 8
+    monkeypatch.setattr(writers, "free_memory", lambda _device: 2 * 10**9)
+    assert 1 <= writers_for(10**6, 8, 8) < 8
+    monkeypatch.setattr(writers, "free_memory", lambda _device: 0)
+    assert writers_for(10**6, 8, 8) == 1
+
+
+def test_a_part_of_more_than_can_be_held_is_written_as_it_comes():
+    assert fits_beside(8, 10**6)
+    assert fits_beside(1, 10**9)
+    assert not fits_beside(9, 10**6)
+
+
+def test_the_column_of_sources_is_read_as_plain_ids(answered):
+    _, _, folder = answered(1, ids="integers")
+    schema = pq.read_schema(folder / "part-000000.parquet")
+    assert schema.types == [pa.int32(), pa.int32(), pa.int32()]
+    assert set(schema.metadata) >= {b"kepler_traverse.result", b"kepler_traverse.means"}
+    table = pq.read_table(folder / "part-000000.parquet")
+    assert table["source"].unique().to_pylist() == graph_of("integers").ids[:SOURCES_A_PART].tolist()
+
+
+def test_memory_is_lent_again_only_when_nobody_holds_it():
+    buffers = Buffers()
+    one = buffers.empty((3, 5), np.int16)
+    one[:] = 7
+    held = pa.array(one[1])
+    at = one.ctypes.data
+    del one
+    other = buffers.empty(40, np.float64)
+    other[:] = 0
+    assert other.ctypes.data != at
+    assert held.to_pylist() == [7] * 5
+    del held
+    assert buffers.empty(100, np.int8).ctypes.data == at
+    buffers.clear()
+
+
+def test_a_phase_within_another_counts_for_itself_alone(monkeypatch):
+    ticks = iter([0, 1, 2, 5, 9])
+    monkeypatch.setattr(worker, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    clock = Phases()
+    with clock("write"), clock("rows"):
+        pass
+    assert (clock.seconds["rows"], clock.seconds["write"]) == (5 - 2, 9 - 1 - 3)

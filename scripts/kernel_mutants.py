@@ -153,20 +153,24 @@ def mutants_of(path: Path) -> list[Mutant]:
     return list(found.values())
 
 
+_NEXT_BRANCH = {"host": "cuda, to the end", "cuda, to the end": "cuda, to the end", "cuda": "host", "either": "either"}
+
+
 def _read_by_the_host(lines: list[str]) -> list[tuple[int, str]]:
     """The lines, numbered from 1, without those that the preprocessor keeps for CUDA compilers."""
     found = []
-    device_only: list[bool] = []
+    branches: list[str] = []  # of each #if that is open: for a CUDA compiler, for the host, or for either
     for number, line in enumerate(lines, 1):
         if line.startswith("#if"):
-            device_only.append(bool(re.match(r"#ifdef __CUDACC__|#if defined\(__CUDA_ARCH__\)", line)))
-        elif line.startswith("#elif"):
-            device_only[-1] = True
-        elif line.startswith("#else"):
-            device_only[-1] = not device_only[-1]
+            if re.match(r"#ifndef __CUDACC__|#if !defined\(__CUDACC__\)$", line):
+                branches.append("host")
+            else:
+                branches.append("cuda" if re.match(r"#ifdef __CUDACC__|#if defined\(__CUDA", line) else "either")
+        elif line.startswith(("#elif", "#else")):
+            branches[-1] = _NEXT_BRANCH[branches[-1]]
         elif line.startswith("#endif"):
-            device_only.pop()
-        elif not any(device_only):
+            branches.pop()
+        elif not {"cuda", "cuda, to the end"} & set(branches):
             found.append((number, line))
     return found
 

@@ -60,7 +60,7 @@ def page(mutants: list[Mutant], outcomes: dict[Mutant, tuple[str, str]], reasons
         f"{len(survivors)} survived. "
         f"{len(mutants) - len(ran)} others have not been run, or do not compile.",
         "",
-        f"Of those killed, {by_compiler} do not get past the warnings of the host's compiler, which are errors.",
+        f"Of these, {by_compiler} are refused by the host's compiler: they narrow a number, or read what nobody set.",
         "",
         "## Survivors",
         "",

@@ -49,9 +49,19 @@ def test_a_line_is_broken_in_each_way_that_it_offers(kernel, line, expected):
     assert bool(found) == bool(expected)
 
 
-def test_what_only_a_cuda_compiler_reads_is_left_alone(kernel):
-    text = "#ifdef __CUDACC__\na = b < c;\n#else\na = b < d;\n#endif\na = b < e;\n"
-    assert {m.line for m in kernel(text)} == {4, 6}
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("#ifdef __CUDACC__\n{0}#else\n{1}#endif\n", [1]),
+        ("#if !defined(__CUDACC__)\n{0}#elif CLUSTER == 1\n{1}#else\n{2}#endif\n", [0]),
+        ("#ifndef __CUDACC__\n{0}#endif\n{1}", [0, 1]),
+        ("#if HEAVY == 2\n{0}#else\n{1}#endif\n", [0, 1]),
+        ("#if defined(__CUDACC__) && CLUSTER > 1\n#if HEAVY\n{0}#endif\n#endif\n{1}", [1]),
+    ],
+)
+def test_what_only_a_cuda_compiler_reads_is_left_alone(kernel, text, read):
+    found = kernel(text.format(*(f"a{i} = b < c;\n" for i in range(3))))
+    assert {m.before for m in found} == {f"a{i} = b < c;" for i in read}
 
 
 def test_a_sample_is_repeatable_takes_its_share_of_each_file_and_many_lines():

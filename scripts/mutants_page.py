@@ -60,7 +60,7 @@ def page(mutants: list[Mutant], outcomes: dict[Mutant, tuple[str, str]], reasons
         f"{len(survivors)} survived. "
         f"{len(mutants) - len(ran)} others have not been run, or do not compile.",
         "",
-        f"Of these, {by_compiler} are refused by the host's compiler: they narrow a number, or read what nobody set.",
+        f"{by_compiler} of the killed are refused by the compiler: they narrow a number, or read what nobody has set.",
         "",
         "## Survivors",
         "",

@@ -100,7 +100,7 @@ TESTS: dict[str, tuple[Tests, ...]] = {
     "kt/relaxing.cuh": (FRONTS, _row("mask", "topology", "work_front", "piles", "buckets", "delta", "threshold")),
     "kt/lines.cuh": (CERTIFY_MANY, QUICK),
     "kt/trace.cuh": ((*PERSISTENT, "-k", "trace"), (*PERSISTENT_SSSP, "-k", "trace")),
-    "kt/platform.cuh": (("tests/test_simt_platform.py",), QUICK, STRESS),
+    **dict.fromkeys(("kt/platform.cuh", "kt/caches.cuh"), (("tests/test_simt_platform.py",), QUICK, STRESS)),
     "kt/cluster.cuh": (("tests/test_simt_clusters.py",), PERSISTENT),
 }
 _OTHERS = (QUICK, STRESS)

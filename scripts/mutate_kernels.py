@@ -1,384 +1,253 @@
 """Break the kernels one place at a time and see whether the tests on the host harness notice.
 
-    python scripts/mutate_kernels.py                 every mutant; takes half an hour on two cores
-    python scripts/mutate_kernels.py --only push.cu  one file
+    python scripts/mutate_kernels.py --sample 0.03   that share of every file's mutants, and at least eight
+    python scripts/mutate_kernels.py --only push.cu  all of one file
     python scripts/mutate_kernels.py --list          what would be broken
+    python scripts/mutate_kernels.py --update        run nothing; drop from the page what is no longer in the kernels
 
-Each mutant is a copy of the package with one change in one .cu or .cuh file; tests/test_simt.py, after the tests of that
-file's own (OWN_TESTS), run on it until their first failure. What only a CUDA compiler reads is left alone.
-Outcomes go to docs/mutants.md, which keeps those of earlier runs for mutants that are not run again, and the explanations
-written there. A survivor is no fault of the kernel: it is a change that no test sees, and wants a test or a line that says
-why none can see it.
+Each mutant is a copy of the package with one change in one .cu or .cuh file (scripts/kernel_mutants.py), on which the tests
+run that this file is for (TESTS), the quickest first, until one fails. What only a CUDA compiler reads is left alone.
+Each outcome goes to docs/mutants.md at once; that page keeps those of earlier runs for mutants that can still be made, and
+the explanations written there. A survivor is no fault of the kernel: it is a change that no test sees, and wants a test or
+a line that says why none can see it.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import queue
-import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-REPORT = ROOT / "docs" / "mutants.md"
-TIME_LIMIT = 300  # seconds; a mutant that takes longer does not end
-QUICK = "stress and 1 and (assembled or turned or wrong or again or awkward or negative or cutoff or targets or agree)"
-# Tests of one file's own, which fail before the contract does.
-OWN_TESTS = {
-    "platform.cuh": ("tests/test_simt_platform.py",),
-    "caches.cuh": ("tests/test_simt_platform.py",),
-    "cluster.cuh": ("tests/test_simt_clusters.py",),
-    "edges.cuh": ("tests/test_bfs_4k.py", "tests/test_persistent.py"),
-    **dict.fromkeys(("bfs_4k.cu", "local_queue.cuh", "scan.cuh"), ("tests/test_bfs_4k.py",)),
-    **dict.fromkeys(("cluster.cu", "persistent.cu", "claims.cuh"), ("tests/test_persistent.py",)),
-    **dict.fromkeys(("near_far.cu", "piles.cuh"), ("tests/test_persistent_sssp.py",)),
-    "h_bf.cu": ("tests/test_h_bf.py",),
-    **dict.fromkeys(("scan.cu", "scan_relax.cu"), ("tests/test_scans.py", "tests/test_simt_papers.py")),
-    **dict.fromkeys(("block_queues.cu", "prefix_sum.cu", "gathers.cu", "reach.cuh"), ("tests/test_papers_systems.py",)),
-    **dict.fromkeys(("piles.cu", "work_front.cu", "relaxing.cuh", "shares.cuh"), ("tests/test_papers_sssp.py",)),
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from scripts.kernel_mutants import ROOT, Mutant, kernel_files, mutants_of, sample
+from scripts.mutants_page import PAGE, page, recorded
+
+PARTS = ("kepler_traverse", "pipelines", "scripts", "tests", "pyproject.toml")
+# A statement that is gone leaves variables unused: the warnings of style, which are errors elsewhere, are none here.
+FLAGS = "-Wno-error -Werror=conversion -Werror=uninitialized -Werror=maybe-uninitialized"
+TIME_LIMIT = 400  # seconds; a mutant that takes longer does not end
+FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+::test_(?P<name>\w+))(?P<case>\[.*?\])?(?= - |$)", re.MULTILINE)
+Tests = tuple[str, ...]  # arguments of pytest
+
+SIMT = ("tests/test_simt.py",)
+QUICK = (
+    *SIMT,
+    "-k",
+    "stress and 1 and (assembled or turned or wrong or again or awkward or negative or cutoff or targets or agree)",
+)
+STRESS = (*SIMT, "-k", "stress and 1")
+PAPERS = "tests/test_simt_papers.py"
+MANY = ("tests/test_many_gpu.py",)
+BITS = (*MANY, "-k", "bits")
+BFS_4K, H_BF = ("tests/test_bfs_4k.py",), ("tests/test_h_bf.py",)
+PERSISTENT, PERSISTENT_SSSP = ("tests/test_persistent.py",), ("tests/test_persistent_sssp.py",)
+SCANS, SYSTEMS, FRONTS = ("tests/test_scans.py",), ("tests/test_papers_systems.py",), ("tests/test_papers_sssp.py",)
+CERTIFY_MANY = ("tests/test_certify_many.py", "-k", "gpu")
+
+# Each of these once forced every way, on one graph.
+WAYS_4K = (*BFS_4K, "-k", "each_feature and power")
+WAYS, WAYS_SSSP = (*PERSISTENT, "-k", "every_way and power"), (*PERSISTENT_SSSP, "-k", "every_way and power")
+BLOCKS, BLOCKS_SSSP = (*MANY, "-k", "hops and blocks"), (*MANY, "-k", "many_blocks and (distances or cutoff or overflow)")
+
+
+def _row(*names: str) -> Tests:
+    return (PAPERS, "-k", " or ".join(names))
+
+
+# The tests of each file, by the end of its path: in this order, until one fails. What no name fits has those of _OTHERS.
+TESTS: dict[str, tuple[Tests, ...]] = {
+    "bfs/kernels/push.cu": ((*SIMT, "-k", "queue_warp or queue_thread"), STRESS),
+    "bfs/kernels/bfs_4k.cu": (WAYS_4K, BFS_4K),
+    **dict.fromkeys(("bfs/kernels/cluster.cu", "bfs/kernels/persistent.cu", "kt/claims.cuh"), (WAYS, PERSISTENT)),
+    **dict.fromkeys(("many_bits.cu", "many_levels.cu", "kt/bit_rows.cuh"), (BITS, MANY)),
+    "bfs/kernels/many_blocks.cu": (BLOCKS, MANY),
+    "sssp/kernels/relax.cu": ((*SIMT, "-k", "frontier"), STRESS),
+    "sssp/kernels/h_bf.cu": (H_BF,),
+    **dict.fromkeys(("near_far.cu", "kt/piles.cuh", "kt/labels.cuh", "kt/offers.cuh"), (WAYS_SSSP, PERSISTENT_SSSP)),
+    "sssp/kernels/many_blocks.cu": (BLOCKS_SSSP, MANY),
+    "sssp/kernels/many_rows.cu": ((*MANY, "-k", "many_rows"), MANY),
+    "papers/block_queues.cu": (SYSTEMS, _row("queue_of")),
+    "papers/prefix_sum.cu": (SYSTEMS, _row("queue_by_prefix_sum")),
+    "papers/gathers.cu": (SYSTEMS, _row("gather")),
+    "papers/layers.cu": (SYSTEMS, _row("scan_switch", "queue_switch")),
+    "papers/product.cu": (_row("sparse_product"), SYSTEMS),
+    **dict.fromkeys(("papers/scan.cu", "papers/scan_relax.cu"), (SCANS, _row("scan"))),
+    "papers/piles.cu": (FRONTS, _row("near_far_piles", "buckets", "delta_stepping", "threshold_front")),
+    "papers/topology.cu": (_row("mask_thread", "topology_thread"), FRONTS),
+    "papers/work_front.cu": (FRONTS, _row("work_front")),
+    "certificate/kernels/check.cu": ((*SIMT, "-k", "stress and 1 and (wrong or limit or agree)"), STRESS),
+    **dict.fromkeys(("many_hops.cu", "many_weighted.cu"), (CERTIFY_MANY,)),
+    "cuda/kernels/csr.cu": ((*SIMT, "-k", "assembled or turned"), STRESS),
+    "kt/edges.cuh": (SYSTEMS, SCANS, WAYS_4K, QUICK, BITS, H_BF, (PAPERS,)),
+    "kt/edges_ahead.cuh": (WAYS, WAYS_SSSP, BLOCKS, BLOCKS_SSSP),
+    "kt/scan.cuh": (SYSTEMS, WAYS_4K, QUICK),
+    "kt/local_queue.cuh": (SYSTEMS, WAYS_4K, WAYS, WAYS_SSSP, H_BF),
+    "kt/gathering.cuh": (SYSTEMS, _row("gather")),
+    "kt/reach.cuh": (SYSTEMS, _row("queue_of", "queue_by", "gather", "scan_switch", "queue_switch")),
+    "kt/shares.cuh": (FRONTS, _row("work_front")),
+    "kt/relaxing.cuh": (FRONTS, _row("mask", "topology", "work_front", "piles", "buckets", "delta", "threshold")),
+    "kt/lines.cuh": (CERTIFY_MANY, QUICK),
+    "kt/trace.cuh": ((*PERSISTENT, "-k", "trace"), (*PERSISTENT_SSSP, "-k", "trace")),
+    **dict.fromkeys(("kt/platform.cuh", "kt/caches.cuh"), (("tests/test_simt_platform.py",), QUICK, STRESS)),
+    "kt/cluster.cuh": (("tests/test_simt_clusters.py",), PERSISTENT),
 }
-UNEXPLAINED = "not explained yet"
-
-# What is put in place of what. The text is that of one line without its comment; groups may be used.
-SWAPS = [
-    (r" < ", " <= "),
-    (r" <= ", " < "),
-    (r" > ", " >= "),
-    (r" >= ", " > "),
-    (r" == ", " != "),
-    (r" != ", " == "),
-    (r" && ", " || "),
-    (r" \|\| ", " && "),
-    (r" \+ 1\b", ""),
-    (r" \+ 1\b", " + 2"),
-    (r" - 1u?\b", ""),
-    (r"\b0\b(?=[;,)])", "1"),
-    (r"\b1\b(?=[;,)])", "0"),
-    (r"!(?=[\w(])", ""),
-    (r"~(?=\w)", ""),
-    (r" \? (.+?) : (.+?)(?=[;)])", r" ? \2 : \1"),
-    (r"\breturn;", ";"),
-    (r"\bcontinue;", ";"),
-    (r"< (n_\w+|list\.size|end|capacity);", r"< \1 - 1;"),
-    (r"\bsize\b(?=;)", "size - 1"),
-    (r"(\bi|\be) = (.+?)(?=; (?:i|e) <)", r"\1 = \2 + 1"),
-    (r" \+= ((?:kt::)?(?:n_threads\(\)|n_warps\(\)|WARP))", r" += 2 * \1"),
-    (r"\+ lane\(\)", ""),
-    (r"\bthread_id\(\)(?=;)", "warp_id()"),
-    (r"\bwarp_id\(\)(?=;)", "thread_id()"),
-    (r"\bint64 (?=[a-z]\w* =)", "int32 "),
-    (r"static_cast<(kt::)?int64>", r"static_cast<\1int32>"),
-    (r"\boffset_t (?=[a-z]\w* =)", "int32 "),
-    (r"static_cast<(?:kt::)?(?:word|uint64|uint32)>", ""),
-    (r"racy_load\(([^()]+)\)", r"load_constant(\1)"),
-    (r"(?:kt::)?racy_load\(([^()]+)\)", r"*(\1)"),
-    (r"(?:kt::)?racy_store\(([^()]+), ([^()]+)\)", r"*(\1) = \2"),
-    (r"return atomicM(in|ax)\(address, value\)", r"auto old = *address; if (value < old) *address = value; return old"),
-    (r"atomicMin", "atomicMax"),
-    (r"return atomicExch\(address, value\)", "auto old = *address; *address = value; return old"),
-    (
-        r"return atomicCAS\(address, expected, value\)",
-        "auto old = *address; if (old == expected) *address = value; return old",
-    ),
-    (r"return static_cast<int64>\(atomicAdd\(.*\)\);", "const int64 old = *address; *address = old + value; return old;"),
-    (r"__shfl_sync\(lanes, value, from\)", "__shfl_sync(0xffffffffu, value, from)"),
-    (r"__shfl_sync\(lanes, value, from\)", "value"),
-    (r"__activemask\(\)", "0xffffffffu"),
-    (r"count_lanes\(lanes\)", "1"),
-    (r"count_lanes\(lanes & lanes_before\(\)\)", "count_lanes(lanes_before())"),
-    (r"count_lanes\(lanes & lanes_before\(\)\)", "count_lanes(lanes)"),
-    (r"\+ count_lanes\(lanes & lanes_before\(\)\)", ""),
-    (r"first_lane\(lanes\)", "0"),
-    (r"<< lane\(\)", "<< (lane() + 1)"),
-    (r"% WARP", "% 16"),
-    (r"/ WARP", "/ 16"),
-    (r"(?<!\* )\bcounters\b(?=\))", "counters + 1"),
-    (r"(?<!\* )\bcounts\b(?=\))", "counts + 1"),
-    (r"(counters|counts) \+ (\d)", r"\1"),
-    (r" << (\w+) \|", r" << (\1 - 1) |"),
-    (r"load_constant\((\w+) \+ (\w+)\)", r"load_constant(\1 + \2 + 1)"),
-    (r"\[(v|i|at|place)\] =", r"[0] ="),
-    (r"\b(from_ordered|to_ordered)\(key", r"\1(~key"),
-    (r"a \+ b", "a - b"),
-    (r"0x7f", "0x7e"),
-    (r"\bu\b(?=\);$)", "v"),
-    (r"(\w+) - first_(row|edge)", r"\1"),
-    (r"(kt::|\b)ALL_LANES\b", r"(\1ALL_LANES >> 1)"),
-    (r"(?:kt::|\b)ALL_LANES\b", "1u"),
-    (r", width\)", ", WARP)"),
-    (r"shuffle_up|shfl_up", lambda at: at[0].replace("up", "down")),
-    (r"shuffle_down|shfl_down", lambda at: at[0].replace("down", "up")),
-    (r"shuffle_xor|shfl_xor", lambda at: at[0].replace("xor", "down")),
-    (r"\b(atomic|reduce)_(add|min|and)\(", r"\1_max("),
-    (r"\b(atomic|reduce)_max\(", r"\1_min("),
-    (r"\batomic_or\(", "atomic_and("),
-    (r"\batomic_and\(", "atomic_or("),
-    (r"__reduce_(add|min|and)_sync", "__reduce_or_sync"),
-    (r"__reduce_(max|or)_sync", "__reduce_add_sync"),
-    (r"atomic(?:Add|Max|Exch)\b(?=[,(])", "atomicMin"),
-    (r"atomicOr\b(?=,)", "atomicAnd"),
-    (r"atomicAnd\b(?=,)", "atomicOr"),
-    (r"(?<!block_)\bany\(", "all("),
-    (r"(?<!block_)\ball\(", "any("),
-    (r"\bblock_any\(", "block_all("),
-    (r"\bblock_all\(", "block_any("),
-    (r"__syncthreads_or\b", "__syncthreads_and"),
-    (r"__syncthreads_and\b", "__syncthreads_or"),
-    (r"__(ballot|any|all)_sync\(lanes, predicate\)", r"__\1_sync(lanes, !predicate)"),
-    (r"(KT_SHARED\(.*, \[)(.+?)\]", r"\1\2 - 1]"),
-    (r"\batomic_add\(([^(),]+), ([^(),]+)\);", r"racy_store(\1, racy_load(\1) + \2);"),
-    (r"(launch_child\((?!MOST)\w+), [^,]+,", r"\1, 1,"),
-]
-# A statement of one line that does something and declares nothing.
-STATEMENT = re.compile(r"^( *(?:if \(.*\) |for \(.*\) )?)((?:[\w:.]+\(.*\)|[\w.]+(?:\[.*\])? = .*);)$")
+_OTHERS = (QUICK, STRESS)
 
 
-@dataclass(frozen=True)
-class Mutant:
-    file: str
-    line: int
-    before: str
-    after: str
-
-    @property
-    def change(self) -> str:
-        return f"`{_shown(self.before)}` to `{_shown(self.after)}`"
-
-
-def _shown(line: str) -> str:
-    return " ".join(line.split()).replace("|", "\\|").replace("`", "'").replace("](", "] (") or "nothing"
-
-
-def kernel_files() -> list[Path]:
-    package = ROOT / "kepler_traverse"
-    return sorted([*package.rglob("*.cu"), *package.rglob("*.cuh")])
-
-
-def mutants_of(path: Path) -> list[Mutant]:
-    """Every change of SWAPS at every place, conditions that always or never hold, and statements that are not there."""
-    name = path.relative_to(ROOT).as_posix()
-    found: dict[tuple[int, str], Mutant] = {}
-    for number, line in _read_by_the_host(path.read_text().splitlines()):
-        code = line.split("//")[0].rstrip()
-        if not code.strip() or code.lstrip().startswith(("#", "template", "static_assert", "using", "asm")):
-            continue
-        changed = [
-            code[: at.start()] + (new(at) if callable(new) else at.expand(new)) + code[at.end() :]
-            for old, new in SWAPS
-            for at in re.finditer(old, code)
-            if not re.fullmatch(r"(KT_DEVICE|constexpr) \w+ ", code[: at.start()])  # the name that is defined
-        ]
-        for at in re.finditer(r"\bif \(", code):
-            end = _closing(code, at.end())
-            if end:
-                changed += [code[: at.end()] + fixed + code[end:] for fixed in ("true", "false")]
-        statement = STATEMENT.match(code)
-        if statement and not statement[2].startswith("return"):
-            changed.append(statement[1] + ";")
-        for after in changed:
-            if after != code:
-                found.setdefault((number, after), Mutant(name, number, code, after))
-    return list(found.values())
-
-
-def _read_by_the_host(lines: list[str]) -> list[tuple[int, str]]:
-    """The lines, numbered from 1, without those that the preprocessor keeps for CUDA compilers."""
-    found = []
-    device_only: list[bool] = []
-    for number, line in enumerate(lines, 1):
-        if line.startswith("#if"):
-            device_only.append(bool(re.match(r"#ifdef __CUDACC__|#if defined\(__CUDA_ARCH__\)", line)))
-        elif line.startswith("#elif"):
-            device_only[-1] = True
-        elif line.startswith("#else"):
-            device_only[-1] = not device_only[-1]
-        elif line.startswith("#endif"):
-            device_only.pop()
-        elif not any(device_only):
-            found.append((number, line))
-    return found
-
-
-def _closing(code: str, start: int) -> int | None:
-    depth = 1
-    for at in range(start, len(code)):
-        depth += {"(": 1, ")": -1}.get(code[at], 0)
-        if not depth:
-            return at
-    return None
+def tests_for(file: str) -> tuple[Tests, ...]:
+    """The tests to run on a mutant of a file."""
+    return next((tests for end, tests in TESTS.items() if file.endswith(f"/{end}")), _OTHERS)
 
 
 class Copy:
-    """A copy of what the tests need, with at most one mutant in it."""
+    """A copy of what the tests need, with at most one mutant in it; what it compiles without one is kept."""
 
     def __init__(self, folder: Path):
-        self.folder = folder
-        for name in ("kepler_traverse", "tests", "pyproject.toml"):
-            source = ROOT / name
+        self.folder, self.cache = folder, folder / "simt"
+        self._passed: set[str] = set()  # tests that have been seen to pass without a mutant
+        self.cache.mkdir(parents=True, exist_ok=True)
+        for name in PARTS:
+            source, copy = ROOT / name, folder / name
             if source.is_dir():
-                shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.rmtree(copy, ignore_errors=True)
+                shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
             else:
-                shutil.copy(source, folder / name)
+                shutil.copy(source, copy)
 
-    def outcome(self, mutant: Mutant | None) -> tuple[str, str]:
+    def outcome(self, mutant: Mutant) -> tuple[str, str]:
         """``("killed", by what)``, ``("survived", "")``, or ``("no mutant", ...)`` where it does not compile at all."""
-        if mutant is None:
-            return self._run(())
-        path = self.folder / mutant.file
+        for tests in tests_for(mutant.file):
+            with self._broken(mutant):
+                status, said = self._run(tests)
+            outcome = verdict(status, said)
+            if outcome[0] == "killed":
+                self._must_pass(said)
+            if outcome[0] != "survived":
+                return outcome
+        return "survived", ""
+
+    @contextlib.contextmanager
+    def _broken(self, mutant: Mutant):
+        path, kept = self.folder / mutant.file, set(self.cache.iterdir())
         text = path.read_text()
         lines = text.splitlines(keepends=True)
         lines[mutant.line - 1] = lines[mutant.line - 1].replace(mutant.before, mutant.after, 1)
         path.write_text("".join(lines))
+        broken = "" if path.suffix == ".cuh" else f"{path.stem}-"  # all kernels are compiled anew after a header
         try:
-            return self._run(OWN_TESTS.get(path.name, ()))
+            yield
         finally:
             path.write_text(text)
-
-    def _run(self, own: tuple[str, ...]) -> tuple[str, str]:
-        """The tests that most mutants fail first, then all; ``own`` names files of tests that come before."""
-        cache = self.folder / "simt"
-        kept = set(cache.iterdir()) if cache.exists() else set()
-        try:
-            outcome = self._tests(*own) if own else ("survived", "")
-            if outcome[0] == "survived":
-                outcome = self._tests("tests/test_simt.py", "-k", QUICK)
-            if outcome[0] == "survived":
-                outcome = self._tests("tests/test_simt.py")
-            return outcome
-        finally:
-            if kept:  # what was compiled without a mutant
-                for made in set(cache.iterdir()) - kept:
+            for made in set(self.cache.iterdir()) - kept:
+                if made.name.startswith(broken) and not made.name.startswith("runtime-"):
                     shutil.rmtree(made) if made.is_dir() else made.unlink()
 
-    def _tests(self, *chosen: str) -> tuple[str, str]:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *chosen]
-        environment = {**os.environ, "SIMT_CACHE": str(self.folder / "simt"), "PYTHONPATH": str(self.folder)}
-        try:
-            done = subprocess.run(
-                command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=TIME_LIMIT
-            )
-        except subprocess.TimeoutExpired:
-            return "killed", "does not end"
-        if done.returncode == 0:
-            return "survived", ""
-        warning = re.search(r"-Werror=([\w-]+)\]", done.stdout)
-        if "SimtError: g++" in done.stdout:
-            return ("killed", f"compiler: {warning[1]}") if warning else ("no mutant", "does not compile")
-        failed = re.search(r"^FAILED \S+::(\w+)", done.stdout, re.MULTILINE)
-        if not failed:
-            raise RuntimeError(f"the tests did not run:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
-        reason = re.search(r"SimtError: kernel .*?: (no thread can go on|[^<\n,(]*)", done.stdout)
-        return "killed", reason[1].strip() if reason else failed[1].removeprefix("test_").replace("_", " ")
+    def _must_pass(self, said: str) -> None:
+        """The test that failed passes without the mutant."""
+        failed = FAILED.search(said)
+        if failed and failed["test"] not in self._passed:
+            status, said = self._run((failed["test"] + (failed["case"] or ""),))
+            if status:
+                raise RuntimeError(f"{failed[0]} also without a mutant:\n{said[-5000:]}")
+            self._passed.add(failed["test"])
+
+    def _run(self, tests: Tests) -> tuple[int, str]:
+        """Exit status and words of pytest, up to the first failure; by the processor's time, whoever else works."""
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+        changes = {"SIMT_CACHE": str(self.cache), "SIMT_FLAGS": FLAGS, "PYTHONPATH": str(self.folder)}
+        environment = {**os.environ, **changes, "CI": "1"}  # CI: the same examples for each mutant
+        with subprocess.Popen(
+            command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (TIME_LIMIT, TIME_LIMIT + 5))
+            said, _ = process.communicate()
+        return process.returncode, said
 
 
-def run_all(mutants: list[Mutant], workers: int, seconds: float) -> dict[Mutant, tuple[str, str]]:
+def verdict(status: int, said: str) -> tuple[str, str]:
+    """What the exit status and the words of pytest mean for a mutant."""
+    if status == 0:
+        return "survived", ""
+    if status == -signal.SIGXCPU:
+        return "killed", "does not end"
+    if status < 0:
+        return "killed", f"crashes: {signal.Signals(-status).name}"
+    warning = re.search(r"-Werror=([\w-]+)=?\]", said)
+    if "SimtError: g++" in said:
+        return ("killed", f"compiler: {warning[1]}") if warning else ("no mutant", "does not compile")
+    failed = FAILED.search(said)
+    if not failed:
+        raise RuntimeError(f"the tests did not run:\n{said[-5000:]}")
+    reason = re.search(r"SimtError: kernel .*?: (no thread can go on|[^<\n,(]*)", said)
+    return "killed", reason[1].strip() if reason else failed["name"].replace("_", " ")
+
+
+def run_all(mutants: list[Mutant], workers: int, seconds: float, folder: Path, keep) -> dict[Mutant, tuple[str, str]]:
+    """The outcome of each, told to ``keep`` as it comes."""
     waiting: queue.Queue[Mutant] = queue.Queue()
     for mutant in mutants:
         waiting.put(mutant)
     outcomes: dict[Mutant, tuple[str, str]] = {}
     failures: list[BaseException] = []
     until = time.monotonic() + seconds
+    one_at_a_time = threading.Lock()
 
-    def work(folder: Path) -> None:
+    def work(place: Path) -> None:
         try:
-            copy = Copy(folder)
-            verdict, reason = copy.outcome(None)
-            if verdict != "survived":
-                raise RuntimeError(f"the tests fail without a mutant: {reason}")
+            copy = Copy(place)
             while time.monotonic() < until and not failures:
                 mutant = waiting.get_nowait()
-                outcomes[mutant] = copy.outcome(mutant)
-                done = f"{len(outcomes)}/{len(mutants)} {' '.join(outcomes[mutant])}"
-                print(f"{done}: {mutant.file}:{mutant.line} {mutant.change}", flush=True)
+                outcome = copy.outcome(mutant)
+                with one_at_a_time:
+                    outcomes[mutant] = outcome
+                    keep(mutant, outcome)
+                    done = f"{len(outcomes)}/{len(mutants)} {' '.join(outcome)}"
+                    print(f"{done}: {mutant.file}:{mutant.line} {mutant.change}", flush=True)
         except queue.Empty:
             pass
         except BaseException as error:
             failures.append(error)
 
-    with tempfile.TemporaryDirectory() as folder:
-        threads = [threading.Thread(target=work, args=(Path(folder) / str(i),)) for i in range(workers)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    threads = [threading.Thread(target=work, args=(folder / str(i),)) for i in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     if failures:
         raise failures[0]
     return outcomes
 
 
-def recorded(mutants: list[Mutant]) -> tuple[dict[Mutant, tuple[str, str]], dict[Mutant, str]]:
-    """What the report says of mutants that are still the same: outcomes, and why survivors survive."""
-    by_change: dict[tuple[str, str], list[Mutant]] = {}
-    for mutant in mutants:
-        by_change.setdefault((mutant.file, mutant.change), []).append(mutant)
-    outcomes: dict[Mutant, tuple[str, str]] = {}
-    reasons: dict[Mutant, str] = {}
-    text = REPORT.read_text() if REPORT.exists() else ""
-    survivors, _, killed = text.partition("## Killed")
-    for part, verdict in ((survivors, "survived"), (killed, "killed")):
-        for file, line, change, last in re.findall(r"^\| (\S+):(\d+) \| (`.*`) \| (.*) \|$", part, re.MULTILINE):
-            same = by_change.get((file, change), [])
-            here = [m for m in same if m.line == int(line)]
-            # A line that has moved is known by its text, where the file has it once.
-            for mutant in here or (same if len(same) == 1 else []):
-                outcomes[mutant] = (verdict, last if verdict == "killed" else "")
-                if verdict == "survived" and last != UNEXPLAINED:
-                    reasons[mutant] = last
-    return outcomes, reasons
-
-
-def write_report(mutants: list[Mutant], outcomes: dict[Mutant, tuple[str, str]], reasons: dict[Mutant, str]) -> None:
-    ran = {m: outcomes[m] for m in mutants if m in outcomes and outcomes[m][0] != "no mutant"}
-    survivors = [m for m in ran if ran[m][0] == "survived"]
-    killed = [m for m in ran if ran[m][0] == "killed"]
-    not_compiled = sum(outcome[0] == "no mutant" for outcome in outcomes.values())
-    lines = [
-        "# Mutants of the kernels",
-        "",
-        "Written by `python scripts/mutate_kernels.py`: each kernel file is broken at one place at a time, and",
-        "`tests/test_simt.py`, after the tests of that file's own where it has some, run on the host harness until",
-        "something fails. What survives is explained below.",
-        "",
-        f"{len(ran)} mutants, {len(killed)} killed ({100 * len(killed) / max(len(ran), 1):.1f} %), "
-        f"{len(survivors)} survived. "
-        f"{len(mutants) - len(ran) - not_compiled} others have not been run.",
-        "",
-        "## Survivors",
-        "",
-        "| where | change | why it survives |",
-        "|---|---|---|",
-        *(f"| {m.file}:{m.line} | {m.change} | {reasons.get(m, UNEXPLAINED)} |" for m in survivors),
-        "",
-        "## Killed",
-        "",
-        "| where | change | by |",
-        "|---|---|---|",
-        *(f"| {m.file}:{m.line} | {m.change} | {ran[m][1]} |" for m in killed),
-    ]
-    REPORT.write_text("\n".join(lines) + "\n")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="part of the path of the files to break")
+    parser.add_argument("--sample", type=float, default=1, help="share of each file's mutants to take, by the seed")
+    parser.add_argument("--least", type=int, default=8, help="so many of each file however small the share")
+    parser.add_argument("--seed", type=int, default=0, help="what the sample and the order of the mutants are drawn by")
     parser.add_argument("--survivors", action="store_true", help="only those that docs/mutants.md lists as survivors")
     parser.add_argument("--new", action="store_true", help="only those that docs/mutants.md does not list")
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
+    parser.add_argument("--update", action="store_true", help="write the page anew for today's kernels and stop")
     parser.add_argument("--workers", type=int, default=2, help="copies of the package that are tested at once")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no further mutant after this time")
-    parser.add_argument("--every", type=int, default=1, help="take every n-th mutant")
+    parser.add_argument("--folder", type=Path, help="where the copies and what they compile are kept for the next run")
     options = parser.parse_args()
     mutants = [m for path in kernel_files() for m in mutants_of(path)]
-    outcomes, reasons = recorded(mutants)
-    chosen = [m for m in mutants if options.only in m.file][:: options.every]
+    written = PAGE.read_text() if PAGE.exists() else ""
+    outcomes, reasons, lost = recorded(mutants, written)
+    chosen = sample([m for m in mutants if options.only in m.file], options.sample, options.least, options.seed)
     if options.survivors:
         chosen = [m for m in chosen if outcomes.get(m, ("",))[0] == "survived"]
     if options.new:
@@ -388,11 +257,20 @@ def main() -> None:
             print(f"{mutant.file}:{mutant.line} {mutant.change}")
         print(f"{len(chosen)} mutants")
         return
-    random.Random(0).shuffle(chosen)  # so that a run cut short has seen something of every file
-    ran = run_all(chosen, options.workers, options.seconds)
-    write_report(mutants, {**outcomes, **ran}, reasons)
+    if options.update:
+        PAGE.write_text(page(mutants, outcomes, reasons))
+        print(f"{len(outcomes)} mutants kept, {lost} no longer in the kernels dropped; see {PAGE.relative_to(ROOT)}")
+        return
+
+    def keep(mutant: Mutant, outcome: tuple[str, str]) -> None:
+        known, why, _ = recorded(mutants, PAGE.read_text())  # with what was explained in the meantime
+        PAGE.write_text(page(mutants, {**known, mutant: outcome}, why))
+
+    with contextlib.ExitStack() as stack:
+        folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        ran = run_all(chosen, options.workers, options.seconds, folder, keep)
     survived = sum(outcome[0] == "survived" for outcome in ran.values())
-    print(f"{survived} of {len(ran)} survived; see {REPORT.relative_to(ROOT)}")
+    print(f"{survived} of {len(ran)} survived; see {PAGE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

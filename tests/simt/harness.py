@@ -243,6 +243,7 @@ def build(code: str, options: list[str], name: str) -> Path:
         "-std=c++17",
         *(_SANITIZE if SANITIZED else _HOOKS),
         *_STEPS,
+        *os.environ.get("SIMT_FLAGS", "").split(),
         *options,
     ]
     entries, runtime = _ENTRY.findall(code), _runtime()

@@ -1,0 +1,162 @@
+"""Mutants of the kernels: what is broken, which tests see it, and a record that is true to the kernels of today."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+
+import pytest
+
+from scripts import kernel_mutants, mutants_page, mutate_kernels
+from scripts.kernel_mutants import ROOT, Mutant, kernel_files, mutants_of, sample
+from scripts.mutants_page import page, recorded
+
+FILE = "kepler_traverse/bfs/kernels/push.cu"
+
+
+def mutant(
+    line: int, before: str = "    if (a < b) return;", after: str = "    if (a <= b) return;", file: str = FILE
+) -> Mutant:
+    return Mutant(file, line, before, after)
+
+
+@pytest.fixture
+def kernel(tmp_path, monkeypatch):
+    """Mutants of a kernel file of this text."""
+    monkeypatch.setattr(kernel_mutants, "ROOT", tmp_path)
+
+    def of(text: str) -> list[Mutant]:
+        (tmp_path / "kernel.cu").write_text(text)
+        return mutants_of(tmp_path / "kernel.cu")
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("if (u < n) return;", {"if (u <= n) return;", "if (true) return;", "if (false) return;", "if (u < n) ;"}),
+        ("kt::block_barrier();", {";"}),
+        ("kt::atomic_add(sums + 2, 5);", {"kt::racy_store(sums + 2, racy_load(sums + 2) + 5);", ";"}),
+        ("kt::int64 first = offsets[v];", {"kt::int32 first = offsets[v];"}),
+        ("if (kt::any(kt::ALL_LANES, u)) ++u;", {"if (kt::any((kt::ALL_LANES >> 1), u)) ++u;", "if (kt::any(1u, u)) ++u;"}),
+        ("// if (u < n) return;", set()),
+    ],
+)  # fmt: skip
+def test_a_line_is_broken_in_each_way_that_it_offers(kernel, line, expected):
+    found = {mutant.after for mutant in kernel(f"{line}\n")}
+    assert expected <= found
+    assert bool(found) == bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("#ifdef __CUDACC__\n{0}#else\n{1}#endif\n", [1]),
+        ("#if !defined(__CUDACC__)\n{0}#elif CLUSTER == 1\n{1}#else\n{2}#endif\n", [0]),
+        ("#ifndef __CUDACC__\n{0}#endif\n{1}", [0, 1]),
+        ("#if HEAVY == 2\n{0}#else\n{1}#endif\n", [0, 1]),
+        ("#if defined(__CUDACC__) && CLUSTER > 1\n#if HEAVY\n{0}#endif\n#endif\n{1}", [1]),
+    ],
+)
+def test_what_only_a_cuda_compiler_reads_is_left_alone(kernel, text, read):
+    found = kernel(text.format(*(f"a{i} = b < c;\n" for i in range(3))))
+    assert {m.before for m in found} == {f"a{i} = b < c;" for i in read}
+
+
+def test_a_sample_is_repeatable_takes_its_share_of_each_file_and_many_lines():
+    mutants = [m for path in kernel_files() for m in mutants_of(path)]
+    taken = sample(mutants, 0.02, 8, seed=3)
+    assert taken == sample(mutants, 0.02, 8, seed=3) != sample(mutants, 0.02, 8, seed=4)
+    of_file, there = Counter(m.file for m in taken), Counter(m.file for m in mutants)
+    for file, n in there.items():
+        assert of_file[file] == min(n, max(8, -(-n // 50)))
+    lines = {(m.file, m.line) for m in mutants}
+    lines_taken = {(m.file, m.line) for m in taken}
+    for file in there:
+        assert sum(f == file for f, _ in lines_taken) == min(of_file[file], sum(f == file for f, _ in lines))
+
+
+# --- the record --------------------------------------------------------------------------------------------------------
+
+
+def test_a_record_is_read_as_it_was_written():
+    survivor = mutant(9, after="    if (a | b) return;")
+    outcomes = {mutant(3): ("killed", "races"), survivor: ("survived", ""), mutant(7): ("no mutant", "does not compile")}
+    reasons = {survivor: "the same | result"}
+    text = page([mutant(3), mutant(7), survivor], outcomes, reasons)
+    assert "2 mutants, 1 killed (50.0 %), 1 survived. 1 others" in text
+    del outcomes[mutant(7)]
+    assert recorded([mutant(3), survivor], text) == (outcomes, reasons, 0)
+
+
+@pytest.mark.parametrize(
+    ("lines_of_the_page", "lines_of_today", "kept", "lost"),
+    [
+        ([3], [3], [3], 0),
+        ([3], [5], [5], 0),
+        ([3, 5, 9], [13, 15, 19], [13, 15, 19], 0),
+        ([3, 5], [5, 7, 9], [5], 1),
+        ([3], [5, 7], [], 1),
+        ([3, 5], [5], [5], 1),
+        ([3], [], [], 1),
+    ],
+)
+def test_a_mutant_is_known_by_the_text_of_its_line_and_dropped_where_that_is_gone_or_in_doubt(
+    lines_of_the_page, lines_of_today, kept, lost
+):
+    written = [mutant(line) for line in lines_of_the_page]
+    text = page(written, {m: ("killed", f"test of {m.line}") for m in written}, {})
+    # The same line elsewhere is another mutant.
+    today = [mutant(line) for line in lines_of_today] + [mutant(3, file="kepler_traverse/sssp/kernels/relax.cu")]
+    outcomes, _, dropped = recorded(today, text)
+    assert [m.line for m in outcomes] == kept
+    assert dropped == lost
+
+
+def test_the_explanation_of_a_survivor_moves_with_its_line():
+    text = page([mutant(3)], {mutant(3): ("survived", "")}, {mutant(3): "the same result"})
+    assert recorded([mutant(30)], text) == ({mutant(30): ("survived", "")}, {mutant(30): "the same result"}, 0)
+    unexplained = page([mutant(3)], {mutant(3): ("survived", "")}, {})
+    assert recorded([mutant(30)], unexplained)[1] == {}
+
+
+def test_every_survivor_of_the_page_is_explained():
+    assert mutants_page.UNEXPLAINED not in mutants_page.PAGE.read_text()
+
+
+# --- the tests of a file -----------------------------------------------------------------------------------------------
+
+
+def test_each_name_among_the_tests_fits_kernels_and_all_tests_named_are_there():
+    files = [path.relative_to(ROOT).as_posix() for path in kernel_files()]
+    for end, tests in mutate_kernels.TESTS.items():
+        assert any(file.endswith(f"/{end}") for file in files), end
+        assert all((ROOT / chosen[0]).exists() for chosen in tests)
+
+
+def test_kernels_that_the_contract_does_not_launch_have_tests_of_their_own():
+    for path in kernel_files():
+        if "papers" in path.parts or path.name.startswith("many_"):
+            assert mutate_kernels.tests_for(path.as_posix()) != mutate_kernels.tests_for("none"), path
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "expected"),
+    [
+        (0, "3 passed", ("survived", "")),
+        (1, "FAILED tests/a.py::test_hops_are_right[x] - assert", ("killed", "hops are right")),
+        (1, "E SimtError: kernel bfs: races <pc\nFAILED tests/a.py::test_b - s", ("killed", "races")),
+        (1, "SimtError: g++ -O\nerror: [-Werror=unused]\nFAILED tests/a.py::test_b", ("killed", "compiler: unused")),
+        (1, "SimtError: g++ -O\nerror: no ;\nFAILED tests/a.py::test_b", ("no mutant", "does not compile")),
+        (-signal.SIGXCPU, "", ("killed", "does not end")),
+        (-signal.SIGSEGV, "", ("killed", "crashes: SIGSEGV")),
+    ],
+)  # fmt: skip
+def test_what_pytest_says_decides_what_became_of_a_mutant(status, said, expected):
+    assert mutate_kernels.verdict(status, said) == expected
+
+
+def test_tests_that_did_not_run_are_no_verdict():
+    with pytest.raises(RuntimeError, match="did not run"):
+        mutate_kernels.verdict(4, "ERROR: file not found")

@@ -86,12 +86,16 @@ class Vertices:
     @property
     def graph(self) -> Graph:
         """The graph in host memory, without its edges if it is not there anyway."""
+        self.bring()
+        return self._host
+
+    def bring(self) -> None:
+        """Bring what is needed of the graph to host memory, once."""
         if self._host is None:
             graph = self._graph
             here = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype), "weights": None}
             ids = graph.ids if graph.has_string_ids else to_host(graph.ids)
             self._host = graph if graph.device == "cpu" else replace(graph, ids=ids, **here)
-        return self._host
 
     def source_column(self, source: int, size: int) -> pa.DictionaryArray:
         """A source's id as often as it has rows, in no memory to speak of; ``sink.plain`` writes it out."""

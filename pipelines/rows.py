@@ -120,8 +120,9 @@ class Vertices:
         number = None if size == reached.size else np.flatnonzero(reached)
         ids = graph.ids if number is None else graph.ids_at(number)
         ids = pa.array(ids) if isinstance(ids, np.ndarray) else ids
-        self._last = Selection(reached, size, number, ids, edges_of(graph, traversal))
-        return self._last
+        found = Selection(reached, size, number, ids, edges_of(graph, traversal))
+        self._last = found  # of whichever thread comes last; each goes on with its own
+        return found
 
 
 class Selection(NamedTuple):

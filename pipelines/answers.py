@@ -106,6 +106,7 @@ class Answers:
         list of (Traversals or list of rows, float)
             In host memory: traversals where rows are made there, rows otherwise.
         """
+        self._vertices.bring()  # here, since other threads leave the device alone
         found, beside = [], is_made_on_host(self._work.result, self._plan.query, self._graph)
         for traversals, seconds in self._groups(part, sources, False, mark, clock, failed):
             if beside:

@@ -102,6 +102,8 @@ class Window:
         Seconds that a batch may take before its worker is taken to hang and is restarted; None goes by the slowest batch.
     patience : float
         Seconds without any worker after which the run ends.
+    first : int
+        Batches of a task until it is known how long one takes.
     """
 
     def __init__(
@@ -112,10 +114,11 @@ class Window:
         folder: Path,
         deadline: float | None = None,
         patience: float = 60.0,
+        first: int = 1,
     ):
         self._client, self._submit, self._outcome, self._folder = client, submit, outcome, folder
         self._deadline, self._patience = deadline, patience
-        self._pace = Pace()
+        self._pace = Pace(first)
         self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may live yet and leave marks of their own
         self._flying: dict = {}
         self._finished: queue.SimpleQueue = queue.SimpleQueue()

@@ -42,6 +42,7 @@ from .settings import MG
 from .sink import checked_part, part_name
 from .sizing import Sizing, size_up
 from .worker import TraversalPlugin, Work, run_batches
+from .writers import fits_beside
 
 
 def run(settings, command: str) -> int:
@@ -313,6 +314,8 @@ class _Job:
 
     def _window(self, client, plugin: str, progress) -> Window:
         deadline = self._settings.batch_deadline
+        writers = 1 if self._is_foreign else self._sizing.writers
+        beside = writers > 1 and fits_beside(self._sizing.batch_size, self._folder.manifest["graph"]["vertices"])
         return Window(
             client,
             self._submitter(client, plugin),
@@ -320,6 +323,7 @@ class _Job:
             self._folder.path,
             deadline=None if deadline == "auto" else deadline,
             patience=self._settings.worker_timeout,
+            first=2 * writers if beside else 1,
         )
 
     def _submitter(self, client, plugin: str):

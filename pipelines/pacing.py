@@ -16,9 +16,15 @@ class Pace:
 
     What is in a part does not depend on this: only how many parts a task makes. The numbers come from
     ``scripts/simulate_scheduler.py``; docs/operations.md has its table.
+
+    Parameters
+    ----------
+    first : int
+        Batches of a task until times are in: a worker that writes several at a time needs as many.
     """
 
-    def __init__(self):
+    def __init__(self, first: int = 1):
+        self._first = first
         self._seconds: deque[float] = deque(maxlen=_REMEMBERED)
         self.slowest = 0.0
 
@@ -29,10 +35,10 @@ class Pace:
 
     def batches(self, left: int, workers: int) -> int:
         """How many batches the next task gets, of those ``left``; fewer towards the end, so that workers end together."""
+        fair = left if workers == 1 else -(-left // (2 * max(workers, 1)))
         if not self._seconds:
-            return 1
+            return max(1, min(self._first, fair))
         mean = max(sum(self._seconds) / len(self._seconds), 1e-6)
         aim = min(max(TASK_SECONDS, workers * SECONDS_A_WORKER), LONGEST_TASK_SECONDS)
         fitting = min(aim / mean, LONGEST_TASK_SECONDS / max(max(self._seconds), 1e-6))
-        fair = left if workers == 1 else -(-left // (2 * max(workers, 1)))
         return max(1, min(int(fitting), fair, MOST_BATCHES))

@@ -86,12 +86,16 @@ class Vertices:
     @property
     def graph(self) -> Graph:
         """The graph in host memory, without its edges if it is not there anyway."""
+        self.bring()
+        return self._host
+
+    def bring(self) -> None:
+        """Bring what is needed of the graph to host memory, once."""
         if self._host is None:
             graph = self._graph
             here = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype), "weights": None}
             ids = graph.ids if graph.has_string_ids else to_host(graph.ids)
             self._host = graph if graph.device == "cpu" else replace(graph, ids=ids, **here)
-        return self._host
 
     def source_column(self, source: int, size: int) -> pa.DictionaryArray:
         """A source's id as often as it has rows, in no memory to speak of; ``sink.plain`` writes it out."""
@@ -116,8 +120,9 @@ class Vertices:
         number = None if size == reached.size else np.flatnonzero(reached)
         ids = graph.ids if number is None else graph.ids_at(number)
         ids = pa.array(ids) if isinstance(ids, np.ndarray) else ids
-        self._last = Selection(reached, size, number, ids, edges_of(graph, traversal))
-        return self._last
+        found = Selection(reached, size, number, ids, edges_of(graph, traversal))
+        self._last = found  # of whichever thread comes last; each goes on with its own
+        return found
 
 
 class Selection(NamedTuple):

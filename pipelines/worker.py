@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dask.system import CPU_COUNT
 from distributed import WorkerPlugin, get_worker
 
 from kepler_traverse import plan_bfs_many, plan_sssp_many
@@ -133,7 +134,7 @@ class TraversalPlugin(WorkerPlugin):
         self._writers = 1
         if self.work.writers > 1 and not FORMS[self.work.result].merged:
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
-            self._writers = writers_for(self.graph.n_vertices, cores, os.cpu_count())
+            self._writers = writers_for(self.graph.n_vertices, cores, CPU_COUNT)
         self._load_seconds = time.perf_counter() - started
 
     def _take_fair_share(self) -> None:

@@ -16,7 +16,7 @@ from kepler_traverse.many import free_memory
 from .answers import is_out_of_memory
 from .sizing import ROWS_A_GROUP, ROWS_A_PART
 
-_ROW_BYTES = 32  # of one row before compression, at most: three ids and a distance
+_ROW_BYTES = 48  # of one row that is being encoded, about: its ids and distance, and what becomes of them
 _HELD_BYTES = 12  # of one row of a part that waits to be written: a distance and a predecessor
 
 
@@ -29,7 +29,7 @@ def writers_for(n_vertices: int, cores: int, all_cores: int) -> int:
     cores, all_cores : int
         Of this worker, of the machine.
     """
-    a_part = _HELD_BYTES * max(ROWS_A_PART, n_vertices) + 3 * _ROW_BYTES * (ROWS_A_GROUP + n_vertices)
+    a_part = _HELD_BYTES * max(ROWS_A_PART, n_vertices) + _ROW_BYTES * (ROWS_A_GROUP + n_vertices)
     share = min(free_memory("cpu"), MEMORY_LIMIT) // 2 * cores // max(all_cores, cores)
     return max(1, min(cores, share // a_part))
 

@@ -116,6 +116,6 @@ def test_on_a_terminal_progress_is_a_few_lines_that_stay_in_place(capsys, monkey
         progress.advance(2, SUMMARY | {"worker": "tcp://127.0.0.1:2"})
         progress.failed(3, [5, 6], "MemoryError: no memory")
     text = capsys.readouterr().err
-    for words in ("16/40 sources", "traverse 50 %, certify 30 %, write 20 %", "127.0.0.1:2", "2 sources failed"):
+    for words in ("16/40 sources", "traverse 50 %, certify 30 %, rows 0 %, write 20 %", "127.0.0.1:2", "2 sources failed"):
         assert words in text
     assert "batch 3 failed: MemoryError: no memory" in text

@@ -40,6 +40,12 @@ def test_the_first_tasks_hold_one_batch():
     assert Pace().batches(left=10**6, workers=8) == 1
 
 
+def test_the_first_tasks_of_workers_that_write_side_by_side_hold_more():
+    assert Pace(first=32).batches(left=10**6, workers=2) == 32
+    assert Pace(first=32).batches(left=20, workers=2) == 5
+    assert Pace(first=32).batches(left=20, workers=1) == 20
+
+
 @pytest.mark.parametrize(("seconds", "batches"), [(0.1, 30), (1.0, 3), (2.9, 1), (60.0, 1), (1e-9, MOST_BATCHES)])
 def test_a_task_lasts_about_as_long_as_is_aimed_at(seconds, batches):
     assert paced(seconds).batches(left=10**6, workers=2) == batches

@@ -3,8 +3,8 @@
 
 python scripts/cugraph_loop.py edges.parquet OUT --sources-file FILE [--undirected]
 
-The peer of ``python -m pipelines.batch_sources edges.parquet --output OUT --sources-file FILE --algorithm bfs``. Columns src and
-dst; needs a GPU, cuDF and cuGraph. OUT must not exist.
+The peer of ``python -m pipelines.batch_sources edges.parquet --output OUT --sources-file FILE --algorithm bfs``. The file
+has columns src and dst; needs a GPU, cuDF and cuGraph. OUT must not exist.
 """
 
 from __future__ import annotations

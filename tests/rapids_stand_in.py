@@ -118,7 +118,7 @@ def get_chunksize(input_path):
 
 
 def _cluster(n_workers, _dashboard, _bytes, _debug):
-    return LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=None)
+    return LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0")
 
 
 def install(monkeypatch) -> types.SimpleNamespace:

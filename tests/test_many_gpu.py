@@ -11,12 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kepler_traverse import certify, many, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
-from kepler_traverse.bfs import MANY as MANY_BFS
 from kepler_traverse.bfs import many_bits_gpu
 from kepler_traverse.bfs import many_blocks as bfs_blocks
 from kepler_traverse.bfs import params as bfs_params
 from kepler_traverse.errors import InputError, PrecisionError, StrategyError
-from kepler_traverse.sssp import MANY as MANY_SSSP
 from kepler_traverse.sssp import many_blocks as sssp_blocks
 from kepler_traverse.sssp import many_rows
 from kepler_traverse.sssp import params as sssp_params
@@ -376,36 +374,3 @@ def test_what_cannot_be_taken_is_refused():
     graph = build([(0, 1), (1, 2)], [5, -3])
     with pytest.raises(StrategyError, match="cannot take negative weights"):
         plan_sssp_many(graph.to("cuda"), n_sources=2, strategy="many_blocks")
-
-
-# Measured on an H200: vertices, stored edges, levels, and for how many sources at once which row was better.
-NORTHEAST, POWER_LAW = (1_524_453, 3_868_020, 1600), (646_010, 31_400_044, 7)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "n_sources", "better", "worse"),
-    [
-        (NORTHEAST, 5, "many_blocks", "many_bits"),
-        (NORTHEAST, 1024, "many_blocks", "many_bits"),
-        (POWER_LAW, 12, "many_bits", "many_blocks"),  # where one block has to walk 31 million edges
-        (POWER_LAW, 1024, "many_bits", "many_blocks"),
-    ],
-)
-def test_estimates_agree_with_what_was_measured(sizes, n_sources, better, worse):
-    shape = Shape(sizes[0], sizes[1], False, sizes[2], 4, 0)
-    rows = {row.name: row for row in MANY_BFS if row.device == "cuda"}
-    assert rows[better].cost(shape, n_sources) < rows[worse].cost(shape, n_sources)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "n_sources", "better", "worse"),
-    [
-        (NORTHEAST, 64, "many_blocks", "many_rows"),
-        (POWER_LAW, 12, "many_rows", "many_blocks"),
-        (POWER_LAW, 1024, "many_rows", "many_blocks"),
-    ],
-)
-def test_weighted_estimates_agree_with_what_was_measured(sizes, n_sources, better, worse):
-    shape = Shape(sizes[0], sizes[1], False, sizes[2], 4, 4)
-    rows = {row.name: row for row in MANY_SSSP if row.device == "cuda"}
-    assert rows[better].cost(shape, n_sources) < rows[worse].cost(shape, n_sources)

@@ -1,0 +1,41 @@
+"""What a GPU's rows for many sources are estimated to cost: which is taken to be the cheaper was measured."""
+
+from __future__ import annotations
+
+import pytest
+
+from kepler_traverse.bfs import MANY as MANY_BFS
+from kepler_traverse.sssp import MANY as MANY_SSSP
+from kepler_traverse.strategy import Shape
+
+# Measured on an H200: vertices, stored edges, levels, and for how many sources at once which row was better.
+NORTHEAST, POWER_LAW = (1_524_453, 3_868_020, 1600), (646_010, 31_400_044, 7)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n_sources", "better", "worse"),
+    [
+        (NORTHEAST, 5, "many_blocks", "many_bits"),
+        (NORTHEAST, 1024, "many_blocks", "many_bits"),
+        (POWER_LAW, 12, "many_bits", "many_blocks"),  # where one block has to walk 31 million edges
+        (POWER_LAW, 1024, "many_bits", "many_blocks"),
+    ],
+)
+def test_estimates_agree_with_what_was_measured(sizes, n_sources, better, worse):
+    shape = Shape(sizes[0], sizes[1], False, sizes[2], 4, 0)
+    rows = {row.name: row for row in MANY_BFS if row.device == "cuda"}
+    assert rows[better].cost(shape, n_sources) < rows[worse].cost(shape, n_sources)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n_sources", "better", "worse"),
+    [
+        (NORTHEAST, 64, "many_blocks", "many_rows"),
+        (POWER_LAW, 12, "many_rows", "many_blocks"),
+        (POWER_LAW, 1024, "many_rows", "many_blocks"),
+    ],
+)
+def test_weighted_estimates_agree_with_what_was_measured(sizes, n_sources, better, worse):
+    shape = Shape(sizes[0], sizes[1], False, sizes[2], 4, 4)
+    rows = {row.name: row for row in MANY_SSSP if row.device == "cuda"}
+    assert rows[better].cost(shape, n_sources) < rows[worse].cost(shape, n_sources)

@@ -17,6 +17,7 @@ from edge_files import BINARIES, DST, EXPECTED, ROWS, SRC, TEXTS, WEIGHT, lines,
 from kepler_traverse import cuda, graph_from_edges, read_graph
 from kepler_traverse.errors import DeviceError, InputError
 from kepler_traverse.formats import FORMATS
+from kepler_traverse.formats.text import is_number
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -238,3 +239,11 @@ def test_options_that_contradict_each_other_are_errors(tmp_path):
     ]:
         with pytest.raises(InputError, match=match):
             read(path, **options)
+
+
+def test_digits_without_end_are_told_from_a_number_at_once():
+    digits = "4" * 2_000_000
+    assert is_number(digits)
+    assert is_number(f"{digits}.{digits}e5")
+    assert not is_number(f"{digits}x")
+    assert not is_number(f"{digits}.{digits}x")

@@ -15,7 +15,8 @@ BLOCK_BYTES = 1 << 18  # larger blocks are no faster and leave more behind in Ar
 LONGEST_LINE = 1 << 20
 
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# Each way to match takes time linear in the text: no digit can be taken by two parts.
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, kw_only=True)

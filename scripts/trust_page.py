@@ -153,7 +153,7 @@ def _fuzz_text(figures: dict) -> list[str]:
     return [
         f"{figures['files']} mutated files in {figures['seconds']} s: {figures['refused']} refused by name, "
         f"{figures['read']} read as consistent graphs, {figures['faults']} at fault (a crash, a hang, another exception, a "
-        "file that was cut and taken for whole)."
+        "file that was cut and taken for whole)." + (f" {figures['since']}" if "since" in figures else "")
     ]
 
 

@@ -184,7 +184,7 @@ def cluster_notes(clusters: list[dict]) -> str:
     if not clusters:
         return ""
     lines = [
-        "The same sources in one process with all cores, and on a Dask LocalCluster with a worker a core:\n",
+        "The same sources in one process with all cores, and on a Dask LocalCluster with a worker a core, medians:\n",
         "| graph | algorithm | strategy | sources | one process, s | cluster, s | throughput kept |",
         "|---|---|---|---|---|---|---|",
     ]

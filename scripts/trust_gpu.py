@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from kepler_traverse import cuda, graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
-from kepler_traverse._arrays import to_host
+from kepler_traverse._arrays import namespace, to_host
 from kepler_traverse.bfs import catalogue as bfs
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.sssp import catalogue as sssp
@@ -43,6 +43,12 @@ COST_GRAPHS = (
 COST_SOURCES = {"bfs": 1024, "sssp": 64}
 COST_TURNS, COST_SECONDS = 7, 2.0  # medians of so many, fewer where that takes longer
 MOST_ERRORS = 5
+# Of real graphs: how many sources are asked for at once, how many different ones there are among them, and the largest
+# graph, in vertices, on which every row runs and not only the one that a plan takes.
+GROUP_SIZES = (1, 31, 32, 33, 64, 1000, 1024)
+DIFFERENT = 48
+EVERY_ROW = 100_000
+COMPARED_AT_ONCE = 64
 
 
 @contextmanager
@@ -182,6 +188,56 @@ def _ways(graph, algorithm: str, sources):
             yield f"{row.name}, {size} at once", partial(in_batches, row.name, size)
 
 
+def measure_many(options) -> dict:
+    """Many sources at once beside each of them alone, bit for bit, on all graphs of a folder."""
+    errors, graphs, strategies = [], {}, set()
+    for path in sorted(options.graphs.glob("*.parquet")):
+        counts = graphs[path.stem] = {"searches": 0, "equal": 0}
+        for directed in (True, False):
+            source = GraphSource(path.stem, file=path.stem, directed=directed)
+            with attempt(errors, f"{path.stem}, {'directed' if directed else 'undirected'}"):
+                made = papers_graphs.make(source, options.graphs, "cuda", 1)
+                for algorithm, graph in (("bfs", made.hops), ("sssp", made.weighted)):
+                    strategies |= _many_beside_one(graph, algorithm, counts)
+                    give_back()
+        print(f"{path.stem}: {counts}", flush=True)
+    about = {"sizes": GROUP_SIZES, "different": DIFFERENT, "strategies": sorted(strategies)}
+    return about | {"graphs": graphs, "errors": errors}
+
+
+def _many_beside_one(graph, algorithm: str, counts: dict) -> set[str]:
+    """Count searches and those that are equal; returns the strategies that were taken.
+
+    Sources are of any component, and all but the smallest groups have some of them more than once.
+    """
+    plan_of, many_of, _, rows = ALGORITHMS[algorithm]
+    rng = np.random.default_rng(1)
+    different = rng.choice(graph.n_vertices, min(DIFFERENT, graph.n_vertices), replace=False)
+    single = plan_of(graph)
+    alone = [single.run(source).distance.copy() for source in different.tolist()]
+    xp = namespace(alone[0])
+    alone = xp.stack(alone)
+    bits = f"i{alone.dtype.itemsize}"
+    names = [row.name for row in rows] if graph.n_vertices <= EVERY_ROW else ["auto"]
+    taken = set()
+    for name in names:
+        for size in GROUP_SIZES:
+            plan = many_of(graph, n_sources=size, strategy=name)
+            taken.add(plan.strategy.name)
+            chosen = rng.integers(0, different.size, size)
+            found = (group.distance for group in plan.over(different[chosen]))
+            pieces = (
+                part[begin : begin + COMPARED_AT_ONCE] for part in found for begin in range(0, len(part), COMPARED_AT_ONCE)
+            )
+            for piece in pieces:
+                expected = alone[xp.asarray(chosen[: len(piece)])]
+                same = piece.astype(alone.dtype, copy=False).view(bits) == expected.view(bits)
+                counts["equal"] += int(same.all(axis=1).sum())
+                counts["searches"] += len(piece)
+                chosen = chosen[len(piece) :]
+    return taken
+
+
 def measure_faults(options) -> dict:
     """Seeded faults in the certificates of a GPU, and answers of its traversals."""
     answers, alarms = fault_study.count_false_alarms(options.gpu_answers, device="cuda")
@@ -266,4 +322,5 @@ MEASURES = {
     "gpu_bits": measure_bits,
     "gpu_cost": measure_cost,
     "gpu_faults": measure_faults,
+    "gpu_many": measure_many,
 }

@@ -178,13 +178,13 @@ def test_a_search_stops_once_all_targets_are_reached():
 
 
 @pytest.mark.parametrize(
-    ("loop", "module", "step"),
-    [(levels, bfs_gpu, bfs_gpu.push("warp")), (rounds, sssp_gpu, sssp_gpu.relax("warp"))],
+    ("loop", "run_of", "step"),
+    [(levels, bfs_gpu.PushRun, bfs_gpu.push("warp")), (rounds, sssp_gpu.Run, sssp_gpu.relax("warp"))],
     ids=["bfs", "sssp"],
 )
-def test_a_queue_without_room_is_an_error_and_not_a_short_answer(loop, module, step):
+def test_a_queue_without_room_is_an_error_and_not_a_short_answer(loop, run_of, step):
     graph = build(star(100), weights_for(star(100), 0)).to("cuda")
-    run = module.Run(graph, Query())
+    run = run_of(graph, Query())
     traverse = loop(lambda _graph, _query: run, step)(graph, Query())
     run.frontier.capacity = 99
     run.frontier.next.fill(-7)

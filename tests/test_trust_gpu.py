@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import pandas
 import pytest
 from devices import on_a_device, orders, running
 
@@ -91,6 +93,23 @@ def test_bits_of_a_gpu_are_compared_with_those_of_the_cpu():
     assert figures["errors"] == []
     assert figures["equal"] == figures["distances"] > 200
     assert figures["equal_predecessors"] == figures["predecessors"]
+
+
+@pytest.mark.usefixtures("small")
+def test_many_at_once_are_compared_with_each_alone(monkeypatch, tmp_path):
+    src, dst = np.random.default_rng(3).integers(0, 25, (2, 60))
+    pandas.DataFrame({"src": src, "dst": dst}).to_parquet(tmp_path / "some.parquet")
+    for name, value in {"GROUP_SIZES": (1, 33), "DIFFERENT": 8, "COMPARED_AT_ONCE": 20}.items():
+        monkeypatch.setattr(trust_gpu, name, value)
+    options = SimpleNamespace(graphs=tmp_path)
+    figures = trust_gpu.measure_many(options)
+    assert figures["errors"] == []
+    assert figures["graphs"] == {"some": {"searches": 136, "equal": 136}}
+    assert len(figures["strategies"]) > 1
+    assert "136 of 136 searches in groups of 1, 33" in page_of("gpu_many", figures)
+    single, many, *rest = trust_gpu.ALGORITHMS["bfs"]
+    monkeypatch.setitem(trust_gpu.ALGORITHMS, "bfs", (partial(single, max_depth=1), many, *rest))
+    assert trust_gpu.measure_many(options)["graphs"]["some"]["equal"] < 136
 
 
 @pytest.mark.usefixtures("small")

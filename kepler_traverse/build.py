@@ -60,11 +60,18 @@ def graph_from_edges(
     src, dst, *others = _one_integer_type([src, dst, *([] if vertices is None else [vertices])])
     backend = cuda.csr if device_of(src) == "cuda" else csr
     ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_most_vertices([src, dst, *others])))
-    return graph_from_numbers(src, dst, weight, ids=ids, directed=directed, weight_type=weight_type)
+    return graph_from_numbers(
+        src, dst, weight, ids=ids, directed=directed, weight_type=weight_type, all_are_ends=vertices is None
+    )
 
 
-def graph_from_numbers(src, dst, weight=None, *, ids, directed: bool = True, weight_type: str = "auto") -> Graph:
-    """As ``graph_from_edges`` for ends that are positions in ``ids`` already (ascending ids, one per vertex)."""
+def graph_from_numbers(
+    src, dst, weight=None, *, ids, directed: bool = True, weight_type: str = "auto", all_are_ends: bool = False
+) -> Graph:
+    """As ``graph_from_edges`` for ends that are positions in ``ids`` already (ascending ids, one per vertex).
+
+    ``all_are_ends`` says that each vertex is an end of some row, so that without self-loops none can be isolated.
+    """
     backend = cuda.csr if device_of(src) == "cuda" else csr
     weight_source = "" if weight is None else str(weight.dtype)
     negative_zeros = 0
@@ -72,6 +79,7 @@ def graph_from_numbers(src, dst, weight=None, *, ids, directed: bool = True, wei
         weight, negative_zeros = _float_weights(weight, weight_type)
         _refuse_negative_self_loop(src, dst, weight, ids)
     offsets, targets, weights, self_loops, parallel = backend.assemble(src, dst, weight, len(ids), not directed)
+    none_isolated = all_are_ends and not self_loops
     return Graph(
         offsets=offsets,
         targets=targets,
@@ -83,7 +91,7 @@ def graph_from_numbers(src, dst, weight=None, *, ids, directed: bool = True, wei
             self_loops=self_loops,
             parallel_edges=parallel,
             negative_zeros=negative_zeros,
-            isolated_vertices=backend.count_isolated(offsets, targets, directed),
+            isolated_vertices=0 if none_isolated else backend.count_isolated(offsets, targets, directed),
             weight_source=weight_source,
         ),
     )

@@ -59,24 +59,28 @@ def _scatter(src, dst, weight, offsets, targets, weights, both_ways):
 def _append_rows(src, dst, weight, offsets, targets, weights):
     """Count and scatter in one walk where edges come in the order of their sources, as in most files.
 
-    Returns the edges stored, or -1 at the first edge out of order.
+    Returns the edges stored, or -1 at the first edge out of order; and whether each row ascends, without parallel edges.
     """
-    row, at = 0, 0
+    row, at, last = 0, 0, -1
+    ascending = True
     for i in range(src.size):
-        u = src[i]
+        u, v = src[i], dst[i]
         if u < row:
-            return -1
+            return -1, False
         while row < u:
             row += 1
             offsets[row] = at
-        if u == dst[i]:
+            last = -1
+        if u == v:
             continue
-        targets[at] = dst[i]
+        ascending &= v > last
+        last = v
+        targets[at] = v
         if weights.size:
             weights[at] = weight[i]
         at += 1
     offsets[row + 1 :] = at
-    return at
+    return at, ascending
 
 
 @njit(cache=True)
@@ -163,10 +167,10 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
     """
     offsets = np.zeros(n_vertices + 1, np.int64)
     given = _NO_WEIGHTS if weight is None else weight
-    total = -1
+    total, ascending = -1, False
     if not both_ways:
         targets, weights = np.empty(src.size, src.dtype), np.empty(given.size, given.dtype)
-        total = int(_append_rows(src, dst, given, offsets, targets, weights))
+        total, ascending = _append_rows(src, dst, given, offsets, targets, weights)
         self_loops = src.size - total
     if total < 0:
         offsets[:] = 0
@@ -176,7 +180,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
         weights = np.empty(total if given.size else 0, given.dtype)
         _scatter(src, dst, given, offsets, targets, weights, both_ways)
     counter = np.zeros(1, np.int64)
-    _sort_rows(offsets, targets, weights, counter)
+    if not ascending:
+        _sort_rows(offsets, targets, weights, counter)
     parallel = int(counter[0])
     if parallel:
         _merge_parallel_edges(offsets, targets, weights)

@@ -38,13 +38,17 @@ def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
     import pyarrow.parquet
 
-    with (
-        reading(file, "Parquet"),
-        file.open_random() as source,
-        pyarrow.parquet.ParquetFile(source, page_checksum_verification=True, pre_buffer=not file.is_local) as parquet,
-    ):
-        columns, places = _columns(parquet.schema_arrow, file, options)
-        table = parquet.read(columns=list(columns.roles.values()))
+    with reading(file, "Parquet"), file.open_random() as source:
+        columns, places = _columns(pyarrow.parquet.read_schema(source), file, options)
+        source.seek(0)
+        # Not by ParquetFile, which decodes row groups one after another.
+        table = pyarrow.parquet.read_table(
+            source,
+            columns=list(columns.roles.values()),
+            page_checksum_verification=True,
+            pre_buffer=not file.is_local,
+            partitioning=None,
+        )
         return edges_of(table, places, options, file, columns)
 
 

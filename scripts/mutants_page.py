@@ -8,6 +8,8 @@ from scripts.kernel_mutants import ROOT, Mutant
 
 PAGE = ROOT / "docs" / "mutants.md"
 UNEXPLAINED = "not explained yet"
+# How an explanation begins that says: no test can see this, whatever the graph. Others name what a test would need.
+EQUIVALENT = ("the same: ", "the same result: ", "the same distances: ")
 _ENTRY = re.compile(r"^\| (\S+):(\d+) \| (`.*`) \| (.*) \|$", re.MULTILINE)
 
 
@@ -49,6 +51,7 @@ def page(mutants: list[Mutant], outcomes: dict[Mutant, tuple[str, str]], reasons
     ran = {m: outcomes[m] for m in mutants if m in outcomes and outcomes[m][0] != "no mutant"}
     survivors = [m for m in ran if ran[m][0] == "survived"]
     killed = [m for m in ran if ran[m][0] == "killed"]
+    equivalent = sum(reasons.get(m, UNEXPLAINED).startswith(EQUIVALENT) for m in survivors)
     by_compiler = sum(ran[m][1].startswith("compiler: ") for m in killed)
     lines = [
         "# Mutants of the kernels",
@@ -59,6 +62,9 @@ def page(mutants: list[Mutant], outcomes: dict[Mutant, tuple[str, str]], reasons
         f"{len(ran)} mutants, {len(killed)} killed ({100 * len(killed) / max(len(ran), 1):.1f} %), "
         f"{len(survivors)} survived. "
         f"{len(mutants) - len(ran)} others have not been run, or do not compile.",
+        "",
+        f"{equivalent} of the survivors compute the same whatever the input, so that no test can see them (*the same:*); of the",
+        f"other {len(ran) - equivalent} mutants {100 * len(killed) / max(len(ran) - equivalent, 1):.1f} % are killed.",
         "",
         f"{by_compiler} of the killed are refused by the compiler: they narrow a number, or read what nobody has set.",
         "",

@@ -176,10 +176,10 @@ def _fuzz_text(figures: dict) -> list[str]:
 
 
 def _mutants_text(_figures) -> list[str]:
-    line = next(
-        line for line in (DOCS / "mutants.md").read_text(encoding="utf-8").splitlines() if re.match(r"\d+ mutants", line)
-    )
-    return [f"{line} Why each survivor survives stands in [mutants.md](mutants.md)."]
+    paragraphs = (DOCS / "mutants.md").read_text(encoding="utf-8").split("\n\n")
+    at = next(i for i, text in enumerate(paragraphs) if re.match(r"\d+ mutants", text))
+    counts, equivalent = (" ".join(text.split()) for text in paragraphs[at : at + 2])
+    return [f"{counts} {equivalent} Why each survivor survives stands in [mutants.md](mutants.md)."]
 
 
 # key: title, promise, figures to text, command

@@ -83,9 +83,11 @@ def test_a_sample_is_repeatable_takes_its_share_of_each_file_and_many_lines():
 def test_a_record_is_read_as_it_was_written():
     survivor = mutant(9, after="    if (a | b) return;")
     outcomes = {mutant(3): ("killed", "races"), survivor: ("survived", ""), mutant(7): ("no mutant", "does not compile")}
-    reasons = {survivor: "the same | result"}
+    reasons = {survivor: "the same: a | b"}
     text = page([mutant(3), mutant(7), survivor], outcomes, reasons)
     assert "2 mutants, 1 killed (50.0 %), 1 survived. 1 others" in text
+    assert "1 of the survivors compute the same" in text
+    assert "other 1 mutants 100.0 % are killed" in text
     del outcomes[mutant(7)]
     assert recorded([mutant(3), survivor], text) == (outcomes, reasons, 0)
 

@@ -197,10 +197,9 @@ def first_width(graph, may_stop: bool = False, edges: float = params.EDGES_A_WID
         return real.type(0)
     with np.errstate(over="ignore"):  # of weights near the largest number: all are near then
         found = [(float(part.min()), float(part.max()), float(part.sum(dtype=np.float64))) for _, part in parts(weights)]
-    lightest, heaviest = min(low for low, _, _ in found), max(high for _, high, _ in found)
-    if lightest == heaviest and not may_stop:
-        return real.type(np.inf)
-    with np.errstate(over="ignore"):
+        lightest, heaviest = min(low for low, _, _ in found), max(high for _, high, _ in found)
+        if lightest == heaviest and not may_stop:
+            return real.type(np.inf)
         mean = sum(total for *_, total in found) / weights.size
         return real.type(max(edges * mean * graph.n_vertices / graph.n_edges, lightest))
 

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from kepler_traverse._arrays import UNREACHED, namespace, to_host
+from kepler_traverse.figures import bins_of
 from kepler_traverse.results import Traversal, checksum
 
 MOST_BINS = 64  # of a histogram: enough for a plot, and a summary stays below about 1 KB
@@ -129,15 +130,39 @@ def histogram_of(traversal) -> dict | None:
         low, high = (float(reached.min()), float(reached.max())) if reached.size else (math.inf, -math.inf)
     if low > high:
         return None
-    width = _width(float(low), float(high), 1.0 if hops else 0.0)
-    first = math.floor(low / width)
-    n_bins = math.floor(high / width) - first + 1
+    width, first, n_bins = _scale(float(low), float(high), 1.0 if hops else 0.0)
     if xp is np:
         # Multiplied, which is exact as the width is a power of two.
         counts = _count_bins(distance, _unreached(traversal), 1.0 / width, first, n_bins)
     else:
         counts = xp.bincount(xp.floor(reached / width).astype(np.int64) - first, minlength=n_bins)
     return {"width": width, "first": first, "counts": counts.tolist()}
+
+
+def histograms_of_group(distance, limit, figures) -> list[dict | None]:
+    """Of each of many rows of weighted distances what ``histogram_of`` returns, by one pass over all of them.
+
+    Parameters
+    ----------
+    distance : array of shape (k, n_vertices)
+    limit : float or None
+    figures : kepler_traverse.figures.Figures
+        Of the same distances within the same limit.
+    """
+    scales = [
+        _scale(low, high, 0.0) if low <= high else None
+        for low, high in zip(figures.lowest.tolist(), figures.farthest.tolist(), strict=True)
+    ]
+    # One bin for what has one distance, which may be too large to be a number of bins.
+    several = [scale is not None and scale[2] > 1 for scale in scales]
+    bins_a_unit = np.array([1.0 / scale[0] if more else 0.0 for scale, more in zip(scales, several, strict=True)])
+    before = np.array([scale[1] if more else 0 for scale, more in zip(scales, several, strict=True)], np.int64)
+    most = max((scale[2] for scale in scales if scale), default=1)
+    counts = bins_of(distance, limit, bins_a_unit, before, most).tolist()
+    return [
+        scale and {"width": scale[0], "first": scale[1], "counts": row[: scale[2]]}
+        for scale, row in zip(scales, counts, strict=True)
+    ]
 
 
 def _unreached(traversal):
@@ -160,6 +185,13 @@ def merged(one: dict | None, other: dict | None) -> dict | None:
         if last - first < MOST_BINS:
             return {"width": width, "first": first, "counts": [bins.get(i, 0) for i in range(first, last + 1)]}
         width *= 2
+
+
+def _scale(low: float, high: float, least: float) -> tuple[float, int, int]:
+    """The width of a histogram's bins, the number of the first, and how many there are."""
+    width = _width(low, high, least)
+    first = math.floor(low / width)
+    return width, first, math.floor(high / width) - first + 1
 
 
 def _width(low: float, high: float, least: float) -> float:

@@ -18,6 +18,8 @@ from kepler_traverse.results import Traversal, checksum
 
 MOST_BINS = 64  # of a histogram: enough for a plot, and a summary stays below about 1 KB
 
+_MERGED_AT_ONCE = 256  # histograms: few to keep, and many share what adding them up costs
+
 
 class Tally:
     """Adds up the traversals of one part.
@@ -35,7 +37,7 @@ class Tally:
     def __init__(self):
         self.edges = self.rounds = 0
         self.slowest: tuple[object, float] | None = None
-        self._histogram: dict | None = None
+        self._histograms: list[dict] = []
 
     def add(self, source, seconds: float, edges: int, rounds: int, histogram: dict | None) -> None:
         """Count one traversal: its source's id (None if it has several), how long it took, and what ``counted`` returned."""
@@ -43,7 +45,10 @@ class Tally:
             self.slowest = (source, round(seconds, 6))
         self.edges += edges
         self.rounds = max(self.rounds, rounds)
-        self._histogram = merged(self._histogram, histogram)
+        if histogram is not None:
+            self._histograms.append(histogram)
+        if len(self._histograms) >= _MERGED_AT_ONCE:
+            self._histograms = [merged(*self._histograms)]
 
     def summary(self) -> dict:
         """``edges``, ``rounds``, ``slowest``, and ``distances``: a histogram, or None where nothing is written."""
@@ -51,7 +56,7 @@ class Tally:
             "edges": self.edges,
             "rounds": self.rounds,
             "slowest": self.slowest,
-            "distances": self._histogram,
+            "distances": merged(*self._histograms),
         }
 
 
@@ -170,21 +175,32 @@ def _unreached(traversal):
     return traversal.distance.dtype.type(UNREACHED if traversal.algorithm == "bfs" else np.inf)
 
 
-def merged(one: dict | None, other: dict | None) -> dict | None:
-    """Add two histograms up, in bins as wide as the wider ones, or wider where ``MOST_BINS`` would be exceeded."""
-    if one is None or other is None:
-        return one or other
-    width = max(one["width"], other["width"])
+def merged(*histograms: dict | None) -> dict | None:
+    """Add histograms up, in bins as wide as the widest ones, or wider where ``MOST_BINS`` would be exceeded."""
+    found = [histogram for histogram in histograms if histogram]
+    if len(found) < 2:
+        return found[0] if found else None
+    width = max(histogram["width"] for histogram in found)
     while True:
-        bins: dict[int, int] = {}
-        for histogram in (one, other):
-            ratio = int(width / histogram["width"])
-            for i, count in enumerate(histogram["counts"], histogram["first"]):
-                bins[i // ratio] = bins.get(i // ratio, 0) + count
-        first, last = min(bins), max(bins)
+        # Of each: how many of its bins make one, in which its first one is, and how many of those lie before it there.
+        ratios = [int(width / histogram["width"]) for histogram in found]
+        begins = [divmod(histogram["first"], ratio) for histogram, ratio in zip(found, ratios, strict=True)]
+        sizes = [len(histogram["counts"]) for histogram in found]
+        first = min(at for at, _ in begins)
+        last = max(
+            at + (skipped + size - 1) // ratio for (at, skipped), size, ratio in zip(begins, sizes, ratios, strict=True)
+        )
         if last - first < MOST_BINS:
-            return {"width": width, "first": first, "counts": [bins.get(i, 0) for i in range(first, last + 1)]}
+            break
         width *= 2
+    bins = np.zeros(last - first + 1, np.int64)
+    for histogram, (at, skipped), size, ratio in zip(found, begins, sizes, ratios, strict=True):
+        if ratio == 1:
+            bins[at - first : at - first + size] += histogram["counts"]
+            continue
+        for i, count in enumerate(histogram["counts"], skipped):
+            bins[at - first + i // ratio] += count
+    return {"width": width, "first": first, "counts": bins.tolist()}
 
 
 def _scale(low: float, high: float, least: float) -> tuple[float, int, int]:

@@ -1,4 +1,4 @@
-"""Figures of weighted distances from many sources: vertices reached, farthest, sums, edges; and histograms of them.
+"""Figures of distances from many sources: vertices reached, farthest, sums, edges; histograms, and counts by level.
 
 Sums are equal bit for bit on every device, and for any number of sources at once, as only the number of the graph's vertices
 decides their order: all vertices by ascending number, of which those that are not reached count as 0.0, are cut into pieces
@@ -69,6 +69,27 @@ def bins_of(distance: Array, limit: float | None, bins_a_unit: np.ndarray, befor
     n_bins : int
     """
     return _of(distance).bins(distance, _bound(limit, distance.dtype), bins_a_unit, before, n_bins)
+
+
+def levels_of(distance: Array, offsets: Array, limit: int | None) -> tuple[list[np.ndarray], np.ndarray]:
+    """How many vertices lie at 0, 1, 2, ... hops, of rows of hop counts.
+
+    Parameters
+    ----------
+    distance : int8, int16 or int32 array of shape (k, n_vertices)
+        -1 where unreached; a vertex is in each row.
+    offsets, limit
+        As in ``figures_of``.
+
+    Returns
+    -------
+    counts : list of int64 arrays, NumPy
+        Of each row, up to the last level within the limit that has any.
+    edges : int64 array of shape (k,), NumPy
+        As in ``Figures``.
+    """
+    counts, edges = _of(distance).levels(distance, offsets, limit)
+    return [row[: np.flatnonzero(row)[-1] + 1] for row in counts], edges
 
 
 def _of(distance: Array):

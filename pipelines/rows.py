@@ -22,7 +22,7 @@ from kepler_traverse.answers import (
     shown,
     summary_columns,
 )
-from kepler_traverse.figures import figures_of
+from kepler_traverse.figures import figures_of, levels_of
 from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import Graph
 from kepler_traverse.query import Query
@@ -38,7 +38,6 @@ from .tallies import (
     histogram_of_counts,
     histogram_of_values,
     histograms_of_group,
-    level_counts,
 )
 
 _OF_ALL_REACHED = ("distances", "predecessors", "reachable")
@@ -267,9 +266,9 @@ def _levels(graph, query, traversals) -> Iterator[tuple[np.ndarray, tuple]]:
             row = row[: np.flatnonzero(row)[-1] + 1]
             yield row, (0, int(rounds), histogram_of_counts(row))
         return
-    for traversal in traversals:
-        row = level_counts(as_written(traversal, query))
-        yield row, (edges_of(graph, traversal), int(traversal.rounds), histogram_of_counts(row))
+    levels, edges = levels_of(traversals.distance, graph.offsets, query.limit)
+    for row, stored, rounds in zip(levels, edges.tolist(), traversals.rounds, strict=True):
+        yield row, (stored, int(rounds), histogram_of_counts(row))
 
 
 def _cut(sources: np.ndarray, columns: dict[str, Column], sizes: list[int], counts) -> Iterator[Rows]:

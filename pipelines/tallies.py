@@ -12,7 +12,7 @@ import sys
 import numpy as np
 from numba import njit
 
-from kepler_traverse._arrays import UNREACHED, namespace, to_host
+from kepler_traverse._arrays import UNREACHED, namespace
 from kepler_traverse.figures import bins_of
 from kepler_traverse.results import Traversal, checksum
 
@@ -87,15 +87,6 @@ def edges_of(graph, traversal) -> int:
     if graph.device == "cpu":
         return int(_edges(graph.offsets, traversal.distance, _unreached(traversal)))
     return int(namespace(graph.offsets).where(traversal.reached, graph.degrees, 0).sum())
-
-
-def level_counts(traversal) -> np.ndarray:
-    """How many vertices lie at 0, 1, 2, ... hops: int64, up to the last that has any, in host memory."""
-    distance = traversal.distance
-    if namespace(distance) is not np:
-        return to_host(namespace(distance).bincount(distance[traversal.reached]))
-    _, most = _range(distance, _unreached(traversal), distance.dtype.type(0), distance.dtype.type(0))
-    return _count_bins(distance, _unreached(traversal), 1.0, 0, int(most) + 1)
 
 
 def histogram_of_counts(counts: np.ndarray) -> dict:

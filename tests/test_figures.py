@@ -1,4 +1,4 @@
-"""Figures of weighted distances: equal bits on every device and for any number of sources at once, and right."""
+"""Figures of distances: equal bits on every device and for any number of sources at once, and right."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from devices import on_a_device, orders, running
 
 from kepler_traverse import cuda
 from kepler_traverse.cuda import figures as on_gpu
-from kepler_traverse.figures import Figures, figures_of
+from kepler_traverse.figures import Figures, figures_of, levels_of
 from pipelines.tallies import histogram_of_values, histograms_of_group
 
 MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
@@ -113,3 +113,28 @@ def test_a_gpu_folds_the_sums_of_pieces_in_several_turns():
         found, same = counted(cuda.cp.asarray(row), cuda.cp.asarray(offsets), None)
     assert bits(found) == bits(expected)
     assert same == histograms
+
+
+@on_a_device
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32])
+@pytest.mark.parametrize("limit", [None, 7])
+def test_levels_are_counted_alike_on_either_device(monkeypatch, limit, kind, mode):
+    monkeypatch.setattr(on_gpu, "STRETCH", 512)
+    monkeypatch.setattr(on_gpu, "LEVELS", 64)  # others are counted in global memory
+    monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 250)  # so that rows are taken in turn
+    n = 2100
+    rows = np.random.default_rng(3).integers(-1, 100, (3, n)).astype(kind)
+    rows[1] = np.arange(n) // 100
+    rows[2, 5:] = -1
+    rows[:, 0] = 0
+    offsets = offsets_of(n)
+    expected, edges = levels_of(rows, offsets, limit)
+    for row, counts, stored in zip(rows, expected, edges, strict=True):
+        reached = row[(row >= 0) & (row <= (n if limit is None else limit))]
+        assert counts.tolist() == np.bincount(reached).tolist()
+        assert stored == np.diff(offsets)[row >= 0].sum()
+    with running(MODES[mode]):
+        found, same = levels_of(cuda.cp.asarray(rows), cuda.cp.asarray(offsets), limit)
+    assert [row.tolist() for row in found] == [row.tolist() for row in expected]
+    assert same.tolist() == edges.tolist()

@@ -23,6 +23,15 @@ def bins(distance, limit, bins_a_unit, before, n_bins: int):
     return found
 
 
+def levels(distance, offsets, limit) -> tuple:
+    """As ``kepler_traverse.figures.levels_of``."""
+    counts, edges = [], np.empty(len(distance), np.int64)
+    for i, row in enumerate(distance):
+        most, edges[i] = _hops(row, offsets)
+        counts.append(_levels(row, int(most if limit is None else min(most, limit)) + 1))
+    return counts, edges
+
+
 @njit(cache=True, nogil=True, error_model="numpy")  # so that a division by 0 is no branch, and loops are of vectors
 def _figures(distance, offsets, limit):
     n, largest = distance.size, np.finfo(distance.dtype).max
@@ -85,4 +94,22 @@ def _bins(distance, limit, bins_a_unit, before, n_bins):
     for v in range(distance.size):
         if distance[v] <= limit:
             counts[v & 3, int(np.floor(distance[v] * bins_a_unit)) - before] += 1
+    return counts.sum(axis=0)
+
+
+@njit(cache=True, nogil=True)
+def _hops(distance, offsets):
+    most, edges = distance[0], 0
+    for v in range(distance.size):
+        most = max(most, distance[v])
+        edges += offsets[v + 1] - offsets[v] if distance[v] >= 0 else 0
+    return most, edges
+
+
+@njit(cache=True, nogil=True)
+def _levels(distance, n_levels):
+    counts = np.zeros((4, n_levels), np.int64)  # as in _bins
+    for v in range(distance.size):
+        if 0 <= distance[v] < n_levels:
+            counts[v & 3, distance[v]] += 1
     return counts.sum(axis=0)

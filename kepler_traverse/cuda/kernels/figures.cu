@@ -9,6 +9,7 @@
 //   pieces   one record of FIGURES words a row and piece of its vertices
 //   fold     records of pieces to records of PIECE times as many
 //   bins     a block counts a stretch of a row in shared memory
+//   hops, levels   of hop counts in place of weighted distances: the largest one of a row and edges; how many have each
 //
 //   record   bits of the two sums, vertices within the limit, the least and the largest of their distances as keys of
 //            kt/ordered.cuh, edges of all vertices reached
@@ -87,6 +88,22 @@ KT_DEVICE int64 edges_of_piece(const offset_t* offsets, int64 first, int64 end, 
   }
   return edges;
 }
+
+template <int BYTES>
+struct Hop;
+template <>
+struct Hop<1> {
+  using type = signed char;
+};
+template <>
+struct Hop<2> {
+  using type = short;
+};
+template <>
+struct Hop<4> {
+  using type = int32;
+};
+using hop_t = Hop<HOP_BYTES>::type;
 
 KT_DEVICE int64 n_pieces_of(int64 n) { return (n + PIECE - 1) / PIECE; }
 
@@ -188,6 +205,75 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     kt::block_barrier();
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK)
       if (counts[bin]) kt::atomic_add(bins + row * BINS + bin, static_cast<int64>(counts[bin]));
+    kt::block_barrier();
+  }
+}
+
+// found: of each row the most hops, and stored edges of vertices reached.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    figures_hops_warp(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
+                      const offset_t* __restrict__ offsets, int64* found) {
+  const int64 n_pieces = n_pieces_of(n_vertices);
+  for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
+    const int64 first = i % n_pieces * PIECE, end = lesser(first + PIECE, n_vertices);
+    const hop_t* const row = reinterpret_cast<const hop_t*>(distance) + i / n_pieces * pitch;
+    int32 hops[HELD];
+#pragma unroll
+    for (int32 j = 0; j < HELD; ++j) {
+      const int64 v = first + j * WARP + kt::lane();
+      hops[j] = v < end ? kt::load_constant(row + v) : kt::UNREACHED;
+    }
+    uint32 bits = 0;
+    int32 most = kt::UNREACHED;
+#pragma unroll
+    for (int32 j = 0; j < HELD; ++j) {
+      if (hops[j] != kt::UNREACHED) bits |= 1u << j;
+      if (hops[j] > most) most = hops[j];
+    }
+    int64 edges = edges_of_piece(offsets, first, end, bits);
+    for (int32 half = WARP / 2; half > 0; half /= 2) edges += kt::shuffle_down(ALL_LANES, edges, half);
+    most = kt::reduce_max(ALL_LANES, most);
+    if (kt::lane() != 0 || most == kt::UNREACHED) continue;
+    kt::atomic_max(found + i / n_pieces * 2, int64{most});
+    kt::atomic_add(found + i / n_pieces * 2 + 1, edges);
+  }
+}
+
+// Levels that have no place in shared memory are counted where they are wanted.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    figures_levels(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows, int64 n_levels,
+                   int64* levels) {
+  KT_SHARED(uint32, counts, [LEVELS]);
+  const int64 n_stretches = (n_vertices + STRETCH - 1) / STRETCH, n_shared = lesser(n_levels, LEVELS);
+  for (int64 i = kt::block_id(); i < n_rows * n_stretches; i += kt::n_blocks()) {
+    for (int32 level = kt::thread_in_block(); level < n_shared; level += BLOCK) counts[level] = 0;
+    kt::block_barrier();
+    const int64 first = i % n_stretches * STRETCH, end = lesser(first + STRETCH, n_vertices);
+    const hop_t* const row = reinterpret_cast<const hop_t*>(distance) + i / n_stretches * pitch;
+    int64* const mine = levels + i / n_stretches * n_levels;
+    int32 last = 0;
+    uint32 equal = 0;
+    const auto add = [&] {
+      if (equal && last < LEVELS)
+        kt::atomic_add(counts + last, equal);
+      else if (equal)
+        kt::atomic_add(mine + last, int64{equal});
+    };
+#pragma unroll 8
+    for (int64 v = first + kt::thread_in_block(); v < end; v += BLOCK) {
+      const int32 hops = kt::load_streaming(row + v);
+      if (hops == kt::UNREACHED || hops >= n_levels) continue;
+      if (hops != last) {
+        add();
+        equal = 0;
+      }
+      last = hops;
+      ++equal;
+    }
+    add();
+    kt::block_barrier();
+    for (int32 level = kt::thread_in_block(); level < n_shared; level += BLOCK)
+      if (counts[level]) kt::atomic_add(mine + level, int64{counts[level]});
     kt::block_barrier();
   }
 }

@@ -7,10 +7,12 @@ import math
 import numpy as np
 import pytest
 from devices import on_a_device, orders, running
+from graphs import NAMED, build, weights_for
 
-from kepler_traverse import cuda
+from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
 from kepler_traverse.cuda import figures as on_gpu
 from kepler_traverse.figures import Figures, figures_of, levels_of
+from pipelines.rows import rows_of as made
 from pipelines.tallies import histogram_of_values, histograms_of_group
 
 MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
@@ -138,3 +140,25 @@ def test_levels_are_counted_alike_on_either_device(monkeypatch, limit, kind, mod
         found, same = levels_of(cuda.cp.asarray(rows), cuda.cp.asarray(offsets), limit)
     assert [row.tolist() for row in found] == [row.tolist() for row in expected]
     assert same.tolist() == edges.tolist()
+
+
+@on_a_device
+@pytest.mark.parametrize("limit", [None, 9])
+@pytest.mark.parametrize("result", ["summary", "levels", "weighted summary"])
+def test_the_rows_of_a_group_are_those_of_a_cpu(result, limit):
+    rows = [row[:2] for row in NAMED["two components"]]
+    graph = build(rows, weights_for(rows, 4), directed=False)
+    sources = np.arange(graph.n_vertices)[:6]
+    planned, asked = (plan_sssp_many, "cutoff") if "weighted" in result else (plan_bfs_many, "max_depth")
+
+    def of(graph):
+        plan = planned(graph, n_sources=6, result="distances", strategy="one_at_a_time", **{asked: limit})
+        return list(made(result.split()[-1], graph, plan.query, plan.run(sources), None))
+
+    with running(next(iter(MODES.values()))):
+        found = of(graph.to("cuda"))
+    for one, other in zip(found, of(graph), strict=True):
+        assert one.table.equals(other.table)
+        assert (one.source, one.checksum, one.counts[0], one.counts[2]) == (
+            *(other.source, other.checksum, other.counts[0], other.counts[2]),
+        )

@@ -29,6 +29,7 @@ using ordered_t = kt::key_of<weight_t>;
 constexpr int32 PIECE = 1024, HELD = PIECE / WARP;
 constexpr int64 LARGEST_KEY = kt::Key<double>::LOWEST_BITS;
 constexpr int32 FIGURES = 6;
+constexpr int32 AT_ONCE = 8;
 
 struct Sums {
   double total, harmonic;
@@ -104,6 +105,19 @@ struct Hop<4> {
   using type = int32;
 };
 using hop_t = Hop<HOP_BYTES>::type;
+
+// The values of a stretch that this thread takes, several of which are on their way at once.
+template <typename T, typename Take>
+KT_DEVICE void walk(const T* row, int64 first, int64 end, T none, const Take& take) {
+  for (int64 from = first + kt::thread_in_block(); from < end; from += AT_ONCE * BLOCK) {
+    T held[AT_ONCE];
+#pragma unroll
+    for (int32 j = 0; j < AT_ONCE; ++j)
+      held[j] = from + j * BLOCK < end ? kt::load_streaming(row + from + j * BLOCK) : none;
+#pragma unroll
+    for (int32 j = 0; j < AT_ONCE; ++j) take(held[j]);
+  }
+}
 
 KT_DEVICE int64 n_pieces_of(int64 n) { return (n + PIECE - 1) / PIECE; }
 
@@ -186,11 +200,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const int64 before = kt::load_constant(scales + 2 * row + 1);
     int64 last = 0;
     uint32 equal = 0;
-#pragma unroll 8
-    for (int64 v = first + kt::thread_in_block(); v < end; v += BLOCK) {
-      const weight_t value = kt::load_streaming(distance + row * pitch + v);
+    const auto take = [&](weight_t value) {
       const ordered_t key = kt::to_ordered(value);
-      if (!kt::is_finite<weight_t>(key) || key > farthest) continue;
+      if (!kt::is_finite<weight_t>(key) || key > farthest) return;
       const double at = kt::widened(value) * bins_a_unit;
       int64 bin = static_cast<int64>(at);
       if (static_cast<double>(bin) > at) --bin;  // rounded down
@@ -200,7 +212,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       }
       last = bin;
       ++equal;
-    }
+    };
+    walk(distance + row * pitch, first, end, kt::float_of(kt::Key<weight_t>::INFINITE), take);
     if (equal) kt::atomic_add(counts + (last - before), equal);
     kt::block_barrier();
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK)
@@ -259,17 +272,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       else if (equal)
         kt::atomic_add(mine + last, int64{equal});
     };
-#pragma unroll 8
-    for (int64 v = first + kt::thread_in_block(); v < end; v += BLOCK) {
-      const int32 hops = kt::load_streaming(row + v);
-      if (hops == kt::UNREACHED || hops >= n_levels) continue;
+    walk(row, first, end, static_cast<hop_t>(kt::UNREACHED), [&](int32 hops) {
+      if (hops == kt::UNREACHED || hops >= n_levels) return;
       if (hops != last) {
         add();
         equal = 0;
       }
       last = hops;
       ++equal;
-    }
+    });
     add();
     kt::block_barrier();
     for (int32 level = kt::thread_in_block(); level < n_shared; level += BLOCK)

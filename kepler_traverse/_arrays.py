@@ -51,6 +51,16 @@ def parts(array: Array):
         yield first, array[first : first + PART]
 
 
+def flat(rows: Array) -> tuple[Array, np.int64]:
+    """The memory of rows as one array, and how far apart they begin; a copy where a row does not lie in one piece."""
+    xp, (k, n) = namespace(rows), rows.shape
+    pitch = rows.strides[0] // rows.itemsize
+    if rows.strides[1] != rows.itemsize or rows.strides[0] % rows.itemsize or (k > 1 and pitch < n):
+        rows, pitch = xp.ascontiguousarray(rows), n
+    pitch = pitch if k > 1 else n
+    return xp.lib.stride_tricks.as_strided(rows, ((k - 1) * pitch + n,), (rows.itemsize,)), np.int64(pitch)
+
+
 def extent(column: Array) -> tuple[int, int]:
     """Return the smallest and the largest of integers, at least one."""
     found = [(int(part.min()), int(part.max())) for _, part in parts(column)]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, Array, at_most, namespace, to_host
 from .errors import InputError, NegativeCycleError
+from .figures import Figures, figures_of
 from .frames import Column, check_unreached, columns_of, concatenated, frame_from
 from .graph import BuildReport, Graph
 from .plan import Plan
@@ -178,12 +179,12 @@ def level_columns(graph: Graph, numbers: np.ndarray, counts: list[np.ndarray]) -
 
 def _summary(plan, distinct, places, numbers):
     """One row a source: reached, eccentricity, sum, mean, closeness, harmonic."""
-    figures = [row for group in plan.over(distinct) for row in _figures(group, plan.query)]
+    figures = [row for group in plan.over(distinct) for row in _figures(group, plan)]
     return _on(summary_columns(plan.graph, plan.algorithm, numbers, [figures[i] for i in places]), plan.graph)
 
 
 def summary_columns(graph: Graph, algorithm: str, numbers: np.ndarray, figures: list[tuple]) -> dict[str, Column]:
-    """Columns of a summary, on the host, of each source's ``figures_of_counts`` or ``figures_of_distances``."""
+    """Columns of a summary, on the host, of each source's ``figures_of_counts``, or of what ``shown`` returns."""
     reached, farthest, total, harmonic = np.array(figures, np.float64).reshape(-1, 4).T
     others = reached - 1
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -202,15 +203,15 @@ def summary_columns(graph: Graph, algorithm: str, numbers: np.ndarray, figures: 
     }
 
 
-def _figures(group: Traversals, query: Query) -> list[tuple]:
+def _figures(group: Traversals, plan) -> list[tuple]:
     if group.counts is not None:
         return [figures_of_counts(row) for row in group.counts]
-    xp = namespace(group.distance)
-    figures = []
-    for row in group.distance:
-        reached = row[xp.isfinite(row)]
-        figures.append(figures_of_distances(reached if query.limit is None else reached[at_most(reached, query.limit)]))
-    return figures
+    return shown(figures_of(group.distance, plan.graph.offsets, plan.query.limit))
+
+
+def shown(figures: Figures) -> list[tuple]:
+    """What ``summary_columns`` takes of the figures of weighted distances."""
+    return list(zip(figures.reached, figures.farthest, figures.total, figures.harmonic, strict=True))
 
 
 def figures_of_counts(counts: np.ndarray) -> tuple[int, int, int, float]:
@@ -222,14 +223,8 @@ def figures_of_counts(counts: np.ndarray) -> tuple[int, int, int, float]:
     return counts.sum(), farthest, (counts * hops).sum(), _folded(counts * nearness)
 
 
-def figures_of_distances(reached: Array) -> tuple[int, float, float, float]:
-    """The same of the weighted distances of the vertices reached, by ascending vertex; reciprocals of positive ones."""
-    apart = reached.astype(np.float64)
-    return reached.size, float(reached.max()), _folded(apart), _folded(1 / apart[apart > 0])
-
-
-def _folded(values: Array) -> float:
-    """The sum of float64 values, added in an order that nothing but their number decides: equal on every device."""
+def _folded(values: np.ndarray) -> float:
+    """The sum of float64 values, added in an order that nothing but their number decides."""
     while values.size > 1:
         half = (values.size + 1) // 2
         folded = values[:half].copy()

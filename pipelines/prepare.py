@@ -345,12 +345,14 @@ def load_of(prepared: Prepared) -> Load:
     else:  # a plan that needs it has made it, and counts it
         turned = certified and request.result != "predecessors" and "reverse" not in vars(graph)
     rows, most_rows = _rows_a_source(graph, request, plan.depth)
+    is_summed = graph.device == "cuda" and (request.algorithm, request.result) == ("sssp", "summary")
+    figures = plan.group * cuda.figures.room(graph.n_vertices) if is_summed else 0
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
         graph_bytes=graph.nbytes + graph.ids.nbytes,
         reverse_bytes=graph.nbytes if one_way and turned else 0,
-        state_bytes=plan.nbytes,
+        state_bytes=plan.nbytes + figures,
         row_bytes=form.id_columns * wide + (distance if form.has_distance else 0) + 8 * form.numbers,
         rows_a_source=rows,
         most_rows=most_rows,

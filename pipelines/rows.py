@@ -17,20 +17,28 @@ from kepler_traverse import cuda
 from kepler_traverse._arrays import UNREACHED, namespace, to_host
 from kepler_traverse.answers import (
     figures_of_counts,
-    figures_of_distances,
     level_columns,
     pair_columns,
+    shown,
     summary_columns,
 )
+from kepler_traverse.figures import figures_of, levels_of
 from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import Graph
 from kepler_traverse.query import Query
 from kepler_traverse.results import Traversal, Traversals, checksum
 
 from .buffers import BUFFERS
-from .checksums import bits_of, checksum_of_rows
+from .checksums import bits_of, checksum_of_rows, sums_of_rows
 from .sink import as_written
-from .tallies import counted, edges_of, histogram_of, histogram_of_counts, histogram_of_values, level_counts
+from .tallies import (
+    counted,
+    edges_of,
+    histogram_of,
+    histogram_of_counts,
+    histogram_of_values,
+    histograms_of_group,
+)
 
 _OF_ALL_REACHED = ("distances", "predecessors", "reachable")
 
@@ -235,7 +243,7 @@ def _of_pairs(graph, query, traversals, asked) -> Iterator[Rows]:
 def _of_levels(graph, query, traversals) -> Iterator[Rows]:
     levels, counts = zip(*_levels(graph, query, traversals), strict=True)
     columns = level_columns(graph, traversals.sources, levels)
-    return _cut(graph, traversals.sources, columns, [row.size for row in levels], counts)
+    return _cut(traversals.sources, columns, [row.size for row in levels], counts)
 
 
 def _of_summaries(graph, query, traversals) -> Iterator[Rows]:
@@ -243,13 +251,12 @@ def _of_summaries(graph, query, traversals) -> Iterator[Rows]:
         levels, counts = zip(*_levels(graph, query, traversals), strict=True)
         figures = [figures_of_counts(row) for row in levels]
     else:
-        figures, counts = [], []
-        for traversal in traversals:
-            written = as_written(traversal, query)
-            figures.append(figures_of_distances(written.distance[written.reached]))
-            counts.append((edges_of(graph, traversal), int(traversal.rounds), histogram_of(written)))
+        found = figures_of(traversals.distance, graph.offsets, query.limit)
+        histograms = histograms_of_group(traversals.distance, query.limit, found)
+        figures, rounds = shown(found), map(int, traversals.rounds)
+        counts = zip(found.edges.tolist(), rounds, histograms, strict=True)
     columns = summary_columns(graph, traversals.algorithm, traversals.sources, figures)
-    return _cut(graph, traversals.sources, columns, [1] * len(traversals), counts)
+    return _cut(traversals.sources, columns, [1] * len(traversals), counts)
 
 
 def _levels(graph, query, traversals) -> Iterator[tuple[np.ndarray, tuple]]:
@@ -259,20 +266,21 @@ def _levels(graph, query, traversals) -> Iterator[tuple[np.ndarray, tuple]]:
             row = row[: np.flatnonzero(row)[-1] + 1]
             yield row, (0, int(rounds), histogram_of_counts(row))
         return
-    for traversal in traversals:
-        row = level_counts(as_written(traversal, query))
-        yield row, (edges_of(graph, traversal), int(traversal.rounds), histogram_of_counts(row))
+    levels, edges = levels_of(traversals.distance, graph.offsets, query.limit)
+    for row, stored, rounds in zip(levels, edges.tolist(), traversals.rounds, strict=True):
+        yield row, (stored, int(rounds), histogram_of_counts(row))
 
 
-def _cut(graph, sources: np.ndarray, columns: dict[str, Column], sizes: list[int], counts) -> Iterator[Rows]:
+def _cut(sources: np.ndarray, columns: dict[str, Column], sizes: list[int], counts) -> Iterator[Rows]:
     """Cut the rows of a group at the sources, so that a part is made of the same pieces however large the groups were."""
     table = arrow_table(columns)
     bits = [bits_of(column.values) for name, column in columns.items() if name != "source"]
-    end = 0
-    for source, size, count in zip(sources, sizes, counts, strict=True):
-        begin, end = end, end + size
-        checksum = checksum_of_rows(source, [column[begin:end] for column in bits])
-        yield Rows(id_of(graph, source), table.slice(begin, size), checksum, count)
+    starts = np.cumsum([0, *sizes[:-1]])
+    names = table["source"].take(pa.array(starts)).to_pylist()
+    checksums = np.add.reduceat(sums_of_rows(np.repeat(sources, sizes), bits), starts)
+    cuts = zip(names, starts.tolist(), sizes, checksums.tolist(), counts, strict=True)
+    for name, start, size, total, count in cuts:
+        yield Rows(name, table.slice(start, size), total, count)
 
 
 _MAKERS = {

@@ -24,7 +24,7 @@ class Load:
     graph_bytes, reverse_bytes : int
         The graph, and its reverse where the strategy walks it.
     state_bytes : int
-        What one plan holds beside the graph.
+        What one plan holds beside the graph, and what figures of its results take.
     row_bytes : int
         Of one row of the results, before compression.
     rows_a_source, most_rows : int

@@ -12,10 +12,13 @@ import sys
 import numpy as np
 from numba import njit
 
-from kepler_traverse._arrays import UNREACHED, namespace, to_host
+from kepler_traverse._arrays import UNREACHED, namespace
+from kepler_traverse.figures import bins_of
 from kepler_traverse.results import Traversal, checksum
 
 MOST_BINS = 64  # of a histogram: enough for a plot, and a summary stays below about 1 KB
+
+_MERGED_AT_ONCE = 256  # histograms: few to keep, and many share what adding them up costs
 
 
 class Tally:
@@ -34,7 +37,7 @@ class Tally:
     def __init__(self):
         self.edges = self.rounds = 0
         self.slowest: tuple[object, float] | None = None
-        self._histogram: dict | None = None
+        self._histograms: list[dict] = []
 
     def add(self, source, seconds: float, edges: int, rounds: int, histogram: dict | None) -> None:
         """Count one traversal: its source's id (None if it has several), how long it took, and what ``counted`` returned."""
@@ -42,7 +45,10 @@ class Tally:
             self.slowest = (source, round(seconds, 6))
         self.edges += edges
         self.rounds = max(self.rounds, rounds)
-        self._histogram = merged(self._histogram, histogram)
+        if histogram is not None:
+            self._histograms.append(histogram)
+        if len(self._histograms) >= _MERGED_AT_ONCE:
+            self._histograms = [merged(*self._histograms)]
 
     def summary(self) -> dict:
         """``edges``, ``rounds``, ``slowest``, and ``distances``: a histogram, or None where nothing is written."""
@@ -50,7 +56,7 @@ class Tally:
             "edges": self.edges,
             "rounds": self.rounds,
             "slowest": self.slowest,
-            "distances": self._histogram,
+            "distances": merged(*self._histograms),
         }
 
 
@@ -81,15 +87,6 @@ def edges_of(graph, traversal) -> int:
     if graph.device == "cpu":
         return int(_edges(graph.offsets, traversal.distance, _unreached(traversal)))
     return int(namespace(graph.offsets).where(traversal.reached, graph.degrees, 0).sum())
-
-
-def level_counts(traversal) -> np.ndarray:
-    """How many vertices lie at 0, 1, 2, ... hops: int64, up to the last that has any, in host memory."""
-    distance = traversal.distance
-    if namespace(distance) is not np:
-        return to_host(namespace(distance).bincount(distance[traversal.reached]))
-    _, most = _range(distance, _unreached(traversal), distance.dtype.type(0), distance.dtype.type(0))
-    return _count_bins(distance, _unreached(traversal), 1.0, 0, int(most) + 1)
 
 
 def histogram_of_counts(counts: np.ndarray) -> dict:
@@ -129,9 +126,7 @@ def histogram_of(traversal) -> dict | None:
         low, high = (float(reached.min()), float(reached.max())) if reached.size else (math.inf, -math.inf)
     if low > high:
         return None
-    width = _width(float(low), float(high), 1.0 if hops else 0.0)
-    first = math.floor(low / width)
-    n_bins = math.floor(high / width) - first + 1
+    width, first, n_bins = _scale(float(low), float(high), 1.0 if hops else 0.0)
     if xp is np:
         # Multiplied, which is exact as the width is a power of two.
         counts = _count_bins(distance, _unreached(traversal), 1.0 / width, first, n_bins)
@@ -140,26 +135,70 @@ def histogram_of(traversal) -> dict | None:
     return {"width": width, "first": first, "counts": counts.tolist()}
 
 
+def histograms_of_group(distance, limit, figures) -> list[dict | None]:
+    """Of each of many rows of weighted distances what ``histogram_of`` returns, by one pass over all of them.
+
+    Parameters
+    ----------
+    distance : array of shape (k, n_vertices)
+    limit : float or None
+    figures : kepler_traverse.figures.Figures
+        Of the same distances within the same limit.
+    """
+    scales = [
+        _scale(low, high, 0.0) if low <= high else None
+        for low, high in zip(figures.lowest.tolist(), figures.farthest.tolist(), strict=True)
+    ]
+    # One bin for what has one distance, which may be too large to be a number of bins.
+    several = [scale is not None and scale[2] > 1 for scale in scales]
+    bins_a_unit = np.array([1.0 / scale[0] if more else 0.0 for scale, more in zip(scales, several, strict=True)])
+    before = np.array([scale[1] if more else 0 for scale, more in zip(scales, several, strict=True)], np.int64)
+    most = max((scale[2] for scale in scales if scale), default=1)
+    counts = bins_of(distance, limit, bins_a_unit, before, most).tolist()
+    return [
+        scale and {"width": scale[0], "first": scale[1], "counts": row[: scale[2]]}
+        for scale, row in zip(scales, counts, strict=True)
+    ]
+
+
 def _unreached(traversal):
     """What an unreached vertex has as its distance, in the distances' own type."""
     return traversal.distance.dtype.type(UNREACHED if traversal.algorithm == "bfs" else np.inf)
 
 
-def merged(one: dict | None, other: dict | None) -> dict | None:
-    """Add two histograms up, in bins as wide as the wider ones, or wider where ``MOST_BINS`` would be exceeded."""
-    if one is None or other is None:
-        return one or other
-    width = max(one["width"], other["width"])
+def merged(*histograms: dict | None) -> dict | None:
+    """Add histograms up, in bins as wide as the widest ones, or wider where ``MOST_BINS`` would be exceeded."""
+    found = [histogram for histogram in histograms if histogram]
+    if len(found) < 2:
+        return found[0] if found else None
+    width = max(histogram["width"] for histogram in found)
     while True:
-        bins: dict[int, int] = {}
-        for histogram in (one, other):
-            ratio = int(width / histogram["width"])
-            for i, count in enumerate(histogram["counts"], histogram["first"]):
-                bins[i // ratio] = bins.get(i // ratio, 0) + count
-        first, last = min(bins), max(bins)
+        # Of each: how many of its bins make one, in which its first one is, and how many of those lie before it there.
+        ratios = [int(width / histogram["width"]) for histogram in found]
+        begins = [divmod(histogram["first"], ratio) for histogram, ratio in zip(found, ratios, strict=True)]
+        sizes = [len(histogram["counts"]) for histogram in found]
+        first = min(at for at, _ in begins)
+        last = max(
+            at + (skipped + size - 1) // ratio for (at, skipped), size, ratio in zip(begins, sizes, ratios, strict=True)
+        )
         if last - first < MOST_BINS:
-            return {"width": width, "first": first, "counts": [bins.get(i, 0) for i in range(first, last + 1)]}
+            break
         width *= 2
+    bins = np.zeros(last - first + 1, np.int64)
+    for histogram, (at, skipped), size, ratio in zip(found, begins, sizes, ratios, strict=True):
+        if ratio == 1:
+            bins[at - first : at - first + size] += histogram["counts"]
+            continue
+        for i, count in enumerate(histogram["counts"], skipped):
+            bins[at - first + i // ratio] += count
+    return {"width": width, "first": first, "counts": bins.tolist()}
+
+
+def _scale(low: float, high: float, least: float) -> tuple[float, int, int]:
+    """The width of a histogram's bins, the number of the first, and how many there are."""
+    width = _width(low, high, least)
+    first = math.floor(low / width)
+    return width, first, math.floor(high / width) - first + 1
 
 
 def _width(low: float, high: float, least: float) -> float:

@@ -173,7 +173,7 @@ def test_loads_and_stores_for_any_cache_mean_the_same(mode):
 def test_bits_and_sums_of_numbers_are_ieee_and_keep_subnormal_ones():
     narrow = np.array([1e-45, 1e-45, -0.0, 3.4e38, 3.4e38, 0.1], np.float32)
     wide = np.array([5e-324, 5e-324, -0.0, 1.7e308, 1.7e308, 0.1])
-    sums, wide_sums = np.zeros((2, 6), np.float32), np.zeros((2, 6))
+    sums, wide_sums = np.zeros((2, 6), np.float32), np.zeros((4, 6))
     bits, wide_bits = np.zeros(6, np.int32), np.zeros(6, np.int64)
     run("numbers", 1, 6, narrow, wide, sums, wide_sums, bits, wide_bits)
     with np.errstate(over="ignore"):
@@ -181,6 +181,7 @@ def test_bits_and_sums_of_numbers_are_ieee_and_keep_subnormal_ones():
         assert wide_sums[0].tobytes() == (wide + np.roll(wide, -1)).tobytes()
     assert (bits.tobytes(), wide_bits.tobytes()) == (narrow.tobytes(), wide.tobytes())
     assert (sums[1].tobytes(), wide_sums[1].tobytes()) == (narrow.tobytes(), wide.tobytes())
+    assert (wide_sums[2].tobytes(), wide_sums[3].tobytes()) == (narrow.astype(float).tobytes(), wide.tobytes())
 
 
 # --- what is wrong ----------------------------------------------------------------------------------------------------

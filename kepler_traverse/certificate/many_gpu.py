@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import LARGEST_HOP_COUNT
+from .._arrays import LARGEST_HOP_COUNT, flat
 from ..cuda import cp
 from ..cuda.entry import WARP, Entry, arguments
 from ..cuda.launch import launch
@@ -135,12 +135,12 @@ class Checker:
     def _hops(self, sources, rows, kind: np.dtype):
         """Findings of a block of hop counts, still on the device."""
         self._take_room(np.dtype(np.uint32), np.iinfo(np.uint32).max)
-        flat, pitch = _flat(rows)
+        memory, pitch = flat(rows)
         findings = _no_findings()
         limit, width = np.uint32(bound(self._limit, kind)), {"KEY_BYTES": kind.itemsize}
         beyond = np.int32(LARGEST_HOP_COUNT if self._limit is None else min(self._limit, LARGEST_HOP_COUNT))
         n, of = self._n, (cp.asarray(sources), np.int64(sources.size))
-        laid_out = (flat.view(np.uint8), np.int32(rows.itemsize), pitch, n, *of, beyond, self._lines, findings)
+        laid_out = (memory.view(np.uint8), np.int32(rows.itemsize), pitch, n, *of, beyond, self._lines, findings)
         launch(self._kernel(_LAY_OUT_HOPS, **width), _threads_to_lay_out(n), laid_out)
         graph, heavy = (self._reverse.offsets, self._reverse.targets, n), (self._heavy, self._pieces, self._counts)
         kept = (self._lines, *of, limit, self._best, findings)
@@ -152,12 +152,12 @@ class Checker:
     def _weighted(self, sources, rows, kind: np.dtype) -> np.ndarray:
         ordered, graph, reverse = np.dtype(f"i{kind.itemsize}"), self._graph, self._reverse
         self._take_room(ordered, int(np.array(np.inf, kind).view(ordered)))
-        flat, pitch = _flat(rows)
+        memory, pitch = flat(rows)
         findings = _no_findings()
         unfounded = cp.zeros(int(self._n), np.uint32)
         limit, negative = bound(self._limit, kind), np.int32(graph.has_negative_weights)
         n, of, lanes = self._n, (cp.asarray(sources), np.int64(sources.size)), LINE // kind.itemsize
-        laid_out = (flat, pitch, n, *of, limit, negative, self._lines, findings)
+        laid_out = (memory, pitch, n, *of, limit, negative, self._lines, findings)
         launch(self._kernel(_LAY_OUT_WEIGHTED, kind), _threads_to_lay_out(n), laid_out)
         edges, heavy = (reverse.offsets, reverse.targets, reverse.weights), (self._heavy, self._pieces, self._counts)
         kept = (self._lines, *of, limit, negative, self._best, unfounded, findings)
@@ -223,14 +223,3 @@ def _no_findings():
     findings = np.zeros(_N_FINDINGS, np.int64)
     findings[1 : 2 * C4 + 2 : 2] = np.iinfo(np.int64).max
     return cp.asarray(findings)
-
-
-def _flat(rows) -> tuple:
-    """The memory of rows as one array, and how far apart they begin; a copy where a row does not lie in one piece."""
-    k, n = rows.shape
-    pitch = rows.strides[0] // rows.itemsize
-    if rows.strides[1] != rows.itemsize or rows.strides[0] % rows.itemsize or (k > 1 and pitch < n):
-        rows, pitch = cp.ascontiguousarray(rows), n
-    pitch = pitch if k > 1 else n
-    flat = cp.lib.stride_tricks.as_strided(rows, ((k - 1) * pitch + n,), (rows.itemsize,))
-    return flat, np.int64(pitch)

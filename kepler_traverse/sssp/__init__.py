@@ -147,7 +147,7 @@ def sssp_many(
     sources : sequence of ids
     result : str
         As in ``bfs_many``, but for ``"levels"``; a matrix holds infinity where there is no path. Sums of a summary are
-        added up in float64, in an order that only the number of vertices reached decides.
+        added up in float64, in an order that only the number of the graph's vertices decides.
     strategy, memory
         As in ``bfs_many``.
     cutoff, targets, knobs, unreached

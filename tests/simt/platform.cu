@@ -208,4 +208,6 @@ extern "C" __global__ void numbers(const float* narrow, const double* wide, floa
   wide_bits[i] = kt::bits_of(wide[i]);
   sums[n + i] = float_of(bits[i]);
   wide_sums[n + i] = float_of(wide_bits[i]);
+  wide_sums[2 * n + i] = kt::widened(narrow[i]);
+  wide_sums[3 * n + i] = kt::widened(wide[i]);
 }

@@ -256,6 +256,18 @@ KT_DEVICE double add_rounded(double a, double b) {
 #endif
 }
 
+// The same number in 64 bits; a conversion would make 0 of subnormal ones, too.
+KT_DEVICE double widened(float value) {
+#ifdef __CUDACC__
+  double wide;
+  asm("cvt.f64.f32 %0, %1;" : "=d"(wide) : "f"(value));
+  return wide;
+#else
+  return static_cast<double>(value);
+#endif
+}
+KT_DEVICE double widened(double value) { return value; }
+
 }  // namespace kt
 
 #include <kt/cluster.cuh>  // the part of this file about clusters of blocks

@@ -1,0 +1,125 @@
+"""Figures and histograms of rows of distances on a GPU, all rows at once; see figures.cu. The twin of ``cpu.figures``.
+
+For k rows of n distances of b bytes that is, beside a copy to the host each: for the figures 2 launches (1 up to 1,024
+vertices, 3 from 2^20 on), which read k n b bytes and write and read 48 for each PIECE of a row; for the histograms one,
+which reads k n b bytes, and one that clears k ``BINS`` counts of 8. Offsets of 8 bytes a vertex are read of pieces alone
+that are reached in part. Counts of hops take two launches and two that clear, and read k n b bytes twice, too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import flat
+from . import cp
+from .entry import WARP, Entry, arguments
+from .launch import largest_grid, launch, launch_blocks
+from .loader import kernel
+
+BLOCK = 256
+PIECE = 1024  # as in figures.cu, and in cpu/figures.py
+BINS = 128  # of a histogram at most
+STRETCH = 1 << 14  # distances that a block counts before it adds its counts up
+LEVELS = 2048  # of a search, which are counted in shared memory
+LEVELS_AT_ONCE = 1 << 23  # of all rows together: 64 MiB of counts, which a search of many levels would need for many rows
+_WORDS = 6  # of a record
+
+_FILE = Path(__file__).parent / "kernels" / "figures.cu"
+_ROWS = ("weight_t* distance", "int64 pitch", "int64 n_vertices", "int64 n_rows", "weight_t limit")
+
+
+def _entry(name: str, *declared: str, item_threads: int = 1) -> Entry:
+    constants = (("BINS", BINS), ("STRETCH", STRETCH), ("LEVELS", LEVELS), ("HOP_BYTES", 1))
+    return Entry(name, _FILE, BLOCK, arguments(*declared), item_threads, constants=constants)
+
+
+_PIECES = _entry("figures_pieces_warp", *_ROWS, "offset_t* offsets", "int64* records", item_threads=WARP)
+_FOLD = _entry(
+    "figures_fold_warp",
+    *("int64* records", "int64 n_records", "int64 n_rows", "int64* folded_records"),
+    item_threads=WARP,
+)
+_BINS = _entry("figures_bins", *_ROWS, "int64* scales", "int64* bins")
+_HOP_ROWS = ("uint8* distance", *_ROWS[1:4])
+_HOPS = _entry("figures_hops_warp", *_HOP_ROWS, "offset_t* offsets", "int64* found", item_threads=WARP)
+_LEVELS = _entry("figures_levels", *_HOP_ROWS, "int64 n_levels", "int64* levels")
+ENTRIES = (_PIECES, _FOLD, _BINS, _HOPS, _LEVELS)
+
+
+def figures(distance, offsets, limit) -> tuple:
+    """Columns of ``kepler_traverse.figures.Figures``."""
+    (k, n), kind = distance.shape, distance.dtype
+    size = _n_pieces(n)
+    records = cp.empty((k, size, _WORDS), np.int64)
+    launch(_kernel(_PIECES, kind), k * size, (*_rows(distance, limit), offsets, records))
+    while size > 1:
+        folded = cp.empty((k, _n_pieces(size), _WORDS), np.int64)
+        launch(_kernel(_FOLD, kind), k * _n_pieces(size), (records, np.int64(size), np.int64(k), folded))
+        records, size = folded, _n_pieces(size)
+    found = np.ascontiguousarray(records.get()[:, 0].T)
+    total, harmonic = found[:2].view(np.float64)
+    lowest, farthest = (_from_ordered(keys, kind) for keys in found[3:5])
+    none = found[2] == 0
+    return found[2], np.where(none, np.inf, lowest), np.where(none, -np.inf, farthest), total, harmonic, found[5]
+
+
+def bins(distance, limit, bins_a_unit, before, n_bins: int):
+    """As ``kepler_traverse.figures.bins_of``."""
+    k, n = distance.shape
+    scales = cp.asarray(np.stack([bins_a_unit.view(np.int64), before], axis=1))
+    counts = cp.zeros((k, BINS), np.int64)
+    blocks = min(k * -(-n // STRETCH), largest_grid(BLOCK))
+    launch_blocks(_kernel(_BINS, distance.dtype), blocks, (*_rows(distance, limit), scales, counts))
+    return counts.get()[:, :n_bins]
+
+
+def levels(distance, offsets, limit) -> tuple:
+    """As ``kepler_traverse.figures.levels_of``."""
+    k, n = distance.shape
+    found = cp.zeros((k, 2), np.int64)
+    launch(_kernel(_HOPS, distance.dtype), k * _n_pieces(n), (*_hop_rows(distance), offsets, found))
+    farthest, edges = found.get().T
+    n_levels = int(min(farthest.max(), farthest.max() if limit is None else limit)) + 1
+    counts, at_once = [], max(1, LEVELS_AT_ONCE // n_levels)
+    for first in range(0, k, at_once):
+        rows = distance[first : first + at_once]
+        some = cp.zeros((len(rows), n_levels), np.int64)
+        blocks = min(len(rows) * -(-n // STRETCH), largest_grid(BLOCK))
+        launch_blocks(_kernel(_LEVELS, distance.dtype), blocks, (*_hop_rows(rows), np.int64(n_levels), some))
+        counts += list(some.get())
+    return counts, edges
+
+
+def room(n_vertices: int) -> int:
+    """Bytes that a row of weighted distances takes meanwhile."""
+    pieces = _n_pieces(n_vertices)
+    return 8 * (_WORDS * (pieces + _n_pieces(pieces)) + BINS)
+
+
+def _kernel(entry: Entry, kind: np.dtype):
+    if kind.kind == "f":
+        return kernel(entry.variant(STRETCH=STRETCH), np.int32, kind)
+    return kernel(entry.variant(STRETCH=STRETCH, LEVELS=LEVELS, HOP_BYTES=kind.itemsize), np.int32)
+
+
+def _rows(distance, limit) -> tuple:
+    memory, pitch = flat(distance)
+    return memory, pitch, np.int64(distance.shape[1]), np.int64(len(distance)), limit
+
+
+def _hop_rows(distance) -> tuple:
+    memory, pitch = flat(distance)
+    return memory.view(np.uint8), pitch, np.int64(distance.shape[1]), np.int64(len(distance))
+
+
+def _n_pieces(size: int) -> int:
+    return -(-size // PIECE)
+
+
+def _from_ordered(keys: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """Distances of their keys; see kt/ordered.cuh."""
+    ordered = np.dtype(f"i{kind.itemsize}")
+    bits = keys.astype(ordered)
+    return np.where(bits >= 0, bits, bits ^ np.iinfo(ordered).max).view(kind).astype(np.float64)

@@ -1,0 +1,101 @@
+"""Figures of distances from many sources: vertices reached, farthest, sums, edges; histograms, and counts by level.
+
+Sums are equal bit for bit on every device, and for any number of sources at once, as only the number of the graph's vertices
+decides their order: all vertices by ascending number, of which those that are not reached count as 0.0, are cut into pieces
+of ``PIECE``; a piece is folded by halves, value i and value i + half of it; and the sums of the pieces are folded the same
+way again, until one is left.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from . import cuda
+from ._arrays import Array, as_distance, device_of
+from .cpu import figures as cpu
+
+
+class Figures(NamedTuple):
+    """Arrays of shape (k,), NumPy, with a number for each source.
+
+    Attributes
+    ----------
+    reached : int64
+        Vertices within the limit.
+    lowest, farthest : float64
+        Their least and their largest distance; inf and -inf where there is none.
+    total, harmonic : float64
+        The sum of their distances, and of the reciprocals of positive ones.
+    edges : int64
+        Stored edges of all vertices that have a distance, also beyond the limit.
+    """
+
+    reached: np.ndarray
+    lowest: np.ndarray
+    farthest: np.ndarray
+    total: np.ndarray
+    harmonic: np.ndarray
+    edges: np.ndarray
+
+
+def figures_of(distance: Array, offsets: Array, limit: float | None) -> Figures:
+    """Figures of rows of distances, on whichever device they are; each distance is read once.
+
+    Parameters
+    ----------
+    distance : float32 or float64 array of shape (k, n_vertices)
+        inf where unreached.
+    offsets : int64 array of shape (n_vertices + 1,)
+        The graph's.
+    limit : float or None
+        Only distances up to it count.
+    """
+    return Figures(*_of(distance).figures(distance, offsets, _bound(limit, distance.dtype)))
+
+
+def bins_of(distance: Array, limit: float | None, bins_a_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
+    """How many distances lie in each of up to ``n_bins`` bins, int64 of shape (k, n_bins); each distance is read once.
+
+    Parameters
+    ----------
+    distance, limit
+        As in ``figures_of``.
+    bins_a_unit : float64 array of shape (k,), NumPy
+        Powers of two; 0 puts every distance into one bin.
+    before : int64 array of shape (k,), NumPy
+        Of each source how many bins lie before its first; every distance is in one of the ``n_bins`` after them.
+    n_bins : int
+    """
+    return _of(distance).bins(distance, _bound(limit, distance.dtype), bins_a_unit, before, n_bins)
+
+
+def levels_of(distance: Array, offsets: Array, limit: int | None) -> tuple[list[np.ndarray], np.ndarray]:
+    """How many vertices lie at 0, 1, 2, ... hops, of rows of hop counts.
+
+    Parameters
+    ----------
+    distance : int8, int16 or int32 array of shape (k, n_vertices)
+        -1 where unreached; a vertex is in each row.
+    offsets, limit
+        As in ``figures_of``.
+
+    Returns
+    -------
+    counts : list of int64 arrays, NumPy
+        Of each row, up to the last level within the limit that has any.
+    edges : int64 array of shape (k,), NumPy
+        As in ``Figures``.
+    """
+    counts, edges = _of(distance).levels(distance, offsets, limit)
+    return [row[: np.flatnonzero(row)[-1] + 1] for row in counts], edges
+
+
+def _of(distance: Array):
+    return cuda.figures if device_of(distance) == "cuda" else cpu
+
+
+def _bound(limit: float | None, dtype: np.dtype):
+    """The largest distance that counts, in the distances' own type."""
+    return min(as_distance(np.inf if limit is None else limit, dtype), np.finfo(dtype).max)

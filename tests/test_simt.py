@@ -204,6 +204,14 @@ def test_a_wrong_distance_is_found_on_the_device():
             assert rule in certify(graph, wrong).failures
 
 
+def test_predecessors_in_a_circle_without_length_are_found_on_the_device():
+    graph = build([(0, 1), (1, 2), (2, 1)], [1, 0, 0]).to("cuda")
+    result = plan_sssp(graph)(0)
+    certify(graph, result).require()
+    result.predecessor[1] = 2  # explained by an edge of length 0, from a vertex that is explained by this one
+    assert certify(graph, result).failures
+
+
 @pytest.mark.parametrize("plan_of", [plan_bfs, plan_sssp])
 def test_a_vertex_at_the_limit_itself_must_not_be_missing(plan_of):
     graph = build([(0, 1), (1, 2), (2, 3)], [1, 1, 1]).to("cuda")

@@ -63,8 +63,8 @@ def page(mutants: list[Mutant], outcomes: dict[Mutant, tuple[str, str]], reasons
         f"{len(survivors)} survived. "
         f"{len(mutants) - len(ran)} others have not been run, or do not compile.",
         "",
-        f"{equivalent} of the survivors compute the same whatever the input, so that no test can see them (*the same:*); of the",
-        f"other {len(ran) - equivalent} mutants {100 * len(killed) / max(len(ran) - equivalent, 1):.1f} % are killed.",
+        f"{equivalent} of the survivors compute the same whatever the input, so that no test can see them (*the same:*); of",
+        f"the other {len(ran) - equivalent} mutants {100 * len(killed) / max(len(ran) - equivalent, 1):.1f} % are killed.",
         "",
         f"{by_compiler} of the killed are refused by the compiler: they narrow a number, or read what nobody has set.",
         "",

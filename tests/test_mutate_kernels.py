@@ -87,7 +87,7 @@ def test_a_record_is_read_as_it_was_written():
     text = page([mutant(3), mutant(7), survivor], outcomes, reasons)
     assert "2 mutants, 1 killed (50.0 %), 1 survived. 1 others" in text
     assert "1 of the survivors compute the same" in text
-    assert "other 1 mutants 100.0 % are killed" in text
+    assert "the other 1 mutants 100.0 % are killed" in text
     del outcomes[mutant(7)]
     assert recorded([mutant(3), survivor], text) == (outcomes, reasons, 0)
 

@@ -210,7 +210,10 @@ def test_a_source_that_kills_its_worker_is_left_out_and_the_others_of_its_part_a
     manifest = manifest_of(tmp_path / "out")
     answered = [source for part in manifest["parts"] for source in part["sources"]]
     assert sorted(answered) == [source for source in range(N_SOURCES) if source != poison]
-    assert {entry["file"] for entry in manifest["retried"]} == {"part-000001.parquet"}, "nobody else is blamed"
+    retried = Counter(entry["file"] for entry in manifest["retried"])
+    assert retried.pop("part-000001.parquet") > 1
+    # An answer that is on its way when its worker dies is lost with it, and its part given out again.
+    assert set(retried.values()) <= {1}, "nobody else is blamed"
     rows = pq.read_table(tmp_path / "out" / "part-000001.parquet", columns=["source"])["source"].unique().to_pylist()
     assert rows == [4, 5, 7]
     code, summary, err = job(tmp_path / "out", "--resume")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """One source and many on a GPU beside cuGraph; results are compared and certified before times are taken.
 
-python scripts/bench.py --suite gpu --graphs FOLDER --output FILE [--only NAME ...] [--part single many trace stress]
+python scripts/bench.py --suite gpu --graphs FOLDER --output FILE [--only NAME ...] [--part NAME ...]
 
 FOLDER holds Parquet files with columns src and dst (GRAPHS below lists which); lattices, R-MAT and uniform graphs are
 generated on the device. Weights 1 to 255 come from a hash of an edge's ends. Sources are random vertices of the component
@@ -11,6 +11,7 @@ single   medians over 16 sources, the best of three calls each, the clock around
          on as many of them as --peer-seconds allows, and the distances of those compared
 many     milliseconds a source for 32, 256, 1,024 and 10,000 sources (or as many as fit), distances left on the device,
          what memory the plan named and what was held; cuGraph's loop over up to 32 of them
+summary  as many, 1,024 of them (256 on a large graph): how much longer their summaries take than their distances
 trace    when each turn of a search in one launch began, from the source whose BFS takes the median time of the 16
 stress   2,000 searches of each kind, every one with the same bits; 100 certified sources of each file in FOLDER
 
@@ -47,7 +48,7 @@ SINGLE, MANY, LOOPED = 16, (32, 256, 1024, 10_000), 32
 LARGE = 400_000_000  # stored edges from which on 256 sources are many
 REPEATS = 2_000
 CERTIFIED = 100
-PARTS = ("single", "many", "trace", "stress")
+PARTS = ("single", "many", "summary", "trace", "stress")
 
 
 class Bench:
@@ -235,6 +236,42 @@ def many(bench: Bench, algorithm: str) -> list[str]:
     return rows
 
 
+def summary(bench: Bench, algorithm: str) -> list[str]:
+    """Summaries beside the distances that they are made of, a row of their table: by the library, and as the job does."""
+    from kepler_traverse import answers, plan_bfs_many, plan_sssp_many
+    from pipelines.rows import rows_of
+
+    graph = bench.graph(algorithm)
+    make, k = plan_bfs_many if algorithm == "bfs" else plan_sssp_many, 256 if graph.n_edges > LARGE else 1024
+    sources = np.unique(bench.sources[:k])
+    ids = graph.ids_at(bench.cp.asarray(sources)).tolist()
+    plan, short = (make(graph, n_sources=sources.size, result=result) for result in ("distances", "summary"))
+
+    def distances():
+        for _ in plan.over(sources):
+            pass
+
+    def with_rows():
+        return [row for group in plan.over(sources) for row in rows_of("summary", graph, plan.query, group, None)]
+
+    frame = answers.answer(short, ids, "summary", None, "omit").to_arrow().to_pylist()
+    rows = with_rows()
+    for i, group in zip(range(0, sources.size, plan.group), plan.over(sources), strict=True):
+        one = group[0]
+        reached = one.distance[one.reached]
+        found = int(reached.size), float(reached.max()), float(reached.astype(np.float64).sum())
+        for name, row in (("library", frame[i]), ("job", rows[i].table.to_pylist()[0])):
+            same = found[:2] == (row["reached"], row["eccentricity"]) and np.isclose(found[2], float(row["sum"]), rtol=1e-12)
+            if not same:
+                raise SystemExit(f"{bench.name}, {algorithm}: the {name}'s summary of source {sources[i]} is not {found}")
+    calls = (distances, lambda: answers.answer(short, ids, "summary", None, "omit"), with_rows)
+    each = [statistics.median(bench.seconds(call)[0] for _ in range(5)) / sources.size * 1e3 for call in calls]
+    return [
+        f"| {bench.name} | {algorithm} | {plan.strategy.name} | {sources.size:,} | {each[0]:.4g} | {each[1]:.4g} | "
+        f"{each[1] / each[0]:.3f} | {each[2]:.4g} | {each[2] / each[0]:.3f} |"
+    ]
+
+
 def trace(bench: Bench, algorithm: str) -> list[dict]:
     """Turns of one search, with a kernel that notes them."""
     from kepler_traverse.bfs import params as bfs_params
@@ -285,6 +322,10 @@ HEADS = {
     "|---|---|---|---|---|---|---|---|",
     "many": "Many sources, distances left on the device, ms a source of the whole call:\n\n"
     "| graph | algorithm | strategy | sources | ours | cuGraph's loop | ratio | MiB planned | MiB held |\n"
+    "|---|---|---|---|---|---|---|---|---|",
+    "summary": "Summaries beside the distances that they are made of, ms a source, medians of five; *library* is "
+    '`result="summary"`, *job* are rows with checksums and histograms beside them:\n\n'
+    "| graph | algorithm | strategy | sources | distances | library | ratio | job | ratio |\n"
     "|---|---|---|---|---|---|---|---|---|",
     "stress": "Searches with the same bits again and again, and sources certified:\n\n"
     "| graph | algorithm | repeats | certified |\n|---|---|---|---|",
@@ -339,13 +380,13 @@ def main(arguments: list[str]) -> int:
             for algorithm in options.algorithm:
                 if part == "single":
                     tables[part].append(single(bench, algorithm, run))
-                elif part == "many":
-                    tables[part] += many(bench, algorithm)
+                elif part in ("many", "summary"):
+                    tables[part] += (many if part == "many" else summary)(bench, algorithm)
                 elif part == "stress":
                     tables[part].append(stress(bench, algorithm))
                 else:
                     traces[f"{name}, {algorithm}"] = trace(bench, algorithm)
-                if part in ("single", "stress"):
+                if part in ("single", "summary", "stress"):
                     print(tables[part][-1], flush=True)
                 run["notes"] = "\n\n".join("\n".join([HEADS[key], *rows]) for key, rows in tables.items() if rows)
                 options.output.write_text(json.dumps(run, indent=2) + "\n")  # what is measured is kept

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The kernels on a GPU under NVIDIA's compute-sanitizer: memcheck, initcheck, synccheck and racecheck over the small
-# tests of the GPU strategies.
+# tests of the GPU strategies and of figures.
 #
 # Needs a GPU, CuPy, and compute-sanitizer (it comes with the CUDA toolkit). Each allocation goes straight to the driver:
 # in CuPy's pool an access past an array would land in memory that belongs to the process. Tests that run a kernel
@@ -23,7 +23,7 @@ fi
 
 if [ $# -eq 0 ]; then
     set -- -k "(cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any_graph)
-        or (test_many_gpu and not groups and not memory)"
+        or (test_many_gpu and not groups and not memory) or test_figures"
 fi
 
 run_tests='
@@ -32,7 +32,8 @@ import cupy
 cupy.cuda.set_allocator(None)
 cupy.cuda.set_pinned_memory_allocator(None)
 import pytest
-sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests/test_contract.py", "tests/test_many_gpu.py", *sys.argv[1:]]))
+sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests/test_contract.py", "tests/test_many_gpu.py", "tests/test_figures.py",
+    *sys.argv[1:]]))
 '
 
 failed=()

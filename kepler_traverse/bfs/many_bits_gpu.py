@@ -213,7 +213,7 @@ class _Run:
         self._room = np.int64(_push_room(n, m))
         self._pieces = cp.empty(int(self._room), np.uint64)
         # Two places, one of which is read while the other is written.
-        self._state = cp.zeros((2, _TOLD_WORDS + max(words, 4)), np.uint32)
+        self._state = [cp.zeros(_TOLD_WORDS + max(words, 4), np.uint32) for _ in range(2)]
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(8 * _N_TOLD), np.int64, _N_TOLD)
         self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._distance = self.padded = None
@@ -244,7 +244,7 @@ class _Run:
         return level, depth, query.limit
 
     def _start(self, sources) -> tuple[int, int, int]:
-        clear(self._seen, self._gathered, self._in_front, self._touched, self._state)
+        clear(self._seen, self._gathered, self._in_front, self._touched, *self._state)
         # What is not in the frontier is never read, but the bits of sources are added.
         self._front[cp.asarray(sources)] = 0
         self._done[...] = self._idle
@@ -259,10 +259,10 @@ class _Run:
         return self._heard()
 
     def _told(self):
-        return self._state[0, :_TOLD_WORDS].view(np.int64)
+        return self._state[0][:_TOLD_WORDS].view(np.int64)
 
     def _alive(self):
-        return self._state[0, _TOLD_WORDS : _TOLD_WORDS + self._words]
+        return self._state[0][_TOLD_WORDS : _TOLD_WORDS + self._words]
 
     def _heard(self) -> tuple[int, int, int]:
         """What the level has told: vertices and edges of the frontier, targets that are missing."""
@@ -277,7 +277,7 @@ class _Run:
         self._make_planes(level)
         graph = self._graph
         told, alive = self._told(), self._alive()
-        self._state = self._state[::-1]
+        self._state.reverse()
         clear(self._state[0])
         settled = (self._seen, self._found, self._is_found, self._done, self._gathered, self._touched)
         tell = (self._planes, self._alive(), self._told())

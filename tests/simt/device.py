@@ -25,7 +25,13 @@ class _Memory:
         self._array, self.ptr = array, array.ctypes.data
 
     def memset_async(self, value: int, size: int) -> None:
-        self._array.reshape(-1).view(np.uint8)[:size] = value
+        # From the first element on, whatever the array's shape says of where the others are.
+        array = self._array
+        if not array.flags.c_contiguous or size > array.nbytes:
+            raise harness.SimtError(
+                f"{size} bytes set from the first of an array of shape {array.shape} and strides {array.strides}"
+            )
+        array.reshape(-1).view(np.uint8)[:size] = value
 
 
 class Array(np.ndarray):

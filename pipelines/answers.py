@@ -1,15 +1,20 @@
 """The answers of one batch, source by source, and what happens where one does not come.
 
-Sources are taken in groups, as many as the plan answers at once. A group that fails is halved and tried again in the same
-worker, down to one source; the one that fails alone is left out and reported, and the others are answered. What memory a
-group held is free before it is tried again. Rows are made of one traversal at a time, when the writer wants them.
+Sources are taken in groups, as many as the plan answers at once; where parts are written beside, these may be of several
+parts. A group that fails is halved and tried again in the same worker, down to one source; the one that fails alone is left
+out and reported, and the others are answered. What memory a group held is free before it is tried again. Rows are made of
+one traversal at a time, when the writer wants them.
 """
 
 from __future__ import annotations
 
 import gc
+import itertools
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +26,9 @@ from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.results import Traversals
 
 from .buffers import BUFFERS
+from .phases import Phases
 from .rows import Vertices, id_of, is_made_on_host, on_host, rows_of
+from .tallies import Tally
 
 _CUDA_ERRORS = ("CUDARuntimeError", "CUDADriverError")
 _CUDA_OUT_OF_MEMORY = ("cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY")
@@ -46,6 +53,40 @@ def free_memory() -> None:
     pa.default_memory_pool().release_unused()
     if cuda.available():
         cuda.cp.get_default_memory_pool().free_all_blocks()
+
+
+@dataclass
+class Kept:
+    """A part whose sources are traversed, and what is not yet made of them.
+
+    Attributes
+    ----------
+    part : int
+    started : float
+        Seconds since the epoch.
+    found : list of (Traversals or list of rows, float)
+        In host memory: traversals where rows are made there, rows otherwise; and the seconds that one source took.
+    failed : list of (source, reason)
+    error : Exception or None
+        Memory ran out.
+    """
+
+    part: int
+    started: float
+    found: list = field(default_factory=list)
+    failed: list = field(default_factory=list)
+    clock: Phases = field(default_factory=Phases)
+    tally: Tally = field(default_factory=Tally)
+    error: Exception | None = None
+
+
+class _Piece(NamedTuple):
+    """What a group has of a part, the seconds that one source took, and what all of them have spent by phase."""
+
+    part: int
+    traversals: Traversals
+    seconds: float
+    spent: dict[str, float]
 
 
 class Answers:
@@ -92,35 +133,70 @@ class Answers:
         Exception
             A CUDA error after which this process cannot go on (``is_sticky``).
         """
-        for traversals, seconds in self._groups(part, sources, careful, mark, clock, failed):
+        for traversals, seconds in self._groups([(part, sources)], careful, mark, clock, failed):
             yield from self._rows(traversals, seconds, clock, tally)
             mark.at(part)
 
-    def kept(self, part: int, sources: Sequence[int], mark, clock, tally, failed: list) -> list[tuple]:
-        """Traverse from all sources of a part, so that ``of_kept`` can make the rows beside the next part's traversals.
+    def kept(self, batches: Sequence[tuple[int, Sequence[int]]], mark) -> Iterator[Kept]:
+        """Traverse from the sources of several parts, together as many as the plan takes, whichever parts they are of.
 
-        Parameters are those of ``of``.
-
-        Returns
-        -------
-        list of (Traversals or list of rows, float)
-            In host memory: traversals where rows are made there, rows otherwise.
+        Yields each part in order, so that ``of_kept`` can make its rows beside the next traversals.
         """
         self._vertices.bring()  # here, since other threads leave the device alone
-        found, beside = [], is_made_on_host(self._work.result, self._plan.query, self._graph)
-        for traversals, seconds in self._groups(part, sources, False, mark, clock, failed):
-            if beside:
-                with clock("rows"):
-                    found.append((on_host(traversals), seconds))
-            else:
-                found.append((list(self._rows(traversals, seconds, clock, tally)), seconds))
-        mark.at(part)
-        return found
+        failed: list[tuple[int, str]] = []
+        part_of = {source: part for part, sources in batches for source in sources}
+        pieces = self._pieces(batches, part_of, mark, failed)
+        piece, started = next(pieces, None), time.time()
+        for part, _ in batches:
+            kept = Kept(part, started)
+            while piece is not None and piece.part == part:
+                self._keep(kept, piece)
+                piece = next(pieces, None)
+            kept.failed = [(source, reason) for source, reason in failed if part_of[source] == part]
+            yield kept
+            started = time.time()
 
-    def of_kept(self, found: list[tuple], clock, tally) -> Iterator[tuple]:
-        """Yield what ``of`` yields, of what ``kept`` returned; in any thread."""
-        for traversals, seconds in found:
-            yield from traversals if isinstance(traversals, list) else self._rows(traversals, seconds, clock, tally)
+    def _pieces(self, batches, part_of: dict[int, int], mark, failed: list) -> Iterator[_Piece]:
+        """Yield what groups have of each part, while the group's arrays hold."""
+        clock = Phases()
+        for traversals, seconds in self._groups(batches, False, mark, clock, failed):
+            spent, clock.seconds = clock.seconds, dict.fromkeys(clock.seconds, 0.0)
+            parts, end = [part_of[source] for source in traversals.sources.tolist()], 0
+            for part, own in itertools.groupby(parts):
+                begin, end = end, end + len(list(own))
+                mark.at(part)
+                share = (end - begin) / len(parts)
+                yield _Piece(part, traversals[begin:end], seconds, {phase: share * spent[phase] for phase in spent})
+
+    def _keep(self, kept: Kept, piece: _Piece) -> None:
+        for phase, seconds in piece.spent.items():
+            kept.clock.seconds[phase] += seconds
+        if kept.error is not None:
+            return
+        try:
+            if is_made_on_host(self._work.result, self._plan.query, self._graph):
+                with kept.clock("rows"):
+                    kept.found.append((on_host(piece.traversals), piece.seconds))
+            else:
+                rows = list(self._rows(piece.traversals, piece.seconds, kept.clock, kept.tally))
+                kept.found.append((rows, piece.seconds))
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            kept.error = error.with_traceback(None)  # whose frames hold on to memory
+
+    def of_kept(self, kept: Kept) -> Iterator[tuple]:
+        """Yield what ``of`` yields, of what ``kept`` has yielded; in any thread.
+
+        Raises
+        ------
+        Exception
+            Memory ran out while it was kept.
+        """
+        if kept.error is not None:
+            raise kept.error
+        for held, seconds in kept.found:
+            yield from held if isinstance(held, list) else self._rows(held, seconds, kept.clock, kept.tally)
 
     def _rows(self, traversals: Traversals, seconds: float, clock, tally) -> Iterator[tuple]:
         with clock("rows"):  # some of it is done here, and the rest from row to row
@@ -133,15 +209,16 @@ class Answers:
             tally.add(rows.source, seconds, *rows.counts)
             yield rows.source, rows.table, rows.checksum
 
-    def _groups(self, part, sources, careful, mark, clock, failed) -> Iterator[tuple[Traversals, float]]:
+    def _groups(self, batches, careful, mark, clock, failed) -> Iterator[tuple[Traversals, float]]:
         """Yield groups of traversals, proven right, and the seconds that one of their sources took."""
-        size = 1 if careful else self.group
-        first = sources[0] if len(sources) else None  # all of them may have been given up
-        groups = deque(sources[i : i + size] for i in range(0, len(sources), size))
+        left = deque((source, part) for part, sources in batches for source in sources)
+        firsts = {sources[0] for _, sources in batches if len(sources)}  # of some all may have been given up
+        groups: deque[list[tuple[int, int]]] = deque()
         tried_again = None
-        while groups:
-            group = groups.popleft()
-            traversals, seconds, reason, memory_ran_out = self._try(part, group, first, mark, clock)
+        while groups or left:
+            size = 1 if careful else self.group
+            group = groups.popleft() if groups else [left.popleft() for _ in range(min(size, len(left)))]
+            traversals, seconds, reason, memory_ran_out = self._try(group, firsts, mark, clock)
             if traversals is not None:
                 yield traversals, seconds
                 continue
@@ -155,31 +232,34 @@ class Answers:
                 tried_again = group[0]  # alone, and with all memory that can be had
                 groups.appendleft(group)
             else:
-                failed.append((int(group[0]), reason))
+                failed.append((int(group[0][0]), reason))
 
-    def _try(self, part, group, first, mark, clock) -> tuple[Traversals | None, float, str, bool]:
+    def _try(self, group, firsts, mark, clock) -> tuple[Traversals | None, float, str, bool]:
         """Traverse from a group; the exception, which holds on to memory, is gone when this returns."""
         try:
-            return *self._traverse(part, group, first, mark, clock), "", False
+            return *self._traverse(group, firsts, mark, clock), "", False
         except NegativeCycleError:
             raise
         except Exception as error:
             if is_sticky(error):
                 raise
-            name = f"source {id_of(self._graph, int(group[0]))}"
+            name = f"source {id_of(self._graph, int(group[0][0]))}"
             return None, 0.0, ": ".join([type(error).__name__, name, str(error)]), is_out_of_memory(error)
 
-    def _traverse(self, part, group, first, mark, clock) -> tuple[Traversals, float]:
+    def _traverse(self, group, firsts, mark, clock) -> tuple[Traversals, float]:
         """Distances from each source of a group, proven right, and the seconds that one took."""
+        sources, parts = [source for source, _ in group], [part for _, part in group]
         # Of several, nobody could tell at which one the worker died; the driver then has them taken one at a time.
-        mark.at(part, int(group[0]) if len(group) == 1 else None)
+        mark.at(parts[0], int(sources[0]) if len(group) == 1 else None, parts[-1])
         with clock("traverse") as traversing:
-            traversals = self._plan.run(group)
+            traversals = self._plan.run(sources)
         with clock("certify"):
             if self._work.certify == "all":
                 self._certify(traversals)
-            elif self._work.certify == "sample" and group[0] == first:
-                self._certify(traversals[:1])
+            elif self._work.certify == "sample":
+                for i, source in enumerate(sources):
+                    if source in firsts:
+                        self._certify(traversals[i : i + 1])
         return traversals, traversing.seconds / len(group)
 
     def _certify(self, traversals: Traversals) -> None:

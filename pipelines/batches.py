@@ -2,7 +2,8 @@
 
 Dask's own ``retries`` cover exceptions, and its ``allowed-failures`` count every task that was queued on a worker that died.
 So neither is relied on. A task that is lost with its worker is given out again; its mark (see ``marks``) says whether it had
-begun and which source it was at, and a source at which workers keep dying is left out and reported.
+begun and which source it was at, and a source at which workers keep dying is left out and reported. Where a worker traversed
+from the sources of several parts together, halves of them are given out, so that the one that kills workers is found.
 """
 
 from __future__ import annotations
@@ -124,6 +125,7 @@ class Window:
         self._finished: queue.SimpleQueue = queue.SimpleQueue()
         self._waiting: deque[int] = deque()
         self._suspects: deque[int] = deque()
+        self._halves: deque[list[int]] = deque()
         self._without: dict[int, set[int]] = defaultdict(set)
         self._strikes: Counter[tuple[int, int | None]] = Counter()
         self._losses: Counter[int] = Counter()
@@ -149,7 +151,7 @@ class Window:
         """
         self._waiting.extend(parts)
         try:
-            while self._waiting or self._suspects or self._flying:
+            while self._waiting or self._suspects or self._halves or self._flying:
                 interrupts.check()
                 self._look_after_workers()
                 self._fill()
@@ -165,7 +167,9 @@ class Window:
 
     def _fill(self) -> None:
         while len(self._flying) < WINDOW * self._workers:
-            if self._waiting:
+            if self._halves:
+                self._start(self._halves.popleft(), careful=False)
+            elif self._waiting:
                 count = self._pace.batches(len(self._waiting), self._workers)
                 self._start([self._waiting.popleft() for _ in range(min(count, len(self._waiting)))], careful=False)
             elif self._suspects:
@@ -255,8 +259,15 @@ class Window:
         if place is None:
             self._waiting.extendleft(reversed(task.parts))
             return
-        self._waiting.extendleft(part for part in reversed(task.parts) if part != place.part)
-        self._strike(place.part, place.source, place.reason or why)
+        begun = task.parts[task.parts.index(place.part) : task.parts.index(place.last) + 1]
+        self._waiting.extendleft(part for part in reversed(task.parts) if part not in begun)
+        why = place.reason or why
+        if len(begun) == 1:
+            self._strike(place.part, place.source, why)
+            return
+        self._halves += [list(begun[: len(begun) // 2]), list(begun[len(begun) // 2 :])]
+        for part in begun:
+            self._outcome.retried(part, why)
 
     def _strike(self, part: int, source: int | None, why: str) -> None:
         """Something went wrong with a batch, at a source or, if None, at none that is known."""

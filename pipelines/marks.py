@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-_PLACE = struct.Struct("<qq")
+_PLACE = struct.Struct("<qqq")
 _NO_SOURCE = _NOT_BEGUN = -1
 _LONGEST_REASON = 500  # bytes
 
@@ -27,11 +27,14 @@ class Place(NamedTuple):
         Vertex number; None between sources, as while a part is finished on disk.
     reason : str
         Why the worker ended itself, if it did.
+    last : int
+        The last of several parts whose sources it traversed from together; ``part`` if it was at one.
     """
 
     part: int
     source: int | None
-    reason: str = ""
+    reason: str
+    last: int
 
 
 class Mark:
@@ -43,15 +46,16 @@ class Mark:
     def __enter__(self) -> Mark:
         self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_TRUNC, 0o644)
         # All of its room at once, so that a disk that fills up later cannot be mistaken for a fault of a source.
-        os.pwrite(self._file, _PLACE.pack(_NOT_BEGUN, _NO_SOURCE).ljust(_PLACE.size + _LONGEST_REASON, b"\0"), 0)
+        os.pwrite(self._file, _PLACE.pack(_NOT_BEGUN, _NO_SOURCE, _NOT_BEGUN).ljust(_PLACE.size + _LONGEST_REASON, b"\0"), 0)
         return self
 
     def __exit__(self, *_) -> None:
         os.close(self._file)
         self._path.unlink(missing_ok=True)
 
-    def at(self, part: int, source: int | None = None) -> None:
-        os.pwrite(self._file, _PLACE.pack(part, _NO_SOURCE if source is None else source), 0)
+    def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
+        place = _PLACE.pack(part, _NO_SOURCE if source is None else source, part if last is None else last)
+        os.pwrite(self._file, place, 0)
 
     def leave(self, reason: str) -> None:
         """Say why this process will end now."""
@@ -70,8 +74,8 @@ def read_mark(path: Path) -> Place | None:
         return None
     if len(content) < _PLACE.size:
         return None
-    part, source = _PLACE.unpack_from(content)
+    part, source, last = _PLACE.unpack_from(content)
     if part == _NOT_BEGUN:
         return None
     reason = content[_PLACE.size :].rstrip(b"\0").decode(errors="replace")
-    return Place(part, None if source == _NO_SOURCE else source, reason)
+    return Place(part, None if source == _NO_SOURCE else source, reason, last)

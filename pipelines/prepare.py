@@ -29,9 +29,10 @@ from . import report
 from .cluster import POOL_SHARE
 from .forms import FORMS
 from .graph_cache import cached_graph, found_graph
-from .rows import names_of
-from .sizing import Load, Machine, in_units, sources_a_part
+from .rows import OF_ALL_REACHED, names_of
+from .sizing import DISTANCES_AT_ONCE, Load, Machine, in_units, sources_a_part
 from .worker import plan_for
+from .writers import fits_beside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +117,7 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
     numbers, names, duplicates = chosen_sources(graph, settings)
     request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
     request = replace(request, at_once=_at_once(settings, graph, request, numbers))
-    request, plan = _planned(settings, graph, request)
+    request, plan = _planned(settings, graph, request, numbers.size)
     return Prepared(
         graph=graph,
         plan=plan,
@@ -159,9 +160,12 @@ def _rows_a_source(graph: Graph, request: Request, depth: int = 0) -> tuple[int,
     return rows, rows
 
 
-def _planned(settings, graph: Graph, request: Request) -> tuple[Request, ManyPlan]:
+def _planned(settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, ManyPlan]:
     """Plan within a worker's share: half of what is free goes to the plans, the rest to everything else."""
     if graph.device == "cuda":
+        more = _beyond_a_part(settings, graph, request, n_sources)
+        if more is not None:
+            return more
         if settings.gpu_memory is not None:
             spare = settings.gpu_memory - graph.nbytes - graph.ids.nbytes
             if spare <= 0:
@@ -183,6 +187,26 @@ def _planned(settings, graph: Graph, request: Request) -> tuple[Request, ManyPla
             raise
         request = replace(request, memory=spare)  # fewer workers, then: see sizing
         return request, plan_for(graph, request)
+
+
+def _beyond_a_part(settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, ManyPlan] | None:
+    """Plan for the sources of several parts at once, if these are written beside and a quarter of what is free is enough."""
+    at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
+    is_foreign = settings.scheduler_address or settings.scheduler_file
+    whole = request.targets is None and request.result in OF_ALL_REACHED
+    beside = whole and not is_foreign and fits_beside(request.at_once, graph.n_vertices)
+    if not beside or at_once <= request.at_once:
+        return None
+    free = free_memory("cuda")
+    if settings.gpu_memory is not None:
+        free = min(free, settings.gpu_memory - graph.nbytes - graph.ids.nbytes)
+    wider = replace(request, at_once=at_once, memory=free // 4)
+    try:
+        plan = plan_for(graph, wider)
+    except CapacityError:
+        return None
+    # So that a worker plans the same: there a pool holds the memory, which then does not count as free.
+    return (replace(wider, memory=plan.nbytes), plan) if plan.group > request.at_once else None
 
 
 def request_of(settings, targets: list | None) -> Request:

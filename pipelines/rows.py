@@ -40,7 +40,7 @@ from .tallies import (
     histograms_of_group,
 )
 
-_OF_ALL_REACHED = ("distances", "predecessors", "reachable")
+OF_ALL_REACHED = ("distances", "predecessors", "reachable")
 
 
 class Rows(NamedTuple):
@@ -54,7 +54,7 @@ class Rows(NamedTuple):
 
 def is_made_on_host(result: str, query: Query, graph: Graph) -> bool:
     """Whether rows are made of whole traversals in host memory; those of targets alone are chosen on the device."""
-    return result in _OF_ALL_REACHED and (query.targets is None or graph.device == "cpu")
+    return result in OF_ALL_REACHED and (query.targets is None or graph.device == "cpu")
 
 
 def on_host(traversals: Traversals) -> Traversals:

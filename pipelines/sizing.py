@@ -11,6 +11,8 @@ ROWS_A_GROUP = 1_000_000
 SOURCES_A_PART = 4096  # keeps the footer of a part small where the graph is tiny
 # Vertices times sources where rows are few, so that a batch takes a minute or two and not as long as one that hangs.
 VERTICES_A_PART = {"cpu": 2**28, "cuda": 2**32}
+# Distances that a GPU finds at once where parts are of fewer: a search from one block alone leaves it idle.
+DISTANCES_AT_ONCE = 2**28
 BATCHES_A_WORKER = 3  # so that the last batches of a run end at about the same time
 PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels of one worker
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import functools
 import os
 import signal
 import threading
@@ -20,12 +20,13 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.many import ManyPlan
 from kepler_traverse.storage import load_graph
 
-from .answers import Answers, free_memory, is_out_of_memory, is_sticky
+from .answers import Answers, Kept, free_memory, is_out_of_memory, is_sticky
 from .forms import FORMS
 from .manifest import cannot_write
 from .marks import Mark
 from .merged import MergedAnswers, MergedPlan
 from .metrics import watched
+from .phases import Phases
 from .sink import write_part
 from .tallies import Tally
 from .writers import fits_beside, side_by_side, writers_for
@@ -49,7 +50,7 @@ class Work:
     knobs : dict or None
         Settings of the strategy.
     at_once : int
-        Sources of a part, about.
+        Sources that a plan answers at once: those of a part, about, or of more parts where the device has room.
     memory : int or None
         Bytes that the plan of one worker may take beside the graph; None takes what is free.
     threads : int
@@ -179,7 +180,7 @@ class TraversalPlugin(WorkerPlugin):
     def _side_by_side(self, batches: Sequence[tuple[int, Sequence[int]]], mark: Mark) -> list[dict]:
         """Answer parts of which each is written on a thread while the next one is traversed; see ``_part``."""
         begun = time.perf_counter()
-        done = side_by_side([(part, sources, mark) for part, sources in batches], self._begun, self._writers)
+        done = side_by_side(self._ends(batches, mark), self._writers)
         seconds = round((time.perf_counter() - begun) / max(len(done), 1), 6)
         outcomes = []
         for (part, sources), future in zip(batches, done, strict=False):
@@ -201,19 +202,15 @@ class TraversalPlugin(WorkerPlugin):
             outcomes.append(outcome)
         return outcomes
 
-    def _begun(self, part: int, sources: Sequence[int], mark: Mark) -> Callable[[], dict]:
-        """Traverse from the sources of a part; returns what is left to do for it."""
-        started, clock, tally = time.time(), Phases(), Tally()
-        clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
-        failed: list[tuple[int, str]] = []
-        mark.at(part)
-        held = self._answers.kept(part, sources, mark, clock, tally, failed)
+    def _ends(self, batches: Sequence[tuple[int, Sequence[int]]], mark: Mark) -> Iterator[Callable[[], dict]]:
+        """Traverse from the sources of the parts; yields for each part what is left to do for it."""
+        for kept in self._answers.kept(batches, mark):
+            kept.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
+            yield functools.partial(self._end, kept, mark)
 
-        def end() -> dict:
-            answers = self._answers.of_kept(held, clock, tally)
-            return self._ended(part, answers, started, clock, tally, failed, mark)
-
-        return end
+    def _end(self, kept: Kept, mark: Mark) -> dict:
+        answers = self._answers.of_kept(kept)
+        return self._ended(kept.part, answers, kept.started, kept.clock, kept.tally, kept.failed, mark)
 
     def _ended(self, part, answers, started, clock, tally, failed, mark) -> dict:
         with clock("write"):
@@ -233,41 +230,6 @@ class TraversalPlugin(WorkerPlugin):
             outcome = self._ended(part, answers, started, clock, tally, failed, mark)
             note(outcome["summary"], len(sources) - len(failed), failed)
         return outcome
-
-
-class Phases:
-    """Seconds by phase of one part; a phase within another counts for itself alone."""
-
-    def __init__(self):
-        self.seconds = dict.fromkeys(("load", "traverse", "certify", "rows", "write"), 0.0)
-        self._started = time.perf_counter()
-        self._within = 0.0  # seconds of phases that have ended, since the phase around them began
-
-    @contextlib.contextmanager
-    def __call__(self, phase: str) -> Iterator[Lap]:
-        lap, before = Lap(), self._within
-        self._within = 0.0
-        try:
-            yield lap
-        finally:
-            lap.seconds = time.perf_counter() - lap.started
-            self.seconds[phase] += lap.seconds - self._within
-            self._within = before + lap.seconds
-
-    @property
-    def elapsed(self) -> float:
-        return round(time.perf_counter() - self._started, 6)
-
-    def rounded(self) -> dict[str, float]:
-        return {name: round(value, 6) for name, value in self.seconds.items()}
-
-
-class Lap:
-    """One stretch of a phase; ``seconds`` are there once it is over."""
-
-    def __init__(self):
-        self.started = time.perf_counter()
-        self.seconds = 0.0
 
 
 def dask_setup(_worker) -> None:

@@ -6,7 +6,7 @@ its own hands each part over once its distances are proven right. What is in a p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from distributed.system import MEMORY_LIMIT
@@ -39,44 +39,31 @@ def fits_beside(n_sources: int, n_vertices: int) -> bool:
     return n_sources == 1 or n_sources * n_vertices <= ROWS_A_PART
 
 
-def side_by_side(batches: Sequence[tuple], begin: Callable, writers: int) -> list[Future]:
-    """Begin parts one after the other and end them on threads.
+def side_by_side(ends: Iterable[Callable], writers: int) -> list[Future]:
+    """End parts on threads while others begin.
 
     Parameters
     ----------
-    batches : sequence of tuples
-        Arguments of ``begin``.
-    begin : callable
-        What is done here; returns a function of no arguments for a thread, or raises what then is the part's own error.
+    ends : iterable of callables
+        Each is what is left to do for a part, once what is done in this thread has been done for it.
     writers : int
         Threads; as many parts are being written, and one more waits.
 
     Returns
     -------
     list of Future
-        All done, in the order of the batches. After an error other than of memory no further part has begun.
+        All done, in the order of the parts. After an error other than of memory no further part has begun.
     """
     parts: list[Future] = []
     with ThreadPoolExecutor(writers, thread_name_prefix="kepler-writer") as pool:
-        for batch in batches:
+        for end in ends:
+            parts.append(pool.submit(end))
             under_way = [part for part in parts if not part.done()]
             if len(under_way) > writers:
                 wait(under_way, return_when=FIRST_COMPLETED)
             if any(_is_fatal(part) for part in parts if part.done()):
                 break
-            parts.append(_begun(begin, batch, pool))
     return parts
-
-
-def _begun(begin: Callable, batch: tuple, pool: ThreadPoolExecutor) -> Future:
-    try:
-        return pool.submit(begin(*batch))
-    except Exception as error:
-        if not is_out_of_memory(error):
-            raise
-        part: Future = Future()
-        part.set_exception(error.with_traceback(None))  # whose frames hold on to memory
-        return part
 
 
 def _is_fatal(part: Future) -> bool:

@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from kepler_traverse.errors import OutputError
 from kepler_traverse.storage import save_graph
 from pipelines import cluster, prepare
 from pipelines.batch_sources import main
-from pipelines.batches import WINDOW, Window
+from pipelines.batches import STRIKES, WINDOW, Window
 from pipelines.cluster import pinned
 from pipelines.graph_cache import cached_graph
 from pipelines.marks import Mark, read_mark
@@ -94,7 +95,9 @@ def test_a_mark_says_where_a_task_is_and_goes_with_it(tmp_path):
     with Mark(path) as mark:
         assert read_mark(path) is None, "nothing has begun"
         mark.at(3)
-        assert read_mark(path) == (3, None, "")
+        assert read_mark(path) == (3, None, "", 3)
+        mark.at(3, None, 9)
+        assert read_mark(path) == (3, None, "", 9)
         mark.at(4, 2**40)
         mark.leave("é" * 1000)
         assert read_mark(path)[:2] == (4, 2**40)
@@ -154,6 +157,67 @@ def test_few_tasks_are_in_flight_and_their_futures_are_let_go(tmp_path):
     assert sizes[0] == 1
     assert max(sizes) > 50
     assert len(sizes) < 120
+
+
+class Future:
+    """Of a task that a worker of ``Cluster`` has taken."""
+
+    def __init__(self, status, outcomes=None):
+        self.status, self._outcomes = status, outcomes
+
+    def add_done_callback(self, call):
+        call(self)
+
+    def result(self, timeout):  # noqa: ARG002
+        return self._outcomes
+
+    def release(self):
+        pass
+
+
+class Cluster:
+    """Workers that search from the sources of all parts of a task together, and die of one part."""
+
+    status = "running"
+
+    def __init__(self, deadly):
+        self.deadly, self.tasks = deadly, []
+        self.scheduler = SimpleNamespace(ncores=dict, processing=dict)
+
+    def sync(self, _question, **_):
+        return {"one": ()}
+
+    def submit(self, task):
+        self.tasks.append((task.parts, task.careful))
+        if self.deadly not in task.parts or self.deadly in task.without:
+            summary = {"seconds": 0.1}
+            return Future("finished", [{"part": part, "summary": summary, "failed": []} for part in task.parts])
+        mark = Mark(task.mark)  # left behind by a worker that dies
+        mark.__enter__()
+        mark.at(task.parts[0], self.deadly if task.careful else None, task.parts[-1])
+        return Future("cancelled")
+
+
+class Retold(Counted):
+    def __init__(self):
+        super().__init__()
+        self.again = Counter()
+
+    def retried(self, part, why):
+        assert why == "its result is gone"
+        self.again[part] += 1
+
+
+@pytest.mark.parametrize("deadly", [0, 11, 31])
+def test_of_parts_that_a_worker_took_together_halves_are_given_out_until_the_deadly_one_is_found(tmp_path, deadly):
+    workers, told = Cluster(deadly), Retold()
+    Window(workers, workers.submit, told, tmp_path, first=32).run(list(range(32)))
+    assert told.parts == Counter(range(32))
+    assert told.failures == [(deadly, [deadly], f"its result is gone ({STRIKES} times)")]
+    lost = [parts for parts, _ in workers.tasks if deadly in parts]
+    assert [len(parts) for parts in lost] == [32, 16, 8, 4, 2, 1, *[1] * STRIKES, 1]
+    assert [parts for parts, careful in workers.tasks if careful] == [(deadly,)] * (STRIKES + 1)
+    assert set(told.again) == set(range(32))
 
 
 class ClientOfDyingWorkers:

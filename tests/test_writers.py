@@ -2,12 +2,15 @@
 
 import asyncio
 import errno
+import functools
+import io
 import time
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from conftest import HAS_GPU
@@ -17,11 +20,14 @@ from kepler_traverse import graph_from_edges, plan_bfs_many
 from kepler_traverse._arrays import namespace
 from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.storage import save_graph
-from pipelines import worker, writers
+from pipelines import phases, prepare, worker, writers
+from pipelines.answers import Answers
 from pipelines.buffers import Buffers
+from pipelines.phases import Phases
+from pipelines.prepare import Request
 from pipelines.rows import is_made_on_host, rows_of
 from pipelines.sink import plain
-from pipelines.worker import Phases, TraversalPlugin, Work
+from pipelines.worker import TraversalPlugin, Work, plan_for
 from pipelines.writers import fits_beside, side_by_side, writers_for
 
 N_PARTS, SOURCES_A_PART = 7, 5
@@ -64,14 +70,14 @@ def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result,
 def answered(tmp_path):
     """Answers all parts in this process with so many writing threads, and returns (outcomes, parts on disk, folder)."""
 
-    def answer(n_writers, result="distances", algorithm="bfs", ids="integers"):
-        folder = tmp_path / f"{result}-{algorithm}-{n_writers}"
+    def answer(n_writers, result="distances", algorithm="bfs", ids="integers", at_once=SOURCES_A_PART, **more):
+        folder = tmp_path / f"{result}-{algorithm}-{n_writers}-{at_once}"
         folder.mkdir()
         save_graph(graph_of(ids), tmp_path / f"graph-{folder.name}")
         work = Work(
             run="run", graph_folder=tmp_path / f"graph-{folder.name}", output=folder, device="cpu", algorithm=algorithm,
-            strategy="auto", limit=None, targets=None, result=result, certify="all", knobs=None, threads=1,
-            at_once=SOURCES_A_PART,
+            strategy="auto", limit=None, targets=None, result=result, knobs=None, threads=1, at_once=at_once,
+            **{"certify": "all"} | more,
         )  # fmt: skip
         plugin = TraversalPlugin(work, "plugin")
         asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
@@ -82,6 +88,7 @@ def answered(tmp_path):
     return answer
 
 
+@pytest.mark.parametrize("at_once", [SOURCES_A_PART, 2, 12])  # of a part, of some of it, of more than one
 @pytest.mark.parametrize(
     ("result", "algorithm", "ids"),
     [
@@ -92,12 +99,12 @@ def answered(tmp_path):
         ("levels", "bfs", "integers"),
     ],
 )
-def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm, ids):
+def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm, ids, at_once):
     alone, expected, _ = answered(1, result, algorithm, ids)
-    beside, found, _ = answered(3, result, algorithm, ids)
+    beside, found, _ = answered(3, result, algorithm, ids, at_once)
     assert found == expected
     assert len(found) == N_PARTS
-    times = ("started", "ended", "seconds", "phases", "slowest")
+    times = ("started", "ended", "seconds", "phases", "slowest", "rounds")  # rounds are those of a whole group
     for one, other in zip(alone, beside, strict=True):
         assert one["part"] == other["part"]
         assert one["failed"] == other["failed"] == []
@@ -107,6 +114,55 @@ def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm,
         assert {k: v for k, v in one["summary"].items() if k not in times} == {
             k: v for k, v in other["summary"].items() if k not in times
         }
+
+
+def failing_from(plugin, monkeypatch, broken, error):
+    """Make searches fail in whose group a source is."""
+    run = plugin.plan.run
+
+    def broken_run(sources):
+        if set(broken) & set(sources):
+            raise error
+        return run(sources)
+
+    monkeypatch.setattr(plugin.plan, "run", broken_run)
+
+
+@pytest.mark.parametrize(
+    ("broken", "error"),
+    [
+        ([0], ValueError("odd")),
+        ([9, 10], MemoryError("too much")),
+        ([34], ValueError("odd")),
+        (BATCHES[3][1], ValueError("odd")),
+        ([source for _, part in BATCHES for source in part], ValueError("odd")),
+    ],
+    ids=["first", "two by memory", "last", "part", "all"],
+)
+def test_a_source_that_fails_in_a_group_of_several_parts_is_missing_in_its_own(answered, monkeypatch, broken, error):
+    _, _, folder = answered(1)
+    expected = [pq.read_table(path) for path in sorted(folder.iterdir())]
+    monkeypatch.setattr(TraversalPlugin, "_load", lambda self, load=TraversalPlugin._load: (
+        load(self), failing_from(self, monkeypatch, broken, error)
+    ))  # fmt: skip
+    outcomes, found, _ = answered(3, at_once=12)
+    ids = graph_of("integers").ids
+    for (part, sources), outcome in zip(BATCHES, outcomes, strict=True):
+        missing = [source for source in sources if source in broken]
+        assert [source for source, _ in outcome["failed"]] == missing
+        assert (outcome["summary"] is None) == (missing == sources)
+        left = expected[part].filter(pc.invert(pc.is_in(expected[part]["source"], pa.array(ids[missing]))))
+        if outcome["summary"] is not None:
+            written = pq.read_table(io.BytesIO(found[f"part-{part:06d}.parquet"]))
+            assert written.equals(left.combine_chunks()) or written.to_pylist() == left.to_pylist()
+
+
+def test_of_a_group_of_several_parts_the_first_source_of_each_is_certified(answered, monkeypatch):
+    seen = []
+    certify = Answers._certify
+    monkeypatch.setattr(Answers, "_certify", lambda self, found: seen.extend(found.sources.tolist()) or certify(self, found))
+    answered(3, at_once=12, certify="sample")
+    assert seen == [sources[0] for _, sources in BATCHES]
 
 
 def failing_at(monkeypatch, part, error, times):
@@ -149,7 +205,7 @@ def test_a_full_disk_ends_the_task_and_leaves_whole_parts_only(answered, monkeyp
     failing_at(monkeypatch, 2, OSError(errno.ENOSPC, "No space left on device"), 9)
     with pytest.raises(OSError, match="No space left"):
         answered(3)
-    found = {path.name: path.read_bytes() for path in (tmp_path / "distances-bfs-3").iterdir()}
+    found = {path.name: path.read_bytes() for path in (tmp_path / f"distances-bfs-3-{SOURCES_A_PART}").iterdir()}
     assert "part-000002.parquet" not in found
     assert found.items() < expected.items()
 
@@ -157,20 +213,42 @@ def test_a_full_disk_ends_the_task_and_leaves_whole_parts_only(answered, monkeyp
 def test_no_more_parts_are_in_flight_than_threads_and_one():
     begun, ended, most = [], [], []
 
-    def begin(number):
-        begun.append(number)
-        most.append(len(begun) - len(ended))
+    def end(number):
+        time.sleep(0.002)
+        ended.append(number)
+        return number
 
-        def end():
-            time.sleep(0.002)
-            ended.append(number)
-            return number
+    def ends():
+        for number in range(20):
+            begun.append(number)
+            most.append(len(begun) - len(ended))
+            yield functools.partial(end, number)
 
-        return end
-
-    parts = side_by_side([(i,) for i in range(20)], begin, 2)
+    parts = side_by_side(ends(), 2)
     assert [part.result() for part in parts] == list(range(20))
     assert 2 <= max(most) <= 2 + 2  # the last of them is just being begun
+
+
+@on_a_device
+def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_written_beside(monkeypatch):
+    asked = {"algorithm": "bfs", "strategy": "auto", "limit": None, "certify": "all", "knobs": None, "at_once": 5}
+    own = {"scheduler_address": None, "scheduler_file": None, "gpu_memory": None}
+
+    def planned(targets=None, result="distances", n_sources=60, **settings):
+        request = Request(targets=targets, result=result, **asked)
+        found, plan = prepare._planned(SimpleNamespace(**own | settings), graph, request, n_sources)
+        assert plan_for(graph, found).group == plan.group, "a worker plans the same"
+        return found.at_once
+
+    with running(None if HAS_GPU else {}):
+        graph = graph_of("integers").to("cuda")
+        assert [planned(), planned(result="reachable"), planned(n_sources=17)] == [60, 60, 17]
+        assert [planned(targets=[1001]), planned(result="summary"), planned(scheduler_address="x")] == [5, 5, 5]
+        monkeypatch.setattr(prepare, "DISTANCES_AT_ONCE", 9 * graph.n_vertices)
+        assert planned() == 9
+        room = plan_for(graph, Request(targets=None, result="distances", **asked)).nbytes
+        held = graph.nbytes + graph.ids.nbytes
+        assert planned(gpu_memory=held + 2 * room) == 5  # a quarter of it is for less than a part
 
 
 def test_fewer_threads_write_where_memory_is_short(monkeypatch):
@@ -214,7 +292,7 @@ def test_memory_is_lent_again_only_when_nobody_holds_it():
 
 def test_a_phase_within_another_counts_for_itself_alone(monkeypatch):
     ticks = iter([0, 1, 2, 5, 9])
-    monkeypatch.setattr(worker, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    monkeypatch.setattr(phases, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     clock = Phases()
     with clock("write"), clock("rows"):
         pass

@@ -1,0 +1,42 @@
+"""Seconds by phase of what a worker does: load, traverse, certify, rows, write."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+
+class Phases:
+    """Seconds by phase of one part; a phase within another counts for itself alone."""
+
+    def __init__(self):
+        self.seconds = dict.fromkeys(("load", "traverse", "certify", "rows", "write"), 0.0)
+        self._started = time.perf_counter()
+        self._within = 0.0  # seconds of phases that have ended, since the phase around them began
+
+    @contextlib.contextmanager
+    def __call__(self, phase: str) -> Iterator[Lap]:
+        lap, before = Lap(), self._within
+        self._within = 0.0
+        try:
+            yield lap
+        finally:
+            lap.seconds = time.perf_counter() - lap.started
+            self.seconds[phase] += lap.seconds - self._within
+            self._within = before + lap.seconds
+
+    @property
+    def elapsed(self) -> float:
+        return round(time.perf_counter() - self._started, 6)
+
+    def rounded(self) -> dict[str, float]:
+        return {name: round(value, 6) for name, value in self.seconds.items()}
+
+
+class Lap:
+    """One stretch of a phase; ``seconds`` are there once it is over."""
+
+    def __init__(self):
+        self.started = time.perf_counter()
+        self.seconds = 0.0

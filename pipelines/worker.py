@@ -9,11 +9,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 
 from dask.system import CPU_COUNT
-from distributed import WorkerPlugin, get_worker
+from distributed import WorkerPlugin, get_worker, secede
 
 from kepler_traverse import plan_bfs_many, plan_sssp_many
 from kepler_traverse.graph import Graph
@@ -29,7 +30,7 @@ from .metrics import watched
 from .phases import Phases
 from .sink import write_part
 from .tallies import Tally
-from .writers import fits_beside, side_by_side, writers_for
+from .writers import Writers, fits_beside, writers_for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +114,9 @@ class TraversalPlugin(WorkerPlugin):
         self.graph: Graph | None = None
         self.plan: ManyPlan | MergedPlan | None = None
         self._answers: Answers | MergedAnswers | None = None
+        self._writers: Writers | None = None
         self._lock: threading.Lock | None = None
-        self._threads, self._writers = work.threads, 1
+        self._threads = work.threads
         self._load_seconds = 0.0
 
     async def setup(self, worker) -> None:
@@ -125,6 +127,8 @@ class TraversalPlugin(WorkerPlugin):
 
     def teardown(self, worker) -> None:  # noqa: ARG002
         self.graph = self.plan = self._answers = None
+        if self._writers is not None:
+            self._writers.close()
 
     def _load(self) -> None:
         started = time.perf_counter()
@@ -132,10 +136,10 @@ class TraversalPlugin(WorkerPlugin):
         self.graph = load_graph(self.work.graph_folder, self.work.device)
         self.plan = plan_for(self.graph, self.work)
         self._answers = answers_for(self.graph, self.plan, self.work)
-        self._writers = 1
         if self.work.writers > 1 and not FORMS[self.work.result].merged:
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
-            self._writers = writers_for(self.graph.n_vertices, cores, CPU_COUNT)
+            most = writers_for(self.graph.n_vertices, cores, CPU_COUNT)
+            self._writers = Writers(most) if most > 1 else None
         self._load_seconds = time.perf_counter() - started
 
     def _take_fair_share(self) -> None:
@@ -144,24 +148,33 @@ class TraversalPlugin(WorkerPlugin):
 
         numba.set_num_threads(min(self._threads, numba.config.NUMBA_NUM_THREADS))
 
-    def answer(self, batches: Sequence[tuple[int, Sequence[int]]], careful: bool, mark_path: Path) -> list[dict]:
-        """Answer the batches of a task, one part each; see ``run_batches``."""
-        with self._lock:  # a plan holds one traversal at a time, and a foreign worker may have several threads
-            self._take_fair_share()
-            if self._answers is None:  # Dask keeps a worker whose plugin failed to set up
-                self._load()
-            with Mark(mark_path) as mark:
-                try:
+    def answer(
+        self, batches: Sequence[tuple[int, Sequence[int]]], careful: bool, mark_path: Path, make_way: Callable = lambda: None
+    ) -> list[dict]:
+        """Answer the batches of a task, one part each; see ``run_batches``.
+
+        ``make_way`` is called once all of them are traversed, when the next task may begin.
+        """
+        with Mark(mark_path) as mark:
+            try:
+                with self._lock:  # a plan holds one traversal at a time, and a foreign worker may have several threads
+                    self._take_fair_share()
+                    if self._answers is None:  # Dask keeps a worker whose plugin failed to set up
+                        self._load()
                     most = max((len(sources) for _, sources in batches), default=0)
-                    if self._writers > 1 and not careful and fits_beside(most, self.graph.n_vertices):
-                        return self._side_by_side(batches, mark)
-                    return [self._part(part, sources, careful, mark) for part, sources in batches]
-                except Exception as error:
-                    if is_sticky(error):
-                        mark.leave(f"{type(error).__name__}: {error}")
-                        # Every later call in this process would fail, too. Ending it lets the nanny start a fresh one.
-                        os._exit(1)
-                    raise
+                    if self._writers is None or careful or not fits_beside(most, self.graph.n_vertices):
+                        return [self._part(part, sources, careful, mark) for part, sources in batches]
+                    begun = time.perf_counter()
+                    parts = self._writers.take(self._ends(batches, mark))
+                    seconds = time.perf_counter() - begun
+                make_way()
+                return self._outcomes(batches, parts, seconds, mark)
+            except Exception as error:
+                if is_sticky(error):
+                    mark.leave(f"{type(error).__name__}: {error}")
+                    # Every later call in this process would fail, too. Ending it lets the nanny start a fresh one.
+                    os._exit(1)
+                raise
 
     def _part(self, part: int, sources: Sequence[int], careful: bool, mark: Mark) -> dict:
         try:
@@ -177,28 +190,31 @@ class TraversalPlugin(WorkerPlugin):
             reason = f"MemoryError: its part could not be written: {error}"
             return {"part": part, "summary": None, "failed": [(int(source), reason) for source in sources]}
 
-    def _side_by_side(self, batches: Sequence[tuple[int, Sequence[int]]], mark: Mark) -> list[dict]:
-        """Answer parts of which each is written on a thread while the next one is traversed; see ``_part``."""
-        begun = time.perf_counter()
-        done = side_by_side(self._ends(batches, mark), self._writers)
-        seconds = round((time.perf_counter() - begun) / max(len(done), 1), 6)
+    def _outcomes(self, batches, parts: list[Future], seconds: float, mark: Mark) -> list[dict]:
+        """What has come of parts that are written on threads, after ``seconds`` in which the last one was begun."""
+        wait(parts)
+        done = [part.result()["summary"] for part in parts if part.exception() is None]
+        written = sum(summary["phases"][phase] for summary in done if summary for phase in ("rows", "write"))
+        # By which tasks are sized; parts side by side share their time, and no thread writes faster than it can.
+        seconds = round(max(seconds, written / self._writers.most) / max(len(parts), 1), 6)
         outcomes = []
-        for (part, sources), future in zip(batches, done, strict=False):
+        for (part, sources), future in zip(batches, parts, strict=False):
             with watched(self.work.algorithm) as note:
                 error = future.exception()
                 if error is None:
                     outcome = future.result()
                     summary, failed = outcome["summary"], outcome["failed"]
                     if summary is not None:
-                        summary["seconds"] = seconds  # by which tasks are sized; parts side by side share their time
+                        summary["seconds"] = seconds
                     note(summary, len(sources) - len(failed), failed)
                 elif not is_out_of_memory(error):
                     raise error
             if error is not None:
                 error.__traceback__ = None  # whose frames hold on to memory
-                self._writers = max(1, self._writers // 2)
-                free_memory()
-                outcome = self._part(part, sources, True, mark)
+                with self._lock:
+                    self._writers.most = max(1, self._writers.most // 2)
+                    free_memory()
+                    outcome = self._part(part, sources, True, mark)
             outcomes.append(outcome)
         return outcomes
 
@@ -267,7 +283,7 @@ def run_batches(plugin: str, batches: Sequence[tuple[int, Sequence[int]]], caref
     worker = get_worker()
     answering = worker.plugins[plugin]
     try:
-        outcomes = answering.answer(batches, careful, mark)
+        outcomes = answering.answer(batches, careful, mark, secede)
     except OSError as error:
         raise cannot_write(answering.work.output, error) from None
     for outcome in outcomes:

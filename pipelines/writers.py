@@ -1,7 +1,8 @@
-"""The parts of one task, written on threads of a worker while it goes on traversing.
+"""Parts, written on threads of a worker while it goes on traversing.
 
 A traversal on a GPU takes a fraction of the time that rows and Parquet take on one core. So a worker that has cores besides
-its own hands each part over once its distances are proven right. What is in a part does not depend on this.
+its own hands each part over once its distances are proven right, and a task makes way for the next one while its last parts
+are written. What is in a part does not depend on this.
 """
 
 from __future__ import annotations
@@ -39,31 +40,61 @@ def fits_beside(n_sources: int, n_vertices: int) -> bool:
     return n_sources == 1 or n_sources * n_vertices <= ROWS_A_PART
 
 
-def side_by_side(ends: Iterable[Callable], writers: int) -> list[Future]:
-    """End parts on threads while others begin.
+class Writers:
+    """Threads of a worker that end parts while others begin.
 
     Parameters
     ----------
-    ends : iterable of callables
-        Each is what is left to do for a part, once what is done in this thread has been done for it.
-    writers : int
-        Threads; as many parts are being written, and one more waits.
+    most : int
+        Threads.
 
-    Returns
-    -------
-    list of Future
-        All done, in the order of the parts. After an error other than of memory no further part has begun.
+    Attributes
+    ----------
+    most : int
+        Parts that are written at once, of whichever tasks; one more waits.
     """
-    parts: list[Future] = []
-    with ThreadPoolExecutor(writers, thread_name_prefix="kepler-writer") as pool:
-        for end in ends:
-            parts.append(pool.submit(end))
-            under_way = [part for part in parts if not part.done()]
-            if len(under_way) > writers:
-                wait(under_way, return_when=FIRST_COMPLETED)
-            if any(_is_fatal(part) for part in parts if part.done()):
-                break
-    return parts
+
+    def __init__(self, most: int):
+        self.most = most
+        self._pool = ThreadPoolExecutor(most, thread_name_prefix="kepler-writer")
+        self._under_way: list[Future] = []
+
+    def take(self, ends: Iterable[Callable]) -> list[Future]:
+        """End parts, each of which begins where the next callable is asked for; by one thread at a time.
+
+        Parameters
+        ----------
+        ends : iterable of callables
+            Each is what is left to do for a part, once what is done in this thread has been done for it.
+
+        Returns
+        -------
+        list of Future
+            In the order of the parts; the last ones are still under way. After an error other than of memory no further part
+            has begun.
+        """
+        parts: list[Future] = []
+        try:
+            for end in ends:
+                parts.append(self._pool.submit(end))
+                self._under_way.append(parts[-1])
+                self._let_some_end()
+                if any(_is_fatal(part) for part in parts if part.done()):
+                    break
+        except BaseException:
+            wait(parts)
+            raise
+        return parts
+
+    def _let_some_end(self) -> None:
+        while True:
+            self._under_way = [part for part in self._under_way if not part.done()]
+            if len(self._under_way) <= self.most:
+                return
+            wait(self._under_way, return_when=FIRST_COMPLETED)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False)
 
 
 def _is_fatal(part: Future) -> bool:

@@ -4,6 +4,8 @@ import asyncio
 import errno
 import functools
 import io
+import itertools
+import threading
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -15,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import HAS_GPU
 from devices import on_a_device, running
+from distributed import Client, LocalCluster
 
 from kepler_traverse import graph_from_edges, plan_bfs_many
 from kepler_traverse._arrays import namespace
@@ -23,12 +26,13 @@ from kepler_traverse.storage import save_graph
 from pipelines import phases, prepare, worker, writers
 from pipelines.answers import Answers
 from pipelines.buffers import Buffers
+from pipelines.cluster import pinned
 from pipelines.phases import Phases
 from pipelines.prepare import Request
 from pipelines.rows import is_made_on_host, rows_of
 from pipelines.sink import plain
-from pipelines.worker import TraversalPlugin, Work, plan_for
-from pipelines.writers import fits_beside, side_by_side, writers_for
+from pipelines.worker import TraversalPlugin, Work, plan_for, run_batches
+from pipelines.writers import Writers, fits_beside, writers_for
 
 N_PARTS, SOURCES_A_PART = 7, 5
 BATCHES = [(part, list(range(part * SOURCES_A_PART, (part + 1) * SOURCES_A_PART))) for part in range(N_PARTS)]
@@ -81,8 +85,9 @@ def answered(tmp_path):
         )  # fmt: skip
         plugin = TraversalPlugin(work, "plugin")
         asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
-        plugin._writers = n_writers
+        plugin._writers = None if n_writers == 1 else Writers(n_writers)
         outcomes = plugin.answer(BATCHES, False, tmp_path / "mark")
+        plugin.teardown(None)
         return outcomes, {path.name: path.read_bytes() for path in sorted(folder.iterdir())}, folder
 
     return answer
@@ -224,9 +229,61 @@ def test_no_more_parts_are_in_flight_than_threads_and_one():
             most.append(len(begun) - len(ended))
             yield functools.partial(end, number)
 
-    parts = side_by_side(ends(), 2)
+    taker, all_ends = Writers(2), ends()
+    parts = [*taker.take(itertools.islice(all_ends, 10)), *taker.take(all_ends)]  # of two tasks
     assert [part.result() for part in parts] == list(range(20))
     assert 2 <= max(most) <= 2 + 2  # the last of them is just being begun
+    taker.close()
+
+
+def test_an_error_while_a_part_begins_waits_for_the_parts_before():
+    ended, taker = [], Writers(2)
+
+    def ends():
+        for number in range(3):
+            yield lambda number=number: (time.sleep(0.05), ended.append(number))
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        taker.take(ends())
+    assert sorted(ended) == [0, 1, 2]
+    taker.close()
+
+
+def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(tmp_path, monkeypatch):
+    """On a worker of Dask with one thread; every part of the first task is held until the second has begun to write."""
+    folder, n_tasks = tmp_path / "out", 3
+    folder.mkdir()
+    save_graph(graph_of("integers"), tmp_path / "graph")
+    work = Work(
+        run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", algorithm="bfs", strategy="auto",
+        limit=None, targets=None, result="distances", certify="all", knobs=None, threads=1, at_once=12, writers=8,
+    )  # fmt: skip
+    monkeypatch.setattr(worker, "writers_for", lambda *_: 8)
+    write, second = worker.write_part, threading.Event()
+
+    def held(folder, number, *rest):
+        second.set() if number >= N_PARTS else second.wait(30)
+        assert second.is_set(), "the second task has not begun"
+        return write(folder, number, *rest)
+
+    monkeypatch.setattr(worker, "write_part", held)
+    tasks = [[(part + task * N_PARTS, sources) for part, sources in BATCHES] for task in range(n_tasks)]
+    here = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
+    with (
+        pinned(),
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=False, **here) as one,
+        Client(one, set_as_default=False) as client,
+    ):
+        client.register_plugin(TraversalPlugin(work, "kepler"), name="kepler")
+        futures = [
+            client.submit(run_batches, "kepler", task, False, tmp_path / f"mark-{i}", pure=False)
+            for i, task in enumerate(tasks)
+        ]
+        found = [outcome["part"] for future in futures for outcome in future.result(timeout=60)]
+    assert found == list(range(n_tasks * N_PARTS))
+    assert len(list(folder.iterdir())) == n_tasks * N_PARTS
+    assert not list(tmp_path.glob("mark*"))
 
 
 @on_a_device

@@ -120,7 +120,7 @@ class _Answers(Answers):
 class _NoMark:
     """Where a task is matters to nobody here: no batch is given out again."""
 
-    def at(self, part: int, source: int | None = None) -> None:
+    def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
         pass
 
 

@@ -205,7 +205,6 @@ def _beyond_a_part(settings, graph: Graph, request: Request, n_sources: int) -> 
         plan = plan_for(graph, wider)
     except CapacityError:
         return None
-    # So that a worker plans the same: there a pool holds the memory, which then does not count as free.
     return (replace(wider, memory=plan.nbytes), plan) if plan.group > request.at_once else None
 
 

@@ -70,7 +70,7 @@ class Retraversal:
 class _Unwatched:
     """A mark that nobody reads."""
 
-    def at(self, part: int, source: int | None = None) -> None:
+    def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
         pass
 
 

@@ -113,11 +113,11 @@ def test_a_group_that_does_not_fit_is_halved_until_it_does(one_worker, monkeypat
     expected = parts_of(folder)
     sizes, whole = [], Answers._traverse
 
-    def fits_two(self, part, group, *rest):
+    def fits_two(self, group, *rest):
         sizes.append(len(group))
         if len(group) > 2:
             raise MemoryError
-        return whole(self, part, group, *rest)
+        return whole(self, group, *rest)
 
     monkeypatch.setattr(Answers, "_traverse", fits_two)
     assert answer(plugin, list(range(9)))["failed"] == []

@@ -25,7 +25,7 @@ from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.results import Traversals
 
-from .buffers import BUFFERS
+from .buffers import BUFFERS, FROM_GPU
 from .phases import Phases
 from .rows import Vertices, id_of, is_made_on_host, on_host, rows_of
 from .tallies import Tally
@@ -50,9 +50,11 @@ def free_memory() -> None:
     """Give back what nobody holds any more."""
     gc.collect()
     BUFFERS.clear()
+    FROM_GPU.clear()
     pa.default_memory_pool().release_unused()
     if cuda.available():
         cuda.cp.get_default_memory_pool().free_all_blocks()
+        cuda.cp.get_default_pinned_memory_pool().free_all_blocks()
 
 
 @dataclass

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
+from collections.abc import Callable
 
 import numpy as np
+
+from kepler_traverse import cuda
 
 _LEAST = 2**10  # bytes
 
@@ -14,9 +17,15 @@ class Buffers:
     """Lends arrays whose memory comes back by itself when nobody holds them any more. Threads may share it.
 
     It keeps no more than was lent at one time, until ``clear``.
+
+    Parameters
+    ----------
+    new : callable
+        ``new(size)`` returns that many bytes of memory, as an array of uint8.
     """
 
-    def __init__(self):
+    def __init__(self, new: Callable[[int], np.ndarray]):
+        self._new = new
         self._free: defaultdict[int, deque[np.ndarray]] = defaultdict(deque)
 
     def empty(self, shape: int | tuple[int, ...], dtype) -> np.ndarray:
@@ -27,7 +36,7 @@ class Buffers:
         try:
             memory = self._free[size].pop()
         except IndexError:
-            memory = np.empty(size, np.uint8)
+            memory = self._new(size)
         return np.asarray(_Loan(self, memory))[:nbytes].view(dtype).reshape(shape)
 
     def take_back(self, memory: np.ndarray) -> None:
@@ -49,4 +58,16 @@ class _Loan:
         self._owner.take_back(self._memory)
 
 
-BUFFERS = Buffers()
+def _pageable(size: int) -> np.ndarray:
+    return np.empty(size, np.uint8)
+
+
+def _pinned(size: int) -> np.ndarray:
+    """Memory that a GPU writes to by itself; to any other this thread would copy, and threads that make rows need cores."""
+    try:
+        return np.frombuffer(cuda.cp.cuda.alloc_pinned_memory(size), np.uint8, size)
+    except (MemoryError, cuda.cp.cuda.runtime.CUDARuntimeError):  # the system locks no more of it
+        return _pageable(size)
+
+
+BUFFERS, FROM_GPU = Buffers(_pageable), Buffers(_pinned)

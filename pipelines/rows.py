@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import UNREACHED, namespace, to_host
+from kepler_traverse._arrays import UNREACHED, flat, namespace, to_host
 from kepler_traverse.answers import (
     figures_of_counts,
     level_columns,
@@ -28,7 +28,7 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.query import Query
 from kepler_traverse.results import Traversal, Traversals, checksum
 
-from .buffers import BUFFERS
+from .buffers import BUFFERS, FROM_GPU
 from .checksums import bits_of, checksum_of_rows, sums_of_rows
 from .sink import as_written
 from .tallies import (
@@ -65,12 +65,16 @@ def on_host(traversals: Traversals) -> Traversals:
 def _moved(array):
     if array is None:
         return None
-    here = BUFFERS.empty(array.shape, array.dtype)
     if namespace(array) is np:
+        here = BUFFERS.empty(array.shape, array.dtype)
         np.copyto(here, array)
-    elif array.flags.c_contiguous:
-        array.get(out=here)
+    elif array.strides[1] == array.itemsize:  # in one transfer, with what lies between two rows
+        memory, pitch = flat(array)
+        here = FROM_GPU.empty((len(array), int(pitch)), array.dtype)
+        memory.get(out=here.reshape(-1)[: memory.size])
+        here = here[:, : array.shape[1]]
     else:  # row by row, so that the device needs memory for one more row only
+        here = FROM_GPU.empty(array.shape, array.dtype)
         for i in range(len(array)):
             array[i].get(out=here[i])
     return here

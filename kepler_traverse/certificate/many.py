@@ -62,7 +62,8 @@ def _key_type(distances) -> np.dtype:
     """The narrowest type for distances, so that a line holds many; its two largest numbers stay free."""
     if distances.dtype.kind == "f":
         return distances.dtype
-    most = 0 if distances.itemsize == 1 else int(distances.max())
+    # Row by row first: of rows with gaps between them a GPU would find one number for all with a single block.
+    most = 0 if distances.itemsize == 1 else int(distances.max(axis=1).max())
     return next(np.dtype(kind) for kind in (np.uint8, np.uint16, np.uint32) if most < np.iinfo(kind).max - 1)
 
 

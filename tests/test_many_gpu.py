@@ -103,7 +103,7 @@ def check(plan, single, sources) -> None:
 
 
 def counted(plan, sources) -> list:
-    rows = [row for group in plan.over(sources) for row in group.counts]
+    rows = [row for group in plan.over(sources) for row in host(group.counts)]
     return [row[: np.flatnonzero(row)[-1] + 1].tolist() for row in rows]
 
 

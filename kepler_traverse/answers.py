@@ -10,7 +10,7 @@ import numpy as np
 
 from ._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, Array, at_most, namespace, to_host
 from .errors import InputError, NegativeCycleError
-from .figures import Figures, figures_of
+from .figures import Figures, figures_of, figures_of_levels
 from .frames import Column, check_unreached, columns_of, concatenated, frame_from
 from .graph import BuildReport, Graph
 from .plan import Plan
@@ -161,31 +161,56 @@ def _bitmap(plan, distinct, places) -> Array:
 
 def _levels(plan, distinct, places, numbers):
     """How many vertices lie at each hop count: ``source, distance, vertices``."""
-    counts = [row for group in plan.over(distinct) for row in group.counts]
-    return _on(level_columns(plan.graph, numbers, [counts[i] for i in places]), plan.graph)
+    sizes, vertices = together([cut(group.counts) for group in plan.over(distinct)])
+    starts = np.cumsum(sizes) - sizes
+    sizes, starts = sizes[places], starts[places]
+    return _on(level_columns(plan.graph, numbers, sizes, vertices[np.repeat(starts, sizes) + _steps(sizes)]), plan.graph)
 
 
-def level_columns(graph: Graph, numbers: np.ndarray, counts: list[np.ndarray]) -> dict[str, Column]:
-    """Columns ``source, distance, vertices``, on the host, of each source's number of vertices at 0, 1, 2, ... hops."""
-    rows = [row[: np.flatnonzero(row)[-1] + 1] for row in counts]
-    sizes = np.array([row.size for row in rows], np.int64)
+def cut(counts: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of counts of vertices at 0, 1, 2, ... hops, each up to the last level that has any.
+
+    Returns
+    -------
+    sizes : int64 array of shape (k,), NumPy
+        Levels of each row; at least one vertex is in it.
+    vertices : int64 array, NumPy
+        The counts, one row behind the other.
+    """
+    counts = to_host(counts)
+    sizes = counts.shape[1] - np.argmax(counts[:, ::-1] > 0, axis=1)
+    return sizes, counts[np.arange(counts.shape[1]) < sizes[:, None]].astype(np.int64, copy=False)
+
+
+def together(rows: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """One of what several calls of ``cut`` returned."""
     nothing = np.zeros(0, np.int64)
+    return np.concatenate([nothing, *(sizes for sizes, _ in rows)]), np.concatenate([nothing, *(each for _, each in rows)])
+
+
+def level_columns(graph: Graph, numbers: np.ndarray, sizes: np.ndarray, vertices: np.ndarray) -> dict[str, Column]:
+    """Columns ``source, distance, vertices``, on the host, of each source's ``cut`` counts."""
     return {
         "source": Column(_ids(graph, np.repeat(numbers, sizes))),
-        "distance": Column(np.concatenate([nothing, *(np.arange(size) for size in sizes)]).astype(np.int32)),
-        "vertices": Column(np.concatenate([nothing, *rows])),
+        "distance": Column(_steps(sizes).astype(np.int32)),
+        "vertices": Column(vertices),
     }
+
+
+def _steps(sizes: np.ndarray) -> np.ndarray:
+    """0, 1, 2, ... of each size, one after the other."""
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def _summary(plan, distinct, places, numbers):
     """One row a source: reached, eccentricity, sum, mean, closeness, harmonic."""
-    figures = [row for group in plan.over(distinct) for row in _figures(group, plan)]
-    return _on(summary_columns(plan.graph, plan.algorithm, numbers, [figures[i] for i in places]), plan.graph)
+    figures = np.concatenate([np.empty((0, 4)), *(_figures(group, plan) for group in plan.over(distinct))])
+    return _on(summary_columns(plan.graph, plan.algorithm, numbers, figures[places]), plan.graph)
 
 
-def summary_columns(graph: Graph, algorithm: str, numbers: np.ndarray, figures: list[tuple]) -> dict[str, Column]:
-    """Columns of a summary, on the host, of each source's ``figures_of_counts``, or of what ``shown`` returns."""
-    reached, farthest, total, harmonic = np.array(figures, np.float64).reshape(-1, 4).T
+def summary_columns(graph: Graph, algorithm: str, numbers: np.ndarray, figures: np.ndarray) -> dict[str, Column]:
+    """Columns of a summary, on the host, of what ``figures_of_levels`` or ``shown`` returns: a row for each source."""
+    reached, farthest, total, harmonic = np.ascontiguousarray(figures.T)
     others = reached - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(others > 0, total / others, 0.0)
@@ -203,34 +228,15 @@ def summary_columns(graph: Graph, algorithm: str, numbers: np.ndarray, figures: 
     }
 
 
-def _figures(group: Traversals, plan) -> list[tuple]:
+def _figures(group: Traversals, plan) -> np.ndarray:
     if group.counts is not None:
-        return [figures_of_counts(row) for row in group.counts]
+        return figures_of_levels(group.counts)
     return shown(figures_of(group.distance, plan.graph.offsets, plan.query.limit))
 
 
-def shown(figures: Figures) -> list[tuple]:
+def shown(figures: Figures) -> np.ndarray:
     """What ``summary_columns`` takes of the figures of weighted distances."""
-    return list(zip(figures.reached, figures.farthest, figures.total, figures.harmonic, strict=True))
-
-
-def figures_of_counts(counts: np.ndarray) -> tuple[int, int, int, float]:
-    """Vertices reached, largest distance, sum of distances and of their reciprocals, of counts at 0, 1, 2, ... hops."""
-    farthest = np.flatnonzero(counts)[-1]
-    # Cut there: the row is as long as the longest of its group, and no figure may depend on who else is in the group.
-    counts, hops = counts[: farthest + 1], np.arange(farthest + 1)
-    nearness = np.divide(1.0, hops, out=np.zeros(hops.size), where=hops > 0)
-    return counts.sum(), farthest, (counts * hops).sum(), _folded(counts * nearness)
-
-
-def _folded(values: np.ndarray) -> float:
-    """The sum of float64 values, added in an order that nothing but their number decides."""
-    while values.size > 1:
-        half = (values.size + 1) // 2
-        folded = values[:half].copy()
-        folded[: values.size - half] += values[half:]
-        values = folded
-    return float(values[0]) if values.size else 0.0
+    return np.stack([figures.reached, figures.farthest, figures.total, figures.harmonic], axis=1)
 
 
 def _ids(graph: Graph, numbers: np.ndarray):

@@ -3,11 +3,12 @@
 Sums are equal bit for bit on every device, and for any number of sources at once, as only the number of the graph's vertices
 decides their order: all vertices by ascending number, of which those that are not reached count as 0.0, are cut into pieces
 of ``PIECE``; a piece is folded by halves, value i and value i + half of it; and the sums of the pieces are folded the same
-way again, until one is left.
+way again, until one is left. Of counts of vertices by level it is those levels alone, up to the row's own last one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -71,8 +72,8 @@ def bins_of(distance: Array, limit: float | None, bins_a_unit: np.ndarray, befor
     return _of(distance).bins(distance, _bound(limit, distance.dtype), bins_a_unit, before, n_bins)
 
 
-def levels_of(distance: Array, offsets: Array, limit: int | None) -> tuple[list[np.ndarray], np.ndarray]:
-    """How many vertices lie at 0, 1, 2, ... hops, of rows of hop counts.
+def levels_of(distance: Array, offsets: Array, limit: int | None) -> Iterator[tuple[Array, np.ndarray]]:
+    """Count the vertices at 0, 1, 2, ... hops, of rows of hop counts.
 
     Parameters
     ----------
@@ -81,15 +82,33 @@ def levels_of(distance: Array, offsets: Array, limit: int | None) -> tuple[list[
     offsets, limit
         As in ``figures_of``.
 
-    Returns
-    -------
-    counts : list of int64 arrays, NumPy
-        Of each row, up to the last level within the limit that has any.
-    edges : int64 array of shape (k,), NumPy
+    Yields
+    ------
+    counts : int64 array of shape (rows, levels), on the distances' device
+        Of as many rows, in order, as it takes bounded memory for; no level is beyond the limit.
+    edges : int64 array of shape (rows,), NumPy
         As in ``Figures``.
     """
-    counts, edges = _of(distance).levels(distance, offsets, limit)
-    return [row[: np.flatnonzero(row)[-1] + 1] for row in counts], edges
+    return _of(distance).levels(distance, offsets, limit)
+
+
+def figures_of_levels(counts: Array) -> np.ndarray:
+    """Figures of rows of counts of vertices at 0, 1, 2, ... hops, on whichever device they are.
+
+    The sum of reciprocals is folded by halves: value i and value i + half of the row's levels, the middle one going on alone
+    where they are odd in number. Levels behind a row's last one change nothing.
+
+    Parameters
+    ----------
+    counts : int32 or int64 array of shape (k, levels)
+        A vertex is in each row.
+
+    Returns
+    -------
+    float64 array of shape (k, 4), NumPy
+        Of each row the vertices, the largest hop count, the sum of hops, and of the reciprocals of positive ones.
+    """
+    return _of(counts).figures_of_levels(counts)
 
 
 def _of(distance: Array):

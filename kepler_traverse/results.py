@@ -81,8 +81,9 @@ class Traversals:
     strategy : str
     rounds : list of int
         Of each source.
-    counts : int64 array of shape (k, levels), NumPy, or None
-        How many vertices lie at 0, 1, 2, ... hops, where that is all that was asked for.
+    counts : int32 or int64 array of shape (k, levels), or None
+        How many vertices lie at 0, 1, 2, ... hops, where that is all that was asked for; on the graph's device where the
+        strategy has counted there.
     """
 
     algorithm: str
@@ -92,7 +93,7 @@ class Traversals:
     limits: list
     strategy: str
     rounds: list[int]
-    counts: np.ndarray | None = None
+    counts: Array | None = None
 
     def __len__(self) -> int:
         return self.sources.size

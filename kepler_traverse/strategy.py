@@ -21,7 +21,10 @@ class Outcome(NamedTuple):
 
 
 class ManyOutcome(NamedTuple):
-    """What a strategy gives for several sources; see ``Traversals``, whose fields these are."""
+    """What a strategy gives for several sources; see ``Traversals``, whose fields these are.
+
+    Counts stay where they were made: who wants them in host memory fetches them.
+    """
 
     distance: object | None
     predecessor: object | None

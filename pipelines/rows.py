@@ -15,14 +15,8 @@ import pyarrow as pa
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import UNREACHED, flat, namespace, to_host
-from kepler_traverse.answers import (
-    figures_of_counts,
-    level_columns,
-    pair_columns,
-    shown,
-    summary_columns,
-)
-from kepler_traverse.figures import figures_of, levels_of
+from kepler_traverse.answers import cut, level_columns, pair_columns, shown, summary_columns, together
+from kepler_traverse.figures import figures_of, figures_of_levels, levels_of
 from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import Graph
 from kepler_traverse.query import Query
@@ -35,9 +29,9 @@ from .tallies import (
     counted,
     edges_of,
     histogram_of,
-    histogram_of_counts,
     histogram_of_values,
     histograms_of_group,
+    histograms_of_levels,
 )
 
 OF_ALL_REACHED = ("distances", "predecessors", "reachable")
@@ -245,45 +239,50 @@ def _of_pairs(graph, query, traversals, asked) -> Iterator[Rows]:
 
 
 def _of_levels(graph, query, traversals) -> Iterator[Rows]:
-    levels, counts = zip(*_levels(graph, query, traversals), strict=True)
-    columns = level_columns(graph, traversals.sources, levels)
-    return _cut(traversals.sources, columns, [row.size for row in levels], counts)
+    rows, edges, histograms = [], [], []
+    for counts, stored in _levels(graph, query, traversals):
+        rows.append(cut(counts))
+        edges += stored.tolist()
+        histograms += histograms_of_levels(counts, rows[-1][0] - 1)
+    sizes, vertices = together(rows)
+    columns = level_columns(graph, traversals.sources, sizes, vertices)
+    return _cut(traversals, columns, sizes, edges, histograms)
 
 
 def _of_summaries(graph, query, traversals) -> Iterator[Rows]:
     if traversals.algorithm == "bfs":
-        levels, counts = zip(*_levels(graph, query, traversals), strict=True)
-        figures = [figures_of_counts(row) for row in levels]
+        figures, edges, histograms = [], [], []
+        for counts, stored in _levels(graph, query, traversals):
+            figures.append(figures_of_levels(counts))
+            edges += stored.tolist()
+            histograms += histograms_of_levels(counts, figures[-1][:, 1].astype(np.int64))
+        figures = np.concatenate(figures)
     else:
         found = figures_of(traversals.distance, graph.offsets, query.limit)
         histograms = histograms_of_group(traversals.distance, query.limit, found)
-        figures, rounds = shown(found), map(int, traversals.rounds)
-        counts = zip(found.edges.tolist(), rounds, histograms, strict=True)
+        figures, edges = shown(found), found.edges.tolist()
     columns = summary_columns(graph, traversals.algorithm, traversals.sources, figures)
-    return _cut(traversals.sources, columns, [1] * len(traversals), counts)
+    return _cut(traversals, columns, np.ones(len(traversals), np.int64), edges, histograms)
 
 
-def _levels(graph, query, traversals) -> Iterator[tuple[np.ndarray, tuple]]:
-    """Of each source how many vertices lie at each hop count, and what ``Tally`` takes."""
+def _levels(graph, query, traversals) -> Iterator[tuple[object, np.ndarray]]:
+    """How many vertices lie at each hop count, where they were counted, and stored edges; of some sources at a time."""
     if traversals.counts is not None:  # the plan has kept nothing else, so nobody knows which vertices they are
-        for row, rounds in zip(traversals.counts, traversals.rounds, strict=True):
-            row = row[: np.flatnonzero(row)[-1] + 1]
-            yield row, (0, int(rounds), histogram_of_counts(row))
-        return
-    levels, edges = levels_of(traversals.distance, graph.offsets, query.limit)
-    for row, stored, rounds in zip(levels, edges.tolist(), traversals.rounds, strict=True):
-        yield row, (stored, int(rounds), histogram_of_counts(row))
+        return iter([(traversals.counts, np.zeros(len(traversals), np.int64))])
+    return levels_of(traversals.distance, graph.offsets, query.limit)
 
 
-def _cut(sources: np.ndarray, columns: dict[str, Column], sizes: list[int], counts) -> Iterator[Rows]:
+def _cut(traversals, columns: dict[str, Column], sizes: np.ndarray, edges: list, histograms: list) -> Iterator[Rows]:
     """Cut the rows of a group at the sources, so that a part is made of the same pieces however large the groups were."""
     table = arrow_table(columns)
     bits = [bits_of(column.values) for name, column in columns.items() if name != "source"]
-    starts = np.cumsum([0, *sizes[:-1]])
+    starts = np.cumsum(sizes) - sizes
     names = table["source"].take(pa.array(starts)).to_pylist()
-    checksums = np.add.reduceat(sums_of_rows(np.repeat(sources, sizes), bits), starts)
-    cuts = zip(names, starts.tolist(), sizes, checksums.tolist(), counts, strict=True)
-    for name, start, size, total, count in cuts:
+    checksums = np.add.reduceat(sums_of_rows(np.repeat(traversals.sources, sizes), bits), starts)
+    counts = zip(edges, map(int, traversals.rounds), histograms, strict=True)
+    for name, start, size, total, count in zip(
+        names, starts.tolist(), sizes.tolist(), checksums.tolist(), counts, strict=True
+    ):
         yield Rows(name, table.slice(start, size), total, count)
 
 

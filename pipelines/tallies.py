@@ -12,7 +12,7 @@ import sys
 import numpy as np
 from numba import njit
 
-from kepler_traverse._arrays import UNREACHED, namespace
+from kepler_traverse._arrays import UNREACHED, namespace, to_host
 from kepler_traverse.figures import bins_of
 from kepler_traverse.results import Traversal, checksum
 
@@ -89,13 +89,34 @@ def edges_of(graph, traversal) -> int:
     return int(namespace(graph.offsets).where(traversal.reached, graph.degrees, 0).sum())
 
 
-def histogram_of_counts(counts: np.ndarray) -> dict:
-    """The histogram of hops, as ``histogram_of`` gives it, of how many there are at 0, 1, 2, ... of them."""
-    at = int(np.flatnonzero(counts)[0])
-    width = _width(float(at), float(counts.size - 1), 1.0)
-    first = int(at // width)
-    bins = np.bincount(np.arange(counts.size) // int(width), counts)[first:]
-    return {"width": width, "first": first, "counts": bins.astype(np.int64).tolist()}
+def histograms_of_levels(counts, farthest: np.ndarray) -> list[dict]:
+    """Of each of many rows of counts of vertices at 0, 1, 2, ... hops what ``histogram_of`` returns of those hops.
+
+    Bins are made twice as wide for all rows together, and each row is taken when its own have their width.
+
+    Parameters
+    ----------
+    counts : array of shape (k, levels)
+        On either device; a vertex, the source, is at 0 hops.
+    farthest : int64 array of shape (k,), NumPy
+        Of each row the last level that has any.
+    """
+    # The exponent of ``_width`` for 0 to so many hops, in integers.
+    exponents = np.frexp(np.maximum(-(-farthest // (MOST_BINS - 1)) - 1, 0))[1]
+    bins = np.zeros((len(counts), MOST_BINS), np.int64)
+    for exponent in range(int(exponents.max(initial=0)) + 1):
+        if exponent:
+            odd = counts[:, 1::2]
+            counts = counts[:, ::2].astype(np.int64)
+            counts[:, : odd.shape[1]] += odd
+        rows = np.flatnonzero(exponents == exponent)
+        if rows.size:
+            some = counts[:, :MOST_BINS]
+            some = some if rows.size == len(some) else some[namespace(some).asarray(rows)]
+            bins[rows, : some.shape[1]] = to_host(some)
+    sizes, widths = (farthest >> exponents) + 1, 2.0**exponents
+    each = zip(widths.tolist(), sizes.tolist(), bins.tolist(), strict=True)
+    return [{"width": width, "first": 0, "counts": row[:size]} for width, size, row in each]
 
 
 def histogram_of_values(algorithm: str, values: np.ndarray) -> dict | None:

@@ -89,7 +89,7 @@ TESTS: dict[str, tuple[Tests, ...]] = {
     "papers/work_front.cu": (FRONTS, _row("work_front")),
     "certificate/kernels/check.cu": ((*SIMT, "-k", "stress and 1 and (wrong or limit or agree or circle)"), STRESS),
     **dict.fromkeys(("many_hops.cu", "many_weighted.cu"), (CERTIFY_MANY,)),
-    "cuda/kernels/figures.cu": (("tests/test_figures.py",),),
+    **dict.fromkeys(("cuda/kernels/figures.cu", "cuda/kernels/levels.cu", "kt/pieces.cuh"), (("tests/test_figures.py",),)),
     "cuda/kernels/csr.cu": ((*SIMT, "-k", "assembled or turned"), STRESS),
     "kt/edges.cuh": (SYSTEMS, SCANS, WAYS_4K, QUICK, BITS, H_BF, (PAPERS,)),
     "kt/edges_ahead.cuh": (WAYS, WAYS_SSSP, BLOCKS, BLOCKS_SSSP),

@@ -6,17 +6,19 @@ import math
 
 import numpy as np
 import pytest
-from devices import on_a_device, orders, running
+from devices import host, on_a_device, orders, running
 from graphs import NAMED, build, weights_for
 
 from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
+from kepler_traverse.cpu import figures as on_cpu
 from kepler_traverse.cuda import figures as on_gpu
-from kepler_traverse.figures import Figures, figures_of, levels_of
+from kepler_traverse.figures import Figures, figures_of, figures_of_levels, levels_of
 from pipelines.rows import rows_of as made
-from pipelines.tallies import histogram_of_values, histograms_of_group
+from pipelines.tallies import histogram_of_values, histograms_of_group, histograms_of_levels
 
 MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
 SIZES = [1, 31, 1023, 1024, 1025, 3000]
+N_LEVELS = [1, 2, 31, 33, 1023, 1025, 3000]
 KINDS = [np.float32, np.float64]
 
 
@@ -125,21 +127,105 @@ def test_levels_are_counted_alike_on_either_device(monkeypatch, limit, kind, mod
     monkeypatch.setattr(on_gpu, "STRETCH", 512)
     monkeypatch.setattr(on_gpu, "LEVELS", 64)  # others are counted in global memory
     monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 250)  # so that rows are taken in turn
+    monkeypatch.setattr(on_cpu, "LEVELS_AT_ONCE", 250)
     n = 2100
     rows = np.random.default_rng(3).integers(-1, 100, (3, n)).astype(kind)
     rows[1] = np.arange(n) // 100
     rows[2, 5:] = -1
     rows[:, 0] = 0
     offsets = offsets_of(n)
-    expected, edges = levels_of(rows, offsets, limit)
+    expected, edges = levels_in(rows, offsets, limit)
     for row, counts, stored in zip(rows, expected, edges, strict=True):
         reached = row[(row >= 0) & (row <= (n if limit is None else limit))]
-        assert counts.tolist() == np.bincount(reached).tolist()
+        assert counts == np.bincount(reached).tolist()
         assert stored == np.diff(offsets)[row >= 0].sum()
     with running(MODES[mode]):
-        found, same = levels_of(cuda.cp.asarray(rows), cuda.cp.asarray(offsets), limit)
-    assert [row.tolist() for row in found] == [row.tolist() for row in expected]
-    assert same.tolist() == edges.tolist()
+        assert levels_in(cuda.cp.asarray(rows), cuda.cp.asarray(offsets), limit) == (expected, edges)
+
+
+def levels_in(rows, offsets, limit) -> tuple[list, list]:
+    """Counts of each row without the zeros behind them, and edges; they come a few rows at a time."""
+    counts, edges = [], []
+    for some, stored in levels_of(rows, offsets, limit):
+        assert some.size <= max(250, some.shape[1])
+        counts += [np.trim_zeros(row, "b").tolist() for row in host(some)]
+        edges += stored.tolist()
+    return counts, edges
+
+
+def levels_by_row(n: int, kind=np.int64) -> np.ndarray:
+    """Counts of which some are 0; those of a shorter search have zeros behind them, one ends at its source."""
+    counts = np.random.default_rng(n).integers(0, 10**6, (5, n)).astype(kind)
+    counts[:, 0] = 1
+    counts[:, -1] = 7
+    counts[1, n // 2 + 1 :] = 0
+    counts[2, 1:] = 0
+    counts[3, 1:-1:2] = 0
+    return counts
+
+
+def folded_levels(row: list[int]) -> tuple:
+    """Figures of a row of counts in plain Python."""
+    while not row[-1]:
+        row = row[:-1]
+    values = [count * (1.0 / hops) if hops else 0.0 for hops, count in enumerate(row)]
+    while len(values) > 1:
+        half = (len(values) + 1) // 2
+        values = [value + more for value, more in zip(values, values[half:], strict=False)] + values[
+            len(values) - half : half
+        ]
+    return float(sum(row)), len(row) - 1.0, float(sum(i * count for i, count in enumerate(row))), values[0]
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("n", N_LEVELS)
+def test_figures_of_levels_are_folded_by_halves_from_the_last_level_of_each_row(n, kind):
+    counts = levels_by_row(n, kind)
+    expected = np.array([folded_levels(row) for row in counts.tolist()])
+    assert figures_of_levels(counts).tobytes() == expected.tobytes()
+    wider = np.zeros((5, n + 700), kind)
+    wider[:, :n] = counts
+    assert figures_of_levels(wider).tobytes() == figures_of_levels(wider[:, :n]).tobytes() == expected.tobytes()
+    for i in range(len(counts)):
+        assert figures_of_levels(wider[i : i + 1]).tobytes() == expected[i : i + 1].tobytes()
+    assert expected[0, 3] == pytest.approx(math.fsum(counts[0, 1:] / np.arange(1, n)))
+
+
+@on_a_device
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("n", N_LEVELS)
+def test_a_gpu_finds_the_bits_of_a_cpu_of_levels(monkeypatch, n, kind, mode):
+    monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 2 * n)  # so that a block takes several rows
+    wider = np.zeros((5, n + 100), kind)
+    wider[:, :n] = counts = levels_by_row(n, kind)
+    expected = figures_of_levels(counts)
+    with running(MODES[mode]):
+        there = cuda.cp.asarray(wider)
+        assert figures_of_levels(there[:, :n]).tobytes() == expected.tobytes()
+        assert figures_of_levels(there[1:2]).tobytes() == expected[1:2].tobytes()
+
+
+@on_a_device
+def test_a_gpu_folds_more_levels_than_a_block_has_shared_memory_for():
+    counts = levels_by_row(40_000)
+    with running(next(iter(MODES.values()))):
+        assert figures_of_levels(cuda.cp.asarray(counts)).tobytes() == figures_of_levels(counts).tobytes()
+
+
+@on_a_device
+def test_histograms_of_levels_are_those_of_the_hops():
+    sizes = [1, 2, 63, 64, 65, 127, 128, 129, 253, 254, 1009, 1010, 3000]
+    counts = np.zeros((len(sizes), 3000), np.int32)
+    for row, size in zip(counts, sizes, strict=True):
+        row[:size] = np.arange(size) % 7 + 1
+    farthest = np.array(sizes) - 1
+    expected = [histogram_of_values("bfs", np.repeat(np.arange(3000, dtype=np.int32), row)) for row in counts]
+    assert histograms_of_levels(counts, farthest) == expected
+    with running(next(iter(MODES.values()))):
+        assert histograms_of_levels(cuda.cp.asarray(counts), farthest) == expected
+    for i, row in enumerate(counts):
+        assert histograms_of_levels(row[None, : sizes[i]], farthest[i : i + 1]) == expected[i : i + 1]
 
 
 @on_a_device

@@ -22,7 +22,6 @@ import pytest
 from clusters import two_workers
 from distributed import LocalCluster
 
-from kepler_traverse import answers as library
 from kepler_traverse import bfs_many, graph_from_edges, read_graph, sssp_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.many import ManyPlan
@@ -225,13 +224,6 @@ def test_targets_in_a_file_are_those_given_by_their_ids(job, tmp_path):
     assert main([*words[:at], "--targets-file", str(tmp_path / "targets.txt"), *words[at + 2 :]]) == 0
     assert manifest_of(folder)["identity"] == manifest_of(job("targets"))["identity"]
     assert parts_of(folder) == parts_of(job("targets"))
-
-
-def test_the_figures_of_a_summary_do_not_depend_on_who_else_is_in_the_group():
-    counts = np.array([1, 3, 7, 2, 9, 4, 6, 5] * 20)
-    padded = np.append(counts, np.zeros(1000, np.int64))
-    assert library.figures_of_counts(padded) == library.figures_of_counts(counts)
-    assert library.figures_of_counts(counts)[3] == pytest.approx((counts[1:] / np.arange(1, counts.size)).sum())
 
 
 def forge(folder, change, **footers):

@@ -199,6 +199,8 @@ KNOBS = [
     many_bits_gpu._PULL.variant(WORDS=32, LANES=32),
     many_bits_gpu._WRITE.variant(WORDS=1, LANES=1),
     bfs_many_blocks._ENTRIES[np.dtype(np.int16)].variant(SLOTS=8192, UNDIRECTED=1),
+    figures._OF_LEVELS.variant(COUNT_BYTES=4),
+    figures._HOPS.variant(HOP_BYTES=4),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=2),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=4),
     h_bf.RELAX.variant(launches_children=True, DUPLICATES=2, HEAVY=2),
@@ -269,14 +271,25 @@ def test_it_compiles_for_volta_with_the_compiler_before(file):
         certificate_gpu._FILE,
         certificate_many_gpu._WEIGHTED_FILE,
         figures._FILE,
+        figures._LEVELS_FILE,
         *sorted({entry.file for entry in sssp_papers.ENTRIES}),
     ],
     ids=lambda file: file.stem,
 )
 def test_sums_of_distances_keep_subnormal_numbers(nvrtc, file):
     ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
-    assert ("cvt.f64.f32" if file == figures._FILE else "add.rn.f32") in ptx  # those sums are of 64 bits
+    of_64_bits = {figures._FILE: "cvt.f64.f32", figures._LEVELS_FILE: "add.rn.f64"}
+    assert of_64_bits.get(file, "add.rn.f32") in ptx
     assert ".ftz" not in ptx
+
+
+def test_a_product_is_rounded_before_it_is_added(nvrtc):
+    file = figures._LEVELS_FILE
+    for types in TYPES[:2]:
+        ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, types, "PTX").decode()
+        assert "mul.rn.f64" in ptx or "mul.f64" in ptx
+        assert "fma" not in ptx
+        assert "add.f64" not in ptx, "one without .rn may be joined with a product"
 
 
 def test_the_check_notices_a_wrong_parameter(nvrtc):

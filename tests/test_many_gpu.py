@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kepler_traverse import certify, many, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
+from kepler_traverse._arrays import device_of
 from kepler_traverse.bfs import many_bits_gpu
 from kepler_traverse.bfs import many_blocks as bfs_blocks
 from kepler_traverse.bfs import params as bfs_params
@@ -103,7 +104,11 @@ def check(plan, single, sources) -> None:
 
 
 def counted(plan, sources) -> list:
-    rows = [row for group in plan.over(sources) for row in group.counts]
+    """Levels of each source; they stay on the device, and may be gone with the next group."""
+    rows = []
+    for group in plan.over(sources):
+        assert device_of(group.counts) == "cuda"
+        rows += list(host(group.counts))
     return [row[: np.flatnonzero(row)[-1] + 1].tolist() for row in rows]
 
 

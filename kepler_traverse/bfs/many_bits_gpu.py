@@ -130,7 +130,7 @@ def memory(shape, query, group: int) -> int:
     if query.keep == "targets":
         columns = query.targets.size
         kept = columns * group // 8 * (1 + planes) + group * pitch_of(columns) * hops_dtype(depth).itemsize
-    counts = 16 * group * depth if query.keep == "counts" else 0
+    counts = 24 * group * depth if query.keep == "counts" else 0
     reverse = m * shape.index + 8 * n if shape.directed else 0
     return rows + 6 * (n // 8 + 4) + pieces + kept + back + counts + reverse + 1024
 
@@ -335,9 +335,9 @@ class _Run:
         launch(self.kernels[_WRITE], k * pitch, (seen, planes, *sizes, rows.view(np.uint8)))
         return rows[:, :n]
 
-    def counts(self, k: int, depth: int) -> np.ndarray:
+    def counts(self, k: int, depth: int):
         """How many vertices each source has at each level, int64 of shape (k, depth + 1)."""
-        return np.ascontiguousarray(cp.stack(self._level_counts[: depth + 1], axis=1)[:k].get())
+        return cp.stack([counts[:k] for counts in self._level_counts[: depth + 1]], axis=1)
 
 
 def clear(*arrays) -> None:

@@ -233,6 +233,6 @@ class _Run:
         rows = self._distance[:k, : self._graph.n_vertices]
         return rows.astype(hops_dtype(depth), copy=False)
 
-    def counts(self, k: int, depth: int) -> np.ndarray:
-        """How many vertices each source has at each level, int64 of shape (k, depth + 1)."""
-        return cp.ascontiguousarray(self._counts[:k, : depth + 1]).get().astype(np.int64)
+    def counts(self, k: int, depth: int):
+        """How many vertices each source has at each level, int32 of shape (k, depth + 1), until the next search."""
+        return self._counts[:k, : depth + 1]

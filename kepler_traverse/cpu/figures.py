@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 PIECE = 1024  # values that are folded by halves; the kernels', too
+LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longest of them
 
 
 def figures(distance, offsets, limit) -> tuple:
@@ -23,13 +24,32 @@ def bins(distance, limit, bins_a_unit, before, n_bins: int):
     return found
 
 
-def levels(distance, offsets, limit) -> tuple:
+def levels(distance, offsets, limit):
     """As ``kepler_traverse.figures.levels_of``."""
-    counts, edges = [], np.empty(len(distance), np.int64)
-    for i, row in enumerate(distance):
-        most, edges[i] = _hops(row, offsets)
-        counts.append(_levels(row, int(most if limit is None else min(most, limit)) + 1))
-    return counts, edges
+    rows, edges, longest = [], [], 0
+    for distances in distance:
+        most, stored = _hops(distances, offsets)
+        size = int(most if limit is None else min(most, limit)) + 1
+        if rows and (len(rows) + 1) * max(longest, size) > LEVELS_AT_ONCE:
+            yield _side_by_side(rows, longest), np.array(edges, np.int64)
+            rows, edges, longest = [], [], 0
+        rows.append(_levels(distances, size))
+        edges.append(stored)
+        longest = max(longest, size)
+    if rows:
+        yield _side_by_side(rows, longest), np.array(edges, np.int64)
+
+
+def _side_by_side(rows, longest: int):
+    counts = np.zeros((len(rows), longest), np.int64)
+    for to, row in zip(counts, rows, strict=True):
+        to[: row.size] = row
+    return counts
+
+
+def figures_of_levels(counts):
+    """As ``kepler_traverse.figures.figures_of_levels``."""
+    return _figures_of_levels(np.ascontiguousarray(counts, np.int64))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # so that a division by 0 is no branch, and loops are of vectors
@@ -113,3 +133,25 @@ def _levels(distance, n_levels):
         if 0 <= distance[v] < n_levels:
             counts[v & 3, distance[v]] += 1
     return counts.sum(axis=0)
+
+
+@njit(cache=True, nogil=True)
+def _figures_of_levels(counts):
+    found, values = np.zeros((len(counts), 4)), np.empty(counts.shape[1])
+    for i in range(len(counts)):
+        reached, farthest, total = 0, 0, 0
+        for level in range(counts.shape[1]):
+            count = counts[i, level]
+            values[level] = count * (1.0 / level) if level > 0 else 0.0
+            reached += count
+            total += count * level
+            if count > 0:
+                farthest = level
+        size = farthest + 1
+        while size > 1:
+            half = (size + 1) // 2
+            for at in range(size - half):
+                values[at] += values[at + half]
+            size = half
+        found[i, 0], found[i, 1], found[i, 2], found[i, 3] = reached, farthest, total, values[0]
+    return found

@@ -1,9 +1,12 @@
-"""Figures and histograms of rows of distances on a GPU, all rows at once; see figures.cu. The twin of ``cpu.figures``.
+"""Figures and histograms of rows of distances on a GPU, all rows at once; see figures.cu, levels.cu.
+
+The twin of ``cpu.figures``.
 
 For k rows of n distances of b bytes that is, beside a copy to the host each: for the figures 2 launches (1 up to 1,024
 vertices, 3 from 2^20 on), which read k n b bytes and write and read 48 for each PIECE of a row; for the histograms one,
 which reads k n b bytes, and one that clears k ``BINS`` counts of 8. Offsets of 8 bytes a vertex are read of pieces alone
-that are reached in part. Counts of hops take two launches and two that clear, and read k n b bytes twice, too.
+that are reached in part. Counts of hops take two launches and two that clear, and read k n b bytes twice, too; their
+figures take one, which reads them once and writes and reads 16 bytes a level.
 """
 
 from __future__ import annotations
@@ -19,20 +22,26 @@ from .launch import largest_grid, launch, launch_blocks
 from .loader import kernel
 
 BLOCK = 256
-PIECE = 1024  # as in figures.cu, and in cpu/figures.py
+PIECE = 1024  # as in kt/pieces.cuh, and in cpu/figures.py
 BINS = 128  # of a histogram at most
 STRETCH = 1 << 14  # distances that a block counts before it adds its counts up
 LEVELS = 2048  # of a search, which are counted in shared memory
 LEVELS_AT_ONCE = 1 << 23  # of all rows together: 64 MiB of counts, which a search of many levels would need for many rows
 _WORDS = 6  # of a record
+_N_FIGURES = 4  # of a row of levels
 
 _FILE = Path(__file__).parent / "kernels" / "figures.cu"
+_LEVELS_FILE = Path(__file__).parent / "kernels" / "levels.cu"
 _ROWS = ("weight_t* distance", "int64 pitch", "int64 n_vertices", "int64 n_rows", "weight_t limit")
 
 
 def _entry(name: str, *declared: str, item_threads: int = 1) -> Entry:
-    constants = (("BINS", BINS), ("STRETCH", STRETCH), ("LEVELS", LEVELS), ("HOP_BYTES", 1))
-    return Entry(name, _FILE, BLOCK, arguments(*declared), item_threads, constants=constants)
+    return Entry(name, _FILE, BLOCK, arguments(*declared), item_threads, constants=(("BINS", BINS), ("STRETCH", STRETCH)))
+
+
+def _of_hops(name: str, *declared: str, item_threads: int = 1) -> Entry:
+    constants = (("STRETCH", STRETCH), ("LEVELS", LEVELS), ("HOP_BYTES", 1), ("COUNT_BYTES", 8))
+    return Entry(name, _LEVELS_FILE, BLOCK, arguments(*declared), item_threads, constants=constants)
 
 
 _PIECES = _entry("figures_pieces_warp", *_ROWS, "offset_t* offsets", "int64* records", item_threads=WARP)
@@ -43,9 +52,13 @@ _FOLD = _entry(
 )
 _BINS = _entry("figures_bins", *_ROWS, "int64* scales", "int64* bins")
 _HOP_ROWS = ("uint8* distance", *_ROWS[1:4])
-_HOPS = _entry("figures_hops_warp", *_HOP_ROWS, "offset_t* offsets", "int64* found", item_threads=WARP)
-_LEVELS = _entry("figures_levels", *_HOP_ROWS, "int64 n_levels", "int64* levels")
-ENTRIES = (_PIECES, _FOLD, _BINS, _HOPS, _LEVELS)
+_HOPS = _of_hops("figures_hops_warp", *_HOP_ROWS, "offset_t* offsets", "int64* found", item_threads=WARP)
+_LEVELS = _of_hops("figures_levels", *_HOP_ROWS, "int64 n_levels", "int64* levels")
+_OF_LEVELS = _of_hops(
+    "figures_of_levels",
+    *("uint8* counts", "int64 pitch", "int64 n_levels", "int64 n_rows", "float64* values", "float64* figures"),
+)
+ENTRIES = (_PIECES, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 
 
 def figures(distance, offsets, limit) -> tuple:
@@ -75,21 +88,31 @@ def bins(distance, limit, bins_a_unit, before, n_bins: int):
     return counts.get()[:, :n_bins]
 
 
-def levels(distance, offsets, limit) -> tuple:
+def levels(distance, offsets, limit):
     """As ``kepler_traverse.figures.levels_of``."""
     k, n = distance.shape
     found = cp.zeros((k, 2), np.int64)
     launch(_kernel(_HOPS, distance.dtype), k * _n_pieces(n), (*_hop_rows(distance), offsets, found))
     farthest, edges = found.get().T
     n_levels = int(min(farthest.max(), farthest.max() if limit is None else limit)) + 1
-    counts, at_once = [], max(1, LEVELS_AT_ONCE // n_levels)
+    at_once = max(1, LEVELS_AT_ONCE // n_levels)
     for first in range(0, k, at_once):
         rows = distance[first : first + at_once]
         some = cp.zeros((len(rows), n_levels), np.int64)
         blocks = min(len(rows) * -(-n // STRETCH), largest_grid(BLOCK))
         launch_blocks(_kernel(_LEVELS, distance.dtype), blocks, (*_hop_rows(rows), np.int64(n_levels), some))
-        counts += list(some.get())
-    return counts, edges
+        yield some, edges[first : first + at_once]
+
+
+def figures_of_levels(counts):
+    """As ``kepler_traverse.figures.figures_of_levels``."""
+    k, n_levels = counts.shape
+    # A block folds one row after the other in the same place, and there are as many blocks as have room.
+    blocks = min(k, largest_grid(BLOCK), max(1, LEVELS_AT_ONCE // n_levels))
+    values, found = cp.empty((blocks, n_levels), np.float64), cp.empty((k, _N_FIGURES), np.float64)
+    entry = _OF_LEVELS.variant(COUNT_BYTES=counts.dtype.itemsize)
+    launch_blocks(kernel(entry, np.int32), blocks, (*_hop_rows(counts), values, found))
+    return found.get()
 
 
 def room(n_vertices: int) -> int:

@@ -9,27 +9,29 @@
 //   pieces   one record of FIGURES words a row and piece of its vertices
 //   fold     records of pieces to records of PIECE times as many
 //   bins     a block counts a stretch of a row in shared memory
-//   hops, levels   of hop counts in place of weighted distances: the largest one of a row and edges; how many have each
 //
 //   record   bits of the two sums, vertices within the limit, the least and the largest of their distances as keys of
 //            kt/ordered.cuh, edges of all vertices reached
-#include <kt/csr.cuh>
 #include <kt/ordered.cuh>
+#include <kt/pieces.cuh>
 
 namespace {
 
 using kt::ALL_LANES;
+using kt::HELD;
 using kt::int32;
 using kt::int64;
+using kt::larger;
+using kt::lesser;
+using kt::n_pieces_of;
+using kt::PIECE;
 using kt::uint32;
 using kt::WARP;
 
 using ordered_t = kt::key_of<weight_t>;
 
-constexpr int32 PIECE = 1024, HELD = PIECE / WARP;
 constexpr int64 LARGEST_KEY = kt::Key<double>::LOWEST_BITS;
 constexpr int32 FIGURES = 6;
-constexpr int32 AT_ONCE = 8;
 
 struct Sums {
   double total, harmonic;
@@ -49,9 +51,6 @@ KT_DEVICE Sums folded(const Of& of) {
     return one.with(folded<FIRST + STEP, 2 * STEP>(of));
   }
 }
-
-KT_DEVICE int64 lesser(int64 a, int64 b) { return a < b ? a : b; }
-KT_DEVICE int64 larger(int64 a, int64 b) { return a < b ? b : a; }
 
 struct Record {
   Sums sums;
@@ -76,50 +75,6 @@ KT_DEVICE void write_folded(Record mine, int64* record) {
   record[4] = mine.highest;
   record[5] = mine.edges;
 }
-
-// Stored edges of vertices `first` and on, to below `end`, of which this lane has reached those of its bits.
-KT_DEVICE int64 edges_of_piece(const offset_t* offsets, int64 first, int64 end, uint32 bits) {
-  const int32 n_reached = kt::reduce_add(ALL_LANES, kt::count_lanes(bits));
-  if (n_reached == end - first)  // most often: then two offsets tell
-    return kt::lane() == 0 ? kt::load_constant(offsets + end) - kt::load_constant(offsets + first) : 0;
-  int64 edges = 0;
-  for (; bits; bits &= bits - 1) {
-    const int64 v = first + kt::first_lane(bits) * WARP + kt::lane();
-    edges += kt::load_constant(offsets + v + 1) - kt::load_constant(offsets + v);
-  }
-  return edges;
-}
-
-template <int BYTES>
-struct Hop;
-template <>
-struct Hop<1> {
-  using type = signed char;
-};
-template <>
-struct Hop<2> {
-  using type = short;
-};
-template <>
-struct Hop<4> {
-  using type = int32;
-};
-using hop_t = Hop<HOP_BYTES>::type;
-
-// The values of a stretch that this thread takes, several of which are on their way at once.
-template <typename T, typename Take>
-KT_DEVICE void walk(const T* row, int64 first, int64 end, T none, const Take& take) {
-  for (int64 from = first + kt::thread_in_block(); from < end; from += AT_ONCE * BLOCK) {
-    T held[AT_ONCE];
-#pragma unroll
-    for (int32 j = 0; j < AT_ONCE; ++j)
-      held[j] = from + j * BLOCK < end ? kt::load_streaming(row + from + j * BLOCK) : none;
-#pragma unroll
-    for (int32 j = 0; j < AT_ONCE; ++j) take(held[j]);
-  }
-}
-
-KT_DEVICE int64 n_pieces_of(int64 n) { return (n + PIECE - 1) / PIECE; }
 
 }  // namespace
 
@@ -156,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       const double apart = kt::widened(values[j]);
       return {apart, key > 0 ? 1.0 / apart : 0.0};
     });
-    const int64 edges = edges_of_piece(offsets, first, end, bits);
+    const int64 edges = kt::edges_of_piece(offsets, first, end, bits);
     const bool any = reached > 0;
     write_folded({sums, reached, any ? lowest : LARGEST_KEY, any ? highest : -LARGEST_KEY - 1, edges},
                  records + i * FIGURES);
@@ -213,78 +168,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       last = bin;
       ++equal;
     };
-    walk(distance + row * pitch, first, end, kt::float_of(kt::Key<weight_t>::INFINITE), take);
+    kt::walk(distance + row * pitch, first, end, kt::float_of(kt::Key<weight_t>::INFINITE), take);
     if (equal) kt::atomic_add(counts + (last - before), equal);
     kt::block_barrier();
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK)
       if (counts[bin]) kt::atomic_add(bins + row * BINS + bin, static_cast<int64>(counts[bin]));
-    kt::block_barrier();
-  }
-}
-
-// found: of each row the most hops, and stored edges of vertices reached.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    figures_hops_warp(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
-                      const offset_t* __restrict__ offsets, int64* found) {
-  const int64 n_pieces = n_pieces_of(n_vertices);
-  for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
-    const int64 first = i % n_pieces * PIECE, end = lesser(first + PIECE, n_vertices);
-    const hop_t* const row = reinterpret_cast<const hop_t*>(distance) + i / n_pieces * pitch;
-    int32 hops[HELD];
-#pragma unroll
-    for (int32 j = 0; j < HELD; ++j) {
-      const int64 v = first + j * WARP + kt::lane();
-      hops[j] = v < end ? kt::load_constant(row + v) : kt::UNREACHED;
-    }
-    uint32 bits = 0;
-    int32 most = kt::UNREACHED;
-#pragma unroll
-    for (int32 j = 0; j < HELD; ++j) {
-      if (hops[j] != kt::UNREACHED) bits |= 1u << j;
-      if (hops[j] > most) most = hops[j];
-    }
-    int64 edges = edges_of_piece(offsets, first, end, bits);
-    for (int32 half = WARP / 2; half > 0; half /= 2) edges += kt::shuffle_down(ALL_LANES, edges, half);
-    most = kt::reduce_max(ALL_LANES, most);
-    if (kt::lane() != 0 || most == kt::UNREACHED) continue;
-    kt::atomic_max(found + i / n_pieces * 2, int64{most});
-    kt::atomic_add(found + i / n_pieces * 2 + 1, edges);
-  }
-}
-
-// Levels that have no place in shared memory are counted where they are wanted.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    figures_levels(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows, int64 n_levels,
-                   int64* levels) {
-  KT_SHARED(uint32, counts, [LEVELS]);
-  const int64 n_stretches = (n_vertices + STRETCH - 1) / STRETCH, n_shared = lesser(n_levels, LEVELS);
-  for (int64 i = kt::block_id(); i < n_rows * n_stretches; i += kt::n_blocks()) {
-    for (int32 level = kt::thread_in_block(); level < n_shared; level += BLOCK) counts[level] = 0;
-    kt::block_barrier();
-    const int64 first = i % n_stretches * STRETCH, end = lesser(first + STRETCH, n_vertices);
-    const hop_t* const row = reinterpret_cast<const hop_t*>(distance) + i / n_stretches * pitch;
-    int64* const mine = levels + i / n_stretches * n_levels;
-    int32 last = 0;
-    uint32 equal = 0;
-    const auto add = [&] {
-      if (equal && last < LEVELS)
-        kt::atomic_add(counts + last, equal);
-      else if (equal)
-        kt::atomic_add(mine + last, int64{equal});
-    };
-    walk(row, first, end, static_cast<hop_t>(kt::UNREACHED), [&](int32 hops) {
-      if (hops == kt::UNREACHED || hops >= n_levels) return;
-      if (hops != last) {
-        add();
-        equal = 0;
-      }
-      last = hops;
-      ++equal;
-    });
-    add();
-    kt::block_barrier();
-    for (int32 level = kt::thread_in_block(); level < n_shared; level += BLOCK)
-      if (counts[level]) kt::atomic_add(mine + level, int64{counts[level]});
     kt::block_barrier();
   }
 }

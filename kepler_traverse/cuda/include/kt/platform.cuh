@@ -237,6 +237,7 @@ KT_DEVICE double float_of(int64 bits) { return __longlong_as_double(bits); }
 
 // Sums rounded to nearest that keep subnormal numbers. The compiler is always
 // told -ftz=true, which would make 0 of them; PTX without .ftz is left alone.
+// Nor is one with .rn joined with a product before it, which would not be rounded then.
 KT_DEVICE float add_rounded(float a, float b) {
 #ifdef __CUDACC__
   float sum;

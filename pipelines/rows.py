@@ -18,7 +18,7 @@ from kepler_traverse._arrays import UNREACHED, flat, namespace, to_host
 from kepler_traverse.answers import cut, level_columns, pair_columns, shown, summary_columns, together
 from kepler_traverse.figures import figures_of, figures_of_levels, levels_of
 from kepler_traverse.frames import Column, arrow_table, table_of
-from kepler_traverse.graph import Graph
+from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.query import Query
 from kepler_traverse.results import Traversal, Traversals, checksum
 
@@ -174,6 +174,30 @@ def rows_of(
     if result == "targets":
         return _of_pairs(graph, query, traversals, asked)
     return _MAKERS[result](graph, query, traversals)
+
+
+def warm_up(result: str, algorithm: str, kind: np.dtype | str) -> None:
+    """Make the rows of a graph of one vertex, so that what they take is loaded: Numba's first function takes a second."""
+    weight = np.zeros(0, kind) if algorithm == "sssp" else None
+    graph = Graph(
+        offsets=np.zeros(2, np.int64),
+        targets=np.zeros(0, np.int32),
+        weights=weight,
+        ids=np.zeros(1, np.int64),
+        directed=True,
+        report=BuildReport(),
+    )
+    found = Traversals(
+        algorithm=algorithm,
+        sources=np.zeros(1, np.int64),
+        distance=np.zeros((1, 1), kind),
+        predecessor=np.zeros((1, 1), np.int32) if result == "predecessors" else None,
+        limits=[None],
+        strategy="",
+        rounds=[0],
+    )
+    for _ in rows_of(result, graph, Query(), found, None):
+        pass
 
 
 def _of_all_reached(result: str, vertices: Vertices, query, traversals) -> Iterator[Rows]:

@@ -28,6 +28,7 @@ from .marks import Mark
 from .merged import MergedAnswers, MergedPlan
 from .metrics import watched
 from .phases import Phases
+from .rows import OF_ALL_REACHED, warm_up
 from .sink import write_part
 from .tallies import Tally
 from .writers import Writers, fits_beside, writers_for
@@ -134,13 +135,24 @@ class TraversalPlugin(WorkerPlugin):
         started = time.perf_counter()
         self._take_fair_share()
         self.graph = load_graph(self.work.graph_folder, self.work.device)
-        self.plan = plan_for(self.graph, self.work)
-        self._answers = answers_for(self.graph, self.plan, self.work)
         if self.work.writers > 1 and not FORMS[self.work.result].merged:
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
             most = writers_for(self.graph.n_vertices, cores, CPU_COUNT)
             self._writers = Writers(most) if most > 1 else None
+        warming = threading.Thread(target=self._warm_up)
+        warming.start()
+        self.plan = plan_for(self.graph, self.work)
+        self._answers = answers_for(self.graph, self.plan, self.work)
+        warming.join()
         self._load_seconds = time.perf_counter() - started
+
+    def _warm_up(self) -> None:
+        """What threads that write would all wait for at once, before there is anything to write."""
+        if self._writers is not None and self.work.result in OF_ALL_REACHED:
+            self._take_fair_share()
+            warm_up(
+                self.work.result, self.work.algorithm, "int16" if self.work.algorithm == "bfs" else self.graph.weights.dtype
+            )
 
     def _take_fair_share(self) -> None:
         # Numba keeps the number of threads per calling thread, so each thread that traverses must set it.

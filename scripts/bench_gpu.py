@@ -11,7 +11,7 @@ single   medians over 16 sources, the best of three calls each, the clock around
          on as many of them as --peer-seconds allows, and the distances of those compared
 many     milliseconds a source for 32, 256, 1,024 and 10,000 sources (or as many as fit), distances left on the device,
          what memory the plan named and what was held; cuGraph's loop over up to 32 of them
-summary  as many, 1,024 of them (256 on a large graph): how much longer their summaries take than their distances
+summary  of --summaries sources: how much longer their summaries take than their distances
 trace    when each turn of a search in one launch began, from the source whose BFS takes the median time of the 16
 stress   2,000 searches of each kind, every one with the same bits; 100 certified sources of each file in FOLDER
 
@@ -236,13 +236,13 @@ def many(bench: Bench, algorithm: str) -> list[str]:
     return rows
 
 
-def summary(bench: Bench, algorithm: str) -> list[str]:
+def summary(bench: Bench, algorithm: str, k: int) -> str:
     """Summaries beside the distances that they are made of, a row of their table: by the library, and as the job does."""
     from kepler_traverse import answers, plan_bfs_many, plan_sssp_many
     from pipelines.rows import rows_of
 
     graph = bench.graph(algorithm)
-    make, k = plan_bfs_many if algorithm == "bfs" else plan_sssp_many, 256 if graph.n_edges > LARGE else 1024
+    make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
     sources = np.unique(bench.sources[:k])
     ids = graph.ids_at(bench.cp.asarray(sources)).tolist()
     plan, short = (make(graph, n_sources=sources.size, result=result) for result in ("distances", "summary"))
@@ -266,10 +266,8 @@ def summary(bench: Bench, algorithm: str) -> list[str]:
                 raise SystemExit(f"{bench.name}, {algorithm}: the {name}'s summary of source {sources[i]} is not {found}")
     calls = (distances, lambda: answers.answer(short, ids, "summary", None, "omit"), with_rows)
     each = [statistics.median(bench.seconds(call)[0] for _ in range(5)) / sources.size * 1e3 for call in calls]
-    return [
-        f"| {bench.name} | {algorithm} | {plan.strategy.name} | {sources.size:,} | {each[0]:.4g} | {each[1]:.4g} | "
-        f"{each[1] / each[0]:.3f} | {each[2]:.4g} | {each[2] / each[0]:.3f} |"
-    ]
+    row = f"| {bench.name} | {algorithm} | {plan.strategy.name} | {sources.size:,} | {each[0]:.4g} | {each[1]:.4g} | "
+    return f"{row}{each[1] / each[0]:.3f} | {each[2]:.4g} | {each[2] / each[0]:.3f} |"
 
 
 def trace(bench: Bench, algorithm: str) -> list[dict]:
@@ -353,6 +351,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"), default=["bfs", "sssp"])
     parser.add_argument("--peer-seconds", type=float, default=4.0, help="time for the peer, a graph and algorithm")
     parser.add_argument("--many-seconds", type=float, default=10.0, help="begin no call that would take longer")
+    parser.add_argument("--summaries", type=int, default=1024, help="sources of which summaries are made")
     parser.add_argument("--stress-seconds", type=float, default=60.0, help="time for repeats, a graph and algorithm")
     parser.add_argument("--seconds", type=float, default=np.inf, help="begin no further graph after that time")
     parser.add_argument("--without-peer", dest="peer", action="store_false")
@@ -380,8 +379,10 @@ def main(arguments: list[str]) -> int:
             for algorithm in options.algorithm:
                 if part == "single":
                     tables[part].append(single(bench, algorithm, run))
-                elif part in ("many", "summary"):
-                    tables[part] += (many if part == "many" else summary)(bench, algorithm)
+                elif part == "many":
+                    tables[part] += many(bench, algorithm)
+                elif part == "summary":
+                    tables[part].append(summary(bench, algorithm, options.summaries))
                 elif part == "stress":
                     tables[part].append(stress(bench, algorithm))
                 else:

@@ -144,6 +144,13 @@ def test_vertex_numbers_of_64_bits_give_the_same_answers(name):
                 assert np.array_equal(found.predecessor.get(), expected.predecessor)
 
 
+def test_a_vertex_at_the_cutoff_itself_is_reached_by_every_row():
+    # No vertex of the contract's lattice, as long as it is here, has to lie at a cutoff.
+    graph = build([(0, 1), (1, 2), (2, 3)], [1, 1, 1]).to("cuda")
+    for row in SSSP:
+        assert plan_sssp(graph, strategy=row.name, cutoff=2.0)(0).distance.get().tolist() == [0, 1, 2, np.inf]
+
+
 @pytest.mark.parametrize(("kind", "largest"), [(np.float32, 3.3e38), (np.float64, 1.7e308)])
 def test_distances_just_below_the_largest_number_are_finite(kind, largest):
     graph = build([(0, 1), (1, 2), (0, 2)], np.array([largest, 0, largest], kind), weight_type=np.dtype(kind).name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing.forkserver
 import os
 import sys
@@ -43,6 +44,12 @@ def _server_of_workers():
             patch.setenv(name, value)
         multiprocessing.forkserver.ensure_running()
     yield
+
+
+def pytest_collection_finish():
+    # Thousands of tests, and what is imported, stay until the end: the garbage collector need not look at them again.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

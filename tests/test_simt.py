@@ -10,7 +10,7 @@ import pytest
 from conftest import DERANDOMIZE
 from graphs import NAMED, build, lattice, path, weights_for
 from simt import device, harness
-from simt.contract import contract, rows_in
+from simt.contract import POWER_LAW, contract, rows_in
 
 from kepler_traverse import plan_bfs, plan_sssp
 from kepler_traverse.bfs import gpu as bfs_gpu
@@ -37,7 +37,7 @@ ROWS = [*BFS, *SSSP]
 MODES = {
     "in turn": {"resident": 1, "block": 128},
     "stress 1": {"stress": True, "seed": 1, "block": 32, "resident": 4},
-    "stress 2": {"stress": True, "seed": 2, "block": 64, "resident": 2},
+    "stress 2": {"stress": True, "seed": 2, "block": 128, "resident": 2},  # the size of the first: compiled once for both
 }
 # Under the sanitizers, which see accesses but no races, the order that keeps threads together.
 if harness.SANITIZED:
@@ -130,7 +130,7 @@ def test_targets_beyond_the_first_of_each_thread_are_waited_for():
 
 @pytest.mark.parametrize("name", ["power law", "lattice", "star of 32 behind a path", "in-star"])
 def test_vertex_numbers_of_64_bits_give_the_same_answers(name):
-    rows = [row[:2] for row in NAMED[name]]
+    rows = (NAMED | LONG | {"power law": POWER_LAW})[name]  # as in the contract
     graph = build(rows, weights_for(rows, 3))
     wide = replace(graph, targets=graph.targets.astype(np.int64)).to("cuda")
     assert wide.reverse.targets.dtype == np.int64
@@ -142,6 +142,13 @@ def test_vertex_numbers_of_64_bits_give_the_same_answers(name):
                 certify(wide, found).require()
                 assert np.array_equal(found.distance.get(), expected.distance)
                 assert np.array_equal(found.predecessor.get(), expected.predecessor)
+
+
+def test_a_vertex_at_the_cutoff_itself_is_reached_by_every_row():
+    # No vertex of the contract's lattice, as long as it is here, has to lie at a cutoff.
+    graph = build([(0, 1), (1, 2), (2, 3)], [1, 1, 1]).to("cuda")
+    for row in SSSP:
+        assert plan_sssp(graph, strategy=row.name, cutoff=2.0)(0).distance.get().tolist() == [0, 1, 2, np.inf]
 
 
 @pytest.mark.parametrize(("kind", "largest"), [(np.float32, 3.3e38), (np.float64, 1.7e308)])

@@ -11,7 +11,7 @@ import pytest
 from conftest import DERANDOMIZE
 from graphs import NAMED, build, lattice, path, weights_for
 from simt import device, harness
-from simt.contract import contract, rows_in
+from simt.contract import POWER_LAW, contract, rows_in
 
 from kepler_traverse import plan_bfs, plan_sssp
 from kepler_traverse.bfs.papers import STRATEGIES as OF_BFS
@@ -62,9 +62,8 @@ def test_every_system_for_a_gpu_is_in_the_contract():
 
 
 @each_row
-@pytest.mark.parametrize("name", ["power law", "in-star"])
-def test_bits_are_those_of_the_cpu_also_for_vertex_numbers_of_64_bits(row, name):
-    rows = [row[:2] for row in NAMED[name]]
+@pytest.mark.parametrize("rows", [POWER_LAW, NAMED["in-star"]], ids=["power law", "in-star"])
+def test_bits_are_those_of_the_cpu_also_for_vertex_numbers_of_64_bits(row, rows):
     graph = build(rows, weights_for(rows, 3))
     plan_of = plan_bfs if row in BFS else plan_sssp
     expected = plan_of(graph)(rows[0][0])
@@ -79,10 +78,11 @@ def test_bits_are_those_of_the_cpu_also_for_vertex_numbers_of_64_bits(row, name)
 
 @each_row
 def test_distances_are_the_same_without_predecessors(row):
-    rows = [row[:2] for row in NAMED["power law"]]
-    graph = build(rows, weights_for(rows, 5)).to("cuda")
+    graph = build(POWER_LAW, weights_for(POWER_LAW, 5)).to("cuda")
     plan_of = plan_bfs if row in BFS else plan_sssp
-    with_them, without = (plan_of(graph, strategy=row.name, predecessors=wanted)(rows[0][0]) for wanted in (True, False))
+    with_them, without = (
+        plan_of(graph, strategy=row.name, predecessors=wanted)(POWER_LAW[0][0]) for wanted in (True, False)
+    )
     assert without.predecessor is None
     assert without.distance.get().tobytes() == with_them.distance.get().tobytes()
 

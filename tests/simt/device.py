@@ -81,14 +81,14 @@ class _Cupy:
         alloc_pinned_memory = bytearray
 
         class Device:
-            """Room for few blocks, so that threads take several items each."""
+            """Room for few blocks, so that threads take several items each and a launch has few fibers to begin."""
 
             compute_capability = "90"
 
             def __init__(self, _number=0):
                 self.attributes = {
                     "MultiProcessorCount": 1,
-                    "MaxThreadsPerMultiProcessor": 256,
+                    "MaxThreadsPerMultiProcessor": 128,
                     "MaxThreadsPerBlock": 1024,
                     "MaxSharedMemoryPerBlock": harness.FREE_SHARED_BYTES,
                     "MaxSharedMemoryPerBlockOptin": harness.MOST_SHARED_BYTES,

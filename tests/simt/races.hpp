@@ -64,9 +64,13 @@ static std::vector<std::unique_ptr<Region>> regions;
 static std::vector<Entry> entries;
 static std::vector<int> unused;
 static std::unordered_map<u64, Seen> synchronised;
+// The region that an instruction went to last, and most likely goes to again.
+constexpr size_t LAST_AT = 512;
+static Region* last_at[LAST_AT];
 
 static void reset() {
   regions.clear();
+  std::fill_n(last_at, LAST_AT, nullptr);
   entries.clear();
   unused.clear();
   synchronised.clear();
@@ -99,15 +103,19 @@ static void add_array(const char* begin, u64 size, int argument) {
 }
 
 static void forget(const char* begin) {
+  std::fill_n(last_at, LAST_AT, nullptr);
   std::erase_if(regions, [=](auto& region) { return region->begin == begin; });
 }
 
-static Region* find(const char* place, u64 size) {
-  static size_t last = 0;  // accesses come in runs
-  if (last < regions.size() && place >= regions[last]->begin && place + size <= regions[last]->end)
-    return regions[last].get();
-  for (last = 0; last < regions.size(); ++last)
-    if (place >= regions[last]->begin && place + size <= regions[last]->end) return regions[last].get();
+static bool holds(const Region& region, const char* place, u64 size) {
+  return place >= region.begin && place + size <= region.end;
+}
+
+static Region* find(const char* place, u64 size, const char* pc) {
+  Region*& last = last_at[(reinterpret_cast<u64>(pc) >> 2) % LAST_AT];
+  if (last && holds(*last, place, size)) return last;
+  for (auto& region : regions)
+    if (holds(*region, place, size)) return last = region.get();
   return nullptr;
 }
 
@@ -199,6 +207,14 @@ static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 ki
     cell.written |= bytes;
   } else if (is_shared && (cell.written & bytes) != bytes) {
     return "reads what nobody wrote:";
+  }
+  // Again what this thread did last, and nobody came in between: known, and compared with all that others did before.
+  if (cell.first >= 0) {
+    Entry& last = entries[static_cast<size_t>(cell.first)];
+    if (last.thread == clock.thread && last.time == clock.time && last.bytes == bytes && last.kind == kind) {
+      last.pc = pc;
+      return nullptr;
+    }
   }
   int length = 0;
   for (int* link = &cell.first; *link >= 0;) {

@@ -122,6 +122,16 @@ struct Cluster {
   bool all_began = false;  // as a barrier has shown
 };
 
+// Lanes of a warp that wait in one collective: for all of its mask.
+struct Gathering {
+  u32 mask, arrived;
+  Collective kind;
+};
+struct Warp {
+  u32 exited = 0;
+  std::vector<Gathering> gatherings;  // no two of the same mask
+};
+
 struct LastAccess {
   u32 time;
   const char* pc;
@@ -136,6 +146,7 @@ struct Block {
   Count count = Count::none;
   u32 first_exited = 0;
   std::vector<Thread> threads;
+  std::vector<Warp> warps;
   std::map<const void*, std::pair<char*, u64>> shared;
   std::set<const char*> reached;        // shared memory of others that its threads asked for
   std::map<u32, LastAccess> by_others;  // to its shared memory, each thread's last that no thread here comes after
@@ -165,6 +176,7 @@ u64 draw() {  // splitmix64
   return x ^ (x >> 31);
 }
 bool one_in(u32 n) { return draw() % n == 0; }
+u32 lowest(u32 lanes) { return static_cast<u32>(__builtin_ctz(lanes)); }
 
 // In half of the launches a quarter of the warps lags: where others can go on, they do. What a warp does right after a
 // barrier may so come after all that the others do before the next.
@@ -364,6 +376,7 @@ void admit_block(size_t place, Grid& grid, const std::shared_ptr<Cluster>& clust
   block->cluster = cluster;
   block->index = grid.next_block++;
   block->threads.resize(launched->block);
+  block->warps.resize((launched->block + WARP - 1) / WARP);
   for (u32 i = 0; i < launched->block; ++i) {
     Thread& thread = block->threads[i];
     thread.block = block.get();
@@ -466,12 +479,15 @@ void fiber() {
   if (cluster.n_waiting)
     fail(text("exits, and %u threads of its cluster wait at a cluster barrier", cluster.n_waiting));
   if (n_at_grid_barrier) fail(text("exits, and %u threads wait at a grid barrier", n_at_grid_barrier));
-  const u32 warp = self->index / WARP * WARP;
-  for (u32 i = warp; i < std::min<u32>(warp + WARP, block.threads.size()); ++i) {
-    const Thread& other = block.threads[i];
-    if (other.state == State::collective && other.mask >> (self->index % WARP) & 1)
-      fail(text("exits, and thread %u waits for it ", i) + waiting(other));
+  Warp& warp = block.warps[self->index / WARP];
+  u32 waiting_for_it = 0;
+  for (const Gathering& gathering : warp.gatherings)
+    if (gathering.mask >> (self->index % WARP) & 1) waiting_for_it |= gathering.arrived;
+  if (waiting_for_it) {
+    const Thread& other = block.threads[self->index / WARP * WARP + lowest(waiting_for_it)];
+    fail(text("exits, and thread %u waits for it ", other.index) + waiting(other));
   }
+  warp.exited |= 1u << (self->index % WARP);
   std::erase_if(block.by_others,
                 [](auto& access) { return races::is_before(access.first, access.second.time, self->clock); });
   if (!block.n_exited++) block.first_exited = self->index;
@@ -525,7 +541,7 @@ void access(const void* address, u64 size, u32 kind, const char* pc) {
 #if __SANITIZE_ADDRESS__
   return;  // the sanitizer knows the bounds
 #endif
-  races::Region* region = races::find(place, size);
+  races::Region* region = races::find(place, size, pc);
   if (!region)
     fail(text("%s %llu bytes out of bounds ", kind & races::WRITE ? "writes" : "reads", size) +
          races::nearest(place, of_the_launch()) + ", " + at(pc));
@@ -909,7 +925,11 @@ u64 reduced(const Thread* warp, const Thread& me) {
   return total;
 }
 
+// What a vote or a reduction gives is the same for each lane of its mask.
+bool is_one_for_all(Collective kind) { return kind >= Collective::ballot && kind != Collective::match_any; }
+
 u64 result_for(const Thread* warp, const Thread& me) {
+  if (me.kind == Collective::sync) return 0;
   if (me.kind >= Collective::add) return reduced(warp, me);
   if (me.kind >= Collective::ballot) return voted(warp, me);
   const int from = shuffle_source(me);
@@ -935,23 +955,28 @@ u64 collective(Collective kind, u32 mask, u64 value, int argument, int width) {
   me.pc = caller();
   const auto here = [&] { return text("%s of lanes 0x%08x ", COLLECTIVES[int(kind)], mask) + at(me.pc); };
   if (!(mask >> lane & 1)) fail(here() + " is none of the calling lane");
-  bool all_here = true;
-  for (u32 i = 0; i < WARP; ++i) {
-    if (!(mask >> i & 1) || i == lane) continue;
+  Warp& of_warp = me.block->warps[me.index / WARP];
+  auto& gatherings = of_warp.gatherings;
+  auto gathering =
+      std::find_if(gatherings.begin(), gatherings.end(), [=](const Gathering& g) { return g.mask == mask; });
+  if (gathering == gatherings.end()) gathering = gatherings.insert(gathering, {mask, 0, kind});
+  const u32 not_there = n_lanes < WARP ? ~0u << n_lanes : 0;
+  const u32 others = gathering->kind == kind ? 0 : gathering->arrived;
+  if (const u32 wrong = mask & (not_there | of_warp.exited | others)) {
+    const u32 i = lowest(wrong);
     if (i >= n_lanes) fail(here() + text(" names lane %u, which the block does not have", i));
-    const Thread& other = warp[i];
-    if (other.state == State::exited) fail(here() + text(" waits for lane %u, which has exited", i));
-    const bool waits = other.state == State::collective;
-    if (waits && other.mask == mask && other.kind != kind)
-      fail(here() + text(" meets thread %u ", other.index) + waiting(other));
-    all_here = all_here && waits && other.mask == mask;
+    if (of_warp.exited >> i & 1) fail(here() + text(" waits for lane %u, which has exited", i));
+    fail(here() + text(" meets thread %u ", warp[i].index) + waiting(warp[i]));
   }
-  if (!all_here) {
+  gathering->arrived |= 1u << lane;
+  if (gathering->arrived != mask) {
     leave(State::collective, me.pc);
     return me.result;
   }
+  gatherings.erase(gathering);
+  const u64 of_all = is_one_for_all(kind) ? result_for(warp, me) : 0;
   for (u32 i = 0; i < n_lanes; ++i)
-    if (mask >> i & 1) warp[i].result = kind == Collective::sync ? 0 : result_for(warp, warp[i]);
+    if (mask >> i & 1) warp[i].result = is_one_for_all(kind) ? of_all : result_for(warp, warp[i]);
   for (u32 i = 0; i < n_lanes; ++i)
     if (mask >> i & 1 && i != lane) go_on(warp[i]);
   if (kind == Collective::sync) order(warp, n_lanes, mask);

@@ -26,13 +26,13 @@ from . import interrupts
 from .answers import Answers
 from .manifest import cannot_write
 from .partitioned import PartitionedGraph
+from .phases import Phases
 from .prepare import Prepared, chosen_sources, load_of, request_of, targets_of
 from .rapids_mg import Cugraph, opened, sentinel
 from .settings import MG, unfit_for_mg
 from .sink import write_part
 from .sizing import Sizing, sources_a_part
 from .tallies import Tally
-from .worker import Phases
 
 _SOURCES_A_PART = 64  # one takes seconds, and an interrupt loses the part that is under way
 
@@ -104,11 +104,11 @@ class _Plan:
 class _Answers(Answers):
     """``Answers`` whose certificate is the workers', and which goes on only after errors that concern one source."""
 
-    def _try(self, part, group, first, mark, clock):
+    def _try(self, group, firsts, mark, clock):
         try:
-            return *self._traverse(part, group, first, mark, clock), "", False
+            return *self._traverse(group, firsts, mark, clock), "", False
         except (CertificateError, PrecisionError) as error:
-            name = self._graph.ids_at(np.asarray(group))[0]
+            name = self._graph.ids_at(np.array([group[0][0]]))[0]
             return None, 0.0, f"{type(error).__name__}: source {name}: {error}", False
 
     def _certify(self, traversals: Traversals) -> None:

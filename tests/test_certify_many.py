@@ -20,7 +20,7 @@ from kepler_traverse.errors import CertificateError, DeviceError, InputError
 from kepler_traverse.query import Query
 from kepler_traverse.results import checksum as checksum_of
 from pipelines.answers import Answers
-from pipelines.worker import Phases
+from pipelines.phases import Phases
 from scripts.fault_study import DISTANCE_FAULTS, with_fault
 
 INTEGERS = (np.int8, np.int16, np.int32)

@@ -299,8 +299,7 @@ SECTIONS = {
         "The sanitizers of CUDA find nothing",
         "NVIDIA's compute-sanitizer over tests of the GPU strategies, each allocation the driver's own. A race between "
         "plain stores of the same value to shared memory, which Merrill's gathering had as published, was found there; "
-        "they are exchanges now. `figures.cu`, the kernel of summaries, is newer than all that was measured "
-        "on a GPU, and has not run on one.",
+        "they are exchanges now.",
         _sanitizers_text,
         "bash scripts/sanitize.sh",
     ),

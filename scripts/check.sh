@@ -50,7 +50,8 @@ END
 # with what needs no Numba, so that the other one has compiled by then what both call.
 FIRST=(tests/test_kernels_compile.py tests/test_simt.py tests/test_bfs_4k.py tests/test_persistent.py
     tests/test_papers_page.py tests/test_certificate.py tests/test_certify_many.py tests/test_many_gpu.py tests/test_many.py
-    tests/test_persistent_sssp.py tests/test_simt_papers.py tests/test_h_bf.py tests/test_cugraph_mg.py)
+    tests/test_persistent_sssp.py tests/test_simt_papers.py tests/test_h_bf.py tests/test_cugraph_mg.py tests/test_scans.py
+    tests/test_papers_sssp.py tests/test_simt_harness.py)
 
 part() {
     local name=$1 status=0

@@ -20,6 +20,19 @@ import pytest
 
 from pipelines import interrupts
 
+# The job as on a GPU, where threads of a worker write parts while it searches from the sources of several others at once.
+BESIDE = """
+import sys
+from dataclasses import replace
+from pipelines import batch_sources, interrupts, job, prepare
+
+interrupts.listen()
+size_up = job.size_up
+job.size_up = lambda *load: replace(size_up(*load), writers=4)
+prepare._at_once = lambda *_: 12
+sys.exit(batch_sources.main(sys.argv[1:]))
+"""
+
 KILLS = int(os.environ.get("KEPLER_KILLS", "1"))
 SEED = int(os.environ.get("KEPLER_SEED", "20"))
 PATIENCE = 180  # seconds for a run of a few seconds, so that a hang fails
@@ -33,6 +46,10 @@ def command(tmp_path_factory):
     pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.integers(1, 256, src.size)}), path)
     flags = "--algorithm sssp --random-sources 60 --batch-size 2 --workers 2 --device cpu --predecessors --json --output"
     return [sys.executable, "-m", "pipelines.batch_sources", str(path), *flags.split()]
+
+
+def beside(command):
+    return [sys.executable, "-c", BESIDE, *command[3:]]
 
 
 def start(command, folder, *flags):
@@ -108,6 +125,7 @@ def workers_of(job):
 @pytest.mark.parametrize("round_", range(KILLS))
 def test_a_killed_worker_changes_nothing(command, undisturbed, tmp_path, round_):
     digest, duration = undisturbed
+    command = command if round_ % 2 else beside(command)
     moments = random.Random(f"{SEED} worker {round_}")
     wait = moments.uniform(0.4, 0.9) * duration
     print(f"seed {SEED}, round {round_}: a worker is killed after {wait:.3f} s of {duration:.3f} s")

@@ -116,7 +116,8 @@ def _shape_of(graph: Graph, singles) -> Shape:
     """The graph's shape; with strategies for a BFS, one search from a vertex of the highest degree says how deep it is."""
     depth = 0
     if graph.n_edges and singles:
-        hub = int(namespace(graph.offsets).argmax(graph.degrees))
+        xp = namespace(graph.offsets)
+        hub = int(xp.argmax(xp.diff(graph.offsets)))  # graph.degrees would stay, and no plan counts it
         depth = Plan(graph, "bfs", singles, "auto", Query(predecessors=False)).run(hub).rounds
     weight = 0 if graph.weights is None else graph.weights.dtype.itemsize
     return Shape(graph.n_vertices, graph.n_edges, graph.directed, depth, graph.targets.dtype.itemsize, weight)

@@ -381,6 +381,7 @@ def load_of(prepared: Prepared) -> Load:
         most_rows=most_rows,
         certified=certified,
         merged=form.merged,
+        group=plan.group if graph.device == "cuda" else 1,  # on a CPU a worker plans with fewer threads than here
     )
 
 
@@ -389,12 +390,11 @@ def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
 
     ``gpu_memory`` is the most bytes of a GPU that a run may take.
     """
-    cores = CPU_COUNT
     if prepared.graph.device == "cuda":
         runtime = cuda.cp.cuda.runtime
         free, total = runtime.memGetInfo()
         free += cuda.cp.get_default_memory_pool().total_bytes()
         available = min(free, int(POOL_SHARE * total), gpu_memory or total)
-        return Machine(device="cuda", cores=cores, n_gpus=runtime.getDeviceCount(), available=available)
+        return Machine(device="cuda", cores=CPU_COUNT, n_gpus=runtime.getDeviceCount(), available=available)
     available = min(psutil.virtual_memory().available + prepared.graph.nbytes, MEMORY_LIMIT)
-    return Machine(device="cpu", cores=cores, n_gpus=0, available=available)
+    return Machine(device="cpu", cores=CPU_COUNT, n_gpus=0, available=available)

@@ -33,6 +33,8 @@ class Load:
         Rows of one source, about and at most; of all sources together where they are ``merged``.
     merged : bool
         One search from all sources together: one worker, one part.
+    group : int
+        Sources that a worker answers at once, fewer of them in about the same time; 1 where that does not matter.
     """
 
     n_vertices: int
@@ -45,6 +47,7 @@ class Load:
     most_rows: int
     certified: bool
     merged: bool = False
+    group: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +110,8 @@ def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_siz
         )
     if batch_size == "auto":
         by_workers = -(-load.n_sources // (BATCHES_A_WORKER * workers))
-        batch_size = min(by_workers, sources_a_part(load.n_vertices, load.rows_a_source, machine.device))
+        most = min(by_workers, sources_a_part(load.n_vertices, load.rows_a_source, machine.device))
+        batch_size = _whole_groups(load, workers, most)
     return Sizing(
         workers=workers,
         threads=1 if machine.device == "cuda" else max(1, machine.cores // workers),
@@ -117,6 +121,22 @@ def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_siz
         memory=memory,
         output_bytes=(1 if load.merged else load.n_sources) * load.most_rows * load.row_bytes,
     )
+
+
+def _whole_groups(load: Load, workers: int, most: int) -> int:
+    """Sources of a batch: at most so many, in whole groups, and so many of these that the workers end at the same time."""
+    largest = most // load.group
+    if load.group == 1 or not largest:
+        return most
+    n_groups = -(-load.n_sources // load.group)
+
+    def groups_of_the_last(size: int) -> int:
+        batches, left = divmod(n_groups, size)
+        each, more = divmod(batches, workers)
+        return max(size * (each + (more > 0)), size * each + left)
+
+    # Not far below the largest, as more parts are more files; of those that end together the largest.
+    return load.group * min(range(largest, largest // 2, -1), key=groups_of_the_last)
 
 
 def sources_a_part(n_vertices: int, rows_a_source: int, device: str) -> int:

@@ -17,12 +17,10 @@ import pytest
 
 from kepler_traverse import graph_from_edges, plan_sssp
 from kepler_traverse.build import graph_from_numbers
-from kepler_traverse.errors import InputError
 from kepler_traverse.frames import table_of
 from kepler_traverse.results import checksum
 from pipelines.batch_sources import main
 from pipelines.sink import checked_part, write_part
-from pipelines.sizing import Load, Machine, size_up
 
 N_SOURCES = 15
 
@@ -359,36 +357,3 @@ def test_a_batch_answers_in_less_than_a_kilobyte(tmp_path):
     summary = write_part(tmp_path, 7, "f" * 64, [(i, table, 2**64 - 1) for i in range(500)])
     assert len(pickle.dumps(summary)) < 1024
     assert (summary["file"], summary["rows"]) == ("part-000007.parquet", 1000)
-
-
-LOAD = Load(
-    n_vertices=10**6,
-    n_sources=100,
-    graph_bytes=10**9,
-    reverse_bytes=0,
-    state_bytes=10**8,
-    row_bytes=12,
-    rows_a_source=10**6,
-    most_rows=10**6,
-    certified=True,
-)
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_batches_are_enough_for_all_workers_and_small_enough_for_a_part(device):
-    machine = Machine(device=device, cores=4, n_gpus=2, available=10**11)
-    sizing = size_up(LOAD, machine)
-    assert sizing.workers == (4 if device == "cpu" else 2)
-    assert sizing.n_batches >= 3 * sizing.workers
-    assert sizing.batch_size * LOAD.n_vertices <= 8_000_000
-    assert sizing.n_batches * sizing.batch_size >= LOAD.n_sources
-
-
-def test_fewer_workers_are_taken_where_memory_is_short():
-    assert size_up(LOAD, Machine(device="cpu", cores=16, n_gpus=0, available=4 * 10**9)).workers < 8
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_what_cannot_fit_is_refused_with_the_numbers(device):
-    with pytest.raises(InputError, match=r"needs 1\.\d GiB of memory .*graph.* and 954 MiB are free"):
-        size_up(LOAD, Machine(device=device, cores=4, n_gpus=1, available=10**9))

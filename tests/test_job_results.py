@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -33,7 +32,6 @@ from pipelines.forms import FORMS
 from pipelines.manifest import digest_of
 from pipelines.merged import MergedPlan
 from pipelines.sink import FOOTER_KEY, MEANS_KEY, RESULT_KEY
-from pipelines.sizing import Load, Machine, size_up
 from pipelines.worker import TraversalPlugin, Work
 
 N_SOURCES = 15
@@ -366,19 +364,3 @@ def test_a_negative_cycle_is_named_by_its_vertices_also_in_a_merged_search():
     with pytest.raises(NegativeCycleError) as caught:
         sssp_many(graph, [40, 30], result="nearest")
     assert set(caught.value.cycle) == {10, 20, 30}
-
-
-LOAD = Load(
-    n_vertices=10**6, n_sources=10_000, graph_bytes=10**8, reverse_bytes=0, state_bytes=10**8,
-    row_bytes=48, rows_a_source=1, most_rows=1, certified=True,
-)  # fmt: skip
-
-
-def test_few_rows_a_source_make_batches_by_what_is_traversed_and_one_search_makes_one():
-    machine = Machine(device="cpu", cores=4, n_gpus=0, available=10**11)
-    sizing = size_up(LOAD, machine)
-    assert sizing.batch_size == 2**28 // 10**6
-    assert sizing.output_bytes == 48 * 10_000
-    sizing = size_up(replace(LOAD, rows_a_source=10**6, most_rows=10**6, merged=True), machine, workers=4)
-    assert (sizing.workers, sizing.threads, sizing.batch_size, sizing.n_batches) == (1, 4, 10_000, 1)
-    assert sizing.output_bytes == 48 * 10**6

@@ -65,7 +65,7 @@ class Kept:
     ----------
     part : int
     started : float
-        Seconds since the epoch.
+        When the search from its first sources began, in seconds since the epoch.
     found : list of (Traversals or list of rows, float)
         In host memory: traversals where rows are made there, rows otherwise; and the seconds that one source took.
     failed : list of (source, reason)
@@ -83,10 +83,11 @@ class Kept:
 
 
 class _Piece(NamedTuple):
-    """What a group has of a part, the seconds that one source took, and what all of them have spent by phase."""
+    """What a group has of a part, when its search began, what one source took, and what all of them spent by phase."""
 
     part: int
     traversals: Traversals
+    started: float
     seconds: float
     spent: dict[str, float]
 
@@ -148,19 +149,18 @@ class Answers:
         failed: list[tuple[int, str]] = []
         part_of = {source: part for part, sources in batches for source in sources}
         pieces = self._pieces(batches, part_of, mark, failed)
-        piece, started = next(pieces, None), time.time()
+        piece = next(pieces, None)
         for part, _ in batches:
-            kept = Kept(part, started)
+            kept = Kept(part, time.time() if piece is None else piece.started)
             while piece is not None and piece.part == part:
                 self._keep(kept, piece)
                 piece = next(pieces, None)
             kept.failed = [(source, reason) for source, reason in failed if part_of[source] == part]
             yield kept
-            started = time.time()
 
     def _pieces(self, batches, part_of: dict[int, int], mark, failed: list) -> Iterator[_Piece]:
         """Yield what groups have of each part, while the group's arrays hold."""
-        clock = Phases()
+        clock, started = Phases(), time.time()
         for traversals, seconds in self._groups(batches, False, mark, clock, failed):
             spent, clock.seconds = clock.seconds, dict.fromkeys(clock.seconds, 0.0)
             parts, end = [part_of[source] for source in traversals.sources.tolist()], 0
@@ -168,7 +168,8 @@ class Answers:
                 begin, end = end, end + len(list(own))
                 mark.at(part)
                 share = (end - begin) / len(parts)
-                yield _Piece(part, traversals[begin:end], seconds, {phase: share * spent[phase] for phase in spent})
+                yield _Piece(part, traversals[begin:end], started, seconds, {name: share * spent[name] for name in spent})
+            started = time.time()
 
     def _keep(self, kept: Kept, piece: _Piece) -> None:
         for phase, seconds in piece.spent.items():

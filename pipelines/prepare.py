@@ -368,8 +368,8 @@ def load_of(prepared: Prepared) -> Load:
     else:  # a plan that needs it has made it, and counts it
         turned = certified and request.result != "predecessors" and "reverse" not in vars(graph)
     rows, most_rows = _rows_a_source(graph, request, plan.depth)
-    is_summed = graph.device == "cuda" and (request.algorithm, request.result) == ("sssp", "summary")
-    figures = plan.group * cuda.figures.room(graph.n_vertices) if is_summed else 0
+    is_summed = graph.device == "cuda" and request.result in ("summary", "levels")
+    figures = cuda.figures.room(request.algorithm, plan.group, graph.n_vertices) if is_summed else 0
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,

@@ -32,6 +32,29 @@ def host(array) -> np.ndarray:
     return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
+def count_allocations(monkeypatch, *modules) -> list[int]:
+    """Bytes of each array that these modules ask for from now on, beside those that NumPy makes of others."""
+    taken = []
+
+    class Counting:
+        def __getattr__(self, name):
+            made = getattr(before, name)
+            if name not in ("empty", "zeros"):
+                return made
+
+            def make(*arguments):
+                array = made(*arguments)
+                taken.append(array.nbytes)
+                return array
+
+            return make
+
+    before = modules[0].cp
+    for module in modules:
+        monkeypatch.setattr(module, "cp", Counting())
+    return taken
+
+
 def distances(result, graph) -> dict:
     """Reached vertices by the user's id, as Python numbers."""
     reached = np.flatnonzero(host(result.reached))

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from devices import host, on_a_device, orders, running
+from conftest import HAS_GPU
+from devices import count_allocations, host, on_a_device, orders, running
 from graphs import NAMED, build, weights_for
 
 from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
@@ -248,3 +249,26 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(result, limit):
         assert (one.source, one.checksum, one.counts[0], one.counts[2]) == (
             *(other.source, other.checksum, other.counts[0], other.counts[2]),
         )
+
+
+@on_a_device
+@pytest.mark.skipif(HAS_GPU, reason="what the stand-in allocates can be counted")
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
+@pytest.mark.parametrize(("k", "n"), [(1, 1), (5, 1023), (5, 3000)])
+def test_the_room_of_figures_covers_what_they_allocate(monkeypatch, algorithm, k, n):
+    monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 2 * n)
+    if algorithm == "bfs":
+        rows = np.tile(np.arange(n, dtype=np.int16), (k, 1))  # as many levels as there can be
+    else:
+        rows = np.random.default_rng(n).exponential(1, (k, n)).astype(np.float32)
+    with running(next(iter(MODES.values()))):
+        taken, most = count_allocations(monkeypatch, on_gpu), 0
+        there, offsets = cuda.cp.asarray(rows), cuda.cp.asarray(offsets_of(n))
+        if algorithm == "bfs":
+            for counts, _ in levels_of(there, offsets, None):
+                figures_of_levels(counts)
+                most, taken[1:] = max(most, sum(taken)), []  # what it took for all rows stays
+        else:
+            counted(there, offsets, None)
+            most = sum(taken)
+    assert 0 < most <= on_gpu.room(algorithm, k, n)

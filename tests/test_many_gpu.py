@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import HAS_GPU
-from devices import host, on_a_device, orders, running
+from devices import count_allocations, host, on_a_device, orders, running
 from graphs import awkward_floats, build, edge_rows, lattice, path, rmat, star, weighted_rows, weights_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -331,35 +331,12 @@ def test_what_a_plan_says_it_takes_covers_what_it_allocates(monkeypatch, strateg
     rows = GRAPHS["power law"]
     graph = build(rows, weights_for(rows, 3), directed=True).to("cuda")
     assert graph.reverse.n_edges == graph.n_edges
-    taken = count_allocations(monkeypatch)
+    taken = count_allocations(monkeypatch, many_bits_gpu, bfs_blocks, sssp_blocks, many_rows)
     weighted = {"blocks": "many_blocks", "rows": "many_rows"}
     planner, name = (plan_sssp_many, weighted[strategy]) if strategy in weighted else (plan_bfs_many, strategy)
     plan = planner(graph, n_sources=50, strategy=name, result=result, targets=[1, 3] if result == "targets" else None)
     plan.run(np.arange(plan.group) % graph.n_vertices)
     assert 0 < sum(taken) <= plan.nbytes
-
-
-def count_allocations(monkeypatch) -> list[int]:
-    """Bytes of each array that the engines ask for."""
-    taken = []
-
-    class Counting:
-        def __getattr__(self, name):
-            made = getattr(before, name)
-            if name not in ("empty", "zeros"):
-                return made
-
-            def make(*arguments):
-                array = made(*arguments)
-                taken.append(array.nbytes)
-                return array
-
-            return make
-
-    before = many_bits_gpu.cp
-    for module in (many_bits_gpu, bfs_blocks, sssp_blocks, many_rows):
-        monkeypatch.setattr(module, "cp", Counting())
-    return taken
 
 
 @pytest.mark.usefixtures("one_order")

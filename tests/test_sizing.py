@@ -82,17 +82,17 @@ def test_parts_have_whole_groups_and_workers_as_many(n_sources, group, workers, 
 
 
 @given(n_sources=st.integers(1, 5000), group=st.integers(2, 200), workers=st.integers(1, 8))
-def test_no_group_is_cut_and_no_such_batch_size_ends_earlier(n_sources, group, workers):
+def test_of_sizes_of_whole_groups_it_is_the_largest_that_ends_first(n_sources, group, workers):
     load = replace(SUMMARIES, n_sources=n_sources, group=group)
     plain, sizing = (size_up(each, gpus(workers), workers) for each in (replace(load, group=1), load))
     assert sizing.batch_size <= plain.batch_size
     if plain.batch_size < group:
         assert sizing.batch_size == plain.batch_size
         return
-    assert sizing.batch_size % group == 0
-    assert sizing.batch_size > plain.batch_size // group // 2 * group
-    others = range(sizing.batch_size, plain.batch_size + 1, group)
-    assert last_end(load, workers, sizing.batch_size) == min(last_end(load, workers, other) for other in others)
+    largest = plain.batch_size // group
+    sizes = range(group * (largest // 2 + 1), group * largest + 1, group)
+    ends = {size: last_end(load, workers, size) for size in sizes}
+    assert sizing.batch_size == max(size for size in sizes if ends[size] == min(ends.values()))
 
 
 def last_end(load, workers, batch_size):
@@ -105,21 +105,25 @@ def last_end(load, workers, batch_size):
 
 
 @on_a_device
-def test_the_groups_of_a_gpu_are_those_of_its_plan():
-    asked = {"limit": None, "targets": None, "result": "summary", "certify": "all", "knobs": None, "at_once": 50}
-    request = Request(algorithm="sssp", strategy="auto", **asked)
+def test_groups_of_a_gpu_are_those_of_its_plan_and_figures_have_their_room():
     graph = graph_from_edges(*np.random.default_rng(4).integers(0, 100, (2, 300)), np.ones(300), directed=False)
+    asked = {"limit": None, "targets": None, "certify": "all", "knobs": None, "at_once": 50}
 
-    def load(graph, strategy):
-        plan = plan_for(graph, replace(request, strategy=strategy))
-        numbers = np.arange(100)
+    def load(graph, algorithm, strategy, result="summary"):
+        request = Request(algorithm=algorithm, strategy=strategy, result=result, **asked)
+        plan, numbers = plan_for(graph, request), np.arange(100)
         prepared = Prepared(
             graph=graph, plan=plan, request=request, origin="", folder=None, reused=False,
             numbers=numbers, names=numbers.tolist(), duplicates=0, seconds={},
         )  # fmt: skip
         return load_of(prepared), plan
 
-    assert load(graph, "auto")[0].group == 1
+    assert load(graph, "sssp", "auto")[0].group == 1
     with running(None if HAS_GPU else {}):
-        found, plan = load(graph.to("cuda"), "many_rows")
-    assert found.group == plan.group == 32
+        there = graph.to("cuda")
+        for algorithm, strategy, group in (("sssp", "many_rows", 32), ("bfs", "many_bits", 64)):
+            found, plan = load(there, algorithm, strategy)
+            assert found.group == plan.group == group
+            assert found.state_bytes > plan.nbytes
+            found, plan = load(there, algorithm, strategy, "distances")
+            assert found.state_bytes == plan.nbytes

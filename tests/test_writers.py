@@ -91,6 +91,7 @@ def answered(tmp_path):
         plugin = TraversalPlugin(work, "plugin")
         asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
         plugin._writers = None if n_writers == 1 else Writers(n_writers)
+        plugin._answers.group = min(plugin._answers.group, at_once)  # of bits a plan takes 64
         outcomes = plugin.answer(BATCHES, False, tmp_path / "mark")
         plugin.teardown(None)
         return outcomes, {path.name: path.read_bytes() for path in sorted(folder.iterdir())}, folder
@@ -165,6 +166,23 @@ def test_a_source_that_fails_in_a_group_of_several_parts_is_missing_in_its_own(a
         if outcome["summary"] is not None:
             written = pq.read_table(io.BytesIO(found[f"part-{part:06d}.parquet"]))
             assert written.equals(left.combine_chunks()) or written.to_pylist() == left.to_pylist()
+
+
+def test_a_part_of_several_that_are_searched_together_begins_with_their_search(answered, monkeypatch):
+    clock, now = itertools.count(1), SimpleNamespace(perf_counter=time.perf_counter)
+    now.time = lambda: float(next(clock))
+    began, traverse = {}, Answers._traverse
+
+    def noting(self, group, *rest):
+        began.update(dict.fromkeys((source for source, _ in group), now.time()))
+        return traverse(self, group, *rest)
+
+    monkeypatch.setattr("pipelines.answers.time", now)
+    monkeypatch.setattr(Answers, "_traverse", noting)
+    outcomes, _, _ = answered(3, at_once=12)
+    assert 1 < len(set(began.values())) < N_PARTS
+    for (_, sources), outcome in zip(BATCHES, outcomes, strict=True):
+        assert outcome["summary"]["started"] == began[sources[0]] - 1, "nothing else asks for the time in between"
 
 
 def test_of_a_group_of_several_parts_the_first_source_of_each_is_certified(answered, monkeypatch):

@@ -115,10 +115,16 @@ def figures_of_levels(counts):
     return found.get()
 
 
-def room(n_vertices: int) -> int:
-    """Bytes that a row of weighted distances takes meanwhile."""
+def room(algorithm: str, n_rows: int, n_vertices: int) -> int:
+    """Bytes that figures and histograms of rows of distances take meanwhile.
+
+    Of hops that is, for each level of as many rows as are counted at once: its count, what is folded, and bins of two of
+    them. A search may have as many levels as the graph has vertices.
+    """
+    if algorithm == "bfs":
+        return 24 * min(n_rows * n_vertices, max(LEVELS_AT_ONCE, n_vertices)) + 48 * n_rows
     pieces = _n_pieces(n_vertices)
-    return 8 * (_WORDS * (pieces + _n_pieces(pieces)) + BINS)
+    return 8 * n_rows * (_WORDS * (pieces + _n_pieces(pieces)) + BINS)
 
 
 def _kernel(entry: Entry, kind: np.dtype):

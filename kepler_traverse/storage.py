@@ -18,7 +18,7 @@ from ._arrays import to_host
 from .errors import InputError
 from .graph import BuildReport, Graph
 
-FORMAT = 1  # raise it also where building a graph changes what it holds: stored ones are refused then
+FORMAT = 2  # raise it also where building a graph changes what it holds: stored ones are refused then
 _META = "meta.json"
 
 
@@ -61,6 +61,9 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         "arrays": sorted(arrays),
         "directed": graph.directed,
         "report": asdict(graph.report),
+        "integer_weights": graph.integer_weights,
+        "float_distances": graph.float_distances,
+        "negative_loops": sorted(graph.negative_loops.items()),
         "fingerprint": graph.fingerprint,
         "origin": origin,
     }
@@ -103,6 +106,9 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
             ids=ids,
             directed=meta["directed"],
             report=BuildReport(**meta["report"]),
+            integer_weights=meta["integer_weights"],
+            float_distances=meta["float_distances"],
+            negative_loops={int(vertex): weight for vertex, weight in meta["negative_loops"]},
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{folder}: the stored graph is damaged ({error}); delete it and start again") from None

@@ -142,6 +142,13 @@ class Graph:
         """Type of the ``distance`` column of a weighted search: int64 for integer weights, else that of the weights."""
         return np.dtype(np.int64) if self.returns_integers else self.weights.dtype
 
+    def distances_are(self, algorithm: str) -> dict[str, str]:
+        """The type of the distances that a search returns, and what is promised of their sums, for people."""
+        if algorithm == "bfs":
+            return {"type": "int32", "sums": "hops"}
+        exact = "exact integers" if self.returns_integers else "exact integers, or an error" if self.integer_weights else ""
+        return {"type": str(self.distance_dtype), "sums": exact or "least sum over all paths, rounded from left to right"}
+
     def with_sums_in(self, dtype) -> Graph:
         """Return this graph with its weights, all of which the type must hold, as another type; made once."""
         if self.weights.dtype == dtype:

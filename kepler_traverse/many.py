@@ -129,9 +129,11 @@ class ManyPlan:
             if not self.sums.may_widen:
                 raise
             return None
-        if not self.sums.hold(outcome.distance):
+        if not self.sums.hold(outcome.distance, outcome.below):
             return None
-        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=self._running.name, **outcome._asdict())
+        fields = outcome._asdict()
+        del fields["below"]
+        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=self._running.name, **fields)
 
     def _prepare(self) -> None:
         """Allocate for sums of the current type."""

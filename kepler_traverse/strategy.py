@@ -32,6 +32,7 @@ class ManyOutcome(NamedTuple):
     limits: list
     rounds: list[int]
     counts: object | None = None
+    below: float | None = None  # as in ``Outcome``
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -137,6 +137,7 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
         "settings": asdict(settings),
         "identity": identity,
         "fingerprint": fingerprint_of(identity),
+        "distances": graph.distances_are(prepared.request.algorithm),
         "graph": {
             "fingerprint": graph.fingerprint,
             "vertices": graph.n_vertices,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import oracle
+import pyarrow.parquet as pq
 import pytest
 from conftest import HAS_GPU
 from devices import host
@@ -32,7 +34,7 @@ from kepler_traverse.storage import load_graph, save_graph
 
 DEVICES = [pytest.param("cpu"), pytest.param("cuda", marks=pytest.mark.gpu)]
 # Integers around which float32, float64 and int64 begin to round, and the type that sums then need.
-SCALES = {"float32": 1, "around 2^24": 2**24 - 3, "around 2^53": 2**53 - 3, "beyond 2^53": 2**58 + 1}
+SCALES = {"float32": 1, "around 2^24": 2**24 - 3, "around 2^53": 2**53 - 3, "beyond 2^53": 2**54 + 1}
 
 
 def rows_of(catalogue):
@@ -315,3 +317,32 @@ def of_pairs(frame):
 
 def found_in_arrays(traversal):
     return [int(d) for d in host(traversal.distance)]
+
+
+@pytest.fixture(scope="module")
+def road(tmp_path_factory):
+    path = tmp_path_factory.mktemp("road") / "road.csv"
+    rows = [f"{u},{v},{w}" for (u, v), w in zip(ROAD, TRAVEL_TIMES, strict=True)]
+    path.write_text("src,dst,weight\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("result", ["predecessors", "summary"])
+def test_job_and_verify_add_up_the_travel_times_of_a_long_road(road, tmp_path, capsys, result):
+    from pipelines.batch_sources import main
+    from pipelines.verify import main as verify
+
+    options = ["--algorithm", "sssp", "--sources", "0,1", "--device", "cpu", "--result", result]
+    assert main([str(road), *options, "--output", str(tmp_path / "out"), "--no-report"]) == 0
+    table = pq.read_table(tmp_path / "out", partitioning=None).to_pandas()
+    totals = np.cumsum([0, *TRAVEL_TIMES])
+    if result == "summary":
+        assert table["sum"].tolist() == [int(totals.sum()), int((totals[1:] - totals[1]).sum())]
+        assert table["eccentricity"].tolist() == [int(totals[-1]), int(totals[-1] - totals[1])]
+        return
+    assert table["distance"].dtype == np.int64
+    assert table[table["source"] == 0]["distance"].tolist() == totals.tolist()
+    assert verify([str(tmp_path / "out"), str(road)]) == 0
+    manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())
+    assert manifest["distances"] == {"type": "int64", "sums": "exact integers"}
+    capsys.readouterr()

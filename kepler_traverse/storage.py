@@ -21,7 +21,7 @@ from .errors import InputError
 from .graph import BuildReport, Graph
 from .regular_files import irregular, json_of, read_regular
 
-FORMAT = 1  # raise it also where building a graph changes what it holds: stored ones are refused then
+FORMAT = 2  # raise it also where building a graph changes what it holds: stored ones are refused then
 _META = "meta.json"
 _MAX_META_BYTES = 2**24
 _ARRAYS = {"offsets", "targets", "weights", "ids"}
@@ -68,6 +68,9 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         "arrays": sorted(arrays),
         "directed": graph.directed,
         "report": asdict(graph.report),
+        "integer_weights": graph.integer_weights,
+        "float_distances": graph.float_distances,
+        "negative_loops": sorted(graph.negative_loops.items()),
         "fingerprint": graph.fingerprint,
         "origin": origin,
     }
@@ -115,10 +118,16 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
             ids=ids,
             directed=meta["directed"],
             report=BuildReport(**meta["report"]),
+            integer_weights=meta["integer_weights"],
+            float_distances=meta["float_distances"],
+            negative_loops={int(vertex): weight for vertex, weight in meta["negative_loops"]},
         )
+        if any(vertex >= graph.n_vertices for vertex in graph.negative_loops):
+            raise ValueError("a loop is at no vertex")
+        found = graph.fingerprint if verify else meta["fingerprint"]
     except Exception as error:  # whatever NumPy and PyArrow make of damaged bytes: no list of it is complete
         raise InputError(f"{folder}: the stored graph is damaged ({error}); delete it and start again") from None
-    if verify and graph.fingerprint != meta["fingerprint"]:
+    if found != meta["fingerprint"]:
         raise InputError(f"{folder}: the stored graph is damaged (its fingerprint differs); delete it and start again")
     # The fingerprint of a large graph takes seconds, and it is known.
     graph.__dict__["fingerprint"] = meta["fingerprint"]
@@ -175,8 +184,12 @@ def _meta_fault(meta: dict) -> str:
         return "arrays must be names"
     if not {"offsets", "targets"} <= set(arrays) <= _ARRAYS or len(set(arrays)) < len(arrays):
         return f"arrays cannot be {', '.join(arrays)}"  # other names could lead out of the folder
-    if not isinstance(meta.get("directed"), bool):
-        return "directed must be true or false"
+    for name in ("directed", "integer_weights", "float_distances"):
+        if not isinstance(meta.get(name), bool):
+            return f"{name} must be true or false"
+    loops = meta.get("negative_loops")
+    if not isinstance(loops, list) or not all(_is_loop(entry) for entry in loops):
+        return "negative_loops must be vertices and weights"
     if not isinstance(meta.get("origin"), str):
         return "origin must be text"
     if not isinstance(meta.get("fingerprint"), str) or not re.fullmatch("[0-9a-f]{64}", meta["fingerprint"]):
@@ -186,6 +199,14 @@ def _meta_fault(meta: dict) -> str:
         return f"report must have {', '.join(defaults)}"
     wrong = [name for name, value in report.items() if not _is_like(value, defaults[name])]
     return f"report.{wrong[0]} cannot be {json.dumps(report[wrong[0]])[:40]}" if wrong else ""
+
+
+def _is_loop(entry) -> bool:
+    """Whether an entry is a vertex and the negative weight of an edge to itself."""
+    if not isinstance(entry, list) or len(entry) != 2:
+        return False
+    vertex, weight = entry
+    return type(vertex) is int and 0 <= vertex < 2**63 and type(weight) in (int, float) and weight < 0
 
 
 def _is_like(value, default) -> bool:

@@ -209,7 +209,8 @@ OPTIONS = (
         choices=("auto", "float32", "float64"),
         default="auto",
         group="edge list",
-        help="type of the weights and so of the distances",
+        help="type of float weights and of their distances; distances of integer weights are exact integers, or with a "
+        "float type floats that are exact or refused",
     ),
     Option(
         key="batch_size",

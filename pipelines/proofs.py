@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse import plan_bfs, plan_sssp, results
-from kepler_traverse._arrays import NO_PREDECESSOR, UNREACHED, namespace, to_host
+from kepler_traverse._arrays import NO_PREDECESSOR, namespace, to_host, unreached_of
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError, UnknownVertexError
+from kepler_traverse.exact import as_integers, narrowed
 from kepler_traverse.graph import Graph
 from kepler_traverse.regular_files import open_regular
 
@@ -71,8 +72,11 @@ class Prover:
         self.limit, self.algorithm = identity["limit"], identity["algorithm"]
         self.form = FORMS[identity["result"]]
         self.predecessors = identity["result"] == "predecessors"
-        self.kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.weights.dtype
-        self.unreached = UNREACHED if self.algorithm == "bfs" else np.inf
+        self.column_kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.distance_dtype
+        # Integer distances wait as int64; they are proven in the type that a search has found them in.
+        self.integers = self.algorithm == "sssp" and graph.returns_integers
+        self.kind = np.dtype(np.int64) if self.integers else self.column_kind
+        self.unreached = unreached_of(self.kind)
         self._plan = None
         if targets is not None or (self.limit is not None and self.algorithm == "sssp" and graph.has_negative_weights):
             plan = plan_bfs if self.algorithm == "bfs" else plan_sssp
@@ -97,7 +101,7 @@ class Prover:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        distances = namespace(self.graph.offsets).asarray(np.array([traversal.distance for _, traversal in waiting]))
+        distances = self._moved(np.array([traversal.distance for _, traversal in waiting]))
         sources = np.array([traversal.source for _, traversal in waiting])
         if certify_many(self.graph, sources, distances, self.limit).valid:
             self._findings.proven["certified without predecessors"] += len(waiting)
@@ -106,9 +110,13 @@ class Prover:
             certificate = certify_many(self.graph, sources[at : at + 1], distances[at : at + 1], self.limit)
             self._conclude(file, traversal, certificate.failures, "certified without predecessors")
 
+    def _moved(self, distance: np.ndarray):
+        """Distances on the graph's device, in the type that they are proven in."""
+        return namespace(self.graph.offsets).asarray(narrowed(self.graph, distance) if self.integers else distance)
+
     def _certify(self, file: str, traversal: results.Traversal) -> None:
         move = namespace(self.graph.offsets).asarray
-        there = replace(traversal, distance=move(traversal.distance), predecessor=move(traversal.predecessor))
+        there = replace(traversal, distance=self._moved(traversal.distance), predecessor=move(traversal.predecessor))
         self._conclude(file, traversal, certify(self.graph, there).failures, "certified")
 
     def _compare(self, file: str, traversal: results.Traversal) -> None:
@@ -121,7 +129,8 @@ class Prover:
         query = replace(self._plan.query, targets=self.targets)
         predecessor = again.predecessor
         again = replace(as_written(again, query), predecessor=predecessor)
-        again = replace(again, distance=to_host(again.distance), predecessor=to_host(predecessor))
+        distance = to_host(as_integers(again.distance) if self.integers else again.distance)
+        again = replace(again, distance=distance, predecessor=to_host(predecessor))
         failures = {}
         differing = np.flatnonzero(again.distance != traversal.distance)
         if differing.size:
@@ -229,7 +238,7 @@ class Part:
 
     def _unfit_distances(self, schema: pa.Schema) -> str:
         kind = schema.field("distance").type
-        return "" if kind == pa.from_numpy_dtype(self._prover.kind) else f"its column 'distance' has type {kind}"
+        return "" if kind == pa.from_numpy_dtype(self._prover.column_kind) else f"its column 'distance' has type {kind}"
 
     def _check_rows(self, file: pq.ParquetFile, footer: dict) -> list[int]:
         """Go through the rows; returns the checksums of the sources."""

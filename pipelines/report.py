@@ -236,6 +236,8 @@ def _phases(manifest: dict) -> dict[str, float]:
 
 def _kind(graph) -> str:
     weights = "unweighted" if graph.weights is None else f"{graph.weights.dtype} weights"
+    if graph.weights is not None and graph.returns_integers:
+        weights = "integer weights"
     return f"{'directed' if graph.directed else 'undirected'}, {weights}"
 
 

@@ -16,12 +16,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse import __version__
-from kepler_traverse._arrays import UNREACHED, at_most, namespace
+from kepler_traverse._arrays import at_most, namespace, unreached_of
 from kepler_traverse.errors import KeplerError, OutputError
 from kepler_traverse.regular_files import json_of, open_regular
 
@@ -51,8 +50,7 @@ def as_written(traversal, query):
         wanted = xp.zeros(keep.size, bool)
         wanted[xp.asarray(query.targets)] = True
         keep &= wanted
-    unreached = UNREACHED if traversal.algorithm == "bfs" else np.inf
-    distance = xp.where(keep, traversal.distance, traversal.distance.dtype.type(unreached))
+    distance = xp.where(keep, traversal.distance, unreached_of(traversal.distance.dtype))
     return replace(traversal, distance=distance, predecessor=None)
 
 

@@ -150,6 +150,8 @@ def test_facts_about_a_stored_graph_of_another_kind_are_refused(tmp_path, graph)
     for key, right in meta.items():
         for value in WRONG:
             changed = {**meta, key: value} if value is not LEFT_OUT else {k: v for k, v in meta.items() if k != key}
+            if value == right:
+                continue
             if type(value) is type(right) and not (isinstance(value, list) or value == {"rows": "x"}):
                 continue  # another text or truth is the fingerprint's to find, and a part of the report is a report
             (folder / "meta.json").write_text(json.dumps(changed))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .forms import FORMS
+from .terminal import show
 
 
 class UsageError(Exception):
@@ -76,6 +77,7 @@ def _size(text: str) -> int:
 # How the text of a flag becomes a value; a switch takes no text.
 PARSE = {
     "text": str,
+    "folder": str,
     "choice": str,
     "integer": int,
     "number": float,
@@ -86,6 +88,7 @@ PARSE = {
     "switch": None,
 }
 _METAVAR = {
+    "folder": "DIR",
     "integer": "N",
     "number": "X",
     "size": "SIZE",
@@ -95,7 +98,7 @@ _METAVAR = {
 }
 
 OPTIONS = (
-    Option(key="output", kind="text", group="output", help="folder that takes the results; new or empty (see --resume)"),
+    Option(key="output", kind="folder", group="output", help="folder that takes the results; new or empty (see --resume)"),
     Option(
         key="algorithm",
         kind="choice",
@@ -261,7 +264,7 @@ OPTIONS = (
     ),
     Option(
         key="graph_cache",
-        kind="text",
+        kind="folder",
         group="running",
         help="folder that keeps built graphs, so that the next run of the same files skips reading and building",
     ),
@@ -326,6 +329,9 @@ class OnceParser(argparse.ArgumentParser):
     def error(self, message: str):
         raise UsageError(f"{message}; see {self.prog} --help")
 
+    def _print_message(self, message: str, file=None) -> None:  # noqa: ARG002
+        show(*message.splitlines())
+
 
 class Once(argparse.Action):
     """Store a value, or for a switch what its flag stands for, unless it was given before."""
@@ -341,8 +347,6 @@ class Once(argparse.Action):
 
 
 def _text_metavar(key: str) -> str:
-    if key in ("output", "graph_cache"):
-        return "DIR"
     file = dict.fromkeys(("file", "cert", "key"), "FILE")
     return (file | {"address": "ADDRESS"}).get(key.rpartition("_")[2], "NAME")
 

@@ -202,7 +202,8 @@ def merged(*histograms: dict | None) -> dict | None:
     width = max(histogram["width"] for histogram in found)
     while True:
         # Of each: how many of its bins make one, in which its first one is, and how many of those lie before it there.
-        ratios = [int(width / histogram["width"]) for histogram in found]
+        # Powers of two, whose quotient may be beyond the numbers of 64 bits.
+        ratios = [1 << (math.frexp(width)[1] - math.frexp(histogram["width"])[1]) for histogram in found]
         begins = [divmod(histogram["first"], ratio) for histogram, ratio in zip(found, ratios, strict=True)]
         sizes = [len(histogram["counts"]) for histogram in found]
         first = min(at for at, _ in begins)

@@ -75,10 +75,15 @@ class Output:
         limited = {"max_depth" if algorithm == "bfs" else "cutoff": limit}
         self.plan = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, **limited, targets=targets)
         self.manifest = {
-            "format": 1, "status": "done", "algorithm": algorithm, "result": settings.result,
+            "format": 1, "status": "done", "algorithm": algorithm, "result": settings.result, "means": "rows",
             "settings": asdict(settings), "identity": identity,
-            "graph": {"fingerprint": graph.fingerprint}, "sources": n_sources, "batches": -(-n_sources // 4),
-            "parts": [], "failed": [],
+            "graph": {
+                "fingerprint": graph.fingerprint, "vertices": graph.n_vertices, "stored_edges": graph.n_edges,
+                "directed": graph.directed,
+            },
+            "device": "cpu", "strategy": "auto", "workers": 1, "memory": {}, "versions": {}, "seconds": {},
+            "sources": n_sources, "duplicate_sources": 0, "batches": -(-n_sources // 4),
+            "parts": [], "failed": [], "retried": [],
         }  # fmt: skip
         self.run = fingerprint_of(identity)
         for number in range(self.manifest["batches"]):

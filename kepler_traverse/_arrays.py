@@ -100,6 +100,8 @@ def is_negative(values: Array) -> Array:
 
 
 def as_distance(value: float, dtype: np.dtype):
-    """Return a bound in the type of the distances it is compared with; beyond the type's range it is infinite."""
+    """Return a bound in the type of the distances it is compared with; beyond the type's range it is the largest value."""
+    if np.dtype(dtype).kind == "i":
+        value = min(value, np.iinfo(dtype).max)
     with np.errstate(over="ignore"):
         return np.dtype(dtype).type(value)

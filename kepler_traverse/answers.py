@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import arguments
 from ._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, Array, at_most, namespace, to_host
 from .errors import InputError, NegativeCycleError
 from .figures import Figures, figures_of, figures_of_levels
-from .frames import Column, check_unreached, columns_of, concatenated, frame_from
+from .frames import Column, check_unreached, columns_of, concatenated, frame_from, with_query
 from .graph import BuildReport, Graph
 from .plan import Plan
 from .query import Query
@@ -29,8 +30,7 @@ def keep_for(result: str, algorithm: str, targets) -> str:
     InputError
         There is no such result, or not of this algorithm, or it needs targets.
     """
-    if result not in RESULTS:
-        raise InputError(f"result={result!r} is none of {', '.join(map(repr, RESULTS))}")
+    result = arguments.choice("result", result, RESULTS)
     if result == "levels" and algorithm != "bfs":
         raise InputError("result='levels' counts hops; take bfs_many, or result='summary'")
     if result == "targets" and targets is None:
@@ -41,6 +41,18 @@ def keep_for(result: str, algorithm: str, targets) -> str:
     if (keep == "counts" and algorithm != "bfs") or (keep == "targets" and targets is None):
         return "all"
     return keep
+
+
+def checked(graph, sources, targets, result, unreached, memory) -> tuple:
+    """Check what ``bfs_many`` and ``sssp_many`` are given; returns the graph to search, and sources and targets as lists."""
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    arguments.choice("result", result, RESULTS)
+    check_unreached(unreached, graph)
+    if memory is not None:
+        arguments.whole("memory", memory)
+    sources = arguments.ids("sources", sources)
+    targets = None if targets is None else arguments.ids("targets", targets)
+    return graph, sources, targets
 
 
 def answer(plan, sources, result: str, targets, unreached: str):
@@ -71,7 +83,7 @@ def _rows(plan, distinct, places, unreached: str):
             pieces.append(frame_from(columns_of(graph, traversal, query, unreached, with_source=True), graph.device))
     if not pieces:
         return frame_from(_no_columns(plan), graph.device)
-    return concatenated([pieces[i] for i in places], graph.device)
+    return with_query(concatenated([pieces[i] for i in places], graph.device), plan)
 
 
 def _no_columns(plan) -> dict[str, Column]:

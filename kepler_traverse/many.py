@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import cuda
+from . import arguments, cuda
 from ._arrays import hops_dtype, namespace, to_host
-from .errors import CapacityError, InputError
+from .errors import CapacityError, InputError, StrategyError
 from .graph import Graph
 from .plan import Plan
 from .query import Query
@@ -54,6 +54,9 @@ class ManyPlan:
         memory: int | None = None,
     ):
         self.graph, self.algorithm = graph, algorithm
+        n_sources = min(arguments.whole("n_sources", n_sources), 1 << 62)
+        memory = None if memory is None else arguments.whole("memory", memory)
+        name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
         is_single = any(name in (row.name, *row.also) for row in singles)
         single = pick(singles, name if is_single else "auto", graph)
         loop = _one_at_a_time(single, algorithm)
@@ -86,12 +89,14 @@ class ManyPlan:
 
         Raises
         ------
+        UnknownVertexError
+            Not vertex numbers of this graph.
         NegativeCycleError
             A negative cycle can be reached from one of them (SSSP only).
         PrecisionError
             A distance is too large for the graph's float type.
         """
-        numbers = np.asarray(numbers, np.int64)
+        numbers = arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False)
         if numbers.size > self.group:
             raise InputError(f"{numbers.size} sources at once, and this plan takes {self.group}; use over()")
         outcome = self._traverse(numbers)
@@ -99,6 +104,9 @@ class ManyPlan:
 
     def over(self, numbers) -> Iterator[Traversals]:
         """Traverse from any number of vertices, a group at a time; each result holds until the next is asked for."""
+        return self._groups(arguments.vertex_numbers(numbers, self.graph.n_vertices))
+
+    def _groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
         for begin in range(0, len(numbers), self.group):
             yield self.run(numbers[begin : begin + self.group])
 
@@ -150,7 +158,9 @@ def _one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
 
     def plan(graph, query, _group):
         one = Plan(graph, algorithm, [single], single.name, replace(query, keep="all"))
-        return lambda sources: _gathered([_kept(one.run(int(source)), query) for source in sources], graph, algorithm, query)
+        return lambda sources: _gathered(
+            [_kept(one.run(int(source)), query) for source in sources], graph, algorithm, query
+        )
 
     def memory(shape, query, group):
         width = shape.weight if algorithm == "sssp" else 4

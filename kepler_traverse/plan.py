@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .errors import InputError, NegativeCycleError
+from . import arguments
+from ._arrays import LARGEST_HOP_COUNT
+from .errors import NegativeCycleError
 from .graph import Graph
 from .query import Query
 from .results import Traversal
@@ -45,7 +47,16 @@ class Plan:
         return self.run(int(self.graph.numbers_of([source])[0]))
 
     def run(self, number: int) -> Traversal:
-        """Traverse from one vertex, given by its number 0..n-1."""
+        """Traverse from one vertex, given by its number 0..n-1.
+
+        Raises
+        ------
+        UnknownVertexError
+            Not a vertex number of this graph.
+        NegativeCycleError
+            A negative cycle can be reached from it (SSSP only).
+        """
+        number = arguments.vertex_number(number, self.graph.n_vertices)
         try:
             outcome = self._traverse(number)
         except NegativeCycleError as error:  # strategies know numbers only
@@ -66,8 +77,11 @@ class Plan:
 
 def query_for(graph: Graph, predecessors: bool, limit, targets, knobs, limit_name: str, keep: str = "all") -> Query:
     """Check the options that every traversal shares."""
-    if limit is not None and not limit >= 0:
-        raise InputError(f"{limit_name} must be 0 or more, not {limit!r}")
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    predecessors = arguments.flag("predecessors", predecessors)
+    if limit is not None:
+        limit = arguments.limit(limit_name, limit)
+        limit = int(min(limit, LARGEST_HOP_COUNT)) if limit_name == "max_depth" else limit
     if targets is not None:
         targets = np.unique(graph.numbers_of(targets, "target"))
     return Query(predecessors=predecessors, limit=limit, targets=targets, knobs=knobs, keep=keep)

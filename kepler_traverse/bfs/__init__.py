@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from .. import answers, frames
-from .._arrays import LARGEST_HOP_COUNT
 from ..graph import Graph
 from ..many import ManyPlan
 from ..plan import Plan, query_for
@@ -35,8 +32,6 @@ def plan_bfs(
     array([0, 1, 2], dtype=int32)
     """
     query = query_for(graph, predecessors, max_depth, targets, knobs, "max_depth")
-    if max_depth is not None:
-        query = replace(query, limit=int(min(max_depth, LARGEST_HOP_COUNT)))
     return Plan(graph, "bfs", STRATEGIES, strategy, query)
 
 
@@ -140,8 +135,6 @@ def plan_bfs_many(
     """
     keep = answers.keep_for(result, "bfs", targets)
     query = query_for(graph, result == "predecessors", max_depth, targets, knobs, "max_depth", keep)
-    if max_depth is not None:
-        query = replace(query, limit=int(min(max_depth, LARGEST_HOP_COUNT)))
     return ManyPlan(graph, "bfs", MANY, STRATEGIES, strategy, query, n_sources, memory)
 
 
@@ -207,6 +200,7 @@ def bfs_many(
     0       0        4             3    6
     1       2        2             1    1
     """
+    graph, sources, targets = answers.checked(graph, sources, targets, result, unreached, memory)
     if result == "nearest":
         answers.keep_for(result, "bfs", targets)
         asked = query_for(graph, True, max_depth, None, knobs, "max_depth")

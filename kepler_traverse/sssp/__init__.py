@@ -173,6 +173,7 @@ def sssp_many(
     0       0       2       5.0
     1       1       2       3.0
     """
+    graph, sources, targets = answers.checked(graph, sources, targets, result, unreached, memory)
     if result == "nearest":
         answers.keep_for(result, "sssp", targets)
         asked = query_for(graph, True, cutoff, None, knobs, "cutoff")

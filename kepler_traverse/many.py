@@ -9,6 +9,7 @@ import numpy as np
 
 from . import arguments, cuda
 from ._arrays import hops_dtype, namespace, to_host
+from .concurrency import SerializedSearch
 from .errors import CapacityError, InputError, StrategyError
 from .graph import Graph
 from .plan import Plan
@@ -25,6 +26,8 @@ _SHARE = 0.8  # of the free memory that a plan may take
 class ManyPlan:
     """Traversals from many sources, ready to run; made by ``plan_bfs_many`` and ``plan_sssp_many``.
 
+    Any thread may run it, as with ``Plan``.
+
     Attributes
     ----------
     graph : Graph
@@ -35,7 +38,7 @@ class ManyPlan:
     group : int
         Sources answered at once.
     nbytes : int
-        Bytes that a run takes beside the graph, the results of one group included.
+        Bytes that a run takes beside the graph, the results of one group included, for one thread.
     depth : int
         Levels of one search from a vertex of the highest degree; 0 where none was made.
     why : str
@@ -82,7 +85,7 @@ class ManyPlan:
         self.group, self.nbytes = _group(self.strategy, shape, query, max(n_sources, 1), memory)
         why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
         self.why = "; ".join(why)
-        self._traverse = self.strategy.plan(graph, query, self.group)
+        self._search = SerializedSearch(lambda: self.strategy.plan(graph, query, self.group))
 
     def run(self, numbers) -> Traversals:
         """Traverse from up to ``group`` vertices, given by their numbers 0..n-1, in that order.
@@ -99,12 +102,16 @@ class ManyPlan:
         numbers = arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False)
         if numbers.size > self.group:
             raise InputError(f"{numbers.size} sources at once, and this plan takes {self.group}; use over()")
-        outcome = self._traverse(numbers)
+        outcome = self._search(numbers)
         return Traversals(algorithm=self.algorithm, sources=numbers, strategy=self.strategy.name, **outcome._asdict())
 
     def over(self, numbers) -> Iterator[Traversals]:
         """Traverse from any number of vertices, a group at a time; each result holds until the next is asked for."""
         return self._groups(arguments.vertex_numbers(numbers, self.graph.n_vertices))
+
+    def adopt(self) -> None:
+        """Make the calling thread the one whose results are not copied; see ``Plan.adopt``."""
+        self._search.adopt()
 
     def _groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
         for begin in range(0, len(numbers), self.group):
@@ -159,7 +166,7 @@ def _one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
     def plan(graph, query, _group):
         one = Plan(graph, algorithm, [single], single.name, replace(query, keep="all"))
         return lambda sources: _gathered(
-            [_kept(one.run(int(source)), query) for source in sources], graph, algorithm, query
+            [_kept(one.run_unguarded(int(source)), query) for source in sources], graph, algorithm, query
         )
 
     def memory(shape, query, group):

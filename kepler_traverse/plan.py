@@ -9,6 +9,7 @@ import numpy as np
 
 from . import arguments
 from ._arrays import LARGEST_HOP_COUNT
+from .concurrency import SerializedSearch
 from .errors import NegativeCycleError
 from .graph import Graph
 from .query import Query
@@ -18,6 +19,9 @@ from .strategy import Strategy, pick
 
 class Plan:
     """A traversal that is ready to run; made by ``plan_bfs`` and ``plan_sssp``.
+
+    Any thread may run it; traversals of one plan run one at a time. The thread that made the plan gets results whose arrays
+    hold until its next traversal. Results of other threads are copies, and take a second set of the plan's arrays.
 
     Attributes
     ----------
@@ -32,7 +36,7 @@ class Plan:
         self.graph, self.algorithm = graph, algorithm
         self.strategy = pick(rows, name, graph)
         self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
-        self._traverse = self.strategy.plan(graph, query)
+        self._search = SerializedSearch(lambda: self.strategy.plan(graph, query))
 
     def __call__(self, source) -> Traversal:
         """Traverse from one vertex, given by the user's id.
@@ -56,9 +60,22 @@ class Plan:
         NegativeCycleError
             A negative cycle can be reached from it (SSSP only).
         """
-        number = arguments.vertex_number(number, self.graph.n_vertices)
+        return self._traversal(self._search, arguments.vertex_number(number, self.graph.n_vertices))
+
+    def run_unguarded(self, number: int) -> Traversal:
+        """As ``run``, for one caller at a time that has checked the number."""
+        return self._traversal(self._search.unguarded, number)
+
+    def adopt(self) -> None:
+        """Make the calling thread the one whose results are not copied.
+
+        For a caller that hands a plan from thread to thread, and uses no earlier result any more.
+        """
+        self._search.adopt()
+
+    def _traversal(self, search, number: int) -> Traversal:
         try:
-            outcome = self._traverse(number)
+            outcome = search(number)
         except NegativeCycleError as error:  # strategies know numbers only
             ids = self.graph.ids_at(np.array(error.cycle))
             raise NegativeCycleError(ids.tolist(), error.weight) from None
@@ -71,7 +88,7 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the plan holds beside the graph: results and scratch."""
+        """Bytes that the plan holds beside the graph for one thread: results and scratch."""
         return self.strategy.memory(self.graph.n_vertices, self.graph.n_edges, self.query.predecessors)
 
 

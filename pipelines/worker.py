@@ -173,6 +173,8 @@ class TraversalPlugin(WorkerPlugin):
                     self._take_fair_share()
                     if self._answers is None:  # Dask keeps a worker whose plugin failed to set up
                         self._load()
+                    if isinstance(self.plan, ManyPlan):
+                        self.plan.adopt()  # a task's results are used up before the lock is let go, in whichever thread
                     most = max((len(sources) for _, sources in batches), default=0)
                     if self._writers is None or careful or not fits_beside(most, self.graph.n_vertices):
                         return [self._part(part, sources, careful, mark) for part, sources in batches]

@@ -15,11 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from ._arrays import to_host
+from .cpu import structure
 from .errors import InputError
 from .graph import BuildReport, Graph
 
 FORMAT = 1  # raise it also where building a graph changes what it holds: stored ones are refused then
 _META = "meta.json"
+_PART = 1 << 22  # ids that are compared at a time, so that no array as long as theirs is needed
 
 
 def save_graph(graph: Graph, folder, origin: str = "") -> None:
@@ -71,7 +73,7 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
     """Read a graph that ``save_graph`` wrote.
 
     On the CPU the arrays are views of the files: pages are read on first use and shared between processes; what a
-    process writes to them stays its own.
+    process writes to them stays its own. Whether they are a graph is checked on every load: all of them are read once.
 
     Parameters
     ----------
@@ -104,8 +106,11 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
             directed=meta["directed"],
             report=BuildReport(**meta["report"]),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        fault = structure.fault_of(graph.offsets, graph.targets, graph.weights, not graph.directed) or _fault_of_ids(graph)
+    except (OSError, EOFError, ValueError, ArithmeticError, LookupError, TypeError) as error:
         raise InputError(f"{folder}: the stored graph is damaged ({error}); delete it and start again") from None
+    if fault:
+        raise InputError(f"{folder}: the stored graph is damaged ({fault}); delete it and start again")
     if verify and graph.fingerprint != meta["fingerprint"]:
         raise InputError(f"{folder}: the stored graph is damaged (its fingerprint differs); delete it and start again")
     # The fingerprint of a large graph takes seconds, and it is known.
@@ -113,6 +118,25 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
     moved = graph.to(device)
     moved.__dict__["fingerprint"] = meta["fingerprint"]
     return moved
+
+
+def _fault_of_ids(graph: Graph) -> str:
+    """Say what is wrong with the ids, nothing if they ascend, each once."""
+    ids = graph.ids
+    if graph.has_string_ids:
+        import pyarrow
+        import pyarrow.compute
+
+        if ids.type not in (pyarrow.string(), pyarrow.large_string()) or ids.null_count:
+            return f"its ids are {ids.type} with {ids.null_count} nulls"
+        ids.validate(full=True)
+        ascending = len(ids) < 2 or pyarrow.compute.all(pyarrow.compute.less(ids[:-1], ids[1:])).as_py()
+    else:
+        if ids.ndim != 1 or ids.dtype.kind not in "iu" or not ids.dtype.isnative:
+            return f"its ids are {ids.dtype}, not integers"
+        pairs = ((ids[at : at + _PART], ids[at + 1 : at + 1 + _PART]) for at in range(0, ids.size - 1, _PART))
+        ascending = all(bool((low[: high.size] < high).all()) for low, high in pairs)
+    return "" if ascending else "its ids do not ascend, each once"
 
 
 def stored_origin(folder) -> str:

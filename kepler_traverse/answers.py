@@ -19,6 +19,7 @@ from .query import Query
 from .results import Traversal, Traversals
 
 RESULTS = ("distances", "predecessors", "matrix", "targets", "summary", "levels", "reachable", "nearest")
+DIRECTIONS = ("out", "in")
 KEEP = {"matrix": "targets", "targets": "targets", "summary": "counts", "levels": "counts"}  # where it is not "all"
 
 
@@ -43,16 +44,32 @@ def keep_for(result: str, algorithm: str, targets) -> str:
     return keep
 
 
-def checked(graph, sources, targets, result, unreached, memory) -> tuple:
+def checked(graph, sources, targets, result, direction, unreached, memory) -> tuple:
     """Check what ``bfs_many`` and ``sssp_many`` are given; returns the graph to search, and sources and targets as lists."""
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     arguments.choice("result", result, RESULTS)
     check_unreached(unreached, graph)
     if memory is not None:
         arguments.whole("memory", memory)
+    if arguments.choice("direction", direction, DIRECTIONS) == "in" and result != "summary":
+        raise InputError(f"direction='in' is for result='summary', not {result!r}; take graph.reverse in place of graph")
     sources = arguments.ids("sources", sources)
     targets = None if targets is None else arguments.ids("targets", targets)
-    return graph, sources, targets
+    return turned(graph, direction), sources, targets
+
+
+def turned(graph: Graph, direction: str) -> Graph:
+    """Return the graph in which to search for distances from a source (``"out"``), or to it (``"in"``)."""
+    if arguments.choice("direction", direction, DIRECTIONS) == "out" or not graph.directed:
+        return graph
+    reverse = graph.reverse
+    reverse.__dict__.setdefault("reverse", graph)  # so that nobody turns it back at the price of a third graph
+    return reverse
+
+
+def turned_back(error: NegativeCycleError, direction: str) -> NegativeCycleError:
+    """Return the error of a search in a ``turned`` graph with the cycle in the order of the graph's own edges."""
+    return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
 
 
 def answer(plan, sources, result: str, targets, unreached: str):

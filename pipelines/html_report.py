@@ -179,6 +179,7 @@ def _plan(manifest: dict) -> Markup:
             ", ".join(f"{key.replace('_', ' ')}: {_shown(value)}" for key, value in built.items() if value != ""),
         ),
         ("result", f"{manifest['result']}: {manifest['means']}"),
+        *([("direction", "in: distances to the sources")] if manifest.get("direction") == "in" else []),
         ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
         ("sources", f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else "")),
         ("workers", f"{manifest['workers']:,}"),

@@ -164,6 +164,7 @@ def show_plan(settings, prepared, sizing) -> None:
             },
             "algorithm": plan.algorithm,
             "result": settings.result,
+            "direction": settings.direction,
             "device": plan.strategy.device,
             "strategy": plan.strategy.name,
             "sources_at_once": plan.group,
@@ -181,6 +182,7 @@ def show_plan(settings, prepared, sizing) -> None:
         ("degrees", f"at most {graph.max_degree:,}"),
         ("built", f"{built.rows:,} rows; dropped: {built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"),
         ("result", f"{settings.result}: {FORMS[settings.result].means}"),
+        *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
         (
             "strategy",
             f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.teaches}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import answers, frames
+from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..many import ManyPlan
 from ..plan import Plan, query_for
@@ -133,6 +134,7 @@ def sssp_many(
     targets=None,
     knobs=None,
     unreached: str = "omit",
+    direction: str = "out",
     memory: int | None = None,
 ):
     """Return the shortest distances from each of several sources, or what follows from them.
@@ -148,7 +150,7 @@ def sssp_many(
     result : str
         As in ``bfs_many``, but for ``"levels"``; a matrix holds infinity where there is no path. Sums of a summary are
         added up in float64, in an order that only the number of the graph's vertices decides.
-    strategy, memory
+    strategy, direction, memory
         As in ``bfs_many``.
     cutoff, targets, knobs, unreached
         As in ``sssp``.
@@ -173,7 +175,7 @@ def sssp_many(
     0       0       2       5.0
     1       1       2       3.0
     """
-    graph, sources, targets = answers.checked(graph, sources, targets, result, unreached, memory)
+    graph, sources, targets = answers.checked(graph, sources, targets, result, direction, unreached, memory)
     if result == "nearest":
         answers.keep_for(result, "sssp", targets)
         asked = query_for(graph, True, cutoff, None, knobs, "cutoff")
@@ -188,4 +190,7 @@ def sssp_many(
         knobs=knobs,
         memory=memory,
     )
-    return answers.answer(plan, sources, result, targets, unreached)
+    try:
+        return answers.answer(plan, sources, result, targets, unreached)
+    except NegativeCycleError as error:
+        raise answers.turned_back(error, direction) from None

@@ -171,10 +171,10 @@ def check_frame(name: str, frame) -> None:
             f"{name} must be a data frame that bfs, sssp or a function for many sources returned, not "
             f"{arguments.shown(frame)}"
         )
-    missing = {"vertex", "distance", "predecessor"} - set(frame.columns)
+    missing = [column for column in ("distance", "predecessor", "vertex") if column not in frame.columns]
     if missing:
         raise InputError(
-            f"the {name} has no column {sorted(missing)[0]!r}: traverse with predecessors=True, and from many sources with "
+            f"the {name} has no column {missing[0]!r}: traverse with predecessors=True, and from many sources with "
             "result='predecessors'"
         )
     kinds = {

@@ -10,16 +10,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from . import arguments
 from ._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, to_host, unreached_of
 from .errors import InputError, NegativeCycleError
 from .figures import Figures, exact_totals, figures_of, figures_of_levels
-from .frames import Column, check_unreached, columns_of, concatenated, frame_from, shown_distance
+from .frames import Column, check_unreached, columns_of, concatenated, frame_from, shown_distance, with_query
 from .graph import BuildReport, Graph
 from .plan import Plan
 from .query import Query
 from .results import Traversal, Traversals
 
 RESULTS = ("distances", "predecessors", "matrix", "targets", "summary", "levels", "reachable", "nearest")
+DIRECTIONS = ("out", "in")
 KEEP = {"matrix": "targets", "targets": "targets", "summary": "counts", "levels": "counts"}  # where it is not "all"
 
 
@@ -31,8 +33,7 @@ def keep_for(result: str, algorithm: str, targets) -> str:
     InputError
         There is no such result, or not of this algorithm, or it needs targets.
     """
-    if result not in RESULTS:
-        raise InputError(f"result={result!r} is none of {', '.join(map(repr, RESULTS))}")
+    result = arguments.choice("result", result, RESULTS)
     if result == "levels" and algorithm != "bfs":
         raise InputError("result='levels' counts hops; take bfs_many, or result='summary'")
     if result == "targets" and targets is None:
@@ -43,6 +44,34 @@ def keep_for(result: str, algorithm: str, targets) -> str:
     if (keep == "counts" and algorithm != "bfs") or (keep == "targets" and targets is None):
         return "all"
     return keep
+
+
+def checked(graph, sources, targets, result, direction, unreached, memory) -> tuple:
+    """Check what ``bfs_many`` and ``sssp_many`` are given; returns the graph to search, and sources and targets as lists."""
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    arguments.choice("result", result, RESULTS)
+    check_unreached(unreached, graph)
+    if memory is not None:
+        arguments.whole("memory", memory)
+    if arguments.choice("direction", direction, DIRECTIONS) == "in" and result != "summary":
+        raise InputError(f"direction='in' is for result='summary', not {result!r}; take graph.reverse in place of graph")
+    sources = arguments.ids("sources", sources)
+    targets = None if targets is None else arguments.ids("targets", targets)
+    return turned(graph, direction), sources, targets
+
+
+def turned(graph: Graph, direction: str) -> Graph:
+    """Return the graph in which to search for distances from a source (``"out"``), or to it (``"in"``)."""
+    if arguments.choice("direction", direction, DIRECTIONS) == "out" or not graph.directed:
+        return graph
+    reverse = graph.reverse
+    reverse.__dict__.setdefault("reverse", graph)  # so that nobody turns it back at the price of a third graph
+    return reverse
+
+
+def turned_back(error: NegativeCycleError, direction: str) -> NegativeCycleError:
+    """Return the error of a search in a ``turned`` graph with the cycle in the order of the graph's own edges."""
+    return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
 
 
 def answer(plan, sources, result: str, targets, unreached: str):
@@ -73,7 +102,7 @@ def _rows(plan, distinct, places, unreached: str):
             pieces.append(frame_from(columns_of(graph, traversal, query, unreached, with_source=True), graph.device))
     if not pieces:
         return frame_from(_no_columns(plan), graph.device)
-    return concatenated([pieces[i] for i in places], graph.device)
+    return with_query(concatenated([pieces[i] for i in places], graph.device), plan)
 
 
 def _no_columns(plan) -> dict[str, Column]:

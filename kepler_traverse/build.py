@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import cuda
+from . import arguments, cuda
 from ._arrays import (
     LARGEST_INTEGER,
     Array,
@@ -18,8 +18,11 @@ from ._arrays import (
     to_host,
 )
 from .cpu import csr
-from .errors import EdgeListError, InputError
+from .errors import DeviceError, EdgeListError, InputError
 from .graph import BuildReport, Graph
+
+WEIGHT_TYPES = ("auto", "float32", "float64")
+ENDS = ("src", "dst")
 
 
 def graph_from_edges(
@@ -40,7 +43,8 @@ def graph_from_edges(
     Parameters
     ----------
     src, dst : integer arrays of shape (rows,)
-        Vertex ids: any integers. NumPy arrays give a graph on the CPU, CuPy arrays one on the GPU.
+        Vertex ids: any integers. Columns may be NumPy arrays, lists, ranges, pandas Series or pyarrow arrays, which give a
+        graph on the CPU, or CuPy arrays and cuDF Series, which give one on the GPU. All columns must be on one device.
     weight : number array of shape (rows,), optional
         Finite. Distances of integer weights are exact integers; those of floats are sums rounded from left to right.
     directed : bool
@@ -59,7 +63,12 @@ def graph_from_edges(
     Raises
     ------
     EdgeListError
-        Ids that are no integers, weights that are NaN, infinite or beyond int64.
+        Ids that are no integers, weights that are NaN, infinite or beyond int64; nulls, masked rows, or what is no column of
+        numbers.
+    InputError
+        Another argument of a wrong type or value.
+    DeviceError
+        Columns are on different devices.
 
     Examples
     --------
@@ -67,9 +76,23 @@ def graph_from_edges(
     >>> graph.n_vertices, graph.n_edges
     (3, 4)
     """
-    if src.shape != dst.shape or src.ndim != 1 or (weight is not None and weight.shape != src.shape):
-        raise EdgeListError("src, dst and weight must be one-dimensional and of one length")
-    src, dst, *others = _one_integer_type([src, dst, *([] if vertices is None else [vertices])])
+    directed = arguments.flag("directed", directed)
+    arguments.choice("weight_type", weight_type, WEIGHT_TYPES)
+    columns = {"src": src, "dst": dst, "weight": weight, "vertices": vertices}
+    columns = {
+        name: arguments.as_array(name, column) for name, column in columns.items() if column is not None or name in ENDS
+    }
+    devices = {name: device_of(column) for name, column in columns.items()}
+    if len(set(devices.values())) > 1:
+        where = ", ".join(f"{name} is on {device}" for name, device in devices.items())
+        raise DeviceError(f"all columns must be on one device: {where}")
+    lengths = {name: column.size for name, column in columns.items() if name != "vertices"}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise EdgeListError(f"src, dst and weight must be one-dimensional and of one length: {found} rows")
+    weight = columns.pop("weight", None)
+    src, dst, *others = _one_integer_type(columns)
+    del columns
     backend = cuda.csr if device_of(src) == "cuda" else csr
     ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_most_vertices([src, dst, *others])))
     return graph_from_numbers(
@@ -113,16 +136,18 @@ def graph_from_numbers(
     )
 
 
-def _one_integer_type(columns: list) -> list:
+def _one_integer_type(ends: dict) -> list:
     """Bring ids to one integer type; NumPy's own rule would make float64 of int64 and uint64."""
-    for column in columns:
+    for name, column in ends.items():
         if column.dtype.kind not in "iu":
-            raise EdgeListError(f"vertex ids must be integers, not {column.dtype}", column="src")
+            raise EdgeListError(f"{name}: vertex ids must be integers, not {column.dtype}", column=name)
+    columns = list(ends.values())
     kind = np.result_type(*columns)
     if kind.kind == "f":
-        if max(int(column.max()) for column in columns if column.size) > np.iinfo(np.int64).max:
+        lowest, highest = zip(*(extent(column) for column in columns if column.size), strict=True)
+        kind = np.dtype(np.uint64 if max(highest) > np.iinfo(np.int64).max else np.int64)
+        if kind.kind == "u" and min(lowest) < 0:
             raise EdgeListError("vertex ids mix negative numbers with numbers of 2^63 and above; no integer type holds both")
-        kind = np.dtype(np.int64)
     return [column.astype(kind, copy=False) for column in columns]
 
 

@@ -97,6 +97,36 @@ class Sums:
         self._look()
 
 
+class WideningSearch:
+    """A planned search that goes on in a wider type by itself where its sums could be rounded.
+
+    Parameters
+    ----------
+    sums : Sums
+    prepare : callable
+        ``prepare(sums)`` compiles and allocates for the current type, and returns ``search(argument)``, which gives an
+        ``Outcome`` or a ``ManyOutcome``.
+    """
+
+    def __init__(self, sums: Sums, prepare):
+        self._sums, self._prepare = sums, prepare
+        self._search = prepare(sums)
+
+    def __call__(self, argument):
+        while True:
+            try:
+                outcome = self._search(argument)
+            except PrecisionError:
+                if not self._sums.may_widen:
+                    raise
+            else:
+                if self._sums.hold(outcome.distance, outcome.below):
+                    return outcome
+            self._search = None  # gives back what the type before had
+            self._sums.widen()
+            self._search = self._prepare(self._sums)
+
+
 def any_beyond(distance, bound: int) -> bool:
     """Return whether a finite distance, of shape (n,) or (k, n), has an absolute value of ``bound`` or more."""
     if device_of(distance) == "cuda":

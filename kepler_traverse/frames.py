@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import cuda
+from . import arguments, cuda
 from ._arrays import NO_PREDECESSOR, Array, at_most, is_hops, namespace, to_host, unreached_of
 from .errors import InputError, UnknownVertexError
 from .exact import narrowed
@@ -12,6 +12,7 @@ from .graph import Graph
 from .query import Query
 from .results import Traversal
 
+_QUERY = "kepler_traverse"  # the key in ``attrs``
 UNREACHED_CHOICES = ("omit", "null", "cugraph")
 
 
@@ -26,7 +27,15 @@ def frame_of_one(plan, source, unreached: str):
     """Run a plan from one source and return its frame."""
     check_unreached(unreached, plan.graph)
     result = plan(source)
-    return frame_from(columns_of(plan.graph, result, plan.query, unreached), plan.graph.device)
+    return with_query(frame_from(columns_of(plan.graph, result, plan.query, unreached), plan.graph.device), plan)
+
+
+def with_query(frame, plan):
+    """Note in a frame what it holds, for ``certify``; pandas keeps ``attrs`` through most operations."""
+    if hasattr(frame, "attrs"):
+        query = plan.query
+        frame.attrs[_QUERY] = {"algorithm": plan.algorithm, "limit": query.limit, "targets": query.targets is not None}
+    return frame
 
 
 def columns_of(
@@ -96,26 +105,31 @@ def arrow_table(columns: dict[str, Column]):
     return pyarrow.table({name: _arrow(column) for name, column in columns.items()})
 
 
-def paths(frame, targets):
+def paths(frame, targets, *, graph: Graph | None = None):
     """Reconstruct the shortest paths to all targets at once.
 
     Parameters
     ----------
     frame : pandas.DataFrame or cudf.DataFrame
         What ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` returned, with predecessors and ``unreached="omit"``.
-    targets : sequence of ids
-        Where the paths end. With several sources, each source gets a path to each target.
+    targets : iterable of ids
+        Where the paths end. With several sources, each source gets a path to each target that it reaches.
+    graph : Graph, optional
+        The graph that was traversed. It tells targets that no source reaches, which have no row then, from ids that are not
+        vertices. Without it both are refused.
 
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame
         Columns ``[source,] target, position, vertex``: a row for each vertex of each path, position 0 at the source.
-        Targets without a path have no row.
+        With ``graph``, targets without a path have no row.
 
     Raises
     ------
     InputError
         The frame has no predecessors, or lacks a vertex that a path leads through (it was cut to targets).
+    UnknownVertexError
+        A target is not a vertex of the graph, or without ``graph`` in no row of the frame; or this is no list of ids.
 
     Examples
     --------
@@ -127,8 +141,7 @@ def paths(frame, targets):
     1       2         1       1
     2       2         2       2
     """
-    if "predecessor" not in frame.columns:
-        raise InputError("paths need predecessors: traverse with predecessors=True")
+    check_frame("frame", frame)
     if frame["distance"].isna().any():
         raise InputError("paths need a frame with unreached='omit'")
     cudf_frame = hasattr(frame, "to_arrow")
@@ -144,7 +157,7 @@ def paths(frame, targets):
     )
     previous = xp.full(len(rows), -1, np.int64)
     previous[xp.asarray(back["at"])] = xp.asarray(back["row"])
-    wanted = library.DataFrame({"vertex": library.Series(list(dict.fromkeys(targets)), dtype=rows["vertex"].dtype)})
+    wanted = library.DataFrame({"vertex": _found_targets(rows["vertex"], targets, graph, library)})
     ends = xp.sort(xp.asarray(numbered.merge(wanted, on="vertex")["row"]))
     walks, owners = [ends], [xp.arange(ends.size)]
     at, owner = ends, owners[0]
@@ -170,11 +183,80 @@ def paths(frame, targets):
     return library.DataFrame(found)
 
 
-def traversals_of(graph: Graph, frame, algorithm: str | None = None):
-    """Turn a frame of ``bfs`` or ``sssp`` (or of their ``_many``) back into traversals over vertex numbers.
+def check_frame(name: str, frame) -> None:
+    """Raise InputError unless a frame has the columns of a result with predecessors, all ids of one kind."""
+    if not hasattr(frame, "columns") or not hasattr(frame, "merge"):
+        raise InputError(
+            f"{name} must be a data frame that bfs, sssp or a function for many sources returned, not "
+            f"{arguments.shown(frame)}"
+        )
+    missing = [column for column in ("distance", "predecessor", "vertex") if column not in frame.columns]
+    if missing:
+        raise InputError(
+            f"the {name} has no column {missing[0]!r}: traverse with predecessors=True, and from many sources with "
+            "result='predecessors'"
+        )
+    kinds = {
+        column: _kind_of_ids(frame[column]) for column in ("source", "vertex", "predecessor") if column in frame.columns
+    }
+    if len(set(kinds.values())) > 1 or "" in kinds.values():
+        found = ", ".join(f"{column} is {frame[column].dtype}" for column in kinds)
+        raise InputError(f"the {name} must hold ids of one type, integers or strings: {found}")
+    if getattr(frame["distance"].dtype, "kind", "") not in ("i", "u", "f"):
+        raise InputError(f"the {name} must hold numbers as distances, not {frame['distance'].dtype}")
 
-    Of integer distances, int64 are weighted if the graph has integer weights, and all others are hops, unless ``algorithm``
-    says what they are.
+
+def _kind_of_ids(column) -> str:
+    """``"integers"``, ``"strings"``, or nothing for what can be no ids."""
+    kind = getattr(column.dtype, "kind", "")
+    return (
+        "integers" if kind and kind in "iu" else "strings" if kind == "O" or str(column.dtype) in ("str", "string") else ""
+    )
+
+
+def _found_targets(vertex, targets, graph: Graph | None, library):
+    """The targets that are in a frame's column of vertices, each once."""
+    wanted = arguments.ids("targets", targets)
+    wanted = wanted.tolist() if isinstance(wanted, np.ndarray) else wanted
+    kind, expected = _kind_of_ids(vertex), int if _kind_of_ids(vertex) == "integers" else str
+    for target in wanted:
+        if not isinstance(target, expected) or isinstance(target, bool):
+            raise UnknownVertexError(f"target {arguments.shown(target)} is not a vertex: the ids of this frame are {kind}")
+    if graph is not None:
+        arguments.instance("graph", graph, Graph, "it is the one that was traversed")
+        graph.numbers_of(wanted, "target")
+    wanted = list(dict.fromkeys(wanted))
+    limits = np.iinfo(str(vertex.dtype).lower()) if expected is int else None
+    possible = [t for t in wanted if (limits.min <= t <= limits.max if limits else arguments.is_encodable(t))]
+    series = library.Series(possible, dtype=vertex.dtype)
+    found = series[series.isin(vertex)]
+    if graph is None and len(found) < len(wanted):
+        known = set(found.to_arrow().to_pylist() if hasattr(found, "to_arrow") else found.tolist())
+        missing = [target for target in wanted if target not in known]
+        shown = ", ".join(map(arguments.shown, missing[:10])) + (", ..." if len(missing) > 10 else "")
+        raise UnknownVertexError(
+            f"{len(missing)} target{'s are' if len(missing) > 1 else ' is'} in no row of the frame: {shown}. No path leads "
+            "there, or there is no such vertex: leave them out, or give graph= to have no rows for targets without a path"
+        )
+    return found
+
+
+def query_of(frame) -> dict:
+    """What ``with_query`` has noted in a frame; nothing where it was lost."""
+    noted = getattr(frame, "attrs", {}).get(_QUERY)
+    return noted if isinstance(noted, dict) else {}
+
+
+def holds_hops(graph: Graph, frame) -> bool:
+    """Whether the distances of a frame are hops: as it carries, else all integers but int64 on integer weights."""
+    algorithm, kind = query_of(frame).get("algorithm"), frame["distance"].dtype
+    if kind.kind not in "iu" or algorithm is not None:
+        return kind.kind in "iu" and algorithm == "bfs"
+    return kind.itemsize < 8 or not (graph.weights is not None and graph.returns_integers)
+
+
+def traversals_of(graph: Graph, frame, limit=None):
+    """Turn a frame of ``bfs`` or ``sssp`` (or of their ``_many``) back into traversals over vertex numbers.
 
     Yields
     ------
@@ -188,10 +270,8 @@ def traversals_of(graph: Graph, frame, algorithm: str | None = None):
     """
     import pandas
 
+    hops = holds_hops(graph, frame)
     table = frame.to_arrow().to_pandas() if hasattr(frame, "to_arrow") else frame
-    missing = {"vertex", "distance", "predecessor"} - set(table.columns)
-    if missing:
-        raise InputError(f"the frame has no column {sorted(missing)[0]!r}: traverse with predecessors=True")
     table = table[table["distance"].notna()]
     groups = [(None, table)] if "source" not in table.columns else table.groupby("source", sort=False)
     for source, rows in groups:
@@ -203,9 +283,10 @@ def traversals_of(graph: Graph, frame, algorithm: str | None = None):
         if pandas.Series(vertex).duplicated().any():
             raise InputError("the frame holds a vertex twice for one source")
         distance = rows["distance"].to_numpy()
-        if distance.dtype.kind == "i":
-            weighted = distance.dtype.itemsize == 8 if algorithm is None else algorithm == "sssp"
-            distance = distance.astype(np.int64 if weighted and graph.integer_weights else np.int32)
+        if distance.dtype.kind in "iu":
+            distance = distance.astype(np.int32 if hops else np.int64)
+        else:
+            distance = _as_weights(graph, distance)
         if source is None:
             roots = vertex[predecessor == vertex]
             if roots.size != 1:
@@ -224,10 +305,21 @@ def traversals_of(graph: Graph, frame, algorithm: str | None = None):
             source=number,
             distance=xp.asarray(all_distances),
             predecessor=xp.asarray(all_predecessors.astype(graph.targets.dtype)),
-            limit=None,
+            limit=limit,
             strategy="",
             rounds=0,
         )
+
+
+def _as_weights(graph: Graph, distance: np.ndarray) -> np.ndarray:
+    """Weighted distances in the type of the graph's weights: a file may have made float64 of float32."""
+    if graph.weights is None:
+        raise InputError("the frame holds weighted distances, and the graph has no weights")
+    with np.errstate(over="ignore"):
+        exact = distance.astype(graph.weights.dtype)
+    if not np.array_equal(exact, distance, equal_nan=True):
+        raise InputError(f"the frame's distances are {distance.dtype}, and no sums of {graph.weights.dtype} weights")
+    return exact
 
 
 def concatenated(frames: list, device: str):
@@ -244,8 +336,7 @@ def host_frame(records: list[dict]):
 
 def check_unreached(unreached: str, graph: Graph) -> None:
     """Raise InputError unless unreached vertices can be shown that way."""
-    if unreached not in UNREACHED_CHOICES:
-        raise InputError(f"unreached={unreached!r} is none of {', '.join(map(repr, UNREACHED_CHOICES))}")
+    arguments.choice("unreached", unreached, UNREACHED_CHOICES)
     if unreached == "cugraph" and (graph.has_string_ids or graph.ids.dtype.kind != "i"):
         raise InputError("unreached='cugraph' marks a missing predecessor by -1, which needs signed integer ids")
 

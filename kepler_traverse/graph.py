@@ -9,10 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from . import cuda
+from . import arguments, cuda
 from ._arrays import LARGEST_INTEGER, Array, device_of, is_negative, namespace, parts, to_host
 from .cpu import csr
-from .errors import DeviceError, UnknownVertexError
+from .errors import DeviceError, InputError, UnknownVertexError
 
 _FEW_NAMES = 64  # up to here looking strings up one by one beats hashing all of them
 
@@ -83,6 +83,26 @@ class Graph:
     integer_weights: bool = False
     float_distances: bool = False
     negative_loops: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        for name, kinds, width in (("offsets", "i", (8,)), ("targets", "i", (4, 8)), ("weights", "iuf", (1, 2, 4, 8))):
+            array = getattr(self, name)
+            if array is None and name == "weights":
+                continue
+            is_array = type(array) is np.ndarray or device_of(array) == "cuda"
+            if not is_array or array.dtype.kind not in kinds or array.dtype.itemsize not in width or array.ndim != 1:
+                raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.shown(array)}")
+        if not self.offsets.size or (self.weights is not None and self.weights.size != self.targets.size):
+            raise InputError("offsets must have n_vertices + 1 elements, and weights as many as targets")
+        is_array = type(self.ids) is np.ndarray or device_of(self.ids) == "cuda" or hasattr(self.ids, "to_pylist")
+        if not is_array or getattr(self.ids, "ndim", 1) != 1 or len(self.ids) != self.n_vertices:
+            raise InputError(
+                f"ids must be an array of {self.n_vertices} ids, one fewer than offsets, not {arguments.shown(self.ids)}"
+            )
+        if not self.has_string_ids and self.ids.dtype.kind not in "iu":
+            raise InputError(f"ids must be integers or pyarrow strings, not {self.ids.dtype}")
+        arguments.flag("directed", self.directed)
+        arguments.instance("report", self.report, BuildReport, "leave it out")
 
     @property
     def n_vertices(self) -> int:
@@ -222,15 +242,14 @@ class Graph:
         DeviceError
             No such device, or this machine cannot use it.
         """
+        device = arguments.choice("device", device, ("cpu", "cuda"), DeviceError)
         if device == self.device:
             return self
         if device == "cuda":
             cuda.require()
             move = cuda.cp.asarray
-        elif device == "cpu":
-            move = to_host
         else:
-            raise DeviceError(f"device {device!r} is neither 'cpu' nor 'cuda'")
+            move = to_host
         return replace(
             self,
             offsets=move(self.offsets),
@@ -244,7 +263,7 @@ class Graph:
 
         Parameters
         ----------
-        ids : sequence of int or str, or an array of them
+        ids : iterable of int or str, or an array of them
         role : str
             What to call them in an error.
 
@@ -256,11 +275,9 @@ class Graph:
         Raises
         ------
         UnknownVertexError
-            Some are not vertices of this graph; the message names them.
+            Some are not vertices of this graph, and the message names them; or this is no list of ids.
         """
-        wanted = _on_host(ids)
-        if isinstance(wanted, np.ndarray) and wanted.dtype.kind not in "iu":
-            wanted = wanted.tolist()
+        wanted = arguments.ids(arguments.text("role", role) + "s", ids)
         if isinstance(wanted, list):
             expected = str if self.has_string_ids else int
             wrong = [i for i in wanted if not isinstance(i, expected) or isinstance(i, bool)]
@@ -268,11 +285,11 @@ class Graph:
             wrong = wanted[:1].tolist() if self.has_string_ids else []
         if wrong:
             kind = "strings" if self.has_string_ids else "integers"
-            raise UnknownVertexError(f"{role} {wrong[0]!r} is not a vertex: the ids of this graph are {kind}")
+            raise UnknownVertexError(f"{role} {arguments.shown(wrong[0])} is not a vertex: the ids of this graph are {kind}")
         numbers = self._string_numbers(wanted) if self.has_string_ids else self._integer_numbers(wanted)
         missing = [wanted[i] if isinstance(wanted, list) else wanted[i].item() for i in np.flatnonzero(numbers < 0)]
         if missing:
-            shown = ", ".join(repr(i) for i in missing[:10]) + (", ..." if len(missing) > 10 else "")
+            shown = ", ".join(map(arguments.shown, missing[:10])) + (", ..." if len(missing) > 10 else "")
             raise UnknownVertexError(
                 f"{len(missing)} {role}{'s are' if len(missing) > 1 else ' is'} not in the graph: {shown}. "
                 "Take ids that occur in the edge list, or give isolated vertices when building the graph."
@@ -293,6 +310,13 @@ class Graph:
         return np.where(found, at, -1).astype(np.int64)
 
     def _string_numbers(self, wanted: list[str]) -> np.ndarray:
+        try:
+            "".join(wanted).encode()
+        except UnicodeEncodeError:  # half of a character: no text file holds it
+            texts = np.array([arguments.is_encodable(name) for name in wanted])
+            numbers = np.full(len(wanted), -1)
+            numbers[texts] = self._string_numbers([name for name, is_text in zip(wanted, texts, strict=True) if is_text])
+            return numbers
         if len(wanted) > _FEW_NAMES:
             import pyarrow
             import pyarrow.compute
@@ -312,7 +336,19 @@ class Graph:
         return to_host(self.ids)
 
     def ids_at(self, numbers: Array):
-        """Translate vertex numbers (on this graph's device) to the user's ids: an array, or pyarrow strings."""
+        """Translate vertex numbers to the user's ids: an array, or pyarrow strings.
+
+        Parameters
+        ----------
+        numbers : integer array of shape (k,) on this graph's device, or list
+
+        Raises
+        ------
+        UnknownVertexError
+            Not vertex numbers. In GPU memory their range is not checked.
+        """
+        if device_of(numbers) == "cpu":
+            numbers = arguments.vertex_numbers(numbers, self.n_vertices)
         return self.ids.take(_arrow_indices(numbers)) if self.has_string_ids else self.ids[numbers]
 
     def __repr__(self) -> str:
@@ -321,17 +357,6 @@ class Graph:
         if self.returns_integers:
             weights = "integer weights"
         return f"<Graph: {self.n_vertices:,} vertices, {self.n_edges:,} stored edges, {kind}, {weights}, {self.device}>"
-
-
-def _on_host(ids) -> list | np.ndarray:
-    """Ids from a sequence, a series of either data frame library or pyarrow as a list; from arrays as a NumPy array."""
-    if hasattr(ids, "to_arrow"):
-        ids = ids.to_arrow()
-    if hasattr(ids, "to_pylist"):
-        return ids.to_pylist()
-    if hasattr(ids, "dtype"):
-        return to_host(ids)
-    return [i.item() if isinstance(i, np.generic) else i for i in ids]
 
 
 def _arrow_indices(numbers):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from . import cuda
+from . import arguments, cuda
 from ._arrays import hops_dtype, namespace, to_host
-from .errors import CapacityError, InputError, PrecisionError
-from .exact import Sums
+from .concurrency import SerializedSearch
+from .errors import CapacityError, InputError, StrategyError
+from .exact import Sums, WideningSearch
 from .graph import Graph
-from .plan import Plan
+from .plan import Plan, running, without_bound
 from .query import Query
 from .results import Traversal, Traversals
 from .strategy import ManyOutcome, ManyStrategy, Shape, Strategy, in_use, pick
@@ -26,6 +27,8 @@ _SHARE = 0.8  # of the free memory that a plan may take
 class ManyPlan:
     """Traversals from many sources, ready to run; made by ``plan_bfs_many`` and ``plan_sssp_many``.
 
+    Any thread may run it, as with ``Plan``.
+
     Attributes
     ----------
     graph : Graph
@@ -36,13 +39,11 @@ class ManyPlan:
     group : int
         Sources answered at once.
     nbytes : int
-        Bytes that a run takes beside the graph, the results of one group included.
+        Bytes that a run takes beside the graph, the results of one group included, for one thread.
     depth : int
         Levels of one search from a vertex of the highest degree; 0 where none was made.
     why : str
         What the choice went by.
-    sums : Sums
-        As in ``Plan``.
     """
 
     def __init__(
@@ -57,6 +58,9 @@ class ManyPlan:
         memory: int | None = None,
     ):
         self.graph, self.algorithm = graph, algorithm
+        n_sources = min(arguments.whole("n_sources", n_sources), 1 << 62)
+        memory = None if memory is None else arguments.whole("memory", memory)
+        name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
         is_single = any(name in (row.name, *row.also) for row in singles)
         single = pick(singles, name if is_single else "auto", graph)
         loop = _one_at_a_time(single, algorithm)
@@ -81,100 +85,77 @@ class ManyPlan:
         self.depth = shape.depth
         self.group, self.nbytes = _group(self.strategy, shape, query, max(n_sources, 1), memory)
         why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
-        self._rows, self._n_sources, self._memory = rows, max(n_sources, 1), memory
+        self._rows, self._memory = rows, memory
         self.sums = Sums(graph, algorithm, query.limit)
         if algorithm == "sssp":
             why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
         self.why = "; ".join(why)
-        self._prepare()
+        self._search = SerializedSearch(lambda: WideningSearch(Sums(graph, algorithm, query.limit), self._prepared))
 
     def run(self, numbers) -> Traversals:
         """Traverse from up to ``group`` vertices, given by their numbers 0..n-1, in that order.
 
         Raises
         ------
+        UnknownVertexError
+            Not vertex numbers of this graph.
         NegativeCycleError
             A negative cycle can be reached from one of them (SSSP only).
         PrecisionError
             A distance is too large for the graph's float type.
         """
-        numbers = np.asarray(numbers, np.int64)
+        numbers = arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False)
         if numbers.size > self.group:
             raise InputError(f"{numbers.size} sources at once, and this plan takes {self.group}; use over()")
-        while True:
-            found = self._run(numbers)
-            if found is not None:
-                return found
-            self._widen()
-            if numbers.size > self.group:  # the wider type leaves memory for fewer sources at once
-                return _joined([_copied(found) for found in self.over(numbers)])
+        outcome = self._search(numbers)
+        strategy = running(self.strategy, self._rows, outcome)
+        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=strategy.name, **without_bound(outcome))
 
     def over(self, numbers) -> Iterator[Traversals]:
         """Traverse from any number of vertices, a group at a time; each result holds until the next is asked for."""
-        numbers, begin = np.asarray(numbers, np.int64), 0
-        while begin < numbers.size:
-            group = numbers[begin : begin + self.group]
-            found = self._run(group)
-            if found is None:
-                self._widen()
-                continue
-            yield found
-            begin += group.size
+        return self._groups(arguments.vertex_numbers(numbers, self.graph.n_vertices))
 
-    def _run(self, numbers: np.ndarray) -> Traversals | None:
-        """Traverse from a group; None means that the sums need a wider type."""
-        try:
-            outcome = self._traverse(numbers)
-        except PrecisionError:
-            if not self.sums.may_widen:
-                raise
-            return None
-        if not self.sums.hold(outcome.distance, outcome.below):
-            return None
-        fields = outcome._asdict()
-        del fields["below"]
-        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=self._running.name, **fields)
+    def adopt(self) -> None:
+        """Make the calling thread the one whose results are not copied; see ``Plan.adopt``."""
+        self._search.adopt()
 
-    def _prepare(self) -> None:
-        """Allocate for sums of the current type."""
-        self._traverse = None  # gives back what the type before had
-        self._running = in_use(self.strategy, self._rows, self.sums, self.algorithm)
-        self._traverse = self._running.plan(self.sums.graph, self.query, self.group)
+    def _prepared(self, sums: Sums):
+        """Allocate for sums of a type; in a wider one than planned for, fewer sources may fit at once."""
+        strategy, group = in_use(self.strategy, self._rows, sums, self.algorithm), self.group
+        if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
+            memory = None if self._memory is None else max(self._memory, self.nbytes)
+            group = min(group, _group(strategy, _shape_of(sums.graph, ()), self.query, group, memory)[0])
+        search = strategy.plan(sums.graph, self.query, group)
+        if group == self.group:
+            return search
 
-    def _widen(self) -> None:
-        """Go on in the next wider type, with fewer sources at once where memory does for no more."""
-        self._traverse = None
-        self.sums.widen()
-        running = in_use(self.strategy, self._rows, self.sums, self.algorithm)
-        memory = self._memory if self._memory is None else max(self._memory, self.nbytes)
-        group, self.nbytes = _group(
-            running, _shape_of(self.sums.graph, ()), self.query, min(self.group, self._n_sources), memory
-        )
-        self.group = min(self.group, group)
-        self._prepare()
+        def in_smaller_groups(numbers) -> ManyOutcome:
+            return _joined(search(numbers[i : i + group]) for i in range(0, numbers.size, group))
+
+        return in_smaller_groups
+
+    def _groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
+        for begin in range(0, len(numbers), self.group):
+            yield self.run(numbers[begin : begin + self.group])
 
 
-def _copied(found: Traversals) -> Traversals:
-    """With arrays that outlive the plan's next run."""
-    predecessor = None if found.predecessor is None else found.predecessor.copy()
-    return replace(found, distance=found.distance.copy(), predecessor=predecessor)
-
-
-def _joined(found: list[Traversals]) -> Traversals:
-    """The traversals of several groups, in arrays of their own."""
-    first = found[0]
-    xp = namespace(first.distance)
+def _joined(found: Iterable[ManyOutcome]) -> ManyOutcome:
+    """The outcomes of several groups, in arrays of their own."""
+    pieces: list[ManyOutcome] = []
+    for outcome in found:  # whose arrays hold until the next one
+        arrays = {name: value.copy() for name, value in outcome._asdict().items() if hasattr(value, "dtype")}
+        pieces.append(outcome._replace(**arrays))
+    first = pieces[0]
 
     def rows(name: str):
-        return None if getattr(first, name) is None else xp.concatenate([getattr(each, name) for each in found])
+        value = getattr(first, name)
+        return None if value is None else namespace(value).concatenate([getattr(each, name) for each in pieces])
 
-    return replace(
-        first,
-        sources=np.concatenate([each.sources for each in found]),
-        distance=rows("distance"),
-        predecessor=rows("predecessor"),
-        limits=[limit for each in found for limit in each.limits],
-        rounds=[count for each in found for count in each.rounds],
+    return ManyOutcome(
+        rows("distance"),
+        rows("predecessor"),
+        [limit for each in pieces for limit in each.limits],
+        [count for each in pieces for count in each.rounds],
     )
 
 
@@ -225,7 +206,9 @@ def _one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
 
     def plan(graph, query, _group):
         one = Plan(graph, algorithm, [single], single.name, replace(query, keep="all"), may_widen=False)
-        return lambda sources: _gathered([_kept(one.run(int(source)), query) for source in sources], graph, algorithm, query)
+        return lambda sources: _gathered(
+            [_kept(one.run_unguarded(int(source)), query) for source in sources], graph, algorithm, query
+        )
 
     def memory(shape, query, group):
         width = shape.weight if algorithm == "sssp" else 4

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ._arrays import is_reached, namespace, to_host
-from .errors import InputError, NegativeCycleError, PrecisionError
-from .exact import Sums
+from . import arguments
+from ._arrays import LARGEST_HOP_COUNT, is_reached, namespace, to_host
+from .concurrency import SerializedSearch
+from .errors import NegativeCycleError
+from .exact import Sums, WideningSearch
 from .graph import Graph
 from .query import Query
 from .results import Traversal
@@ -19,6 +21,9 @@ from .strategy import Strategy, in_use, pick
 class Plan:
     """A traversal that is ready to run; made by ``plan_bfs`` and ``plan_sssp``.
 
+    Any thread may run it; traversals of one plan run one at a time. The thread that made the plan gets results whose arrays
+    hold until its next traversal. Results of other threads are copies, and take a second set of the plan's arrays.
+
     Attributes
     ----------
     graph : Graph
@@ -27,8 +32,8 @@ class Plan:
         The row of the catalogue that runs.
     query : Query
     sums : Sums
-        The type that distances are summed in. A plan for integer weights begins with the narrowest that may do, and goes on
-        to a wider one once a result needs it.
+        The type in which the first search adds up distances. With integer weights a plan goes on in a wider type once a
+        result needs it.
     """
 
     def __init__(
@@ -36,16 +41,17 @@ class Plan:
     ):
         self.graph, self.algorithm = graph, algorithm
         self.strategy = pick(rows, name, graph)
-        self.query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
-        self._rows, self._may_widen = rows, may_widen
+        self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
         self.sums = Sums(graph, algorithm, query.limit)
-        self._prepare()
+        self._rows = rows
 
-    def _prepare(self) -> None:
-        """Allocate for sums of the current type."""
-        self._traverse = None  # gives back what the type before had
-        self._running = in_use(self.strategy, self._rows, self.sums, self.algorithm)
-        self._traverse = self._running.plan(self.sums.graph, self.query)
+        def prepare(sums: Sums):
+            return in_use(self.strategy, rows, sums, algorithm).plan(sums.graph, query)
+
+        def search():
+            return WideningSearch(Sums(graph, algorithm, query.limit), prepare) if may_widen else prepare(self.sums)
+
+        self._search = SerializedSearch(search)
 
     def __call__(self, source) -> Traversal:
         """Traverse from one vertex, given by the user's id.
@@ -60,25 +66,37 @@ class Plan:
         return self.run(int(self.graph.numbers_of([source])[0]))
 
     def run(self, number: int) -> Traversal:
-        """Traverse from one vertex, given by its number 0..n-1."""
-        while True:
-            try:
-                outcome = self._traverse(number)
-            except NegativeCycleError as error:  # strategies know numbers only
-                ids = self.graph.ids_at(np.array(error.cycle))
-                raise NegativeCycleError(ids.tolist(), error.weight) from None
-            except PrecisionError:
-                if not (self._may_widen and self.sums.may_widen):
-                    raise
-            else:
-                if not self._may_widen or self.sums.hold(outcome.distance, outcome.below):
-                    break
-            self.sums.widen()
-            self._prepare()
+        """Traverse from one vertex, given by its number 0..n-1.
+
+        Raises
+        ------
+        UnknownVertexError
+            Not a vertex number of this graph.
+        NegativeCycleError
+            A negative cycle can be reached from it (SSSP only).
+        """
+        return self._traversal(self._search, arguments.vertex_number(number, self.graph.n_vertices))
+
+    def run_unguarded(self, number: int) -> Traversal:
+        """As ``run``, for one caller at a time that has checked the number."""
+        return self._traversal(self._search.unguarded, number)
+
+    def adopt(self) -> None:
+        """Make the calling thread the one whose results are not copied.
+
+        For a caller that hands a plan from thread to thread, and uses no earlier result any more.
+        """
+        self._search.adopt()
+
+    def _traversal(self, search, number: int) -> Traversal:
+        try:
+            outcome = search(number)
+        except NegativeCycleError as error:  # strategies know numbers only
+            ids = self.graph.ids_at(np.array(error.cycle))
+            raise NegativeCycleError(ids.tolist(), error.weight) from None
         self._refuse_negative_loops(outcome.distance)
-        fields = outcome._asdict()
-        del fields["below"]
-        return Traversal(algorithm=self.algorithm, source=number, strategy=self._running.name, **fields)
+        strategy = running(self.strategy, self._rows, outcome)
+        return Traversal(algorithm=self.algorithm, source=number, strategy=strategy.name, **without_bound(outcome))
 
     def _refuse_negative_loops(self, distance) -> None:
         """Raise NegativeCycleError for a vertex that was reached and has a self-loop of negative weight."""
@@ -93,14 +111,31 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the plan holds beside the graph: results and scratch."""
+        """Bytes that the plan holds beside the graph for one thread: results and scratch."""
         return self.strategy.memory(self.graph.n_vertices, self.graph.n_edges, self.query.predecessors)
+
+
+def running(strategy: Strategy, rows: Sequence[Strategy], outcome) -> Strategy:
+    """The strategy that gave an outcome: the one chosen, or the one for int64 distances."""
+    if outcome.distance is None or outcome.distance.dtype != np.int64:
+        return strategy
+    return next((row for row in rows if row.sums == "int64" and row.device == strategy.device), strategy)
+
+
+def without_bound(outcome) -> dict:
+    """The fields of an outcome that a traversal has, too."""
+    fields = outcome._asdict()
+    del fields["below"]
+    return fields
 
 
 def query_for(graph: Graph, predecessors: bool, limit, targets, knobs, limit_name: str, keep: str = "all") -> Query:
     """Check the options that every traversal shares."""
-    if limit is not None and not limit >= 0:
-        raise InputError(f"{limit_name} must be 0 or more, not {limit!r}")
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    predecessors = arguments.flag("predecessors", predecessors)
+    if limit is not None:
+        limit = arguments.limit(limit_name, limit)
+        limit = int(min(limit, LARGEST_HOP_COUNT)) if limit_name == "max_depth" else limit
     if targets is not None:
         targets = np.unique(graph.numbers_of(targets, "target"))
     return Query(predecessors=predecessors, limit=limit, targets=targets, knobs=knobs, keep=keep)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from . import cuda
-from ._arrays import index_dtype, namespace, to_host
-from .build import graph_from_edges, graph_from_numbers
+from . import arguments, cuda
+from ._arrays import index_dtype, namespace
+from .build import WEIGHT_TYPES, graph_from_edges, graph_from_numbers
 from .errors import DeviceError, EdgeListError, InputError
 from .formats import EdgeList, ReadOptions, read_edges
 from .graph import Graph
@@ -93,6 +93,23 @@ def read_graph(
     >>> read_graph(folder / "edges.csv", device="cpu")
     <Graph: 3 vertices, 2 stored edges, directed, integer weights, cpu>
     """
+    paths = arguments.paths_of("paths", paths)
+    directed = arguments.flag("directed", directed)
+    weighted = None if weighted is None else arguments.flag("weighted", weighted)
+    for name, value in (("format", format), ("id_type", id_type), ("device", device)):
+        arguments.text(name, value)
+    for name, value in (
+        ("src_column", src_column),
+        ("dst_column", dst_column),
+        ("weight_column", weight_column),
+        ("delimiter", delimiter),
+    ):
+        if value is not None:
+            arguments.text(name, value, "a string or None")
+    arguments.choice("header", header, ("auto", "yes", "no"))
+    arguments.choice("weight_type", weight_type, WEIGHT_TYPES)
+    vertices = None if vertices is None else arguments.ids("vertices", vertices)
+    arguments.seconds("seconds", seconds)
     options = ReadOptions(
         src_column=src_column,
         dst_column=dst_column,
@@ -200,7 +217,10 @@ def _array(column, device: str):
 
 def _integers(vertices, kind: np.dtype) -> np.ndarray:
     """The user's further vertices, in the type of the ids where they fit."""
-    array = to_host(vertices) if hasattr(vertices, "dtype") else np.asarray(list(vertices))
+    try:
+        array = arguments.as_array("vertices", vertices)
+    except InputError as error:
+        raise InputError(f"vertices must be integers like the ids of the edge list: {error}") from None
     if array.size == 0:
         return np.zeros(0, kind)
     if array.dtype.kind not in "iu":
@@ -236,6 +256,9 @@ def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, 
     more += [] if vertices is None else list(vertices)
     if not all(isinstance(vertex, str) for vertex in more):
         raise InputError("vertices must be strings like the ids of the edge list")
+    halves = [vertex for vertex in more if not arguments.is_encodable(vertex)]
+    if halves:
+        raise InputError(f"vertices holds {arguments.shown(halves[0])}, which is not valid Unicode text")
     text = pyarrow.string() if columns["src"].type == columns["dst"].type == pyarrow.string() else pyarrow.large_string()
     ends = {role: columns.pop(role).cast(text) for role in ("src", "dst")}
     ids = compute.unique(pyarrow.chunked_array([*ends["src"].chunks, *ends["dst"].chunks, pyarrow.array(more, text)], text))

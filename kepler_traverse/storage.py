@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ._arrays import to_host
+from .cpu import structure
 from .errors import InputError
 from .graph import BuildReport, Graph
 from .regular_files import irregular, json_of, read_regular
@@ -26,6 +27,7 @@ _META = "meta.json"
 _MAX_META_BYTES = 2**24
 _ARRAYS = {"offsets", "targets", "weights", "ids"}
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_PART = 1 << 22  # ids that are compared at a time, so that no array as long as theirs is needed
 
 
 def save_graph(graph: Graph, folder, origin: str = "") -> None:
@@ -83,7 +85,7 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
     """Read a graph that ``save_graph`` wrote.
 
     On the CPU the arrays are views of the files: pages are read on first use and shared between processes; what a
-    process writes to them stays its own.
+    process writes to them stays its own. Whether they are a graph is checked on every load: all of them are read once.
 
     Parameters
     ----------
@@ -124,6 +126,9 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
         )
         if any(vertex >= graph.n_vertices for vertex in graph.negative_loops):
             raise ValueError("a loop is at no vertex")
+        fault = structure.fault_of(graph.offsets, graph.targets, graph.weights, not graph.directed) or _fault_of_ids(graph)
+        if fault:
+            raise ValueError(fault)
         found = graph.fingerprint if verify else meta["fingerprint"]
     except Exception as error:  # whatever NumPy and PyArrow make of damaged bytes: no list of it is complete
         raise InputError(f"{folder}: the stored graph is damaged ({error}); delete it and start again") from None
@@ -134,6 +139,25 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
     moved = graph.to(device)
     moved.__dict__["fingerprint"] = meta["fingerprint"]
     return moved
+
+
+def _fault_of_ids(graph: Graph) -> str:
+    """Say what is wrong with the ids, nothing if they ascend, each once."""
+    ids = graph.ids
+    if graph.has_string_ids:
+        import pyarrow
+        import pyarrow.compute
+
+        if ids.type not in (pyarrow.string(), pyarrow.large_string()) or ids.null_count:
+            return f"its ids are {ids.type} with {ids.null_count} nulls"
+        ids.validate(full=True)
+        ascending = len(ids) < 2 or pyarrow.compute.all(pyarrow.compute.less(ids[:-1], ids[1:])).as_py()
+    else:
+        if ids.ndim != 1 or ids.dtype.kind not in "iu" or not ids.dtype.isnative:
+            return f"its ids are {ids.dtype}, not integers"
+        pairs = ((ids[at : at + _PART], ids[at + 1 : at + 1 + _PART]) for at in range(0, ids.size - 1, _PART))
+        ascending = all(bool((low[: high.size] < high).all()) for low, high in pairs)
+    return "" if ascending else "its ids do not ascend, each once"
 
 
 def stored_origin(folder) -> str:

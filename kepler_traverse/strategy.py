@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
-from .errors import StrategyError
+from . import arguments
+from .errors import InputError, StrategyError
 from .graph import Graph
 
 
@@ -110,8 +111,26 @@ class Strategy:
             )
         unknown = [name for name in given if name not in names]
         if unknown:
-            raise StrategyError(f"strategy {self.name!r} has no knob {unknown[0]!r}; it has {', '.join(names)}")
+            raise StrategyError(
+                f"strategy {self.name!r} has no knob {arguments.shown(unknown[0])}; it has {', '.join(names)}"
+            )
+        for field in fields(self.knobs):
+            if field.name in given:
+                _check_type(f"knob {field.name} of {self.name}", given[field.name], type(field.default))
         return self.knobs(**given)
+
+
+def _check_type(name: str, value, kind: type) -> None:
+    """Raise InputError unless a value has the type of a knob's default; its range is for the knobs themselves to check."""
+    if kind is bool:
+        if not isinstance(value, bool):
+            raise InputError(f"{name} must be true or false, not {arguments.shown(value)}")
+    elif kind is int:
+        arguments.whole(name, value, least=None)
+    elif kind is float:
+        arguments.real(name, value)
+    elif kind is str:
+        arguments.text(name, value)
 
 
 class Shape(NamedTuple):
@@ -171,6 +190,7 @@ def pick(rows: Sequence[Strategy], name: str, graph: Graph) -> Strategy:
     StrategyError
         No such name for the device (the names that fit are listed), or the row cannot take this graph.
     """
+    name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
     here = [row for row in rows if row.device == graph.device]
     fitting = [row.name for row in here if row.misfit(graph) is None]
     if name == "auto":

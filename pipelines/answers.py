@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import namespace
+from kepler_traverse.answers import turned_back
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.results import Traversals
@@ -241,8 +242,8 @@ class Answers:
         """Traverse from a group; the exception, which holds on to memory, is gone when this returns."""
         try:
             return *self._traverse(group, firsts, mark, clock), "", False
-        except NegativeCycleError:
-            raise
+        except NegativeCycleError as error:
+            raise turned_back(error, self._work.direction) from None
         except Exception as error:
             if is_sticky(error):
                 raise

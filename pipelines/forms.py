@@ -64,7 +64,8 @@ FORMS = {
         Form(
             name="summary",
             columns=("source", "reached", "eccentricity", "sum", "mean", "closeness", "harmonic"),
-            means="a row for each source: figures over the distances of all vertices that it reaches",
+            means="a row for each source: figures over the distances to all vertices that it reaches, or "
+            "with --direction in from all vertices that reach it",
             numbers=5,
         ),
         Form(

@@ -180,6 +180,7 @@ def _plan(manifest: dict) -> Markup:
         ),
         ("result", f"{manifest['result']}: {manifest['means']}"),
         ("distances", "{type}, {sums}".format(**manifest["distances"])) if "distances" in manifest else ("distances", ""),
+        *([("direction", "in: distances to the sources")] if manifest.get("direction") == "in" else []),
         ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
         ("sources", f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else "")),
         ("workers", f"{manifest['workers']:,}"),

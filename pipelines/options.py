@@ -144,6 +144,15 @@ OPTIONS = (
         "targets: a row for each source and target; reachable: rows without distances; nearest: one search from all "
         "sources together, a row for each vertex with its nearest source",
     ),
+    Option(
+        key="direction",
+        kind="choice",
+        choices=("out", "in"),
+        default="out",
+        group="result",
+        help="of the distances of --result summary: out counts from the source to the others, in from the others to the "
+        "source, as NetworkX does",
+    ),
     Option(key="predecessors", kind="switch", default=False, group="result", help="the same as --result predecessors"),
     Option(key="targets", kind="ids", group="result", help="ids of the targets; distances are then written of these only"),
     Option(key="targets_file", kind="text", group="result", help="the same as a file like that of the sources"),

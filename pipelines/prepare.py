@@ -46,6 +46,7 @@ class Request:
     result: str
     certify: str
     knobs: dict | None
+    direction: str = "out"
     at_once: int = 1
     memory: int | None = None
 
@@ -218,6 +219,7 @@ def request_of(settings, targets: list | None) -> Request:
         result=settings.result,
         certify=settings.certify,
         knobs=settings.knobs,
+        direction=settings.direction,
     )
 
 
@@ -363,7 +365,9 @@ def load_of(prepared: Prepared) -> Load:
     certified = request.certify != "none"
     # A merged search has a graph of its own, which is directed whatever the other is.
     one_way = graph.directed or form.merged
-    if graph.device == "cpu":
+    if request.direction == "in":
+        turned = True
+    elif graph.device == "cpu":
         turned = certified or request.algorithm == "bfs"
     else:  # a plan that needs it has made it, and counts it
         turned = certified and request.result != "predecessors" and "reverse" not in vars(graph)

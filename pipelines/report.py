@@ -161,6 +161,7 @@ def show_plan(settings, prepared, sizing) -> None:
             "algorithm": plan.algorithm,
             "result": settings.result,
             "distances": graph.distances_are(plan.algorithm),
+            "direction": settings.direction,
             "device": plan.strategy.device,
             "strategy": plan.strategy.name,
             "sources_at_once": plan.group,
@@ -179,6 +180,7 @@ def show_plan(settings, prepared, sizing) -> None:
         ("built", f"{built.rows:,} rows; dropped: {built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"),
         ("result", f"{settings.result}: {FORMS[settings.result].means}"),
         ("distances", "{type}, {sums}".format(**graph.distances_are(plan.algorithm))),
+        *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
         (
             "strategy",
             f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.teaches}",

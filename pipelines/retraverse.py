@@ -44,6 +44,7 @@ class Retraversal:
             result=identity["result"],
             certify="all",
             knobs=None,
+            direction=identity.get("direction", "out"),
             at_once=min(identity["batch_size"], SOURCES_A_PART),
         )
         self._answers = answers_for(graph, plan_for(graph, request), request)

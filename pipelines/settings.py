@@ -205,6 +205,8 @@ def _check_result(settings) -> None:
         raise UsageError(f"--result {result} is about all vertices; leave {flag} out, or take --result targets")
     if result == "levels" and settings.algorithm != "bfs":
         raise UsageError("--result levels counts hops (bfs); sssp takes --result summary")
+    if settings.direction == "in" and result != "summary":
+        raise UsageError(f"--direction in is for --result summary, not {result}; leave it out, or swap the edges' columns")
     if form.merged and settings.batch_size != "auto":
         raise UsageError(f"--result {result} is one search from all sources together; leave --batch-size at auto")
 
@@ -215,6 +217,8 @@ def unfit_for_mg(settings) -> str | None:
         return "it runs on GPUs; leave --device out"
     if settings.result in ("predecessors", "nearest"):
         return f"it gives distances, and --result {settings.result} needs more than those; take another result"
+    if settings.direction == "in":
+        return "it searches outwards only; leave --direction out, or swap --src-column and --dst-column"
     if settings.strategy != "auto" or settings.knobs is not None:
         return "it has no strategies and no knobs; leave --strategy out"
     if settings.graph_cache is not None:

@@ -17,6 +17,7 @@ from dask.system import CPU_COUNT
 from distributed import WorkerPlugin, get_worker, secede
 
 from kepler_traverse import plan_bfs_many, plan_sssp_many
+from kepler_traverse.answers import turned
 from kepler_traverse.graph import Graph
 from kepler_traverse.many import ManyPlan
 from kepler_traverse.storage import load_graph
@@ -51,6 +52,8 @@ class Work:
         Name of the form that is written.
     knobs : dict or None
         Settings of the strategy.
+    direction : {"out", "in"}
+        Of the distances: from the sources, or to them.
     at_once : int
         Sources that a plan answers at once: those of a part, about, or of more parts where the device has room.
     memory : int or None
@@ -72,6 +75,7 @@ class Work:
     result: str
     certify: str
     knobs: dict | None
+    direction: str = "out"
     at_once: int = 1
     memory: int | None = None
     threads: int
@@ -84,6 +88,7 @@ def plan_for(graph: Graph, work) -> ManyPlan | MergedPlan:
     Distances are proven right before anything is made of them, so a plan keeps all of them, unless nothing is to be proven:
     then it may hold no more than what is written is made of.
     """
+    graph = turned(graph, work.direction)
     if FORMS[work.result].merged:
         return MergedPlan(graph, work.algorithm, work.strategy, work.limit, work.knobs, work.at_once)
     proven = work.certify != "none"
@@ -104,7 +109,7 @@ def plan_for(graph: Graph, work) -> ManyPlan | MergedPlan:
 
 def answers_for(graph: Graph, plan: ManyPlan | MergedPlan, work) -> Answers | MergedAnswers:
     """What answers with a plan that ``plan_for`` has made for the same ``Work`` or ``Request``."""
-    return (MergedAnswers if FORMS[work.result].merged else Answers)(graph, plan, work)
+    return (MergedAnswers if FORMS[work.result].merged else Answers)(turned(graph, work.direction), plan, work)
 
 
 class TraversalPlugin(WorkerPlugin):
@@ -172,6 +177,8 @@ class TraversalPlugin(WorkerPlugin):
                     self._take_fair_share()
                     if self._answers is None:  # Dask keeps a worker whose plugin failed to set up
                         self._load()
+                    if isinstance(self.plan, ManyPlan):
+                        self.plan.adopt()  # a task's results are used up before the lock is let go, in whichever thread
                     most = max((len(sources) for _, sources in batches), default=0)
                     if self._writers is None or careful or not fits_beside(most, self.graph.n_vertices):
                         return [self._part(part, sources, careful, mark) for part, sources in batches]

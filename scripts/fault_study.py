@@ -289,7 +289,7 @@ def count_false_alarms(answers: int, first_seed: int = 1_000_000, device: str = 
         rng = np.random.default_rng(seed)
         kind = KINDS[seed % len(KINDS)]
         graph = random_graph(rng, kind).to(device)
-        limit = None if rng.integers(2) or kind == "negative" else float(rng.integers(0, 12))
+        limit = None if rng.integers(2) or kind == "negative" else int(rng.integers(0, 12))
         plan = plan_bfs(graph, max_depth=limit) if kind == "hops" else plan_sssp(graph, cutoff=limit)
         sources = rng.choice(graph.n_vertices, min(5, graph.n_vertices), replace=False)
         rows = []

@@ -112,6 +112,14 @@ def test_the_nearest_source_is_one_at_the_smallest_distance(name, directed):
             assert (matrix[owner, reached] == least[reached]).all()
 
 
+@pytest.mark.parametrize("depth", [127, 128, 300, 40000, 2**31, 2**70])
+def test_a_limit_beyond_the_type_of_short_hops_limits_nothing(depth):
+    graph = build([(v, v + 1) for v in range(40)])
+    assert bfs_many(graph, [0], result="targets", targets=[40], max_depth=depth)["distance"].tolist() == [40]
+    assert bfs_many(graph, [0], result="reachable", max_depth=depth).sum() == bfs_many(graph, [0], result="reachable").sum()
+    assert len(bfs_many(graph, [0], max_depth=depth)) == 41
+
+
 def test_string_ids_come_back_in_every_result():
     ends = np.array([0, 1], np.int32), np.array([1, 2], np.int32)
     graph = graph_from_numbers(*ends, np.array([2, 3]), ids=pa.array(["a", "b", "c"]))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from .. import answers, frames
-from .._arrays import LARGEST_HOP_COUNT
 from ..graph import Graph
 from ..many import ManyPlan
 from ..plan import Plan, query_for
@@ -35,8 +32,6 @@ def plan_bfs(
     array([0, 1, 2], dtype=int32)
     """
     query = query_for(graph, predecessors, max_depth, targets, knobs, "max_depth")
-    if max_depth is not None:
-        query = replace(query, limit=int(min(max_depth, LARGEST_HOP_COUNT)))
     return Plan(graph, "bfs", STRATEGIES, strategy, query)
 
 
@@ -140,8 +135,6 @@ def plan_bfs_many(
     """
     keep = answers.keep_for(result, "bfs", targets)
     query = query_for(graph, result == "predecessors", max_depth, targets, knobs, "max_depth", keep)
-    if max_depth is not None:
-        query = replace(query, limit=int(min(max_depth, LARGEST_HOP_COUNT)))
     return ManyPlan(graph, "bfs", MANY, STRATEGIES, strategy, query, n_sources, memory)
 
 
@@ -155,6 +148,7 @@ def bfs_many(
     targets=None,
     knobs=None,
     unreached: str = "omit",
+    direction: str = "out",
     memory: int | None = None,
 ):
     """Return the hop distances from each of several sources, or what follows from them.
@@ -174,7 +168,7 @@ def bfs_many(
         - ``"targets"``: a frame ``source, target, distance`` of every pair; null where there is no path.
         - ``"summary"``: a frame ``source, reached, eccentricity, sum, mean, closeness, harmonic``: how many vertices it
           reaches, itself included; the largest distance, the sum and mean over the others; (reached - 1)^2 / (sum (n - 1))
-          and the sum of 1 / distance. Never holds distances of all sources.
+          and the sum of 1 / distance. Never holds distances of all sources. See ``direction``.
         - ``"levels"``: a frame ``source, distance, vertices``: how many there are at each distance (a hop plot).
         - ``"reachable"``: a uint8 array, a row a source; vertex v is bit v % 8 of byte v // 8.
         - ``"nearest"``: a frame ``vertex, source, distance`` with the nearest source of each vertex that any reaches: one
@@ -184,6 +178,9 @@ def bfs_many(
         for each. ``result="nearest"``, which is one search, takes the latter.
     max_depth, targets, knobs, unreached
         As in ``bfs``.
+    direction : {"out", "in"}
+        Of the distances of a summary: ``"out"`` from the source to the others, ``"in"`` from the others to the source, which
+        is what NetworkX's ``closeness_centrality`` and ``harmonic_centrality`` count. Other results take ``"out"`` only.
     memory : int, optional
         Bytes that a traversal may take beside the graph and the answer. Default: 80 % of what is free.
 
@@ -207,6 +204,7 @@ def bfs_many(
     0       0        4             3    6
     1       2        2             1    1
     """
+    graph, sources, targets = answers.checked(graph, sources, targets, result, direction, unreached, memory)
     if result == "nearest":
         answers.keep_for(result, "bfs", targets)
         asked = query_for(graph, True, max_depth, None, knobs, "max_depth")

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .. import frames
+from .. import arguments, frames
 from .._arrays import (
     EXACT_BELOW,
     LARGEST_HOP_COUNT,
@@ -52,10 +52,13 @@ class Certificate:
         For each broken rule what is wrong, with a vertex as example; empty if the result is proven right.
     sources : int
         How many traversals were checked.
+    limit : int, float or None
+        Up to which distance a frame was proven complete; None means everywhere, or what a ``Traversal`` says itself.
     """
 
     failures: dict[str, str] = field(default_factory=dict)
     sources: int = 1
+    limit: float | None = None
 
     @property
     def valid(self) -> bool:
@@ -67,7 +70,7 @@ class Certificate:
             raise CertificateError("the result is wrong: " + "; ".join(f"{r}: {why}" for r, why in self.failures.items()))
 
 
-def certify(graph: Graph, result, algorithm: str | None = None) -> Certificate:
+def certify(graph: Graph, result, *, cutoff: float | None = None, max_depth: int | None = None) -> Certificate:
     """Prove a result right, or say which rule it breaks.
 
     Parameters
@@ -75,10 +78,11 @@ def certify(graph: Graph, result, algorithm: str | None = None) -> Certificate:
     graph : Graph
         The graph that was traversed.
     result : Traversal, pandas.DataFrame or cudf.DataFrame
-        With predecessors. A frame is one that ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` returned without a limit
-        and without targets, with unreached vertices left out or null.
-    algorithm : {"bfs", "sssp"}, optional
-        What the distances of a frame are. Without it int32 means hops, and int64 distances of integer weights.
+        With predecessors. A frame is one that ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` returned without targets,
+        with unreached vertices left out or null. pandas frames carry which (in ``attrs``); of others int64 distances are
+        weighted if the graph has integer weights, and all other integers are hops.
+    cutoff, max_depth : number, optional
+        The limit that a frame was made with. pandas frames carry it (in ``attrs``); give it for others.
 
     Returns
     -------
@@ -87,7 +91,8 @@ def certify(graph: Graph, result, algorithm: str | None = None) -> Certificate:
     Raises
     ------
     InputError
-        There is nothing to check: no predecessors, or rows that belong to no vertex of the graph.
+        There is nothing to check: no predecessors, or rows that belong to no vertex of the graph. Or the frame is not a
+        whole answer: it was made with targets, or with a cutoff of a graph with negative weights.
 
     Examples
     --------
@@ -96,17 +101,59 @@ def certify(graph: Graph, result, algorithm: str | None = None) -> Certificate:
     >>> certify(graph, bfs(graph, 0)).valid
     True
     """
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     if isinstance(result, Traversal):
+        if cutoff is not None or max_depth is not None:
+            raise InputError("cutoff and max_depth are for frames; a Traversal says itself how far it goes")
+        if result.algorithm == "sssp" and graph.weights is None:
+            raise InputError("result holds weighted distances, and the graph has no weights")
+        if device_of(result.distance) != graph.device:
+            raise DeviceError(
+                f"result is on the {device_of(result.distance)} and the graph on the {graph.device}; move either"
+            )
         return Certificate(_broken_rules(graph, result))
     failures: dict[str, str] = {}
     count = 0
-    for traversal in frames.traversals_of(graph, result, algorithm):
+    frames.check_frame("result", result)
+    limit = _limit_of_frame(graph, result, cutoff, max_depth)
+    for traversal in frames.traversals_of(graph, result, limit):
         count += 1
         for rule, why in _broken_rules(graph, traversal).items():
             failures.setdefault(rule, f"source {graph.ids_at(np.array([traversal.source]))[0]}: {why}")
     if not count:
         raise InputError("the frame is empty: there is nothing to certify")
-    return Certificate(failures, count)
+    if "C3" in failures and limit is None:
+        failures["C3"] += "; if the frame was made with cutoff= or max_depth=, give certify the same"
+    return Certificate(failures, count, limit)
+
+
+def _limit_of_frame(graph: Graph, frame, cutoff, max_depth):
+    """The limit that a frame was made with: what the caller says, or what the frame carries."""
+    noted = frames.query_of(frame)
+    if noted.get("targets"):
+        raise InputError("result was made with targets=, so that rows are missing: certify one that was made without")
+    if cutoff is not None and max_depth is not None:
+        raise InputError("cutoff and max_depth are both given; bfs takes max_depth, sssp takes cutoff")
+    hops = frames.holds_hops(graph, frame)
+    if (cutoff if hops else max_depth) is not None:
+        raise InputError("cutoff is for weighted distances" if hops else "max_depth is for hops")
+    limit = max_depth if hops else cutoff
+    if limit is not None:
+        limit = arguments.limit("max_depth" if hops else "cutoff", limit)
+        limit = int(min(limit, LARGEST_HOP_COUNT)) if hops else limit
+    if noted:
+        carried = noted.get("limit")
+        if limit is not None and limit != carried:
+            raise InputError(
+                f"{'max_depth' if hops else 'cutoff'} is {limit}, and result was made with {carried}: leave it out"
+            )
+        limit = None if carried is None else arguments.limit("the limit in result.attrs", carried)
+    if limit is not None and not hops and graph.has_negative_weights:
+        raise InputError(
+            "result was made with a cutoff, and with negative weights paths may lead through vertices beyond it: certify a "
+            "result that was made without one"
+        )
+    return limit
 
 
 def certify_many(graph: Graph, sources, distances, limit: float | None = None) -> Certificate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import answers, frames
+from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..many import ManyPlan
 from ..plan import Plan, query_for
@@ -136,6 +137,7 @@ def sssp_many(
     targets=None,
     knobs=None,
     unreached: str = "omit",
+    direction: str = "out",
     memory: int | None = None,
 ):
     """Return the shortest distances from each of several sources, or what follows from them.
@@ -153,7 +155,7 @@ def sssp_many(
         exactly if weights are integers, and infinite where there is no path; integer distances beyond 2^53 make it int64,
         with 2^63 - 1 where there is no path. In a summary, sums of integer distances are exact; other sums are
         added up in float64, in an order that only the number of the graph's vertices decides.
-    strategy, memory
+    strategy, direction, memory
         As in ``bfs_many``.
     cutoff, targets, knobs, unreached
         As in ``sssp``.
@@ -178,6 +180,7 @@ def sssp_many(
     0       0       2         5
     1       1       2         3
     """
+    graph, sources, targets = answers.checked(graph, sources, targets, result, direction, unreached, memory)
     if result == "nearest":
         answers.keep_for(result, "sssp", targets)
         asked = query_for(graph, True, cutoff, None, knobs, "cutoff")
@@ -192,4 +195,7 @@ def sssp_many(
         knobs=knobs,
         memory=memory,
     )
-    return answers.answer(plan, sources, result, targets, unreached)
+    try:
+        return answers.answer(plan, sources, result, targets, unreached)
+    except NegativeCycleError as error:
+        raise answers.turned_back(error, direction) from None

@@ -1,0 +1,300 @@
+"""Checks of public arguments: a wrong type or value ends here, in an error that names the argument.
+
+Each function takes the name of an argument and its value, and returns the value in the form that the library works with.
+No value is guessed: what is not exactly what the argument means is refused.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from . import cuda
+from ._arrays import FLOAT64_EXACT, Array, device_of, to_host
+from .errors import EdgeListError, InputError, KeplerError, UnknownVertexError
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
+_BOOLS = (bool, np.bool_)
+_FLOATS = (np.float16, np.float32, np.float64)
+_TEXTS = (str, bytes, bytearray)
+_ENDS_AND_WEIGHTS = ("src", "dst", "weight")
+_COLUMN = "an array, a list, a range, a Series or a pyarrow array of numbers"
+
+
+def shown(value: Any) -> str:
+    """Return a value for an error message: short, on one line, without control characters."""
+    if value is None or isinstance(value, (*_TEXTS, *_BOOLS, int, float, np.number)):
+        try:
+            return _SHORT.repr(value)
+        except ValueError:  # Python writes no integer of more than 4,300 digits
+            return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, (list, tuple)) and len(value) <= 3:
+        return "[" + ", ".join(map(shown, value)) + "]"
+    return f"a value of type {type(value).__name__}"
+
+
+def instance(name: str, value: Any, kind: type, how: str) -> None:
+    """Raise InputError unless a value is of a type; ``how`` says what makes one."""
+    if not isinstance(value, kind):
+        raise InputError(f"{name} must be a {kind.__name__}, not {shown(value)}; {how}")
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether a value is an integer; to NumPy a time span is one, to Python True is one."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return True or False; 0, 1, None and words such as "no" are refused."""
+    if not isinstance(value, _BOOLS):
+        raise InputError(f"{name} must be True or False, not {shown(value)}")
+    return bool(value)
+
+
+def text(name: str, value: Any, what: str = "a string", error: type[KeplerError] = InputError) -> str:
+    """Return a string."""
+    if not isinstance(value, str):
+        raise error(f"{name} must be {what}, not {shown(value)}")
+    return value
+
+
+def is_encodable(value: str) -> bool:
+    """Return whether a string is Unicode text: Python's can also hold halves of characters (surrogates)."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def choice(name: str, value: Any, choices: Collection[str], error: type[KeplerError] = InputError) -> str:
+    """Return one of some names."""
+    if not isinstance(value, str) or value not in choices:
+        raise error(f"{name}={shown(value)} is none of {', '.join(map(repr, choices))}")
+    return value
+
+
+def whole(name: str, value: Any, least: int | None = 0) -> int:
+    """Return an integer that is not too small; bool and float are refused."""
+    if not _is_integer(value):
+        raise InputError(f"{name} must be a whole number, not {shown(value)}")
+    if least is not None and value < least:
+        raise InputError(f"{name} must be {least} or more, not {shown(value)}")
+    return int(value)
+
+
+def real(name: str, value: Any) -> None:
+    """Raise InputError unless a value is an integer or a float; bool is refused."""
+    if not (_is_integer(value) or isinstance(value, (float, np.floating))):
+        raise InputError(f"{name} must be a number, not {shown(value)}")
+
+
+def limit(name: str, value: Any) -> int | float:
+    """Return a number of 0 or more, infinity included: integers stay integers."""
+    real(name, value)
+    if not value >= 0:
+        raise InputError(f"{name} must be 0 or more, not {shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise InputError(f"{name} is beyond every distance ({shown(value)}); leave it out for no limit") from None
+    if _is_integer(value):
+        return int(value)
+    if number != value:
+        raise InputError(f"{name} must be a float64, which {shown(value)} of type {type(value).__name__} is not")
+    return number + 0.0  # -0.0 becomes 0.0: limits are compared by their bits on a GPU
+
+
+def paths_of(name: str, value: Any) -> list[str | PathLike]:
+    """Return a list of paths: of one path, or of several."""
+    if isinstance(value, (str, PathLike)):
+        value = [value]
+    try:
+        paths = None if isinstance(value, (bytes, bytearray, Mapping)) or hasattr(value, "columns") else list(value)
+    except TypeError:
+        paths = None
+    if paths is None:
+        raise InputError(f"{name} must be a path or a list of paths, not {shown(value)}")
+    if not paths:
+        raise EdgeListError(f"{name} is empty: no edge list was given; name at least one file, folder or pattern")
+    for path in paths:
+        if not isinstance(path, (str, PathLike)) or "\0" in str(path):
+            raise InputError(f"{name} must hold paths, not {shown(path)}")
+    return paths
+
+
+def seconds(name: str, value: Any) -> None:
+    """Raise InputError unless times can be put into a value."""
+    if value is not None and not isinstance(value, MutableMapping):
+        raise InputError(f"{name} must be a dict, not {shown(value)}")
+
+
+def ids(name: str, value: Any) -> list | np.ndarray:
+    """Return vertex ids as a list, or as an integer array of shape (k,), of any iterable that holds one per vertex.
+
+    Their type is compared with that of the graph's ids by ``Graph.numbers_of``.
+
+    Raises
+    ------
+    UnknownVertexError
+        One id in place of a list, a mapping, a frame, nulls under a mask, or an array that holds no ids.
+    """
+    if isinstance(value, _TEXTS):
+        raise UnknownVertexError(f"{name} must be a list of ids, not one string: give [{shown(value)}]")
+    if isinstance(value, Mapping) or hasattr(value, "columns"):
+        raise UnknownVertexError(f"{name} must be a list of ids, not {shown(value)}: give one column of it, or its keys")
+    if hasattr(value, "to_arrow"):
+        value = value.to_arrow()
+    if hasattr(value, "to_pylist"):
+        return value.to_pylist()
+    if hasattr(value, "dtype"):
+        return _array_of_ids(name, value)
+    try:
+        return [i.item() if isinstance(i, np.str_) or (isinstance(i, np.generic) and _is_integer(i)) else i for i in value]
+    except TypeError:
+        advice = "" if value is None else f": give [{shown(value)}]"
+        raise UnknownVertexError(f"{name} must be a list of ids, not {shown(value)}{advice}") from None
+
+
+def _array_of_ids(name: str, value) -> list | np.ndarray:
+    array = _without_mask(name, value, UnknownVertexError)
+    array = _on_gpu(name, array).get() if device_of(array) == "cuda" else np.asarray(array)
+    if array.ndim != 1:
+        raise UnknownVertexError(f"{name} must be a list of ids, not an array of {array.ndim} dimensions")
+    if array.dtype.kind in "iu":
+        return array
+    if array.dtype.kind in "OUT" or not array.size:
+        return ids(name, array.tolist())
+    raise UnknownVertexError(f"{name} must hold integers or strings, not {array.dtype}")
+
+
+def vertex_number(value: Any, n_vertices: int) -> int:
+    """Return a vertex number from 0 to n - 1."""
+    if _is_integer(value) and 0 <= value < n_vertices:
+        return int(value)
+    raise UnknownVertexError(
+        f"number {shown(value)} is no vertex number: those of this graph are whole numbers from 0 to {n_vertices - 1}"
+    )
+
+
+def vertex_numbers(value: Any, n_vertices: int) -> np.ndarray:
+    """Return vertex numbers from 0 to n - 1 as an integer array of shape (k,)."""
+    numbers = ids("numbers", value)
+    if isinstance(numbers, list):
+        numbers = np.array([vertex_number(number, n_vertices) for number in numbers], np.int64)
+    elif numbers.size and (numbers.min() < 0 or numbers.max() >= n_vertices):
+        vertex_number(numbers[(numbers < 0) | (numbers >= n_vertices)][0], n_vertices)
+    return numbers
+
+
+def as_array(name: str, value: Any) -> Array:
+    """Return a column of numbers as an array of shape (rows,), NumPy's or, for what is in GPU memory, CuPy's.
+
+    Every number stays exactly what it was: integers stay integers, and a list of floats and integers becomes float64 only
+    where that holds each integer.
+
+    Raises
+    ------
+    EdgeListError, InputError
+        Not a column, or one with nulls, masked rows, or other things than numbers.
+    """
+    if value is None or isinstance(value, (*_TEXTS, Mapping, *_BOOLS)) or hasattr(value, "columns"):
+        raise _refused(name, f"must be {_COLUMN}, not {shown(value)}")
+    if device_of(value) == "cuda":
+        array = _on_gpu(name, value)
+    elif isinstance(value, (list, tuple)) or (isinstance(value, Sequence) and not isinstance(value, memoryview)):
+        array = _numbers_in(name, value)
+    else:
+        array = _on_host(name, value)
+    if array.ndim != 1:
+        raise _refused(name, f"must be one-dimensional, not of shape {array.shape}")
+    if array.dtype.kind == "O":
+        array = _numbers_in(name, array.tolist())
+    if array.dtype.kind in "UST":
+        raise _refused(name, "must hold numbers, not strings; read_graph takes edge lists with string ids from files")
+    if array.dtype.kind not in "iuf":
+        what = "weights must be numbers" if name == "weight" else "vertex ids must be integers"
+        raise _refused(name, f": {what}, not {array.dtype}")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _refused(name: str, message: str) -> InputError:
+    said = f"{name}{message}" if message.startswith(":") else f"{name} {message}"
+    return EdgeListError(said, column=name) if name in _ENDS_AND_WEIGHTS else InputError(said)
+
+
+def _without_mask(name: str, value, error: type[InputError]):
+    """A NumPy array of a masked one that masks nothing."""
+    if not isinstance(value, np.ma.MaskedArray):
+        return value
+    if np.ma.is_masked(value):
+        row = int(np.flatnonzero(np.ma.getmaskarray(value).ravel())[0])
+        raise error(f"{name} is masked at row {row} ({int(np.ma.count_masked(value))} such rows): drop those rows")
+    return value.data
+
+
+def _on_gpu(name: str, value):
+    """A CuPy array of anything in GPU memory: cuDF series, tensors."""
+    cuda.require()
+    if getattr(value, "null_count", 0):
+        raise _refused(name, f"holds {value.null_count} nulls: drop those rows")
+    return cuda.cp.asarray(value)
+
+
+def _on_host(name: str, value) -> np.ndarray:
+    """A NumPy array of an array, a series or a pyarrow array, without nulls."""
+    value = _without_mask(name, value, EdgeListError if name in _ENDS_AND_WEIGHTS else InputError)
+    if hasattr(value, "to_arrow"):
+        value = value.to_arrow()
+    if hasattr(value, "to_pylist") and hasattr(value, "null_count"):
+        if value.null_count:
+            raise _refused(name, f"holds {value.null_count} nulls: drop those rows")
+        return value.to_numpy(zero_copy_only=False)
+    # A float column of NumPy's own type has NaN, which is refused with its row; other types have nulls.
+    if hasattr(value, "isna") and not isinstance(value.dtype, np.dtype) and bool(value.isna().any()):
+        raise _refused(name, f"holds {int(value.isna().sum())} nulls: drop those rows")
+    if not any(hasattr(value, way) for way in ("__array__", "__array_interface__", "__buffer__")):
+        try:
+            value = memoryview(value)  # array.array, before Python 3.12
+        except TypeError:
+            raise _refused(name, f"must be {_COLUMN}, not {shown(value)}") from None
+    try:
+        return to_host(value)
+    except Exception as error:
+        raise _refused(name, f"cannot be read as an array: {error}") from None
+
+
+def _numbers_in(name: str, values: Sequence) -> np.ndarray:
+    """An int64, uint64 or float64 array that holds exactly the numbers of a sequence."""
+    if (
+        isinstance(values, range)
+        and len(values)
+        and -(2**63) <= min(values[0], values[-1]) <= max(values[0], values[-1]) < 2**63
+    ):
+        return np.arange(values.start, values.stop, values.step, np.int64)
+    types = set(map(type, values))
+    if not types <= {int, float}:
+        values = [
+            v.item() if isinstance(v, _FLOATS) or (isinstance(v, np.generic) and _is_integer(v)) else v for v in values
+        ]
+        row = next((i for i, v in enumerate(values) if type(v) is not int and type(v) is not float), None)
+        if row is not None:
+            what = "strings; read_graph takes edge lists with string ids from files" if isinstance(values[row], str) else ""
+            raise _refused(name, f"must hold numbers, not {what or shown(values[row])} (row {row})")
+        types = set(map(type, values))
+    if float not in types:
+        for kind in (np.int64, np.uint64):
+            try:
+                return np.array(values, kind)
+            except OverflowError:
+                continue
+        raise _refused(name, "holds integers that neither int64 nor uint64 holds")
+    for row, value in enumerate(values if int in types else ()):
+        if type(value) is int and abs(value) > FLOAT64_EXACT:
+            raise _refused(name, f"mixes floats with {shown(value)} (row {row}), which float64 cannot hold exactly")
+    return np.array(values, np.float64)

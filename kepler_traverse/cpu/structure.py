@@ -1,0 +1,93 @@
+"""Whether CSR arrays fit together, in one pass over the edges: searches take their numbers for addresses unchecked."""
+
+from __future__ import annotations
+
+import secrets
+
+import numpy as np
+from numba import njit, prange
+
+from .checksum import mix
+
+_BLOCKS = 256  # of vertices; threads take them one after the other
+_NO_WEIGHTS = np.zeros(0, np.int32)
+_mix_one = njit(inline="always")(mix)
+
+
+def fault_of(offsets, targets, weights, both_ways: bool) -> str:
+    """Say what is wrong with CSR arrays in host memory, nothing if they fit together.
+
+    Offsets begin at 0, never fall and end at the number of edges. Targets are vertices, ascend within a row, and none is
+    its own vertex. Float weights are finite and not -0.0.
+
+    Parameters
+    ----------
+    offsets : int64 array of shape (n_vertices + 1,)
+    targets : integer array of shape (n_edges,)
+    weights : array of shape (n_edges,) or None
+    both_ways : bool
+        Every edge must also be there in the other direction, with the same weight. Sums of hashes are compared, which a
+        random key protects: a fault goes unnoticed with a chance of 2^-64.
+    """
+    for name, array in (("offsets", offsets), ("targets", targets), ("weights", weights)):
+        if array is not None and not (array.dtype.isnative and array.flags.c_contiguous):
+            return f"{name} are not in the byte order and layout of this machine"
+    at = int(_first_wrong_offset(offsets, targets.size))
+    if at >= 0:
+        return f"offsets[{at}] is {offsets[at]}: offsets begin at 0, never fall and end at {targets.size}"
+    bits, infinity, negative_zero, is_float = _NO_WEIGHTS, 0, 0, False
+    if weights is not None:
+        is_float = weights.dtype.kind == "f"
+        bits = weights.view(f"i{weights.itemsize}")
+    if is_float:
+        infinity, negative_zero = (int(v) for v in np.array([np.inf, -0.0], weights.dtype).view(bits.dtype))
+    key = np.uint64(secrets.randbits(64))
+    found = _look_through(offsets, targets, bits, infinity, negative_zero, is_float, key, both_ways)
+    out_of_range, out_of_order, wrong_weight, balance = (int(value) for value in found)
+    if out_of_range >= 0:
+        return f"vertex {out_of_range} has a target that is none of the {offsets.size - 1} vertices"
+    if out_of_order >= 0:
+        return f"the targets of vertex {out_of_order} do not ascend, or it is its own target"
+    if wrong_weight >= 0:
+        return f"weights[{wrong_weight}] is {weights[wrong_weight]}: weights are finite and not -0.0"
+    return "an undirected edge is not there both ways with one weight" if balance else ""
+
+
+@njit(cache=True)
+def _first_wrong_offset(offsets, n_edges):
+    if offsets[0] != 0:
+        return 0
+    for v in range(1, offsets.size):
+        if offsets[v] < offsets[v - 1] or offsets[v] > n_edges:
+            return v
+    return -1 if offsets[offsets.size - 1] == n_edges else offsets.size - 1
+
+
+@njit(parallel=True, cache=True)
+def _look_through(offsets, targets, bits, infinity, negative_zero, is_float, key, both_ways):
+    """A vertex or edge for each kind of fault, -1 where there is none; and what edges there and back do not cancel out."""
+    n = offsets.size - 1
+    out_of_range, out_of_order = np.full(_BLOCKS, -1, np.int64), np.full(_BLOCKS, -1, np.int64)
+    wrong_weight, balance = np.full(_BLOCKS, -1, np.int64), np.zeros(_BLOCKS, np.uint64)
+    for block in prange(_BLOCKS):
+        total = np.uint64(0)
+        for v in range(n * block // _BLOCKS, n * (block + 1) // _BLOCKS):
+            last = np.int64(-1)
+            for e in range(offsets[v], offsets[v + 1]):
+                u = np.int64(targets[e])
+                if u < 0 or u >= n:
+                    out_of_range[block] = v
+                elif u <= last or u == v:
+                    out_of_order[block] = v
+                last = u
+                weight = key
+                if bits.size:
+                    if is_float and ((bits[e] & infinity) == infinity or bits[e] == negative_zero):
+                        wrong_weight[block] = e
+                    weight = _mix_one(np.uint64(bits[e]) + key)
+                if both_ways:
+                    here, there = np.uint64(v), np.uint64(u)
+                    total += _mix_one(_mix_one(here ^ key) + there + weight)
+                    total -= _mix_one(_mix_one(there ^ key) + here + weight)
+        balance[block] = total
+    return out_of_range.max(), out_of_order.max(), wrong_weight.max(), balance.sum()

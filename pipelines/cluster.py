@@ -136,7 +136,7 @@ def existing(settings) -> Iterator[Client]:
     how = {"scheduler_file": where} if settings.scheduler_file else {"address": where}
     try:
         client = Client(**how, security=_security(settings), timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TimeoutError, RuntimeError, TypeError) as error:
+    except (OSError, ValueError, TimeoutError, RuntimeError, TypeError, LookupError, ImportError) as error:
         raise InputError(f"no Dask scheduler answers at {where}: {_innermost(error)}") from None
     with client:
         # Also one that Dask has paused, which it would not count: such a worker is named later, with the reason.

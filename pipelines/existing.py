@@ -13,14 +13,13 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import psutil
 from distributed import Client
 from distributed.system import MEMORY_LIMIT
 
-from kepler_traverse import cuda
+from kepler_traverse import __version__, cuda
 from kepler_traverse.errors import CapacityError, InputError
 
 from .cluster import ClusterError, existing, pinned
@@ -64,11 +63,7 @@ def version_here() -> str:
     for package in _PACKAGES:
         for path in sorted(path for path in (root / package).rglob("*") if path.suffix in _SOURCES):
             found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    try:
-        number = metadata.version("kepler-traverse")
-    except metadata.PackageNotFoundError:
-        number = "not installed"
-    return f"{number}, sources {found.hexdigest()[:12]}"
+    return f"{__version__}, sources {found.hexdigest()[:12]}"
 
 
 def survey(settings, device: str) -> dict[str, WorkerMemory]:

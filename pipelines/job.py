@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow
 
 from kepler_traverse import __version__
-from kepler_traverse.errors import OutputError
+from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.storage import save_graph
 
 from . import report
@@ -82,6 +82,8 @@ def _run(settings, command: str, output: Path | None, before: dict | None, engin
         prepared = prepare(settings, stored) if engine is None else engine.prepare()
         sizing, identity = _size(settings, prepared, before, engine)
     if settings.plan:
+        if settings.resume:
+            report.say("note: --plan shows the whole run, also what --resume would find done")
         report.show_plan(settings, prepared, sizing)
         return 0
     if before is not None:
@@ -111,6 +113,8 @@ def _size(settings, prepared: Prepared, before: dict | None, engine: Engine | No
         sizing = engine.size(prepared, batch_size)
     else:
         machine = machine_for(prepared, settings.gpu_memory)
+        if machine.device == "cpu" and settings.gpu_memory is not None:  # with --device auto this is known only now
+            raise InputError("--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out")
         if settings.scheduler_address or settings.scheduler_file:
             found = survey(settings, machine.device)
             if machine.device == "cpu":  # the workers' memory counts, which may be that of other hosts

@@ -11,6 +11,7 @@ from .graph import Graph
 from .query import Query
 from .results import Traversal
 
+_HOW = "traverse with predecessors=True, from many sources with result='predecessors'"
 UNREACHED_CHOICES = ("omit", "null", "cugraph")
 
 
@@ -109,7 +110,7 @@ def paths(frame, targets):
     2       2         2       2
     """
     if "predecessor" not in frame.columns:
-        raise InputError("paths need predecessors: traverse with predecessors=True")
+        raise InputError(f"paths need predecessors: {_HOW}")
     if frame["distance"].isna().any():
         raise InputError("paths need a frame with unreached='omit'")
     cudf_frame = hasattr(frame, "to_arrow")
@@ -169,7 +170,8 @@ def traversals_of(graph: Graph, frame):
     table = frame.to_arrow().to_pandas() if hasattr(frame, "to_arrow") else frame
     missing = {"vertex", "distance", "predecessor"} - set(table.columns)
     if missing:
-        raise InputError(f"the frame has no column {sorted(missing)[0]!r}: traverse with predecessors=True")
+        column = sorted(missing)[0]
+        raise InputError(f"the frame has no column {column!r}: {_HOW}")
     table = table[table["distance"].notna()]
     groups = [(None, table)] if "source" not in table.columns else table.groupby("source", sort=False)
     for source, rows in groups:

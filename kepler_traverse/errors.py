@@ -85,5 +85,9 @@ class CertificateError(KeplerError):
     """A result is not what it claims to be."""
 
 
+class ForkError(KeplerError, RuntimeError):
+    """This process was forked from one that had used threads or a GPU, which do not survive that."""
+
+
 class FrontierOverflowError(KeplerError):
     """A frontier queue ran out of room; nothing was lost silently."""

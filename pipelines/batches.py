@@ -12,7 +12,7 @@ import queue
 import time
 import uuid
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from .cluster import ClusterError
 from .marks import read_mark
 from .pacing import Pace
 from .sink import part_name
+from .sizing import in_units
 
 WINDOW = 3  # tasks a worker that are on their way: one runs, the next ones are there already
 STRIKES = 3  # times that workers die or hang at a source, or a task fails as a whole, before it is given up
@@ -41,6 +42,8 @@ _LOOK_EVERY = 2.0  # seconds between two looks at the workers
 _ANSWER_SECONDS = 30  # for the scheduler
 _FETCH_SECONDS = 10  # for the answer of a task that is done; it takes longer only if its worker has died since
 _LEAST_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times the slowest batch so far
+_MOST_NAMED = 5  # in one line
+_MORE_MEMORY = "start the workers with a larger --memory-limit, or 0 for none"
 
 
 class Outcome(Protocol):
@@ -57,6 +60,9 @@ class Outcome(Protocol):
 
     def draining(self, tasks: int) -> None:
         """The job is interrupted, and so many tasks that run are waited for."""
+
+    def notice(self, message: str) -> None:
+        """Something happened to workers or batches that is to be seen at once."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,16 @@ def batches_of(numbers: np.ndarray, batch_size: int) -> Iterator[tuple[int, list
         yield part, numbers[begin : begin + batch_size].tolist()
 
 
+def _some(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _named(workers: Iterable[str]) -> str:
+    names = sorted(workers)
+    return f"worker{'s' if len(names) > 1 else ''} {_some(names)}"
+
+
 class Window:
     """Runs batches on a cluster, a few tasks a worker at a time.
 
@@ -105,6 +121,8 @@ class Window:
         Seconds without any worker after which the run ends.
     first : int
         Batches of a task until it is known how long one takes.
+    newcomers : callable, optional
+        ``newcomers(addresses)`` raises ClusterError where workers that have joined cannot take part.
     """
 
     def __init__(
@@ -116,9 +134,10 @@ class Window:
         deadline: float | None = None,
         patience: float = 60.0,
         first: int = 1,
+        newcomers: Callable[[list[str]], None] | None = None,
     ):
         self._client, self._submit, self._outcome, self._folder = client, submit, outcome, folder
-        self._deadline, self._patience = deadline, patience
+        self._deadline, self._patience, self._newcomers = deadline, patience, newcomers
         self._pace = Pace(first)
         self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may live yet and leave marks of their own
         self._flying: dict = {}
@@ -134,6 +153,9 @@ class Window:
         self._workers_seen_at = time.monotonic()
         self._looked_at = 0.0
         self._signs: dict[str, tuple[tuple, float]] = {}
+        self._known: set[str] | None = None
+        self._paused: set[str] = set()
+        self._again: defaultdict[str, list[int]] = defaultdict(list)  # batches by the reason, until it is told
 
     def run(self, parts: list[int]) -> None:
         """Run all batches.
@@ -162,6 +184,7 @@ class Window:
             self._drain()
             raise
         finally:
+            self._tell_what_is_tried_again()
             if self._flying and self._client.status == "running":
                 self._client.cancel(list(self._flying), force=True)
 
@@ -226,8 +249,13 @@ class Window:
     def _settle_error(self, task: Task, error: Exception) -> None:
         if isinstance(error, KilledWorker):
             self._lost(task, "its worker died")
-        elif isinstance(error, NegativeCycleError | OutputError):
+        elif isinstance(error, NegativeCycleError | OutputError | ClusterError):
             raise error
+        elif isinstance(error, ImportError):
+            raise ClusterError(
+                f"a worker lacks a package that this job has ({error}); install the same where the worker runs, start it "
+                "anew, and run again with --resume"
+            )
         elif isinstance(error, NoValidWorkerError):
             raise self._no_workers()
         elif isinstance(error, CancelledError):
@@ -247,6 +275,7 @@ class Window:
 
     def _lost(self, task: Task, why: str) -> None:
         """Give the batches of a task out again, and blame the source that it was at, if it was at one."""
+        self._looked_at = 0.0  # the next look, which tells of a worker that is lost, is now
         place = read_mark(task.mark)
         task.mark.unlink(missing_ok=True)  # from now on a worker that lives yet writes no part for it
         for part in task.parts:
@@ -267,14 +296,14 @@ class Window:
             return
         self._halves += [list(begun[: len(begun) // 2]), list(begun[len(begun) // 2 :])]
         for part in begun:
-            self._outcome.retried(part, why)
+            self._try_again(part, why)
 
     def _strike(self, part: int, source: int | None, why: str) -> None:
         """Something went wrong with a batch, at a source or, if None, at none that is known."""
         self._strikes[part, source] += 1
         strikes = self._strikes[part, source]
         if strikes < STRIKES:
-            self._outcome.retried(part, why)
+            self._try_again(part, why)
             self._suspects.append(part)
             return
         times = f"{why} ({strikes} times)"
@@ -283,6 +312,17 @@ class Window:
             self._without[part].add(source)
             self._suspects.append(part)
 
+    def _try_again(self, part: int, why: str) -> None:
+        self._outcome.retried(part, why)
+        self._again[why].append(part)
+
+    def _tell_what_is_tried_again(self) -> None:
+        """One line a reason: where many workers are lost at once there would be one a batch."""
+        for why, parts in self._again.items():
+            numbers = _some([str(part) for part in sorted(set(parts))])
+            self._outcome.notice(f"given out again: batch{'es' if len(set(parts)) > 1 else ''} {numbers}: {why}")
+        self._again.clear()
+
     def _look_after_workers(self) -> None:
         now = time.monotonic()
         if now - self._looked_at < _LOOK_EVERY:
@@ -290,22 +330,72 @@ class Window:
         self._looked_at = now
         self._look_for_scheduler()
         try:
-            self._workers = len(self._ask(self._client.scheduler.ncores))
-            processing = self._ask(self._client.scheduler.processing) if self._workers else {}
+            workers = set(self._ask(self._client.scheduler.ncores))
+            running = set(self._ask(self._client.scheduler.ncores_running)) if workers else set()
+            processing = self._ask(self._client.scheduler.processing) if workers else {}
         except (OSError, TimeoutError):
-            self._workers, processing = 0, {}
-        if self._workers:
+            self._workers = 0
+            if now - self._workers_seen_at > self._patience:
+                raise self._no_scheduler() from None
+            return
+        self._workers = len(running)
+        self._tell_what_is_tried_again()
+        self._tell_of_workers(workers, workers - running)
+        if running:
             self._workers_seen_at = now
         elif now - self._workers_seen_at > self._patience:
-            raise self._no_workers()
+            if not workers:
+                raise self._no_workers()
+            if not any(read_mark(task.mark) for task in self._flying.values()):  # a paused worker finishes what it began
+                raise ClusterError(
+                    f"all {len(workers)} workers have been paused for {self._patience:g} seconds, since they use more "
+                    f"memory than their limits allow; {_MORE_MEMORY}, and run again with --resume"
+                )
         self._look_for_hung_workers(processing, now)
+
+    def _tell_of_workers(self, workers: set[str], not_running: set[str]) -> None:
+        """Say which workers are lost, have joined, were paused or run again since the last look."""
+        lost, joined = (self._known or workers) - workers, workers - (workers if self._known is None else self._known)
+        self._known = workers
+        count = f"{len(workers)} worker{'' if len(workers) == 1 else 's'} now"
+        if lost:
+            self._outcome.notice(f"lost: {_named(lost)}; {count}")
+        if joined:
+            self._outcome.notice(f"joined: {_named(joined)}; {count}")
+            if self._newcomers is not None:
+                self._newcomers(sorted(joined))
+        resumed = (self._paused & workers) - not_running
+        self._paused &= not_running
+        if resumed:
+            self._outcome.notice(f"no longer paused: {_named(resumed)}")
+        if not_running - self._paused:
+            self._tell_of_paused(not_running - self._paused)
+
+    def _tell_of_paused(self, suspects: set[str]) -> None:
+        """Say what Dask has paused, with the memory that it goes by; the others are on their way up or down."""
+        try:
+            facts = self._ask(self._client.scheduler.identity)["workers"]
+        except (OSError, TimeoutError):
+            return
+        paused = {worker: facts[worker] for worker in suspects if facts.get(worker, {}).get("status") == "paused"}
+        self._paused |= set(paused)
+        if paused:
+            worker, first = min(paused.items())
+            used, limit = first["metrics"].get("memory", 0), first["memory_limit"] or 0
+            self._outcome.notice(
+                f"paused by Dask: {_named(paused)}: {worker} uses {in_units(used)} of its memory limit of "
+                f"{in_units(limit)}, and begins no task until it uses less; {_MORE_MEMORY}"
+            )
 
     def _ask(self, question: Callable, **what):
         return self._client.sync(question, callback_timeout=_ANSWER_SECONDS, **what)
 
     def _look_for_scheduler(self) -> None:
         if self._client.status not in ("running", "connecting"):
-            raise ClusterError("the connection to the Dask scheduler is lost; start it anew and run again with --resume")
+            raise self._no_scheduler()
+
+    def _no_scheduler(self) -> ClusterError:
+        return ClusterError("the connection to the Dask scheduler is lost; start it anew and run again with --resume")
 
     def _no_workers(self) -> ClusterError:
         return ClusterError(f"no Dask worker has answered for {self._patience:g} seconds; run again with --resume")

@@ -5,22 +5,23 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import socket
-import uuid
-from collections.abc import Iterator
-from pathlib import Path
+import time
+from collections.abc import Callable, Iterator
 
 import dask
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
-from kepler_traverse import cuda
 from kepler_traverse.errors import DeviceError, InputError, KeplerError
+
+from . import report
 
 HOST = "127.0.0.1"
 _PRELOAD = ["pipelines.worker"]  # its dask_setup
 CONNECT_SECONDS = 30
-_SET_UP_TRIES = 5
+_POLL = 0.1  # seconds between two looks for the first worker
+_START_TRIES = 3  # of all workers of an own cluster
+_SET_UP_TRIES = 5  # of the plugin in all workers
 POOL_SHARE = 0.9  # of a GPU's memory; the rest is for CUDA itself
 _MEBIBYTE = 2**20
 
@@ -79,16 +80,32 @@ def cluster_for(settings, device: str, n_workers: int, bytes_a_gpu: int) -> Iter
     """
     with pinned(settings.debug):
         if settings.scheduler_address or settings.scheduler_file:
-            with _existing(settings) as client:
+            with existing(settings) as client:
                 yield client
             return
         make = _gpu_cluster if device == "cuda" else _cpu_cluster
-        try:
-            cluster = make(n_workers, settings.dashboard_address, bytes_a_gpu, settings.debug)
-        except (OSError, RuntimeError, TimeoutError) as error:
-            raise ClusterError(f"the workers do not start: {_innermost(error)}; run again with --resume") from error
+        cluster = _started(lambda: make(n_workers, settings.dashboard_address, bytes_a_gpu, settings.debug))
         with cluster, Client(cluster, set_as_default=False) as client:
             yield client
+
+
+def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
+    """Start an own cluster, again where a worker dies meanwhile: Dask then gives up all of them.
+
+    Raises
+    ------
+    ClusterError
+        They keep dying.
+    """
+    for left in reversed(range(_START_TRIES)):
+        try:
+            return make()
+        except (OSError, RuntimeError, TimeoutError) as error:
+            if not left:
+                message = f"the workers do not start: {_innermost(error)} ({_START_TRIES} times); run again with --resume"
+                raise ClusterError(message) from error
+            report.say(f"the workers do not start: {_innermost(error)}; they are started again")
+    raise AssertionError("unreachable")
 
 
 @contextlib.contextmanager
@@ -104,33 +121,30 @@ def pinned(debug: bool = False) -> Iterator[None]:
         logger.setLevel(before)
 
 
-def workers_of(settings) -> int:
-    """Count the workers of the scheduler that the settings name."""
-    with pinned(), _existing(settings) as client:
-        return len(client.nthreads())
-
-
-def check_existing(settings, device: str, folders: list[Path]) -> None:
-    """Raise InputError unless all workers of the scheduler that the settings name can run this job."""
-    with pinned(), _existing(settings) as client:
-        refuse_unfit_workers(client, device, folders)
-
-
 @contextlib.contextmanager
-def _existing(settings) -> Iterator[Client]:
+def existing(settings) -> Iterator[Client]:
+    """Yield a client of the scheduler that the settings name, once it has a worker.
+
+    Raises
+    ------
+    InputError
+        No scheduler answers there, or it has no workers.
+    """
     where = settings.scheduler_address or settings.scheduler_file
     if settings.scheduler_file and not os.path.exists(settings.scheduler_file):
         raise InputError(f"{where}: there is no such scheduler file; start a scheduler with --scheduler-file first")
     how = {"scheduler_file": where} if settings.scheduler_file else {"address": where}
     try:
         client = Client(**how, security=_security(settings), timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TimeoutError, RuntimeError, TypeError) as error:
+    except (OSError, ValueError, TimeoutError, RuntimeError, TypeError, LookupError, ImportError) as error:
         raise InputError(f"no Dask scheduler answers at {where}: {_innermost(error)}") from None
     with client:
-        try:
-            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
-        except TimeoutError:
-            raise InputError(f"the Dask scheduler at {where} has no workers; start some and try again") from None
+        # Also one that Dask has paused, which it would not count: such a worker is named later, with the reason.
+        until = time.monotonic() + CONNECT_SECONDS
+        while not client.nthreads():
+            if time.monotonic() > until:
+                raise InputError(f"the Dask scheduler at {where} has no workers; start some and try again")
+            time.sleep(_POLL)
         yield client
 
 
@@ -169,6 +183,9 @@ def give_plugin(client: Client, plugin, name: str) -> None:
             return
         except (OSError, TimeoutError) as error:  # OSError: the connection to a worker is closed
             last = error
+            report.say(
+                f"a worker was lost while it loaded the graph ({_innermost(error)}); the others and its successor load it"
+            )
     raise ClusterError(f"workers die while they load the graph ({_innermost(last)}); run again with --resume")
 
 
@@ -176,56 +193,6 @@ def take_plugin(client: Client, name: str) -> None:
     """Take a plugin from every worker, and from those to come; one that dies meanwhile has none to take."""
     with contextlib.suppress(OSError, TimeoutError):
         client.unregister_worker_plugin(name)
-
-
-def refuse_unfit_workers(client: Client, device: str, folders: list[Path]) -> None:
-    """Raise InputError unless all workers can run this job: they see its folders and have its device.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    device : {"cpu", "cuda"}
-    folders : list of Path
-        Absolute; they exist here.
-    """
-    token = uuid.uuid4().hex
-    name = f".shared.{token}.tmp"
-    try:
-        for folder in folders:
-            (folder / name).write_text(token)
-        problems = client.run(_unfitness, folders, name, token, device, on_error="return")
-    except OSError as error:
-        raise InputError(f"{folders[0]}: this folder cannot be written to: {error.strerror}") from None
-    finally:
-        for folder in folders:
-            (folder / name).unlink(missing_ok=True)
-    bad = {worker: problem for worker, problem in sorted(problems.items()) if problem}
-    if bad:
-        worker, problem = next(iter(bad.items()))
-        others = f", nor can {len(bad) - 1} others of {len(problems)} workers" if len(bad) > 1 else ""
-        raise InputError(f"worker {worker} cannot run this job{others}: {problem}")
-
-
-def _unfitness(folders: list[Path], name: str, token: str, device: str) -> str | None:
-    """Say why this worker cannot run the job; runs in the worker."""
-    here = f"on host {socket.gethostname()}"
-    for folder in folders:
-        try:
-            seen = (folder / name).read_text()
-            if seen == token:
-                mine = folder / f".shared.{token}{os.getpid()}.tmp"
-                mine.touch()
-                mine.unlink()
-        except OSError as error:
-            seen = error.strerror
-        if seen != token:
-            return (
-                f"{here} it does not see what is written to {folder} ({seen}); "
-                "all workers need it at this path, on a file system that they share"
-            )
-    if device == "cuda" and not cuda.available():
-        return f"{here} it finds no GPU with CuPy; give each worker one, or take --device cpu"
-    return None
 
 
 def _cpu_cluster(n_workers: int, dashboard: str, _bytes: int, debug: bool) -> LocalCluster:

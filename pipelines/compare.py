@@ -12,7 +12,7 @@ import statistics
 import sys
 import time
 
-from .options import OPTIONS, OnceParser, add_option
+from .options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option
 from .terminal import show
 
 _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
@@ -23,21 +23,41 @@ _SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "ds
 def _arguments(argv: list[str]):
     parser = OnceParser(prog="python -m pipelines.compare", description=__doc__, usage="%(prog)s EDGES... [options]")
     parser.add_argument("edges", nargs="+", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
-    parser.add_argument("--algorithm", choices=("both", "bfs", "sssp"), default="both")
-    parser.add_argument("--random-sources", type=int, default=16, metavar="N", help="drawn with --seed (default: 16)")
+    parser.add_argument("--algorithm", action=Once, choices=("both", "bfs", "sssp"), help="which to run (default: both)")
     parser.add_argument(
-        "--hash-weights", action="store_true", help="sssp: weights 1 to 255 out of a hash of each edge's ids, not the file's"
+        "--random-sources", action=Once, type=PARSE["integer"], metavar="N", help="drawn with --seed (default: 16)"
+    )
+    parser.add_argument(
+        "--hash-weights",
+        action=Once,
+        nargs=0,
+        help="sssp: weights 1 to 255 out of a hash of each edge's ids, not the file's",
     )
     chosen = {option.key: option for option in OPTIONS if option.key in _SHARED}
     for option in chosen.values():
         add_option(parser, option)
     given = parser.parse_args(argv)
-    for key, option in chosen.items():
+    defaults = {"algorithm": "both", "random_sources": 16, "hash_weights": False}
+    for key, value in (defaults | {option.key: option.default for option in chosen.values()}).items():
         if not hasattr(given, key):
-            setattr(given, key, option.default)
+            setattr(given, key, value)
     if given.random_sources < 1:
         parser.error("--random-sources must be 1 or more")
+    if given.seed < 0:
+        parser.error("--seed must be 0 or more")
+    _refuse_idle(given)
     return given
+
+
+def _refuse_idle(given) -> None:
+    """Raise UsageError for a flag that has no effect beside the others."""
+    weights = {"--hash-weights": given.hash_weights, "--weight-column": given.weight_column is not None}
+    weights["--weight-type"] = given.weight_type != "auto"
+    if given.algorithm == "bfs" and any(weights.values()):
+        flag = next(flag for flag, is_given in weights.items() if is_given)
+        raise UsageError(f"{flag} has no effect: bfs counts hops and takes no weights; leave it out")
+    if given.hash_weights and given.weight_column is not None:
+        raise UsageError("--weight-column has no effect: --hash-weights makes the weights; take one of the two")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -51,6 +51,7 @@ def proposed(settings) -> Iterator[None]:
             text = f"the graph does not fit the memory of a GPU ({' '.join(text.split())})"
         if settings.engine == "auto" and unfit_for_mg(settings) is None:
             text += f"; or take --engine {MG}, which spreads the graph over all GPUs"
+            text += " (and leave --gpu-memory out)" if settings.gpu_memory is not None else ""
         raise CapacityError(text) from error
 
 

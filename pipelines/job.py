@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import platform
+import sys
 import time
 import uuid
 from collections.abc import Collection
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import distributed
@@ -18,14 +20,15 @@ import numpy as np
 import pyarrow
 
 from kepler_traverse import __version__
-from kepler_traverse.errors import OutputError
+from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.storage import save_graph
 
 from . import report
 from .batches import Task, Window, batches_of
-from .cluster import check_existing, cluster_for, give_plugin, take_plugin, workers_of
+from .cluster import cluster_for, give_plugin, take_plugin
 from .cugraph_mg import Engine, engine_for, proposed
 from .dashboard import open_page
+from .existing import check_existing, check_newcomers, refuse_small_workers, survey, version_here
 from .forms import FORMS
 from .html_report import page_of
 from .manifest import (
@@ -79,6 +82,8 @@ def _run(settings, command: str, output: Path | None, before: dict | None, engin
         prepared = prepare(settings, stored) if engine is None else engine.prepare()
         sizing, identity = _size(settings, prepared, before, engine)
     if settings.plan:
+        if settings.resume:
+            report.say("note: --plan shows the whole run, also what --resume would find done")
         report.show_plan(settings, prepared, sizing)
         return 0
     if before is not None:
@@ -101,15 +106,23 @@ def _run(settings, command: str, output: Path | None, before: dict | None, engin
 
 
 def _size(settings, prepared: Prepared, before: dict | None, engine: Engine | None) -> tuple[Sizing, dict]:
-    workers, batch_size = settings.workers, settings.batch_size
+    batch_size = settings.batch_size
     if before is not None and batch_size == "auto":
         batch_size = before["identity"].get("batch_size", "auto")  # so that the parts are the same ones
     if engine is not None:
         sizing = engine.size(prepared, batch_size)
     else:
-        if (settings.scheduler_address or settings.scheduler_file) and workers == "auto":
-            workers = workers_of(settings)
-        sizing = size_up(load_of(prepared), machine_for(prepared, settings.gpu_memory), workers, batch_size)
+        machine = machine_for(prepared, settings.gpu_memory)
+        if machine.device == "cpu" and settings.gpu_memory is not None:  # with --device auto this is known only now
+            raise InputError("--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out")
+        if settings.scheduler_address or settings.scheduler_file:
+            found = survey(settings, machine.device)
+            if machine.device == "cpu":  # the workers' memory counts, which may be that of other hosts
+                machine = replace(machine, available=sys.maxsize)
+            sizing = size_up(load_of(prepared), machine, len(found), batch_size)
+            refuse_small_workers(found, sizing.shared_bytes, sizing.worker_bytes)
+        else:
+            sizing = size_up(load_of(prepared), machine, settings.workers, batch_size)
     request = prepared.request
     identity = {
         "graph": prepared.graph.fingerprint if not settings.plan else "",
@@ -314,6 +327,7 @@ class _Job:
             device=self._prepared.graph.device,
             threads=0 if self._is_foreign else self._sizing.threads,
             writers=1 if self._is_foreign else self._sizing.writers,
+            version=version_here() if self._is_foreign else "",
             **asdict(request),
         )
 
@@ -326,6 +340,7 @@ class _Job:
         deadline = self._settings.batch_deadline
         writers = 1 if self._is_foreign else self._sizing.writers
         beside = writers > 1 and fits_beside(self._sizing.batch_size, self._folder.manifest["graph"]["vertices"])
+        needed = self._sizing.shared_bytes + self._sizing.worker_bytes
         return Window(
             client,
             self._submitter(client, plugin),
@@ -334,6 +349,7 @@ class _Job:
             deadline=None if deadline == "auto" else deadline,
             patience=self._settings.worker_timeout,
             first=2 * writers if beside else 1,
+            newcomers=functools.partial(check_newcomers, client, needed=needed) if self._is_foreign else None,
         )
 
     def _submitter(self, client, plugin: str):
@@ -366,3 +382,6 @@ class _Told:
     def draining(self, tasks: int) -> None:
         what = "batches that run are" if tasks > 1 else "batch that runs is"
         report.say(f"interrupted: the {what} finished first; interrupt again to stop at once")
+
+    def notice(self, message: str) -> None:
+        report.say(message)

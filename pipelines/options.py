@@ -6,7 +6,10 @@ It imports nothing heavy, so that ``--help`` answers at once.
 from __future__ import annotations
 
 import argparse
+import difflib
+import math
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +21,9 @@ class UsageError(Exception):
     """The command line or a settings file is wrong."""
 
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
+_VALUE_BELOW_ZERO = re.compile(r"-(\.?[0-9]|inf|nan)", re.IGNORECASE)
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
@@ -50,25 +56,40 @@ class Option:
 
 
 def _ids(text: str) -> list[str]:
-    return [piece.strip() for piece in text.split(",") if piece.strip()]
+    ids = [piece.strip() for piece in text.split(",")]
+    if not all(ids):
+        raise argparse.ArgumentTypeError(f"{text!r} holds an empty id; give ids with one comma between two of them")
+    return ids
+
+
+def _integer(text: str) -> int:
+    """A whole number as in a file of ids: Python's ``int`` would take 1_0 for 10, and digits of any script."""
+    if not _INTEGER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    if not _NUMBER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+    return float(text)
 
 
 def _integer_or_auto(text: str) -> int | str:
-    if text != "auto" and not text.isdecimal():
+    if text != "auto" and not _INTEGER.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is neither a whole number nor 'auto'")
     return text if text == "auto" else int(text)
 
 
 def _number_or_auto(text: str) -> float | str:
-    try:
-        return text if text == "auto" else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor 'auto'") from None
+    if text != "auto" and not _NUMBER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor 'auto'")
+    return text if text == "auto" else float(text)
 
 
 def _size(text: str) -> int:
-    match = _SIZE.fullmatch(text.strip())
-    if match is None or match[2] not in _UNITS:
+    match = _SIZE.fullmatch(text.strip(" "))
+    if match is None or match[2] not in _UNITS or not math.isfinite(float(match[1]) * _UNITS[match[2]]):
         units = ", ".join(unit for unit in _UNITS if unit)
         raise argparse.ArgumentTypeError(f"{text!r} is no size; give bytes, or a number with one of {units}")
     return int(float(match[1]) * _UNITS[match[2]])
@@ -79,8 +100,8 @@ PARSE = {
     "text": str,
     "folder": str,
     "choice": str,
-    "integer": int,
-    "number": float,
+    "integer": _integer,
+    "number": _number,
     "size": _size,
     "integer_or_auto": _integer_or_auto,
     "number_or_auto": _number_or_auto,
@@ -335,11 +356,43 @@ class OnceParser(argparse.ArgumentParser):
     def __init__(self, **keywords):
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **keywords)
 
+    def parse_args(self, args=None, namespace=None):
+        """Parse; an option that is none is named with those that may be meant."""
+        given, unknown = self.parse_known_args(self._joined(args), namespace)
+        if unknown:
+            flags = [word for word in unknown if word.startswith("-") and word != "--"]
+            self.error(self._no_option(flags[0].partition("=")[0]) if flags else f"unexpected argument {unknown[0]!r}")
+        return given
+
     def error(self, message: str):
+        option = re.match(r"argument (--\S+): expected one argument$", message)
+        if option:
+            message += f"; a value that begins with - is given as {option[1]}=VALUE"
         raise UsageError(f"{message}; see {self.prog} --help")
 
     def _print_message(self, message: str, file=None) -> None:  # noqa: ARG002
         show(*message.splitlines())
+
+    def _joined(self, args) -> list[str]:
+        """Words in which a number below zero, or a list that begins with one, cannot be taken for an option."""
+        words = list(sys.argv[1:] if args is None else args)
+        takers = {name for name, action in self._option_string_actions.items() if action.nargs != 0}
+        joined: list[str] = []
+        while words:
+            word = words.pop(0)
+            if word == "--":
+                return [*joined, word, *words]
+            if word in takers and words and _VALUE_BELOW_ZERO.match(words[0]):
+                word = f"{word}={words.pop(0)}"
+            joined.append(word)
+        return joined
+
+    def _no_option(self, name: str) -> str:
+        known = [known for known in self._option_string_actions if known.startswith("--")]
+        bare = name.strip("-").replace("_", "-")
+        near = [known for known in known if bare and known.startswith(f"--{bare}")]
+        near = near or [f"--{name}" for name in difflib.get_close_matches(bare, [name[2:] for name in known], 3, 0.7)]
+        return f"unknown option {name}" + (f"; did you mean {' or '.join(near[:4])}?" if near else "")
 
 
 class Once(argparse.Action):

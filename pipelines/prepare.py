@@ -183,8 +183,10 @@ def _planned(settings, graph: Graph, request: Request, n_sources: int) -> tuple[
     request = replace(request, memory=spare // workers)
     try:
         return request, plan_for(graph, request)
-    except InputError:
+    except InputError as error:
         if settings.workers != "auto":
+            if isinstance(error, CapacityError):
+                raise CapacityError(f"--workers {settings.workers}: {error}") from None
             raise
         request = replace(request, memory=spare)  # fewer workers, then: see sizing
         return request, plan_for(graph, request)

@@ -24,7 +24,8 @@ from kepler_traverse.formats.text import no_rows
 
 from . import edge_parts
 from .answers import is_out_of_memory
-from .cluster import ClusterError, cluster_for, refuse_unfit_workers
+from .cluster import ClusterError, cluster_for
+from .existing import refuse_unfit_workers
 from .partitioned import Edges, PartitionedGraph
 from .prepare import read_options
 from .settings import MG

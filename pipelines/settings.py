@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,9 +16,12 @@ from pydantic.dataclasses import dataclass
 
 from .forms import FORMS
 from .options import OPTIONS, SCHEDULER_CHOICES, SOURCE_CHOICES, TARGET_CHOICES, TLS, Option, UsageError
+from .terminal import say
 
+_ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
+_URL = re.compile(r"([a-z][a-z0-9+]*://)?([^\s:/]+|\[[0-9a-fA-F:.%]+\]):(?P<port>[0-9]{1,5})")
 MG = "cugraph-mg"  # the engine, as --engine takes it
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
@@ -64,7 +68,9 @@ def read_file(path: Path) -> dict:
             values = tomllib.load(file)
     except OSError as error:
         raise UsageError(f"{path}: the settings file cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise UsageError(f"{path}: not a TOML file that can be read: its values are nested too deeply") from None
+    except ValueError as error:  # tomllib's, that of other text than UTF-8, and of a path with a null character
         raise UsageError(f"{path}: not a TOML file: {error}") from None
     for key in values:
         if key not in KNOWN_KEYS:
@@ -109,8 +115,10 @@ def settings_of(flags: dict, config: Path | None = None) -> Settings:
         raise UsageError(_sentence(error, flags, config)) from None
     result = _result_of(in_file, flags, config)
     settings = replace(settings, result=result, predecessors=result == "predecessors")
+    _check_texts(settings, flags, config)
     _check_together(settings)
     _check_result(settings)
+    _check_idle(settings, flags, config)
     misfit = unfit_for_mg(settings) if settings.engine == MG else None
     if misfit is not None:
         raise UsageError(f"--engine {MG}: {misfit}")
@@ -132,14 +140,14 @@ def checked_settings(values: dict) -> Settings:
 def _sentence(error: ValidationError, flags: dict, config: Path | None) -> str:
     first = error.errors()[0]
     key = first["loc"][0]
-    where = "--" + key.replace("_", "-") if key in flags or config is None else f"{config}: {key}"
+    where = _named(key, flags, config)
     shown = first["input"] if first["type"] != "missing" else None
     return f"{where} cannot be {shown!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
 def refuse_address(name: str, folder: str) -> None:
     """Raise UsageError for a folder that is no path of this machine: as one it would be made somewhere else."""
-    found = _ADDRESS.match(folder)
+    found = _SCHEME.match(folder)
     if found:
         raise UsageError(
             f"{name} {folder}: nothing is written to {found[0]} addresses, and as a path this would be a folder on this "
@@ -147,6 +155,63 @@ def refuse_address(name: str, folder: str) -> None:
         )
     if "\0" in folder:
         raise UsageError(f"{name} {folder!r}: no path holds a null character")
+
+
+def _named(key: str, flags: dict, config: Path | None) -> str:
+    """A setting in the words of where it was given."""
+    if key == "edges":
+        return "EDGES"
+    return "--" + key.replace("_", "-") if key in flags or config is None else f"{config}: {key}"
+
+
+def _check_texts(settings, flags: dict, config: Path | None) -> None:
+    """Raise UsageError for a text that no file system or network takes."""
+    for key in KNOWN_KEYS:
+        value = getattr(settings, key)
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(text, str) and ("\0" in text or not text) for text in texts):
+            raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: a text is empty or holds a null character")
+    for key, pattern, example in (
+        ("dashboard_address", _ADDRESS, "HOST:PORT, such as 127.0.0.1:8787"),
+        ("scheduler_address", _URL, "PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
+    ):
+        value = getattr(settings, key)
+        found = None if value is None else pattern.fullmatch(value)
+        if value is not None and (found is None or int(found["port"]) > 65535):
+            raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: it is {example}")
+
+
+def idle_settings(settings) -> Iterator[tuple[str, str]]:
+    """Settings that have a value and no effect beside the others, each with the reason."""
+    if not settings.random_sources:
+        yield "seed", "it draws --random-sources, and the sources are given otherwise"
+    if settings.algorithm == "bfs":
+        reason = "bfs counts hops and takes no weights; --algorithm sssp does"
+        yield from [("weight_column", reason), ("weight_type", reason)]
+    if settings.scheduler_address or settings.scheduler_file:
+        where = "a scheduler is named by --scheduler-address, --scheduler-file or SCHEDULER_FILE in the environment"
+        yield "workers", f"{where}, and the job takes all of its workers"
+        yield "dashboard_address", f"{where}, and it has its own"
+    if FORMS[settings.result].merged and settings.workers != 1:
+        yield "workers", f"--result {settings.result} is one search, and one worker makes it"
+    if settings.device == "cpu":
+        yield "gpu_memory", "the run is on the CPU (--device cpu)"
+    if settings.engine == MG:
+        yield "gpu_memory", f"--engine {MG} allocates for itself"
+        yield "worker_timeout", f"--engine {MG} ends as soon as a worker is lost"
+
+
+def _check_idle(settings, flags: dict, config: Path | None) -> None:
+    """Raise UsageError for a flag that has no effect, and say so of a setting in a file, which may be for several runs."""
+    defaults = {option.key: option.default for option in OPTIONS}
+    for key, reason in idle_settings(settings):
+        value = getattr(settings, key)
+        if value in (None, False, "auto") or (key not in flags and value == defaults[key]):
+            continue
+        message = f"{_named(key, flags, config)} has no effect: {reason}"
+        if key in flags:
+            raise UsageError(f"{message}; leave it out")
+        say(f"note: {message}")
 
 
 def _check_together(settings) -> None:
@@ -236,7 +301,11 @@ def _check_tls(settings) -> None:
     if len(missing) == len(TLS):
         return
     if missing:
-        raise UsageError(f"TLS takes a certificate authority, a certificate and its key: {named} is missing")
+        given = ", ".join("--" + key.replace("_", "-") for key in TLS if key not in missing)
+        verb = "is" if len(missing) == 1 else "are"
+        raise UsageError(
+            f"TLS takes a certificate authority, a certificate and its key: {named} {verb} missing beside {given}"
+        )
     if not (settings.scheduler_address or settings.scheduler_file):
         raise UsageError("--tls-ca-file, --tls-cert and --tls-key are for a scheduler that runs already; name it, too")
     if settings.scheduler_address and not settings.scheduler_address.startswith("tls://"):

@@ -72,6 +72,8 @@ class Sizing:
         At most, before compression: for distances as if every source reached every vertex.
     writers : int
         Threads of each worker that write parts: the cores of a machine whose GPUs traverse; on a CPU none are to spare.
+    shared_bytes, worker_bytes : int
+        Memory of a host: the graph, which its workers share, and what each worker takes for itself.
     """
 
     workers: int
@@ -81,6 +83,8 @@ class Sizing:
     memory: dict[str, int]
     output_bytes: int
     writers: int = 1
+    shared_bytes: int = 0
+    worker_bytes: int = 0
 
 
 def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_size: int | str = "auto") -> Sizing:
@@ -120,6 +124,9 @@ def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_siz
         n_batches=-(-load.n_sources // batch_size),
         memory=memory,
         output_bytes=(1 if load.merged else load.n_sources) * load.most_rows * load.row_bytes,
+        shared_bytes=load.graph_bytes,
+        # Of a worker with a GPU the traversals are not in the memory of the host.
+        worker_bytes=PROCESS_BYTES + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),
     )
 
 

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,8 @@ from kepler_traverse.many import ManyPlan
 from kepler_traverse.storage import load_graph
 
 from .answers import Answers, Kept, free_memory, is_out_of_memory, is_sticky
+from .cluster import ClusterError
+from .existing import version_here
 from .forms import FORMS
 from .manifest import cannot_write
 from .marks import Mark
@@ -62,6 +65,8 @@ class Work:
         For each worker's kernels; 0 takes as many as the worker has for tasks.
     writers : int
         Most threads of each worker that write parts while it traverses.
+    version : str
+        Of this package on the driver, where a worker may have another; see ``existing.version_here``.
     """
 
     run: str
@@ -80,6 +85,7 @@ class Work:
     memory: int | None = None
     threads: int
     writers: int = 1
+    version: str = ""
 
 
 def plan_for(graph: Graph, work) -> ManyPlan | MergedPlan:
@@ -138,6 +144,11 @@ class TraversalPlugin(WorkerPlugin):
 
     def _load(self) -> None:
         started = time.perf_counter()
+        if self.work.version and self.work.version != version_here():  # it has joined after the others were asked
+            raise ClusterError(
+                f"a worker on host {socket.gethostname()} has another version of this package ({version_here()}) than the "
+                f"job ({self.work.version}); install the same one, start the worker anew, and run again with --resume"
+            )
         self._take_fair_share()
         self.graph = load_graph(self.work.graph_folder, self.work.device)
         if self.work.writers > 1 and not FORMS[self.work.result].merged:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 
 from distributed import LocalCluster
 
 from pipelines.cluster import pinned
+
+
+@contextmanager
+def threads_of_this_process(**options):
+    """A scheduler and workers that are threads of this process; Dask's settings are a user's."""
+    here = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+    with LocalCluster(processes=False, threads_per_worker=1, **here, **options) as cluster:
+        yield cluster
 
 
 @contextmanager

@@ -207,6 +207,8 @@ def test_a_source_that_kills_its_worker_is_left_out_and_the_others_of_its_part_a
     assert [(entry["file"], entry["sources"]) for entry in summary["failed"]] == [("part-000001.parquet", [poison])]
     assert "its worker died (3 times)" in summary["failed"][0]["error"]
     assert "batch 1 failed" in err
+    assert "given out again: batch 1: its worker died" in err
+    assert "lost: worker tcp://" in err
     manifest = manifest_of(tmp_path / "out")
     answered = [source for part in manifest["parts"] for source in part["sources"]]
     assert sorted(answered) == [source for source in range(N_SOURCES) if source != poison]
@@ -236,6 +238,8 @@ def test_a_worker_that_is_lost_once_changes_nothing(job, undisturbed, tmp_path, 
     (retried,) = manifest_of(tmp_path / "out")["retried"]
     why = {BreaksTheDevice: "cudaErrorIllegalAddress", Hangs: "longer than 2 seconds"}[fault]
     assert why in retried["why"]
+    (told,) = [line for line in err.splitlines() if line.startswith("given out again: batch ")]
+    assert why in told
     with Client(cluster, set_as_default=False) as client:
         assert len(set(client.scheduler_info()["workers"]) & before) == 1, "its process was started anew"
 

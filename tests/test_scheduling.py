@@ -112,7 +112,7 @@ class Counted:
     """Takes what becomes of batches."""
 
     def __init__(self):
-        self.parts, self.failures = Counter(), []
+        self.parts, self.failures, self.notices = Counter(), [], []
 
     def done(self, part, summary, without):  # noqa: ARG002
         self.parts[part] += 1
@@ -125,6 +125,9 @@ class Counted:
 
     def draining(self, tasks):
         raise AssertionError(tasks)
+
+    def notice(self, message):
+        self.notices.append(message)
 
 
 def _no_work(parts, seconds):
@@ -182,7 +185,7 @@ class Cluster:
 
     def __init__(self, deadly):
         self.deadly, self.tasks = deadly, []
-        self.scheduler = SimpleNamespace(ncores=dict, processing=dict)
+        self.scheduler = SimpleNamespace(ncores=dict, ncores_running=dict, processing=dict)
 
     def sync(self, _question, **_):
         return {"one": ()}
@@ -218,6 +221,8 @@ def test_of_parts_that_a_worker_took_together_halves_are_given_out_until_the_dea
     assert [len(parts) for parts in lost] == [32, 16, 8, 4, 2, 1, *[1] * STRIKES, 1]
     assert [parts for parts, careful in workers.tasks if careful] == [(deadly,)] * (STRIKES + 1)
     assert set(told.again) == set(range(32))
+    assert all(message.startswith("given out again: batch") for message in told.notices), "a lost batch is told of"
+    assert any("0, 1, 2, 3, 4 and 27 more: its result is gone" in message for message in told.notices)
 
 
 class ClientOfDyingWorkers:
@@ -238,17 +243,6 @@ def test_a_worker_that_dies_while_it_loads_the_graph_is_waited_for_and_not_for_e
     assert client.left == -1
     with pytest.raises(cluster.ClusterError, match=r"workers die while they load the graph .*Stream is closed.*--resume"):
         cluster.give_plugin(ClientOfDyingWorkers(10**6), None, "plugin")
-
-
-def test_workers_that_do_not_start_are_one_message(monkeypatch):
-    def start(*_):
-        raise RuntimeError("Cluster failed to start") from OSError("worker exited with code 1")
-
-    monkeypatch.setattr(cluster, "_cpu_cluster", start)
-    settings = settings_of(*flags_of(["edges.csv", "--sources", "1", "--output", "out"]))
-    message = "the workers do not start: worker exited with code 1; run again with --resume"
-    with pytest.raises(cluster.ClusterError, match=message), cluster.cluster_for(settings, "cpu", 1, 0):
-        pass
 
 
 @pytest.fixture

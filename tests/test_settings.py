@@ -116,6 +116,9 @@ def test_a_misspelt_key_is_an_error_that_lists_the_known_ones(tmp_path):
         ("result = 'all'", "result cannot be 'all'"),
         ("result = 'summary'\npredecessors = true", "predecessors = true and result = 'summary' are two results"),
         ("workers = ", "not a TOML file"),
+        ("strategy = " + "[" * 5000, "nested too deeply"),
+        ('src_column = "a\\u0000b"', "run.toml: src_column cannot be 'a\\x00b'"),
+        ('targets = ["a", "b\\u0000"]', "a text is empty or holds a null character"),
         ("knobs = 3", "knobs cannot be 3"),
         ("[knobs]", "knobs cannot be {}"),
         ("[knobs]\nk1 = 8", "[knobs] are those of one strategy, and strategy is 'auto'"),
@@ -136,8 +139,22 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--seed", "1", "--seed", "2"], "--seed is given twice"),
         ([*ENOUGH, "--directed", "--undirected"], "--undirected is given twice"),
         ([*ENOUGH, "--plan", "--no-plan"], "--no-plan is given twice"),
-        ([*ENOUGH, "--frobnicate"], "unrecognized arguments: --frobnicate"),
-        ([*ENOUGH, "--work", "2"], "unrecognized arguments: --work 2"),
+        ([*ENOUGH, "--frobnicate"], "unknown option --frobnicate; see python -m pipelines.batch_sources --help"),
+        ([*ENOUGH, "--source", "2"], "unknown option --source; did you mean --sources or --sources-file?"),
+        ([*ENOUGH, "--all"], "unknown option --all; did you mean --all-sources?"),
+        ([*ENOUGH, "--wieght-column=w"], "unknown option --wieght-column; did you mean --weight-column?"),
+        ([*ENOUGH, "--batch_size", "4"], "unknown option --batch_size; did you mean --batch-size?"),
+        ([*ENOUGH, "-sources", "4"], "unknown option -sources; did you mean --sources or --sources-file?"),
+        (["edges.csv", "--plan", "more.csv", "--sources", "1"], "unexpected argument 'more.csv'"),
+        ([*ENOUGH[:-2], "--sources", "-a,b"], "a value that begins with - is given as --sources=VALUE"),
+        ([*ENOUGH[:-2], "--random-sources", "-3"], "--random-sources cannot be -3"),
+        ([*ENOUGH, "--max-depth", "-3"], "--max-depth cannot be -3"),
+        ([*ENOUGH, "--seed", "1_0"], "'1_0' is no whole number"),
+        ([*ENOUGH, "--workers", "\u0663"], "is neither a whole number nor 'auto'"),
+        ([*ENOUGH, "--algorithm", "sssp", "--cutoff", "1_0"], "'1_0' is no number"),
+        ([*ENOUGH, "--algorithm", "sssp", "--cutoff", "-inf"], "--cutoff cannot be -inf"),
+        ([*ENOUGH, "--dashboard-address", "127.0.0.1:99999"], "it is HOST:PORT"),
+        ([*ENOUGH, "--work", "2"], "unknown option --work; did you mean --workers or --worker-timeout?"),
         ([*ENOUGH, "--workers", "many"], "'many' is neither a whole number nor 'auto'"),
         ([*ENOUGH, "--device", "tpu"], "invalid choice: 'tpu'"),
         ([*ENOUGH, "--random-sources", "3"], "sources are given more than once"),
@@ -154,9 +171,10 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--result", "levels", "--algorithm", "sssp"], "counts hops (bfs); sssp takes --result summary"),
         ([*ENOUGH, "--result", "summary", "--predecessors"], "--predecessors and --result summary are two results"),
         ([*ENOUGH, "--result", "predecessors", "--no-predecessors"], "contradict each other"),
-        ([*ENOUGH, "--scheduler-address", "a", "--scheduler-file", "b"], "two schedulers"),
+        ([*ENOUGH, "--scheduler-address", "a:1", "--scheduler-file", "b"], "two schedulers"),
+        ([*ENOUGH, "--scheduler-address", "somewhere"], "it is PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
         ([*ENOUGH, *TLS], "are for a scheduler that runs already"),
-        ([*ENOUGH, *TLS[:4]], "--tls-key is missing"),
+        ([*ENOUGH, *TLS[:4]], "--tls-key is missing beside --tls-ca-file, --tls-cert"),
         ([*ENOUGH, *TLS, "--scheduler-address", "tcp://a:1"], "tcp://a:1 is not encrypted"),
         ([*ENOUGH, *TLS, "--scheduler-address", "tls://a:1"], "--tls-ca-file no_ca.pem cannot be read: No such file"),
         ([*ENOUGH, "--batch-deadline", "soon"], "'soon' is neither a number nor 'auto'"),
@@ -165,13 +183,42 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--config", "no_such.toml"], "no_such.toml: the settings file cannot be read"),
         (["edges.csv", "--output", "out"], "no sources are given"),
         (["edges.csv", "--sources", "1"], "--output is missing"),
-        (["edges.csv", "--output", "out", "--sources", ","], "--sources cannot be []"),
+        (["edges.csv", "--output", "out", "--sources", ","], "argument --sources: ',' holds an empty id"),
+        (["edges.csv", "--output", "out", "--sources", "1,,2"], "argument --sources: '1,,2' holds an empty id"),
+        ([*ENOUGH, "--seed", "3"], "--seed has no effect: it draws --random-sources"),
+        ([*ENOUGH, "--weight-column", "w"], "--weight-column has no effect: bfs counts hops and takes no weights"),
+        ([*ENOUGH, "--scheduler-file", "b", "--workers", "4"], "--workers has no effect"),
+        ([*ENOUGH, "--engine", "cugraph-mg", "--worker-timeout", "9"], "--worker-timeout has no effect"),
+        ([*ENOUGH, "--engine", "cugraph-mg", "--gpu-memory", "9GB"], "--gpu-memory has no effect"),
         (["--output", "out", "--sources", "1"], "no edge list is given"),
     ],
 )
 def test_a_wrong_command_line_is_an_error_that_says_what_to_do(argv, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         settings(*argv)
+
+
+@pytest.mark.parametrize("ids", ["-5", "-5,3", "3,-5", "-5,-3", "-05"])
+@pytest.mark.parametrize("flag", ["sources", "targets"])
+def test_ids_below_zero_are_given_with_a_blank_or_an_equals_sign(ids, flag):
+    base = ["edges.csv", "--output", "out"] + (["--sources", "1"] if flag == "targets" else [])
+    for words in ([f"--{flag}", ids], [f"--{flag}={ids}"]):
+        assert getattr(settings(*base, *words), flag) == ids.split(",")
+
+
+def test_a_value_below_zero_is_the_value_of_no_other_option():
+    flags, _ = flags_of(["--json", "--sources", "-5,3", "--", "-7", "--sources"])
+    assert (flags["edges"], flags["sources"]) == (["-7", "--sources"], ["-5", "3"])
+
+
+def test_a_setting_of_a_file_that_has_no_effect_is_said(tmp_path, capsys):
+    path = written(tmp_path, "weight_column = 'minutes'\nseed = 7\nall_sources = true")
+    chosen = settings("edges.csv", "--output", "out", "--config", path)
+    assert chosen.weight_column == "minutes"
+    assert capsys.readouterr().err.splitlines() == [
+        f"note: {path}: seed has no effect: it draws --random-sources, and the sources are given otherwise",
+        f"note: {path}: weight_column has no effect: bfs counts hops and takes no weights; --algorithm sssp does",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What the Numba kernels share: atomics, rows of bits, the CSR assembly. The twin of ``kepler_traverse.cuda``."""
 
-from . import cache
+from . import cache, forks
 
 cache.settle()  # before any function is compiled
+forks.watch()

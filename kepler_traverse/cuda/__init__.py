@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..errors import DeviceError
+import os
+import sys
+
+from ..errors import DeviceError, ForkError
 
 try:
     import cupy as cp
@@ -10,14 +13,46 @@ except ImportError:  # a machine without a GPU imports everything and runs on th
     cp = None
 
 
+_has_answered = False  # in this process, or in the one that it was forked from
+_is_lost = False
+
+
 def available() -> bool:
-    """Whether CuPy is installed and finds a GPU."""
+    """Whether CuPy is installed and finds a GPU.
+
+    Raises
+    ------
+    ForkError
+        A GPU has answered in the process that this one was forked from, and none can answer here.
+    """
+    global _has_answered
     if cp is None:
         return False
+    refuse_after_fork()
     try:
-        return cp.cuda.runtime.getDeviceCount() > 0
+        _has_answered = cp.cuda.runtime.getDeviceCount() > 0 or _has_answered
     except cp.cuda.runtime.CUDARuntimeError:
         return False
+    return _has_answered
+
+
+def refuse_after_fork() -> None:
+    """Raise ForkError in a process that was forked from one which had asked for a GPU: CUDA does not survive that."""
+    if _is_lost:
+        raise ForkError(
+            "this process was forked from one that had already used a GPU, and CUDA does not survive a fork; start "
+            "processes by multiprocessing.get_context('spawn') or 'forkserver', or fork before the first call"
+        )
+
+
+def _after_fork() -> None:
+    global _is_lost
+    _is_lost = _has_answered
+    if _is_lost and (loader := sys.modules.get(f"{__name__}.loader")):  # kernels that the parent has made
+        loader.Kernel.function = property(lambda _: refuse_after_fork())
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def require() -> None:

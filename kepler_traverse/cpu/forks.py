@@ -1,0 +1,62 @@
+"""A process that was forked from one that has traversed raises an error, where it would end by a signal or hang.
+
+The threads of GNU OpenMP do not survive a fork. A parallel kernel ends the child by SIGTERM, so its parent waits for an
+answer for ever; it hangs in a child of the child. A forked child therefore exchanges the compiled code of every parallel
+kernel for an error that says how to start processes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ..errors import ForkError
+
+_PACKAGE = __package__.partition(".")[0]
+_MESSAGE = (
+    "this process was forked from one that had already traversed or built a graph, and the threads of GNU OpenMP do not "
+    "survive a fork; start processes by multiprocessing.get_context('spawn') or 'forkserver', or fork before the first "
+    "call"
+)
+
+
+def watch() -> None:
+    """Have every process that is forked from this one checked."""
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _after_fork() -> None:
+    if _threads_are_lost():
+        for kernel in _parallel_kernels():
+            _disarm(kernel)
+
+
+def _threads_are_lost() -> bool:
+    """Whether the parent's kernels had threads which this process lacks: those of GNU OpenMP, and no others."""
+    parallel = sys.modules.get("numba.np.ufunc.parallel")
+    if parallel is None or getattr(parallel, "_threading_layer", None) != "omp":
+        return False
+    from numba.np.ufunc import omppool
+
+    return omppool.openmp_vendor == "GNU"
+
+
+def _parallel_kernels():
+    """The compiled functions of this package that run on several threads."""
+    from numba.core.dispatcher import Dispatcher
+
+    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == _PACKAGE]
+    found = {
+        id(value): value for module in modules for value in list(vars(module).values()) if isinstance(value, Dispatcher)
+    }
+    return [kernel for kernel in found.values() if kernel.targetoptions.get("parallel")]
+
+
+def _disarm(kernel) -> None:
+    """Forget what is compiled, so that a call would compile, and raise there: whoever holds the kernel gets the error."""
+    kernel._clear()
+    kernel._compile_for_args = _refuse
+
+
+def _refuse(*_, **__):
+    raise ForkError(_MESSAGE)

@@ -1,0 +1,173 @@
+"""No option is without effect in silence: each changes what a run does, or is refused by name.
+
+Every option is added to every one of many command lines. What a run would do is then compared with and without it: the
+graph, the sources, the plan, its sizes, and what the cluster, the window and the workers are given.
+"""
+
+import contextlib
+from dataclasses import asdict
+from types import SimpleNamespace
+
+import pytest
+
+from kepler_traverse.errors import InputError
+from pipelines import cluster, job, prepare
+from pipelines.existing import WorkerMemory
+from pipelines.options import OPTIONS, SOURCE_CHOICES, TLS, UsageError, flags_of
+from pipelines.settings import settings_of
+
+EDGES = "src,dst,weight,from,to,w\n1,2,3,2,1,2.5\n2,3,1,3,2,1.5\n3,1,9,1,3,1\n3,4,2,4,3,1\n4,1,1,4,1,7\n"
+
+# Values other than the default that these edges can be read and searched with, or are refused with.
+VALUES = {
+    "algorithm": "sssp",
+    "engine": "cugraph-mg",
+    "strategy": "one_at_a_time",
+    "max_depth": "1",
+    "cutoff": "2",
+    "result": "summary",
+    "predecessors": None,
+    "targets": "2,3",
+    "targets_file": "{folder}/ids.txt",
+    "sources": "2,3",
+    "sources_file": "{folder}/ids.txt",
+    "random_sources": "2",
+    "all_sources": None,
+    "seed": "5",
+    "directed": "--undirected",
+    "format": "snap",
+    "src_column": "from",
+    "dst_column": "to",
+    "weight_column": "w",
+    "header": "no",
+    "delimiter": ";",
+    "id_type": "string",
+    "weight_type": "float64",
+    "batch_size": "3",
+    "workers": "5",
+    "gpu_memory": "7GB",
+    "scheduler_address": "tcp://127.0.0.1:1",
+    "scheduler_file": "{folder}/scheduler.json",
+    "worker_timeout": "7",
+    "batch_deadline": "7",
+    "dashboard_address": "127.0.0.1:8787",
+    "certify": "none",
+}
+TOGETHER = {"src_column": ["--dst-column", "to"], "dst_column": ["--src-column", "from"]}
+# What they do is seen at the end of a run, or on the terminal, or with a GPU alone; other tests look there.
+AT_THE_END = {"output", "graph_cache", "resume", "report", "plan", "json", "debug", "device", *TLS}
+
+SAID_TWICE = {("bfs predecessors", "predecessors")}  # two words for the same
+BASES = {
+    **{f"bfs {result}": ["--result", result] for result in ("distances", "predecessors", "summary", "levels", "reachable")},
+    **{f"sssp {result}": ["--algorithm", "sssp", "--result", result] for result in ("distances", "summary", "nearest")},
+    "bfs nearest": ["--result", "nearest"],
+    "sssp targets": ["--algorithm", "sssp", "--result", "targets", "--targets", "1,4"],
+    "a cluster that exists": ["--scheduler-address", "tcp://127.0.0.1:2"],
+    "nearest on a cluster that exists": ["--scheduler-address", "tcp://127.0.0.1:2", "--result", "nearest"],
+    "sources drawn": ["--random-sources", "3"],
+    "all sources": ["--all-sources"],
+    "sources of a file": ["--sources-file", "{folder}/two.txt"],
+    "on the CPU": ["--device", "cpu"],
+    "cugraph-mg": ["--engine", "cugraph-mg"],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("idle")
+    (path / "edges.csv").write_text(EDGES)
+    (path / "ids.txt").write_text("3\n4\n")
+    (path / "two.txt").write_text("1\n2\n")
+    (path / "scheduler.json").write_text("{}")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def nothing_starts(monkeypatch):
+    """Clusters are asked for and not started; a GPU does not answer."""
+    monkeypatch.delenv("SCHEDULER_FILE", raising=False)
+    monkeypatch.setattr(prepare, "CPU_COUNT", 4)
+    memory = WorkerMemory(host="a", limit=0, usable=0, available=2**40)
+    monkeypatch.setattr(job, "survey", lambda *_: dict.fromkeys("abc", memory))
+    monkeypatch.setattr(job, "version_here", lambda: "")
+
+
+class Client:
+    """Takes notes of how it is made, and has workers."""
+
+    made: list
+
+    def __init__(self, *_, **more):
+        self.made.append(("client", {key: str(value) for key, value in more.items()}))
+
+    def nthreads(self):
+        return {"a": 1}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+def what_a_run_does(argv, folder, monkeypatch):
+    """Everything that the settings decide before a worker begins."""
+    settings = settings_of(*flags_of(argv))
+    if settings.engine == "cugraph-mg":  # decided by the settings alone, as far as a machine without GPUs can tell
+        return asdict(settings)
+    prepared = prepare.prepare(settings)
+    sizing, identity = job._size(settings, prepared, None, None)
+    manifest = {"fingerprint": "", "graph": {"vertices": prepared.graph.n_vertices}, "algorithm": settings.algorithm}
+    the_job = job._Job(settings, prepared, sizing, SimpleNamespace(path=folder, manifest=manifest), "", None)
+    window = the_job._window(None, "", None)
+    made = []
+    monkeypatch.setattr(Client, "made", made, raising=False)
+    monkeypatch.setattr(cluster, "Client", Client)
+    monkeypatch.setattr(cluster, "_cpu_cluster", lambda *how: made.append(how) or contextlib.nullcontext())
+    with cluster.cluster_for(settings, "cpu", sizing.workers, 0):
+        pass
+    graph = prepared.graph
+    request = asdict(prepared.request) | {"memory": None}  # what is free changes from call to call
+    return [
+        graph.fingerprint, graph.has_string_ids, None if graph.weights is None else str(graph.weights.dtype),
+        request, prepared.numbers.tolist(), prepared.plan.strategy.name, identity,
+        sizing.workers, sizing.threads, sizing.batch_size, window._deadline, window._patience, made,
+    ]  # fmt: skip
+
+
+def outcome(argv, folder, monkeypatch):
+    try:
+        return what_a_run_does(argv, folder, monkeypatch)
+    except (UsageError, InputError) as error:
+        return str(error)
+
+
+def test_every_option_has_a_value_here():
+    assert {option.key for option in OPTIONS} == set(VALUES) | AT_THE_END
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_every_option_has_an_effect_or_is_refused(base, folder, monkeypatch):
+    argv = [
+        str(folder / "edges.csv"),
+        "--output",
+        str(folder / "out"),
+        *(word.format(folder=folder) for word in BASES[base]),
+    ]
+    if not any(f"--{key}".replace("_", "-") in argv for key in SOURCE_CHOICES):
+        argv += ["--sources", "1,2"]
+    without = outcome(argv, folder, monkeypatch)
+    assert not isinstance(without, str), without
+    assert outcome(argv, folder, monkeypatch) == without, "nothing but the option may make a difference"
+    checked = 0
+    for option in OPTIONS:
+        if option.key in AT_THE_END or option.flag in argv or (base, option.key) in SAID_TWICE:
+            continue
+        value = VALUES[option.key]
+        flag = value if value and value.startswith("--") else option.flag
+        words = [flag] if value is None or flag == value else [flag, value.format(folder=folder)]
+        with_it = outcome([*argv, *words, *TOGETHER.get(option.key, [])], folder, monkeypatch)
+        assert with_it != without, f"{' '.join(words)} has no effect, and nothing says so"
+        checked += 1
+    assert checked > len(VALUES) // 2

@@ -104,9 +104,14 @@ def _one_integer_type(columns: list) -> list:
             raise EdgeListError(f"vertex ids must be integers, not {column.dtype}", column="src")
     kind = np.result_type(*columns)
     if kind.kind == "f":
-        if max(int(column.max()) for column in columns if column.size) > np.iinfo(np.int64).max:
-            raise EdgeListError("vertex ids mix negative numbers with numbers of 2^63 and above; no integer type holds both")
         kind = np.dtype(np.int64)
+        occupied = [extent(column) for column in columns if column.size]
+        if max((int(high) for _, high in occupied), default=0) > np.iinfo(np.int64).max:
+            if min(int(low) for low, _ in occupied) < 0:
+                raise EdgeListError(
+                    "vertex ids mix negative numbers with numbers of 2^63 and above; no integer type holds both"
+                )
+            kind = np.dtype(np.uint64)
     return [column.astype(kind, copy=False) for column in columns]
 
 

@@ -12,9 +12,12 @@ import numpy as np
 from . import cuda
 from ._arrays import Array, device_of, is_negative, namespace, parts, to_host
 from .cpu import csr
-from .errors import DeviceError, UnknownVertexError
+from .errors import DeviceError, UnknownVertexError, option_text
 
 _FEW_NAMES = 64  # up to here looking strings up one by one beats hashing all of them
+_HASHED_AT_ONCE = 1 << 16  # strings
+_EXPLAINED = 3  # unknown ids for which an error names the nearest ones
+_COMPARED_NAMES = 2000  # with which an unknown name is compared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +39,12 @@ class BuildReport:
         Vertices without any edge that is kept.
     weight_source : str
         Type of the weights in the input, ``""`` without weights.
+    src_column, dst_column, weight_column : str
+        Columns of the files that the edges were read from; ``"0"`` is the first of a text without names, ``""`` none.
+    unused_columns : tuple of str
+        The other columns.
+    unused_numbers : tuple of str
+        Those of them that hold numbers, as far as that is known.
     """
 
     rows: int = 0
@@ -44,6 +53,27 @@ class BuildReport:
     negative_zeros: int = 0
     isolated_vertices: int = 0
     weight_source: str = ""
+    src_column: str = ""
+    dst_column: str = ""
+    weight_column: str = ""
+    unused_columns: tuple[str, ...] = ()
+    unused_numbers: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        # JSON, in which a stored graph keeps its report, has lists alone.
+        for name in ("unused_columns", "unused_numbers"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    def with_columns(self, columns) -> BuildReport:
+        """Return a copy that says which columns were read, as ``formats.EdgeColumns`` has them."""
+        return replace(
+            self,
+            src_column=columns.src,
+            dst_column=columns.dst,
+            weight_column=columns.weight or "",
+            unused_columns=columns.unused,
+            unused_numbers=columns.unused_numbers,
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -136,9 +166,17 @@ class Graph:
             for array in self._pieces(name):
                 digest.update(np.ascontiguousarray(array.astype(kind, copy=False)).data)
         if self.has_string_ids:
-            for piece in ("\0".join(self.ids[i : i + 65536].to_pylist()) for i in range(0, len(self.ids), 65536)):
-                digest.update(piece.encode() + b"\0")
+            self._hash_strings(digest)
         return digest.hexdigest()
+
+    def _hash_strings(self, digest) -> None:
+        """Hash the lengths of the ids and then their bytes: no character of an id can be taken for the end of one."""
+        import pyarrow.compute
+
+        for begin in range(0, len(self.ids), _HASHED_AT_ONCE):
+            piece = self.ids.slice(begin, _HASHED_AT_ONCE)
+            digest.update(np.asarray(pyarrow.compute.binary_length(piece)).astype(np.int64).data)
+            digest.update("".join(piece.to_pylist()).encode())
 
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
         """An array of the graph in host memory, piece by piece."""
@@ -213,9 +251,46 @@ class Graph:
             shown = ", ".join(repr(i) for i in missing[:10]) + (", ..." if len(missing) > 10 else "")
             raise UnknownVertexError(
                 f"{len(missing)} {role}{'s are' if len(missing) > 1 else ' is'} not in the graph: {shown}. "
-                "Take ids that occur in the edge list, or give isolated vertices when building the graph."
+                f"{self._nearest_ids(missing[:_EXPLAINED])}Take ids that occur in the edge list, or add vertices without "
+                f"an edge by {option_text('vertices')}."
             )
         return numbers
+
+    def _nearest_ids(self, missing: list) -> str:
+        """Say which ids of the graph are nearest to some that it lacks: neighbouring integers, similar strings."""
+        near = self._similar_names if self.has_string_ids else self._neighbouring_ids
+        found = {wanted: near(wanted) for wanted in missing}
+        return "".join(
+            f"Near {wanted!r} {'are' if len(ids) > 1 else 'is'} {' and '.join(map(repr, ids))}. "
+            for wanted, ids in found.items()
+            if ids
+        )
+
+    def _neighbouring_ids(self, wanted: int) -> list[int]:
+        ids = self._host_ids
+        limits = np.iinfo(ids.dtype)
+        at = int(np.searchsorted(ids, np.array(min(max(wanted, limits.min), limits.max), ids.dtype)))
+        return [ids[i].item() for i in (at - 1, at) if 0 <= i < ids.size]
+
+    def _similar_names(self, wanted: str) -> list[str]:
+        """Up to two ids that look alike, among those that sort near and those that differ in case or blanks alone."""
+        import bisect
+        import difflib
+
+        def place(name):
+            return bisect.bisect_left(self.ids, name.encode(errors="replace"), key=lambda scalar: scalar.as_py().encode())
+
+        if len(self.ids) <= _COMPARED_NAMES:
+            names = self.ids.to_pylist()
+        else:
+            bare = wanted.strip()
+            spelled = {wanted, bare, bare.lower(), bare.upper(), bare.title(), bare.capitalize()}
+            width = _COMPARED_NAMES // (2 * len(spelled))
+            places = [place(name) for name in spelled]
+            names = [name for at in places for name in self.ids.slice(max(0, at - width), 2 * width).to_pylist()]
+        folded = {name.casefold().strip(): name for name in names}
+        alike = difflib.get_close_matches(wanted.casefold().strip(), folded, 2)
+        return [folded[name] for name in alike]
 
     def _integer_numbers(self, wanted: list[int] | np.ndarray) -> np.ndarray:
         ids = self._host_ids
@@ -235,15 +310,23 @@ class Graph:
             import pyarrow
             import pyarrow.compute
 
+            # A lone surrogate is in no UTF-8 text, so in no id either.
+            wanted = [name if name.isascii() or is_text(name) else None for name in wanted]
             at = pyarrow.compute.index_in(pyarrow.array(wanted, self.ids.type), value_set=self.ids)
             return at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         import bisect
 
         def number(name):
-            at = bisect.bisect_left(self.ids, name.encode(), key=lambda scalar: scalar.as_py().encode())
+            at = bisect.bisect_left(
+                self.ids, name.encode(errors="surrogatepass"), key=lambda scalar: scalar.as_py().encode()
+            )
             return at if at < len(self.ids) and self.ids[at].as_py() == name else -1
 
         return np.array([number(name) for name in wanted], np.int64)
+
+    def has_vertex(self, name: str | int) -> bool:
+        """Whether an id, of the type of this graph's ids, is one of its vertices."""
+        return bool((self._string_numbers([name]) if self.has_string_ids else self._integer_numbers([name]))[0] >= 0)
 
     @cached_property
     def _host_ids(self) -> np.ndarray:
@@ -268,6 +351,11 @@ def _on_host(ids) -> list | np.ndarray:
     if hasattr(ids, "dtype"):
         return to_host(ids)
     return [i.item() if isinstance(i, np.generic) else i for i in ids]
+
+
+def is_text(name: str) -> bool:
+    """Whether a string can be written as UTF-8."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
 def _arrow_indices(numbers):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -11,9 +13,10 @@ import numpy as np
 from . import cuda
 from ._arrays import index_dtype, namespace, to_host
 from .build import graph_from_edges, graph_from_numbers
-from .errors import DeviceError, EdgeListError, InputError
+from .errors import DeviceError, EdgeListError, InputError, option_text
 from .formats import EdgeList, ReadOptions, read_edges
-from .graph import Graph
+from .formats.ids import read_ids
+from .graph import Graph, is_text
 
 
 def read_graph(
@@ -40,29 +43,35 @@ def read_graph(
     Parameters
     ----------
     paths : path or sequence of paths
-        Files, folders (also with hive partitions), globs, or URLs that fsspec knows. All files together are one edge list.
+        Files, folders, globs, or URLs that fsspec knows. All files together are one edge list. The ``key=value`` folders
+        of a Hive partition are columns of the files below them.
     directed : bool
         False: each row is an edge both ways.
     device : {"auto", "cpu", "cuda"}
         Where the graph is built; ``"auto"`` takes the GPU if there is one.
     src_column, dst_column, weight_column : str, optional
-        Names of the columns. By default ``src`` and ``dst`` (or ``source`` and ``target`` or ``destination``, or
-        ``from`` and ``to``, in any case) with ``weight``, else the first two or three columns. Columns of a file
-        without header are ``"0"``, ``"1"`` and so on.
+        Names of the columns. By default the ends are the one pair of columns that is known by its names (``src`` and
+        ``dst``, ``source`` and ``target``, ``from`` and ``to``, ``u`` and ``v``, ``origin`` and ``destination``, ...) and
+        the weight is the one column that is (``weight``, ``length``, ``cost``, ``time``, ``distance``, ``minutes``, ...).
+        Where several could be it, the file is refused. Only columns of a text without names are taken by position: the
+        first two, and the third as the weight. They are called ``"0"``, ``"1"`` and so on. ``graph.report`` says
+        which columns were used and which were not.
     weighted : bool, optional
         True: there must be a weight column. False: read none. None: read one if it is named or found.
     format : {"auto", "parquet", "csv", "snap", "matrix_market", "dimacs", "arrow"}
         ``"auto"`` goes by the ending, also before ``.gz``, ``.bz2`` and ``.zst``.
     header : {"auto", "yes", "no"}
-        Whether the first line of a CSV file holds names. ``"auto"`` decides only where there is no doubt.
+        Whether the first line of a CSV file or of SNAP text holds names. ``"auto"`` decides only where there is no doubt.
     delimiter : str, optional
-        One character between the values of a CSV file; by default that of the ending, or the only one that occurs.
+        One character between the values of a CSV file; by default the one of comma, semicolon, tab and ``|`` that cuts
+        all lines alike.
     id_type : {"auto", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "string"}
         Type of the vertex ids. ``"auto"``: as stored; in text, int64 if the first row holds integers, else string.
     weight_type : {"auto", "float32", "float64"}
         Type of the stored weights. Text holds int64 if all weights are integers, else float64.
-    vertices : sequence of ids, optional
-        Further vertices, which may have no edge. Matrix Market and DIMACS files have vertices 1..n without this.
+    vertices : sequence of ids or path, optional
+        Further vertices, which may have no edge, or a local file of them: text with one id per line, or Parquet. Matrix
+        Market and DIMACS files have vertices 1..n without this.
     seconds : dict, optional
         Gets how long it took to ``read`` the edge list and to ``build`` the graph of it.
 
@@ -73,8 +82,11 @@ def read_graph(
     Raises
     ------
     EdgeListError
-        A file is missing, empty, damaged or has values that are no ids or weights; the message names the file and,
-        where there is one, the column and the row (counted from 0, header and comments aside).
+        A file is missing, empty, damaged or has values that are no ids or weights, or it is not sure which columns hold
+        the edges; the message names the file and, where there is one, the column and the row (counted from 0, header and
+        comments aside).
+    InputError
+        An argument is of a wrong type, or arguments contradict each other.
     NegativeCycleError
         A self-loop has a negative weight.
     DeviceError
@@ -93,6 +105,7 @@ def read_graph(
     >>> read_graph(folder / "edges.csv", device="cpu")
     <Graph: 3 vertices, 2 stored edges, directed, float32 weights, cpu>
     """
+    _check_arguments(paths=paths, directed=directed, format=format, weight_type=weight_type, vertices=vertices)
     options = ReadOptions(
         src_column=src_column,
         dst_column=dst_column,
@@ -108,7 +121,9 @@ def read_graph(
     with _memory_given_back():
         edges = [read_edges(paths, options, format)]
         read = time.perf_counter()
+        columns = edges[0].columns
         graph = _build(edges.pop(), options.device, vertices, rules)  # which then lets go of the edges as early as it can
+    graph = replace(graph, report=graph.report.with_columns(columns))
     if seconds is not None:
         seconds |= {"read": read - begun, "build": time.perf_counter() - read}
     return graph
@@ -139,11 +154,31 @@ class _Rules:
     weight_type: str
 
 
+def _check_arguments(*, paths, directed, format, weight_type, vertices) -> None:
+    """Refuse arguments of a wrong type; what ``ReadOptions`` holds it checks itself."""
+    if not isinstance(directed, bool | np.bool_):
+        raise InputError(f"directed must be True or False, not {directed!r}")
+    for name, value in (("format", format), ("weight_type", weight_type)):
+        if not isinstance(value, str):
+            raise InputError(f"{option_text(name)} must be a string, not {value!r}")
+    names = [paths] if isinstance(paths, str | os.PathLike) else paths
+    if not isinstance(names, Sequence) or not all(isinstance(name, str | os.PathLike) for name in names):
+        raise InputError(f"paths must be a path or a sequence of paths, not {_short(paths)}")
+    is_ids = vertices is None or hasattr(vertices, "dtype") or isinstance(vertices, Iterable | os.PathLike)
+    if not is_ids or isinstance(vertices, bytes):
+        raise InputError(f"vertices must be a sequence of ids or the path of a file of them, not {_short(vertices)}")
+
+
+def _short(value) -> str:
+    text = " ".join(repr(value).split())
+    return f"{type(value).__name__} {text}" if len(text) <= 60 else f"{type(value).__name__} {text[:60]}..."
+
+
 def _device(device: str) -> str:
     if device == "auto":
         return "cuda" if cuda.available() else "cpu"
     if device not in ("cpu", "cuda"):
-        raise DeviceError(f"device {device!r} is none of 'auto', 'cpu', 'cuda'")
+        raise DeviceError(f"{option_text('device')} {device!r} is none of 'auto', 'cpu', 'cuda'")
     if device == "cuda":
         cuda.require()
     return device
@@ -158,7 +193,10 @@ def _build(edges: EdgeList, device: str, vertices, rules: _Rules) -> Graph:
     edges = replace(edges, table=None)
     try:
         if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
-            raise EdgeListError("one end is an integer, the other a string; id_type='string' takes both as strings")
+            how = f"{option_text('id_type', 'string')} takes both as strings"
+            raise EdgeListError(f"one end is an integer, the other a string; {how}")
+        if isinstance(vertices, str | os.PathLike):
+            vertices = read_ids(vertices, "vertices").ids(_are_strings(columns["src"]))
         if _are_strings(columns["src"]):
             return _from_strings(columns, device, edges.n_vertices, vertices, rules)
         arrays = {role: _array(columns.pop(role), device) for role in list(columns)}
@@ -200,14 +238,28 @@ def _array(column, device: str):
 
 def _integers(vertices, kind: np.dtype) -> np.ndarray:
     """The user's further vertices, in the type of the ids where they fit."""
-    array = to_host(vertices) if hasattr(vertices, "dtype") else np.asarray(list(vertices))
+    if not hasattr(vertices, "dtype"):
+        vertices = list(vertices)
+        for vertex in vertices:
+            if isinstance(vertex, bool | np.bool_) or not isinstance(vertex, int | np.integer):
+                raise InputError(f"vertices must be integers like the ids of the edge list, not {_short(vertex)}")
+    array = to_host(vertices) if hasattr(vertices, "dtype") else _array_of_integers(vertices)
     if array.size == 0:
         return np.zeros(0, kind)
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iu" or array.ndim != 1:
         raise InputError(f"vertices must be integers like the ids of the edge list, not {array.dtype}")
     limits = np.iinfo(kind)
     fits = limits.min <= int(array.min()) and int(array.max()) <= limits.max
     return array.astype(kind) if fits else array
+
+
+def _array_of_integers(vertices: list[int]) -> np.ndarray:
+    """Integers of any size as an array; NumPy's own rule would make float64 of 2^63 beside -1."""
+    low, high = min(vertices, default=0), max(vertices, default=0)
+    kind = np.dtype(np.uint64 if low >= 0 and high > np.iinfo(np.int64).max else np.int64)
+    if not np.iinfo(kind).min <= low <= high <= np.iinfo(kind).max:
+        raise InputError(f"vertices from {low} to {high} are beyond the integers of 64 bits; no integer type holds them")
+    return np.array(vertices, kind)
 
 
 def _from_range(arrays: dict, n_vertices: int, rules: _Rules) -> Graph:
@@ -236,6 +288,8 @@ def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, 
     more += [] if vertices is None else list(vertices)
     if not all(isinstance(vertex, str) for vertex in more):
         raise InputError("vertices must be strings like the ids of the edge list")
+    if not all(map(is_text, more)):
+        raise InputError("vertices must be text that UTF-8 can write; one holds a lone surrogate")
     text = pyarrow.string() if columns["src"].type == columns["dst"].type == pyarrow.string() else pyarrow.large_string()
     ends = {role: columns.pop(role).cast(text) for role in ("src", "dst")}
     ids = compute.unique(pyarrow.chunked_array([*ends["src"].chunks, *ends["dst"].chunks, pyarrow.array(more, text)], text))

@@ -18,7 +18,7 @@ from ._arrays import to_host
 from .errors import InputError
 from .graph import BuildReport, Graph
 
-FORMAT = 1  # raise it also where building a graph changes what it holds: stored ones are refused then
+FORMAT = 2  # raise it also where building a graph changes what it holds: stored ones are refused then
 _META = "meta.json"
 
 

@@ -172,7 +172,8 @@ def pair(tmp_path, first, second):
 
 def test_the_one_file_that_lacks_a_column_is_named(tmp_path):
     message = pair(tmp_path, typed(weight=pa.array([1, 2, 3])), typed())
-    assert f"{tmp_path / 'b.parquet'}: no column 'weight'" in message
+    assert f"{tmp_path / 'b.parquet'}: the edges are in 'src' and 'dst' without a weight here" in message
+    assert f"'src' and 'dst' with the weight 'weight' in {tmp_path / 'a.parquet'}" in message
 
 
 def test_a_file_of_another_type_is_named(tmp_path):

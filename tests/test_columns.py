@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from edge_files import BINARIES, read, refusal, write
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kepler_traverse import graph_from_edges, read_graph
 from kepler_traverse.errors import InputError
@@ -145,6 +149,11 @@ def test_flags_decide_between_two_pairs(named):
     assert edges_of(named(columns, src_column="from", dst_column="to")) == [(3, 4, None)]
 
 
+def test_long_names_and_many_do_not_fill_a_message(named):
+    columns = {f"{at}{'x' * 500}": [1] for at in range(50)}
+    assert ", ...; name them with" in named(columns, refused=True)  # which is no longer than 600
+
+
 # --- by position ---------------------------------------------------------------------------------------------------------
 
 
@@ -248,6 +257,65 @@ def test_a_column_that_is_in_a_file_and_in_its_folder_is_refused(tmp_path):
     (tmp_path / "src=1").mkdir()
     pq.write_table(pa.table({"src": [1], "dst": [2]}), tmp_path / "src=1" / "a.parquet")
     assert "column 'src' occurs 2 times" in refusal(tmp_path)
+
+
+def test_a_partition_without_a_value_is_a_missing_end(tmp_path):
+    (tmp_path / "src=").mkdir()
+    pq.write_table(pa.table({"dst": [2]}), tmp_path / "src=" / "a.parquet")
+    assert "src column 'src'" in refusal(tmp_path)
+
+
+# --- any names -----------------------------------------------------------------------------------------------------------
+
+PAIRS = ["src dst", "source target", "source destination", "from to", "u v", "origin destination"]
+VOCABULARY = [*dict.fromkeys(" ".join(PAIRS).split()), "SRC", "Weight", "weight", "length", "minutes", "key", "osmid", "x"]
+
+
+def chosen(names):
+    """Ends and weight among names, or None: the rule once more, in other words."""
+    starts = [(a, b) for a in names for b in names if f"{a} {b}".lower() in PAIRS]
+    if len(starts) != 1:
+        return None
+    weights = [name for name in names if name.lower() in ("weight", "length", "minutes")]
+    return None if len(weights) > 1 else (*starts[0], *weights)
+
+
+@settings(max_examples=80)
+@given(names=st.lists(st.sampled_from(VOCABULARY), min_size=2, max_size=6, unique=True), data=st.data())
+def test_any_names_in_any_format_give_the_same_columns_or_are_refused(tmp_path_factory, names, data):
+    folder = tmp_path_factory.mktemp("names")
+    values = {name: [100 * at + 1, 100 * at + 2] for at, name in enumerate(names)}
+    expected = chosen(names)
+    kind = data.draw(st.sampled_from(sorted(NAMED)))
+    write_file, options = NAMED[kind]
+    path = write_file(folder, values)
+    if expected is None:
+        assert str(path) in refusal(path, **options)
+        return
+    graph = read(path, **options)
+    columns = [values[name] for name in expected]
+    assert edges_of(graph) == [(*row, *[None] * (3 - len(row))) for row in zip(*columns, strict=True)]
+    assert set(graph.report.unused_columns) == set(names) - set(expected)
+
+
+@settings(max_examples=60)
+@given(
+    rows=st.lists(st.tuples(*[st.integers(0, 10**6)] * 3), min_size=1, max_size=8),
+    delimiter=st.sampled_from(",;\t|"),
+    header=st.sampled_from(["src{d}dst{d}weight\n", "dst{d} weight{d}src\n", "u{d}v{d}length\n", ""]),
+    blank=st.sampled_from(["", " "]),
+    ending=st.sampled_from([".csv", ".tsv", ".psv", ".csv.gz"]),
+)
+def test_any_delimiter_and_header_give_the_edges_that_stand_there(tmp_path_factory, rows, delimiter, header, blank, ending):
+    names = header.replace("{d}", ",").replace(" ", "").strip().split(",") if header else ["src", "dst", "weight"]
+    order = [{"u": 0, "v": 1, "length": 2, "src": 0, "dst": 1, "weight": 2}[name] for name in names]
+    text = header.replace("{d}", delimiter) + "".join(
+        (delimiter + blank).join(str(row[at]) for at in order) + "\n" for row in rows
+    )
+    data = gzip.compress(text.encode()) if ending.endswith(".gz") else text
+    graph = read(write(tmp_path_factory.mktemp("text") / f"e{ending}", data), weight_type="float64")
+    expected = graph_from_edges(*np.array(rows, np.int64).T, weight_type="float64")
+    assert graph.fingerprint == expected.fingerprint
 
 
 # --- delimiters and headers ----------------------------------------------------------------------------------------------

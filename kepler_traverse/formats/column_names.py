@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..errors import EdgeListError, option_text
-from .edges import EdgeColumns, ReadOptions
+from .edges import EdgeColumns, ReadOptions, shown
 from .files import DataFile
 
 # Names of the two ends as they are compared: in lower case, letters and digits only. "tail" and "head" are left out:
@@ -40,7 +40,7 @@ _WEIGHT = re.compile(
     "|(len|length|costs?|time|traveltime|duration|distance|dist)"
     "(m|meters|metres|km|mi|miles|ft|s|secs?|seconds|mins?|minutes|h|hrs?|hours)?"
 )
-_SHOWN = 20  # names in a message
+_SHOWN = 240  # characters of names in a message
 
 
 def _plain(name: str) -> str:
@@ -84,12 +84,14 @@ def choose_columns(
     columns = EdgeColumns(src=src, dst=dst, weight=weight)
     for role, name in columns.roles.items():
         if name not in names:
-            raise EdgeListError(f"{file}: no column {name!r} for {role}; it has {listed(names)}", column=role)
+            raise EdgeListError(f"{file}: no column {shown(name)} for {role}; it has {listed(names)}", column=role)
         if names.count(name) > 1:
-            raise EdgeListError(f"{file}: column {name!r} occurs {names.count(name)} times; rename all but one", column=role)
+            raise EdgeListError(
+                f"{file}: column {shown(name)} occurs {names.count(name)} times; rename all but one", column=role
+            )
     if weight in (src, dst):
         raise EdgeListError(
-            f"{file}: column {weight!r} is {'src' if weight == src else 'dst'} and cannot be the weight, too; "
+            f"{file}: column {shown(weight)} is {'src' if weight == src else 'dst'} and cannot be the weight, too; "
             f"name another with {option_text('weight_column')}",
             column="weight",
         )
@@ -114,8 +116,8 @@ def _ends(names: list[str], options: ReadOptions, file: DataFile, positions: int
             column="src",
         )
     if len(pairs) > 1:
-        shown = " or ".join(f"{u!r} and {v!r}" for u, v in pairs[:3])
-        raise EdgeListError(f"{file}: the ends of an edge could be {shown}; {how}", column="src")
+        could_be = " or ".join(f"{shown(u)} and {shown(v)}" for u, v in pairs[:3])
+        raise EdgeListError(f"{file}: the ends of an edge could be {could_be}; {how}", column="src")
     return pairs[0]
 
 
@@ -134,7 +136,7 @@ def _weight(names, options: ReadOptions, file: DataFile, positions: int, numeric
     if len(found) > 1:
         without = "" if options.weighted else f", or read none with {option_text('weighted', False)}"
         raise EdgeListError(
-            f"{file}: the weight could be {' or '.join(map(repr, found[:5]))}; {how}{without}", column="weight"
+            f"{file}: the weight could be {' or '.join(map(shown, found[:5]))}; {how}{without}", column="weight"
         )
     if not found and options.weighted:
         others = [name for name in names if name not in ends and name in (numeric or ())]
@@ -146,6 +148,12 @@ def _weight(names, options: ReadOptions, file: DataFile, positions: int, numeric
 
 
 def listed(names: list[str]) -> str:
-    """Names of columns for a message."""
-    shown = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
-    return f"{'column' if len(names) == 1 else 'columns'} {shown}" if names else "no columns"
+    """Names of columns for a message, as many as fit into some lines."""
+    texts, room = [], _SHOWN
+    for name in names:
+        texts.append(shown(name))
+        room -= len(texts[-1]) + 2
+        if room < 0:
+            break
+    more = ", ..." if len(texts) < len(names) else ""
+    return f"{'column' if len(names) == 1 else 'columns'} {', '.join(texts)}{more}" if names else "no columns"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..errors import EdgeListError, option_text
 from .column_names import choose_columns
-from .edges import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
+from .edges import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each, shown
 from .files import DataFile, reading
 from .header import holds_names, numeric_columns
 from .text import SAMPLE_LINES, TextLayout, first_lines, id_type_of, is_plain_integer, no_rows, read_lines
@@ -72,7 +72,7 @@ def layout_of(file: DataFile, options: ReadOptions) -> TextLayout:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise EdgeListError(
-            f"{file}: column {twice[0]!r} occurs {names.count(twice[0])} times in the header; rename all but one"
+            f"{file}: column {shown(twice[0])} occurs {names.count(twice[0])} times in the header; rename all but one"
         )
     data = rows[1:] if header else rows
     if not data:

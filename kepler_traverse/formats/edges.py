@@ -105,8 +105,8 @@ class EdgeColumns:
             )
 
     def __str__(self) -> str:
-        weight = "without a weight" if self.weight is None else f"with the weight {self.weight!r}"
-        return f"{self.src!r} and {self.dst!r} {weight}"
+        weight = "without a weight" if self.weight is None else f"with the weight {shown(self.weight)}"
+        return f"{shown(self.src)} and {shown(self.dst)} {weight}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,6 +139,12 @@ class EdgeList:
         raise IndexError(row)
 
 
+def shown(name: str) -> str:
+    """A column's name for a message, in quotes and not longer than a line."""
+    text = repr(name)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
 @dataclass(frozen=True)
 class Where:
     """One column of one file, to name in errors."""
@@ -150,7 +156,7 @@ class Where:
     def error(self, problem: str, row: int | None = None) -> EdgeListError:
         """An error about this column; ``row`` counts from 0 in this file, header and comments aside."""
         at = "" if row is None else f", row {row}"
-        return EdgeListError(f"{self.file}{at}: {self.role} column {self.name!r} {problem}", row, self.role)
+        return EdgeListError(f"{self.file}{at}: {self.role} column {shown(self.name)} {problem}", row, self.role)
 
 
 def no_column_names(options: ReadOptions, file: DataFile, kind: str) -> None:

@@ -164,7 +164,7 @@ def _partitions_of(path: str) -> tuple[tuple[str, str | None], ...]:
         key, sign, value = folder.partition("=")
         if not (key and sign):
             break
-        found.append((unquote(key), None if value == _NO_VALUE else unquote(value)))
+        found.append((unquote(key), None if value in ("", _NO_VALUE) else unquote(value)))
     return tuple(reversed(found))
 
 

@@ -40,9 +40,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
     import pyarrow.parquet
 
     with reading(file, "Parquet"), file.open_random() as source:
-        if source.read(4) != b"PAR1":
-            raise EdgeListError(f"{file}: it does not begin as a Parquet file does; it may be damaged")
-        source.seek(0)
+        _check_head(source, file)
         columns, places = _columns(pyarrow.parquet.read_schema(source), file, options)
         source.seek(0)
         # Not by ParquetFile, which decodes row groups one after another.
@@ -54,6 +52,13 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
             partitioning=None,
         )
         return edges_of(table, places, options, file, columns)
+
+
+def _check_head(source, file: DataFile) -> None:
+    """Refuse what does not begin as a Parquet file does: readers go by the end alone."""
+    if source.read(4) != b"PAR1":
+        raise EdgeListError(f"{file}: it does not begin as a Parquet file does; it may be damaged")
+    source.seek(0)
 
 
 def _columns(schema, file: DataFile, options: ReadOptions) -> tuple[EdgeColumns, dict[str, Where]]:
@@ -84,13 +89,15 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
 
     chosen, schemas, rows = [], [], []
     for file in files:
-        with reading(file, "Parquet"), file.open_random() as source, pyarrow.parquet.ParquetFile(source) as parquet:
-            chosen.append(_columns(parquet.schema_arrow, file, options)[0])
-            chosen[-1].agree_with(chosen[0], file, files[0])
-            if set(chosen[-1].roles.values()) & set(file.partition_names):
-                return None
-            schemas.append({role: parquet.schema_arrow.field(name).type for role, name in chosen[0].roles.items()})
-            rows.append((file.name, parquet.metadata.num_rows))
+        with reading(file, "Parquet"), file.open_random() as source:
+            _check_head(source, file)
+            with pyarrow.parquet.ParquetFile(source) as parquet:
+                chosen.append(_columns(parquet.schema_arrow, file, options)[0])
+                chosen[-1].agree_with(chosen[0], file, files[0])
+                if set(chosen[-1].roles.values()) & set(file.partition_names):
+                    return None
+                schemas.append({role: parquet.schema_arrow.field(name).type for role, name in chosen[0].roles.items()})
+                rows.append((file.name, parquet.metadata.num_rows))
         if rows[-1][1] == 0:
             raise no_rows(file)
     columns = columns_of_all(chosen)

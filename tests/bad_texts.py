@@ -84,7 +84,12 @@ TEXTS = {
         "a line of more than 1 MiB",
     ),
     "a CSV line without end": ("e.csv", 3_000_000 * "1,", {}, "a line of more than 1 MiB"),
-    "an arc with a word": ("e.gr", "p sp 2 1\na x 2 5\n", {"id_type": "string"}, "row 0: src column 'src' has 'x'"),
+    "an arc with a word": (
+        "e.gr",
+        "p sp 2 1\na x 2 5\n",
+        {"id_type": "string"},
+        "has 'x', which is not an integer; vertices of this",
+    ),
     "a missing named column": (
         "e.csv",
         "src,dst\n1,2\n",

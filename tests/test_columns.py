@@ -126,8 +126,14 @@ def test_one_of_two_weights_has_to_be_named(named):
 
 
 def test_a_date_does_not_stand_against_a_number(tmp_path):
-    columns = {"src": [1], "dst": [2], "time": pa.array([0], pa.timestamp("s")), "length": [5]}
-    assert read(parquet(tmp_path, columns)).report.weight_column == "length"
+    columns = {"src": [1], "dst": [2], "time": pa.array([0], pa.timestamp("s"))}
+    assert read(parquet(tmp_path, columns)).weights is None
+    assert read(parquet(tmp_path, columns | {"length": [5]})).report.weight_column == "length"
+
+
+def test_a_text_stands_against_a_number(tmp_path):
+    columns = {"src": [1], "dst": [2], "weight": ["5"], "length": [5]}
+    assert "could be 'weight' or 'length'" in refusal(parquet(tmp_path, columns))
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,13 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
 
 def typed_columns(schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
     """Choose the columns of a typed file, those of its partitions among them."""
+    import pyarrow.types as kinds
+
     numeric = {field.name for field in schema if is_number_type(field.type)}
     numeric |= {name for name, value in file.partitions if isinstance(value, int | float)}
-    return choose_columns([*schema.names, *file.partition_names], options, file, numeric=frozenset(numeric))
+    dates = {field.name for field in schema if kinds.is_temporal(field.type)}
+    names = [*schema.names, *file.partition_names]
+    return choose_columns(names, options, file, numeric=frozenset(numeric), dates=frozenset(dates))
 
 
 def edges_of(table, places: dict[str, Where], options: ReadOptions, file: DataFile, columns) -> EdgeList:

@@ -59,7 +59,13 @@ def end_pairs(names: list[str]) -> list[tuple[str, str]]:
 
 
 def choose_columns(
-    names: list[str], options: ReadOptions, file: DataFile, *, positions: int = 0, numeric: frozenset[str] | None = None
+    names: list[str],
+    options: ReadOptions,
+    file: DataFile,
+    *,
+    positions: int = 0,
+    numeric: frozenset[str] = frozenset(),
+    dates: frozenset[str] = frozenset(),
 ) -> EdgeColumns:
     """Pick the edge columns of a file: those asked for, else those known by name, else in a text without names by position.
 
@@ -71,8 +77,8 @@ def choose_columns(
     file : DataFile
     positions : int
         How many columns at the beginning have no name but ``"0"``, ``"1"`` and so on.
-    numeric : frozenset of str, optional
-        The columns that hold numbers, where that is known.
+    numeric, dates : frozenset of str
+        The columns that hold numbers, and those that hold dates or times of day, as far as that is known.
 
     Raises
     ------
@@ -80,7 +86,10 @@ def choose_columns(
         A column is missing or there twice, there is none for an end or for a required weight, or more than one could be it.
     """
     src, dst = _ends(names, options, file, positions)
-    weight = _weight(names, options, file, positions, numeric, (src, dst))
+    known = [name for name in dict.fromkeys(names) if is_weight_name(name) and name not in (src, dst) and name not in dates]
+    weight = _weight(names, options, file, positions, known)
+    if weight is None and options.weighted:
+        raise _no_weight(names, (src, dst), file, numeric)
     columns = EdgeColumns(src=src, dst=dst, weight=weight)
     for role, name in columns.roles.items():
         if name not in names:
@@ -97,7 +106,7 @@ def choose_columns(
         )
     unused = [name for name in dict.fromkeys(names) if name not in columns.roles.values()]
     # A data frame's index is no column that anyone gave.
-    numbers = [name for name in unused if name in (numeric or ()) and not name.startswith("__")]
+    numbers = [name for name in unused if name in numeric and not name.startswith("__")]
     return EdgeColumns(src=src, dst=dst, weight=weight, unused=tuple(unused), unused_numbers=tuple(numbers))
 
 
@@ -121,30 +130,27 @@ def _ends(names: list[str], options: ReadOptions, file: DataFile, positions: int
     return pairs[0]
 
 
-def _weight(names, options: ReadOptions, file: DataFile, positions: int, numeric, ends: tuple[str, str]) -> str | None:
+def _weight(names, options: ReadOptions, file: DataFile, positions: int, known: list[str]) -> str | None:
     if options.weight_column is not None or options.weighted is False:
         return options.weight_column
     if positions:
-        if options.src_column is None and positions > 2:
-            return names[2]
-        found = []
-    else:
-        found = [name for name in dict.fromkeys(names) if is_weight_name(name) and name not in ends]
-        # A date called "time" does not stand against a number called "length".
-        found = [name for name in found if numeric is None or name in numeric] or found
+        known = [names[2]] if options.src_column is None and positions > 2 else []
     how = f"name one with {option_text('weight_column')}"
-    if len(found) > 1:
+    if len(known) > 1:
         without = "" if options.weighted else f", or read none with {option_text('weighted', False)}"
-        raise EdgeListError(
-            f"{file}: the weight could be {' or '.join(map(shown, found[:5]))}; {how}{without}", column="weight"
-        )
-    if not found and options.weighted:
-        others = [name for name in names if name not in ends and name in (numeric or ())]
-        numbers = f"; {listed(others)} {'hold' if len(others) > 1 else 'holds'} numbers" if others else ""
-        raise EdgeListError(
-            f"{file}: no weight column is known by its name; it has {listed(names)}{numbers}; {how}", column="weight"
-        )
-    return found[0] if found else None
+        could_be = " or ".join(map(shown, known[:5]))
+        raise EdgeListError(f"{file}: the weight could be {could_be}; {how}{without}", column="weight")
+    return known[0] if known else None
+
+
+def _no_weight(names: list[str], ends: tuple[str, str], file: DataFile, numeric: frozenset[str]) -> EdgeListError:
+    others = [name for name in names if name not in ends and name in numeric]
+    numbers = f"; {listed(others)} {'hold' if len(others) > 1 else 'holds'} numbers" if others else ""
+    return EdgeListError(
+        f"{file}: no weight column is known by its name; it has {listed(names)}{numbers}; "
+        f"name one with {option_text('weight_column')}",
+        column="weight",
+    )
 
 
 def listed(names: list[str]) -> str:

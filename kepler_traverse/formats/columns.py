@@ -149,11 +149,23 @@ class IdText:
         Blanks before an id follow the delimiter and do not belong to the id.
     blanks : bool
         Blanks are the delimiter, so that a comma at an end of an id would be another one.
+    numbered : bool
+        The format numbers its vertices from 1, so that no other type helps.
     """
 
-    def __init__(self, where: Where, id_type: str, plain: bool = False, trim: bool = False, blanks: bool = False):
+    def __init__(
+        self,
+        where: Where,
+        id_type: str,
+        plain: bool = False,
+        trim: bool = False,
+        *,
+        blanks: bool = False,
+        numbered: bool = False,
+    ):
         import pyarrow
 
+        self.numbered = numbered
         self.where, self.id_type, self.plain, self.trim = where, id_type, plain, trim
         self.doubtful = _DOUBTFUL_PLAIN + (_OTHER_DELIMITERS if blanks else "") if plain else _DOUBTFUL
         # All ASCII characters that the pattern looks for; what is no ASCII is always looked at.
@@ -217,7 +229,9 @@ class IdText:
         strings, bad = integers_of(strings, self.plain)
         if bad >= 0:
             advice = f"{option_text('id_type', 'string')} takes ids as they are written"
-            if self.plain:
+            if self.numbered:
+                advice = "vertices of this format are integers from 1"
+            elif self.plain:
                 advice = f"the first row looked like integers; {advice}"
             raise self.where.error(f"has {_shown(strings[bad])}, which is not an integer; {advice}", self.rows + bad)
         try:
@@ -229,7 +243,8 @@ class IdText:
                     wider = option_text("id_type", "string")
                     if limits.bits < 64 or limits.min < 0:
                         wider = f"{option_text('id_type', 'uint64')} or {wider}"
-                    problem = f"has {text[:40]}, beyond {self.id_type}; take {wider}"
+                    advice = "vertices of this format are numbered from 1" if self.numbered else f"take {wider}"
+                    problem = f"has {text[:40]}, beyond {self.id_type}; {advice}"
                     raise self.where.error(problem, self.rows + row) from None
             raise
 

@@ -43,6 +43,7 @@ def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
             columns=columns,
             id_type=numbers_type(options),
             found=False,
+            numbered=True,
         )
         with file.open_stream() as source:
             edges = read_lines(file, io.BufferedReader(_Arcs(file, source)), layout)

@@ -55,7 +55,7 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
         )
         id_type = numbers_type(options)
         _refuse_narrow_ids(file, n_vertices, id_type)
-        layout = TextLayout(names=names, columns=columns, id_type=id_type, found=False)
+        layout = TextLayout(names=names, columns=columns, id_type=id_type, found=False, numbered=True)
         with file.open_stream() as source:
             edges = read_lines(file, io.BufferedReader(_Entries(file, source, b"%")), layout)
     if edges.table.num_rows != n_entries:

@@ -41,6 +41,8 @@ class TextLayout:
         Whether ``"`` quotes a value.
     trim : bool
         Whether a blank follows each delimiter.
+    numbered : bool
+        Whether the format numbers its vertices, so that ids are integers whatever else is asked for.
     """
 
     names: tuple[str, ...]
@@ -51,6 +53,7 @@ class TextLayout:
     delimiter: str = "\t"
     quotes: bool = False
     trim: bool = False
+    numbered: bool = False
 
     def written(self, name: str) -> str:
         """A column's name as the file writes it."""
@@ -79,7 +82,7 @@ def read_lines(file: DataFile, source, layout: TextLayout) -> EdgeList:
     takers = {
         role: WeightText(where)
         if role == "weight"
-        else IdText(where, layout.id_type, layout.found, layout.trim, blanks=not layout.quotes)
+        else IdText(where, layout.id_type, layout.found, layout.trim, blanks=not layout.quotes, numbered=layout.numbered)
         for role, where in places.items()
         if where.name not in file.partition_names
     }

@@ -18,6 +18,7 @@ _FEW_NAMES = 64  # up to here looking strings up one by one beats hashing all of
 _HASHED_AT_ONCE = 1 << 16  # strings
 _EXPLAINED = 3  # unknown ids for which an error names the nearest ones
 _COMPARED_NAMES = 2000  # with which an unknown name is compared
+_COMPARED_LENGTH = 200  # characters of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +249,7 @@ class Graph:
         numbers = self._string_numbers(wanted) if self.has_string_ids else self._integer_numbers(wanted)
         missing = [wanted[i] if isinstance(wanted, list) else wanted[i].item() for i in np.flatnonzero(numbers < 0)]
         if missing:
-            shown = ", ".join(repr(i) for i in missing[:10]) + (", ..." if len(missing) > 10 else "")
+            shown = ", ".join(map(_short, missing[:10])) + (", ..." if len(missing) > 10 else "")
             raise UnknownVertexError(
                 f"{len(missing)} {role}{'s are' if len(missing) > 1 else ' is'} not in the graph: {shown}. "
                 f"{self._nearest_ids(missing[:_EXPLAINED])}Take ids that occur in the edge list, or add vertices without "
@@ -261,7 +262,7 @@ class Graph:
         near = self._similar_names if self.has_string_ids else self._neighbouring_ids
         found = {wanted: near(wanted) for wanted in missing}
         return "".join(
-            f"Near {wanted!r} {'are' if len(ids) > 1 else 'is'} {' and '.join(map(repr, ids))}. "
+            f"Near {_short(wanted)} {'are' if len(ids) > 1 else 'is'} {' and '.join(map(_short, ids))}. "
             for wanted, ids in found.items()
             if ids
         )
@@ -288,8 +289,9 @@ class Graph:
             width = _COMPARED_NAMES // (2 * len(spelled))
             places = [place(name) for name in spelled]
             names = [name for at in places for name in self.ids.slice(max(0, at - width), 2 * width).to_pylist()]
-        folded = {name.casefold().strip(): name for name in names}
-        alike = difflib.get_close_matches(wanted.casefold().strip(), folded, 2)
+        # To compare long names takes time that grows with the square of their length.
+        folded = {name.casefold().strip(): name for name in names if len(name) <= _COMPARED_LENGTH}
+        alike = difflib.get_close_matches(wanted.casefold().strip()[:_COMPARED_LENGTH], folded, 2)
         return [folded[name] for name in alike]
 
     def _integer_numbers(self, wanted: list[int] | np.ndarray) -> np.ndarray:
@@ -351,6 +353,12 @@ def _on_host(ids) -> list | np.ndarray:
     if hasattr(ids, "dtype"):
         return to_host(ids)
     return [i.item() if isinstance(i, np.generic) else i for i in ids]
+
+
+def _short(name: str | int) -> str:
+    """An id for a message, not longer than a line."""
+    text = repr(name)
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def is_text(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ from edge_files import read, refusal, write
 
 from kepler_traverse import NegativeCycleError, read_graph
 from kepler_traverse.errors import EdgeListError, InputError
+from kepler_traverse.formats.files import DataFile, reading
 
 
 @pytest.mark.parametrize("what", TEXTS)
@@ -116,6 +118,12 @@ def test_a_repeated_column_of_an_arrow_file_is_refused(tmp_path):
     with pa.ipc.new_file(tmp_path / "e.arrow", table.schema) as writer:
         writer.write_table(table)
     assert "'src' occurs 2 times" in refusal(tmp_path / "e.arrow")
+
+
+def test_a_file_that_may_not_be_read_is_not_said_to_be_damaged(tmp_path):
+    file = DataFile(fsspec.filesystem("file"), str(write(tmp_path / "e.csv", "1,2\n")), "e.csv")
+    with pytest.raises(EdgeListError, match=r"^e\.csv: it may not be read \(permission denied\)$"), reading(file, "CSV"):
+        raise PermissionError(13, "Permission denied")
 
 
 # --- several files -----------------------------------------------------------------------------------------------------

@@ -235,6 +235,14 @@ def test_an_unknown_name_comes_with_one_that_looks_alike(tmp_path, wanted, near,
     assert f"Near {wanted!r} is {near!r}." in str(caught.value)
 
 
+def test_long_names_do_not_fill_a_message(tmp_path):
+    graph = words("a" * 5000, "b" * 150, tmp_path=tmp_path)
+    with pytest.raises(UnknownVertexError) as caught:
+        graph.numbers_of(["c" * 5000, "b" * 149, "d" * 5000])
+    assert "Near 'bbb" in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
 def test_an_unknown_name_that_is_like_no_other_comes_alone(tmp_path):
     with pytest.raises(UnknownVertexError, match=r"not in the graph: 'xyz'\. Take ids that occur"):
         words("Home", "Work", tmp_path=tmp_path).numbers_of(["xyz"])

@@ -14,6 +14,7 @@ import pytest
 from kepler_traverse import read_graph
 from kepler_traverse.errors import EdgeListError, option_text
 from kepler_traverse.formats.edges import ReadOptions
+from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.options import OPTIONS, flag_text
 from pipelines.prepare import origin_of, read_options
@@ -175,6 +176,26 @@ def test_further_vertices_may_be_sources_and_change_the_cached_graph(capsys, tmp
     (tmp_path / "v.txt").write_text("7\n8\n")
     origins.add(origin_of(settings_of(given | {"vertices": str(tmp_path / "v.txt")})))
     assert len(origins) == 3
+
+
+def test_an_output_with_further_vertices_is_proven_right(capsys, tmp_path):
+    (tmp_path / "e.csv").write_text("from,to\na,b\n")
+    (tmp_path / "v.txt").write_text("alone\n")
+    flags = [
+        "--vertices",
+        tmp_path / "v.txt",
+        "--all-sources",
+        "--output",
+        tmp_path / "out",
+        "--workers",
+        "1",
+        "--no-report",
+    ]
+    assert call(capsys, tmp_path / "e.csv", *flags)[0] == 0
+    assert verify.main([str(tmp_path / "out"), str(tmp_path / "e.csv")]) == 0
+    assert "proven right (3 sources, 4 rows" in capsys.readouterr().out
+    (tmp_path / "v.txt").write_text("other\n")
+    assert verify.main([str(tmp_path / "out"), str(tmp_path / "e.csv")]) == 2
 
 
 def test_settings_of_runs_before_there_were_vertices_are_read():

@@ -10,6 +10,9 @@ from .graph import Graph
 from .read import read_graph
 from .sssp import plan_sssp, plan_sssp_many, sssp, sssp_many
 
+# pyproject.toml reads this line without importing anything; a plain checkout has it, too.
+__version__ = "0.1.0"
+
 __all__ = [
     "Graph",
     "KeplerError",

@@ -5,6 +5,7 @@ Devices are told apart by ``__cuda_array_interface__``, so nothing here needs Cu
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -19,6 +20,14 @@ LARGEST_HOP_COUNT = 2**31 - 1  # hops are int32
 # The largest integers up to which every integer is held exactly.
 FLOAT32_EXACT = 2**24
 FLOAT64_EXACT = 2**53
+LARGEST_INTEGER = 2**63 - 1  # of int64; as an int64 distance it means "unreached"
+
+# Types that sums of integer weights are computed in, narrowest first, with the first number that each may round or lack.
+EXACT_BELOW = {
+    np.dtype(np.float32): FLOAT32_EXACT,
+    np.dtype(np.float64): FLOAT64_EXACT,
+    np.dtype(np.int64): LARGEST_INTEGER,
+}
 PART = 1 << 28  # elements of an array that is looked at in parts
 
 
@@ -83,6 +92,25 @@ def float_that_holds(low: int, high: int) -> np.dtype | None:
     return np.dtype(np.float64) if largest <= FLOAT64_EXACT else None
 
 
+def is_hops(dtype: np.dtype) -> bool:
+    """Return whether distances of this type are hops. Weighted distances are floats, or int64."""
+    return dtype.kind == "i" and dtype.itemsize < 8
+
+
+def unreached_of(dtype: np.dtype):
+    """Return the distance, in its own type, that stands for "unreached"."""
+    if is_hops(dtype):
+        return dtype.type(UNREACHED)
+    return dtype.type(LARGEST_INTEGER) if dtype.kind == "i" else dtype.type(np.inf)
+
+
+def is_reached(distance: Array) -> Array:
+    """Return where distances, hops or weighted, are those of reached vertices."""
+    if distance.dtype.kind == "f":
+        return namespace(distance).isfinite(distance)
+    return distance != unreached_of(distance.dtype)
+
+
 def at_most(distance: Array, limit: float) -> Array:
     """Return where ``distance <= limit``, also for subnormal numbers on a GPU, where CuPy's kernels take them for zero."""
     bound = as_distance(limit, distance.dtype)
@@ -100,6 +128,12 @@ def is_negative(values: Array) -> Array:
 
 
 def as_distance(value: float, dtype: np.dtype):
-    """Return a bound in the type of the distances it is compared with; beyond the type's range it is infinite."""
+    """Return a bound in the type of the distances it is compared with; beyond the type's range it is infinite.
+
+    Between two integers it is the lower one; beyond int64 it is the largest finite integer distance.
+    """
+    if np.dtype(dtype).kind == "i":
+        largest = LARGEST_INTEGER - 1 if np.dtype(dtype).itemsize == 8 else np.iinfo(dtype).max
+        return np.dtype(dtype).type(largest if value >= largest else math.floor(value))
     with np.errstate(over="ignore"):
         return np.dtype(dtype).type(value)

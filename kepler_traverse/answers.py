@@ -6,12 +6,14 @@ the answer one group of distances is in memory; frames of rows are there twice w
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from ._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, Array, at_most, namespace, to_host
+from ._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, to_host, unreached_of
 from .errors import InputError, NegativeCycleError
-from .figures import Figures, figures_of, figures_of_levels
-from .frames import Column, check_unreached, columns_of, concatenated, frame_from
+from .figures import Figures, exact_totals, figures_of, figures_of_levels
+from .frames import Column, check_unreached, columns_of, concatenated, frame_from, shown_distance
 from .graph import BuildReport, Graph
 from .plan import Plan
 from .query import Query
@@ -82,7 +84,7 @@ def _no_columns(plan) -> dict[str, Column]:
     result = Traversal(
         algorithm=plan.algorithm,
         source=0,
-        distance=xp.zeros(0, np.int32 if plan.algorithm == "bfs" else graph.weights.dtype),
+        distance=xp.zeros(0, np.int32 if plan.algorithm == "bfs" else plan.sums.dtype),
         predecessor=xp.zeros(0, graph.targets.dtype) if plan.query.predecessors else None,
         limit=None,
         strategy=plan.strategy.name,
@@ -101,13 +103,22 @@ def _matrix(plan, distinct, places, asked) -> Array:
     matrix = xp.empty((places.size, graph.n_vertices if asked is None else asked.size), kind)
     at = 0
     for group in plan.over(distinct):
-        if group.distance.dtype.itemsize > matrix.dtype.itemsize:
-            matrix = matrix.astype(group.distance.dtype)
+        if group.distance.dtype != matrix.dtype:
+            matrix = _in_wider_type(matrix, group.distance.dtype)
         rows = np.flatnonzero((places >= at) & (places < at + len(group)))
         for row, i in zip(rows.tolist(), (places[rows] - at).tolist(), strict=True):
             matrix[row] = group.distance[i][columns]
         at += len(group)
     return matrix
+
+
+def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
+    """A matrix in the type of a group that came later; itself if its own holds that already."""
+    if np.can_cast(dtype, matrix.dtype, "safe") and dtype.kind == matrix.dtype.kind:
+        return matrix
+    xp = namespace(matrix)
+    reached = is_reached(matrix)
+    return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_of(dtype))
 
 
 def _pairs(plan, numbers, asked, matrix: Array):
@@ -128,12 +139,11 @@ def pair_columns(graph: Graph, numbers: np.ndarray, asked: np.ndarray, distance:
     """
     xp = namespace(distance)
     distance = distance.ravel()
-    hops = distance.dtype.kind == "i"
-    missing = distance < 0 if hops else ~xp.isfinite(distance)
+    hops = is_hops(distance.dtype)
+    missing = ~is_reached(distance)
     if limit is not None:
         missing |= ~at_most(distance, limit)
-    if hops:
-        distance = distance.astype(np.int32)
+    distance = distance.astype(np.int32) if hops else shown_distance(graph, distance, missing)
     sources, ends = xp.repeat(xp.asarray(numbers), asked.size), xp.tile(xp.asarray(asked), numbers.size)
     return {
         "source": Column(graph.ids_at(sources)),
@@ -149,7 +159,7 @@ def _bitmap(plan, distinct, places) -> Array:
     bitmap = xp.zeros((distinct.size, -(-n // 8)), np.uint8)
     at = 0
     for group in plan.over(distinct):
-        reached = group.distance >= 0 if plan.algorithm == "bfs" else xp.isfinite(group.distance)
+        reached = is_reached(group.distance)
         if plan.query.limit is not None:
             reached &= at_most(group.distance, plan.query.limit)
         for bit in range(min(n, 8)):
@@ -203,40 +213,60 @@ def _steps(sizes: np.ndarray) -> np.ndarray:
 
 
 def _summary(plan, distinct, places, numbers):
-    """One row a source: reached, eccentricity, sum, mean, closeness, harmonic."""
-    figures = np.concatenate([np.empty((0, 4)), *(_figures(group, plan) for group in plan.over(distinct))])
-    return _on(summary_columns(plan.graph, plan.algorithm, numbers, figures[places]), plan.graph)
+    """One row per source: reached, eccentricity, sum, mean, closeness, harmonic."""
+    graph, limit = plan.graph, plan.query.limit
+    found = [summary_of(graph, group, limit)[0] for group in plan.over(distinct)]
+    columns = [np.concatenate([np.zeros(0, np.int64), *each]) for each in zip(*found, strict=True)] or [np.zeros(0)] * 4
+    return _on(summary_columns(graph, plan.algorithm, numbers, tuple(column[places] for column in columns)), graph)
 
 
-def summary_columns(graph: Graph, algorithm: str, numbers: np.ndarray, figures: np.ndarray) -> dict[str, Column]:
-    """Columns of a summary, on the host, of what ``figures_of_levels`` or ``shown`` returns: a row for each source."""
-    reached, farthest, total, harmonic = np.ascontiguousarray(figures.T)
+def summary_of(graph: Graph, group: Traversals, limit) -> tuple[tuple[np.ndarray, ...], Figures | None]:
+    """What ``summary_columns`` takes of a group, and the figures of weighted distances.
+
+    Sums of integer distances are exact.
+
+    Raises
+    ------
+    PrecisionError
+        A sum of integer distances exceeds int64.
+    """
+    if group.counts is not None:
+        return tuple(figures_of_levels(group.counts).T), None
+    figures = figures_of(group.distance, graph.offsets, limit)
+    total = figures.total
+    if graph.integer_weights:
+        total = exact_totals(group.distance, limit, figures)
+    return (figures.reached, figures.farthest, total, figures.harmonic), figures
+
+
+def summary_columns(graph: Graph, algorithm: str, numbers: np.ndarray, found: tuple) -> dict[str, Column]:
+    """Columns of a summary, on the host: a row for each source.
+
+    Parameters
+    ----------
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    numbers : int64 array of shape (k,), NumPy
+        Vertex numbers of the sources.
+    found : tuple of four arrays of shape (k,), NumPy
+        Vertices reached, the largest distance, the sum of distances, and that of the reciprocals of positive ones.
+    """
+    reached, farthest, total, harmonic = found
     others = reached - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(others > 0, total / others, 0.0)
         share = others / max(graph.n_vertices - 1, 1)
         closeness = np.where(total > 0, others / total * share, 0.0)
-    kind = np.int32 if algorithm == "bfs" else graph.weights.dtype
+    kind = np.dtype(np.int32) if algorithm == "bfs" else graph.distance_dtype
     return {
         "source": Column(_ids(graph, numbers)),
         "reached": Column(reached.astype(np.int64)),
         "eccentricity": Column(farthest.astype(kind)),
-        "sum": Column(total.astype(np.int64) if algorithm == "bfs" else total),
+        "sum": Column(total.astype(np.int64) if kind.kind == "i" else total.astype(np.float64, copy=False)),
         "mean": Column(mean),
         "closeness": Column(closeness),
         "harmonic": Column(harmonic),
     }
-
-
-def _figures(group: Traversals, plan) -> np.ndarray:
-    if group.counts is not None:
-        return figures_of_levels(group.counts)
-    return shown(figures_of(group.distance, plan.graph.offsets, plan.query.limit))
-
-
-def shown(figures: Figures) -> np.ndarray:
-    """What ``summary_columns`` takes of the figures of weighted distances."""
-    return np.stack([figures.reached, figures.farthest, figures.total, figures.harmonic], axis=1)
 
 
 def _ids(graph: Graph, numbers: np.ndarray):
@@ -309,7 +339,7 @@ def nearest_columns(graph: Graph, found: Traversal, limit) -> tuple[dict[str, Co
     if limit is not None:
         reached &= at_most(distance, min(limit, LARGEST_HOP_COUNT) if found.algorithm == "bfs" else limit)
     vertex = xp.flatnonzero(reached)
-    source, distance = owner[:n][vertex], distance[vertex]
+    source, distance = owner[:n][vertex], shown_distance(graph, distance[vertex])
     columns = {
         "vertex": Column(graph.ids_at(vertex)),
         "source": Column(graph.ids_at(source)),
@@ -322,7 +352,8 @@ def _with_root(graph: Graph, numbers: np.ndarray) -> Graph:
     """The graph and one more vertex, the last, from which an edge leads to each of some vertices."""
     xp = namespace(graph.offsets)
     added = xp.asarray(numbers)
-    return Graph(
+    return replace(
+        graph,
         offsets=xp.append(graph.offsets, graph.n_edges + numbers.size),
         targets=xp.append(graph.targets, added.astype(graph.targets.dtype)),
         weights=None if graph.weights is None else xp.append(graph.weights, xp.zeros(numbers.size, graph.weights.dtype)),

@@ -5,9 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from . import cuda
-from ._arrays import Array, device_of, extent, float_that_holds, index_dtype, is_negative, namespace, parts, to_host
+from ._arrays import (
+    LARGEST_INTEGER,
+    Array,
+    device_of,
+    extent,
+    float_that_holds,
+    index_dtype,
+    is_negative,
+    namespace,
+    parts,
+    to_host,
+)
 from .cpu import csr
-from .errors import EdgeListError, InputError, NegativeCycleError
+from .errors import EdgeListError, InputError
 from .graph import BuildReport, Graph
 
 
@@ -22,7 +33,8 @@ def graph_from_edges(
 ) -> Graph:
     """Build a graph from arrays of edge ends.
 
-    Parallel edges keep the minimum weight. Self-loops are dropped. An undirected edge list is stored both ways, with the
+    Parallel edges keep the minimum weight. Self-loops are dropped; ``sssp`` refuses a source that reaches one of negative
+    weight. An undirected edge list is stored both ways, with the
     minimum of the two directions. Everything dropped is counted in ``graph.report``.
 
     Parameters
@@ -30,13 +42,15 @@ def graph_from_edges(
     src, dst : integer arrays of shape (rows,)
         Vertex ids: any integers. NumPy arrays give a graph on the CPU, CuPy arrays one on the GPU.
     weight : number array of shape (rows,), optional
-        Finite. Integers become the smallest float type that holds them all exactly.
+        Finite. Distances of integer weights are exact integers; those of floats are sums rounded from left to right.
     directed : bool
         False: each row is an edge both ways.
     vertices : integer array, optional
         Further vertices, which may have no edge.
     weight_type : {"auto", "float32", "float64"}
-        Type of the stored weights and so of all distances. ``"float32"`` rounds float64 input on request.
+        Type of float weights and of their distances; ``"float32"`` rounds float64 input on request. For integer weights it
+        is the type that exact distances are returned in, float64 where the weights need it; a distance that the type does
+        not hold is a ``PrecisionError``.
 
     Returns
     -------
@@ -45,9 +59,7 @@ def graph_from_edges(
     Raises
     ------
     EdgeListError
-        Ids that are no integers, weights that are NaN, infinite or not exact in any float type.
-    NegativeCycleError
-        A self-loop has a negative weight.
+        Ids that are no integers, weights that are NaN, infinite or beyond int64.
 
     Examples
     --------
@@ -74,10 +86,11 @@ def graph_from_numbers(
     """
     backend = cuda.csr if device_of(src) == "cuda" else csr
     weight_source = "" if weight is None else str(weight.dtype)
-    negative_zeros = 0
+    negative_zeros, loops, integers = 0, {}, False
     if weight is not None:
-        weight, negative_zeros = _float_weights(weight, weight_type)
-        _refuse_negative_self_loop(src, dst, weight, ids)
+        integers = weight.dtype.kind in "iu"
+        weight, negative_zeros = _integer_weights(weight, weight_type) if integers else _float_weights(weight, weight_type)
+        loops = _negative_loops(src, dst, weight, integers)
     offsets, targets, weights, self_loops, parallel = backend.assemble(src, dst, weight, len(ids), not directed)
     none_isolated = all_are_ends and not self_loops
     return Graph(
@@ -94,6 +107,9 @@ def graph_from_numbers(
             isolated_vertices=0 if none_isolated else backend.count_isolated(offsets, targets, directed),
             weight_source=weight_source,
         ),
+        integer_weights=integers,
+        float_distances=integers and weight_type != "auto",
+        negative_loops=loops,
     )
 
 
@@ -137,24 +153,34 @@ def _where(flags, *arrays) -> tuple[int, int]:
     return count, first
 
 
-def _float_weights(weight, weight_type: str):
-    """Check weights and bring them to the type that distances will have; -0.0 becomes 0.0."""
+def _check_weight_type(weight_type: str) -> None:
     if weight_type not in ("auto", "float32", "float64"):
         raise InputError(f"weight_type {weight_type!r} is none of 'auto', 'float32', 'float64'")
+
+
+def _integer_weights(weight, weight_type: str):
+    """Bring integers to the narrowest type that holds each exactly, or to the one asked for."""
+    _check_weight_type(weight_type)
     xp = namespace(weight)
-    if weight.dtype.kind in "iu":
-        low, high = extent(weight) if weight.size else (0, 0)
-        kind = float_that_holds(low, high)
-        if kind is None:
-            row = int(xp.argmax(weight) if high > -low else xp.argmin(weight))
-            raise EdgeListError(
-                f"integer weight {int(weight[row])} cannot be held exactly by float64 (beyond 2^53); scale the weights down",
-                row=row,
-                column="weight",
-            )
-        if weight_type != "auto":
-            kind = max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
-        return weight.astype(kind), 0
+    low, high = extent(weight) if weight.size else (0, 0)
+    largest = max(high, -low)
+    held_by = float_that_holds(low, high)
+    beyond = "int64, in which distances are summed" if weight_type == "auto" else "2^53, up to which float64 holds integers"
+    if largest >= LARGEST_INTEGER or (held_by is None and weight_type != "auto"):
+        row = int(xp.argmax(weight) if high > -low else xp.argmin(weight))
+        raise EdgeListError(
+            f"integer weight {int(weight[row])} is beyond {beyond}; scale the weights down", row=row, column="weight"
+        )
+    kind = held_by or np.dtype(np.int64)
+    if weight_type != "auto":
+        kind = max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
+    return weight.astype(kind), 0
+
+
+def _float_weights(weight, weight_type: str):
+    """Check weights and bring them to the type that distances will have; -0.0 becomes 0.0."""
+    _check_weight_type(weight_type)
+    xp = namespace(weight)
     if weight.dtype.kind != "f":
         raise EdgeListError(f"weights must be numbers, not {weight.dtype}", column="weight")
     kind = {"auto": np.result_type(weight.dtype, np.float32)}.get(weight_type) or np.dtype(weight_type)
@@ -179,8 +205,12 @@ def _float_weights(weight, weight_type: str):
     return (xp.where(bits == negative_zero, cast.dtype.type(0), cast) if count else cast), count
 
 
-def _refuse_negative_self_loop(src, dst, weight, ids) -> None:
-    loops, at = _where(lambda weights, u, v: is_negative(weights) & (u == v), weight, src, dst)
-    if loops:
-        name = ids[int(src[at])]
-        raise NegativeCycleError([name.as_py() if hasattr(name, "as_py") else name.item()], float(weight[at]))
+def _negative_loops(src, dst, weight, integers: bool) -> dict:
+    """The least weight of each vertex that has a self-loop of negative weight."""
+    loops: dict[int, int | float] = {}
+    number = int if integers else float
+    for (_, u), (_, v), (_, w) in zip(parts(src), parts(dst), parts(weight), strict=True):
+        at = namespace(w).flatnonzero(is_negative(w) & (u == v))
+        for vertex, value in zip(to_host(u[at]).tolist(), to_host(w[at]).tolist(), strict=True):
+            loops[vertex] = min(loops.get(vertex, 0), number(value))
+    return loops

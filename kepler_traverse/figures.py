@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from . import cuda
-from ._arrays import Array, as_distance, device_of
+from ._arrays import FLOAT64_EXACT, LARGEST_INTEGER, Array, as_distance, at_most, device_of, is_reached, namespace, to_host
 from .cpu import figures as cpu
+from .errors import PrecisionError
 
 
 class Figures(NamedTuple):
@@ -25,8 +26,8 @@ class Figures(NamedTuple):
     ----------
     reached : int64
         Vertices within the limit.
-    lowest, farthest : float64
-        Their least and their largest distance; inf and -inf where there is none.
+    lowest, farthest : float64, or int64 where distances are
+        Their least and their largest distance; inf and -inf (for integers 2**63 - 1 and 0) where there is none.
     total, harmonic : float64
         The sum of their distances, and of the reciprocals of positive ones.
     edges : int64
@@ -46,14 +47,70 @@ def figures_of(distance: Array, offsets: Array, limit: float | None) -> Figures:
 
     Parameters
     ----------
-    distance : float32 or float64 array of shape (k, n_vertices)
-        inf where unreached.
+    distance : float32, float64 or int64 array of shape (k, n_vertices)
+        inf where unreached; of integers 2**63 - 1. Sums and reciprocals are those of the integers rounded to float64.
     offsets : int64 array of shape (n_vertices + 1,)
         The graph's.
     limit : float or None
         Only distances up to it count.
     """
-    return Figures(*_of(distance).figures(distance, offsets, _bound(limit, distance.dtype)))
+    floats = as_floats(distance)
+    found = Figures(*_of(floats).figures(floats, offsets, _bound(limit, floats.dtype)))
+    if floats is distance:
+        return found
+    xp = namespace(distance)
+    counts = is_reached(distance) & (True if limit is None else at_most(distance, limit))
+    lowest = xp.where(counts, distance, LARGEST_INTEGER).min(axis=1)
+    farthest = xp.where(counts, distance, -LARGEST_INTEGER).max(axis=1)
+    return found._replace(lowest=to_host(lowest), farthest=to_host(farthest))
+
+
+def as_floats(distance: Array) -> Array:
+    """Weighted distances as floats: themselves, or int64 rounded to float64."""
+    if distance.dtype.kind == "f":
+        return distance
+    xp = namespace(distance)
+    return xp.where(is_reached(distance), distance.astype(np.float64), np.inf)
+
+
+def exact_totals(distance: Array, limit: float | None, figures: Figures) -> np.ndarray:
+    """Sums of integer distances, int64 of shape (k,), NumPy.
+
+    Parameters
+    ----------
+    distance, limit
+        As ``figures_of`` took them.
+    figures : Figures
+        What it returned.
+
+    Raises
+    ------
+    PrecisionError
+        A sum exceeds int64.
+    """
+    largest = [max(abs(int(low)), abs(int(high))) if n else 0 for n, low, high in zip(*_extremes(figures), strict=True)]
+    bounds = [count * most for count, most in zip(figures.reached.tolist(), largest, strict=True)]
+    totals = [int(total) if bound < FLOAT64_EXACT else None for total, bound in zip(figures.total, bounds, strict=True)]
+    for i, total in enumerate(totals):
+        if total is None:
+            totals[i] = _sum_of_integers(distance[i], limit)
+            if abs(totals[i]) > LARGEST_INTEGER:
+                raise PrecisionError(
+                    "the sum of a source's distances exceeds 2^63 - 1, the largest int64; scale the weights down"
+                )
+    return np.array(totals, np.int64)
+
+
+def _extremes(figures: Figures) -> tuple:
+    reached = figures.reached > 0
+    return reached.tolist(), np.where(reached, figures.lowest, 0).tolist(), np.where(reached, figures.farthest, 0).tolist()
+
+
+def _sum_of_integers(distance: Array, limit: float | None) -> int:
+    counts = is_reached(distance) & (True if limit is None else at_most(distance, limit))
+    values = distance[counts].astype(np.int64)
+    high, low = values >> 31, values & (2**31 - 1)  # neither sum can overflow
+    return (int(high.sum()) << 31) + int(low.sum())
 
 
 def bins_of(distance: Array, limit: float | None, bins_a_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
@@ -69,6 +126,7 @@ def bins_of(distance: Array, limit: float | None, bins_a_unit: np.ndarray, befor
         Of each source how many bins lie before its first; every distance is in one of the ``n_bins`` after them.
     n_bins : int
     """
+    distance = as_floats(distance)
     return _of(distance).bins(distance, _bound(limit, distance.dtype), bins_a_unit, before, n_bins)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from . import cuda
-from ._arrays import NO_PREDECESSOR, UNREACHED, Array, at_most, namespace, to_host
+from ._arrays import NO_PREDECESSOR, Array, at_most, is_hops, namespace, to_host, unreached_of
 from .errors import InputError, UnknownVertexError
+from .exact import narrowed
 from .graph import Graph
 from .query import Query
 from .results import Traversal
@@ -43,7 +44,7 @@ def columns_of(
         vertex = xp.flatnonzero(reached) if unreached == "omit" else xp.arange(graph.n_vertices)
     here = reached[vertex]
     missing = None if unreached == "omit" else ~here
-    distance = result.distance[vertex]
+    distance = shown_distance(graph, result.distance[vertex], missing)
     columns = {}
     if with_source:
         columns["source"] = Column(graph.ids_at(xp.full(vertex.size, result.source)))
@@ -63,6 +64,24 @@ def columns_of(
         else:
             columns["predecessor"] = Column(graph.ids_at(known), missing)
     return columns
+
+
+def shown_distance(graph: Graph, distance: Array, missing: Array | None = None) -> Array:
+    """Return distances in the type that users get: those of integer weights are integers, whatever they were summed in.
+
+    Parameters
+    ----------
+    graph : Graph
+    distance : array
+        Hops, or weighted distances.
+    missing : bool array, optional
+        Where there is none, because the vertex was not reached; None: nowhere.
+    """
+    if is_hops(distance.dtype) or not graph.returns_integers:
+        return distance
+    if missing is not None:
+        distance = namespace(distance).where(missing, distance.dtype.type(0), distance)
+    return distance.astype(graph.distance_dtype)
 
 
 def table_of(graph: Graph, result: Traversal, query: Query):
@@ -151,8 +170,11 @@ def paths(frame, targets):
     return library.DataFrame(found)
 
 
-def traversals_of(graph: Graph, frame):
+def traversals_of(graph: Graph, frame, algorithm: str | None = None):
     """Turn a frame of ``bfs`` or ``sssp`` (or of their ``_many``) back into traversals over vertex numbers.
+
+    Of integer distances, int64 are weighted if the graph has integer weights, and all others are hops, unless ``algorithm``
+    says what they are.
 
     Yields
     ------
@@ -181,7 +203,9 @@ def traversals_of(graph: Graph, frame):
         if pandas.Series(vertex).duplicated().any():
             raise InputError("the frame holds a vertex twice for one source")
         distance = rows["distance"].to_numpy()
-        hops = distance.dtype.kind == "i"
+        if distance.dtype.kind == "i":
+            weighted = distance.dtype.itemsize == 8 if algorithm is None else algorithm == "sssp"
+            distance = distance.astype(np.int64 if weighted and graph.integer_weights else np.int32)
         if source is None:
             roots = vertex[predecessor == vertex]
             if roots.size != 1:
@@ -189,12 +213,14 @@ def traversals_of(graph: Graph, frame):
             number = int(roots[0])
         else:
             number = int(graph.numbers_of([source])[0])
-        all_distances = np.full(graph.n_vertices, UNREACHED if hops else np.inf, distance.dtype)
+        all_distances = np.full(graph.n_vertices, unreached_of(distance.dtype), distance.dtype)
         all_predecessors = np.full(graph.n_vertices, NO_PREDECESSOR, np.int64)
         all_distances[vertex], all_predecessors[vertex] = distance, predecessor
+        if all_distances.dtype == np.int64:
+            all_distances = narrowed(graph, all_distances)
         xp = namespace(graph.offsets)
         yield Traversal(
-            algorithm="bfs" if hops else "sssp",
+            algorithm="bfs" if is_hops(distance.dtype) else "sssp",
             source=number,
             distance=xp.asarray(all_distances),
             predecessor=xp.asarray(all_predecessors.astype(graph.targets.dtype)),

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from . import cuda
-from ._arrays import Array, device_of, is_negative, namespace, parts, to_host
+from ._arrays import LARGEST_INTEGER, Array, device_of, is_negative, namespace, parts, to_host
 from .cpu import csr
 from .errors import DeviceError, UnknownVertexError, option_text
 
@@ -90,12 +90,19 @@ class Graph:
         Edges of vertex v are ``targets[offsets[v]:offsets[v + 1]]``.
     targets : int32 or int64 array of shape (n_edges,)
         Ascending within a row, without duplicates and self-loops.
-    weights : float32 or float64 array of shape (n_edges,) or None
+    weights : array of shape (n_edges,) or None
+        float32 or float64. Integer weights are held in the narrowest of float32, float64 and int64 that holds each exactly.
     ids : integer array on the same device, or pyarrow strings (always on the host), of shape (n_vertices,)
         Ascending; strings by their UTF-8 bytes.
     directed : bool
         False means that every edge is stored both ways with one weight.
     report : BuildReport
+    integer_weights : bool
+        Whether the weights are integers: then every distance is an exact sum, or an error.
+    float_distances : bool
+        Whether distances of integer weights are returned as floats of the weights' type, because the caller chose that type.
+    negative_loops : dict of int to int or float
+        Vertex numbers with a self-loop of negative weight, and that weight. A search that reaches one of them has no answer.
     """
 
     offsets: Array
@@ -104,6 +111,9 @@ class Graph:
     ids: object
     directed: bool = True
     report: BuildReport = field(default_factory=BuildReport)
+    integer_weights: bool = False
+    float_distances: bool = False
+    negative_loops: dict = field(default_factory=dict)
 
     @property
     def n_vertices(self) -> int:
@@ -135,13 +145,61 @@ class Graph:
 
     @cached_property
     def has_negative_weights(self) -> bool:
-        return self.weights is not None and any(bool(is_negative(part).any()) for _, part in parts(self.weights))
+        if self.weights is None:
+            return False
+        return bool(self.negative_loops) or any(bool(is_negative(part).any()) for _, part in parts(self.weights))
+
+    @cached_property
+    def heaviest(self) -> float | int:
+        """The largest absolute weight, 0 without edges; an int where weights are integers."""
+        if self.weights is None or not self.n_edges:
+            return 0
+        number = int if self.integer_weights else float
+        found = [(number(part.min()), number(part.max())) for _, part in parts(self.weights)]
+        return max(max(abs(low), abs(high)) for low, high in found)
+
+    @property
+    def longest_sum(self) -> float | int:
+        """A bound on the absolute sum of the weights of any path without a cycle."""
+        return self.heaviest * max(self.n_vertices - 1, 0)
+
+    @property
+    def returns_integers(self) -> bool:
+        """Whether weighted distances are returned as integers."""
+        return self.integer_weights and not self.float_distances
+
+    @property
+    def distance_dtype(self) -> np.dtype:
+        """Type of the ``distance`` column of a weighted search: int64 for integer weights, else that of the weights."""
+        return np.dtype(np.int64) if self.returns_integers else self.weights.dtype
+
+    def distances_are(self, algorithm: str) -> dict[str, str]:
+        """The type of the distances that a search returns, and what is promised of their sums, for people."""
+        if algorithm == "bfs":
+            return {"type": "int32", "sums": "hops"}
+        exact = "exact integers" if self.returns_integers else "exact integers, or an error" if self.integer_weights else ""
+        return {"type": str(self.distance_dtype), "sums": exact or "least sum over all paths, rounded from left to right"}
+
+    def with_sums_in(self, dtype) -> Graph:
+        """Return this graph with its weights, all of which the type must hold, as another type; made once."""
+        if self.weights.dtype == dtype:
+            return self
+        made = self.__dict__.setdefault("_with_sums_in", {})
+        name = np.dtype(dtype).name
+        if name not in made:
+            graph = replace(self, weights=self.weights.astype(dtype))
+            known = vars(self).keys() & {"degrees", "max_degree", "has_negative_weights", "heaviest"}
+            vars(graph).update({attribute: vars(self)[attribute] for attribute in known})
+            if "reverse" in vars(self):
+                vars(graph)["reverse"] = graph if not self.directed else self.reverse.with_sums_in(dtype)
+            made[name] = graph
+        return made[name]
 
     @cached_property
     def least_weight(self):
         """The smallest weight, a scalar of their type; infinite without edges."""
         if not self.n_edges:
-            return self.weights.dtype.type(np.inf)
+            return self.weights.dtype.type(np.inf if self.weights.dtype.kind == "f" else LARGEST_INTEGER)
         # Of no negative one the bits are in the order of the weights, and CuPy would take subnormal numbers for 0.
         order = self.weights if self.has_negative_weights else self.weights.view(f"i{self.weights.itemsize}")
         return min(to_host(part.min(keepdims=True))[0] for _, part in parts(order)).view(self.weights.dtype)
@@ -159,6 +217,10 @@ class Graph:
     def fingerprint(self) -> str:
         """SHA-256 over vertices, edges, weights and ids: the same for the same graph on every device."""
         digest = hashlib.sha256(f"{self.n_vertices} {self.n_edges} {self.directed} {self._id_kind}".encode())
+        if self.integer_weights:
+            digest.update(b"integers as floats" if self.float_distances else b"integers")
+        if self.negative_loops:
+            digest.update(repr(sorted(self.negative_loops.items())).encode())
         for name in ("offsets", "targets", "weights") if self.has_string_ids else ("offsets", "targets", "weights", "ids"):
             if getattr(self, name) is None:
                 continue
@@ -341,6 +403,8 @@ class Graph:
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
         weights = "unweighted" if self.weights is None else f"{self.weights.dtype} weights"
+        if self.returns_integers:
+            weights = "integer weights"
         return f"<Graph: {self.n_vertices:,} vertices, {self.n_edges:,} stored edges, {kind}, {weights}, {self.device}>"
 
 

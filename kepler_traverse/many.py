@@ -9,12 +9,13 @@ import numpy as np
 
 from . import cuda
 from ._arrays import hops_dtype, namespace, to_host
-from .errors import CapacityError, InputError
+from .errors import CapacityError, InputError, PrecisionError
+from .exact import Sums
 from .graph import Graph
 from .plan import Plan
 from .query import Query
 from .results import Traversal, Traversals
-from .strategy import ManyOutcome, ManyStrategy, Shape, Strategy, pick
+from .strategy import ManyOutcome, ManyStrategy, Shape, Strategy, in_use, pick
 
 ONE_AT_A_TIME = "one_at_a_time"
 LOOPED = 16  # sources of a group that are run one after the other
@@ -40,6 +41,8 @@ class ManyPlan:
         Levels of one search from a vertex of the highest degree; 0 where none was made.
     why : str
         What the choice went by.
+    sums : Sums
+        As in ``Plan``.
     """
 
     def __init__(
@@ -78,8 +81,12 @@ class ManyPlan:
         self.depth = shape.depth
         self.group, self.nbytes = _group(self.strategy, shape, query, max(n_sources, 1), memory)
         why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
+        self._rows, self._n_sources, self._memory = rows, max(n_sources, 1), memory
+        self.sums = Sums(graph, algorithm, query.limit)
+        if algorithm == "sssp":
+            why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
         self.why = "; ".join(why)
-        self._traverse = self.strategy.plan(graph, query, self.group)
+        self._prepare()
 
     def run(self, numbers) -> Traversals:
         """Traverse from up to ``group`` vertices, given by their numbers 0..n-1, in that order.
@@ -94,13 +101,81 @@ class ManyPlan:
         numbers = np.asarray(numbers, np.int64)
         if numbers.size > self.group:
             raise InputError(f"{numbers.size} sources at once, and this plan takes {self.group}; use over()")
-        outcome = self._traverse(numbers)
-        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=self.strategy.name, **outcome._asdict())
+        while True:
+            found = self._run(numbers)
+            if found is not None:
+                return found
+            self._widen()
+            if numbers.size > self.group:  # the wider type leaves memory for fewer sources at once
+                return _joined([_copied(found) for found in self.over(numbers)])
 
     def over(self, numbers) -> Iterator[Traversals]:
         """Traverse from any number of vertices, a group at a time; each result holds until the next is asked for."""
-        for begin in range(0, len(numbers), self.group):
-            yield self.run(numbers[begin : begin + self.group])
+        numbers, begin = np.asarray(numbers, np.int64), 0
+        while begin < numbers.size:
+            group = numbers[begin : begin + self.group]
+            found = self._run(group)
+            if found is None:
+                self._widen()
+                continue
+            yield found
+            begin += group.size
+
+    def _run(self, numbers: np.ndarray) -> Traversals | None:
+        """Traverse from a group; None means that the sums need a wider type."""
+        try:
+            outcome = self._traverse(numbers)
+        except PrecisionError:
+            if not self.sums.may_widen:
+                raise
+            return None
+        if not self.sums.hold(outcome.distance, outcome.below):
+            return None
+        fields = outcome._asdict()
+        del fields["below"]
+        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=self._running.name, **fields)
+
+    def _prepare(self) -> None:
+        """Allocate for sums of the current type."""
+        self._traverse = None  # gives back what the type before had
+        self._running = in_use(self.strategy, self._rows, self.sums, self.algorithm)
+        self._traverse = self._running.plan(self.sums.graph, self.query, self.group)
+
+    def _widen(self) -> None:
+        """Go on in the next wider type, with fewer sources at once where memory does for no more."""
+        self._traverse = None
+        self.sums.widen()
+        running = in_use(self.strategy, self._rows, self.sums, self.algorithm)
+        memory = self._memory if self._memory is None else max(self._memory, self.nbytes)
+        group, self.nbytes = _group(
+            running, _shape_of(self.sums.graph, ()), self.query, min(self.group, self._n_sources), memory
+        )
+        self.group = min(self.group, group)
+        self._prepare()
+
+
+def _copied(found: Traversals) -> Traversals:
+    """With arrays that outlive the plan's next run."""
+    predecessor = None if found.predecessor is None else found.predecessor.copy()
+    return replace(found, distance=found.distance.copy(), predecessor=predecessor)
+
+
+def _joined(found: list[Traversals]) -> Traversals:
+    """The traversals of several groups, in arrays of their own."""
+    first = found[0]
+    xp = namespace(first.distance)
+
+    def rows(name: str):
+        return None if getattr(first, name) is None else xp.concatenate([getattr(each, name) for each in found])
+
+    return replace(
+        first,
+        sources=np.concatenate([each.sources for each in found]),
+        distance=rows("distance"),
+        predecessor=rows("predecessor"),
+        limits=[limit for each in found for limit in each.limits],
+        rounds=[count for each in found for count in each.rounds],
+    )
 
 
 def free_memory(device: str) -> int:
@@ -149,7 +224,7 @@ def _one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
     """The row that runs a strategy for one source again and again; it has that strategy's name."""
 
     def plan(graph, query, _group):
-        one = Plan(graph, algorithm, [single], single.name, replace(query, keep="all"))
+        one = Plan(graph, algorithm, [single], single.name, replace(query, keep="all"), may_widen=False)
         return lambda sources: _gathered([_kept(one.run(int(source)), query) for source in sources], graph, algorithm, query)
 
     def memory(shape, query, group):

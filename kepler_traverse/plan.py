@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from .errors import InputError, NegativeCycleError
+from ._arrays import is_reached, namespace, to_host
+from .errors import InputError, NegativeCycleError, PrecisionError
+from .exact import Sums
 from .graph import Graph
 from .query import Query
 from .results import Traversal
-from .strategy import Strategy, pick
+from .strategy import Strategy, in_use, pick
 
 
 class Plan:
@@ -24,13 +26,26 @@ class Plan:
     strategy : Strategy
         The row of the catalogue that runs.
     query : Query
+    sums : Sums
+        The type that distances are summed in. A plan for integer weights begins with the narrowest that may do, and goes on
+        to a wider one once a result needs it.
     """
 
-    def __init__(self, graph: Graph, algorithm: str, rows: Sequence[Strategy], name: str, query: Query):
+    def __init__(
+        self, graph: Graph, algorithm: str, rows: Sequence[Strategy], name: str, query: Query, may_widen: bool = True
+    ):
         self.graph, self.algorithm = graph, algorithm
         self.strategy = pick(rows, name, graph)
-        self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
-        self._traverse = self.strategy.plan(graph, query)
+        self.query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
+        self._rows, self._may_widen = rows, may_widen
+        self.sums = Sums(graph, algorithm, query.limit)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Allocate for sums of the current type."""
+        self._traverse = None  # gives back what the type before had
+        self._running = in_use(self.strategy, self._rows, self.sums, self.algorithm)
+        self._traverse = self._running.plan(self.sums.graph, self.query)
 
     def __call__(self, source) -> Traversal:
         """Traverse from one vertex, given by the user's id.
@@ -46,17 +61,35 @@ class Plan:
 
     def run(self, number: int) -> Traversal:
         """Traverse from one vertex, given by its number 0..n-1."""
-        try:
-            outcome = self._traverse(number)
-        except NegativeCycleError as error:  # strategies know numbers only
-            ids = self.graph.ids_at(np.array(error.cycle))
-            raise NegativeCycleError(ids.tolist(), error.weight) from None
-        return Traversal(
-            algorithm=self.algorithm,
-            source=number,
-            strategy=self.strategy.name,
-            **outcome._asdict(),
-        )
+        while True:
+            try:
+                outcome = self._traverse(number)
+            except NegativeCycleError as error:  # strategies know numbers only
+                ids = self.graph.ids_at(np.array(error.cycle))
+                raise NegativeCycleError(ids.tolist(), error.weight) from None
+            except PrecisionError:
+                if not (self._may_widen and self.sums.may_widen):
+                    raise
+            else:
+                if not self._may_widen or self.sums.hold(outcome.distance, outcome.below):
+                    break
+            self.sums.widen()
+            self._prepare()
+        self._refuse_negative_loops(outcome.distance)
+        fields = outcome._asdict()
+        del fields["below"]
+        return Traversal(algorithm=self.algorithm, source=number, strategy=self._running.name, **fields)
+
+    def _refuse_negative_loops(self, distance) -> None:
+        """Raise NegativeCycleError for a vertex that was reached and has a self-loop of negative weight."""
+        loops = self.graph.negative_loops if self.algorithm == "sssp" else None
+        if not loops:
+            return
+        vertices = np.array(list(loops))
+        reached = np.flatnonzero(to_host(is_reached(distance[namespace(distance).asarray(vertices)])))
+        if reached.size:
+            vertex = int(vertices[reached[0]])
+            raise NegativeCycleError(self.graph.ids_at(np.array([vertex])).tolist(), loops[vertex])
 
     @property
     def nbytes(self) -> int:

@@ -103,7 +103,7 @@ def read_graph(
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "edges.csv").write_text("src,dst,weight\\n1,2,5\\n2,3,1\\n")
     >>> read_graph(folder / "edges.csv", device="cpu")
-    <Graph: 3 vertices, 2 stored edges, directed, float32 weights, cpu>
+    <Graph: 3 vertices, 2 stored edges, directed, integer weights, cpu>
     """
     _check_arguments(paths=paths, directed=directed, format=format, weight_type=weight_type, vertices=vertices)
     options = ReadOptions(

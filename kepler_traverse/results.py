@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ._arrays import UNREACHED, Array, device_of, namespace
+from ._arrays import Array, device_of, is_reached, namespace, unreached_of
 from .cpu import checksum as checksums
 from .cpu.checksum import mix
 
@@ -23,7 +23,8 @@ class Traversal:
     source : int
         Vertex number.
     distance : array of shape (n_vertices,)
-        BFS: int32 hops, ``-1`` where unreached. SSSP: the graph's float type, ``inf`` where unreached.
+        BFS: int32 hops, ``-1`` where unreached. SSSP: float32 or float64, ``inf`` where unreached. Sums of integer weights
+        are exact: where float64 could round one, all are int64, and ``2**63 - 1`` where unreached.
     predecessor : array of shape (n_vertices,), of the targets' type, or None
         Previous vertex on a shortest path: of all possible ones the smallest among those with smaller
         (distance, zero-length hops), so equal on every device and in every run. The source is its own; ``-1`` where
@@ -50,9 +51,7 @@ class Traversal:
     @property
     def reached(self) -> Array:
         """Boolean array: which vertices were reached."""
-        if self.algorithm == "bfs":
-            return self.distance != UNREACHED
-        return namespace(self.distance).isfinite(self.distance)
+        return is_reached(self.distance)
 
     def copy(self) -> Traversal:
         """Return a traversal with arrays of its own."""
@@ -72,8 +71,8 @@ class Traversals:
     sources : int64 array of shape (k,), NumPy
         Vertex numbers.
     distance : array of shape (k, n_vertices)
-        BFS: hops in the narrowest of int8, int16 and int32 that holds them, ``-1`` where unreached. SSSP: the graph's float
-        type, ``inf`` where unreached. Where only targets were asked for, ``(k, n_targets)``.
+        BFS: hops in the narrowest of int8, int16 and int32 that holds them, ``-1`` where unreached. SSSP: as in
+        ``Traversal``. Where only targets were asked for, ``(k, n_targets)``.
     predecessor : array of shape (k, n_vertices), of the targets' type, or None
         As in ``Traversal``.
     limits : list of int, float or None
@@ -120,25 +119,35 @@ class Traversals:
         return (self[i] for i in range(len(self)))
 
 
-def checksum(result: Traversal) -> int:
+def checksum(result: Traversal, integers: bool = False) -> int:
     """Return a 64-bit sum over (source, vertex, distance) of all reached vertices.
 
     Equal results give equal sums on every device and in any order of the vertices; the sum of the sums of several
     sources stands for all of them. It guards against loss and mix-up, not against an adversary.
+
+    Parameters
+    ----------
+    result : Traversal
+    integers : bool
+        Whether the distances stand for integers, whatever type they were summed in.
     """
     distance = result.distance
     if device_of(distance) == "cuda":
-        return _checksum_of_arrays(result)
-    unreached = distance.dtype.type(UNREACHED if result.algorithm == "bfs" else np.inf)
+        return _checksum_of_arrays(result, integers)
+    unreached = unreached_of(distance.dtype)
+    if integers and distance.dtype.kind == "f":
+        return int(checksums.checksum_of_integers(distance, unreached, np.uint64(result.source)))
     bits = distance.view(f"u{distance.dtype.itemsize}")
     return int(checksums.checksum(distance, bits, unreached, np.uint64(result.source)))
 
 
-def _checksum_of_arrays(result: Traversal) -> int:
+def _checksum_of_arrays(result: Traversal, integers: bool = False) -> int:
     """The same by whole arrays of either library."""
     xp = namespace(result.distance)
     vertex = xp.flatnonzero(result.reached)
     distance = result.distance[vertex]
+    if integers:
+        distance = distance.astype(np.int64, copy=False)
     bits = distance.view(f"u{distance.dtype.itemsize}").astype(np.uint64)
     mixed = mix(mix(vertex.astype(np.uint64) + checksums.ODD) ^ bits)
     return int(mix(mixed + xp.uint64(result.source)).sum(dtype=np.uint64))

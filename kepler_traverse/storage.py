@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
-from dataclasses import asdict
+import stat
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +19,13 @@ import numpy as np
 from ._arrays import to_host
 from .errors import InputError
 from .graph import BuildReport, Graph
+from .regular_files import irregular, json_of, read_regular
 
 FORMAT = 2  # raise it also where building a graph changes what it holds: stored ones are refused then
 _META = "meta.json"
+_MAX_META_BYTES = 2**24
+_ARRAYS = {"offsets", "targets", "weights", "ids"}
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def save_graph(graph: Graph, folder, origin: str = "") -> None:
@@ -37,7 +43,8 @@ def save_graph(graph: Graph, folder, origin: str = "") -> None:
     folder = Path(folder)
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    partial.mkdir(mode=0o755)
     try:
         _write_into(partial, graph, origin)
         shutil.rmtree(folder, ignore_errors=True)
@@ -61,10 +68,15 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         "arrays": sorted(arrays),
         "directed": graph.directed,
         "report": asdict(graph.report),
+        "integer_weights": graph.integer_weights,
+        "float_distances": graph.float_distances,
+        "negative_loops": sorted(graph.negative_loops.items()),
         "fingerprint": graph.fingerprint,
         "origin": origin,
     }
-    (partial / _META).write_text(json.dumps(meta, indent=1))
+    (partial / _META).write_text(json.dumps(meta, indent=1), encoding="utf-8")
+    for path in partial.iterdir():  # whatever the umask: see require_private
+        path.chmod(path.stat().st_mode & ~_OTHERS_WRITE)
 
 
 def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
@@ -78,7 +90,7 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
     folder : path
     device : {"cpu", "cuda"}
     verify : bool
-        Compare the fingerprint of what was read with the stored one.
+        Compare the fingerprint of what was read with the stored one, and refuse what others could have written.
 
     Returns
     -------
@@ -93,6 +105,9 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
     """
     folder = Path(folder)
     meta = _meta(folder)
+    if verify:
+        for path in (folder, *folder.iterdir()):
+            require_private(path)
     try:
         arrays = {name: _open_array(folder / f"{name}.npy") for name in meta["arrays"]}
         ids = arrays["ids"] if "ids" in arrays else _open_strings(folder / "ids.arrow")
@@ -103,10 +118,16 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
             ids=ids,
             directed=meta["directed"],
             report=BuildReport(**meta["report"]),
+            integer_weights=meta["integer_weights"],
+            float_distances=meta["float_distances"],
+            negative_loops={int(vertex): weight for vertex, weight in meta["negative_loops"]},
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        if any(vertex >= graph.n_vertices for vertex in graph.negative_loops):
+            raise ValueError("a loop is at no vertex")
+        found = graph.fingerprint if verify else meta["fingerprint"]
+    except Exception as error:  # whatever NumPy and PyArrow make of damaged bytes: no list of it is complete
         raise InputError(f"{folder}: the stored graph is damaged ({error}); delete it and start again") from None
-    if verify and graph.fingerprint != meta["fingerprint"]:
+    if found != meta["fingerprint"]:
         raise InputError(f"{folder}: the stored graph is damaged (its fingerprint differs); delete it and start again")
     # The fingerprint of a large graph takes seconds, and it is known.
     graph.__dict__["fingerprint"] = meta["fingerprint"]
@@ -123,20 +144,89 @@ def stored_origin(folder) -> str:
         return ""
 
 
+def require_private(path: Path) -> None:
+    """Refuse a folder or a file that others could have written: its fingerprint is no help, as they write that, too.
+
+    Raises
+    ------
+    InputError
+        It is a link, belongs to another user, or its mode lets others write.
+    """
+    try:
+        facts = os.lstat(path)
+    except OSError as error:
+        raise InputError(f"{path}: it cannot be looked at: {error.strerror}") from None
+    if stat.S_ISLNK(facts.st_mode):
+        raise InputError(f"{path}: it is a symbolic link, and whoever made it chooses the graph; name the folder itself")
+    if facts.st_uid not in (0, os.geteuid()):
+        raise InputError(f"{path}: it belongs to another user, who chooses the graph; take a folder of your own")
+    if facts.st_mode & _OTHERS_WRITE:
+        raise InputError(f"{path}: others can write to it, and so choose the graph; chmod go-w it, if nobody has")
+
+
 def _meta(folder: Path) -> dict:
     try:
-        meta = json.loads((folder / _META).read_text())
+        meta = json_of(read_regular(folder / _META, _MAX_META_BYTES))
     except (OSError, ValueError):
         raise InputError(f"{folder}: no stored graph is here") from None
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT or meta["format"] is True:
         raise InputError(f"{folder}: the stored graph is of another version")
+    fault = _meta_fault(meta)
+    if fault:
+        raise InputError(f"{folder}: the stored graph is damaged ({_META}: {fault}); delete it and start again")
     return meta
+
+
+def _meta_fault(meta: dict) -> str:
+    """Say what is wrong with the facts about a stored graph, ``""`` if nothing is."""
+    arrays, report = meta.get("arrays"), meta.get("report")
+    if not isinstance(arrays, list) or not all(isinstance(name, str) for name in arrays):
+        return "arrays must be names"
+    if not {"offsets", "targets"} <= set(arrays) <= _ARRAYS or len(set(arrays)) < len(arrays):
+        return f"arrays cannot be {', '.join(arrays)}"  # other names could lead out of the folder
+    for name in ("directed", "integer_weights", "float_distances"):
+        if not isinstance(meta.get(name), bool):
+            return f"{name} must be true or false"
+    loops = meta.get("negative_loops")
+    if not isinstance(loops, list) or not all(_is_loop(entry) for entry in loops):
+        return "negative_loops must be vertices and weights"
+    if not isinstance(meta.get("origin"), str):
+        return "origin must be text"
+    if not isinstance(meta.get("fingerprint"), str) or not re.fullmatch("[0-9a-f]{64}", meta["fingerprint"]):
+        return "fingerprint must be a SHA-256"
+    defaults = {field.name: field.default for field in fields(BuildReport)}
+    if not isinstance(report, dict) or not set(report) <= set(defaults):
+        return f"report must have {', '.join(defaults)}"
+    wrong = [name for name, value in report.items() if not _is_like(value, defaults[name])]
+    return f"report.{wrong[0]} cannot be {json.dumps(report[wrong[0]])[:40]}" if wrong else ""
+
+
+def _is_loop(entry) -> bool:
+    """Whether an entry is a vertex and the negative weight of an edge to itself."""
+    if not isinstance(entry, list) or len(entry) != 2:
+        return False
+    vertex, weight = entry
+    return type(vertex) is int and 0 <= vertex < 2**63 and type(weight) in (int, float) and weight < 0
+
+
+def _is_like(value, default) -> bool:
+    """Whether a value from JSON, which has lists alone, may stand where a default stands."""
+    if isinstance(default, tuple):
+        return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+    return type(value) is type(default) and not (isinstance(value, int) and value < 0)
 
 
 def _open_array(path: Path) -> np.ndarray:
     """Map a file copy-on-write; a plain array over it, because Numba compiles anew for read-only arrays and subclasses."""
+    _require_regular(path)
     mapped = np.load(path, mmap_mode="c", allow_pickle=False)
     return np.asarray(mapped)
+
+
+def _require_regular(path: Path) -> None:
+    what = irregular(path)  # a FIFO would be waited at
+    if what:
+        raise ValueError(f"{path.name} is {what}")
 
 
 def _save_strings(ids, path: Path) -> None:
@@ -152,5 +242,6 @@ def _open_strings(path: Path):
     import pyarrow
     import pyarrow.ipc
 
+    _require_regular(path)
     column = pyarrow.ipc.open_file(pyarrow.memory_map(str(path))).read_all().column("ids")
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -18,6 +18,7 @@ class Outcome(NamedTuple):
     limit: float | None
     rounds: int
     counters: dict[str, int] | None = None
+    below: float | None = None  # no field of a traversal: all finite distances are smaller, where the strategy knows that
 
 
 class ManyOutcome(NamedTuple):
@@ -31,6 +32,7 @@ class ManyOutcome(NamedTuple):
     limits: list
     rounds: list[int]
     counts: object | None = None
+    below: float | None = None  # as in ``Outcome``
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,8 @@ class Strategy:
         ``memory(n_vertices, n_edges, predecessors)`` gives the bytes it allocates beside the graph.
     knobs : type, optional
         Dataclass of its settings, each with a default; making one raises InputError for a value out of range.
+    sums : {"float", "int64"}
+        Type of the sums that it computes; the one that computes in int64 serves all others where float64 could round.
     """
 
     name: str
@@ -73,6 +77,7 @@ class Strategy:
     default: bool = False
     also: tuple[str, ...] = ()
     knobs: type | None = None
+    sums: str = "float"
 
     def misfit(self, graph: Graph) -> str | None:
         """Say why this strategy cannot run on the graph, or None if it can."""
@@ -82,6 +87,8 @@ class Strategy:
             return "cannot take 2^31 vertices or more"
         if "non_negative" in self.needs and graph.has_negative_weights:
             return "cannot take negative weights"
+        if self.sums == "int64" and not graph.integer_weights:
+            return "needs integer weights"
         return None
 
     def knobs_from(self, given):
@@ -147,6 +154,13 @@ class ManyStrategy(Strategy):
     memory: Callable
     group_size: Callable[[int], int]
     cost: Callable[[Shape, int], float]
+
+
+def in_use(strategy: Strategy, rows: Sequence[Strategy], sums, algorithm: str) -> Strategy:
+    """Return the strategy that runs in place of the one chosen: another one where sums are int64."""
+    if algorithm == "bfs" or sums.dtype.kind == "f":
+        return strategy
+    return next(row for row in rows if row.sums == "int64" and row.device == strategy.device)
 
 
 def pick(rows: Sequence[Strategy], name: str, graph: Graph) -> Strategy:

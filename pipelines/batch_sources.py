@@ -7,6 +7,7 @@ import sys
 
 from . import interrupts
 from .options import UsageError, flag_text, flags_of, parser
+from .terminal import say, show_traceback
 
 EXIT_UNEXPECTED, EXIT_USAGE, EXIT_NEGATIVE_CYCLE, EXIT_INTERRUPTED = 1, 2, 4, 130
 
@@ -42,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         with options_spelled(flag_text):
             return job.run(settings, f"python -m pipelines.batch_sources {shlex.join(words)}")
     except KeyboardInterrupt as interrupt:
-        print(interrupt if interrupt.args else "interrupted before anything was written", file=sys.stderr)
+        say(str(interrupt) if interrupt.args else "interrupted before anything was written")
         return EXIT_INTERRUPTED
     except Exception as error:
         return report_error(error, debug="--debug" in argv)
@@ -51,9 +52,7 @@ def main(argv: list[str] | None = None) -> int:
 def report_error(error: Exception, debug: bool) -> int:
     """Print one message for an error and return the exit code that stands for it."""
     if debug:
-        import traceback
-
-        traceback.print_exception(error)
+        show_traceback(error)
     if isinstance(error, UsageError):
         code, message = EXIT_USAGE, str(error)
     else:
@@ -67,7 +66,7 @@ def report_error(error: Exception, debug: bool) -> int:
         message = str(error)
         if not isinstance(error, KeplerError):
             message = f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
-    print(f"error: {message}", file=sys.stderr)
+    say(f"error: {message}")
     return code
 
 

@@ -19,7 +19,10 @@ MASK = 2**64 - 1
 
 def bits_of(values: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray:
     """The bits of numbers as uint64, all of them ones where there is none."""
-    bits = values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
+    if values.dtype.kind == "i":  # so that an integer has the same bits in any type
+        bits = values.astype(np.int64).view(np.uint64)
+    else:
+        bits = values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
     return bits if missing is None else np.where(missing, np.uint64(MASK), bits)
 
 

@@ -13,6 +13,7 @@ import sys
 import time
 
 from .options import OPTIONS, OnceParser, add_option, flag_text
+from .terminal import show
 
 _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
 _SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "dst_column", "weight_column", "header",
@@ -48,6 +49,7 @@ def main(argv: list[str] | None = None) -> int:
 
         with options_spelled(flag_text):
             facts = _compare(given)
+        show(*([json.dumps(facts)] if given.json else _table(facts)))
     except SystemExit as stop:  # of --help
         return int(stop.code or 0)
     except KeyboardInterrupt:
@@ -56,7 +58,6 @@ def main(argv: list[str] | None = None) -> int:
         from .batch_sources import report_error
 
         return report_error(error, debug="--debug" in argv)
-    print(json.dumps(facts) if given.json else _table(facts))
     return 0 if all(run["equal"] for run in facts["runs"]) else 1
 
 
@@ -209,7 +210,7 @@ def _machine(device: str) -> dict:
     return {"device": device, "gpu": gpu, "cores": len(os.sched_getaffinity(0)), "versions": versions}
 
 
-def _table(facts: dict) -> str:
+def _table(facts: dict) -> list[str]:
     """Times side by side, for people."""
     graph = facts["graph"]
     kind = "directed" if graph["directed"] else "undirected"
@@ -225,7 +226,7 @@ def _table(facts: dict) -> str:
             lines.append(f"{name:<22}{times['median']:>12.3f}{times['total']:>12.1f}{shown:>10}")
         agree = "all distances equal" if run["equal"] else f"{run['differing_distances']:,} DISTANCES DIFFER"
         lines.append(f"  {agree}, {run['certified']} results certified, {run['peer']} takes {run['ratio']:.2f} x our time")
-    return "\n".join(lines)
+    return lines
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import UNREACHED, at_most
+from kepler_traverse._arrays import EXACT_BELOW, UNREACHED, at_most
 from kepler_traverse.errors import CapacityError, CertificateError, PrecisionError
+from kepler_traverse.exact import any_beyond
 from kepler_traverse.query import Query
 from kepler_traverse.results import Traversals
 
@@ -89,6 +90,11 @@ class _Plan:
                 distance[vertices] = np.where(found == sentinel(found.dtype), unreached, found.astype(kind, copy=False))
         if limit is not None:
             distance[~at_most(distance, limit)] = unreached
+        if self.algorithm == "sssp" and self._graph.integer_weights and any_beyond(distance, EXACT_BELOW[kind]):
+            raise PrecisionError(
+                f"a distance is {EXACT_BELOW[kind]:,} or more, where {kind} does not hold every integer; leave "
+                "--weight-type out, or take --engine kepler"
+            )
         rounds = int(distance.max()) if self.algorithm == "bfs" else 0
         return Traversals(
             algorithm=self.algorithm,

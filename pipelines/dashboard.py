@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import dask
 from distributed import Client, SchedulerPlugin
 
 from .chronicle import Chronicle
@@ -47,12 +48,19 @@ class Run:
 
 
 class KeplerPage(SchedulerPlugin):
-    """Serves the page and keeps the last runs of a scheduler, in bounded memory."""
+    """Serves the page and keeps the last runs of a scheduler, in bounded memory.
+
+    Parameters
+    ----------
+    own : bool
+        The scheduler is this job's own, so that Dask's pages, too, answer to nobody else (see ``dashboard_access``).
+    """
 
     name = PLUGIN
     idempotent = True
 
-    def __init__(self):
+    def __init__(self, own: bool = False):
+        self._own = own
         self.runs: OrderedDict[str, Run] = OrderedDict()
         self._application = None
 
@@ -68,10 +76,16 @@ class KeplerPage(SchedulerPlugin):
         from distributed.dashboard.core import BokehApplication
         from distributed.dashboard.scheduler import template_variables
 
+        from .dashboard_access import ORIGINS, own_names, refuse_others
         from .dashboard_document import document
 
         prefix = dashboards[0].prefix
         self._application = BokehApplication({f"/{PATH}": functools.partial(document, self)}, scheduler, prefix=prefix)
+        names = await asyncio.to_thread(own_names)
+        allowed = [origin for origin in dask.config.get(ORIGINS, ()) if origin != "*"]  # Dask's default is everybody
+        refuse_others(self._application, names, allowed)
+        if self._own:
+            refuse_others(scheduler.http_application, names, allowed)
         self._application.initialize(IOLoop.current())
         self._application.start()
         scheduler.http_application.add_application(self._application)
@@ -192,7 +206,7 @@ def open_page(client: Client, facts: dict, say: Callable[[str], None]) -> News |
     News or None
     """
     try:
-        client.register_plugin(KeplerPage())
+        client.register_plugin(KeplerPage(own=client.cluster is not None))
     except Exception as error:  # whatever a scheduler of somebody else's says: nothing of the run depends on the page
         say(f"no page at /{PATH} of the dashboard: {type(error).__name__}: {error}")
         return None

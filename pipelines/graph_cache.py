@@ -8,7 +8,6 @@ a graph that was damaged or half-written is built again and never used.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -16,7 +15,9 @@ from pathlib import Path
 
 from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.storage import load_graph, save_graph, stored_origin
+from kepler_traverse.storage import load_graph, require_private, save_graph, stored_origin
+
+from .locks import NoLocksError, open_lock, take_lock
 
 _SHOWN = 16  # of the digest in names; the whole of it is in the stored graph
 
@@ -48,7 +49,7 @@ def cached_graph(
     Raises
     ------
     OutputError
-        The cache cannot be written to.
+        The cache cannot be written to, or others can.
     """
     folder = cache / f"graph-{origin[:_SHOWN]}"
     with _only_one(cache, folder.with_suffix(".lock"), say):
@@ -66,7 +67,15 @@ def cached_graph(
 
 
 def found_graph(cache: Path, origin: str, device: str, say: Callable[[str], None]) -> Graph | None:
-    """Return a graph from the cache if it is there and whole; writes nothing."""
+    """Return a graph from the cache if it is there and whole; writes nothing.
+
+    Raises
+    ------
+    OutputError
+        Others can write to the cache.
+    """
+    if os.path.lexists(cache):
+        _require_private(cache)
     folder = cache / f"graph-{origin[:_SHOWN]}"
     if stored_origin(folder) != origin:
         return None
@@ -80,19 +89,33 @@ def found_graph(cache: Path, origin: str, device: str, say: Callable[[str], None
 @contextlib.contextmanager
 def _only_one(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[None]:
     try:
-        cache.mkdir(parents=True, exist_ok=True)
-        file = os.open(lock, os.O_CREAT | os.O_RDWR, 0o644)
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _require_private(cache)
+        file = open_lock(lock)
     except OSError as error:
         raise _cannot_keep(cache, error) from None
     try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"another run builds the same graph in {cache}; waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
+            if not take_lock(file):
+                say(f"another run builds the same graph in {cache}; waiting for it")
+                take_lock(file, wait=True)
+        except NoLocksError as error:
+            raise OutputError(
+                f"--graph-cache {cache}: {error.strerror}, so that two runs could not be kept apart; take another folder"
+            ) from None
+        except OSError as error:
+            raise _cannot_keep(cache, error) from None
         yield
     finally:
         os.close(file)  # and with it the lock, also where this process is killed
+
+
+def _require_private(cache: Path) -> None:
+    """Refuse a cache in which others can put graphs: results would be certified against theirs."""
+    try:
+        require_private(cache.resolve())
+    except InputError as error:
+        raise OutputError(f"--graph-cache {error}") from None
 
 
 def _cannot_keep(cache: Path, error: OSError) -> OutputError:

@@ -185,6 +185,7 @@ def _plan(manifest: dict) -> Markup:
         ),
         ("columns", columns_text(built)),
         ("result", f"{manifest['result']}: {manifest['means']}"),
+        ("distances", "{type}, {sums}".format(**manifest["distances"])) if "distances" in manifest else ("distances", ""),
         ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
         ("sources", f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else "")),
         ("workers", f"{manifest['workers']:,}"),

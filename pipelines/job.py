@@ -17,6 +17,7 @@ import numba
 import numpy as np
 import pyarrow
 
+from kepler_traverse import __version__
 from kepler_traverse.errors import OutputError
 from kepler_traverse.storage import save_graph
 
@@ -33,6 +34,7 @@ from .manifest import (
     OutputFolder,
     cannot_write,
     check_folder,
+    digest_of,
     fingerprint_of,
     refuse_another_run,
     status_on_error,
@@ -80,13 +82,13 @@ def _run(settings, command: str, output: Path | None, before: dict | None, engin
         report.show_plan(settings, prepared, sizing)
         return 0
     if before is not None:
-        refuse_another_run(output, before, identity)
+        refuse_another_run(output, before, identity, sizing.n_batches)
     with OutputFolder(output) as folder:
         folder.manifest = _new_manifest(settings, prepared, sizing, identity)
         job = _Job(settings, prepared, sizing, folder, command, engine)
         if before is not None:
             job.keep_what_is_done(before)
-        if before is not None and job.nothing_is_missing():
+        if before is not None and job.nothing_is_missing(before):
             folder.manifest = before
         else:
             try:
@@ -137,6 +139,7 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
         "settings": asdict(settings),
         "identity": identity,
         "fingerprint": fingerprint_of(identity),
+        "distances": graph.distances_are(prepared.request.algorithm),
         "graph": {
             "fingerprint": graph.fingerprint,
             "vertices": graph.n_vertices,
@@ -153,6 +156,7 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
         "duplicate_sources": prepared.duplicates,
         "batches": sizing.n_batches,
         "versions": {
+            "kepler_traverse": __version__,
             "python": platform.python_version(),
             **{module.__name__: module.__version__ for module in (np, numba, pyarrow, distributed)},
         },
@@ -218,8 +222,12 @@ class _Job:
     def note_retry(self, part: int, why: str) -> None:
         self._folder.manifest["retried"].append({"file": part_name(part), "why": why})
 
-    def nothing_is_missing(self) -> bool:
-        return not self._batches and self._folder.is_complete()
+    def nothing_is_missing(self, before: dict) -> bool:
+        """Whether the folder is complete, and its manifest says of the parts what has been found of them here."""
+        parts = self._folder.manifest["parts"]
+        digest = digest_of(self._folder.manifest["graph"]["fingerprint"], parts)
+        right = {"status": "done", "parts": parts, "failed": [], "digest": digest}
+        return not self._batches and self._folder.is_complete() and {key: before[key] for key in right} == right
 
     def run(self) -> None:
         """Compute what is missing and complete the folder.

@@ -12,6 +12,8 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
+from kepler_traverse.regular_files import read_regular
+
 _PLACE = struct.Struct("<qqq")
 _NO_SOURCE = _NOT_BEGUN = -1
 _LONGEST_REASON = 500  # bytes
@@ -44,7 +46,8 @@ class Mark:
         self._path = path
 
     def __enter__(self) -> Mark:
-        self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_TRUNC, 0o644)
+        # Never by way of a link that somebody has put there.
+        self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         # All of its room at once, so that a disk that fills up later cannot be mistaken for a fault of a source.
         os.pwrite(self._file, _PLACE.pack(_NOT_BEGUN, _NO_SOURCE, _NOT_BEGUN).ljust(_PLACE.size + _LONGEST_REASON, b"\0"), 0)
         return self
@@ -67,15 +70,15 @@ class Mark:
 
 
 def read_mark(path: Path) -> Place | None:
-    """Return where a task is, None if it has not begun or has ended."""
+    """Return where a task is, None if it has not begun or has ended, or what is there is no mark of this job."""
     try:
-        content = path.read_bytes()
-    except FileNotFoundError:
+        content = read_regular(path, _PLACE.size + _LONGEST_REASON)
+    except OSError:
         return None
     if len(content) < _PLACE.size:
         return None
     part, source, last = _PLACE.unpack_from(content)
-    if part == _NOT_BEGUN:
+    if not (0 <= part <= last and source >= _NO_SOURCE):
         return None
     reason = content[_PLACE.size :].rstrip(b"\0").decode(errors="replace")
     return Place(part, None if source == _NO_SOURCE else source, reason, last)

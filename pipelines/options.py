@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .forms import FORMS
+from .terminal import show
 
 
 class UsageError(Exception):
@@ -77,6 +78,7 @@ def _size(text: str) -> int:
 # How the text of a flag becomes a value; a switch takes no text.
 PARSE = {
     "text": str,
+    "folder": str,
     "choice": str,
     "integer": int,
     "number": float,
@@ -87,6 +89,7 @@ PARSE = {
     "switch": None,
 }
 _METAVAR = {
+    "folder": "DIR",
     "integer": "N",
     "number": "X",
     "size": "SIZE",
@@ -96,7 +99,7 @@ _METAVAR = {
 }
 
 OPTIONS = (
-    Option(key="output", kind="text", group="output", help="folder that takes the results; new or empty (see --resume)"),
+    Option(key="output", kind="folder", group="output", help="folder that takes the results; new or empty (see --resume)"),
     Option(
         key="algorithm",
         kind="choice",
@@ -224,7 +227,8 @@ OPTIONS = (
         choices=("auto", "float32", "float64"),
         default="auto",
         group="edge list",
-        help="type of the weights and so of the distances",
+        help="type of float weights and of their distances; distances of integer weights are exact integers, or with a "
+        "float type floats that are exact or refused",
     ),
     Option(
         key="vertices",
@@ -284,7 +288,7 @@ OPTIONS = (
     ),
     Option(
         key="graph_cache",
-        kind="text",
+        kind="folder",
         group="running",
         help="folder that keeps built graphs, so that the next run of the same files skips reading and building",
     ),
@@ -349,6 +353,9 @@ class OnceParser(argparse.ArgumentParser):
     def error(self, message: str):
         raise UsageError(f"{message}; see {self.prog} --help")
 
+    def _print_message(self, message: str, file=None) -> None:  # noqa: ARG002
+        show(*message.splitlines())
+
 
 class Once(argparse.Action):
     """Store a value, or for a switch what its flag stands for, unless it was given before."""
@@ -364,8 +371,6 @@ class Once(argparse.Action):
 
 
 def _text_metavar(key: str) -> str:
-    if key in ("output", "graph_cache"):
-        return "DIR"
     if key == "vertices":
         return "FILE"
     file = dict.fromkeys(("file", "cert", "key"), "FILE")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from distributed import Client
 
-from kepler_traverse._arrays import float_that_holds, index_dtype
+from kepler_traverse._arrays import EXACT_BELOW, float_that_holds, index_dtype
 from kepler_traverse.certificate import Certificate
 from kepler_traverse.errors import EdgeListError, PrecisionError
 from kepler_traverse.graph import BuildReport, Graph
@@ -99,19 +99,22 @@ class Edges:
         EdgeListError
             Weights that cannot be taken, or ids of both signs beyond any integer type.
         """
+        integers = False
         id_kind, kind = _id_kind(kinds, files), _float_kind(kinds.get("weight"), weight_type)
         facts = self._ask(edge_parts.facts_of, self._rows, kind, files)
         if self._weighted and kind is None:
-            kind = _integer_kind(min(f.low for f in facts), max(f.high for f in facts), weight_type, files)
+            integers = True
         ids = functools.reduce(np.union1d, (f.ids.astype(id_kind, copy=False) for f in facts))
         edge_parts.numbers_fit(ids.size)
+        if integers:
+            kind = _integer_kind(min(f.low for f in facts), max(f.high for f in facts), ids.size, weight_type, files)
         loops, n_rows = sum(f.self_loops for f in facts), sum(f.rows for f in facts)
         stored_rows = (n_rows - loops) * (1 if directed else 2)
         self.index = index_dtype(max(ids.size, stored_rows))  # cuGraph has one type for vertices and edges
         self.heaviest = max(f.high for f in facts) if self._weighted else None
         bounds = self._distribute(ids, kind, both_ways=not directed)
         offsets, has_edge = self._outline(bounds, ids.size)
-        return PartitionedGraph(
+        graph = PartitionedGraph(
             offsets=offsets,
             targets=np.zeros(0, index_dtype(ids.size)),
             weights=None if kind is None else np.zeros(0, kind),
@@ -126,7 +129,12 @@ class Edges:
                 weight_source=str(kinds["weight"]) if self._weighted else "",
             ),
             edges=self,
+            integer_weights=integers,
+            float_distances=integers and weight_type != "auto",
         )
+        if self._weighted:  # there are no weights here to read it off
+            vars(graph)["heaviest"] = self.heaviest
+        return graph
 
     def _distribute(self, ids: np.ndarray, kind: np.dtype | None, both_ways: bool) -> np.ndarray:
         """Sort the edges into parts; returns where these are cut: vertex numbers, one more than there are parts."""
@@ -272,8 +280,11 @@ def _float_kind(kind: np.dtype | None, weight_type: str) -> np.dtype | None:
     return np.result_type(kind, np.float32) if weight_type == "auto" else np.dtype(weight_type)
 
 
-def _integer_kind(low: int, high: int, weight_type: str, files: str) -> np.dtype:
+def _integer_kind(low: int, high: int, n_vertices: int, weight_type: str, files: str) -> np.dtype:
+    """The narrowest float type that cannot round the sum of a path; float64 where none is known to suffice."""
     kind = float_that_holds(low, high)
     if kind is None:
         raise EdgeListError(f"{files}: integer weight {high} is beyond 2^53, which no float holds; scale the weights down")
-    return kind if weight_type == "auto" else max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
+    if weight_type != "auto":
+        return max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
+    return np.dtype(np.float32 if high * max(n_vertices - 1, 1) < EXACT_BELOW[np.dtype(np.float32)] else np.float64)

@@ -11,6 +11,7 @@ from pathlib import Path
 from kepler_traverse.storage import load_graph, save_graph
 
 from .peers import our_plan, peer_of
+from .terminal import show
 
 _SOURCES = 4  # what one traversal needs is needed by all of them
 
@@ -44,4 +45,4 @@ def _traverse(folder: str, side: str, algorithm: str, strategy: str, sources: st
 
 
 if __name__ == "__main__":
-    print(_traverse(*sys.argv[1:]))
+    show(str(_traverse(*sys.argv[1:])))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kepler_traverse import cuda, plan_bfs, plan_sssp
-from kepler_traverse._arrays import FLOAT32_EXACT, UNREACHED, namespace
+from kepler_traverse._arrays import FLOAT32_EXACT, UNREACHED, is_hops, namespace
 from kepler_traverse.errors import DeviceError, InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.plan import Plan
@@ -117,7 +117,14 @@ def in_our_encoding(answer, graph: Graph, algorithm: str):
 
 
 def refuse_rounded(expected, ours: np.dtype) -> None:
-    """Refuse to compare a peer's float64 with our float32 where float32 has begun to round whole numbers."""
+    """Refuse to compare distances of which one type has begun to round whole numbers that the other holds."""
+    if is_hops(ours):
+        return
+    if ours.kind == "i" or expected.dtype.itemsize < ours.itemsize:
+        raise InputError(
+            f"distances were found in {ours}, and the reference adds in {expected.dtype}, which rounds such sums; "
+            "scale the weights down, or on a GPU add --weight-type float64"
+        )
     if expected.dtype == np.float64 and ours == np.float32:
         xp = namespace(expected)
         largest = float(xp.max(expected, where=xp.isfinite(expected), initial=0))

@@ -348,7 +348,7 @@ def load_of(prepared: Prepared) -> Load:
     graph, plan = prepared.graph, prepared.plan
     request, form = prepared.request, FORMS[prepared.request.result]
     wide = 16 if graph.has_string_ids else graph.ids.dtype.itemsize
-    distance = 4 if request.algorithm == "bfs" else graph.weights.dtype.itemsize
+    distance = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize
     certified = request.certify != "none"
     # A merged search has a graph of its own, which is directed whatever the other is.
     one_way = graph.directed or form.merged

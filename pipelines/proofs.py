@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -12,17 +12,18 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyarrow.types as kinds
 
 from kepler_traverse import plan_bfs, plan_sssp, results
-from kepler_traverse._arrays import NO_PREDECESSOR, UNREACHED, namespace, to_host
+from kepler_traverse._arrays import NO_PREDECESSOR, namespace, to_host, unreached_of
 from kepler_traverse.certificate import certify, certify_many
-from kepler_traverse.errors import UnknownVertexError
+from kepler_traverse.errors import NegativeCycleError, UnknownVertexError
+from kepler_traverse.exact import as_integers, narrowed
 from kepler_traverse.graph import Graph
+from kepler_traverse.regular_files import open_regular
 
 from .checksums import MASK
 from .forms import FORMS
-from .sink import FOOTER_KEY, as_written
+from .sink import as_written, read_footer, unfit_columns
 from .sizing import ROWS_A_GROUP
 
 MOST_FAULTS = 100  # that are told one by one
@@ -71,8 +72,11 @@ class Prover:
         self.limit, self.algorithm = identity["limit"], identity["algorithm"]
         self.form = FORMS[identity["result"]]
         self.predecessors = identity["result"] == "predecessors"
-        self.kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.weights.dtype
-        self.unreached = UNREACHED if self.algorithm == "bfs" else np.inf
+        self.column_kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.distance_dtype
+        # Integer distances wait as int64; they are proven in the type that a search has found them in.
+        self.integers = self.algorithm == "sssp" and graph.returns_integers
+        self.kind = np.dtype(np.int64) if self.integers else self.column_kind
+        self.unreached = unreached_of(self.kind)
         self._plan = None
         if targets is not None or (self.limit is not None and self.algorithm == "sssp" and graph.has_negative_weights):
             plan = plan_bfs if self.algorithm == "bfs" else plan_sssp
@@ -97,7 +101,7 @@ class Prover:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        distances = namespace(self.graph.offsets).asarray(np.array([traversal.distance for _, traversal in waiting]))
+        distances = self._moved(np.array([traversal.distance for _, traversal in waiting]))
         sources = np.array([traversal.source for _, traversal in waiting])
         if certify_many(self.graph, sources, distances, self.limit).valid:
             self._findings.proven["certified without predecessors"] += len(waiting)
@@ -106,18 +110,27 @@ class Prover:
             certificate = certify_many(self.graph, sources[at : at + 1], distances[at : at + 1], self.limit)
             self._conclude(file, traversal, certificate.failures, "certified without predecessors")
 
+    def _moved(self, distance: np.ndarray):
+        """Distances on the graph's device, in the type that they are proven in."""
+        return namespace(self.graph.offsets).asarray(narrowed(self.graph, distance) if self.integers else distance)
+
     def _certify(self, file: str, traversal: results.Traversal) -> None:
         move = namespace(self.graph.offsets).asarray
-        there = replace(traversal, distance=move(traversal.distance), predecessor=move(traversal.predecessor))
+        there = replace(traversal, distance=self._moved(traversal.distance), predecessor=move(traversal.predecessor))
         self._conclude(file, traversal, certify(self.graph, there).failures, "certified")
 
     def _compare(self, file: str, traversal: results.Traversal) -> None:
-        again = self._plan.run(traversal.source)
+        try:
+            again = self._plan.run(traversal.source)
+        except NegativeCycleError as error:
+            self._conclude(file, traversal, {"distances": str(error)}, "traversed again")
+            return
         certify(self.graph, again).require()
         query = replace(self._plan.query, targets=self.targets)
         predecessor = again.predecessor
         again = replace(as_written(again, query), predecessor=predecessor)
-        again = replace(again, distance=to_host(again.distance), predecessor=to_host(predecessor))
+        distance = to_host(as_integers(again.distance) if self.integers else again.distance)
+        again = replace(again, distance=distance, predecessor=to_host(predecessor))
         failures = {}
         differing = np.flatnonzero(again.distance != traversal.distance)
         if differing.size:
@@ -168,9 +181,16 @@ class Part:
     def check(self) -> None:
         """Add what is wrong to the findings."""
         entry, findings = self._entry, self._findings
-        with open(self._path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != entry["sha256"] or self._path.stat().st_size != entry["bytes"]:
+        try:
+            with open_regular(self._path) as file:
+                size, digest = os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            self._add("missing part", "the file is not there")
+            return
+        except OSError as error:
+            self._add("damaged part", f"it cannot be read ({error.strerror})")
+            return
+        if digest != entry["sha256"] or size != entry["bytes"]:
             self._add("changed part", "its bytes are not those that the manifest names")
         try:
             with pq.ParquetFile(self._path, page_checksum_verification=True) as file:
@@ -179,7 +199,7 @@ class Part:
                     return
                 checksums = self._check_rows(file, footer)
                 rows = file.metadata.num_rows
-        except (pa.ArrowException, OSError, ValueError) as error:
+        except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
             self._add("damaged part", f"it cannot be read ({' '.join(str(error).split())})")
             return
         findings.sources += len(footer["sources"])
@@ -194,42 +214,31 @@ class Part:
 
     def _footer(self, file: pq.ParquetFile) -> dict | None:
         try:
-            footer = json.loads(file.metadata.metadata[FOOTER_KEY])
-            of_run, number = footer["run"], footer["part"]
-            footer["rows"] + sum(int(checksum, 16) for checksum in footer["checksums"])
-            if len(footer["sources"]) != len(footer["checksums"]):
-                raise ValueError("as many checksums as sources")
-        except (KeyError, TypeError, ValueError):
-            self._add("damaged part", "its footer is not that of a part of this job")
+            footer = read_footer(file)
+        except ValueError as error:
+            self._add("damaged part", f"its footer is not that of a part of this job ({error})")
             return None
+        of_run, number = footer["run"], footer["part"]
         if of_run != self._run:
             self._add("another run", f"it was written by another run ({str(of_run)[:16]}, not {self._run[:16]})")
         if number != self._number:
             self._add("another run", f"it was written as part {number}")
-        if footer.get("result") != self._result:
-            self._add("another result", f"it was written as {footer.get('result')!r}, and the run is for {self._result!r}")
+        if footer["result"] != self._result:
+            self._add("another result", f"it was written as {footer['result']!r}, and the run is for {self._result!r}")
             return None
         if footer["sources"] != self._entry["sources"]:
             self._add("sources", "its sources are not those that the manifest names")
         return footer
 
     def _has_right_columns(self, schema: pa.Schema) -> bool:
-        wanted = list(self._prover.form.columns)
-        if schema.names != wanted:
-            self._add("columns", f"its columns are {', '.join(schema.names)}, not {', '.join(wanted)}")
-            return False
-        for name in wanted:
-            kind = schema.field(name).type
-            if name == "distance":
-                right = kind == pa.from_numpy_dtype(self._prover.kind)
-            elif self._graph.has_string_ids:
-                right = kinds.is_string(kind) or kinds.is_large_string(kind)
-            else:
-                right = kind == pa.from_numpy_dtype(self._graph.ids.dtype)
-            if not right:
-                self._add("columns", f"its column {name!r} has type {kind}")
-                return False
-        return True
+        wrong = unfit_columns(schema, self._prover.form, self._graph) or self._unfit_distances(schema)
+        if wrong:
+            self._add("columns", wrong)
+        return not wrong
+
+    def _unfit_distances(self, schema: pa.Schema) -> str:
+        kind = schema.field("distance").type
+        return "" if kind == pa.from_numpy_dtype(self._prover.column_kind) else f"its column 'distance' has type {kind}"
 
     def _check_rows(self, file: pq.ParquetFile, footer: dict) -> list[int]:
         """Go through the rows; returns the checksums of the sources."""
@@ -283,6 +292,8 @@ class Part:
             table = file.read_row_group(group)
             table.validate(full=True)
             source, vertex = self._numbers(table["source"]), self._numbers(table["vertex"])
+            if table["distance"].null_count:
+                raise ValueError("a distance is null")
             columns = [vertex, table["distance"].to_numpy()]
             if self._prover.predecessors:
                 columns.append(self._numbers(table["predecessor"]))

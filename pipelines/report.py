@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 import threading
 import time
 from collections import Counter
@@ -23,16 +22,13 @@ from .chronicle import MOST_LISTED, Chronicle, batch_of
 from .forms import FORMS
 from .sizing import in_units
 from .tallies import merged
+from .terminal import printable, say, show
 
 _SUMMARY = ("algorithm", "result", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
 _COLUMNS = ("src_column", "dst_column", "weight_column", "unused_columns")
 _MOST_COLUMNS = 20  # in a line
 _LINE_EVERY = 10.0  # seconds between two lines of progress where the output is no terminal
 _MOST_WORKERS = 8  # with a line each on a terminal
-
-
-def say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
 
 
 def facts_of(manifest: dict) -> dict:
@@ -151,7 +147,7 @@ def _workers_table(chronicle: Chronicle) -> Table:
     for name, share in sorted(chronicle.workers.items()):
         busy = sum(share.phases.values())
         rate = page.count(share.edges / busy) if busy and share.edges else ""
-        table.add_row(name, f"{share.batches:,}", f"{share.sources:,}", rate)
+        table.add_row(Text(printable(name)), f"{share.batches:,}", f"{share.sources:,}", rate)
     return table
 
 
@@ -170,6 +166,7 @@ def show_plan(settings, prepared, sizing) -> None:
             },
             "algorithm": plan.algorithm,
             "result": settings.result,
+            "distances": graph.distances_are(plan.algorithm),
             "device": plan.strategy.device,
             "strategy": plan.strategy.name,
             "sources_at_once": plan.group,
@@ -179,7 +176,7 @@ def show_plan(settings, prepared, sizing) -> None:
             "duplicate_sources": prepared.duplicates,
             **asdict(sizing),
         }
-        print(json.dumps(facts))
+        show(json.dumps(facts))
         return
     built = graph.report
     chosen = "chosen for this graph" if settings.strategy == "auto" else "as asked for"
@@ -190,6 +187,7 @@ def show_plan(settings, prepared, sizing) -> None:
         ("columns", columns_text(asdict(built))),
         *(("note", note) for note in notes),
         ("result", f"{settings.result}: {FORMS[settings.result].means}"),
+        ("distances", "{type}, {sums}".format(**graph.distances_are(plan.algorithm))),
         (
             "strategy",
             f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.teaches}",
@@ -202,7 +200,7 @@ def show_plan(settings, prepared, sizing) -> None:
         ("output", f"at most {in_units(sizing.output_bytes)} before compression"),
     ]
     width = max(len(name) for name, _ in lines)
-    print("\n".join(f"{name:<{width}}  {text}" for name, text in lines))
+    show(*(f"{name:<{width}}  {text}" for name, text in lines))
 
 
 def weights_not_used(settings, built: dict) -> list[str]:
@@ -269,19 +267,22 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
         "phases": {name: round(value, 3) for name, value in _phases(manifest).items()},
     }
     if settings.json:
-        print(json.dumps(facts))
+        show(json.dumps(facts))
         return
     kept = f" ({facts['kept']} batches were there already)" if facts["kept"] else ""
     sources = f"{facts['sources']:,} sources{_duplicates(facts['duplicate_sources'])}"
-    print(f"{sources}, {facts['rows']:,} rows in {seconds:.1f} s{kept}")
-    print(f"results: {settings.output} ({len(manifest['parts'])} parts, {in_units(facts['bytes'])})")
-    print(f"columns: {columns_text(manifest['graph']['built'])}")
+    lines = [
+        f"{sources}, {facts['rows']:,} rows in {seconds:.1f} s{kept}",
+        f"results: {settings.output} ({len(manifest['parts'])} parts, {in_units(facts['bytes'])})",
+        f"columns: {columns_text(manifest['graph']['built'])}",
+    ]
     if settings.result != "distances":
-        print(f"{settings.result}: {manifest['means']}")
+        lines.append(f"{settings.result}: {manifest['means']}")
     if failed:
-        print(f"failed: {len(failed)} of {facts['batches']} batches, see _manifest.json; --resume tries them again")
+        lines.append(f"failed: {len(failed)} of {facts['batches']} batches, see _manifest.json; --resume tries them again")
     else:
-        print(f"digest: {facts['digest']}")
+        lines.append(f"digest: {facts['digest']}")
+    show(*lines)
 
 
 def _phases(manifest: dict) -> dict[str, float]:
@@ -294,6 +295,8 @@ def _phases(manifest: dict) -> dict[str, float]:
 
 def _kind(graph) -> str:
     weights = "unweighted" if graph.weights is None else f"{graph.weights.dtype} weights"
+    if graph.weights is not None and graph.returns_integers:
+        weights = "integer weights"
     return f"{'directed' if graph.directed else 'undirected'}, {weights}"
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import UNREACHED, flat, namespace, to_host
-from kepler_traverse.answers import cut, level_columns, pair_columns, shown, summary_columns, together
-from kepler_traverse.figures import figures_of, figures_of_levels, levels_of
+from kepler_traverse._arrays import flat, is_hops, namespace, to_host, unreached_of
+from kepler_traverse.answers import cut, level_columns, pair_columns, summary_columns, summary_of, together
+from kepler_traverse.figures import figures_of_levels, levels_of
 from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.query import Query
@@ -88,6 +88,12 @@ class Vertices:
         self._host: Graph | None = None
         self._zeros: pa.Array | None = None
         self._last: Selection | None = None
+        # Here, since the graph in host memory lacks the weights.
+        self._integers = graph.distance_dtype if graph.weights is not None and graph.returns_integers else None
+
+    def shown(self, distance: np.ndarray) -> np.ndarray:
+        """Distances of reached vertices in the type of the column."""
+        return distance if self._integers is None or is_hops(distance.dtype) else distance.astype(self._integers)
 
     @property
     def graph(self) -> Graph:
@@ -116,10 +122,7 @@ class Vertices:
         """The vertices that a traversal in host memory reaches."""
         graph, last = self.graph, self._last
         reached = BUFFERS.empty(graph.n_vertices, bool)
-        if traversal.algorithm == "bfs":
-            np.not_equal(traversal.distance, UNREACHED, out=reached)
-        else:
-            np.isfinite(traversal.distance, out=reached)
+        np.not_equal(traversal.distance, unreached_of(traversal.distance.dtype), out=reached)
         size = int(np.count_nonzero(reached))
         if last is not None and last.size == size and (size == reached.size or np.array_equal(last.reached, reached)):
             return last
@@ -176,7 +179,7 @@ def rows_of(
     return _MAKERS[result](graph, query, traversals)
 
 
-def warm_up(result: str, algorithm: str, kind: np.dtype | str) -> None:
+def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = False) -> None:
     """Make the rows of a graph of one vertex, so that what they take is loaded: Numba's first function takes a second."""
     weight = np.zeros(0, kind) if algorithm == "sssp" else None
     graph = Graph(
@@ -186,6 +189,7 @@ def warm_up(result: str, algorithm: str, kind: np.dtype | str) -> None:
         ids=np.zeros(1, np.int64),
         directed=True,
         report=BuildReport(),
+        integer_weights=integers and algorithm == "sssp",
     )
     found = Traversals(
         algorithm=algorithm,
@@ -210,8 +214,8 @@ def _of_all_reached(result: str, vertices: Vertices, query, traversals) -> Itera
             number = np.arange(selection.size) if selection.number is None else selection.number
             total = checksum_of_rows(traversal.source, [bits_of(number)])
         else:
-            total = checksum(written)
-            columns["distance"] = pa.array(selection.taken(written.distance))
+            total = checksum(written, vertices.graph.returns_integers)
+            columns["distance"] = pa.array(vertices.shown(selection.taken(written.distance)))
         if result == "predecessors":
             before = vertices.graph.ids_at(selection.taken(traversals.predecessor[i]))
             columns["predecessor"] = pa.array(before) if isinstance(before, np.ndarray) else before
@@ -275,17 +279,17 @@ def _of_levels(graph, query, traversals) -> Iterator[Rows]:
 
 def _of_summaries(graph, query, traversals) -> Iterator[Rows]:
     if traversals.algorithm == "bfs":
-        figures, edges, histograms = [], [], []
+        by_rows, edges, histograms = [], [], []
         for counts, stored in _levels(graph, query, traversals):
-            figures.append(figures_of_levels(counts))
+            by_rows.append(figures_of_levels(counts))
             edges += stored.tolist()
-            histograms += histograms_of_levels(counts, figures[-1][:, 1].astype(np.int64))
-        figures = np.concatenate(figures)
+            histograms += histograms_of_levels(counts, by_rows[-1][:, 1].astype(np.int64))
+        found = tuple(np.concatenate(by_rows).T)
     else:
-        found = figures_of(traversals.distance, graph.offsets, query.limit)
-        histograms = histograms_of_group(traversals.distance, query.limit, found)
-        figures, edges = shown(found), found.edges.tolist()
-    columns = summary_columns(graph, traversals.algorithm, traversals.sources, figures)
+        found, figures = summary_of(graph, traversals, query.limit)
+        histograms = histograms_of_group(traversals.distance, query.limit, figures)
+        edges = figures.edges.tolist()
+    columns = summary_columns(graph, traversals.algorithm, traversals.sources, found)
     return _cut(traversals, columns, np.ones(len(traversals), np.int64), edges, histograms)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from dataclasses import make_dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from .forms import FORMS
 from .options import OPTIONS, SCHEDULER_CHOICES, SOURCE_CHOICES, TARGET_CHOICES, TLS, Option, UsageError
 
 MG = "cugraph-mg"  # the engine, as --engine takes it
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
@@ -24,6 +26,7 @@ def _annotation(option: Option):
     number = Annotated[float, Field(ge=option.least)] if option.least is not None else float
     kinds = {
         "text": Annotated[str, Field(min_length=1)],
+        "folder": Annotated[str, Field(min_length=1)],
         "choice": Literal[option.choices],
         "integer": whole,
         "number": number,
@@ -116,6 +119,16 @@ def settings_of(flags: dict, config: Path | None = None) -> Settings:
     return settings
 
 
+def checked_settings(values: dict) -> Settings:
+    """Check settings that a manifest holds; raises ValueError. What it lacks, an earlier version did not know."""
+    try:
+        return Settings(**values)
+    except ValidationError as error:
+        raise ValueError(f"settings: {_sentence(error, values, None)}") from None
+    except TypeError as error:  # a key that Python itself takes for something else
+        raise ValueError(f"settings: {error}") from None
+
+
 def _sentence(error: ValidationError, flags: dict, config: Path | None) -> str:
     first = error.errors()[0]
     key = first["loc"][0]
@@ -124,7 +137,22 @@ def _sentence(error: ValidationError, flags: dict, config: Path | None) -> str:
     return f"{where} cannot be {shown!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
+def refuse_address(name: str, folder: str) -> None:
+    """Raise UsageError for a folder that is no path of this machine: as one it would be made somewhere else."""
+    found = _ADDRESS.match(folder)
+    if found:
+        raise UsageError(
+            f"{name} {folder}: nothing is written to {found[0]} addresses, and as a path this would be a folder on this "
+            "machine; give the path of a local or mounted folder, and copy it afterwards"
+        )
+    if "\0" in folder:
+        raise UsageError(f"{name} {folder!r}: no path holds a null character")
+
+
 def _check_together(settings) -> None:
+    for option in OPTIONS:
+        if option.kind == "folder" and getattr(settings, option.key) is not None:
+            refuse_address(option.flag, getattr(settings, option.key))
     chosen = [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
     named = ", ".join("--" + key.replace("_", "-") for key in chosen or SOURCE_CHOICES)
     if len(chosen) != 1:

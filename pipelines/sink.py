@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kepler_traverse._arrays import UNREACHED, at_most, namespace
-from kepler_traverse.errors import KeplerError
+from kepler_traverse import __version__
+from kepler_traverse._arrays import at_most, namespace, unreached_of
+from kepler_traverse.errors import KeplerError, OutputError
+from kepler_traverse.regular_files import json_of, open_regular
 
 from .buffers import BUFFERS
 from .checksums import MASK, checksums_in
@@ -49,8 +50,7 @@ def as_written(traversal, query):
         wanted = xp.zeros(keep.size, bool)
         wanted[xp.asarray(query.targets)] = True
         keep &= wanted
-    unreached = UNREACHED if traversal.algorithm == "bfs" else np.inf
-    distance = xp.where(keep, traversal.distance, traversal.distance.dtype.type(unreached))
+    distance = xp.where(keep, traversal.distance, unreached_of(traversal.distance.dtype))
     return replace(traversal, distance=distance, predecessor=None)
 
 
@@ -155,6 +155,7 @@ def _write(file, number: int, run: str, form: Form, answers) -> tuple[int, int]:
         _flush(writer, held)
         footer = {
             "format": 1,
+            "version": __version__,
             "run": run,
             "part": number,
             "result": form.name,
@@ -218,6 +219,36 @@ def _flush(writer: pq.ParquetWriter, held: list[pa.Table]) -> None:
         writer.write_table(table, row_group_size=table.num_rows)
 
 
+def read_footer(file: pq.ParquetFile) -> dict:
+    """What a part says about itself; raises ValueError where that is nothing that this job has written."""
+    from .schemas import Footer, checked  # only here, as workers need neither
+
+    metadata = file.metadata.metadata or {}
+    if FOOTER_KEY not in metadata:
+        raise ValueError("it is no part of this job")
+    footer = checked(json_of(metadata[FOOTER_KEY]), Footer)
+    if len(footer["sources"]) != len(footer["checksums"]):
+        raise ValueError(f"it has {len(footer['sources'])} sources and {len(footer['checksums'])} checksums")
+    return footer
+
+
+def unfit_columns(schema: pa.Schema, form: Form, graph) -> str:
+    """Say in which way the columns of a file are not those of a form over a graph's ids; ``""`` if they are."""
+    if schema.names != list(form.columns):
+        return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)}"
+    for field in schema:
+        kind = field.type
+        if field.name not in ("source", "vertex", "target", "predecessor"):
+            right = pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
+        elif graph.has_string_ids:
+            right = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        else:
+            right = kind == pa.from_numpy_dtype(graph.ids.dtype)
+        if not right:
+            return f"its column {field.name!r} has type {kind}"
+    return ""
+
+
 def checked_part(
     folder: Path, number: int, run: str, sources: list, graph, known: dict | None, result: str = "distances"
 ) -> dict | None:
@@ -229,14 +260,25 @@ def checked_part(
         Ids that the part must hold, in this order.
     known : dict, optional
         What the manifest says about the part; without it all checksums are computed again from the rows.
+        It is returned as it is, so it has been checked before.
     result : str
         Name of the form of the rows.
+
+    Raises
+    ------
+    OutputError
+        The file is there and cannot be read, or it is no regular file.
     """
     path = folder / part_name(number)
-    if not path.is_file():
+    try:
+        with open_regular(path) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
         return None
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise OutputError(
+            f"{path}: this part cannot be read: {error.strerror}; mend that, or delete it, and run again with --resume"
+        ) from None
     if known is not None:
         whole = known["sha256"] == digest and known["sources"] == sources  # some may have failed
         return known if whole else None
@@ -244,9 +286,9 @@ def checked_part(
     columns = [name for name in form.columns if name != "predecessor"]
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            footer = json.loads(file.metadata.metadata[FOOTER_KEY])
+            footer = read_footer(file)
             same = footer["run"] == run and footer["part"] == number and footer["result"] == result
-            if not same or footer["sources"] != sources or file.schema_arrow.names != list(form.columns):
+            if not same or footer["sources"] != sources or unfit_columns(file.schema_arrow, form, graph):
                 return None
             tables = (file.read_row_group(group, columns=columns) for group in range(file.num_row_groups))
             checksums = checksums_in(tables, graph, graph.numbers_of(sources), columns)

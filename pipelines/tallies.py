@@ -12,8 +12,8 @@ import sys
 import numpy as np
 from numba import njit
 
-from kepler_traverse._arrays import UNREACHED, namespace, to_host
-from kepler_traverse.figures import bins_of
+from kepler_traverse._arrays import UNREACHED, namespace, to_host, unreached_of
+from kepler_traverse.figures import as_floats, bins_of
 from kepler_traverse.results import Traversal, checksum
 
 MOST_BINS = 64  # of a histogram: enough for a plot, and a summary stays below about 1 KB
@@ -79,7 +79,12 @@ def counted(graph, traversal, written) -> tuple[int, int, int, dict | None]:
     histogram : dict or None
         Of what is written, as ``histogram_of`` returns it.
     """
-    return checksum(written), edges_of(graph, traversal), int(traversal.rounds), histogram_of(written)
+    return (
+        checksum(written, graph.returns_integers),
+        edges_of(graph, traversal),
+        int(traversal.rounds),
+        histogram_of(written),
+    )
 
 
 def edges_of(graph, traversal) -> int:
@@ -121,6 +126,7 @@ def histograms_of_levels(counts, farthest: np.ndarray) -> list[dict]:
 
 def histogram_of_values(algorithm: str, values: np.ndarray) -> dict | None:
     """The histogram of distances that are all reached."""
+    values = values.astype(np.float64) if algorithm == "sssp" and values.dtype.kind == "i" else values
     traversal = Traversal(
         algorithm=algorithm, source=0, distance=values, predecessor=None, limit=None, strategy="", rounds=0
     )
@@ -137,20 +143,21 @@ def histogram_of(traversal) -> dict | None:
         ``(first + i) * width`` to below ``(first + i + 1) * width``; ``counts``, at most ``MOST_BINS`` of them.
         None if no vertex was reached.
     """
-    hops, distance = traversal.algorithm == "bfs", traversal.distance
-    xp = namespace(distance)
+    hops = traversal.algorithm == "bfs"
+    distance = traversal.distance if hops else as_floats(traversal.distance)
+    xp, unreached = namespace(distance), distance.dtype.type(UNREACHED) if hops else unreached_of(distance.dtype)
     if xp is np:
         limits = np.iinfo(distance.dtype) if hops else np.finfo(distance.dtype)
-        low, high = _range(distance, _unreached(traversal), distance.dtype.type(limits.max), distance.dtype.type(limits.min))
+        low, high = _range(distance, unreached, distance.dtype.type(limits.max), distance.dtype.type(limits.min))
     else:
-        reached = distance[traversal.reached]
+        reached = distance[distance != unreached]
         low, high = (float(reached.min()), float(reached.max())) if reached.size else (math.inf, -math.inf)
     if low > high:
         return None
     width, first, n_bins = _scale(float(low), float(high), 1.0 if hops else 0.0)
     if xp is np:
         # Multiplied, which is exact as the width is a power of two.
-        counts = _count_bins(distance, _unreached(traversal), 1.0 / width, first, n_bins)
+        counts = _count_bins(distance, unreached, 1.0 / width, first, n_bins)
     else:
         counts = xp.bincount(xp.floor(reached / width).astype(np.int64) - first, minlength=n_bins)
     return {"width": width, "first": first, "counts": counts.tolist()}
@@ -184,7 +191,7 @@ def histograms_of_group(distance, limit, figures) -> list[dict | None]:
 
 def _unreached(traversal):
     """What an unreached vertex has as its distance, in the distances' own type."""
-    return traversal.distance.dtype.type(UNREACHED if traversal.algorithm == "bfs" else np.inf)
+    return unreached_of(traversal.distance.dtype)
 
 
 def merged(*histograms: dict | None) -> dict | None:
@@ -195,7 +202,8 @@ def merged(*histograms: dict | None) -> dict | None:
     width = max(histogram["width"] for histogram in found)
     while True:
         # Of each: how many of its bins make one, in which its first one is, and how many of those lie before it there.
-        ratios = [int(width / histogram["width"]) for histogram in found]
+        # Powers of two, whose quotient may be beyond the numbers of 64 bits.
+        ratios = [1 << (math.frexp(width)[1] - math.frexp(histogram["width"])[1]) for histogram in found]
         begins = [divmod(histogram["first"], ratio) for histogram, ratio in zip(found, ratios, strict=True)]
         sizes = [len(histogram["counts"]) for histogram in found]
         first = min(at for at, _ in begins)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 import time
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,12 +25,13 @@ from kepler_traverse.read import read_graph
 from . import interrupts
 from .batch_sources import EXIT_INTERRUPTED, report_error
 from .forms import FORMS
-from .manifest import MANIFEST, SUCCESS, digest_of, fingerprint_of
+from .manifest import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest
 from .options import Once, OnceParser
 from .prepare import read_options, targets_of
 from .proofs import Findings, Part, Prover
 from .retraverse import AgainPart, Retraversal
-from .sink import part_name
+from .settings import checked_settings, refuse_address
+from .terminal import say, show
 
 EXIT_WRONG = 5
 
@@ -47,13 +50,14 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         given = _parser().parse_args(argv)
         started = time.perf_counter()
+        refuse_address("DIR", given.folder)
         findings = prove_output(
-            given.folder, given.edges, getattr(given, "device", "auto"), getattr(given, "targets_file", None)
+            Path(given.folder), given.edges, getattr(given, "device", "auto"), getattr(given, "targets_file", None)
         )
         _show(given.folder, findings, time.perf_counter() - started, getattr(given, "json", False))
         return EXIT_WRONG if findings.faults else 0
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        say("interrupted")
         return EXIT_INTERRUPTED
     except Exception as error:
         return report_error(error, debug="--debug" in argv)
@@ -63,7 +67,7 @@ def _parser() -> OnceParser:
     parser = OnceParser(
         prog="python -m pipelines.verify", description=__doc__.partition("\n")[0].partition(":")[0] + ".", epilog=_EPILOG
     )
-    parser.add_argument("folder", metavar="DIR", type=Path, help="output folder of a run")
+    parser.add_argument("folder", metavar="DIR", help="output folder of a run")
     parser.add_argument("edges", metavar="EDGES", nargs="+", help="the edge list of that run, wherever it lies now")
     parser.add_argument(
         "--device",
@@ -79,16 +83,15 @@ def _parser() -> OnceParser:
 
 def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(findings.as_dict() | {"seconds": round(seconds, 3)}))
+        show(json.dumps(findings.as_dict() | {"seconds": round(seconds, 3)}))
         return
-    for fault in findings.faults:
-        print(f"{fault.kind}: {fault.file}: {fault.message}")
+    lines = [f"{fault.kind}: {fault.file}: {fault.message}" for fault in findings.faults]
     if findings.untold:
-        print(f"and {findings.untold} more")
+        lines.append(f"and {findings.untold} more")
     how = ", ".join(f"{count} {what}" for what, count in findings.proven.items()) or "none"
     looked = f"{findings.sources} sources, {findings.rows} rows in {seconds:.1f} s; proven right: {how}"
     verdict = f"WRONG: {len(findings.faults) + findings.untold} faults" if findings.faults else "proven right"
-    print(f"{folder}: {verdict} ({looked})")
+    show(*lines, f"{folder}: {verdict} ({looked})")
 
 
 def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_file: str | None = None) -> Findings:
@@ -128,51 +131,57 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
         prover, part_of = Prover(graph, identity, of_distances, findings), Part
     else:
         prover, part_of = Retraversal(graph, identity, targets, findings), AgainPart
-    numbers = {part_name(i): i for i in range(manifest["batches"])}
-    for entry in manifest["parts"]:
-        if entry["file"] in numbers and (folder / entry["file"]).is_file():
-            part_of(folder / entry["file"], entry, manifest["fingerprint"], numbers[entry["file"]], prover, findings).check()
+    for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
+        number = part_number(name)
+        if number < manifest["batches"]:  # any other is a fault already
+            part_of(folder / name, entry, manifest["fingerprint"], number, prover, findings).check()
     prover.settle()
+    proven = sum(findings.proven.values())
+    if not findings.faults and proven != manifest["sources"]:
+        findings.add("incomplete", MANIFEST, f"{proven} of the {manifest['sources']} sources of the run are proven right")
     return findings
 
 
 def _manifest(folder: Path, findings: Findings) -> dict | None:
     """The manifest, or None and a fault."""
-    if not folder.is_dir():
-        raise OutputError(f"{folder}: no such folder")
-    if not (folder / MANIFEST).is_file():
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        raise OutputError(f"{folder}: no such folder") from None
+    except OSError as error:
+        raise OutputError(f"{folder}: the folder cannot be read: {error.strerror}") from None
+    if MANIFEST not in names:
         raise OutputError(f"{folder}: the folder holds no {MANIFEST}, so it is no output of this job")
     try:
-        manifest = json.loads((folder / MANIFEST).read_text())
-        identity = manifest["identity"]
-        manifest["settings"]["edges"], manifest["status"], manifest["fingerprint"], manifest["digest"], manifest["batches"]
-        identity["graph"], identity["targets"], identity["limit"], identity["batch_size"] + 0, identity["sources"]
-        manifest["sources"], manifest["graph"]["fingerprint"]
-        if identity["algorithm"] not in ("bfs", "sssp") or identity["result"] not in FORMS:
-            raise ValueError("algorithm or result")
-        for part in manifest["parts"]:
-            int(part["checksum"], 16), part["file"] + part["sha256"], part["rows"] + part["bytes"], list(part["sources"])
-    except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
-        findings.add("manifest", MANIFEST, f"it is damaged ({type(error).__name__}: {error})")
+        manifest = read_manifest(folder)
+        identity, settings = manifest["identity"], asdict(checked_settings(manifest["settings"]))
+        for key in ("algorithm", "result", "certify", "limit"):
+            limit = "max_depth" if identity["algorithm"] == "bfs" else "cutoff"
+            said = settings[limit if key == "limit" else key]
+            if said != identity[key]:
+                raise ValueError(f"its settings have {key} {said!r}, and its identity {identity[key]!r}")
+    except OutputError:
+        raise
+    except ValueError as error:
+        findings.add("manifest", MANIFEST, f"it is damaged ({error})")
         return None
-    return manifest
+    return manifest | {"settings": settings}
 
 
 def _check_manifest(folder: Path, manifest: dict, findings: Findings) -> None:
     """What can be seen without the edge list: is the run complete, does the manifest agree with itself and the folder?"""
     identity, parts = manifest["identity"], manifest["parts"]
-    mark = folder / SUCCESS
-    if manifest["status"] != "done" or not mark.is_file():
+    if manifest["status"] != "done" or not os.path.lexists(folder / SUCCESS):
         answered = sum(len(part["sources"]) for part in parts)
         findings.add(
             "incomplete", MANIFEST, f"the run is not complete: {answered} of {manifest['sources']} sources are answered"
         )
-    elif mark.read_bytes().strip() != hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest().encode():
+    elif not mark_fits(folder):
         findings.add("manifest", MANIFEST, f"it is not the one that {SUCCESS} was written for")
     for what, said, found in [
         ("fingerprint", manifest["fingerprint"], fingerprint_of(identity)),
-        ("algorithm", manifest.get("algorithm"), identity["algorithm"]),
-        ("result", manifest.get("result"), identity["result"]),
+        ("algorithm", manifest["algorithm"], identity["algorithm"]),
+        ("result", manifest["result"], identity["result"]),
         ("graph", manifest["graph"]["fingerprint"], identity["graph"]),
     ]:
         if said != found:
@@ -184,6 +193,9 @@ def _check_manifest(folder: Path, manifest: dict, findings: Findings) -> None:
             findings.add("manifest", MANIFEST, f"its digest is {manifest['digest']}, that of its parts is {digest}")
         if hashlib.sha256(json.dumps(sources).encode()).hexdigest() != identity["sources"]:
             findings.add("sources", MANIFEST, "the sources of its parts are not those of the run, in that order")
+        if manifest["batches"] != -(-manifest["sources"] // identity["batch_size"]):
+            said = f"{manifest['batches']} batches of {identity['batch_size']} sources"
+            findings.add("manifest", MANIFEST, f"{said} are not those of {manifest['sources']} sources")
         if len(parts) != manifest["batches"] or len(sources) != manifest["sources"]:
             counts = f"{len(parts)} parts with {len(sources)} sources"
             findings.add("manifest", MANIFEST, f"{counts}, not {manifest['batches']} with {manifest['sources']}")
@@ -194,19 +206,15 @@ def _check_manifest(folder: Path, manifest: dict, findings: Findings) -> None:
             findings.add("manifest", MANIFEST, f"{name} is listed {count} times")
         if name not in on_disk:
             findings.add("missing part", name, "the file is not there")
-    known = {part_name(i) for i in range(manifest["batches"])}
-    for name in sorted((on_disk | set(listed)) - (known & set(listed))):
-        findings.add("extra part", name, "the manifest lists no such part of the run")
+    for name in sorted(on_disk | set(listed)):
+        number = part_number(name)
+        if name not in listed or number is None or number >= manifest["batches"]:
+            findings.add("extra part", name, "the manifest lists no such part of the run")
 
 
 def _graph(manifest: dict, edges: list[str], device: str, findings: Findings) -> Graph | None:
     """The graph of the run, read as the run read it."""
-    try:
-        options = read_options(SimpleNamespace(**manifest["settings"]))
-    except AttributeError as error:
-        findings.add("manifest", MANIFEST, f"its settings are damaged ({error})")
-        return None
-    graph = read_graph(edges, device=device, **options)
+    graph = read_graph(edges, device=device, **read_options(SimpleNamespace(**manifest["settings"])))
     if graph.fingerprint == manifest["identity"]["graph"]:
         return graph
     if not findings.faults:

@@ -150,9 +150,8 @@ class TraversalPlugin(WorkerPlugin):
         """What threads that write would all wait for at once, before there is anything to write."""
         if self._writers is not None and self.work.result in OF_ALL_REACHED:
             self._take_fair_share()
-            warm_up(
-                self.work.result, self.work.algorithm, "int16" if self.work.algorithm == "bfs" else self.graph.weights.dtype
-            )
+            kind = "int16" if self.work.algorithm == "bfs" else self.graph.weights.dtype
+            warm_up(self.work.result, self.work.algorithm, kind, self.graph.returns_integers)
 
     def _take_fair_share(self) -> None:
         # Numba keeps the number of threads per calling thread, so each thread that traverses must set it.

@@ -192,7 +192,8 @@ def rows_for(algorithm: str, device: str) -> list:
     from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
     from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 
-    return [row for row in (BFS if algorithm == "bfs" else SSSP) if row.device == device]
+    rows = BFS if algorithm == "bfs" else SSSP
+    return [row for row in rows if row.device == device and row.sums == "float"]
 
 
 def swept_values(row, graph: str) -> dict[str, tuple]:

@@ -167,8 +167,8 @@ TEXTS = {
     "an inexact integer weight": (
         "e.csv",
         "src,dst,weight\n1,2,3\n1,3,9007199254740993\n",
-        {},
-        "9007199254740993 cannot be held exactly",
+        {"weight_type": "float64"},
+        "integer weight 9007199254740993 is beyond 2^53",
     ),
     "an integer weight beyond int64": ("e.csv", "src,dst,weight\n1,2,9223372036854775808\n", {}, "beyond int64"),
     "no problem line": ("e.gr", "c nothing\na 1 2 3\n", {}, "p sp VERTICES ARCS"),

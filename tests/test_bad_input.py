@@ -10,7 +10,7 @@ import pytest
 from bad_texts import TEXTS
 from edge_files import read, refusal, write
 
-from kepler_traverse import NegativeCycleError, read_graph
+from kepler_traverse import NegativeCycleError, read_graph, sssp
 from kepler_traverse.errors import EdgeListError, InputError
 from kepler_traverse.formats.files import DataFile, reading
 
@@ -84,7 +84,11 @@ TABLES = {
         "row 1, column 'weight': the weight is NaN (2 such rows)",
     ),
     "infinite weights": (typed(weight=pa.array([1, 2, -np.inf])), {}, "row 2, column 'weight': the weight is -inf"),
-    "inexact weights": (typed(weight=pa.array([1, -(2**60), 2])), {}, "row 1, column 'weight'"),
+    "inexact weights": (
+        typed(weight=pa.array([1, -(2**60), 2])),
+        {"weight_type": "float64"},
+        "row 1, column 'weight': integer weight -1152921504606846976 is beyond 2^53",
+    ),
 }
 
 
@@ -223,10 +227,12 @@ def test_a_wrong_value_far_down_is_named_by_its_row(tmp_path):
     assert "row 150000: dst column '1' has 'oops'" in refusal(write(tmp_path / "e.csv", "".join(lines)))
 
 
-def test_a_negative_self_loop_is_a_negative_cycle(tmp_path):
+def test_a_negative_self_loop_is_a_negative_cycle_for_those_that_reach_it(tmp_path):
+    graph = read(write(tmp_path / "e.csv", "src,dst,weight\n1,2,3\n2,2,-1\n2,3,1\n"))
     with pytest.raises(NegativeCycleError) as caught:
-        read(write(tmp_path / "e.csv", "src,dst,weight\n1,2,3\n2,2,-1\n"))
+        sssp(graph, 1)
     assert caught.value.cycle == [2]
+    assert sssp(graph, 3)["vertex"].tolist() == [3]
 
 
 # --- repairs that are counted, not refused ------------------------------------------------------------------------------

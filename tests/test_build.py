@@ -9,7 +9,7 @@ from graphs import NAMED, build, edge_rows, weighted_rows, weights_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_traverse import NegativeCycleError, _arrays, graph_from_edges
+from kepler_traverse import _arrays, graph_from_edges
 from kepler_traverse import build as build_module
 from kepler_traverse.cpu import csr
 from kepler_traverse.errors import DeviceError, EdgeListError, InputError, UnknownVertexError
@@ -148,17 +148,25 @@ def test_a_weight_too_large_for_the_type_asked_for_is_refused():
         build([(0, 1)], np.array([1e39]), weight_type="float32")
 
 
-@pytest.mark.parametrize("weight", [2**53 + 1, -(2**53) - 1, 2**63 - 1])
-def test_integer_weights_that_no_float_holds_are_refused(weight):
+@pytest.mark.parametrize("weight", [2**63 - 1, -(2**63)])
+def test_integer_weights_that_int64_sums_cannot_hold_are_refused(weight):
     with pytest.raises(EdgeListError, match=str(weight)) as caught:
         build([(0, 1), (1, 2)], np.array([1, weight]))
     assert caught.value.row == 1
 
 
-def test_a_negative_self_loop_is_a_negative_cycle():
-    with pytest.raises(NegativeCycleError) as caught:
-        build([(0, 1), (7, 7)], [1, -2])
-    assert (caught.value.cycle, caught.value.weight) == ([7], -2)
+@pytest.mark.parametrize("weight", [2**53 + 1, -(2**53) - 1])
+def test_integer_weights_that_no_float_holds_are_int64_unless_floats_are_asked_for(weight):
+    assert build([(0, 1), (1, 2)], np.array([1, weight])).weights.tolist() == [1, weight]
+    with pytest.raises(EdgeListError, match=str(weight)) as caught:
+        build([(0, 1), (1, 2)], np.array([1, weight]), weight_type="float64")
+    assert caught.value.row == 1
+
+
+def test_negative_self_loops_are_kept_beside_the_graph():
+    graph = build([(0, 1), (7, 7), (7, 7), (1, 1)], [1, -2, -3, 4])
+    assert graph.negative_loops == {2: -3}  # vertex number 2 is 7
+    assert graph.has_negative_weights
 
 
 @pytest.mark.parametrize(
@@ -250,15 +258,14 @@ def test_lists_that_are_looked_at_in_parts_give_the_same_graph_and_the_same_erro
         graph = graph_from_edges(src, dst, weights)
         with pytest.raises(EdgeListError) as first:
             graph_from_edges(src, dst, nan)
-        with pytest.raises(NegativeCycleError) as second:
-            graph_from_edges(src, dst, loop)
         facts = (graph.fingerprint, graph.report, graph.has_negative_weights, graph.least_weight)
-        return facts, str(first.value), first.value.row, str(second.value)
+        return facts, str(first.value), first.value.row, graph_from_edges(src, dst, loop).negative_loops
 
     whole = outcome()
     monkeypatch.setattr(_arrays, "PART", 7)
     assert outcome() == whole
     assert whole[2] == 17
+    assert list(whole[3].values()) == [-4]
     assert "(2 such rows)" in whole[1]
 
 

@@ -17,6 +17,8 @@ from kepler_traverse.certificate import certify
 from kepler_traverse.errors import PrecisionError, StrategyError
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 
+SSSP = tuple(row for row in SSSP if row.sums == "float")  # test_exact_sums has the others
+
 
 def rows_of(catalogue, **wanted):
     """Every row of a catalogue; those of a device that is not there are skipped."""

@@ -1,5 +1,6 @@
 """Generated pages are current, and the generators refuse what would make them untrue."""
 
+import ast
 import json
 import re
 import tomllib
@@ -9,6 +10,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+import kepler_traverse
 from kepler_traverse.bfs import cpu, gpu
 from kepler_traverse.bfs.levels import levels, switch
 from pipelines import compare
@@ -180,9 +182,21 @@ def test_the_tree_in_the_architecture_page_exists():
     assert missing == []
 
 
+def test_the_version_stands_in_one_place_which_the_build_reads_without_an_import():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" not in project["project"]
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "kepler_traverse.__version__"}
+    # setuptools takes a literal of the module's text, and imports the module where there is none.
+    body = ast.parse((ROOT / "kepler_traverse" / "__init__.py").read_text(encoding="utf-8")).body
+    assigned = [node for node in body if isinstance(node, ast.Assign)]
+    literals = [ast.literal_eval(node.value) for node in assigned if node.targets[0].id == "__version__"]
+    assert literals == [kepler_traverse.__version__]
+
+
 def test_the_changelog_names_the_version_of_the_package():
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    assert re.search(rf"^## {re.escape(version)}\b", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    heading = rf"^## {re.escape(kepler_traverse.__version__)}\b"
+    assert re.search(heading, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch):

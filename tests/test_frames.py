@@ -34,7 +34,7 @@ def test_columns_and_types_are_those_documented():
     assert one.to_numpy().tolist() == [[5, 0, 5], [6, 1, 5], [7, 2, 6]]
     many = sssp_many(graph, [6, 5])
     assert many.columns.tolist() == ["source", "vertex", "distance"]
-    assert many["distance"].dtype == np.float32
+    assert many["distance"].dtype == np.int64
     assert many.to_numpy().tolist() == [[6, 6, 0], [6, 7, 2], [5, 5, 0], [5, 6, 1], [5, 7, 3]]
     assert sssp(graph, 5, predecessors=False).columns.tolist() == ["vertex", "distance"]
 
@@ -71,7 +71,7 @@ def test_unreached_vertices_are_left_out_null_or_marked_as_cugraph_does():
     marked = bfs(graph, 0, unreached="cugraph")
     assert marked["distance"].tolist() == [0, 1, 2**31 - 1]
     assert marked["predecessor"].tolist() == [-1, 0, -1]
-    assert sssp(graph, 0, unreached="cugraph")["distance"].tolist() == [0, 4, np.finfo(np.float32).max]
+    assert sssp(graph, 0, unreached="cugraph")["distance"].tolist() == [0, 4, 2**63 - 1]
     with pytest.raises(InputError, match="'zero'"):
         bfs(graph, 0, unreached="zero")
 

@@ -20,7 +20,7 @@ from kepler_traverse.bfs.papers import gathers, layers, queues
 from kepler_traverse.bfs.papers import scans as bfs_scans
 from kepler_traverse.certificate import gpu as certificate_gpu
 from kepler_traverse.certificate import many_gpu as certificate_many_gpu
-from kepler_traverse.cuda import csr, figures
+from kepler_traverse.cuda import csr, exact, figures
 from kepler_traverse.cuda.entry import Entry, chosen_types
 from kepler_traverse.cuda.loader import include_directory, options
 from kepler_traverse.sssp import gpu as sssp_gpu
@@ -33,7 +33,7 @@ PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (
     *(bfs_gpu, bfs_4k, persistent, many_bits_gpu, bfs_many_blocks),
     *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks, many_rows, sssp_papers),
-    *(csr, figures, certificate_gpu, certificate_many_gpu),
+    *(csr, exact, figures, certificate_gpu, certificate_many_gpu),
     *(gathers, layers, queues, bfs_scans),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)

@@ -75,10 +75,15 @@ class Output:
         limited = {"max_depth" if algorithm == "bfs" else "cutoff": limit}
         self.plan = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, **limited, targets=targets)
         self.manifest = {
-            "format": 1, "status": "done", "algorithm": algorithm, "result": settings.result,
+            "format": 1, "status": "done", "algorithm": algorithm, "result": settings.result, "means": "rows",
             "settings": asdict(settings), "identity": identity,
-            "graph": {"fingerprint": graph.fingerprint}, "sources": n_sources, "batches": -(-n_sources // 4),
-            "parts": [], "failed": [],
+            "graph": {
+                "fingerprint": graph.fingerprint, "vertices": graph.n_vertices, "stored_edges": graph.n_edges,
+                "directed": graph.directed,
+            },
+            "device": "cpu", "strategy": "auto", "workers": 1, "memory": {}, "versions": {}, "seconds": {},
+            "sources": n_sources, "duplicate_sources": 0, "batches": -(-n_sources // 4),
+            "parts": [], "failed": [], "retried": [],
         }  # fmt: skip
         self.run = fingerprint_of(identity)
         for number in range(self.manifest["batches"]):
@@ -99,7 +104,7 @@ class Output:
         for source, result in self.traversals(number):
             result = change(result)
             table = change_rows(table_of(self.graph, result, self.plan.query))
-            answers.append((source, table, checksum(as_written(result, self.plan.query))))
+            answers.append((source, table, checksum(as_written(result, self.plan.query), self.graph.returns_integers)))
         result = self.manifest["identity"]["result"]
         entry = write_part(self.folder, number, run or self.run, answers, result=result)
         return entry | {"sources": [source for source, _, _ in answers]}
@@ -159,7 +164,8 @@ def test_a_right_output_is_proven_right_and_a_wrong_distance_in_it_is_found(tmp_
 
     def too_far(result):
         last = np.flatnonzero(as_written(result, output.plan.query).reached)[-1]
-        result.distance[last] += 0 if result.source == last else 0.5 if name != "hops" else -1
+        whole = result.algorithm == "bfs" or output.graph.integer_weights
+        result.distance[last] += 0 if result.source == last else -1 if whole else 0.5
         return result
 
     output.rewrite(1, change=too_far)

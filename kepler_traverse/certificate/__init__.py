@@ -1,6 +1,8 @@
 """A proof, in O(V + E), that a traversal's answer is right: no second traversal, no tolerance.
 
-Five rules, all in the arithmetic of the traversal itself (a sum d + w is rounded once, in the graph's type):
+Five rules, all in the arithmetic of the traversal itself: a sum d + w of floats is rounded once, in the graph's type, and a
+sum of integers is exact. Integer distances that a float type holds are checked in that type, and none may reach the first
+integer that it may round: then none of their sums was rounded (``kepler_traverse.exact``).
 
 - C1: the source is at distance 0 and its own predecessor, and no other vertex is its own.
 - C2: every distance is a number in range or "unreached", and the unreached are those without predecessor.
@@ -21,11 +23,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import frames
-from .._arrays import LARGEST_HOP_COUNT, as_distance, device_of, namespace, to_host
+from .._arrays import (
+    EXACT_BELOW,
+    LARGEST_HOP_COUNT,
+    as_distance,
+    device_of,
+    is_hops,
+    is_reached,
+    namespace,
+    to_host,
+)
 from ..errors import CertificateError, DeviceError, InputError
+from ..exact import any_beyond
 from ..graph import Graph
 from ..results import Traversal
-from . import cpu, gpu, many, many_cpu, many_gpu
+from . import cpu, gpu, integer_sums, many, many_cpu, many_gpu
 
 RULES = ("C1", "C2", "C3", "C4", "C5")
 
@@ -55,7 +67,7 @@ class Certificate:
             raise CertificateError("the result is wrong: " + "; ".join(f"{r}: {why}" for r, why in self.failures.items()))
 
 
-def certify(graph: Graph, result) -> Certificate:
+def certify(graph: Graph, result, algorithm: str | None = None) -> Certificate:
     """Prove a result right, or say which rule it breaks.
 
     Parameters
@@ -65,6 +77,8 @@ def certify(graph: Graph, result) -> Certificate:
     result : Traversal, pandas.DataFrame or cudf.DataFrame
         With predecessors. A frame is one that ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` returned without a limit
         and without targets, with unreached vertices left out or null.
+    algorithm : {"bfs", "sssp"}, optional
+        What the distances of a frame are. Without it int32 means hops, and int64 distances of integer weights.
 
     Returns
     -------
@@ -86,7 +100,7 @@ def certify(graph: Graph, result) -> Certificate:
         return Certificate(_broken_rules(graph, result))
     failures: dict[str, str] = {}
     count = 0
-    for traversal in frames.traversals_of(graph, result):
+    for traversal in frames.traversals_of(graph, result, algorithm):
         count += 1
         for rule, why in _broken_rules(graph, traversal).items():
             failures.setdefault(rule, f"source {graph.ids_at(np.array([traversal.source]))[0]}: {why}")
@@ -104,8 +118,9 @@ def certify_many(graph: Graph, sources, distances, limit: float | None = None) -
     sources : integer array of shape (n_sources,), NumPy
         Vertex numbers.
     distances : array of shape (n_sources, n_vertices), on the graph's device
-        A row a source; rows may be wider apart than they are long. Hops as int8, int16 or int32 with -1 for unreached
-        vertices, or weighted distances in the type of the graph's weights with ``inf``.
+        One row per source; rows may be wider apart than they are long. Hops as int8, int16 or int32 with -1 for unreached
+        vertices, or weighted distances in the type of the graph's weights with ``inf``. Distances of integer weights may
+        also have a wider type of float32, float64, and int64 with 2**63 - 1.
     limit : int or float, optional
         Every vertex at this distance or nearer must be there, and none beyond.
 
@@ -136,16 +151,21 @@ def certify_many(graph: Graph, sources, distances, limit: float | None = None) -
         raise InputError(f"distances must have the shape {(sources.size, graph.n_vertices)}, not {distances.shape}")
     if sources.min() < 0 or sources.max() >= graph.n_vertices:
         raise InputError(f"sources must lie in 0..{graph.n_vertices - 1}")
-    weighted = distances.dtype.kind == "f"
-    if weighted and (graph.weights is None or distances.dtype != graph.weights.dtype):
-        kind = "has no weights" if graph.weights is None else f"has {graph.weights.dtype} weights"
-        raise InputError(f"distances are {distances.dtype}, and the graph {kind}")
-    if not weighted and distances.dtype not in (np.int8, np.int16, np.int32):
+    if not is_hops(distances.dtype):
+        graph = _summed_like(graph, distances.dtype)
+    elif distances.dtype not in (np.int8, np.int16, np.int32):
         raise InputError(f"hops must be int8, int16 or int32, not {distances.dtype}")
     if limit is not None and not limit >= 0:
         raise InputError(f"limit must be 0 or more, not {limit!r}")
-    checker = (many_gpu if graph.device == "cuda" else many_cpu).Checker(graph, limit)
-    findings = many.findings_of(checker, sources.astype(np.int64, copy=False), distances)
+    unsound = _unsound(graph, distances)
+    if unsound:
+        return Certificate(unsound, sources.size)
+    sources = sources.astype(np.int64, copy=False)
+    if distances.dtype == np.int64:
+        findings = integer_sums.findings_of(graph, sources, distances, limit)
+    else:
+        checker = (many_gpu if graph.device == "cuda" else many_cpu).Checker(graph, limit)
+        findings = many.findings_of(checker, sources, distances)
     failures = {}
     for rule, (count, at, vertex) in zip(RULES, findings.tolist(), strict=True):
         if count:
@@ -165,6 +185,41 @@ _BROKEN = {
 }
 
 
+def _summed_like(graph: Graph, dtype: np.dtype) -> Graph:
+    """The graph with weights of the type of weighted distances.
+
+    Raises
+    ------
+    InputError
+        Distances of this graph do not have that type.
+    """
+    if graph.weights is None:
+        raise InputError(f"distances are {dtype}, and the graph has no weights")
+    kinds = list(EXACT_BELOW)
+    may_be_wider = graph.integer_weights and not graph.float_distances
+    if dtype != graph.weights.dtype and not (may_be_wider and kinds.index(dtype) > kinds.index(graph.weights.dtype)):
+        raise InputError(f"distances are {dtype}, and the graph has {graph.weights.dtype} weights")
+    return graph.with_sums_in(dtype)
+
+
+def _unsound(graph: Graph, distance) -> dict[str, str]:
+    """What makes weighted distances wrong whatever the edges say: a rounded sum of integers, a negative self-loop."""
+    if is_hops(distance.dtype):
+        return {}
+    if graph.integer_weights and distance.dtype.kind == "f" and any_beyond(distance, EXACT_BELOW[distance.dtype]):
+        bound = EXACT_BELOW[distance.dtype]
+        return {"C2": f"a distance is {bound:,} or more, where {distance.dtype} does not hold every sum of integers"}
+    loops = np.array(list(graph.negative_loops), np.int64)
+    if loops.size:
+        there = is_reached(distance[..., namespace(distance).asarray(loops)]).reshape(-1, loops.size).any(axis=0)
+        reached = np.flatnonzero(to_host(there))
+        if reached.size:
+            return {
+                "C3": f"{_name(graph, loops[reached[0]])} has a self-loop of negative weight: no distance is the shortest"
+            }
+    return {}
+
+
 def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
     if result.predecessor is None:
         raise InputError("a certificate needs predecessors: plan with predecessors=True, or take certify_many")
@@ -173,6 +228,13 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
     if d.shape != (graph.n_vertices,) or p.shape != (graph.n_vertices,):
         return {"C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"}
     limit = _limit_of(result)
+    if result.algorithm == "sssp":
+        graph = _summed_like(graph, d.dtype)
+    unsound = _unsound(graph, d)
+    if unsound:
+        return unsound
+    if d.dtype == np.int64:
+        return _broken_rules_of_int64(graph, result)
     roots, bad, bad_at, _, violated, violated_at, unexplained, unexplained_at, level = device.check(graph, result, limit)
     failures = {}
     source = result.source
@@ -196,6 +258,25 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
         )
     # Where every step back leads strictly nearer, no circle can close: that is all of BFS and nearly all of SSSP.
     circle = _circle(result) if level or unexplained else None
+    if circle is not None:
+        failures["C5"] = f"the predecessors of {_name(graph, circle)} run in a circle"
+    return failures
+
+
+def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
+    findings = integer_sums.findings_of(graph, np.array([result.source]), result.distance[None], result.limit)
+    failures = {
+        rule: f"{count} distances {_BROKEN[rule]}, one of them that of {_name(graph, vertex)}"
+        for rule, (count, _, vertex) in zip(RULES, findings.tolist(), strict=True)
+        if count
+    }
+    wrong = integer_sums.wrong_predecessors(graph, result)
+    if wrong.size and "C4" not in failures:
+        failures["C4"] = (
+            f"{wrong.size} vertices have no edge from their predecessor that explains their distance, "
+            f"the first is {_name(graph, int(wrong[0]))}"
+        )
+    circle = None if failures else _circle(result)
     if circle is not None:
         failures["C5"] = f"the predecessors of {_name(graph, circle)} run in a circle"
     return failures

@@ -67,7 +67,7 @@ def check(graph, result, limit) -> list[int]:
         The distances are of another type than this graph's traversals have.
     """
     distance, predecessor = result.distance, result.predecessor
-    weighted = distance.dtype.kind == "f"
+    weighted = distance.dtype.kind == "f"  # int64 has a module of its own
     expected = graph.weights.dtype if weighted and graph.weights is not None else np.dtype(np.int32)
     if distance.dtype != expected:
         raise InputError(f"distances of this graph are {expected}, the result has {distance.dtype}; convert the column")

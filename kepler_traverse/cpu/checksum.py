@@ -31,3 +31,14 @@ def checksum(distance, bits, unreached, source):
         if distance[v] != unreached:
             total += _mix_one(_mix_one(_mix_one(np.uint64(v) + ODD) ^ np.uint64(bits[v])) + source)
     return total
+
+
+@njit(cache=True, nogil=True)
+def checksum_of_integers(distance, unreached, source):
+    """The same of floats that stand for integers: the sum that these have as int64."""
+    total = np.uint64(0)
+    for v in range(distance.size):
+        if distance[v] != unreached:
+            bits = np.uint64(np.int64(distance[v]))
+            total += _mix_one(_mix_one(_mix_one(np.uint64(v) + ODD) ^ bits) + source)
+    return total

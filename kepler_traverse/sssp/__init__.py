@@ -42,8 +42,10 @@ def sssp(
 ):
     """Return the shortest distance of every vertex from a source.
 
-    With non-negative weights the distances are, bit for bit, those of Dijkstra's algorithm in the graph's float type, on
-    every device and in every run. Negative weights are taken by the strategies that ``auto`` then chooses from.
+    Integer weights give exact integer distances. Float weights give the smallest sum over all paths, where each path is
+    added up from the source and every sum is rounded to the type of the weights; with non-negative weights these are the
+    distances of Dijkstra's algorithm in that type, bit for bit, on every device and in every run. Negative weights are taken
+    by the strategies that ``auto`` then chooses from.
 
     Parameters
     ----------
@@ -67,7 +69,8 @@ def sssp(
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame
-        Columns ``vertex, distance[, predecessor]``, ordered by vertex. The source's predecessor is itself.
+        Columns ``vertex, distance[, predecessor]``, ordered by vertex. ``distance`` is int64 for integer weights, else it
+        has the type of the weights. The source's predecessor is itself.
 
     Raises
     ------
@@ -80,16 +83,16 @@ def sssp(
     NegativeCycleError
         A negative cycle can be reached from the source; the error holds its vertices.
     PrecisionError
-        A distance is too large for the graph's float type.
+        A distance is too large for the type of the weights, or for int64 where they are integers.
 
     Examples
     --------
     >>> import numpy as np
     >>> sssp(graph_from_edges(np.array([5, 6]), np.array([6, 7]), np.array([1, 2])), 5)
        vertex  distance  predecessor
-    0       5       0.0            5
-    1       6       1.0            5
-    2       7       3.0            6
+    0       5         0            5
+    1       6         1            5
+    2       7         3            6
     """
     plan = plan_sssp(graph, strategy=strategy, predecessors=predecessors, cutoff=cutoff, targets=targets, knobs=knobs)
     return frames.frame_of_one(plan, source, unreached)
@@ -146,7 +149,9 @@ def sssp_many(
         With weights.
     sources : sequence of ids
     result : str
-        As in ``bfs_many``, but for ``"levels"``; a matrix holds infinity where there is no path. Sums of a summary are
+        As in ``bfs_many``, but for ``"levels"``. A matrix is float32 or float64, whichever holds all of its distances
+        exactly if weights are integers, and infinite where there is no path; integer distances beyond 2^53 make it int64,
+        with 2^63 - 1 where there is no path. In a summary, sums of integer distances are exact; other sums are
         added up in float64, in an order that only the number of the graph's vertices decides.
     strategy, memory
         As in ``bfs_many``.
@@ -170,8 +175,8 @@ def sssp_many(
     >>> graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]), np.array([2, 3]))
     >>> sssp_many(graph, [0, 1], targets=[2], result="targets")
        source  target  distance
-    0       0       2       5.0
-    1       1       2       3.0
+    0       0       2         5
+    1       1       2         3
     """
     if result == "nearest":
         answers.keep_for(result, "sssp", targets)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..strategy import ManyStrategy, Strategy
-from . import cpu, gpu, h_bf, many_blocks, many_piles, many_rows, near_far, papers, persistent
+from . import cpu, gpu, h_bf, integer_sums, many_blocks, many_piles, many_rows, near_far, papers, persistent
 from .params import HBfKnobs
 from .rounds import rounds
 
@@ -67,6 +67,20 @@ STRATEGIES = (
         wins="H200: on USA-road-NY with negative weights, and on cnr-2000, directed",
         knobs=HBfKnobs,
     ),
+    *(
+        Strategy(
+            name="dijkstra_int64",
+            device=device,
+            plan=integer_sums.plan,
+            memory=integer_sums.memory,
+            needs=frozenset({"weights"}),
+            paper="Dijkstra 1959; Bellman-Ford where weights are negative",
+            teaches="exact sums of integers beyond 2^53, on the host",
+            complexity="O((V + E) log V); O(V E) with negative weights",
+            sums="int64",
+        )
+        for device in ("cpu", "cuda")
+    ),
     *papers.STRATEGIES,
 )
 
@@ -112,5 +126,21 @@ MANY = (
         default=True,
         complexity="that of near_far for 32 sources, as long as their piles are alike",
         wins="H200, 1,024 sources: on R-MAT, 97 to 260 times as fast as cuGraph's loop",
+    ),
+    *(
+        ManyStrategy(
+            name="dijkstra_int64",
+            device=device,
+            plan=integer_sums.plan_many,
+            memory=integer_sums.memory_of_many,
+            group_size=integer_sums.group_size,
+            cost=integer_sums.cost,
+            needs=frozenset({"weights"}),
+            paper="Dijkstra 1959; Bellman-Ford where weights are negative",
+            teaches="exact sums of integers beyond 2^53, on the host, one core per source",
+            complexity="O(S (V + E) log V); O(S V E) with negative weights",
+            sums="int64",
+        )
+        for device in ("cpu", "cuda")
     ),
 )

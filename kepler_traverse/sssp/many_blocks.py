@@ -28,7 +28,7 @@ _ENTRY = Entry(
         *("offset_t* offsets", "vertex_t* targets", "weight_t* weights", "int64 n_vertices", "int64* sources"),
         *("int64 n_sources", "int64* taken", "weight_t limit", "weight_t width", "int64*? wanted", "int64 n_wanted"),
         *("vertex_t* piles", "uint32* marks", "int32 is_kept", "ordered_t* keys", "ordered_t*? at_wanted"),
-        *("int32* rounds", "ordered_t* complete"),
+        *("int32* rounds", "ordered_t* complete", "ordered_t* below"),
     ),
     constants=(
         ("ROOM", params.MANY_ROOM),
@@ -83,10 +83,11 @@ def plan(graph, query, group: int):
 
     def traverse(sources) -> ManyOutcome:
         sources = np.asarray(sources, np.int64)
-        rounds, complete = run.search(sources)
+        rounds, (complete, below) = run.search(sources)
         predecessor = run.finish(sources)
         limits = [query.limit if np.isinf(distance) else float(distance) for distance in complete]
-        return ManyOutcome(run.distances(sources.size), predecessor, limits, rounds)
+        highest = float(below.max(initial=0))
+        return ManyOutcome(run.distances(sources.size), predecessor, limits, rounds, below=highest)
 
     return traverse
 
@@ -109,12 +110,13 @@ class _Run:
         self._piles = cp.empty((self._n_blocks, 3, n), index)
         self._marks = cp.empty((self._n_blocks, 3, -(-n // 32)), np.uint32)
         self._taken = cp.zeros(1, np.int64)
-        self._rounds, self._complete = cp.zeros(group, np.int32), cp.zeros(group, real)
+        self._rounds = cp.zeros(group, np.int32)
+        self._bounds = cp.zeros((2, group), real)  # up to where each search is complete, and its last threshold
         self._limit = as_distance(np.inf if query.limit is None else query.limit, real)
         self._width = first_width(graph, query.limit is not None or query.targets is not None)
 
     def search(self, sources) -> tuple[list, np.ndarray]:
-        """Search from each; return the rounds that each took, and up to where it is complete."""
+        """Search from each; return the rounds that each took, up to where it is complete, and its last threshold."""
         graph, k = self._graph, sources.size
         ordered = f"i{self._distance.itemsize}"
         self._taken.data.memset_async(0, self._taken.nbytes)
@@ -127,10 +129,10 @@ class _Run:
                 *(graph.offsets, graph.targets, graph.weights, np.int64(graph.n_vertices)),
                 *(cp.asarray(sources), np.int64(k), self._taken, self._limit, self._width, *wanted),
                 *(self._piles, self._marks, np.int32(self._is_kept), self._distance.view(ordered), at_wanted),
-                *(self._rounds, self._complete.view(ordered)),
+                *(self._rounds, *self._bounds.view(ordered)),
             ),
         )
-        return self._rounds[:k].get().tolist(), self._complete[:k].get()
+        return self._rounds[:k].get().tolist(), self._bounds[:, :k].get()
 
     def finish(self, sources):
         """Look for overflows, and make predecessors, of shape (k, n), by the launches that all strategies share."""

@@ -66,9 +66,9 @@ def plan(graph, query, _group: int):
     def traverse(sources) -> ManyOutcome:
         sources = np.asarray(sources, np.int64)
         k = sources.size
-        rounds, limits = run.search(sources)
+        rounds, limits, threshold = run.search(sources)
         distance, predecessor = run.results(sources)
-        return ManyOutcome(distance, predecessor, limits, [rounds] * k)
+        return ManyOutcome(distance, predecessor, limits, [rounds] * k, below=float(threshold))
 
     return traverse
 
@@ -99,8 +99,8 @@ class _Run:
         everything = is_uneven and not may_stop
         self._first_width = real.type(np.inf) if everything else first_width(graph, may_stop)
 
-    def search(self, sources) -> tuple[int, list]:
-        """Relax until nothing changes; return the rounds, and up to where each source is complete."""
+    def search(self, sources) -> tuple[int, list, object]:
+        """Relax until nothing changes; return the rounds, up to where each source is complete, and the last threshold."""
         self._start(sources)
         width, rounds, edges, pile_rounds = self._first_width, 0, 0, 0
         threshold = _beyond(self._real.type(0), width)
@@ -110,7 +110,7 @@ class _Run:
             if near:
                 continue
             if not gap:
-                return rounds, [self._query.limit] * sources.size
+                return rounds, [self._query.limit] * sources.size, threshold
             if self._wanted is not None:
                 # As integers, since CuPy takes subnormal numbers for 0.
                 farthest = self._keys[self._wanted, : sources.size].max(axis=0)
@@ -118,7 +118,7 @@ class _Run:
                 if distances.max() < threshold:
                     keys = self._keys[:, : sources.size]
                     keys[keys > farthest] = self._infinite
-                    return rounds, distances.tolist()
+                    return rounds, distances.tolist(), threshold
             if pile_rounds >= params.MANY_WARM_UP:
                 with np.errstate(over="ignore"):
                     width = width + width if edges < params.ROWS_LIGHT * pile_rounds else width

@@ -70,6 +70,7 @@ _ENTRY = Entry(
 )
 ENTRIES = (_ENTRY,)
 _N_WORDS = 14
+_N_OUTCOMES = 5
 
 
 _NO_LABEL = np.uint64(0x7F800000_FFFFFFFF)  # infinite, without a predecessor: labels.cuh
@@ -81,8 +82,8 @@ def plan(graph, query):
     entry = entry_for(graph, query.predecessors)
     constants = dict(entry.constants)
     run, arrays = _allocate(graph, query, entry)
-    outcome = cp.zeros(4, np.int64)
-    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, 4)
+    outcome = cp.zeros(_N_OUTCOMES, np.int64)
+    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, _N_OUTCOMES)
     trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
     wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
     arrived = cp.zeros(1, np.uint32)
@@ -119,12 +120,13 @@ def plan(graph, query):
         arrived.data.memset_async(0, arrived.nbytes)
         search(source=graph.targets.dtype.type(source), first_step=np.int32(begun))
         outcome.get(out=on_host)
-        last_step, is_settled, limit, n_open = on_host.tolist()
+        last_step, is_settled, limit, n_open, threshold = on_host.tolist()
         run.finish(source, n_open if constants["PREDECESSORS"] else None)
         if run.predecessor is None or (constants["PREDECESSORS"] and n_open == 0):
             first_step = last_step + 1  # else the marks have served to find predecessors
-        settled = float(np.array([limit], run.keys.dtype).view(run.distance.dtype)[0])
-        return Outcome(run.distance, run.predecessor, settled if is_settled else query.limit, last_step - begun)
+        settled, threshold = np.array([limit, threshold], run.keys.dtype).view(run.distance.dtype).tolist()
+        reached_limit, below = (settled, None) if is_settled else (query.limit, threshold)
+        return Outcome(run.distance, run.predecessor, reached_limit, last_step - begun, below=below)
 
     traverse.turns = lambda: [] if trace is None else turns(trace.get())
     return traverse

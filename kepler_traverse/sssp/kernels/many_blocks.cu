@@ -170,10 +170,11 @@ struct Search {
     return told->farthest;
   }
 
-  // Turns that relaxed; up to `complete` all distances are there.
-  KT_DEVICE int32 run(vertex_t source, weight_t width, const Wanted& wanted, ordered_t& complete) const {
+  // Turns that relaxed; up to `complete` all distances are there, and below the last threshold all that are finite.
+  KT_DEVICE int32 run(vertex_t source, weight_t width, const Wanted& wanted, ordered_t& complete,
+                      ordered_t& threshold) const {
     begin(source);
-    ordered_t threshold = beyond(0, width);
+    threshold = beyond(0, width);
     complete = INFINITE;
     int32 rounds = 0, pile_rounds = 0;
     int64 pile_size = 0;
@@ -270,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                      const weight_t* __restrict__ weights, int64 n_vertices, const int64* __restrict__ sources,
                      int64 n_sources, int64* taken, weight_t limit, weight_t width, const int64* __restrict__ wanted,
                      int64 n_wanted, vertex_t* piles, uint32* marks, int32 is_kept, ordered_t* keys,
-                     ordered_t* at_wanted, int32* rounds, ordered_t* complete) {
+                     ordered_t* at_wanted, int32* rounds, ordered_t* complete, ordered_t* below) {
   KT_SHARED(vertex_t, queues, [2 * ROOM]);
   KT_SHARED(Told, told, [1]);
   const int64 block = kt::block_id();
@@ -284,13 +285,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (i >= n_sources) return;
     ordered_t* const row = keys + (is_kept ? i : block) * n_vertices;
     const Search search{offsets, targets, weights, n_vertices, kt::to_ordered(limit), row, queues, mine, bits, told};
-    ordered_t all_up_to = INFINITE;
-    const int32 n_rounds =
-        search.run(static_cast<vertex_t>(kt::load_constant(sources + i)), width, {wanted, n_wanted}, all_up_to);
+    const vertex_t source = static_cast<vertex_t>(kt::load_constant(sources + i));
+    ordered_t all_up_to = INFINITE, threshold = INFINITE;
+    const int32 n_rounds = search.run(source, width, {wanted, n_wanted}, all_up_to, threshold);
     kt::block_barrier();  // all have read the task, and written the row
     if (kt::thread_in_block() == 0) {
       rounds[i] = n_rounds;
       complete[i] = all_up_to;
+      below[i] = threshold;
     }
     if (at_wanted)
       for (int64 j = kt::thread_in_block(); j < n_wanted; j += BLOCK)

@@ -188,13 +188,15 @@ KT_DEVICE void end(const Search& search, const int64* told, bool is_settled, int
   outcome[0] = told[kt::STEP];
   outcome[1] = is_settled;
   outcome[2] = limit;
+  outcome[4] = told[kt::THRESHOLD];
 }
 
 }  // namespace
 
 // Into outcome: the number of the last step, whether vertices were left because the targets
-// are settled, up to which distance (its key) the search is complete then, and how many reached
-// vertices lack a predecessor. Steps are counted from `first_step` on: marks of searches
+// are settled, up to which distance (its key) the search is complete then, how many reached
+// vertices lack a predecessor, and the last threshold (its key), below which all distances are
+// unless vertices were left. Steps are counted from `first_step` on: marks of searches
 // before are smaller, so that with CLEANS_UP there is no pass over all vertices at the start.
 extern "C" __global__ void __launch_bounds__(KT_BOUNDS)
     sssp_near_far(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,

@@ -27,8 +27,27 @@ struct Key<double> {
   static constexpr int64 LOWEST_BITS = 0x7fffffffffffffff;
 };
 
+// Weights beyond 2^53 are integers themselves, and their own keys.
+template <>
+struct Key<int64> {
+  using type = int64;
+  static constexpr int64 INFINITE = 0x7fffffffffffffff;
+  static constexpr int64 LOWEST_BITS = 0;
+};
+
 template <typename Float>
 using key_of = typename Key<Float>::type;
+
+KT_DEVICE int64 bits_of(int64 value) { return value; }
+
+template <typename Float>
+KT_DEVICE Float of_bits(key_of<Float> bits) {
+  return float_of(bits);
+}
+template <>
+KT_DEVICE int64 of_bits<int64>(int64 bits) {
+  return bits;
+}
 
 template <typename Float>
 KT_DEVICE key_of<Float> to_ordered(Float value) {
@@ -38,7 +57,7 @@ KT_DEVICE key_of<Float> to_ordered(Float value) {
 
 template <typename Float>
 KT_DEVICE Float from_ordered(key_of<Float> key) {
-  return float_of(key >= 0 ? key : key ^ Key<Float>::LOWEST_BITS);
+  return of_bits<Float>(key >= 0 ? key : key ^ Key<Float>::LOWEST_BITS);
 }
 
 // Strictly between the two infinities.

@@ -1,0 +1,109 @@
+"""Integer distances that reach 2^53 or more, proven right on the host: sums in int64, one source at a time.
+
+An unreached vertex has the distance 2^63 - 1. A sum that int64 does not hold is longer than every distance.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .._arrays import LARGEST_INTEGER, as_distance, to_host
+from .many import NOTHING
+
+
+def findings_of(graph, sources, distances, limit) -> np.ndarray:
+    """As ``many.findings_of``; ``distances`` are int64 of shape (n_sources, n_vertices), on either device."""
+    host = graph.with_sums_in(np.int64).to("cpu")
+    edges = (host.offsets, host.targets, host.weights)
+    bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))
+    every = NOTHING.copy()
+    for i, source in enumerate(sources.tolist()):
+        found = _check(*edges, source, to_host(distances[i]), bound, graph.has_negative_weights)
+        for rule, (count, vertex) in enumerate(found.tolist()):
+            if count and not every[rule, 0]:
+                every[rule, 1:] = i, vertex
+            every[rule, 0] += count
+    return every
+
+
+def wrong_predecessors(graph, result) -> np.ndarray:
+    """Vertices of a traversal whose predecessor is none, or explains their distance by no edge."""
+    host = graph.with_sums_in(np.int64).to("cpu")
+    arrays = (host.offsets, host.targets, host.weights, to_host(result.distance), to_host(result.predecessor))
+    return np.flatnonzero(_unexplained(*arrays, result.source))
+
+
+@njit
+def _note(found, rule, vertex):
+    found[rule, 0] += 1
+    found[rule, 1] = vertex
+
+
+@njit(cache=True)
+def _check(offsets, targets, weights, source, distance, limit, negative):
+    """For each rule how often it is broken, and a vertex that breaks it."""
+    found = np.zeros((5, 2), np.int64)
+    n, lowest = distance.size, np.int64(-(2**62))
+    if distance[source] != 0:
+        _note(found, 0, source)
+    for v in range(n):
+        d = distance[v]
+        if d != LARGEST_INTEGER and (d > limit or d < (lowest if negative else 0)):
+            _note(found, 1, v)
+    if found[0, 0] or found[1, 0]:
+        return found
+    is_tight = np.zeros(n, np.bool_)  # whether an edge explains the distance
+    is_founded = np.zeros(n, np.bool_)  # whether one from a strictly nearer vertex does, or a chain of edges from such a one
+    is_founded[source] = True
+    for u in range(n):
+        if distance[u] == LARGEST_INTEGER:
+            continue
+        for e in range(offsets[u], offsets[u + 1]):
+            v, w = targets[e], weights[e]
+            if w > 0 and distance[u] >= LARGEST_INTEGER - w:
+                continue
+            through = distance[u] + w
+            if through < distance[v] and through <= limit:
+                _note(found, 2, v)
+            is_tight[v] |= through == distance[v]
+            is_founded[v] |= through == distance[v] and distance[u] < distance[v] and not negative
+    queue = np.flatnonzero(is_founded)
+    size, at = queue.size, 0
+    queue = np.append(queue, np.empty(n - size, np.int64))
+    while at < size:
+        u = queue[at]
+        at += 1
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            if distance[v] != LARGEST_INTEGER and distance[v] - distance[u] == weights[e] and not is_founded[v]:
+                is_founded[v] = True
+                queue[size] = v
+                size += 1
+    for v in range(n):
+        if v != source and distance[v] != LARGEST_INTEGER:
+            if not is_tight[v]:
+                _note(found, 3, v)
+            elif not is_founded[v]:
+                _note(found, 4, v)
+    return found
+
+
+@njit(cache=True)
+def _unexplained(offsets, targets, weights, distance, predecessor, source):
+    n = distance.size
+    wrong = np.zeros(n, np.bool_)
+    for v in range(n):
+        p = predecessor[v]
+        wrong[v] = v != source and (p >= 0) != (distance[v] != LARGEST_INTEGER)
+        if v == source:
+            wrong[v] = p != source
+        elif p >= 0:
+            wrong[v] = True
+    for u in range(n):
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            are_reached = distance[u] != LARGEST_INTEGER and distance[v] != LARGEST_INTEGER
+            if predecessor[v] == u and v != source and are_reached and distance[v] - distance[u] == weights[e]:
+                wrong[v] = False
+    return wrong

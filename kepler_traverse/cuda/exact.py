@@ -1,0 +1,30 @@
+"""Whether rounding can have touched a distance, on a GPU. See kernels/exact.cu and ``kepler_traverse.exact``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from . import cp
+from .entry import Entry, arguments
+from .launch import launch
+from .loader import kernel
+
+_ANY_BEYOND = Entry(
+    "exact_any_beyond",
+    Path(__file__).parent / "kernels" / "exact.cu",
+    256,
+    arguments("weight_t* distance", "int64 n_distances", "weight_t bound", "int32* found"),
+)
+ENTRIES = (_ANY_BEYOND,)
+_PER_THREAD = 16  # distances, so that few blocks have to be started
+
+
+def any_beyond(distance, bound: int) -> bool:
+    """As ``kepler_traverse.exact.any_beyond``."""
+    values, kind = cp.ascontiguousarray(distance).ravel(), distance.dtype
+    found = cp.zeros(1, np.int32)
+    args = (values, np.int64(values.size), kind.type(bound), found)
+    launch(kernel(_ANY_BEYOND, np.int32, kind), -(-values.size // _PER_THREAD), args)
+    return bool(found.get()[0])

@@ -1,0 +1,21 @@
+// Whether any finite distance has an absolute value of `bound` or more, so that the type may
+// have rounded it.
+//
+// Distances are compared as ordered integers (kt/ordered.cuh). One flag: any thread that finds
+// such a distance stores 1, and no thread stores anything else.
+//
+//   threads   one per distance, striding over the grid
+//   reads     every distance once, 4 or 8 bytes    writes   at most the flag
+#include <kt/ordered.cuh>
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    exact_any_beyond(const weight_t* __restrict__ distance, kt::int64 n_distances, weight_t bound, kt::int32* found) {
+  using ordered_t = kt::key_of<weight_t>;
+  const ordered_t high = kt::to_ordered(bound), low = ~high;
+  bool is_beyond = false;
+  for (kt::int64 i = kt::thread_id(); i < n_distances; i += kt::n_threads()) {
+    const ordered_t key = kt::to_ordered(kt::load_streaming(distance + i));
+    is_beyond |= (key >= high && key != kt::Key<weight_t>::INFINITE) || key <= low;
+  }
+  if (is_beyond) kt::racy_store(found, 1);
+}

@@ -1,0 +1,135 @@
+"""Exact sums of integer weights: which type holds every sum that matters, and when a search moves on to the next type.
+
+A search with integer weights runs in float32, and in float64 or int64 only where float32 could round. Let L be the integer
+above which the type may round: 2^24 for float32, 2^53 for float64. If all finite distances of a result are smaller than L
+in absolute value, then all are exact, although larger sums may have been rounded on the way:
+
+- The result is a fixed point: ``fl(d[u] + w) >= d[v]`` for every edge, and equal for the edge that set ``d[v]`` last.
+- Rounding is monotonic and keeps L, so a sum of absolute value L or more is never rounded to a smaller one.
+- So an edge that set ``d[v]``, where ``abs(d[v]) < L``, added up exactly. And no edge allows a shorter distance: its sum was
+  either exact, or is L or more.
+- The edge that set ``d[v]`` last comes from a vertex whose distance was final before. So these edges form a tree from the
+  source, the distances are exact lengths of paths in it, and no edge shortens one.
+
+Where a bound on all path lengths is smaller than L, nothing is looked at. Else one pass over the distances decides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from . import cuda
+from ._arrays import EXACT_BELOW, LARGEST_INTEGER, device_of, is_reached, namespace, unreached_of
+from .errors import PrecisionError
+from .graph import Graph
+
+
+class Sums:
+    """The type that the sums of a plan are computed in.
+
+    Parameters
+    ----------
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    limit : int, float or None
+        Distances beyond it do not matter.
+
+    Attributes
+    ----------
+    graph : Graph
+        To search in: its weights have the current type.
+    """
+
+    def __init__(self, graph: Graph, algorithm: str, limit=None):
+        self.graph = graph
+        self._limit = None if graph.has_negative_weights else limit  # with negative weights no search is pruned
+        self._is_exact = algorithm == "sssp" and graph.weights is not None and graph.integer_weights
+        self._look()
+
+    def _look(self) -> None:
+        """Decide whether a result has to be looked at."""
+        longest = self.graph.longest_sum if self._is_exact else 0
+        if self._limit is not None:
+            longest = min(longest, self._limit)
+        self._may_round = self._is_exact and longest >= EXACT_BELOW[self.graph.weights.dtype]
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.graph.weights.dtype
+
+    @property
+    def may_widen(self) -> bool:
+        """Whether a wider type may be needed; if not, ``hold`` need not be asked."""
+        return self._may_round and self.dtype.kind == "f"
+
+    def hold(self, distance, below=None) -> bool:
+        """Return whether distances that a search found are exact.
+
+        Parameters
+        ----------
+        distance : array of shape (n,) or (k, n)
+        below : float, optional
+            All finite distances are known to be smaller than this.
+        """
+        if not self.may_widen or distance is None or not distance.size or distance.dtype.kind == "i":
+            return True
+        bound = EXACT_BELOW[self.dtype]
+        if below is not None and below <= bound and not self.graph.has_negative_weights:
+            return True
+        return not any_beyond(distance, bound)
+
+    def widen(self) -> None:
+        """Go on to the next wider type.
+
+        Raises
+        ------
+        PrecisionError
+            The caller has chosen the type of distances.
+        """
+        if self.graph.float_distances:
+            raise PrecisionError(
+                f"a distance is {EXACT_BELOW[self.dtype]:,} or more, where {self.dtype} does not hold every integer; "
+                "leave weight_type out (--weight-type in the job) for exact integer distances"
+            )
+        wider = list(EXACT_BELOW)
+        self.graph = self.graph.with_sums_in(wider[wider.index(self.dtype) + 1])
+        self._look()
+
+
+def any_beyond(distance, bound: int) -> bool:
+    """Return whether a finite distance, of shape (n,) or (k, n), has an absolute value of ``bound`` or more."""
+    if device_of(distance) == "cuda":
+        return cuda.exact.any_beyond(distance, bound)
+    rows, kind = distance.reshape(-1, distance.shape[-1]), distance.dtype.type
+    return any(_any_beyond(row, kind(bound), kind(np.inf)) for row in rows)
+
+
+@njit(cache=True, nogil=True)
+def _any_beyond(distance, bound, infinite):
+    found = False
+    for v in range(distance.size):  # without a way out, so that it is a loop of vector instructions
+        found |= (distance[v] >= bound and distance[v] != infinite) or distance[v] <= -bound
+    return found
+
+
+def as_integers(distance):
+    """Weighted distances that stand for integers as int64, with ``2**63 - 1`` where unreached."""
+    if distance.dtype.kind == "i":
+        return distance
+    xp = namespace(distance)
+    reached = is_reached(distance)
+    return xp.where(reached, xp.where(reached, distance, 0).astype(np.int64), np.int64(LARGEST_INTEGER))
+
+
+def narrowed(graph: Graph, distance):
+    """Undo ``as_integers``: distances in the narrowest type, of those that searches of the graph use, that holds all."""
+    xp = namespace(distance)
+    reached = is_reached(distance)
+    finite = xp.where(reached, distance, 0)
+    largest = max(int(finite.max()), -int(finite.min())) if distance.size else 0
+    kinds = list(EXACT_BELOW)
+    for dtype in kinds[kinds.index(graph.weights.dtype) :]:
+        if largest < EXACT_BELOW[dtype] and dtype.kind == "f":
+            return xp.where(reached, finite.astype(dtype), unreached_of(dtype))
+    return distance

@@ -1,0 +1,114 @@
+"""Files that are read back: regular files of a bounded size, and JSON that means one thing.
+
+Whoever can write to a folder can put a FIFO in the place of a file, at which a reader waits for ever, a link that leads
+elsewhere, or JSON that Python's reader takes and nobody means: a key twice, NaN, lists in lists a thousand deep.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+MAX_DEPTH = 32  # of lists and objects in each other
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def irregular(path: Path) -> str:
+    """Say what a path is if it is there and no regular file, else ``""``; nothing is opened and no link is followed."""
+    return _KINDS.get(stat.S_IFMT(os.lstat(path).st_mode), "")
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading; never waits, and follows no link in the file's own place.
+
+    Raises
+    ------
+    OSError
+        It cannot be opened, or is no regular file.
+    """
+    what = irregular(path)
+    if not what:
+        # Without waiting, and without following: it may have been exchanged meanwhile.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        what = _KINDS.get(stat.S_IFMT(os.fstat(descriptor).st_mode), "")
+        if not what:
+            return os.fdopen(descriptor, "rb")
+        os.close(descriptor)
+    raise OSError(errno.EINVAL, f"it is {what} and not a regular file", str(path))
+
+
+def read_regular(path: Path, max_bytes: int) -> bytes:
+    """Read a whole regular file.
+
+    Raises
+    ------
+    OSError
+        It cannot be read, is no regular file, or is larger than ``max_bytes``.
+    """
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > max_bytes:
+            raise OSError(errno.EFBIG, f"it has {size:,} bytes, and {max_bytes:,} are the most that is read", str(path))
+        return file.read(max_bytes)
+
+
+def json_of(data: bytes) -> object:
+    """Read JSON.
+
+    Raises
+    ------
+    ValueError
+        It is no JSON in UTF-8, has a key twice in one object, a number that is none (NaN, infinity, more digits than
+        Python converts), or lists and objects more than ``MAX_DEPTH`` deep.
+    """
+    try:
+        value = json.loads(
+            data.decode("utf-8"), object_pairs_hook=_once_each, parse_constant=_no_number, parse_float=_finite
+        )
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [inner for outer in level for inner in _contents(outer) if isinstance(inner, list | dict)]
+        if not level:
+            return value
+    raise ValueError(_TOO_DEEP)
+
+
+_TOO_DEEP = f"lists and objects are more than {MAX_DEPTH} deep"
+
+
+def _contents(value):
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _once_each(pairs: list[tuple[str, object]]) -> dict:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return result
+
+
+def _no_number(text: str):
+    raise ValueError(f"{text} is no number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:40]} is beyond the numbers of 64 bits")
+    return value

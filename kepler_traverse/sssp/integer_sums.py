@@ -1,0 +1,224 @@
+"""Shortest distances that reach 2^53 or more: sums in int64, on the host, for graphs on either device.
+
+Float types hold every integer up to 2^53, and all strategies compute in them. Sums beyond that are rare, so one plain method
+serves them: Dijkstra's algorithm with a binary heap, one source per thread, and Bellman-Ford where a weight is negative.
+An unreached vertex has the distance 2^63 - 1.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numba
+import numpy as np
+from numba import njit, prange
+
+from .. import cuda
+from .._arrays import LARGEST_INTEGER, NO_PREDECESSOR, as_distance
+from ..errors import PrecisionError
+from ..strategy import ManyOutcome, Outcome
+from . import cycles
+from .params import FIRST_CYCLE_SEARCH
+
+_LOWEST = -(2**62)  # where falling distances stop: the sum with a weight above it stays within int64
+_UNRESOLVED = -1
+SOURCES_PER_THREAD = 8  # of a group, so that threads end at about the same time
+
+
+def plan(graph, query):
+    """Return ``traverse(source)``, as strategies for one source do."""
+    many = plan_many(graph, query)
+
+    def traverse(source: int) -> Outcome:
+        found = many(np.array([source], np.int64))
+        predecessor = None if found.predecessor is None else found.predecessor[0]
+        return Outcome(found.distance[0], predecessor, found.limits[0], found.rounds[0])
+
+    return traverse
+
+
+def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
+    """Bytes of a run at most: distances, predecessors, layers, two queues; a heap may hold an entry per edge."""
+    return n_vertices * (8 + 8 * predecessors + 24) + 16 * n_edges
+
+
+def memory_of_many(shape, query, group: int) -> int:
+    """Bytes of a run: results of a group, and the state of one search per thread."""
+    rows = group * shape.n_vertices * 8 * (1 + query.predecessors)
+    return rows + numba.get_num_threads() * memory(shape.n_vertices, shape.n_edges, query.predecessors)
+
+
+def group_size(n_sources: int) -> int:
+    """Sources per group."""
+    return min(n_sources, SOURCES_PER_THREAD * numba.get_num_threads())
+
+
+def cost(shape, n_sources: int) -> float:
+    """Nanoseconds for all sources, so many that no other strategy costs more."""
+    return n_sources * 1e3 * (shape.n_vertices + shape.n_edges)
+
+
+def plan_many(graph, query, _group: int = 0):
+    """Return ``traverse(sources)``, as strategies for several sources do."""
+    device = graph.device
+    graph = graph.with_sums_in(np.int64)
+    host = graph.to("cpu")
+    edges = (host.offsets, host.targets, host.weights)
+    negative = graph.has_negative_weights
+    if negative and graph.longest_sum >= -_LOWEST:
+        raise overflow_error()
+    limit = None if negative else query.limit  # with negative weights a path may lead through vertices beyond the limit
+    bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))
+
+    def traverse(sources) -> ManyOutcome:
+        sources = np.asarray(sources, np.int64)
+        distance = np.empty((sources.size, host.n_vertices), np.int64)
+        rounds = np.zeros(sources.size, np.int64)
+        if negative:
+            for i, source in enumerate(sources.tolist()):
+                rounds[i] = _bellman_ford(host, source, distance[i])
+        else:
+            overflows = np.zeros(sources.size, np.bool_)
+            _dijkstra_each(*edges, sources, bound, distance, rounds, overflows)
+            if overflows.any() and limit is None:
+                raise overflow_error()
+        predecessor = None
+        if query.predecessors:
+            predecessor = np.empty(distance.shape, host.targets.dtype)
+            _predecessors_of_each(*edges, sources, negative, distance, predecessor)
+        if query.keep == "targets":
+            distance = distance[:, query.targets]
+        move = cuda.cp.asarray if device == "cuda" else np.asarray
+        moved = None if predecessor is None else move(predecessor)
+        return ManyOutcome(move(distance), moved, [limit] * sources.size, rounds.tolist())
+
+    return traverse
+
+
+def overflow_error() -> PrecisionError:
+    return PrecisionError(
+        "a sum of integer weights exceeds 2^63 - 1, the largest int64; scale the weights down, or give float weights"
+    )
+
+
+@njit(parallel=True, cache=True)
+def _dijkstra_each(offsets, targets, weights, sources, limit, distance, rounds, overflows):
+    for i in prange(sources.size):
+        rounds[i], overflows[i] = _dijkstra(offsets, targets, weights, sources[i], limit, distance[i])
+
+
+@njit(cache=True)
+def _dijkstra(offsets, targets, weights, source, limit, distance):
+    """Return how many vertices were settled, and whether a path longer than int64 holds is all that leads to one."""
+    distance[:] = LARGEST_INTEGER
+    distance[source] = 0
+    too_far = np.zeros(distance.size, np.bool_)
+    heap = [(np.int64(0), np.int64(source))]
+    settled = 0
+    while len(heap):
+        d, u = heapq.heappop(heap)
+        if d != distance[u]:
+            continue
+        settled += 1
+        for e in range(offsets[u], offsets[u + 1]):
+            v, w = targets[e], weights[e]
+            if w >= LARGEST_INTEGER - d:
+                too_far[v] = True
+                continue
+            through = d + w
+            if through < distance[v] and through <= limit:
+                distance[v] = through
+                heapq.heappush(heap, (through, np.int64(v)))
+    overflows = False
+    for v in range(distance.size):
+        overflows |= too_far[v] and distance[v] == LARGEST_INTEGER
+    return settled, overflows
+
+
+def _bellman_ford(graph, source: int, distance) -> int:
+    """Fill in the distances from a source; return the rounds.
+
+    Raises
+    ------
+    NegativeCycleError
+    """
+    n = graph.n_vertices
+    distance.fill(LARGEST_INTEGER)
+    distance[source] = 0
+    parent = np.full(n, NO_PREDECESSOR, graph.targets.dtype)
+    queued_in = np.full(n, -1, np.int64)
+    frontier, count, next_search = np.array([source], np.int64), 0, FIRST_CYCLE_SEARCH
+    while frontier.size:
+        frontier = _relax(graph.offsets, graph.targets, graph.weights, frontier, count, distance, parent, queued_in)
+        count += 1
+        if count >= next_search and frontier.size:
+            cycles.search(graph, parent)
+            next_search *= 2
+        if count > n and frontier.size:
+            cycles.give_up(graph, parent)
+    if distance.min() <= _LOWEST:  # no path without a cycle is so short
+        cycles.give_up(graph, parent)
+    return count
+
+
+@njit(cache=True)
+def _relax(offsets, targets, weights, frontier, count, distance, parent, queued_in):
+    following, size = np.empty(distance.size, np.int64), 0
+    for i in range(frontier.size):
+        u = frontier[i]
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            through = max(distance[u] + weights[e], _LOWEST)
+            if through < distance[v]:
+                distance[v], parent[v] = through, u
+                if queued_in[v] != count:
+                    queued_in[v] = count
+                    following[size] = v
+                    size += 1
+    return following[:size]
+
+
+@njit(parallel=True, cache=True)
+def _predecessors_of_each(offsets, targets, weights, sources, negative, distance, predecessor):
+    for i in prange(sources.size):
+        _predecessors(offsets, targets, weights, sources[i], negative, distance[i], predecessor[i])
+
+
+@njit(cache=True)
+def _predecessors(offsets, targets, weights, source, negative, distance, predecessor):
+    """The predecessors that every strategy gives; ``results.Traversal`` says which these are."""
+    predecessor[:] = NO_PREDECESSOR
+    predecessor[source] = source
+    layer = np.full(distance.size, _UNRESOLVED, np.int64)
+    frontier = np.empty(distance.size, np.int64)
+    size = 0
+    for u in range(distance.size if not negative else 0):
+        if distance[u] == LARGEST_INTEGER:
+            continue
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            is_tight = distance[u] < distance[v] < LARGEST_INTEGER and distance[v] - distance[u] == weights[e]
+            if is_tight and predecessor[v] == NO_PREDECESSOR:
+                predecessor[v] = u  # in ascending order, so the first is the smallest
+    for v in range(distance.size):
+        if predecessor[v] != NO_PREDECESSOR:
+            layer[v] = 0
+            frontier[size] = v
+            size += 1
+    depth = 0
+    while size:
+        depth += 1
+        following, n_following = np.empty(distance.size, np.int64), 0
+        for i in range(size):
+            u = frontier[i]
+            for e in range(offsets[u], offsets[u + 1]):
+                v = targets[e]
+                if distance[v] == LARGEST_INTEGER or distance[v] - distance[u] != weights[e]:
+                    continue
+                if layer[v] == _UNRESOLVED:
+                    layer[v] = depth
+                    following[n_following] = v
+                    n_following += 1
+                if layer[v] == depth and (predecessor[v] == NO_PREDECESSOR or u < predecessor[v]):
+                    predecessor[v] = u
+        frontier, size = following, n_following

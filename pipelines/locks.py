@@ -1,0 +1,51 @@
+"""Locks of files, which end with the process that holds them, however it ends."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from pathlib import Path
+
+# What a file system says that has no such locks: Lustre without ``-o flock``, NFS without its lock service, some FUSE ones.
+_UNSUPPORTED = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL}
+
+
+class NoLocksError(OSError):
+    """The file system has no locks."""
+
+
+def open_lock(path: Path) -> int:
+    """Open a lock file, and make it where there is none; returns its descriptor.
+
+    Raises
+    ------
+    OSError
+        Something else has its name: nothing is opened by way of a link.
+    """
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return descriptor
+
+
+def take_lock(descriptor: int, wait: bool = False) -> bool:
+    """Take a lock, or say that another process holds it; with ``wait`` only once it is free.
+
+    Raises
+    ------
+    NoLocksError
+    OSError
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:  # EWOULDBLOCK and nothing else: somebody holds it
+        return False
+    except OSError as error:
+        if error.errno in _UNSUPPORTED:
+            said = f"its file system has no file locks (flock: {error.strerror})"
+            raise NoLocksError(error.errno, said) from None
+        raise
+    return True

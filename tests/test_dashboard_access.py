@@ -1,0 +1,108 @@
+"""The dashboard answers browsers that were sent to it, and no page of somebody else's in the same browser."""
+
+from __future__ import annotations
+
+import socket
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from distributed import Client, LocalCluster
+
+from pipelines import dashboard, dashboard_access
+
+FACTS = {
+    "algorithm": "sssp", "result": "distances", "means": "rows", "strategy": "near_far", "device": "cpu", "output": "out",
+    "vertices": 5, "stored_edges": 9, "sources": 1, "kept": 0,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["own", "existing"])
+def pages(request):
+    """Addresses of Dask's page and of this package's, on a scheduler of the job's own or on one that it found."""
+    with LocalCluster(
+        n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        where = cluster if request.param == "own" else cluster.scheduler_address
+        with Client(where, set_as_default=False) as client:
+            told = dashboard.open_page(client, FACTS | {"started": time.time()}, lambda _: None)
+            told.end("done")
+            status = cluster.dashboard_link
+            yield request.param, status, status.replace("/status", "/kepler")
+
+
+def answer_of(url, **headers):
+    """The status of an answer and its text."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def code_of(url, **headers):
+    return answer_of(url, **headers)[0]
+
+
+WEBSOCKET = {
+    "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==", "Sec-WebSocket-Protocol": "bokeh, e30",
+}  # fmt: skip
+
+
+def test_the_page_answers_to_its_address_and_to_names_of_its_host(pages):
+    _, status, page = pages
+    own = page.split("/")[2]
+    port = own.rpartition(":")[2]
+    for host in (own, f"localhost:{port}", "localhost:8787", "127.0.0.1:8787", f"[::1]:{port}", socket.gethostname()):
+        assert (code_of(page, Host=host), code_of(status, Host=host)) == (200, 200), host
+
+
+def test_a_name_that_was_made_to_lead_here_is_refused(pages):
+    whose, status, page = pages
+    port = page.split("/")[2].rpartition(":")[2]
+    for name in ("evil.example", f"evil.example:{port}", f"127.0.0.1.evil.example:{port}", f"localhost.evil.example:{port}"):
+        for path in ("", "/ws", "/autoload.js?bokeh-autoload-element=1"):
+            code, said = answer_of(page + path, Host=name)
+            assert (code, "evil" in said) == (403, False), (name, path)
+        for path in ("/status", "/json/counts.json", "/info/main/workers.html"):
+            assert code_of(status.replace("/status", path), Host=name) == (403 if whose == "own" else 200), path
+
+
+def test_a_websocket_is_opened_by_pages_from_the_same_address_alone(pages):
+    whose, status, page = pages
+    own = page.split("/")[2]
+    elsewhere = ("http://evil.example", f"http://evil.example:{own.rpartition(':')[2]}", "http://127.0.0.1:1", "null",
+                 "http://[", "file://")  # fmt: skip
+    for origin in elsewhere:
+        assert code_of(f"{page}/ws", Origin=origin, **WEBSOCKET) == 403, origin
+        if whose == "own":
+            assert code_of(f"{status}/ws", Origin=origin, **WEBSOCKET) == 403, origin
+    assert is_upgraded(own, f"http://{own}")
+    assert not is_upgraded(own, "http://evil.example")
+
+
+def is_upgraded(address, origin) -> bool:
+    host, _, port = address.partition(":")
+    headers = "".join(f"{name}: {value}\r\n" for name, value in WEBSOCKET.items())
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(f"GET /kepler/ws HTTP/1.1\r\nHost: {address}\r\nOrigin: {origin}\r\n{headers}\r\n".encode())
+        return connection.recv(64).startswith(b"HTTP/1.1 101 ")
+
+
+def test_names_that_dasks_setting_lists_are_answered():
+    names, allowed = {"localhost", "node7"}, ["dash.example:443"]
+    for host, origin, right in [
+        ("dash.example:443", "https://dash.example:443", True),
+        ("node7:8787", "http://node7:8787", True),
+        ("NODE7:8787", "http://Node7:8787", True),
+        ("node7:8787", "https://dash.example:443", True),
+        ("node7:8787", "http://node8:8787", False),
+        ("node8:8787", None, False),
+        ("", None, False),
+        ("127.0.0.1@evil.example", None, False),
+        ("[::1", None, False),
+    ]:
+        assert dashboard_access.is_allowed(host, origin, names, allowed) == right, (host, origin)
+    assert not dashboard_access.is_allowed("dash.example:443", None, names, [])

@@ -1,0 +1,228 @@
+"""The graph cache and other stored graphs: nobody else chooses the graph that a run is certified against."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import graph_from_edges, storage
+from kepler_traverse.build import graph_from_numbers
+from kepler_traverse.errors import InputError
+from kepler_traverse.storage import load_graph, require_private, save_graph, stored_origin
+from pipelines import batch_sources
+
+
+@pytest.fixture
+def edges(tmp_path):
+    path = tmp_path / "edges.parquet"
+    pq.write_table(pa.table({"src": [1, 2, 3], "dst": [2, 3, 1], "weight": [1, 2, 3]}), path)
+    return path
+
+
+def main(edges, cache, *more):
+    words = [edges, "--sources", "1", "--device", "cpu", "--graph-cache", cache, *more]
+    return batch_sources.main([str(word) for word in words])
+
+
+def computed(edges, cache, output):
+    assert main(edges, cache, "--output", output, "--workers", 1, "--no-report") == 0
+    return json.loads((output / "_manifest.json").read_text())
+
+
+def writable_by(mode):
+    def spoil(path):
+        path.chmod(path.stat().st_mode | mode)
+
+    return spoil
+
+
+def another_users(path, monkeypatch):
+    real = os.lstat
+
+    def lstat(asked, *more, **keywords):
+        facts = real(asked, *more, **keywords)
+        return os.stat_result([*facts[:4], facts.st_uid + 4711, *facts[5:10]]) if os.fspath(asked) == str(path) else facts
+
+    monkeypatch.setattr(storage.os, "lstat", lstat)
+
+
+@pytest.mark.parametrize("mode", [0o020, 0o002, 0o022])
+@pytest.mark.parametrize("more", [["--plan"], []], ids=["plan", "run"])
+def test_a_cache_that_others_can_write_to_is_refused(edges, tmp_path, capsys, mode, more):
+    cache, output = tmp_path / "cache", tmp_path / "out"
+    cache.mkdir()
+    writable_by(mode)(cache)
+    assert main(edges, cache, "--output", output, *more) == 2
+    message = capsys.readouterr().err
+    assert ("--graph-cache" in message, str(cache) in message, "others can write" in message) == (True, True, True)
+    assert not output.exists()
+    assert list(cache.iterdir()) == []
+
+
+def test_a_cache_of_another_user_is_refused(edges, tmp_path, capsys, monkeypatch):
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    another_users(cache, monkeypatch)
+    assert main(edges, cache, "--output", tmp_path / "out") == 2
+    assert "belongs to another user" in capsys.readouterr().err
+    assert list(cache.iterdir()) == []
+
+
+def test_a_cache_behind_a_link_is_judged_by_what_it_leads_to(edges, tmp_path, capsys):
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "link").symlink_to(real)
+    computed(edges, tmp_path / "link", tmp_path / "out")
+    writable_by(0o002)(real)
+    capsys.readouterr()
+    assert main(edges, tmp_path / "link", "--output", tmp_path / "two") == 2
+    assert str(real) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o002, 0o000])
+def test_a_cache_that_the_job_makes_is_its_users_alone_whatever_the_umask(edges, tmp_path, capsys, umask):
+    before = os.umask(umask)
+    try:
+        assert not computed(edges, tmp_path / "cache", tmp_path / "out")["graph"]["reused"]
+        assert computed(edges, tmp_path / "cache", tmp_path / "again")["graph"]["reused"]
+    finally:
+        os.umask(before)
+    assert "built again" not in capsys.readouterr().err
+    assert (tmp_path / "cache").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("place", ["", "meta.json", "targets.npy"])
+@pytest.mark.parametrize("how", ["mode", "owner"])
+def test_a_graph_that_others_could_have_written_is_built_again(edges, tmp_path, capsys, monkeypatch, place, how):
+    cache = tmp_path / "cache"
+    computed(edges, cache, tmp_path / "out")
+    (folder,) = cache.glob("graph-*[!k]")
+    if how == "mode":
+        writable_by(0o002)(folder / place)
+    else:
+        another_users(folder / place, monkeypatch)
+    capsys.readouterr()
+    assert not computed(edges, cache, tmp_path / "again")["graph"]["reused"]
+    assert "the graph is built again" in capsys.readouterr().err
+
+
+def test_a_graph_put_in_place_of_the_right_one_is_not_used(edges, tmp_path, capsys):
+    """Its own meta.json vouches for it; only who could write it tells."""
+    cache = tmp_path / "cache"
+    manifest = computed(edges, cache, tmp_path / "out")
+    (folder,) = cache.glob("graph-*[!k]")
+    before = os.umask(0o000)
+    try:
+        save_graph(graph_from_edges(np.array([1, 2]), np.array([3, 3])), folder, stored_origin(folder))
+    finally:
+        os.umask(before)
+    writable_by(0o022)(folder)
+    assert computed(edges, cache, tmp_path / "again")["digest"] == manifest["digest"]
+    assert "others can write" in capsys.readouterr().err
+
+
+def test_a_graph_behind_a_link_is_refused(tmp_path):
+    save_graph(graph_from_edges(np.array([1]), np.array([2])), tmp_path / "graph")
+    (tmp_path / "link").symlink_to(tmp_path / "graph")
+    with pytest.raises(InputError, match="symbolic link"):
+        require_private(tmp_path / "link")
+
+
+STRINGS = graph_from_numbers(
+    np.array([0, 1, 4], np.int32), np.array([1, 2, 0], np.int32), ids=pa.array(["a", "b", "c", "d", "é"])
+)
+INTEGERS = graph_from_edges(np.array([1, 2, 3]), np.array([2, 3, 1]), np.array([5, 6, 7]))
+LEFT_OUT = object()
+WRONG = [LEFT_OUT, None, True, -1, 0.5, 10**30, "x", "../../evil", [], [[]], [None], {}, {"rows": "x"}]
+
+
+@pytest.mark.parametrize("graph", [STRINGS, INTEGERS], ids=["strings", "integers"])
+def test_facts_about_a_stored_graph_of_another_kind_are_refused(tmp_path, graph):
+    folder = tmp_path / "graph"
+    save_graph(graph, folder)
+    meta = json.loads((folder / "meta.json").read_text())
+    tried = 0
+    for key, right in meta.items():
+        for value in WRONG:
+            changed = {**meta, key: value} if value is not LEFT_OUT else {k: v for k, v in meta.items() if k != key}
+            if value == right:
+                continue
+            if type(value) is type(right) and not (isinstance(value, list) or value == {"rows": "x"}):
+                continue  # another text or truth is the fingerprint's to find, and a part of the report is a report
+            (folder / "meta.json").write_text(json.dumps(changed))
+            for verify in (False, True):
+                with pytest.raises(InputError, match=r"damaged|another version"):
+                    load_graph(folder, verify=verify)
+            assert stored_origin(folder) == ""
+            tried += 1
+    assert tried > 60
+
+
+@pytest.mark.parametrize("name", ["../evil", "/etc/passwd", "offsets/../targets", "evil"])
+def test_no_array_is_read_from_elsewhere(tmp_path, name):
+    folder = tmp_path / "graph"
+    save_graph(INTEGERS, folder)
+    np.save(tmp_path / "evil.npy", np.arange(3))
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(meta | {"arrays": [*meta["arrays"], name]}))
+    with pytest.raises(InputError, match="arrays cannot be"):
+        load_graph(folder)
+
+
+TEXTS = [b"", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"format": NaN}', b'{"format": 1, "format": 1}', b"9" * 5000]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_facts_that_are_no_json_of_one_meaning_are_no_graph(tmp_path, text):
+    folder = tmp_path / "graph"
+    save_graph(INTEGERS, folder)
+    (folder / "meta.json").write_bytes(text)
+    with pytest.raises(InputError):
+        load_graph(folder)
+    assert stored_origin(folder) == ""
+
+
+def a_fifo(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def a_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def a_link(path):
+    path.rename(path.with_name("moved"))
+    path.symlink_to(path.with_name("moved"))
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def garbage(path):
+    path.write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr': '<i8', 'fortran_order': [[[(, }" + b" " * 200)
+
+
+def a_pickle(path):
+    np.save(path, np.array([{}]), allow_pickle=True)
+    path.with_name(path.name + ".npy").rename(path) if path.suffix != ".npy" else None
+
+
+@pytest.mark.parametrize("make", [a_fifo, a_folder, a_link, empty, garbage, a_pickle])
+@pytest.mark.parametrize(("graph", "name"), [
+    *((INTEGERS, name) for name in ("meta.json", "offsets.npy", "targets.npy", "weights.npy", "ids.npy")),
+    (STRINGS, "ids.arrow"),
+], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+def test_a_file_of_a_stored_graph_that_is_none_is_refused_and_not_waited_at(tmp_path, graph, name, make):
+    folder = tmp_path / "graph"
+    save_graph(graph, folder, "origin")
+    make(folder / name)
+    with pytest.raises(InputError, match=r"damaged|no stored graph|symbolic link"):
+        load_graph(folder, verify=True)

@@ -1,0 +1,272 @@
+"""The output folder: only where it was asked for, one run at a time, and nothing left behind."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import __version__
+from pipelines import batch_sources, locks, verify
+from pipelines.manifest import LOCK, OutputFolder
+from pipelines.options import OPTIONS
+from pipelines.sink import FOOTER_KEY
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory):
+    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
+    pq.write_table(pa.table({"src": [1, 2, 3], "dst": [2, 3, 1]}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(edges, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished") / "out"
+    assert main(edges, "--output", folder) == 0
+    return folder
+
+
+def main(edges, *more):
+    words = [edges, "--sources", "1,2", "--batch-size", 1, "--workers", 1, "--device", "cpu", "--no-report", *more]
+    return batch_sources.main([str(word) for word in words])
+
+
+def refused(capsys, code):
+    captured = capsys.readouterr()
+    assert (code, captured.out, len(captured.err.splitlines())) == (2, "", 1), captured
+    assert captured.err.startswith("error: ")
+    return captured.err
+
+
+FOLDERS = [option for option in OPTIONS if option.kind == "folder"]
+
+
+def test_the_options_that_name_folders_are_known_as_such():
+    assert {option.key for option in FOLDERS} == {"output", "graph_cache"}
+
+
+@pytest.mark.parametrize("where", ["flag", "file"])
+@pytest.mark.parametrize("scheme", ["s3", "gs", "gcs", "abfs", "hdfs", "https", "file", "memory", "S3", "a+b.c-d"])
+@pytest.mark.parametrize("option", FOLDERS, ids=lambda option: option.key)
+def test_an_address_is_no_folder_to_write_to(edges, tmp_path, capsys, monkeypatch, option, scheme, where):
+    monkeypatch.chdir(tmp_path)
+    address = f"{scheme}://bucket/out"
+    given = [option.flag, address]
+    if where == "file":
+        (tmp_path / "run.toml").write_text(f'{option.key} = "{address}"\n')
+        given = ["--config", "run.toml"]
+    others = [] if option.key == "output" else ["--output", "out"]
+    before = sorted(os.listdir())
+    for more in ([], ["--plan"], ["--resume"]):
+        message = refused(capsys, main(edges, *given, *others, *more))
+        assert option.flag in message
+        assert f"{address}: nothing is written to {scheme}:// addresses" in message
+    assert sorted(os.listdir()) == before
+
+
+def test_an_address_is_no_folder_to_verify(edges, capsys):
+    message = refused(capsys, verify.main(["s3://bucket/out", str(edges)]))
+    assert "s3://bucket/out" in message
+
+
+def test_a_path_with_colons_is_a_path(edges, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(edges, "--output", "s3:out:/x") == 0
+    assert (tmp_path / "s3:out:" / "x" / "_SUCCESS").exists()
+
+
+def too_long(_folder):
+    return "x" * 300
+
+
+def within_a_file(folder):
+    (folder / "file").touch()
+    return "file/out"
+
+
+def a_circle_of_links(folder):
+    (folder / "one").symlink_to(folder / "two")
+    (folder / "two").symlink_to(folder / "one")
+    return "one"
+
+
+@pytest.mark.parametrize("more", [[], ["--resume"]], ids=["new", "resume"])
+@pytest.mark.parametrize("key", ["output", "graph_cache"])
+@pytest.mark.parametrize("make", [too_long, within_a_file, a_circle_of_links])
+def test_a_folder_that_cannot_be_is_refused_by_name(edges, tmp_path, capsys, make, key, more):
+    name = tmp_path / make(tmp_path)
+    flags = {"output": tmp_path / "out"} | {key: name}
+    words = [word for flag, value in flags.items() for word in ("--" + flag.replace("_", "-"), value)]
+    if key == "graph_cache" and more:
+        pytest.skip("there is no run to resume")
+    assert str(name) in refused(capsys, main(edges, *words, *more))
+
+
+@pytest.mark.parametrize("option", FOLDERS, ids=lambda option: option.key)
+def test_a_null_character_in_the_name_of_a_folder_is_refused(edges, tmp_path, capsys, option):
+    (tmp_path / "run.toml").write_text(f'{option.key} = "a\\u0000b"\n')
+    others = [] if option.key == "output" else ["--output", tmp_path / "out"]
+    assert option.flag in refused(capsys, main(edges, "--config", tmp_path / "run.toml", *others))
+
+
+def test_resuming_where_no_run_is_computes_nothing(edges, tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    for name, says in (("mistyped", "does not exist"), ("empty", "is empty")):
+        message = refused(capsys, main(edges, "--output", tmp_path / name, "--resume"))
+        assert (str(tmp_path / name) in message, says in message, "--resume" in message) == (True, True, True)
+    assert os.listdir(tmp_path) == ["empty"]
+    assert os.listdir(tmp_path / "empty") == []
+
+
+def test_a_run_that_was_killed_before_it_wrote_anything_is_resumed(edges, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / LOCK).touch()
+    assert main(edges, "--output", tmp_path / "out", "--resume") == 0
+
+
+def test_what_stands_in_the_folder_is_called_finished_or_not(edges, finished, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(finished, folder)
+    assert "finished run" in refused(capsys, main(edges, "--output", folder))
+    (folder / "_SUCCESS").unlink()
+    message = refused(capsys, main(edges, "--output", folder))
+    assert "not finished" in message
+    assert "another run" not in message
+
+
+def test_a_lock_that_no_process_holds_is_no_hindrance(finished, edges, tmp_path):
+    folder = tmp_path / "out"
+    shutil.copytree(finished, folder)
+    (folder / LOCK).write_text("left by a run that was killed")
+    assert main(edges, "--output", folder, "--resume") == 0
+    assert not (folder / LOCK).exists()
+
+
+@pytest.mark.parametrize("number", sorted(locks._UNSUPPORTED), ids=errno.errorcode.get)
+def test_a_file_system_without_locks_is_not_called_another_run(edges, tmp_path, capsys, monkeypatch, number):
+    def flock(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    message = refused(capsys, main(edges, "--output", tmp_path / "out"))
+    assert "another run" not in message
+    assert "no file locks" in message
+    assert os.strerror(number) in message
+    assert os.listdir(tmp_path) == []
+    message = refused(capsys, main(edges, "--output", tmp_path / "out", "--graph-cache", tmp_path / "cache"))
+    assert (str(tmp_path / "cache") in message, "no file locks" in message) == (True, True)
+
+
+def test_a_lock_that_is_held_is_called_another_run(edges, tmp_path, capsys):
+    with OutputFolder(tmp_path / "out"):
+        held = os.open(tmp_path / "out" / LOCK, os.O_RDWR)
+        assert not locks.take_lock(held)
+        os.close(held)
+        assert "not finished" in refused(capsys, main(edges, "--output", tmp_path / "out"))
+        assert "another run is writing" in refused(capsys, main(edges, "--output", tmp_path / "out", "--resume"))
+
+
+def test_a_lock_file_that_a_run_has_just_taken_away_is_made_again(tmp_path, monkeypatch):
+    """The run that held it ends between this one's opening of the file and its lock."""
+    real, taken = locks.take_lock, []
+
+    def slow(descriptor, wait=False):
+        if not taken:
+            (tmp_path / LOCK).unlink()
+        taken.append(descriptor)
+        return real(descriptor, wait)
+
+    monkeypatch.setattr("pipelines.manifest.take_lock", slow)
+    with OutputFolder(tmp_path):
+        assert len(taken) == 2
+        other = locks.open_lock(tmp_path / LOCK)
+        assert not locks.take_lock(other)
+        os.close(other)
+
+
+def test_a_lock_is_never_opened_by_way_of_a_link(tmp_path):
+    (tmp_path / "lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="symbolic"):
+        locks.open_lock(tmp_path / "lock")
+    assert not (tmp_path / "victim").exists()
+
+
+@pytest.mark.parametrize(("status", "swept"), [("done", True), ("failed", True), ("interrupted", False)])
+def test_what_killed_workers_left_is_swept_when_a_run_ends(tmp_path, status, swept):
+    with OutputFolder(tmp_path) as folder:
+        folder.manifest["status"] = status
+        for name in (".part-000001.0123.tmp", ".task-000002.0123.tmp"):
+            (tmp_path / name).write_bytes(b"half a file")
+        (tmp_path / ".somebody-elses.tmp").touch()
+    assert (tmp_path / ".somebody-elses.tmp").exists()
+    assert len(list(tmp_path.glob(".part-*"))) == len(list(tmp_path.glob(".task-*"))) == (not swept)
+
+
+def test_what_is_swept_is_not_followed(tmp_path):
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "kept").touch()
+    out = tmp_path / "out"
+    with OutputFolder(out) as folder:
+        (out / ".part-000001.0123.tmp").symlink_to(victim)
+        folder.sweep()
+        assert not list(out.glob(".part-*"))
+    assert (victim / "kept").exists()
+
+
+def test_manifest_and_parts_hold_the_version_of_the_package(finished):
+    assert json.loads((finished / "_manifest.json").read_text())["versions"]["kepler_traverse"] == __version__
+    for path in finished.glob("part-*"):
+        assert json.loads(pq.read_metadata(path).metadata[FOOTER_KEY])["version"] == __version__
+
+
+# What nobody reads, and what a terminal cannot show
+
+
+def shell(command, **environment):
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, errors="surrogateescape", timeout=300,
+        env=os.environ | {"PY": sys.executable} | environment,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert "unexpected" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    return done
+
+
+def test_a_reader_that_has_gone_is_no_error(edges):
+    plan = f'"$PY" -m pipelines.batch_sources {edges} --sources 1 --device cpu --plan'
+    for command in (plan, plan + " --json", '"$PY" -m pipelines.batch_sources --help', '"$PY" -m pipelines.verify --help'):
+        done = shell(f'{command} | true; echo "${{PIPESTATUS[@]}}"')
+        assert (done.stdout, done.stderr) == ("0 0\n", "")
+
+
+def test_a_full_disk_under_stdout_is_said(edges):
+    done = shell(f'"$PY" -m pipelines.batch_sources {edges} --sources 1 --device cpu --plan > /dev/full')
+    assert done.returncode == 2
+    assert "stdout cannot be written to: No space left" in done.stderr
+
+
+def test_a_terminal_that_knows_ascii_alone_gets_escaped_text(tmp_path):
+    names = tmp_path / "names.parquet"
+    pq.write_table(pa.table({"src": ["é", "b"], "dst": ["b", "c"]}), names)
+    ascii_only = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    run = f'"$PY" -m pipelines.batch_sources {names} --all-sources --workers 1 --device cpu --output {tmp_path}/out'
+    assert shell(run, **ascii_only).returncode == 0
+    done = shell(f'"$PY" -m pipelines.verify {tmp_path}/out {names} --device cpu', **ascii_only)
+    assert (done.returncode, "proven right (3 sources" in done.stdout) == (0, True)
+    assert "é" in (tmp_path / "out" / "_report.html").read_text(encoding="utf-8")
+    for wrong in (["--sources", "ü"], ["--all-sources", "--output", "ö"], ["--all-sources", "--algorithm", "é"]):
+        done = shell(f'"$PY" -m pipelines.batch_sources {names} --device cpu {" ".join(wrong)}', **ascii_only)
+        assert (done.returncode, done.stderr.isascii(), len(done.stderr.splitlines())) == (2, True, 1), done
+    done = shell('"$PY" -m pipelines.verify ö é', **ascii_only)
+    assert (done.returncode, done.stderr) == (2, "error: \\udcc3\\udcb6: no such folder\n")

@@ -18,7 +18,7 @@ from ._arrays import (
     to_host,
 )
 from .cpu import csr
-from .errors import EdgeListError, InputError
+from .errors import EdgeListError, InputError, option_text
 from .graph import BuildReport, Graph
 
 
@@ -199,10 +199,30 @@ def _float_weights(weight, weight_type: str):
             row=row,
             column="weight",
         )
+    if kind.itemsize < weight.itemsize:
+        _refuse_lost_weights(weight, cast)
     bits = cast.view(f"i{cast.itemsize}")
     negative_zero = np.iinfo(bits.dtype).min  # by its bits: on a GPU subnormal numbers compare as zero
     count, _ = _where(lambda part: part == negative_zero, bits)
     return (xp.where(bits == negative_zero, cast.dtype.type(0), cast) if count else cast), count
+
+
+def _refuse_lost_weights(weight, cast) -> None:
+    """Refuse weights that are not 0 and become 0 in a narrower type: they would make free edges."""
+
+    def is_zero(part):
+        if part.itemsize > 8:  # NumPy's long double, which no integer is as wide as
+            return part == 0
+        return part.view(f"i{part.itemsize}") << 1 == 0  # by its bits: on a GPU subnormal numbers compare as zero
+
+    lost, row = _where(lambda wide, narrow: is_zero(narrow) & ~is_zero(wide), weight, cast)
+    if lost:
+        raise EdgeListError(
+            f"weight of row {row} is {float(weight[row]):g}, which {cast.dtype} takes for 0 ({lost} such rows); scale the "
+            f"weights up, or take {option_text('weight_type', 'float64')}",
+            row=row,
+            column="weight",
+        )
 
 
 def _negative_loops(src, dst, weight, integers: bool) -> dict:

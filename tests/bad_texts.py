@@ -75,6 +75,12 @@ TEXTS = {
         "row 0: weight column 'value' has the integer 9007199254740993",
     ),
     "a weight that would be 0": ("e.csv", "src,dst,weight\n1,2,1e-400\n", {}, "'1e-400', which float64 takes for 0"),
+    "a weight that would be 0 in float32": (
+        "e.csv",
+        "src,dst,weight\n1,2,0.0\n1,3,-1e-50\n",
+        {"weight_type": "float32"},
+        "row 1, column 'weight': the weight is -1e-50, which float32 takes for 0 (1 such rows)",
+    ),
     "a SNAP line without end": ("e.txt", "1 2\n" + 3_000_000 * "3", {}, "a line of more than 1 MiB"),
     "a DIMACS line without end": ("e.gr", 3_000_000 * "c", {}, "a line of more than 1 MiB"),
     "a matrix line without end": (

@@ -109,7 +109,7 @@ def any_beyond(distance, bound: int) -> bool:
 def _any_beyond(distance, bound, infinite):
     found = False
     for v in range(distance.size):  # without a way out, so that it is a loop of vector instructions
-        found |= (distance[v] >= bound and distance[v] != infinite) or distance[v] <= -bound
+        found |= (bound <= distance[v] < infinite) or (-infinite < distance[v] <= -bound)
     return found
 
 

@@ -92,7 +92,10 @@ def _refuse_others_files(path: Path, names: list[str]) -> None:
     for name in names:
         if not _OURS.fullmatch(name):
             raise OutputError(f"{path}: the folder holds {name!r}, which is none of this job's files; take a new folder")
-        what, expected = irregular(path / name), "a folder" if _FOLDERS.fullmatch(name) else ""
+        try:
+            what, expected = irregular(path / name), "a folder" if _FOLDERS.fullmatch(name) else ""
+        except FileNotFoundError:  # a run that writes here has just renamed it
+            continue
         if what != expected:
             raise OutputError(
                 f"{path / name}: it is {what or 'a file'} and not {expected or 'a regular file'}, so this job has not "

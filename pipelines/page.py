@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from .terminal import printable
+
 # Bokeh draws on a canvas, where style sheets do not reach: this gives its models the colours of the scheme.
 SCHEME_SCRIPT = """
 (function () {
@@ -87,8 +89,10 @@ class Markup(str):
 
 
 def text(value) -> str:
-    """One value as HTML."""
-    return value if isinstance(value, Markup) else escape(str(value))
+    """One value as HTML; what is not printable, but for ends of lines, as ``repr`` writes it."""
+    if isinstance(value, Markup):
+        return value
+    return escape("\n".join(map(printable, str(value).split("\n"))))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence], numbers: Sequence[int] = ()) -> Markup:

@@ -143,7 +143,13 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
 
 
 def _manifest(folder: Path, findings: Findings) -> dict | None:
-    """The manifest, or None and a fault."""
+    """The manifest, or None and a fault where it contradicts itself.
+
+    Raises
+    ------
+    OutputError
+        There is none, it cannot be read, or it breaks its schema.
+    """
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
@@ -155,13 +161,16 @@ def _manifest(folder: Path, findings: Findings) -> dict | None:
     try:
         manifest = read_manifest(folder)
         identity, settings = manifest["identity"], asdict(checked_settings(manifest["settings"]))
+    except OutputError:
+        raise
+    except ValueError as error:
+        raise OutputError(f"{folder / MANIFEST}: the manifest is damaged ({error}), so nothing can be verified") from None
+    try:
         for key in ("algorithm", "result", "certify", "limit"):
             limit = "max_depth" if identity["algorithm"] == "bfs" else "cutoff"
             said = settings[limit if key == "limit" else key]
             if said != identity[key]:
                 raise ValueError(f"its settings have {key} {said!r}, and its identity {identity[key]!r}")
-    except OutputError:
-        raise
     except ValueError as error:
         findings.add("manifest", MANIFEST, f"it is damaged ({error})")
         return None

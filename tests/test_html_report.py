@@ -42,6 +42,20 @@ def test_ids_errors_and_paths_cannot_break_out_of_their_place_in_the_report(algo
     assert HOSTILE in "".join(Text(source).words)
 
 
+def test_what_is_not_printable_is_escaped_in_the_report_and_what_is_no_text_can_be_written():
+    odd = "\x1b[31m\x00\x9b\u202e\ud800"
+    failed = [{"file": "part-000002.parquet", "sources": [odd], "error": odd}]
+    manifest = made_up(4, status="failed", failed=failed, ended_by=f"first\n{odd}")
+    manifest["settings"]["output"] = odd
+    manifest["parts"][0]["slowest"] = [odd, 1.0]
+    source = html_report.page_of(manifest, odd)
+    assert source.encode("utf-8")
+    words = " ".join(Text(source).words)
+    assert words.count(r"\x1b[31m\x00\x9b\u202e\ud800") >= 5
+    assert "first\n" in words
+    assert not set("\x1b\x00\x9b\u202e") & set(source)
+
+
 def test_the_report_says_what_failed_and_how_to_finish():
     manifest = made_up(6, status="failed", digest=None)
     lost = manifest["parts"].pop()["sources"]

@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import __version__
+from kepler_traverse.errors import OutputError
 from pipelines import batch_sources, locks, verify
-from pipelines.manifest import LOCK, OutputFolder
+from pipelines.manifest import LOCK, OutputFolder, check_folder
 from pipelines.options import OPTIONS
 from pipelines.sink import FOOTER_KEY
 
@@ -173,6 +174,18 @@ def test_a_lock_that_is_held_is_called_another_run(edges, tmp_path, capsys):
         os.close(held)
         assert "not finished" in refused(capsys, main(edges, "--output", tmp_path / "out"))
         assert "another run is writing" in refused(capsys, main(edges, "--output", tmp_path / "out", "--resume"))
+
+
+def test_a_file_that_vanishes_while_the_folder_is_looked_at_makes_it_no_empty_folder(tmp_path, monkeypatch):
+    (tmp_path / ".part-000001.0123.tmp").touch()
+
+    def vanished(path):
+        raise FileNotFoundError(errno.ENOENT, "gone", str(path))
+
+    monkeypatch.setattr("pipelines.manifest.irregular", vanished)
+    with pytest.raises(OutputError, match="not finished"):
+        check_folder(tmp_path, resume=False)
+    assert check_folder(tmp_path, resume=True) is None
 
 
 def test_a_lock_file_that_a_run_has_just_taken_away_is_made_again(tmp_path, monkeypatch):

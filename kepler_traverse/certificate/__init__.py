@@ -196,8 +196,8 @@ def _summed_like(graph: Graph, dtype: np.dtype) -> Graph:
     if graph.weights is None:
         raise InputError(f"distances are {dtype}, and the graph has no weights")
     kinds = list(EXACT_BELOW)
-    may_be_wider = graph.integer_weights and not graph.float_distances
-    if dtype != graph.weights.dtype and not (may_be_wider and kinds.index(dtype) > kinds.index(graph.weights.dtype)):
+    allowed = kinds[kinds.index(graph.weights.dtype) :] if graph.returns_integers else [graph.weights.dtype]
+    if dtype not in allowed:
         raise InputError(f"distances are {dtype}, and the graph has {graph.weights.dtype} weights")
     return graph.with_sums_in(dtype)
 

@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   bool is_beyond = false;
   for (kt::int64 i = kt::thread_id(); i < n_distances; i += kt::n_threads()) {
     const ordered_t key = kt::to_ordered(kt::load_streaming(distance + i));
-    is_beyond |= (key >= high && key != kt::Key<weight_t>::INFINITE) || key <= low;
+    is_beyond |= kt::is_finite<weight_t>(key) && (key >= high || key <= low);  // NaN is not finite
   }
   if (is_beyond) kt::racy_store(found, 1);
 }

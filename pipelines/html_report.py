@@ -169,7 +169,7 @@ def _unfinished(manifest: dict, command: str) -> str:
 
 def _plan(manifest: dict) -> Markup:
     graph, settings = manifest["graph"], manifest["settings"]
-    built, direction = graph["built"], "directed" if graph["directed"] else "undirected"
+    built, direction = graph.get("built", {}), "directed" if graph["directed"] else "undirected"
     same = manifest["duplicate_sources"]
     rows = [
         ("edge list", ", ".join(settings["edges"]) if isinstance(settings["edges"], list | tuple) else settings["edges"]),
@@ -185,7 +185,7 @@ def _plan(manifest: dict) -> Markup:
         ),
         ("columns", columns_text(built)),
         ("result", f"{manifest['result']}: {manifest['means']}"),
-        ("distances", "{type}, {sums}".format(**manifest["distances"])) if "distances" in manifest else ("distances", ""),
+        ("distances", ", ".join(manifest.get("distances", {}).values())),
         *([("direction", "in: distances to the sources")] if manifest.get("direction") == "in" else []),
         ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
         ("sources", f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else "")),

@@ -321,7 +321,7 @@ class _Job:
         manifest["seconds"] |= {name: round(value, 3) for name, value in times.items()}
 
     def _say_notes(self) -> None:
-        for note in report.weights_not_used(self._settings, self._folder.manifest["graph"]["built"]):
+        for note in report.weights_not_used(self._settings, self._folder.manifest["graph"].get("built", {})):
             report.say(note)
 
     def _work(self) -> Work:

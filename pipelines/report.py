@@ -222,8 +222,8 @@ def weights_not_used(settings, built: dict) -> list[str]:
         if value not in (None, "auto"):
             flag = "--" + key.replace("_", "-")
             notes.append(f"bfs counts hops: {flag} {value} is not used; --algorithm sssp adds up weights")
-    known = [name for name in built["unused_numbers"] if is_weight_name(name)]
-    shown = known or built["unused_numbers"]
+    known = [name for name in built.get("unused_numbers", []) if is_weight_name(name)]
+    shown = known or built.get("unused_numbers", [])
     if shown and settings.weight_column is None:
         names = ", ".join(map(repr, shown[:5])) + (", ..." if len(shown) > 5 else "")
         what = f"columns {names} are" if len(shown) > 1 else f"column {names} is"
@@ -242,8 +242,8 @@ def columns_text(built: dict) -> str:
     """
     if not built.get("src_column"):
         return "not known"  # of a run before they were noted
-    weight, unused = built["weight_column"], built["unused_columns"]
-    text = f"{built['src_column']!r} to {built['dst_column']!r}"
+    weight, unused = built.get("weight_column"), built.get("unused_columns", [])
+    text = f"{built['src_column']!r} to {built.get('dst_column', '')!r}"
     text += f", weight {weight!r}" if weight else ", no weight"
     if unused:
         more = ", ..." if len(unused) > _MOST_COLUMNS else ""
@@ -258,7 +258,7 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
         "output": settings.output,
         "status": manifest["status"],
         **{key: manifest[key] for key in _SUMMARY},
-        "columns": {key: manifest["graph"]["built"].get(key) for key in _COLUMNS},
+        "columns": {key: manifest["graph"].get("built", {}).get(key) for key in _COLUMNS},
         "computed": computed,
         "kept": len(manifest["parts"]) - computed,
         "failed": failed,
@@ -276,7 +276,7 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
     lines = [
         f"{sources}, {facts['rows']:,} rows in {seconds:.1f} s{kept}",
         f"results: {settings.output} ({len(manifest['parts'])} parts, {in_units(facts['bytes'])})",
-        f"columns: {columns_text(manifest['graph']['built'])}",
+        f"columns: {columns_text(manifest['graph'].get('built', {}))}",
     ]
     if settings.result != "distances":
         lines.append(f"{settings.result}: {manifest['means']}")

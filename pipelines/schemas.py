@@ -108,6 +108,7 @@ class Identity(_Model):
     certify: Literal["all", "sample", "none"]
     sources: _Hash
     batch_size: Annotated[StrictInt, Field(ge=1, lt=2**63)]
+    direction: Literal["out", "in"] = "out"
 
     @model_validator(mode="after")
     def _is_of_one_run(self):
@@ -122,11 +123,22 @@ class Identity(_Model):
         return self
 
 
+class Built(_Model):
+    """What building the graph did, as ``BuildReport`` has it; only shown."""
+
+    src_column: StrictStr = ""
+    dst_column: StrictStr = ""
+    weight_column: StrictStr = ""
+    unused_columns: list[StrictStr] = []
+    unused_numbers: list[StrictStr] = []
+
+
 class GraphFacts(_Model):
     fingerprint: _Hash
     vertices: _Count
     stored_edges: _Count
     directed: StrictBool
+    built: Built = Built()
 
 
 class Manifest(_Model):
@@ -137,6 +149,8 @@ class Manifest(_Model):
     algorithm: _Algorithm
     result: _Result
     means: StrictStr
+    direction: Literal["out", "in"] = "out"
+    distances: dict[Literal["type", "sums"], StrictStr] = {}
     settings: dict[StrictStr, object]
     identity: Identity
     fingerprint: _Hash

@@ -185,6 +185,29 @@ def measure_input(_options) -> dict:
     }
 
 
+CLASSES = {
+    "sums of integer weights are exact in every kind of result, with every strategy": ("test_exact_sums.py",),
+    "columns are taken by known names or by flags, never by position": ("test_columns.py", "test_job_columns.py"),
+    "ids of files and options are taken as they stand, or refused": ("test_ids.py",),
+    "every public argument is checked and named": ("test_arguments.py", "test_fuzz_api.py", "test_advice.py"),
+    "every option is checked, has an effect or is refused": ("test_fuzz_options.py", "test_idle_options.py"),
+    "outputs that were forged, lost or replaced are never proven right": ("test_forged_outputs.py",),
+    "results are written to the place that was named, or nowhere": ("test_output_folder.py",),
+    "graphs in caches are those of the user, and have the structure of a graph": (
+        "test_graph_cache.py",
+        "test_stored_structure.py",
+    ),
+    "centralities count in the direction that was asked for": ("test_direction.py",),
+    "plans may be used by threads, and forked processes say what they cannot do": ("test_threads.py", "test_forks.py"),
+    "clusters that cannot run the job are refused by name": ("test_existing.py",),
+    "text from outside reaches the terminal and the dashboard escaped": ("test_terminal.py", "test_dashboard_access.py"),
+}
+
+
+def measure_classes(_options) -> dict:
+    return {name: _tests_passed(*files) for name, files in CLASSES.items()}
+
+
 def measure_output(_options) -> dict:
     return {"cases": _tests_passed("test_verify.py")}
 
@@ -210,6 +233,7 @@ def measure_fuzz(options) -> dict:
 
 
 MEASURES = {
+    "classes": measure_classes,
     "faults": measure_faults,
     "cost": measure_cost,
     "bits": measure_bits,

@@ -27,7 +27,11 @@ from scripts.papers_settings import GraphSource
 KINDS = ("integers", "floats", "doubles")
 # Algorithm: the plans, and the rows that they run on a GPU but for the papers'.
 ALGORITHMS = {
-    name: (single, many, *([row for row in rows if row.device == "cuda"] for rows in (own, catalogue.MANY)))
+    name: (
+        single,
+        many,
+        *([row for row in rows if row.device == "cuda" and row.sums == "float"] for rows in (own, catalogue.MANY)),
+    )
     for name, single, many, catalogue, own in (
         ("bfs", plan_bfs, plan_bfs_many, bfs, [row for row in bfs.STRATEGIES if row not in bfs.papers.STRATEGIES]),
         ("sssp", plan_sssp, plan_sssp_many, sssp, [row for row in sssp.STRATEGIES if row not in sssp.papers.STRATEGIES]),

@@ -143,7 +143,7 @@ def test_a_text_stands_against_a_number(tmp_path):
         ({"src": [1], "dst": [2], "from": [3], "to": [4]}, {}, "could be 'src' and 'dst' or 'from' and 'to'"),
         ({"src": [1], "dst": [2], "Cost": [3], "cost": [4]}, {}, "could be 'Cost' or 'cost'"),
         ({"src": [1], "dst": [2]}, {"weight_column": "src"}, "'src' is src and cannot be the weight, too"),
-        ({"src": [1], "dst": [2]}, {"src_column": "src", "dst_column": "Dst"}, "no column 'Dst' for dst"),
+        ({"src": [1], "dst": [2]}, {"src_column": "src", "dst_column": "Dst"}, "no column 'Dst', which dst_column names"),
     ],
 )
 def test_columns_that_could_be_meant_in_two_ways_are_refused(named, columns, options, says):

@@ -91,6 +91,11 @@ def worker_with(scheduler, folder, **modules):
         path = folder / (name.replace("__", "/") + ".py")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    # Of an editable install the import system would find the package all the same.
+    without = "not getattr(finder, '__module__', '').startswith('__editable__')"
+    (folder / "sitecustomize.py").write_text(
+        f"import sys\nsys.meta_path[:] = [finder for finder in sys.meta_path if {without}]\n"
+    )
     command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--host", "127.0.0.1", "--no-nanny",
                "--no-dashboard", "--nthreads", "1", "--local-directory", str(folder)]  # fmt: skip
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import zlib
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import oracle
@@ -125,7 +125,8 @@ def test_a_graph_without_edges_has_a_piece_a_vertex():
 
 def test_more_pieces_than_numbers_are_an_error():
     graph = build(star(100))
-    narrow = replace(graph, targets=graph.targets.astype(np.int8))
+    narrow = copy.copy(graph)  # a Graph refuses such targets
+    vars(narrow)["targets"] = graph.targets.astype(np.int8)
     assert split(narrow, 4).owner.size == 125
     with pytest.raises(StrategyError, match="pieces of 2 edges make 150 pieces, which numbers of type int8 cannot count"):
         split(narrow, 2)

@@ -14,7 +14,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import bellman_ford, dijkstra
 
-from kepler_traverse import NegativeCycleError, graph_from_edges, plan_sssp, read_graph, sssp
+from kepler_traverse import NegativeCycleError, bfs, graph_from_edges, plan_sssp, read_graph, sssp
 from kepler_traverse.certificate import certify
 from pipelines.batch_sources import main
 from pipelines.edge_hash import hashed_weights
@@ -87,9 +87,13 @@ def edge_weights(graph):
     return zip(src.tolist(), graph.ids[graph.targets].tolist(), graph.weights.tolist(), strict=True)
 
 
-def test_a_power_system_with_negative_self_loops_is_refused(real_graph):
+def test_a_power_system_has_no_distances_where_a_negative_self_loop_is_reached(real_graph):
+    graph = read_graph(real_graph("bips98_606"), device="cpu")
+    loop, weight = next(iter(graph.negative_loops.items()))
+    assert weight < 0
     with pytest.raises(NegativeCycleError):
-        read_graph(real_graph("bips98_606"), device="cpu")
+        sssp(graph, int(graph.ids[loop]))
+    assert len(bfs(graph, int(graph.ids[loop]))) > 1
 
 
 def test_a_road_network_tilted_by_a_potential_has_the_distances_that_follow(real_graph):

@@ -394,7 +394,7 @@ def test_what_is_no_output_or_another_edge_list_is_bad_input(tmp_path, capsys):
         ([output.folder, output.edges, "--targets-file", tmp_path / "gone.txt"], "--targets-file"),
         ([output.folder, output.edges, "--targets-file", tmp_path / "others.txt"], "not the targets of the run"),
         ([output.folder], "required"),
-        ([output.folder, output.edges, "--speed", "9"], "unrecognized"),
+        ([output.folder, output.edges, "--speed", "9"], "unknown option --speed"),
     ]:
         (tmp_path / "others.txt").write_text("9\n")
         assert verify.main([str(word) for word in words]) == 2

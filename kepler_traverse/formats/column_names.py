@@ -93,7 +93,10 @@ def choose_columns(
     columns = EdgeColumns(src=src, dst=dst, weight=weight)
     for role, name in columns.roles.items():
         if name not in names:
-            raise EdgeListError(f"{file}: no column {shown(name)} for {role}; it has {listed(names)}", column=role)
+            option = option_text(f"{role}_column")
+            raise EdgeListError(
+                f"{file}: no column {shown(name)}, which {option} names; it has {listed(names)}", column=role
+            )
         if names.count(name) > 1:
             raise EdgeListError(
                 f"{file}: column {shown(name)} occurs {names.count(name)} times; rename all but one", column=role

@@ -44,7 +44,7 @@ TABLES = {
     "a missing column": (
         typed(),
         {"src_column": "u", "dst_column": "dst"},
-        "no column 'u' for src; it has columns 'src', 'dst'",
+        "no column 'u', which src_column names; it has columns 'src', 'dst'",
     ),
     "no weights": (typed(), {"weighted": True}, "no weight column"),
     "null ids": (typed(pa.array([1, None, None])), {}, "row 1: src column 'src' has 2 missing values"),

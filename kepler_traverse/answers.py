@@ -65,7 +65,7 @@ def turned(graph: Graph, direction: str) -> Graph:
     if arguments.choice("direction", direction, DIRECTIONS) == "out" or not graph.directed:
         return graph
     reverse = graph.reverse
-    reverse.__dict__.setdefault("reverse", graph)  # so that nobody turns it back at the price of a third graph
+    reverse.__dict__.setdefault("reverse", graph)  # so that reversing it again does not build a third graph
     return reverse
 
 

@@ -1,7 +1,7 @@
 """Files that are read back: regular files of a bounded size, and JSON that means one thing.
 
-Whoever can write to a folder can put a FIFO in the place of a file, at which a reader waits for ever, a link that leads
-elsewhere, or JSON that Python's reader takes and nobody means: a key twice, NaN, lists in lists a thousand deep.
+Another user who can write to a folder can replace a file by a FIFO, at which a reader waits for ever, by a link to another
+file, or by JSON that Python's reader accepts although it is malformed: a key twice, NaN, lists nested a thousand deep.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def require_private(path: Path) -> None:
     except OSError as error:
         raise InputError(f"{path}: it cannot be looked at: {error.strerror}") from None
     if stat.S_ISLNK(facts.st_mode):
-        raise InputError(f"{path}: it is a symbolic link, and whoever made it chooses the graph; name the folder itself")
+        raise InputError(f"{path}: it is a symbolic link, which may lead to a graph of another user; name the folder itself")
     if facts.st_uid not in (0, os.geteuid()):
         raise InputError(f"{path}: it belongs to another user, who chooses the graph; take a folder of your own")
     if facts.st_mode & _OTHERS_WRITE:

@@ -102,7 +102,12 @@ TEXTS = {
         {"src_column": "a", "dst_column": "dst", "header": "yes"},
         "no column 'a'",
     ),
-    "a missing weight column": ("e.csv", "src,dst\n1,2\n", {"weight_column": "cost"}, "no column 'cost', which weight_column names"),
+    "a missing weight column": (
+        "e.csv",
+        "src,dst\n1,2\n",
+        {"weight_column": "cost"},
+        "no column 'cost', which weight_column names",
+    ),
     "no weights": (
         "e.csv",
         "src,dst\n1,2\n",

@@ -1,4 +1,4 @@
-"""The graph cache and other stored graphs: nobody else chooses the graph that a run is certified against."""
+"""The graph cache and other stored graphs: no other user can choose the graph that a run is certified against."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _parallel_kernels():
 
 
 def _disarm(kernel) -> None:
-    """Forget what is compiled, so that a call would compile, and raise there: whoever holds the kernel gets the error."""
+    """Drop the compiled code, so that each call compiles, and raise there: every holder of the kernel gets the error."""
     kernel._clear()
     kernel._compile_for_args = _refuse
 

@@ -208,7 +208,7 @@ class IdText:
         return False
 
     def _doubt(self, text: str) -> str:
-        """What is wrong with an id that nobody can mean, or that need not be meant as it stands."""
+        """What is wrong with an id that is invalid or ambiguous."""
         if "\n" in text:
             return "has an id with a line break in it; is a quote left open?"
         if "\0" in text:

@@ -14,7 +14,7 @@ from .files import DataFile
 
 BLOCK_BYTES = 1 << 18  # larger blocks are no faster and leave more behind in Arrow's memory pool
 LONGEST_LINE = 1 << 20
-SAMPLE_LINES = 100  # at the beginning, by which delimiter, header and names are told
+SAMPLE_LINES = 100  # at the beginning, from which delimiter, header and names are detected
 
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 # Each way to match takes time linear in the text: no digit can be taken by two parts.

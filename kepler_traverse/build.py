@@ -18,7 +18,7 @@ from ._arrays import (
     to_host,
 )
 from .cpu import csr
-from .errors import DeviceError, EdgeListError, InputError
+from .errors import DeviceError, EdgeListError, InputError, option_text
 from .graph import BuildReport, Graph
 
 WEIGHT_TYPES = ("auto", "float32", "float64")
@@ -144,10 +144,14 @@ def _one_integer_type(ends: dict) -> list:
     columns = list(ends.values())
     kind = np.result_type(*columns)
     if kind.kind == "f":
-        lowest, highest = zip(*(extent(column) for column in columns if column.size), strict=True)
-        kind = np.dtype(np.uint64 if max(highest) > np.iinfo(np.int64).max else np.int64)
-        if kind.kind == "u" and min(lowest) < 0:
-            raise EdgeListError("vertex ids mix negative numbers with numbers of 2^63 and above; no integer type holds both")
+        kind = np.dtype(np.int64)
+        occupied = [extent(column) for column in columns if column.size]
+        if max((int(high) for _, high in occupied), default=0) > np.iinfo(np.int64).max:
+            if min(int(low) for low, _ in occupied) < 0:
+                raise EdgeListError(
+                    "vertex ids mix negative numbers with numbers of 2^63 and above; no integer type holds both"
+                )
+            kind = np.dtype(np.uint64)
     return [column.astype(kind, copy=False) for column in columns]
 
 
@@ -219,10 +223,30 @@ def _float_weights(weight, weight_type: str):
             row=row,
             column="weight",
         )
+    if kind.itemsize < weight.itemsize:
+        _refuse_lost_weights(weight, cast)
     bits = cast.view(f"i{cast.itemsize}")
     negative_zero = np.iinfo(bits.dtype).min  # by its bits: on a GPU subnormal numbers compare as zero
     count, _ = _where(lambda part: part == negative_zero, bits)
     return (xp.where(bits == negative_zero, cast.dtype.type(0), cast) if count else cast), count
+
+
+def _refuse_lost_weights(weight, cast) -> None:
+    """Refuse weights that are not 0 and become 0 in a narrower type: they would make free edges."""
+
+    def is_zero(part):
+        if part.itemsize > 8:  # NumPy's long double, which no integer is as wide as
+            return part == 0
+        return part.view(f"i{part.itemsize}") << 1 == 0  # by its bits: on a GPU subnormal numbers compare as zero
+
+    lost, row = _where(lambda wide, narrow: is_zero(narrow) & ~is_zero(wide), weight, cast)
+    if lost:
+        raise EdgeListError(
+            f"weight of row {row} is {float(weight[row]):g}, which {cast.dtype} takes for 0 ({lost} such rows); scale the "
+            f"weights up, or take {option_text('weight_type', 'float64')}",
+            row=row,
+            column="weight",
+        )
 
 
 def _negative_loops(src, dst, weight, integers: bool) -> dict:

@@ -2,9 +2,46 @@
 
 ``InputError`` and what derives from it mean that the caller can mend the call or the data; the message names the file,
 the column, the row or the vertex and says what to do. All errors survive pickling, since workers send them to the driver.
+
+Messages name options by ``option_text``, in the words of the surface that the caller stands on.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+
+def _argument_text(name: str, value: object = None) -> str:
+    return name if value is None else f"{name}={value!r}"
+
+
+# A context and no global: a job that runs in one thread does not change the words of calls in another.
+_option_spelling: ContextVar[Callable[[str, object], str]] = ContextVar("option_spelling", default=_argument_text)
+
+
+def option_text(name: str, value: object = None) -> str:
+    """Write an option for a message: ``header='yes'`` for a caller in Python, what ``options_spelled`` says elsewhere.
+
+    Parameters
+    ----------
+    name : str
+        An argument of the public functions.
+    value : object, optional
+        The value that the message proposes or complains about.
+    """
+    return _option_spelling.get()(name, value)
+
+
+@contextmanager
+def options_spelled(spell: Callable[[str, object], str]) -> Iterator[None]:
+    """Let messages that are made inside write options by ``spell(name, value)``; a value of None means the name alone."""
+    token = _option_spelling.set(spell)
+    try:
+        yield
+    finally:
+        _option_spelling.reset(token)
 
 
 class KeplerError(Exception):

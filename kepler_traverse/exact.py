@@ -21,7 +21,7 @@ from numba import njit
 
 from . import cuda
 from ._arrays import EXACT_BELOW, LARGEST_INTEGER, device_of, is_reached, namespace, unreached_of
-from .errors import PrecisionError
+from .errors import PrecisionError, option_text
 from .graph import Graph
 
 
@@ -90,10 +90,10 @@ class Sums:
         if self.graph.float_distances:
             raise PrecisionError(
                 f"a distance is {EXACT_BELOW[self.dtype]:,} or more, where {self.dtype} does not hold every integer; "
-                "leave weight_type out (--weight-type in the job) for exact integer distances"
+                f"leave {option_text('weight_type')} out for exact integer distances"
             )
         wider = list(EXACT_BELOW)
-        self.graph = self.graph.with_sums_in(wider[wider.index(self.dtype) + 1])
+        self.graph = self.graph.with_sums_in(wider[wider.index(self.dtype) + 1].name)
         self._look()
 
 

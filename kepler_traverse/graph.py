@@ -10,11 +10,15 @@ from functools import cached_property
 import numpy as np
 
 from . import arguments, cuda
-from ._arrays import LARGEST_INTEGER, Array, device_of, is_negative, namespace, parts, to_host
+from ._arrays import EXACT_BELOW, LARGEST_INTEGER, Array, device_of, is_negative, namespace, parts, to_host
 from .cpu import csr
-from .errors import DeviceError, InputError, UnknownVertexError
+from .errors import DeviceError, InputError, UnknownVertexError, option_text
 
 _FEW_NAMES = 64  # up to here looking strings up one by one beats hashing all of them
+_HASHED_AT_ONCE = 1 << 16  # strings
+_EXPLAINED = 3  # unknown ids for which an error names the nearest ones
+_COMPARED_NAMES = 2000  # with which an unknown name is compared
+_COMPARED_LENGTH = 200  # characters of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,12 @@ class BuildReport:
         Vertices without any edge that is kept.
     weight_source : str
         Type of the weights in the input, ``""`` without weights.
+    src_column, dst_column, weight_column : str
+        Columns of the files that the edges were read from; ``"0"`` is the first of a text without names, ``""`` none.
+    unused_columns : tuple of str
+        The other columns.
+    unused_numbers : tuple of str
+        Those of them that hold numbers, as far as that is known.
     """
 
     rows: int = 0
@@ -44,6 +54,27 @@ class BuildReport:
     negative_zeros: int = 0
     isolated_vertices: int = 0
     weight_source: str = ""
+    src_column: str = ""
+    dst_column: str = ""
+    weight_column: str = ""
+    unused_columns: tuple[str, ...] = ()
+    unused_numbers: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        # JSON, in which a stored graph keeps its report, has lists alone.
+        for name in ("unused_columns", "unused_numbers"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    def with_columns(self, columns) -> BuildReport:
+        """Return a copy that says which columns were read, as ``formats.EdgeColumns`` has them."""
+        return replace(
+            self,
+            src_column=columns.src,
+            dst_column=columns.dst,
+            weight_column=columns.weight or "",
+            unused_columns=columns.unused,
+            unused_numbers=columns.unused_numbers,
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,7 +132,9 @@ class Graph:
             )
         if not self.has_string_ids and self.ids.dtype.kind not in "iu":
             raise InputError(f"ids must be integers or pyarrow strings, not {self.ids.dtype}")
-        arguments.flag("directed", self.directed)
+        for name in ("directed", "integer_weights", "float_distances"):
+            arguments.flag(name, getattr(self, name))
+        arguments.instance("negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights")
         arguments.instance("report", self.report, BuildReport, "leave it out")
 
     @property
@@ -164,24 +197,29 @@ class Graph:
 
     def distances_are(self, algorithm: str) -> dict[str, str]:
         """The type of the distances that a search returns, and what is promised of their sums, for people."""
-        if algorithm == "bfs":
+        if arguments.choice("algorithm", algorithm, ("bfs", "sssp")) == "bfs":
             return {"type": "int32", "sums": "hops"}
         exact = "exact integers" if self.returns_integers else "exact integers, or an error" if self.integer_weights else ""
         return {"type": str(self.distance_dtype), "sums": exact or "least sum over all paths, rounded from left to right"}
 
-    def with_sums_in(self, dtype) -> Graph:
-        """Return this graph with its weights, all of which the type must hold, as another type; made once."""
-        if self.weights.dtype == dtype:
+    def with_sums_in(self, dtype: str) -> Graph:
+        """Return this graph with its weights, all of which the type must hold, as another type; made once.
+
+        Parameters
+        ----------
+        dtype : {"float32", "float64", "int64"}
+        """
+        name = arguments.choice("dtype", dtype, [kind.name for kind in EXACT_BELOW])
+        if self.weights.dtype == name:
             return self
         made = self.__dict__.setdefault("_with_sums_in", {})
-        name = np.dtype(dtype).name
         if name not in made:
-            graph = replace(self, weights=self.weights.astype(dtype))
+            graph = replace(self, weights=self.weights.astype(name))
             known = vars(self).keys() & {"degrees", "max_degree", "has_negative_weights", "heaviest"}
             vars(graph).update({attribute: vars(self)[attribute] for attribute in known})
+            made[name] = graph  # before the reverse is made, whose own reverse may be this graph
             if "reverse" in vars(self):
-                vars(graph)["reverse"] = graph if not self.directed else self.reverse.with_sums_in(dtype)
-            made[name] = graph
+                vars(graph)["reverse"] = graph if not self.directed else self.reverse.with_sums_in(name)
         return made[name]
 
     @cached_property
@@ -218,9 +256,17 @@ class Graph:
             for array in self._pieces(name):
                 digest.update(np.ascontiguousarray(array.astype(kind, copy=False)).data)
         if self.has_string_ids:
-            for piece in ("\0".join(self.ids[i : i + 65536].to_pylist()) for i in range(0, len(self.ids), 65536)):
-                digest.update(piece.encode() + b"\0")
+            self._hash_strings(digest)
         return digest.hexdigest()
+
+    def _hash_strings(self, digest) -> None:
+        """Hash the lengths of the ids and then their bytes: no character of an id can be taken for the end of one."""
+        import pyarrow.compute
+
+        for begin in range(0, len(self.ids), _HASHED_AT_ONCE):
+            piece = self.ids.slice(begin, _HASHED_AT_ONCE)
+            digest.update(np.asarray(pyarrow.compute.binary_length(piece)).astype(np.int64).data)
+            digest.update("".join(piece.to_pylist()).encode())
 
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
         """An array of the graph in host memory, piece by piece."""
@@ -292,9 +338,47 @@ class Graph:
             shown = ", ".join(map(arguments.shown, missing[:10])) + (", ..." if len(missing) > 10 else "")
             raise UnknownVertexError(
                 f"{len(missing)} {role}{'s are' if len(missing) > 1 else ' is'} not in the graph: {shown}. "
-                "Take ids that occur in the edge list, or give isolated vertices when building the graph."
+                f"{self._nearest_ids(missing[:_EXPLAINED])}Take ids that occur in the edge list, or add vertices without "
+                f"an edge by {option_text('vertices')}."
             )
         return numbers
+
+    def _nearest_ids(self, missing: list) -> str:
+        """Say which ids of the graph are nearest to some that it lacks: neighbouring integers, similar strings."""
+        near = self._similar_names if self.has_string_ids else self._neighbouring_ids
+        found = {wanted: near(wanted) for wanted in missing}
+        return "".join(
+            f"Near {arguments.shown(wanted)} {'are' if len(ids) > 1 else 'is'} {' and '.join(map(arguments.shown, ids))}. "
+            for wanted, ids in found.items()
+            if ids
+        )
+
+    def _neighbouring_ids(self, wanted: int) -> list[int]:
+        ids = self._host_ids
+        limits = np.iinfo(ids.dtype)
+        at = int(np.searchsorted(ids, np.array(min(max(wanted, limits.min), limits.max), ids.dtype)))
+        return [ids[i].item() for i in (at - 1, at) if 0 <= i < ids.size]
+
+    def _similar_names(self, wanted: str) -> list[str]:
+        """Up to two ids that look alike, among those that sort near and those that differ in case or blanks alone."""
+        import bisect
+        import difflib
+
+        def place(name):
+            return bisect.bisect_left(self.ids, name.encode(errors="replace"), key=lambda scalar: scalar.as_py().encode())
+
+        if len(self.ids) <= _COMPARED_NAMES:
+            names = self.ids.to_pylist()
+        else:
+            bare = wanted.strip()
+            spelled = {wanted, bare, bare.lower(), bare.upper(), bare.title(), bare.capitalize()}
+            width = _COMPARED_NAMES // (2 * len(spelled))
+            places = [place(name) for name in spelled]
+            names = [name for at in places for name in self.ids.slice(max(0, at - width), 2 * width).to_pylist()]
+        # To compare long names takes time that grows with the square of their length.
+        folded = {name.casefold().strip(): name for name in names if len(name) <= _COMPARED_LENGTH}
+        alike = difflib.get_close_matches(wanted.casefold().strip()[:_COMPARED_LENGTH], folded, 2)
+        return [folded[name] for name in alike]
 
     def _integer_numbers(self, wanted: list[int] | np.ndarray) -> np.ndarray:
         ids = self._host_ids
@@ -321,12 +405,16 @@ class Graph:
             import pyarrow
             import pyarrow.compute
 
+            # A lone surrogate is in no UTF-8 text, so in no id either.
+            wanted = [name if name.isascii() or arguments.is_encodable(name) else None for name in wanted]
             at = pyarrow.compute.index_in(pyarrow.array(wanted, self.ids.type), value_set=self.ids)
             return at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         import bisect
 
         def number(name):
-            at = bisect.bisect_left(self.ids, name.encode(), key=lambda scalar: scalar.as_py().encode())
+            at = bisect.bisect_left(
+                self.ids, name.encode(errors="surrogatepass"), key=lambda scalar: scalar.as_py().encode()
+            )
             return at if at < len(self.ids) and self.ids[at].as_py() == name else -1
 
         return np.array([number(name) for name in wanted], np.int64)
@@ -363,3 +451,9 @@ def _arrow_indices(numbers):
     import pyarrow
 
     return pyarrow.array(to_host(numbers))
+
+
+def has_vertex(graph: Graph, name: str | int) -> bool:
+    """Whether an id, of the type of the graph's ids, is one of its vertices."""
+    found = graph._string_numbers([name]) if graph.has_string_ids else graph._integer_numbers([name])
+    return bool(found[0] >= 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,8 +12,9 @@ import numpy as np
 from . import arguments, cuda
 from ._arrays import index_dtype, namespace
 from .build import WEIGHT_TYPES, graph_from_edges, graph_from_numbers
-from .errors import DeviceError, EdgeListError, InputError
+from .errors import DeviceError, EdgeListError, InputError, option_text
 from .formats import EdgeList, ReadOptions, read_edges
+from .formats.ids import read_ids
 from .graph import Graph
 
 
@@ -40,29 +42,35 @@ def read_graph(
     Parameters
     ----------
     paths : path or sequence of paths
-        Files, folders (also with hive partitions), globs, or URLs that fsspec knows. All files together are one edge list.
+        Files, folders, globs, or URLs that fsspec knows. All files together are one edge list. The ``key=value`` folders
+        of a Hive partition are columns of the files below them.
     directed : bool
         False: each row is an edge both ways.
     device : {"auto", "cpu", "cuda"}
         Where the graph is built; ``"auto"`` takes the GPU if there is one.
     src_column, dst_column, weight_column : str, optional
-        Names of the columns. By default ``src`` and ``dst`` (or ``source`` and ``target`` or ``destination``, or
-        ``from`` and ``to``, in any case) with ``weight``, else the first two or three columns. Columns of a file
-        without header are ``"0"``, ``"1"`` and so on.
+        Names of the columns. By default the ends are the one pair of columns that is known by its names (``src`` and
+        ``dst``, ``source`` and ``target``, ``from`` and ``to``, ``u`` and ``v``, ``origin`` and ``destination``, ...) and
+        the weight is the one column that is (``weight``, ``length``, ``cost``, ``time``, ``distance``, ``minutes``, ...).
+        Where several could be it, the file is refused. Only columns of a text without names are taken by position: the
+        first two, and the third as the weight. They are called ``"0"``, ``"1"`` and so on. ``graph.report`` says
+        which columns were used and which were not.
     weighted : bool, optional
         True: there must be a weight column. False: read none. None: read one if it is named or found.
     format : {"auto", "parquet", "csv", "snap", "matrix_market", "dimacs", "arrow"}
         ``"auto"`` goes by the ending, also before ``.gz``, ``.bz2`` and ``.zst``.
     header : {"auto", "yes", "no"}
-        Whether the first line of a CSV file holds names. ``"auto"`` decides only where there is no doubt.
+        Whether the first line of a CSV file or of SNAP text holds names. ``"auto"`` decides only where there is no doubt.
     delimiter : str, optional
-        One character between the values of a CSV file; by default that of the ending, or the only one that occurs.
+        One character between the values of a CSV file; by default the one of comma, semicolon, tab and ``|`` that cuts
+        all lines alike.
     id_type : {"auto", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "string"}
         Type of the vertex ids. ``"auto"``: as stored; in text, int64 if the first row holds integers, else string.
     weight_type : {"auto", "float32", "float64"}
         Type of the stored weights. Text holds int64 if all weights are integers, else float64.
-    vertices : sequence of ids, optional
-        Further vertices, which may have no edge. Matrix Market and DIMACS files have vertices 1..n without this.
+    vertices : sequence of ids or path, optional
+        Further vertices, which may have no edge, or a local file of them: text with one id per line, or Parquet. Matrix
+        Market and DIMACS files have vertices 1..n without this.
     seconds : dict, optional
         Gets how long it took to ``read`` the edge list and to ``build`` the graph of it.
 
@@ -73,8 +81,11 @@ def read_graph(
     Raises
     ------
     EdgeListError
-        A file is missing, empty, damaged or has values that are no ids or weights; the message names the file and,
-        where there is one, the column and the row (counted from 0, header and comments aside).
+        A file is missing, empty, damaged or has values that are no ids or weights, or it is not sure which columns hold
+        the edges; the message names the file and, where there is one, the column and the row (counted from 0, header and
+        comments aside).
+    InputError
+        An argument is of a wrong type, or arguments contradict each other.
     NegativeCycleError
         A self-loop has a negative weight.
     DeviceError
@@ -108,7 +119,8 @@ def read_graph(
             arguments.text(name, value, "a string or None")
     arguments.choice("header", header, ("auto", "yes", "no"))
     arguments.choice("weight_type", weight_type, WEIGHT_TYPES)
-    vertices = None if vertices is None else arguments.ids("vertices", vertices)
+    if vertices is not None and not isinstance(vertices, str | os.PathLike):
+        vertices = arguments.ids("vertices", vertices)
     arguments.seconds("seconds", seconds)
     options = ReadOptions(
         src_column=src_column,
@@ -125,7 +137,9 @@ def read_graph(
     with _memory_given_back():
         edges = [read_edges(paths, options, format)]
         read = time.perf_counter()
+        columns = edges[0].columns
         graph = _build(edges.pop(), options.device, vertices, rules)  # which then lets go of the edges as early as it can
+    graph = replace(graph, report=graph.report.with_columns(columns))
     if seconds is not None:
         seconds |= {"read": read - begun, "build": time.perf_counter() - read}
     return graph
@@ -160,7 +174,7 @@ def _device(device: str) -> str:
     if device == "auto":
         return "cuda" if cuda.available() else "cpu"
     if device not in ("cpu", "cuda"):
-        raise DeviceError(f"device {device!r} is none of 'auto', 'cpu', 'cuda'")
+        raise DeviceError(f"{option_text('device')} {device!r} is none of 'auto', 'cpu', 'cuda'")
     if device == "cuda":
         cuda.require()
     return device
@@ -175,7 +189,10 @@ def _build(edges: EdgeList, device: str, vertices, rules: _Rules) -> Graph:
     edges = replace(edges, table=None)
     try:
         if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
-            raise EdgeListError("one end is an integer, the other a string; id_type='string' takes both as strings")
+            how = f"{option_text('id_type', 'string')} takes both as strings"
+            raise EdgeListError(f"one end is an integer, the other a string; {how}")
+        if isinstance(vertices, str | os.PathLike):
+            vertices = read_ids(vertices, "vertices").ids(_are_strings(columns["src"]))
         if _are_strings(columns["src"]):
             return _from_strings(columns, device, edges.n_vertices, vertices, rules)
         arrays = {role: _array(columns.pop(role), device) for role in list(columns)}
@@ -223,7 +240,7 @@ def _integers(vertices, kind: np.dtype) -> np.ndarray:
         raise InputError(f"vertices must be integers like the ids of the edge list: {error}") from None
     if array.size == 0:
         return np.zeros(0, kind)
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iu" or array.ndim != 1:
         raise InputError(f"vertices must be integers like the ids of the edge list, not {array.dtype}")
     limits = np.iinfo(kind)
     fits = limits.min <= int(array.min()) and int(array.max()) <= limits.max

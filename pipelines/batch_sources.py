@@ -6,7 +6,7 @@ import shlex
 import sys
 
 from . import interrupts
-from .options import UsageError, flags_of, parser
+from .options import UsageError, flag_text, flags_of, parser
 from .terminal import say, show_traceback
 
 EXIT_UNEXPECTED, EXIT_USAGE, EXIT_NEGATIVE_CYCLE, EXIT_INTERRUPTED = 1, 2, 4, 130
@@ -35,10 +35,13 @@ def main(argv: list[str] | None = None) -> int:
         from .settings import settings_of
 
         settings = settings_of(flags, config)
+        from kepler_traverse.errors import options_spelled
+
         from . import job
 
         words = [word for word in argv if word != "--resume"]
-        return job.run(settings, f"python -m pipelines.batch_sources {shlex.join(words)}")
+        with options_spelled(flag_text):
+            return job.run(settings, f"python -m pipelines.batch_sources {shlex.join(words)}")
     except KeyboardInterrupt as interrupt:
         say(str(interrupt) if interrupt.args else "interrupted before anything was written")
         return EXIT_INTERRUPTED

@@ -12,12 +12,12 @@ import statistics
 import sys
 import time
 
-from .options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option
+from .options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option, flag_text
 from .terminal import show
 
 _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
 _SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "dst_column", "weight_column", "header",
-           "delimiter", "id_type", "weight_type", "json", "debug")  # fmt: skip
+           "delimiter", "id_type", "weight_type", "vertices", "json", "debug")  # fmt: skip
 
 
 def _arguments(argv: list[str]):
@@ -65,7 +65,10 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     try:
         given = _arguments(argv)
-        facts = _compare(given)
+        from kepler_traverse.errors import options_spelled
+
+        with options_spelled(flag_text):
+            facts = _compare(given)
         show(*([json.dumps(facts)] if given.json else _table(facts)))
     except SystemExit as stop:  # of --help
         return int(stop.code or 0)
@@ -130,6 +133,7 @@ def _graph(given, algorithm: str):
         delimiter=given.delimiter,
         id_type=given.id_type,
         weight_type=given.weight_type,
+        vertices=given.vertices,
     )
     if algorithm == "bfs":
         return graph

@@ -10,6 +10,7 @@ from . import page
 from .chronicle import PHASES, Chronicle, batch_of
 from .forms import FORMS
 from .page import Markup
+from .report import columns_text
 from .sizing import in_units
 from .tallies import merged
 
@@ -176,8 +177,13 @@ def _plan(manifest: dict) -> Markup:
         ("graph fingerprint", Markup(f"<code>{page.text(graph['fingerprint'])}</code>")),
         (
             "built from",
-            ", ".join(f"{key.replace('_', ' ')}: {_shown(value)}" for key, value in built.items() if value != ""),
+            ", ".join(
+                f"{key.replace('_', ' ')}: {_shown(value)}"
+                for key, value in built.items()
+                if value != "" and not key.endswith(("_column", "_columns", "_numbers"))
+            ),
         ),
+        ("columns", columns_text(built)),
         ("result", f"{manifest['result']}: {manifest['means']}"),
         ("distances", "{type}, {sums}".format(**manifest["distances"])) if "distances" in manifest else ("distances", ""),
         *([("direction", "in: distances to the sources")] if manifest.get("direction") == "in" else []),

@@ -292,6 +292,7 @@ class _Job:
         self._prepared.release()
         stored = time.perf_counter()
         with cluster_for(self._settings, device, min(self._sizing.workers, len(self._batches)), bytes_a_gpu) as client:
+            self._say_notes()
             report.say(f"dashboard: {client.dashboard_link}")
             plugin = f"kepler-traverse-{self._run_token}"
             give_plugin(client, TraversalPlugin(work, plugin), plugin)
@@ -311,12 +312,17 @@ class _Job:
     def _run_by_engine(self) -> None:
         engine, manifest = self._engine, self._folder.manifest
         started = time.perf_counter()
+        self._say_notes()
         report.say(f"dashboard: {engine.client.dashboard_link}")
         facts = report.facts_of(manifest)
         with report.Progress(facts, open_page(engine.client, facts, report.say)) as progress:
             engine.answer(self._batches, self._prepared, self._folder.path, manifest["fingerprint"], _Told(self, progress))
         times = {"start": engine.start_seconds, "traverse": time.perf_counter() - started}
         manifest["seconds"] |= {name: round(value, 3) for name, value in times.items()}
+
+    def _say_notes(self) -> None:
+        for note in report.weights_not_used(self._settings, self._folder.manifest["graph"]["built"]):
+            report.say(note)
 
     def _work(self) -> Work:
         request = self._prepared.request

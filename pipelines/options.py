@@ -9,6 +9,7 @@ import argparse
 import difflib
 import math
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,7 +183,8 @@ OPTIONS = (
         key="sources_file",
         kind="text",
         group="sources (give one)",
-        help="file with one id a line (# starts a comment), or a Parquet file whose first column holds the ids",
+        help="file with one id per line, where a line that begins with # is a comment, or a Parquet file with one column "
+        "or with the column source",
     ),
     Option(
         key="random_sources",
@@ -208,14 +210,25 @@ OPTIONS = (
         help="auto goes by the file's name; a wrong name lists the formats",
     ),
     Option(
-        key="src_column", kind="text", group="edge list", help="column of the edges' starts (default: src, or the first)"
+        key="src_column",
+        kind="text",
+        group="edge list",
+        help="column of the edges' starts (default: the one known by its name, such as src, source, from, u, origin; in a "
+        "text without names the first). Columns without names are called 0, 1 and so on",
     ),
-    Option(key="dst_column", kind="text", group="edge list", help="column of the edges' ends (default: dst, or the second)"),
+    Option(
+        key="dst_column",
+        kind="text",
+        group="edge list",
+        help="column of the edges' ends (default: the one that goes with the starts, such as dst, target, to, v, "
+        "destination; in a text without names the second)",
+    ),
     Option(
         key="weight_column",
         kind="text",
         group="edge list",
-        help="column of the weights (sssp; default: weight, or the third)",
+        help="column of the weights (sssp; default: the only one known by its name, such as weight, length, cost, time, "
+        "distance, minutes; in a text without names the third)",
     ),
     Option(
         key="header",
@@ -223,9 +236,14 @@ OPTIONS = (
         choices=("auto", "yes", "no"),
         default="auto",
         group="edge list",
-        help="whether a CSV file starts with column names",
+        help="whether a CSV file or SNAP text starts with column names",
     ),
-    Option(key="delimiter", kind="text", group="edge list", help="between the columns of a CSV file (default: by its name)"),
+    Option(
+        key="delimiter",
+        kind="text",
+        group="edge list",
+        help="between the columns of a CSV file (default: the one of comma, semicolon, tab and | that cuts all lines alike)",
+    ),
     Option(
         key="id_type",
         kind="text",
@@ -241,6 +259,12 @@ OPTIONS = (
         group="edge list",
         help="type of float weights and of their distances; distances of integer weights are exact integers, or with a "
         "float type floats that are exact or refused",
+    ),
+    Option(
+        key="vertices",
+        kind="text",
+        group="edge list",
+        help="file with the ids of further vertices, which may have no edge: one per line, or a Parquet file",
     ),
     Option(
         key="batch_size",
@@ -409,6 +433,8 @@ class Once(argparse.Action):
 
 
 def _text_metavar(key: str) -> str:
+    if key == "vertices":
+        return "FILE"
     file = dict.fromkeys(("file", "cert", "key"), "FILE")
     return (file | {"address": "ADDRESS"}).get(key.rpartition("_")[2], "NAME")
 
@@ -448,6 +474,25 @@ def parser() -> OnceParser:
         "--config", action=Once, type=Path, metavar="FILE", help="settings as a TOML file; flags win"
     )
     return result
+
+
+def flag_text(name: str, value: object = None) -> str:
+    """Write an option of the library as a message of a job does: as the flag that stands for it.
+
+    Parameters
+    ----------
+    name : str
+        An argument of ``read_graph``.
+    value : object, optional
+    """
+    if name == "weighted":  # the algorithm decides it
+        return "--algorithm bfs" if value is False else "--algorithm sssp"
+    if name == "directed":
+        return "--undirected" if value is False else "--directed"
+    flag = "--" + name.replace("_", "-")
+    if name == "vertices" and value is None:
+        return f"{flag} FILE"
+    return flag if value is None else f"{flag} {shlex.quote(str(value))}"
 
 
 def flags_of(argv: list[str]) -> tuple[dict, Path | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import glob
 import hashlib
@@ -20,7 +21,8 @@ from distributed.system import MEMORY_LIMIT
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.errors import CapacityError, InputError
-from kepler_traverse.graph import Graph
+from kepler_traverse.formats.ids import integer_id, read_ids
+from kepler_traverse.graph import Graph, has_vertex
 from kepler_traverse.many import ManyPlan, free_memory
 from kepler_traverse.read import read_graph
 from kepler_traverse.storage import FORMAT, load_graph, stored_origin
@@ -261,6 +263,7 @@ def read_options(settings) -> dict:
         "delimiter": settings.delimiter,
         "id_type": settings.id_type,
         "weight_type": settings.weight_type,
+        "vertices": getattr(settings, "vertices", None),  # which settings of earlier runs lack
     }
 
 
@@ -287,6 +290,12 @@ def origin_of(settings) -> str:
                 files.append((os.path.abspath(file), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
         if not found:
             return ""
+    if settings.vertices is not None:
+        try:
+            facts = os.stat(settings.vertices)
+        except OSError:
+            return ""  # reading it says what is wrong
+        files.append((os.path.abspath(settings.vertices), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
     return hashlib.sha256(json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()).hexdigest()
 
 
@@ -296,7 +305,7 @@ def _sources(graph: Graph, settings) -> np.ndarray:
     elif settings.random_sources:
         numbers = random_sources(graph, settings.random_sources, settings.seed)
     elif settings.sources_file is not None:
-        numbers = graph.numbers_of(_ids_like(graph, _ids_in(Path(settings.sources_file), "sources"), "source"))
+        numbers = graph.numbers_of(_ids_in(graph, settings.sources_file, "sources"))
     else:
         numbers = graph.numbers_of(_ids_like(graph, settings.sources, "source"))
     if not numbers.size:
@@ -318,28 +327,13 @@ def targets_of(graph: Graph, ids: list | None, file: str | None) -> list | None:
     """The targets, given by their ids or in a file, in the type of the graph's ids: each once, in the order given."""
     if ids is None and file is None:
         return None
-    given = ids if file is None else _ids_in(Path(file), "targets")
-    return list(dict.fromkeys(_ids_like(graph, given, "target")))
+    given = _ids_like(graph, ids, "target") if file is None else _ids_in(graph, file, "targets")
+    return list(dict.fromkeys(given))
 
 
-def _ids_in(path: Path, what: str) -> list:
-    """Read ids from a text file, one a line, or from the first column of a Parquet file."""
-    try:
-        if path.suffix == ".parquet":
-            import pyarrow.parquet
-
-            with pyarrow.parquet.ParquetFile(path) as file:
-                ids = file.read(columns=file.schema_arrow.names[:1]).column(0).to_pylist()
-        else:
-            lines = (line.partition("#")[0].strip() for line in path.read_text().splitlines())
-            ids = [line for line in lines if line]
-    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
-        raise InputError(f"{path}: the file of {what} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if not ids:
-        raise InputError(f"{path}: the file of {what} is empty; give one vertex id a line")
-    if None in ids:
-        raise InputError(f"{path}: row {ids.index(None)} of the file of {what} is null; every row must be a vertex id")
-    return ids
+def _ids_in(graph: Graph, file: str, what: str) -> list:
+    """Read the ids of sources or targets from a file, in the type of the graph's ids."""
+    return read_ids(file, what).ids(graph.has_string_ids, functools.partial(has_vertex, graph))
 
 
 def _ids_like(graph: Graph, ids: list, role: str) -> list:
@@ -348,13 +342,9 @@ def _ids_like(graph: Graph, ids: list, role: str) -> list:
 
 
 def _integer(value, role: str) -> int:
-    if isinstance(value, str):
-        try:
-            return int(value)
-        except ValueError:
-            pass
-    elif isinstance(value, int):
-        return value
+    number = integer_id(value) if isinstance(value, str) else value
+    if isinstance(number, int) and not isinstance(number, bool):
+        return number
     raise InputError(f"{role} {value!r} is not a vertex: the ids of this graph are integers")
 
 

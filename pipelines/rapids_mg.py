@@ -8,6 +8,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +19,8 @@ from kepler_traverse._arrays import LARGEST_HOP_COUNT, as_distance
 from kepler_traverse.certificate import Certificate
 from kepler_traverse.errors import CapacityError, DeviceError, InputError, KeplerError
 from kepler_traverse.formats import FORMATS, ReadOptions
-from kepler_traverse.formats.edges import Where, choose_columns
+from kepler_traverse.formats.arrow import typed_columns
+from kepler_traverse.formats.edges import EdgeColumns, Where, columns_of_all
 from kepler_traverse.formats.files import find_files, reading
 from kepler_traverse.formats.text import no_rows
 
@@ -144,7 +146,8 @@ class Cugraph:
 
     def _built(self) -> PartitionedGraph:
         settings = self._settings
-        columns, kinds, paths = _parquet_files(settings)
+        found, kinds, paths = _parquet_files(settings)
+        columns = found.roles
         files = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
         block = min(_BLOCK_BYTES, max(self._rapids.dask.get_chunksize(path) for path in paths))
         frames = self._rapids.dask_cudf.read_parquet(paths, columns=list(columns.values()), index=False, blocksize=block)
@@ -154,7 +157,8 @@ class Cugraph:
         ]
         edges = Edges(self.client, rows, "weight" in columns)
         del rows, frames
-        return edges.build(kinds, settings.directed, settings.weight_type, files)
+        graph = edges.build(kinds, settings.directed, settings.weight_type, files)
+        return replace(graph, report=graph.report.with_columns(found))
 
     def _load(self, graph: PartitionedGraph) -> None:
         frames = self._rapids.dask_cudf.from_delayed(graph.edges.frames())
@@ -243,16 +247,16 @@ def _short(error: BaseException) -> str:
     return text if len(text) <= 300 else text[:300] + "..."
 
 
-def _parquet_files(settings) -> tuple[dict[str, str], dict[str, np.dtype], list[str]]:
-    """Roles to column names, roles to types, and the paths, all files looked into before a worker reads one."""
+def _parquet_files(settings) -> tuple[EdgeColumns, dict[str, np.dtype], list[str]]:
+    """The columns of the edges, roles to types, and the paths, all files looked into before a worker reads one."""
     import pyarrow
     import pyarrow.parquet
     import pyarrow.types as types
 
     endings = {row.name: row.endings for row in FORMATS}["parquet"]
-    of_graph = ("directed", "format", "weight_type")
+    of_graph = ("directed", "format", "weight_type", "vertices")
     options = ReadOptions(**{key: value for key, value in read_options(settings).items() if key not in of_graph})
-    columns, kinds, paths = None, None, []
+    columns, kinds, paths, first = [], None, [], None
     for file in find_files(settings.edges, set(endings)):
         if file.ending not in endings and settings.format != "parquet":
             raise InputError(f"{file}: --engine {MG} reads Parquet files; convert the edge list")
@@ -262,10 +266,16 @@ def _parquet_files(settings) -> tuple[dict[str, str], dict[str, np.dtype], list[
             schema = parquet.schema_arrow
             if not parquet.metadata.num_rows:
                 raise no_rows(file)
-        columns = columns or choose_columns(schema.names, options, file)
-        pinned = choose_columns(schema.names, columns.pinned(options), file)
+        columns.append(typed_columns(schema, options, file))
+        first = first or file
+        columns[-1].agree_with(columns[0], file, first)
+        inside = set(columns[0].roles.values()) & set(file.partition_names)
+        if inside:
+            raise InputError(
+                f"{file}: --engine {MG} reads no columns of folder names, as {inside.pop()!r} is one; write it out"
+            )
         found = {}
-        for role, name in pinned.roles.items():
+        for role, name in columns[0].roles.items():
             kind = schema.field(name).type
             if not (types.is_integer(kind) or (role == "weight" and kind in (pyarrow.float32(), pyarrow.float64()))):
                 what = (
@@ -279,4 +289,4 @@ def _parquet_files(settings) -> tuple[dict[str, str], dict[str, np.dtype], list[
             raise InputError(f"{file}: its columns are not of the types of {paths[0]}; cast either, so that they agree")
         kinds = found
         paths.append(file.path)
-    return columns.roles, kinds, paths
+    return columns_of_all(columns), kinds, paths

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 import time
 from collections import Counter
@@ -14,6 +15,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from kepler_traverse.formats.column_names import is_weight_name
+
 from . import page
 from .chronicle import MOST_LISTED, Chronicle, batch_of
 from .forms import FORMS
@@ -22,6 +25,8 @@ from .tallies import merged
 from .terminal import printable, say, show
 
 _SUMMARY = ("algorithm", "result", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
+_COLUMNS = ("src_column", "dst_column", "weight_column", "unused_columns")
+_MOST_COLUMNS = 20  # in a line
 _LINE_EVERY = 10.0  # seconds between two lines of progress where the output is no terminal
 _MOST_WORKERS = 8  # with a line each on a terminal
 
@@ -149,6 +154,7 @@ def _workers_table(chronicle: Chronicle) -> Table:
 def show_plan(settings, prepared, sizing) -> None:
     """Print what would run."""
     graph, plan = prepared.graph, prepared.plan
+    notes = weights_not_used(settings, asdict(graph.report))
     if settings.json:
         facts = {
             "graph": {
@@ -166,6 +172,7 @@ def show_plan(settings, prepared, sizing) -> None:
             "strategy": plan.strategy.name,
             "sources_at_once": plan.group,
             "why": plan.why,
+            "notes": notes,
             "sources": int(prepared.numbers.size),
             "duplicate_sources": prepared.duplicates,
             **asdict(sizing),
@@ -178,6 +185,8 @@ def show_plan(settings, prepared, sizing) -> None:
         ("graph", f"{graph.n_vertices:,} vertices, {graph.n_edges:,} stored edges, {_kind(graph)}"),
         ("degrees", f"at most {graph.max_degree:,}"),
         ("built", f"{built.rows:,} rows; dropped: {built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"),
+        ("columns", columns_text(asdict(built))),
+        *(("note", note) for note in notes),
         ("result", f"{settings.result}: {FORMS[settings.result].means}"),
         ("distances", "{type}, {sums}".format(**graph.distances_are(plan.algorithm))),
         *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
@@ -196,6 +205,52 @@ def show_plan(settings, prepared, sizing) -> None:
     show(*(f"{name:<{width}}  {text}" for name, text in lines))
 
 
+def weights_not_used(settings, built: dict) -> list[str]:
+    """Say which weights bfs passes over, so that nobody takes hops for distances.
+
+    Parameters
+    ----------
+    settings : Settings
+    built : dict
+        The fields of a ``BuildReport``, as a manifest has them.
+    """
+    if settings.algorithm != "bfs":
+        return []
+    notes = []
+    for key in ("weight_column", "weight_type"):
+        value = getattr(settings, key)
+        if value not in (None, "auto"):
+            flag = "--" + key.replace("_", "-")
+            notes.append(f"bfs counts hops: {flag} {value} is not used; --algorithm sssp adds up weights")
+    known = [name for name in built["unused_numbers"] if is_weight_name(name)]
+    shown = known or built["unused_numbers"]
+    if shown and settings.weight_column is None:
+        names = ", ".join(map(repr, shown[:5])) + (", ..." if len(shown) > 5 else "")
+        what = f"columns {names} are" if len(shown) > 1 else f"column {names} is"
+        flags = f"--algorithm sssp --weight-column {shlex.quote(shown[0])}"
+        notes.append(f"bfs counts hops: {what} not used; {flags} adds up weights")
+    return notes
+
+
+def columns_text(built: dict) -> str:
+    """Say which columns of the edge list are the ends and the weight of an edge, and which are not used.
+
+    Parameters
+    ----------
+    built : dict
+        The fields of a ``BuildReport``, as a manifest has them.
+    """
+    if not built.get("src_column"):
+        return "not known"  # of a run before they were noted
+    weight, unused = built["weight_column"], built["unused_columns"]
+    text = f"{built['src_column']!r} to {built['dst_column']!r}"
+    text += f", weight {weight!r}" if weight else ", no weight"
+    if unused:
+        more = ", ..." if len(unused) > _MOST_COLUMNS else ""
+        text += f"; not used: {', '.join(map(repr, unused[:_MOST_COLUMNS]))}{more}"
+    return text
+
+
 def show_summary(settings, manifest: dict, computed: int, seconds: float) -> None:
     """Print what was done."""
     failed = manifest["failed"]
@@ -203,6 +258,7 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
         "output": settings.output,
         "status": manifest["status"],
         **{key: manifest[key] for key in _SUMMARY},
+        "columns": {key: manifest["graph"]["built"].get(key) for key in _COLUMNS},
         "computed": computed,
         "kept": len(manifest["parts"]) - computed,
         "failed": failed,
@@ -220,6 +276,7 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
     lines = [
         f"{sources}, {facts['rows']:,} rows in {seconds:.1f} s{kept}",
         f"results: {settings.output} ({len(manifest['parts'])} parts, {in_units(facts['bytes'])})",
+        f"columns: {columns_text(manifest['graph']['built'])}",
     ]
     if settings.result != "distances":
         lines.append(f"{settings.result}: {manifest['means']}")

@@ -288,6 +288,8 @@ def unfit_for_mg(settings) -> str | None:
         return "it has no strategies and no knobs; leave --strategy out"
     if settings.graph_cache is not None:
         return "its graph is never in one place, so none is kept; leave --graph-cache out"
+    if settings.vertices is not None:
+        return "its vertices are those of the edges; leave --vertices out"
     if settings.id_type != "auto":
         return "it takes integer ids as they are stored; leave --id-type out, or cast the columns"
     if settings.format not in ("auto", "parquet"):

@@ -47,6 +47,7 @@ MEMORY = 3 << 30  # address space beyond what the process has at the start
 STUMBLING = (
     b"0|-0|-1|1e400|nan|inf|-inf|9223372036854775808|18446744073709551616|2147483648|4294967296|1e-320|0x7|007|+7| ||\0|"
     b"\xff\xfe|\xef\xbb\xbf|\"|'|#|%|\r|\n\n|,,|999999999999|c|p sp 9 9|1.5|1_0|\xe2\x82\xac"
+    b"|;|, |\t|from,to\n|u v\n|src|dst|weight|length|1e-400|9007199254740993|-9007199254740993.0|\xc2\xa0|1\x002\x00"
 ).split(b"|")
 # Formats that carry their length: a file that was cut within its data can be told from a shorter one.
 CARRY_LENGTH = (".parquet", ".arrow", ".gz", ".bz2", ".zst", ".gr", ".mtx")
@@ -71,6 +72,11 @@ def whole_files() -> dict[str, bytes]:
         "plain.csv": csv.encode(),
         "quoted.csv": quoted.encode(),
         "tabs.tsv": csv.replace(",", "\t").encode(),
+        "semicolons.csv": csv.replace(",", ";").encode(),
+        "blanks.csv": csv.replace(",", ", ").encode(),
+        "streets.csv": ("u,v,key,length\n" + "".join(f"{u},{v},0,{w / 8}\n" for u, v, w in rows)).encode(),
+        "no header.csv": csv.partition("\n")[2].encode(),
+        "words.txt": "".join(f"v{u} é{v} {w}\n" for u, v, w in rows).encode(),
         "snap.txt": snap.encode(),
         "roads.gr": gr.encode(),
         "real.mtx": real.encode(),

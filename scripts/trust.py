@@ -178,7 +178,7 @@ def measure_input(_options) -> dict:
     return {
         name: _tests_passed(*files)
         for name, files in {
-            "bad values, files and columns": ("test_bad_input.py",),
+            "bad values, files and columns": ("test_bad_input.py", "test_columns.py", "test_ids.py"),
             "odd values in a file of every format": ("test_trust_readers.py",),
             "files cut short or damaged": ("test_damaged_files.py",),
         }.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,8 +10,9 @@ import pytest
 from bad_texts import TEXTS
 from edge_files import read, refusal, write
 
-from kepler_traverse import NegativeCycleError, read_graph
+from kepler_traverse import NegativeCycleError, read_graph, sssp
 from kepler_traverse.errors import EdgeListError, InputError
+from kepler_traverse.formats.files import DataFile, reading
 
 
 @pytest.mark.parametrize("what", TEXTS)
@@ -82,7 +84,11 @@ TABLES = {
         "row 1, column 'weight': the weight is NaN (2 such rows)",
     ),
     "infinite weights": (typed(weight=pa.array([1, 2, -np.inf])), {}, "row 2, column 'weight': the weight is -inf"),
-    "inexact weights": (typed(weight=pa.array([1, -(2**60), 2])), {}, "row 1, column 'weight'"),
+    "inexact weights": (
+        typed(weight=pa.array([1, -(2**60), 2])),
+        {"weight_type": "float64"},
+        "row 1, column 'weight': integer weight -1152921504606846976 is beyond 2^53",
+    ),
 }
 
 
@@ -116,6 +122,12 @@ def test_a_repeated_column_of_an_arrow_file_is_refused(tmp_path):
     with pa.ipc.new_file(tmp_path / "e.arrow", table.schema) as writer:
         writer.write_table(table)
     assert "'src' occurs 2 times" in refusal(tmp_path / "e.arrow")
+
+
+def test_a_file_that_may_not_be_read_is_not_said_to_be_damaged(tmp_path):
+    file = DataFile(fsspec.filesystem("file"), str(write(tmp_path / "e.csv", "1,2\n")), "e.csv")
+    with pytest.raises(EdgeListError, match=r"^e\.csv: it may not be read \(permission denied\)$"), reading(file, "CSV"):
+        raise PermissionError(13, "Permission denied")
 
 
 # --- several files -----------------------------------------------------------------------------------------------------
@@ -172,7 +184,8 @@ def pair(tmp_path, first, second):
 
 def test_the_one_file_that_lacks_a_column_is_named(tmp_path):
     message = pair(tmp_path, typed(weight=pa.array([1, 2, 3])), typed())
-    assert f"{tmp_path / 'b.parquet'}: no column 'weight'" in message
+    assert f"{tmp_path / 'b.parquet'}: the edges are in 'src' and 'dst' without a weight here" in message
+    assert f"'src' and 'dst' with the weight 'weight' in {tmp_path / 'a.parquet'}" in message
 
 
 def test_a_file_of_another_type_is_named(tmp_path):
@@ -214,10 +227,12 @@ def test_a_wrong_value_far_down_is_named_by_its_row(tmp_path):
     assert "row 150000: dst column '1' has 'oops'" in refusal(write(tmp_path / "e.csv", "".join(lines)))
 
 
-def test_a_negative_self_loop_is_a_negative_cycle(tmp_path):
+def test_a_negative_self_loop_is_a_negative_cycle_for_those_that_reach_it(tmp_path):
+    graph = read(write(tmp_path / "e.csv", "src,dst,weight\n1,2,3\n2,2,-1\n2,3,1\n"))
     with pytest.raises(NegativeCycleError) as caught:
-        read(write(tmp_path / "e.csv", "src,dst,weight\n1,2,3\n2,2,-1\n"))
+        sssp(graph, 1)
     assert caught.value.cycle == [2]
+    assert sssp(graph, 3)["vertex"].tolist() == [3]
 
 
 # --- repairs that are counted, not refused ------------------------------------------------------------------------------

@@ -224,8 +224,13 @@ def calls(path):
             "ids": (GRAPH.ids, never),
             "directed": (True, is_flag),
             "report": (GRAPH.report, never),
+            "integer_weights": (GRAPH.integer_weights, is_flag),
+            "float_distances": (False, is_flag),
+            "negative_loops": ({}, lambda value: isinstance(value, dict)),
         },
     )
+    yield "Graph.distances_are", GRAPH.distances_are, {"algorithm": ("sssp", one_of("bfs", "sssp"))}
+    yield "Graph.with_sums_in", GRAPH.with_sums_in, {"dtype": ("float64", one_of("float32", "float64", "int64"))}
     yield "Graph.to", GRAPH.to, {"device": ("cpu", one_of("cpu"))}
     yield (
         "Graph.numbers_of",

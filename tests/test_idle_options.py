@@ -16,7 +16,7 @@ from pipelines.existing import WorkerMemory
 from pipelines.options import OPTIONS, SOURCE_CHOICES, TLS, UsageError, flags_of
 from pipelines.settings import settings_of
 
-EDGES = "src,dst,weight,from,to,w\n1,2,3,2,1,2.5\n2,3,1,3,2,1.5\n3,1,9,1,3,1\n3,4,2,4,3,1\n4,1,1,4,1,7\n"
+EDGES = "src,dst,weight,a,b,c\n1,2,3,2,1,2.5\n2,3,1,3,2,1.5\n3,1,9,1,3,1\n3,4,2,4,3,1\n4,1,1,4,1,7\n"
 
 # Values other than the default that these edges can be read and searched with, or are refused with.
 VALUES = {
@@ -36,9 +36,9 @@ VALUES = {
     "seed": "5",
     "directed": "--undirected",
     "format": "snap",
-    "src_column": "from",
-    "dst_column": "to",
-    "weight_column": "w",
+    "src_column": "a",
+    "dst_column": "b",
+    "weight_column": "c",
     "header": "no",
     "delimiter": ";",
     "id_type": "string",
@@ -52,8 +52,10 @@ VALUES = {
     "batch_deadline": "7",
     "dashboard_address": "127.0.0.1:8787",
     "certify": "none",
+    "direction": "in",
+    "vertices": "{folder}/more.txt",
 }
-TOGETHER = {"src_column": ["--dst-column", "to"], "dst_column": ["--src-column", "from"]}
+TOGETHER = {"src_column": ["--dst-column", "b"], "dst_column": ["--src-column", "a"]}
 # What they do is seen at the end of a run, or on the terminal, or with a GPU alone; other tests look there.
 AT_THE_END = {"output", "graph_cache", "resume", "report", "plan", "json", "debug", "device", *TLS}
 
@@ -78,6 +80,7 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("idle")
     (path / "edges.csv").write_text(EDGES)
     (path / "ids.txt").write_text("3\n4\n")
+    (path / "more.txt").write_text("99\n")
     (path / "two.txt").write_text("1\n2\n")
     (path / "scheduler.json").write_text("{}")
     return path

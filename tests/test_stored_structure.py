@@ -43,7 +43,8 @@ def stored(tmp_path):
             np.save(folder / f"{name}.npy", arrays[name])
         meta = json.loads((folder / "meta.json").read_text())
         forged = object.__new__(Graph)  # without the checks of a graph
-        forged.__dict__.update({"weights": None, **arrays, "ids": ids, "directed": directed})
+        numbers = {"integer_weights": graph.integer_weights, "float_distances": False, "negative_loops": {}}
+        forged.__dict__.update({"weights": None, **arrays, "ids": ids, "directed": directed, **numbers})
         try:
             meta["fingerprint"] = forged.fingerprint
         except Exception:

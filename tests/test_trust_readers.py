@@ -84,6 +84,11 @@ REFUSED = {
     "an id with a point": (("1.5", 3, 1), (1.5, 3, 1), ["'1.5', which is not an integer", "has type double"]),
     "a hexadecimal id": (("0x7", 3, 1), None, ["'0x7', which is not an integer"]),
     "an id beyond int64": (("9223372036854775808", 3, 1), None, ["beyond int64"]),
+    "an id with an underscore": (("1_0", 3, 1), None, ["'1_0', which is not an integer"]),
+    "an id in other digits": (("١", 3, 1), None, ["'١', which is not an integer"]),
+    "a NUL in an id": (("1\0", 3, 1), None, ["which is not an integer"]),
+    "a mark in an id": (("\ufeff1", 3, 1), None, ["which is not an integer"]),
+    "a weight that would become 0": ((1, 3, "1e-400"), None, ["which float64 takes for 0"]),
     "a row too short": ((1, 3), None, ["Expected 3 columns, got 2"]),
     "a row too long": ((1, 3, 1, 1), None, ["Expected 3 columns, got 4"]),
 }
@@ -106,7 +111,8 @@ def test_integer_weights_that_no_float_holds_are_refused_in_every_format(tmp_pat
     path = made(tmp_path, ending, (1, 3, 2**53 + 1))
     if ending == "mtx":  # says that its numbers are real
         path.write_text(path.read_text().replace("real", "integer"))
-    assert "9007199254740993 cannot be held exactly" in refusal(path)
+    assert "integer weight 9007199254740993 is beyond 2^53" in refusal(path, weight_type="float64")
+    assert read(path).weights.tolist() == [3, 2**53 + 1, 4]
 
 
 @pytest.mark.parametrize("ending", FORMATS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import EdgeListError, InputError
+from ..errors import EdgeListError, InputError, option_text
 from .arrow import read_arrow
 from .csv import read_csv
 from .dimacs import read_dimacs
@@ -20,17 +20,18 @@ __all__ = ["FORMATS", "ID_TYPES", "EdgeColumns", "EdgeList", "Format", "ReadOpti
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: its name, the endings that tell it, and its reader."""
+    """A file format: its name, the endings that tell it, its reader, and which options are about it and not all."""
 
     name: str
     endings: tuple[str, ...]
     read: Callable[[list[DataFile], ReadOptions], EdgeList]
+    takes: tuple[str, ...] = ()
 
 
 FORMATS = (
     Format("parquet", (".parquet", ".pq"), read_parquet),
-    Format("csv", (".csv", ".tsv", ".tab", ".psv"), read_csv),
-    Format("snap", (".txt", ".el", ".wel", ".edges", ".edgelist", ".snap"), read_snap),
+    Format("csv", (".csv", ".tsv", ".tab", ".psv"), read_csv, takes=("header", "delimiter")),
+    Format("snap", (".txt", ".el", ".wel", ".edges", ".edgelist", ".snap"), read_snap, takes=("header",)),
     Format("matrix_market", (".mtx",), read_matrix_market),
     Format("dimacs", (".gr",), read_dimacs),
     Format("arrow", (".arrow", ".arrows", ".ipc", ".feather"), read_arrow),
@@ -60,10 +61,15 @@ def read_edges(paths, options: ReadOptions, format: str = "auto") -> EdgeList:
     """
     by_name = {entry.name: entry for entry in FORMATS}
     if format != "auto" and format not in by_name:
-        raise InputError(f"format {format!r} is none of 'auto', {', '.join(map(repr, by_name))}")
+        raise InputError(f"{option_text('format')} {format!r} is none of 'auto', {', '.join(map(repr, by_name))}")
     chosen = FORMATS if format == "auto" else (by_name[format],)
     files = find_files(paths, {ending for entry in chosen for ending in entry.endings})
-    return (chosen[0] if len(chosen) == 1 else _format_of(files)).read(files, options)
+    entry = chosen[0] if len(chosen) == 1 else _format_of(files)
+    for name, unset in (("header", "auto"), ("delimiter", None)):
+        if getattr(options, name) != unset and name not in entry.takes:
+            other = f", or give {option_text('format', 'csv')}" if entry.name == "snap" else ""
+            raise InputError(f"{files[0]}: {option_text(name)} is not for format {entry.name}; leave it out{other}")
+    return entry.read(files, options)
 
 
 def _format_of(files: list[DataFile]) -> Format:
@@ -72,11 +78,13 @@ def _format_of(files: list[DataFile]) -> Format:
     for file in files:
         if file.ending not in by_ending:
             raise EdgeListError(
-                f"{file}: the ending {file.ending!r} tells no format; give format, one of "
+                f"{file}: the ending {file.ending!r} tells no format; give {option_text('format')}, one of "
                 f"{', '.join(entry.name for entry in FORMATS)} (compressed: {', '.join(COMPRESSIONS)} after it)"
             )
     found = {by_ending[file.ending].name: file for file in files}
     if len(found) > 1:
         (first, one), (second, other) = list(found.items())[:2]
-        raise EdgeListError(f"{one} is {first}, {other} is {second}; give files of one format, or name the format")
+        raise EdgeListError(
+            f"{one} is {first}, {other} is {second}; give files of one format, or name it with {option_text('format')}"
+        )
     return by_ending[files[0].ending]

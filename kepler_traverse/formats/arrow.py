@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..errors import EdgeListError
-from .columns import edge_column
-from .edges import EdgeList, ReadOptions, Where, choose_columns, read_each
+from .column_names import choose_columns
+from .columns import edge_column, is_number_type
+from .edges import EdgeColumns, EdgeList, ReadOptions, Where, read_each
 from .files import DataFile, reading
 from .text import no_rows
 
@@ -36,10 +37,21 @@ def read_arrow(files: list[DataFile], options: ReadOptions) -> EdgeList:
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
     with reading(file, "Arrow IPC"):
         batches = _open(file)
-        columns = choose_columns(batches.schema.names, options, file)
+        columns = typed_columns(batches.schema, options, file)
         places = {role: Where(file, role, name) for role, name in columns.roles.items()}
-        table = batches.read_all().select(list(columns.roles.values()))
+        table = batches.read_all().select([name for name in columns.roles.values() if name not in file.partition_names])
         return edges_of(table, places, options, file, columns)
+
+
+def typed_columns(schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
+    """Choose the columns of a typed file, those of its partitions among them."""
+    import pyarrow.types as kinds
+
+    numeric = {field.name for field in schema if is_number_type(field.type)}
+    numeric |= {name for name, value in file.partitions if isinstance(value, int | float)}
+    dates = {field.name for field in schema if kinds.is_temporal(field.type)}
+    names = [*schema.names, *file.partition_names]
+    return choose_columns(names, options, file, numeric=frozenset(numeric), dates=frozenset(dates))
 
 
 def edges_of(table, places: dict[str, Where], options: ReadOptions, file: DataFile, columns) -> EdgeList:
@@ -49,7 +61,11 @@ def edges_of(table, places: dict[str, Where], options: ReadOptions, file: DataFi
     table.validate(full=True)
     if table.num_rows == 0:
         raise no_rows(file)
-    typed = {role: edge_column(table.column(where.name), where, options.id_type) for role, where in places.items()}
+    typed = {}
+    for role, where in places.items():
+        is_partition = where.name in file.partition_names
+        column = file.partition_column(where.name, table.num_rows) if is_partition else table.column(where.name)
+        typed[role] = edge_column(column, where, options.id_type)
     return EdgeList(table=pyarrow.table(typed), columns=columns, rows=((file.name, table.num_rows),))
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import option_text
 from .edges import Where
+
+# Text that belongs to no id, and text that need not belong to an id whose type was not declared.
+_DOUBTFUL = r"[\x00\n\x{feff}]"
+_DOUBTFUL_PLAIN = _DOUBTFUL + r"|^[\s\p{Z}]|[\s\p{Z}]$"
+_OTHER_DELIMITERS = r"|^[,;|]|[,;|]$"
 
 
 def edge_column(column, where: Where, id_type: str):
@@ -35,6 +41,14 @@ def edge_column(column, where: Where, id_type: str):
     if kinds.is_integer(column.type) or kinds.is_floating(column.type):
         return column.cast(pyarrow.float32()) if kinds.is_float16(column.type) else column
     raise where.error(f"has type {column.type}; weights must be integers or floats")
+
+
+def is_number_type(kind) -> bool:
+    """Whether a typed column holds numbers that could be weights."""
+    import pyarrow.types as kinds
+
+    kind = kind.value_type if kinds.is_dictionary(kind) else kind
+    return kinds.is_integer(kind) or kinds.is_floating(kind)
 
 
 def check_type(kind, where: Where) -> None:
@@ -72,7 +86,7 @@ def _ids(column, where: Where, id_type: str):
     try:
         return column.cast(pyarrow.type_for_alias(id_type))
     except pyarrow.ArrowInvalid as error:
-        raise where.error(f"does not fit id_type={id_type!r} ({error}); take a wider type") from None
+        raise where.error(f"does not fit {option_text('id_type', id_type)} ({error}); take a wider type") from None
 
 
 def type_for_all(pieces: list, places: list[Where]):
@@ -103,6 +117,23 @@ def type_for_all(pieces: list, places: list[Where]):
     return pyarrow.from_numpy_dtype(kind)
 
 
+def cast_exactly(column, kind, where: Where):
+    """Cast a column; an integer that a float type cannot hold is refused with its row, not rounded."""
+    import pyarrow.compute as compute
+    import pyarrow.types as kinds
+
+    if not (kinds.is_integer(column.type) and kinds.is_floating(kind)):
+        return column.cast(kind)
+    cast = column.cast(kind, safe=False)
+    # 2^63 and 2^64 themselves would come back as the largest integer, which is not what was there.
+    highest = float(2 ** (63 if kinds.is_signed_integer(column.type) else 64))
+    back = compute.if_else(compute.less(cast, highest), cast, 0).cast(column.type, safe=False)
+    row = compute.index(compute.equal(back, column), False).as_py()
+    if row < 0:
+        return cast
+    raise where.error(f"has the integer {column[row]}, which {kind} cannot hold exactly; scale the weights down", row)
+
+
 class IdText:
     """Ids written as text, converted block by block.
 
@@ -112,13 +143,33 @@ class IdText:
     id_type : str
         A type of ``ID_TYPES``, never ``"auto"``.
     plain : bool
-        Take integers only as a program writes them. ``"007"`` and ``"+7"`` may be names: the type was not declared.
+        The type was not declared. Integers are taken only as a program writes them, as ``"007"`` and ``"+7"`` may be
+        names, and strings only where it is sure what belongs to them.
+    trim : bool
+        Blanks before an id follow the delimiter and do not belong to the id.
+    blanks : bool
+        Blanks are the delimiter, so that a comma at an end of an id would be another one.
+    numbered : bool
+        The format numbers its vertices from 1, so that no other type helps.
     """
 
-    def __init__(self, where: Where, id_type: str, plain: bool = False):
+    def __init__(
+        self,
+        where: Where,
+        id_type: str,
+        plain: bool = False,
+        trim: bool = False,
+        *,
+        blanks: bool = False,
+        numbered: bool = False,
+    ):
         import pyarrow
 
-        self.where, self.id_type, self.plain = where, id_type, plain
+        self.numbered = numbered
+        self.where, self.id_type, self.plain, self.trim = where, id_type, plain, trim
+        self.doubtful = _DOUBTFUL_PLAIN + (_OTHER_DELIMITERS if blanks else "") if plain else _DOUBTFUL
+        # All ASCII characters that the pattern looks for; what is no ASCII is always looked at.
+        self.signs = [bytes([sign]) for sign in b"\0\n" + (b" \t\r\v\f\x1c\x1d\x1e\x1f,;|" if plain else b"")]
         self.type = pyarrow.type_for_alias(id_type)
         self.chunks, self.rows = [], 0
 
@@ -137,12 +188,39 @@ class IdText:
         return pyarrow.chunked_array(self.chunks, self.type)
 
     def _names(self, strings):
-        import pyarrow.compute
+        import pyarrow.compute as compute
 
-        broken = pyarrow.compute.index(pyarrow.compute.match_substring(strings, "\n"), True).as_py()
-        if broken >= 0:
-            raise self.where.error("has an id with a line break in it; is a quote left open?", self.rows + broken)
+        if self.plain and self.trim:
+            strings = compute.utf8_ltrim(strings, " \t")
+        if self._may_be_doubtful(strings):
+            row = compute.index(compute.match_substring_regex(strings, self.doubtful), True).as_py()
+            if row >= 0:
+                raise self.where.error(self._doubt(strings[row].as_py()), self.rows + row)
         return strings
+
+    def _may_be_doubtful(self, strings) -> bool:
+        """Whether the bytes of all ids together hold a sign that matters at all, which is much faster than to match each."""
+        for chunk in _chunks(strings):
+            buffer = chunk.buffers()[2]
+            data = b"" if buffer is None else buffer.to_pybytes()
+            if not data.isascii() or any(sign in data for sign in self.signs):
+                return True
+        return False
+
+    def _doubt(self, text: str) -> str:
+        """What is wrong with an id that nobody can mean, or that need not be meant as it stands."""
+        if "\n" in text:
+            return "has an id with a line break in it; is a quote left open?"
+        if "\0" in text:
+            return f"has an id with a NUL in it, {text[:40]!r}; the file is damaged, or no UTF-8"
+        if "\ufeff" in text:
+            return f"has an id with a byte order mark in it, {text[:40]!r}; remove the mark"
+        declared = f"{option_text('id_type', 'string')} takes ids as they are written"
+        if not text.strip():
+            return f"has an id that is blank; every edge has two ends ({declared})"
+        if text[:1].isspace() or text[-1:].isspace():
+            return f"has {text[:40]!r}, with a blank at an end; remove the blank ({declared})"
+        return f"has {text[:40]!r}; is that a delimiter? {option_text('format', 'csv')} reads other delimiters ({declared})"
 
     def _integers(self, strings):
         import pyarrow
@@ -150,8 +228,10 @@ class IdText:
 
         strings, bad = integers_of(strings, self.plain)
         if bad >= 0:
-            advice = "id_type='string' takes ids as they are written"
-            if self.plain:
+            advice = f"{option_text('id_type', 'string')} takes ids as they are written"
+            if self.numbered:
+                advice = "vertices of this format are integers from 1"
+            elif self.plain:
                 advice = f"the first row looked like integers; {advice}"
             raise self.where.error(f"has {_shown(strings[bad])}, which is not an integer; {advice}", self.rows + bad)
         try:
@@ -160,8 +240,11 @@ class IdText:
             limits = np.iinfo(self.type.to_pandas_dtype())
             for row, text in enumerate(strings.to_pylist()):
                 if not _is_within(text, limits.min, limits.max):
-                    wider = "id_type='string'" if limits.bits == 64 and limits.min == 0 else "id_type='uint64' or 'string'"
-                    problem = f"has {text[:40]}, beyond {self.id_type}; take {wider}"
+                    wider = option_text("id_type", "string")
+                    if limits.bits < 64 or limits.min < 0:
+                        wider = f"{option_text('id_type', 'uint64')} or {wider}"
+                    advice = "vertices of this format are numbered from 1" if self.numbered else f"take {wider}"
+                    problem = f"has {text[:40]}, beyond {self.id_type}; {advice}"
                     raise self.where.error(problem, self.rows + row) from None
             raise
 
@@ -195,10 +278,12 @@ class WeightText:
         else:
             self._to_floats()
             try:
-                self.chunks += _chunks(pyarrow.compute.cast(clean, pyarrow.float64()))
+                floats = pyarrow.compute.cast(clean, pyarrow.float64())
             except pyarrow.ArrowInvalid:
                 row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_number(text))
                 raise self.where.error(f"has {_shown(clean[row])}, which is not a number", self.rows + row) from None
+            self._refuse_rounded(clean, floats)
+            self.chunks += _chunks(floats)
         self.rows += len(strings)
         return self
 
@@ -209,11 +294,32 @@ class WeightText:
         return pyarrow.chunked_array(self.chunks, pyarrow.int64() if self.integers else pyarrow.float64())
 
     def _to_floats(self) -> None:
+        """Take the rows so far, which are integers, for floats."""
         import pyarrow
 
         if self.integers:
-            self.chunks = [chunk.cast(pyarrow.float64(), safe=False) for chunk in self.chunks]
-            self.integers = False
+            column = cast_exactly(self.column(), pyarrow.float64(), self.where)
+            self.chunks, self.integers = column.chunks, False
+
+    def _refuse_rounded(self, strings, floats) -> None:
+        """Refuse integers that float64 cannot hold, and numbers that are not 0 and would become 0."""
+        import pyarrow.compute as compute
+
+        zeros = compute.equal(floats, 0.0)
+        if compute.any(zeros).as_py():
+            lost = compute.and_(zeros, compute.match_substring_regex(strings, "^[^eE]*[1-9]"))
+            row = compute.index(lost, True).as_py()
+            if row >= 0:
+                raise self.where.error(f"has {_shown(strings[row])}, which float64 takes for 0; scale up", self.rows + row)
+        # Up to 15 digits each integer has a float of its own.
+        long = compute.match_substring_regex(strings, "^[+-]?[0-9]{16,}$")
+        if not compute.any(long).as_py():
+            return
+        for row in np.flatnonzero(np.asarray(long)).tolist():
+            text, value = strings[row].as_py(), floats[row].as_py()
+            if len(text) > 400 or int(text) != value:
+                problem = f"has the integer {text[:40]}, which float64 cannot hold exactly; scale down"
+                raise self.where.error(problem, self.rows + row)
 
 
 def _is_within(text: str, low: int, high: int) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 from dataclasses import replace
 
-from ..errors import EdgeListError
-from .edges import END_NAMES, EdgeColumns, EdgeList, ReadOptions, choose_columns, read_each
+from ..errors import EdgeListError, option_text
+from .column_names import choose_columns
+from .edges import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each, shown
 from .files import DataFile, reading
-from .text import TextLayout, first_lines, id_type_of, is_number, no_rows, read_lines
+from .header import holds_names, numeric_columns
+from .text import SAMPLE_LINES, TextLayout, first_lines, id_type_of, is_plain_integer, no_rows, read_lines
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 
@@ -28,7 +30,8 @@ def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
     Raises
     ------
     EdgeListError
-        Doubt about the header, missing or repeated columns, short or long rows, values that are no ids or weights.
+        Doubt about the delimiter, the header or the columns, missing or repeated columns, short or long rows, values
+        that are no ids or weights.
     """
     id_type = options.id_type
     if id_type == "auto":
@@ -49,56 +52,80 @@ def _read_one(file: DataFile, options: ReadOptions, id_type: str) -> EdgeList:
 
 
 def layout_of(file: DataFile, options: ReadOptions) -> TextLayout:
-    """Find delimiter, header, columns and the type of the ids in the first two lines."""
+    """Find delimiter, header, columns and the type of the ids in the first lines."""
     with file.open_stream() as source:
-        lines = first_lines(source, 2)
+        lines = first_lines(file, source, SAMPLE_LINES)
     if not lines:
         raise no_rows(file)
-    delimiter = options.delimiter or DELIMITERS.get(file.ending) or _only_delimiter(file, lines[0])
-    rows = list(csv.reader(lines, delimiter=delimiter))
+    delimiter = options.delimiter or _delimiter(file, lines, options)
+    rows = _split(lines, delimiter)
     if len(rows[0]) < 2:
-        raise EdgeListError(f"{file}: no {delimiter!r} in the first line {lines[0][:80]!r}; give the delimiter")
-    header = _has_header(file, rows[0], options)
-    names = rows[0] if header else [str(i) for i in range(len(rows[0]))]
+        raise EdgeListError(f"{file}: no {delimiter!r} in the first line {lines[0][:80]!r}; give {option_text('delimiter')}")
+    header = holds_names(rows, options, file.partition_names)
+    if header is None:
+        raise EdgeListError(
+            f"{file}: the first line {lines[0][:80]!r} may be a header or an edge; "
+            f"give {option_text('header', 'yes')} or {option_text('header', 'no')}"
+        )
+    written = rows[0] if header else [str(i) for i in range(len(rows[0]))]
+    names = [name.strip() for name in written]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise EdgeListError(
-            f"{file}: column {twice[0]!r} occurs {names.count(twice[0])} times in the header; rename all but one"
+            f"{file}: column {shown(twice[0])} occurs {names.count(twice[0])} times in the header; rename all but one"
         )
-    columns = choose_columns(names, options, file)
     data = rows[1:] if header else rows
     if not data:
         raise no_rows(file)
+    columns = choose_columns(
+        [*names, *file.partition_names],
+        options,
+        file,
+        positions=0 if header else len(names),
+        numeric=numeric_columns(names, data),
+    )
     found = options.id_type == "auto"
     return TextLayout(
-        names=tuple(names),
+        names=tuple(written),
         columns=columns,
         id_type=id_type_of(file, columns, names, data[0]) if found else options.id_type,
         found=found,
         header=header,
         delimiter=delimiter,
         quotes=True,
+        # A quote behind a blank would be a part of the value.
+        trim=all(value[:1].isspace() for row in rows for value in row[1:]) and not any('"' in line for line in lines),
     )
 
 
-def _only_delimiter(file: DataFile, line: str) -> str:
-    found = [sign for sign in ",\t;|" if sign in line]
-    if len(found) != 1:
-        raise EdgeListError(f"{file}: cannot tell the delimiter from the first line {line[:80]!r}; give the delimiter")
-    return found[0]
+def _split(lines: list[str], delimiter: str) -> list[list[str]]:
+    rows = list(csv.reader(lines, delimiter=delimiter))
+    # The last line of many may be the first half of a quoted value.
+    return rows if len(lines) < SAMPLE_LINES or len(rows) == 1 else rows[:-1]
 
 
-def _has_header(file: DataFile, row: list[str], options: ReadOptions) -> bool:
-    """Decide whether the first line holds names; never take the first edge for them."""
-    if options.header != "auto":
-        return options.header == "yes"
-    if any(is_number(value) for value in row[:2]):
-        return False
-    names = {value.casefold() for value in row}
-    if {options.src_column, options.dst_column} <= set(row) or any(names.issuperset(pair) for pair in END_NAMES):
-        return True
-    raise EdgeListError(
-        f"{file}: the first line {','.join(row)[:80]!r} may be a header or an edge; give header='yes' or header='no'"
+def _delimiter(file: DataFile, lines: list[str], options: ReadOptions) -> str:
+    """Find the delimiter: the only one that cuts all lines alike, or the only one that makes edges of them."""
+    cut = {sign: _split(lines, sign) for sign in ",\t;|"}
+    cut = {sign: rows for sign, rows in cut.items() if len(rows[0]) > 1}
+    # Where lines are short or long, the reader says which.
+    alike = {sign: rows for sign, rows in cut.items() if len({len(row) for row in rows}) == 1} or cut
+    if len(alike) > 1:
+        edges = {sign: rows for sign, rows in alike.items() if _has_edges(file, rows, options)}
+        ours = DELIMITERS.get(file.ending)
+        alike = edges or ({ours: cut[ours]} if alike is cut and ours in cut else {})
+    if len(alike) == 1:
+        return next(iter(alike))
+    what = "no comma, semicolon, tab or | in" if not cut else "cannot tell the delimiter from"
+    has_blanks = not cut and len(lines[0].split()) > 1
+    blanks = f", or {option_text('format', 'snap')} where blanks are the delimiter" if has_blanks else ""
+    raise EdgeListError(f"{file}: {what} the first line {lines[0][:80]!r}; give {option_text('delimiter')}{blanks}")
+
+
+def _has_edges(file: DataFile, rows: list[list[str]], options: ReadOptions) -> bool:
+    """Whether the first line, cut like this, holds the names of an edge's ends, or two integers to begin with."""
+    return bool(holds_names(rows, replace(options, header="auto"), file.partition_names)) or all(
+        is_plain_integer(value.strip()) for value in rows[0][:2]
     )
 
 
@@ -110,27 +137,29 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
     """
     import cudf
 
-    frames, rows, columns = [], [], None
+    frames, rows, columns = [], [], []
     for file in files:
-        wanted = replace(options if columns is None else columns.pinned(options), id_type=id_type)
         with reading(file, "CSV", csv.Error):
-            layout = layout_of(file, wanted)
-        columns = columns or layout.columns
+            layout = layout_of(file, replace(options, id_type=id_type))
+        columns.append(layout.columns)
+        columns[-1].agree_with(columns[0], file, files[0])
+        if set(layout.columns.roles.values()) & set(file.partition_names):
+            return None
         text = _text_on_gpu(cudf, file, layout)
-        frame = None if text is None else _integers_on_gpu(cudf, text, columns, id_type, options.id_type == "auto")
+        frame = None if text is None else _integers_on_gpu(cudf, text, columns[0], id_type, options.id_type == "auto")
         if frame is None:
             return None
         frames.append(frame)
         rows.append((file.name, len(frame)))
     frame = frames[0] if len(frames) == 1 else cudf.concat(frames, ignore_index=True)
-    return EdgeList(table=frame, columns=columns, rows=tuple(rows))
+    return EdgeList(table=frame, columns=columns_of_all(columns), rows=tuple(rows))
 
 
 def _text_on_gpu(cudf, file: DataFile, layout: TextLayout):
     """All wanted columns as strings, or None if a row is short, long or has a gap."""
     names = [f"column {i}" for i in range(len(layout.names))]
     beyond = "beyond the last column"  # holds what a row has too much
-    wanted = [names[layout.names.index(name)] for name in layout.columns.roles.values()]
+    wanted = [names[layout.names.index(layout.written(name))] for name in layout.columns.roles.values()]
     with file.filesystem.open(file.path, "rb") as source:
         frame = cudf.read_csv(
             file.path if file.is_plain_path else source,
@@ -144,7 +173,7 @@ def _text_on_gpu(cudf, file: DataFile, layout: TextLayout):
             na_values=[""],
         )
     if layout.header:
-        if frame[wanted[0]].iloc[0] != layout.columns.src:
+        if frame[wanted[0]].iloc[0] != layout.written(layout.columns.src):
             return None
         frame = frame.iloc[1:].reset_index(drop=True)
     short = any(frame[name].isnull().any() for name in dict.fromkeys([*wanted, names[-1]]))

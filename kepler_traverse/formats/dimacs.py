@@ -34,12 +34,16 @@ def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
     with reading(file, "DIMACS"):
         n_vertices, n_arcs = _problem(file)
         refuse_absurd_size(file, n_vertices)
-        columns = EdgeColumns(src="src", dst="dst", weight=None if options.weighted is False else "weight")
+        unused = ("weight",) if options.weighted is False else ()
+        columns = EdgeColumns(
+            src="src", dst="dst", weight=None if unused else "weight", unused=unused, unused_numbers=unused
+        )
         layout = TextLayout(
             names=("src", "dst", "weight"),
             columns=columns,
-            id_type="int64" if options.id_type == "auto" else options.id_type,
-            found=options.id_type == "auto",
+            id_type=numbers_type(options),
+            found=False,
+            numbered=True,
         )
         with file.open_stream() as source:
             edges = read_lines(file, io.BufferedReader(_Arcs(file, source)), layout)
@@ -48,7 +52,8 @@ def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
             f"{file}: {edges.table.num_rows} arcs, but the problem line says {n_arcs}; the file may be cut short"
         )
     check_numbers(file, edges, n_vertices)
-    return EdgeList(table=edges.table, columns=columns, rows=edges.rows, n_vertices=n_vertices)
+    table = as_strings(edges.table) if options.id_type == "string" else edges.table
+    return EdgeList(table=table, columns=columns, rows=edges.rows, n_vertices=n_vertices)
 
 
 def only_file(files: list[DataFile], kind: str) -> DataFile:
@@ -60,16 +65,25 @@ def only_file(files: list[DataFile], kind: str) -> DataFile:
     return files[0]
 
 
+def numbers_type(options: ReadOptions) -> str:
+    """The type to read vertices in that are numbered 1..n: ``01`` is vertex 1, also where ids shall be strings then."""
+    return "int64" if options.id_type in ("auto", "string") else options.id_type
+
+
+def as_strings(table):
+    """Return the edges with their ids as strings."""
+    for role in ("src", "dst"):
+        table = table.set_column(table.column_names.index(role), role, table[role].cast("string"))
+    return table
+
+
 def check_numbers(file: DataFile, edges: EdgeList, n_vertices: int) -> None:
     """Refuse ids outside 1..n."""
     import pyarrow.compute as compute
-    import pyarrow.types as kinds
 
     for role in ("src", "dst"):
-        column = edges.table[role]
-        ids = column if kinds.is_integer(column.type) else column.cast("int64")
-        outside = compute.or_(compute.less(ids, 1), compute.greater(ids, n_vertices))
-        row = compute.index(outside, True).as_py()
+        ids = edges.table[role]
+        row = compute.index(compute.or_(compute.less(ids, 1), compute.greater(ids, n_vertices)), True).as_py()
         if row >= 0:
             raise EdgeListError(
                 f"{file}, row {row}: {role} {ids[row]} is outside 1..{n_vertices}, the vertices of this file", row, role
@@ -79,7 +93,7 @@ def check_numbers(file: DataFile, edges: EdgeList, n_vertices: int) -> None:
 def _problem(file: DataFile) -> tuple[int, int]:
     """Vertices and arcs, from the first line that is no comment."""
     with file.open_stream() as source:
-        line = (first_lines(BlankSeparated(source, b"c"), 1) or [""])[0].replace("\t", " ")
+        line = (first_lines(file, BlankSeparated(file, source, b"c"), 1) or [""])[0].replace("\t", " ")
     if not line:
         raise no_rows(file)
     found = re.fullmatch(r"p sp ([0-9]{1,18}) ([0-9]{1,18})", line)
@@ -94,8 +108,8 @@ class _Arcs(BlankSeparated):
     """The arcs of a .gr file as ``src, dst, weight`` lines."""
 
     def __init__(self, file: DataFile, source):
-        super().__init__(source, b"c")
-        self._file, self._row, self._in_head = file, 0, True
+        super().__init__(file, source, b"c")
+        self._row, self._in_head = 0, True
 
     def _clean(self, lines: bytes) -> bytes:
         lines = super()._clean(lines)

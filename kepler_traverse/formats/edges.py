@@ -1,4 +1,4 @@
-"""What every reader takes and gives back, and which columns of a file are the ends and the weight of an edge."""
+"""What every reader takes and gives back."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ..errors import EdgeListError, InputError
+from ..errors import EdgeListError, InputError, option_text
 from .files import DataFile
 
 ID_TYPES = ("auto", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string")
 
-# Names of the two ends that are recognised without being asked for, in any case; first match wins.
-END_NAMES = (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to"))
-WEIGHT_NAME = "weight"
 BYTES_A_VERTEX = 16  # its id and its offset, the least that a graph needs
 
 
@@ -43,28 +40,53 @@ class ReadOptions:
     device: str = "cpu"
 
     def __post_init__(self):
+        for name in ("src_column", "dst_column", "weight_column", "delimiter", "header", "id_type"):
+            value = getattr(self, name)
+            if not isinstance(value, str) and (value is not None or name in ("header", "id_type")):
+                raise InputError(f"{option_text(name)} must be a string, not {value!r}")
+        if self.weighted not in (True, False, None) or not isinstance(self.weighted, bool | None):
+            raise InputError(f"{option_text('weighted')} must be True, False or None, not {self.weighted!r}")
         if self.id_type not in ID_TYPES:
-            raise InputError(f"id_type {self.id_type!r} is none of {', '.join(map(repr, ID_TYPES))}")
+            raise InputError(f"{option_text('id_type')} {self.id_type!r} is none of {', '.join(map(repr, ID_TYPES))}")
         if self.header not in ("auto", "yes", "no"):
-            raise InputError(f"header {self.header!r} is none of 'auto', 'yes', 'no'")
+            raise InputError(f"{option_text('header')} {self.header!r} is none of 'auto', 'yes', 'no'")
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\n\r"'):
-            raise InputError(f"delimiter {self.delimiter!r} must be one character, not a quote or an end of line")
+            name = option_text("delimiter")
+            raise InputError(f"{name} {self.delimiter!r} must be one character, not a quote or an end of line")
+        if self.delimiter is not None and not self.delimiter.isascii():
+            raise InputError(f"{option_text('delimiter')} {self.delimiter!r} must be an ASCII character")
+        columns = {name: getattr(self, name) for name in ("src_column", "dst_column", "weight_column")}
         if (self.src_column is None) != (self.dst_column is None):
-            raise InputError("src_column and dst_column go together: name both or neither")
+            both = f"{option_text('src_column')} and {option_text('dst_column')}"
+            raise InputError(f"{both} go together: name both or neither")
         if self.weighted is False and self.weight_column is not None:
-            raise InputError("weight_column was given with weighted=False; take one of the two")
-        named = [name for name in (self.src_column, self.dst_column, self.weight_column) if name is not None]
+            both = f"{option_text('weight_column')} and {option_text('weighted', False)}"
+            raise InputError(f"{both} contradict each other; take one of the two")
+        named = [name for name in columns.values() if name is not None]
         if len(set(named)) < len(named):
-            raise InputError(f"src_column, dst_column and weight_column must differ, not {', '.join(map(repr, named))}")
+            options = ", ".join(option_text(name) for name, value in columns.items() if value is not None)
+            raise InputError(f"{options} must differ, not {', '.join(map(repr, named))}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeColumns:
-    """Names of the columns of one file that hold the edges."""
+    """Names of the columns that hold the edges.
+
+    Attributes
+    ----------
+    src, dst : str
+    weight : str or None
+    unused : tuple of str
+        The other columns.
+    unused_numbers : tuple of str
+        Those of them that hold numbers, as far as that is known.
+    """
 
     src: str
     dst: str
     weight: str | None = None
+    unused: tuple[str, ...] = ()
+    unused_numbers: tuple[str, ...] = ()
 
     @property
     def roles(self) -> dict[str, str]:
@@ -72,15 +94,19 @@ class EdgeColumns:
         roles = {"src": self.src, "dst": self.dst}
         return roles if self.weight is None else {**roles, "weight": self.weight}
 
-    def pinned(self, options: ReadOptions) -> ReadOptions:
-        """Return options that ask for exactly these columns: what further files must have."""
-        return replace(
-            options,
-            src_column=self.src,
-            dst_column=self.dst,
-            weight_column=self.weight,
-            weighted=self.weight is not None,
-        )
+    def agree_with(self, first: EdgeColumns, file: DataFile, first_file: DataFile) -> None:
+        """Raise EdgeListError unless the edges are in the same columns as in the first of several files."""
+        if self.roles != first.roles:
+            raise EdgeListError(
+                f"{file}: the edges are in {self} here, but in {first} in {first_file}; files read together must have "
+                f"the same columns; name them with {option_text('src_column')}, {option_text('dst_column')} and "
+                f"{option_text('weight_column')}, or rename them",
+                column="weight" if (self.src, self.dst) == (first.src, first.dst) else "src",
+            )
+
+    def __str__(self) -> str:
+        weight = "without a weight" if self.weight is None else f"with the weight {shown(self.weight)}"
+        return f"{shown(self.src)} and {shown(self.dst)} {weight}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -113,6 +139,12 @@ class EdgeList:
         raise IndexError(row)
 
 
+def shown(name: str) -> str:
+    """A column's name for a message, in quotes and not longer than a line."""
+    text = repr(name)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
 @dataclass(frozen=True)
 class Where:
     """One column of one file, to name in errors."""
@@ -124,57 +156,14 @@ class Where:
     def error(self, problem: str, row: int | None = None) -> EdgeListError:
         """An error about this column; ``row`` counts from 0 in this file, header and comments aside."""
         at = "" if row is None else f", row {row}"
-        return EdgeListError(f"{self.file}{at}: {self.role} column {self.name!r} {problem}", row, self.role)
-
-
-def choose_columns(names: list[str], options: ReadOptions, file: DataFile) -> EdgeColumns:
-    """Pick the edge columns among the names of a file: those asked for, else the obvious ones.
-
-    Raises
-    ------
-    EdgeListError
-        A column is missing or there twice, or there is no weight where one is required.
-    """
-    folded = [name.casefold() for name in names]
-    ends = next((pair for pair in END_NAMES if pair[0] in folded and pair[1] in folded), None)
-    by_position = options.src_column is None and ends is None
-    if options.src_column is not None:
-        src, dst = options.src_column, options.dst_column
-    elif ends is not None:
-        src, dst = (names[folded.index(end)] for end in ends)
-    elif len(names) >= 2:
-        src, dst = names[:2]
-    else:
-        raise EdgeListError(f"{file}: an edge needs two columns, this file has only {_listed(names)}")
-    weight = options.weight_column
-    if weight is None and options.weighted is not False:
-        if WEIGHT_NAME in folded:
-            weight = names[folded.index(WEIGHT_NAME)]
-        elif by_position and len(names) > 2:
-            weight = names[2]
-    if weight is None and options.weighted:
-        raise EdgeListError(
-            f"{file}: no weight column; it has {_listed(names)}. Name one with weight_column", column="weight"
-        )
-    columns = EdgeColumns(src=src, dst=dst, weight=weight)
-    for role, name in columns.roles.items():
-        if name not in names:
-            raise EdgeListError(f"{file}: no column {name!r} for {role}; it has {_listed(names)}", column=role)
-        if names.count(name) > 1:
-            raise EdgeListError(f"{file}: column {name!r} occurs {names.count(name)} times; rename all but one", column=role)
-    return columns
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
-    return f"{'column' if len(names) == 1 else 'columns'} {shown}" if names else "no columns"
+        return EdgeListError(f"{self.file}{at}: {self.role} column {shown(self.name)} {problem}", row, self.role)
 
 
 def no_column_names(options: ReadOptions, file: DataFile, kind: str) -> None:
     """Refuse column names for a format that has none."""
     for option in ("src_column", "dst_column", "weight_column"):
         if getattr(options, option) is not None:
-            raise InputError(f"{file}: {kind} files have no column names; leave {option} out")
+            raise InputError(f"{file}: {kind} files have no column names; leave {option_text(option)} out")
 
 
 def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
@@ -200,7 +189,8 @@ def read_each(
     rows_before = 0
     for file in files:
         try:
-            part = read_one(file, parts[0].columns.pinned(options) if parts else options)
+            part = read_one(file, options)
+            part.columns.agree_with((parts or [part])[0].columns, file, files[0])
         except EdgeListError as error:
             if error.row is None:
                 raise
@@ -210,21 +200,28 @@ def read_each(
     return parts[0] if len(parts) == 1 else _joined(parts)
 
 
+def columns_of_all(columns: list[EdgeColumns]) -> EdgeColumns:
+    """The columns of several files that agree: what any of them leaves unused is unused."""
+    unused = dict.fromkeys(name for one in columns for name in one.unused)
+    numbers = dict.fromkeys(name for one in columns for name in one.unused_numbers)
+    return replace(columns[0], unused=tuple(unused), unused_numbers=tuple(numbers))
+
+
 def _joined(parts: list[EdgeList]) -> EdgeList:
     """Put the edges of several files one below the other in types that hold them all."""
     import pyarrow
 
-    from .columns import type_for_all
+    from .columns import cast_exactly, type_for_all
 
     columns = {}
     for role in parts[0].columns.roles:
         pieces = [part.table[role] for part in parts]
-        kind = type_for_all(
-            pieces, [Where(DataFile.named(part.rows[0][0]), role, part.columns.roles[role]) for part in parts]
-        )
-        columns[role] = pyarrow.chunked_array([chunk for piece in pieces for chunk in piece.cast(kind).chunks], kind)
+        places = [Where(DataFile.named(part.rows[0][0]), role, part.columns.roles[role]) for part in parts]
+        kind = type_for_all(pieces, places)
+        chunks = [c for piece, place in zip(pieces, places, strict=True) for c in cast_exactly(piece, kind, place).chunks]
+        columns[role] = pyarrow.chunked_array(chunks, kind)
     return EdgeList(
         table=pyarrow.table(columns),
-        columns=parts[0].columns,
+        columns=columns_of_all([part.columns for part in parts]),
         rows=tuple(entry for part in parts for entry in part.rows),
     )

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
 from ..errors import EdgeListError, InputError
 
 # Ending of a compressed file: pyarrow's name for the codec.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _PATTERN_SIGNS = "*?["
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file on one file system; as text it is the name that errors show."""
+    """One file on one file system; as text it is the name that errors show.
 
-    filesystem: object  # fsspec.AbstractFileSystem
+    Attributes
+    ----------
+    filesystem : fsspec.AbstractFileSystem
+    path, name : str
+    partitions : tuple of (str, int, float, str or None)
+        Columns that the folders right above the file hold, ``key=value`` each, as Hive partitions a table.
+    """
+
+    filesystem: object
     path: str
     name: str
+    partitions: tuple[tuple[str, object], ...] = ()
 
     @classmethod
     def named(cls, name: str) -> DataFile:
@@ -29,6 +41,17 @@ class DataFile:
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def partition_names(self) -> list[str]:
+        return [name for name, _ in self.partitions]
+
+    def partition_column(self, name: str, rows: int):
+        """The one value of a partition's column, for each row of the file."""
+        import pyarrow
+
+        value = dict(self.partitions)[name]
+        return pyarrow.chunked_array([pyarrow.nulls(rows) if value is None else pyarrow.repeat(value, rows)])
 
     @property
     def is_local(self) -> bool:
@@ -87,6 +110,8 @@ def reading(file: DataFile, kind: str, *more_errors: type[Exception]) -> Iterato
         raise
     except FileNotFoundError:
         raise EdgeListError(f"{file}: the file has gone") from None
+    except PermissionError:
+        raise EdgeListError(f"{file}: it may not be read (permission denied)") from None
     except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError, *more_errors) as error:
         text = " ".join(str(error).split())
         text = text if len(text) <= 200 else text[:200] + "..."
@@ -111,7 +136,36 @@ def find_files(paths, endings: set[str]) -> list[DataFile]:
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not paths:
         raise EdgeListError("no edge list was given; name at least one file, folder or pattern")
-    return [file for path in paths for file in _expand(os.fspath(path), endings)]
+    return _typed_partitions([file for path in paths for file in _expand(os.fspath(path), endings)])
+
+
+def _typed_partitions(files: list[DataFile]) -> list[DataFile]:
+    """Give each partition column the one type that the values of all files have: integers, floats, else strings."""
+    values: dict[str, list[str]] = {}
+    for file in files:
+        for name, text in file.partitions:
+            values.setdefault(name, []).append(text)
+    types = {name: _type_of([text for text in texts if text is not None]) for name, texts in values.items()}
+    typed = [tuple((name, None if text is None else types[name](text)) for name, text in file.partitions) for file in files]
+    return [replace(file, partitions=partitions) for file, partitions in zip(files, typed, strict=True)]
+
+
+def _type_of(texts: list[str]) -> type:
+    if all(re.fullmatch("0|-?[1-9][0-9]{0,18}", text) and -(2**63) <= int(text) < 2**63 for text in texts):
+        return int
+    # As long as the float is written the same way, it is the number that was meant.
+    return float if all(re.fullmatch(r"-?[0-9]+\.[0-9]+", text) for text in texts) else str
+
+
+def _partitions_of(path: str) -> tuple[tuple[str, str | None], ...]:
+    """The ``key=value`` folders right above a file."""
+    found = []
+    for folder in reversed(path.split("/")[:-1]):
+        key, sign, value = folder.partition("=")
+        if not (key and sign):
+            break
+        found.append((unquote(key), None if value in ("", _NO_VALUE) else unquote(value)))
+    return tuple(reversed(found))
 
 
 def _expand(path: str, endings: set[str]) -> list[DataFile]:
@@ -159,5 +213,5 @@ def _is_hidden(path: str) -> bool:
 
 
 def _data_file(filesystem, path: str) -> DataFile:
-    file = DataFile(filesystem, path, path)
-    return file if file.is_local else DataFile(filesystem, path, filesystem.unstrip_protocol(path))
+    file = DataFile(filesystem, path, path, _partitions_of(path))
+    return file if file.is_local else replace(file, name=filesystem.unstrip_protocol(path))

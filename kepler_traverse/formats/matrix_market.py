@@ -8,9 +8,10 @@ from __future__ import annotations
 import io
 import re
 
-from ..errors import EdgeListError
-from .dimacs import check_numbers, only_file
-from .edges import EdgeColumns, EdgeList, ReadOptions, no_column_names, refuse_absurd_size
+from ..errors import EdgeListError, option_text
+from .columns import cast_exactly
+from .dimacs import as_strings, check_numbers, numbers_type, only_file
+from .edges import EdgeColumns, EdgeList, ReadOptions, Where, no_column_names, refuse_absurd_size
 from .files import DataFile, reading
 from .text import BlankSeparated, TextLayout, first_lines, no_rows, read_lines
 
@@ -45,28 +46,32 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
         names = ("row", "column") if field == "pattern" else ("row", "column", "value")
         weighted = field != "pattern" and options.weighted is not False
         if options.weighted and not weighted:
-            raise EdgeListError(f"{file}: a pattern has no weights; leave weighted out", column="weight")
+            raise EdgeListError(f"{file}: a pattern has no weights; take {option_text('weighted', False)}", column="weight")
         if n_entries == 0:
             raise no_rows(file)
-        columns = EdgeColumns(src="row", dst="column", weight="value" if weighted else None)
-        id_type = "int64" if options.id_type == "auto" else options.id_type
+        unused = names[2:] if not weighted else ()
+        columns = EdgeColumns(
+            src="row", dst="column", weight="value" if weighted else None, unused=unused, unused_numbers=unused
+        )
+        id_type = numbers_type(options)
         _refuse_narrow_ids(file, n_vertices, id_type)
-        layout = TextLayout(names=names, columns=columns, id_type=id_type, found=options.id_type == "auto")
+        layout = TextLayout(names=names, columns=columns, id_type=id_type, found=False, numbered=True)
         with file.open_stream() as source:
-            edges = read_lines(file, io.BufferedReader(_Entries(source, b"%")), layout)
+            edges = read_lines(file, io.BufferedReader(_Entries(file, source, b"%")), layout)
     if edges.table.num_rows != n_entries:
         raise EdgeListError(
             f"{file}: {edges.table.num_rows} entries, but the header says {n_entries}; the file may be cut short"
         )
     check_numbers(file, edges, n_vertices)
-    table = _both_ways(_typed(edges.table, field), symmetry)
+    table = _both_ways(_typed(file, edges.table, field), symmetry)
+    table = as_strings(table) if options.id_type == "string" else table
     return EdgeList(table=table, columns=columns, rows=((file.name, table.num_rows),), n_vertices=n_vertices)
 
 
 def _banner(file: DataFile) -> tuple[str, str]:
     """Field and symmetry, from the first line."""
     with file.open_stream() as source:
-        line = (first_lines(source, 1) or [""])[0]
+        line = (first_lines(file, source, 1) or [""])[0]
     if not line:
         raise no_rows(file)
     words = line.lower().split()
@@ -87,7 +92,7 @@ def _banner(file: DataFile) -> tuple[str, str]:
 def _size(file: DataFile) -> tuple[int, int]:
     """Vertices and entries, from the first line that is no comment."""
     with file.open_stream() as source:
-        line = (first_lines(BlankSeparated(source, b"%"), 1) or [""])[0].replace("\t", " ")
+        line = (first_lines(file, BlankSeparated(file, source, b"%"), 1) or [""])[0].replace("\t", " ")
     found = re.fullmatch(r"([0-9]{1,18}) ([0-9]{1,18}) ([0-9]{1,18})", line)
     if found is None:
         raise EdgeListError(f"{file}: the line below the comments must be 'ROWS COLUMNS ENTRIES', not {line[:80]!r}")
@@ -106,7 +111,7 @@ def _refuse_narrow_ids(file: DataFile, n_vertices: int, id_type: str) -> None:
         pyarrow.scalar(n_vertices).cast(pyarrow.type_for_alias(id_type))
     except pyarrow.ArrowInvalid as error:
         raise EdgeListError(
-            f"{file}: ids up to {n_vertices} do not fit id_type={id_type!r} ({error})", column="src"
+            f"{file}: ids up to {n_vertices} do not fit {option_text('id_type', id_type)} ({error})", column="src"
         ) from None
 
 
@@ -123,13 +128,14 @@ class _Entries(BlankSeparated):
         return lines
 
 
-def _typed(table, field: str):
+def _typed(file: DataFile, table, field: str):
     """Weights of a real matrix are floats, also if all happen to be whole numbers."""
     import pyarrow
 
     if "weight" in table.column_names and field in ("real", "double"):
         at = table.column_names.index("weight")
-        table = table.set_column(at, "weight", table["weight"].cast(pyarrow.float64(), safe=False))
+        weights = cast_exactly(table["weight"], pyarrow.float64(), Where(file, "weight", "value"))
+        table = table.set_column(at, "weight", weights)
     return table
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 
-from .arrow import edges_of
+from ..errors import EdgeListError
+from .arrow import edges_of, typed_columns
 from .columns import check_type
-from .edges import EdgeColumns, EdgeList, ReadOptions, Where, choose_columns, read_each
+from .edges import EdgeColumns, EdgeList, ReadOptions, Where, columns_of_all, read_each
 from .files import DataFile, reading
 from .text import no_rows
 
@@ -39,12 +40,13 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
     import pyarrow.parquet
 
     with reading(file, "Parquet"), file.open_random() as source:
+        _check_head(source, file)
         columns, places = _columns(pyarrow.parquet.read_schema(source), file, options)
         source.seek(0)
         # Not by ParquetFile, which decodes row groups one after another.
         table = pyarrow.parquet.read_table(
             source,
-            columns=list(columns.roles.values()),
+            columns=[name for name in columns.roles.values() if name not in file.partition_names],
             page_checksum_verification=True,
             pre_buffer=not file.is_local,
             partitioning=None,
@@ -52,13 +54,22 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
         return edges_of(table, places, options, file, columns)
 
 
+def _check_head(source, file: DataFile) -> None:
+    """Refuse what does not begin as a Parquet file does: readers go by the end alone."""
+    if source.read(4) != b"PAR1":
+        raise EdgeListError(f"{file}: it does not begin as a Parquet file does; it may be damaged")
+    source.seek(0)
+
+
 def _columns(schema, file: DataFile, options: ReadOptions) -> tuple[EdgeColumns, dict[str, Where]]:
     """Choose columns and refuse ids of a wrong type before anything is read."""
     import pyarrow.types as kinds
 
-    columns = choose_columns(schema.names, options, file)
+    columns = typed_columns(schema, options, file)
     places = {role: Where(file, role, name) for role, name in columns.roles.items()}
     for role, where in places.items():
+        if where.name in file.partition_names:
+            continue
         kind = schema.field(where.name).type
         kind = kind.value_type if kinds.is_dictionary(kind) else kind
         if role != "weight":
@@ -76,14 +87,20 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
     import cudf
     import pyarrow.parquet
 
-    columns, schemas, rows = None, [], []
+    chosen, schemas, rows = [], [], []
     for file in files:
-        with reading(file, "Parquet"), file.open_random() as source, pyarrow.parquet.ParquetFile(source) as parquet:
-            columns, _ = _columns(parquet.schema_arrow, file, columns.pinned(options) if columns else options)
-            schemas.append({role: parquet.schema_arrow.field(name).type for role, name in columns.roles.items()})
-            rows.append((file.name, parquet.metadata.num_rows))
+        with reading(file, "Parquet"), file.open_random() as source:
+            _check_head(source, file)
+            with pyarrow.parquet.ParquetFile(source) as parquet:
+                chosen.append(_columns(parquet.schema_arrow, file, options)[0])
+                chosen[-1].agree_with(chosen[0], file, files[0])
+                if set(chosen[-1].roles.values()) & set(file.partition_names):
+                    return None
+                schemas.append({role: parquet.schema_arrow.field(name).type for role, name in chosen[0].roles.items()})
+                rows.append((file.name, parquet.metadata.num_rows))
         if rows[-1][1] == 0:
             raise no_rows(file)
+    columns = columns_of_all(chosen)
     if not _plain_numbers(schemas, options) or any(file.compression for file in files):
         return None
     names = list(columns.roles.values())

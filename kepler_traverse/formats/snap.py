@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 
-from .edges import EdgeList, ReadOptions, choose_columns, read_each
+from ..errors import EdgeListError, option_text
+from .column_names import choose_columns
+from .edges import EdgeList, ReadOptions, read_each
 from .files import DataFile, reading
-from .text import BlankSeparated, TextLayout, first_lines, id_type_of, no_rows, read_lines
+from .header import has_words_over_numbers, holds_names, numeric_columns
+from .text import SAMPLE_LINES, BlankSeparated, TextLayout, first_lines, id_type_of, no_rows, read_lines
 
 
 def read_snap(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read SNAP text files; columns are called ``"0"``, ``"1"``, ``"2"`` by position.
+    """Read SNAP text files; without a header columns are called ``"0"``, ``"1"``, ``"2"`` by position.
 
     Parameters
     ----------
@@ -24,7 +27,7 @@ def read_snap(files: list[DataFile], options: ReadOptions) -> EdgeList:
     Raises
     ------
     EdgeListError
-        Short or long rows, values that are no ids or weights.
+        A first line that may be a header, short or long rows, values that are no ids or weights.
     """
     id_type = options.id_type
     if id_type == "auto":
@@ -37,20 +40,51 @@ def _read_one(file: DataFile, options: ReadOptions, id_type: str) -> EdgeList:
     with reading(file, "SNAP text"):
         layout = _layout_of(file, options, id_type)
         with file.open_stream() as source:
-            return read_lines(file, io.BufferedReader(BlankSeparated(source, b"#%")), layout)
+            return read_lines(file, io.BufferedReader(BlankSeparated(file, source, b"#%")), layout)
 
 
 def _layout_of(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
     with file.open_stream() as source:
-        lines = first_lines(BlankSeparated(source, b"#%"), 1)
+        lines = first_lines(file, BlankSeparated(file, source, b"#%"), SAMPLE_LINES)
     if not lines:
         raise no_rows(file)
-    row = lines[0].split("\t")
-    names = [str(i) for i in range(len(row))]
-    columns = choose_columns(names, options, file)
+    rows = [line.split("\t") for line in lines]
+    if len(rows[0]) == 1 and any(sign in lines[0] for sign in ",;|"):
+        raise EdgeListError(
+            f"{file}: no blank in the first line {lines[0][:80]!r}; {option_text('format', 'csv')} reads other delimiters"
+        )
+    header = _has_header(file, rows, options)
+    names = rows[0] if header else [str(i) for i in range(len(rows[0]))]
+    data = rows[1:] if header else rows
+    if not data:
+        raise no_rows(file)
+    columns = choose_columns(
+        [*names, *file.partition_names],
+        options,
+        file,
+        positions=0 if header else len(names),
+        numeric=numeric_columns(names, data),
+    )
     return TextLayout(
         names=tuple(names),
         columns=columns,
-        id_type=id_type_of(file, columns, names, row) if id_type == "auto" else id_type,
+        id_type=id_type_of(file, columns, names, data[0]) if id_type == "auto" else id_type,
         found=options.id_type == "auto",
+        header=header,
     )
+
+
+def _has_header(file: DataFile, rows: list[list[str]], options: ReadOptions) -> bool:
+    """SNAP text has no header, but some is written with one; it is never taken for an edge, nor an edge for it."""
+    header = holds_names(rows, options, file.partition_names)
+    if options.header == "auto" and options.src_column is None and header:
+        raise EdgeListError(
+            f"{file}: the first line {' '.join(rows[0])[:80]!r} looks like a header, which SNAP text has as a comment; "
+            f"give {option_text('header', 'yes')} or {option_text('header', 'no')}"
+        )
+    if header is None and has_words_over_numbers(rows):
+        raise EdgeListError(
+            f"{file}: the first line {' '.join(rows[0])[:80]!r} may be a header or an edge; "
+            f"give {option_text('header', 'yes')} or {option_text('header', 'no')}"
+        )
+    return bool(header)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 from dataclasses import dataclass
 
-from ..errors import EdgeListError
-from .columns import IdText, WeightText
+from ..errors import EdgeListError, option_text
+from .columns import IdText, WeightText, edge_column
 from .edges import EdgeColumns, EdgeList, Where
 from .files import DataFile
 
 BLOCK_BYTES = 1 << 18  # larger blocks are no faster and leave more behind in Arrow's memory pool
 LONGEST_LINE = 1 << 20
+SAMPLE_LINES = 100  # at the beginning, by which delimiter, header and names are told
 
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 # Each way to match takes time linear in the text: no digit can be taken by two parts.
@@ -26,7 +28,7 @@ class TextLayout:
     Attributes
     ----------
     names : tuple of str
-        Of all columns, in order.
+        Of all columns of the lines, in order, as the file writes them.
     columns : EdgeColumns
     id_type : str
         Declared, or found in the first row; never ``"auto"``.
@@ -37,6 +39,10 @@ class TextLayout:
     delimiter : str
     quotes : bool
         Whether ``"`` quotes a value.
+    trim : bool
+        Whether a blank follows each delimiter.
+    numbered : bool
+        Whether the format numbers its vertices, so that ids are integers whatever else is asked for.
     """
 
     names: tuple[str, ...]
@@ -46,6 +52,12 @@ class TextLayout:
     header: bool = False
     delimiter: str = "\t"
     quotes: bool = False
+    trim: bool = False
+    numbered: bool = False
+
+    def written(self, name: str) -> str:
+        """A column's name as the file writes it."""
+        return next(written for written in self.names if written.strip() == name)
 
 
 def read_lines(file: DataFile, source, layout: TextLayout) -> EdgeList:
@@ -66,14 +78,16 @@ def read_lines(file: DataFile, source, layout: TextLayout) -> EdgeList:
     import pyarrow
     import pyarrow.csv
 
-    roles = layout.columns.roles
-    wanted = list(dict.fromkeys(roles.values()))
+    places = {role: Where(file, role, name) for role, name in layout.columns.roles.items()}
     takers = {
-        role: WeightText(Where(file, role, name))
+        role: WeightText(where)
         if role == "weight"
-        else IdText(Where(file, role, name), layout.id_type, layout.found)
-        for role, name in roles.items()
+        else IdText(where, layout.id_type, layout.found, layout.trim, blanks=not layout.quotes, numbered=layout.numbered)
+        for role, where in places.items()
+        if where.name not in file.partition_names
     }
+    written = {role: layout.written(places[role].name) for role in takers}
+    wanted = list(dict.fromkeys(written.values()))
     with pyarrow.csv.open_csv(
         source,
         # One thread: only so do errors carry the number of the line.
@@ -87,18 +101,26 @@ def read_lines(file: DataFile, source, layout: TextLayout) -> EdgeList:
         ),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types=dict.fromkeys(wanted, pyarrow.string()),
-            include_columns=wanted,
+            include_columns=wanted or [layout.names[0]],
             null_values=[""],
             strings_can_be_null=True,
         ),
     ) as blocks:
+        rows = 0
         for block in blocks:
-            for role, name in roles.items():
+            rows += block.num_rows
+            for role, name in written.items():
                 takers[role].append(block.column(name))
-    table = pyarrow.table({role: taker.column() for role, taker in takers.items()})
-    if table.num_rows == 0:
+    if rows == 0:
         raise no_rows(file)
-    return EdgeList(table=table, columns=layout.columns, rows=((file.name, table.num_rows),))
+    columns = {}
+    for role, where in places.items():
+        if role in takers:
+            columns[role] = takers[role].column()
+        else:
+            id_type = "string" if layout.id_type == "string" else "auto" if layout.found else layout.id_type
+            columns[role] = edge_column(file.partition_column(where.name, rows), where, id_type)
+    return EdgeList(table=pyarrow.table(columns), columns=layout.columns, rows=((file.name, rows),))
 
 
 def no_rows(file: DataFile) -> EdgeListError:
@@ -114,17 +136,26 @@ def id_type_of(file: DataFile, columns: EdgeColumns, names: list[str], row: list
     EdgeListError
         They are numbers but no integers.
     """
-    values = {
-        role: row[names.index(columns.roles[role])].strip()
-        for role in ("src", "dst")
-        if names.index(columns.roles[role]) < len(row)
-    }
+    values = {}
+    for role in ("src", "dst"):
+        name = columns.roles[role]
+        if name in file.partition_names:
+            values[role] = str(dict(file.partitions)[name])
+        elif names.index(name) < len(row):
+            values[role] = row[names.index(name)].strip()
     for role, value in values.items():
         if _NUMBER.fullmatch(value) and not re.fullmatch(r"[+-]?[0-9]+", value):
             raise Where(file, role, columns.roles[role]).error(
-                f"has {value[:40]!r}, which is not an integer; id_type='string' takes ids as they are written", 0
+                f"has {value[:40]!r}, which is not an integer; {option_text('id_type', 'string')} takes ids as they are "
+                "written",
+                0,
             )
-    return "int64" if all(_PLAIN_INTEGER.fullmatch(value) for value in values.values()) else "string"
+    return "int64" if all(is_plain_integer(value) for value in values.values()) else "string"
+
+
+def is_plain_integer(text: str) -> bool:
+    """Whether a value is an integer as a program writes it."""
+    return _PLAIN_INTEGER.fullmatch(text) is not None
 
 
 def is_number(text: str) -> bool:
@@ -132,17 +163,38 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text.strip()) is not None
 
 
-def first_lines(source, count: int) -> list[str]:
-    """Return the first lines that are not blank, without their ends, at most ``count``."""
+def first_lines(file: DataFile, source, count: int) -> list[str]:
+    """Return the first lines that are not blank, without their ends, at most ``count``.
+
+    Raises
+    ------
+    EdgeListError
+        A line without end, or text in an encoding other than UTF-8.
+    """
     lines, rest = [], b""
     while len(lines) < count:
         block = source.read(1 << 16)
+        if not lines and not rest:
+            _refuse_other_encodings(file, block)
         *whole, rest = (rest + block).split(b"\n")
         whole = whole if block else [*whole, rest]
         lines += [line.rstrip(b"\r") for line in whole if line.strip()]
-        if not block or len(rest) > LONGEST_LINE:
+        if not block:
             break
+        if len(rest) > LONGEST_LINE and len(lines) < count:
+            raise line_too_long(file)
     return [line.decode("utf-8-sig", errors="replace") for line in lines[:count]]
+
+
+def line_too_long(file: DataFile) -> EdgeListError:
+    """The error for a line that is no edge, whatever stands in it; its end is never looked for."""
+    return EdgeListError(f"{file}: it has a line of more than {LONGEST_LINE >> 20} MiB; is it an edge list, an edge a line?")
+
+
+def _refuse_other_encodings(file: DataFile, block: bytes) -> None:
+    """Refuse UTF-16 and UTF-32, by their mark or by the zero bytes that digits and Latin letters have in them."""
+    if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in block[:4]:
+        raise EdgeListError(f"{file}: this is no UTF-8 but UTF-16, UTF-32 or no text at all; save it as UTF-8")
 
 
 class BlankSeparated(io.RawIOBase):
@@ -150,16 +202,19 @@ class BlankSeparated(io.RawIOBase):
 
     Parameters
     ----------
+    file : DataFile
+        To name in errors.
     source : file object
     comment : bytes
         Characters that start a comment when they start a line.
     """
 
-    def __init__(self, source, comment: bytes):
-        self._source = source
+    def __init__(self, file: DataFile, source, comment: bytes):
+        self._file, self._source = file, source
         self._comment = re.compile(rb"^[ \t]*[" + re.escape(comment) + rb"].*\n?", re.MULTILINE)
         self._signs = comment
         self._ready, self._at, self._rest = b"", 0, b""
+        self._is_start = True
 
     def readable(self) -> bool:
         return True
@@ -167,10 +222,16 @@ class BlankSeparated(io.RawIOBase):
     def readinto(self, buffer) -> int:
         while self._at == len(self._ready):
             block = self._source.read(BLOCK_BYTES)
+            if self._is_start:
+                _refuse_other_encodings(self._file, block)
+                # So that a mark before a comment does not make an edge of it.
+                block, self._is_start = block.removeprefix(codecs.BOM_UTF8) or self._source.read(BLOCK_BYTES), False
             if not block and not self._rest:
                 return 0
             if block:
                 cut = block.rfind(b"\n") + 1
+                if len(self._rest) + (cut or len(block)) > LONGEST_LINE + BLOCK_BYTES:
+                    raise line_too_long(self._file)
                 if not cut:
                     self._rest += block
                     continue

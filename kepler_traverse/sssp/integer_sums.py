@@ -61,7 +61,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 def plan_many(graph, query, _group: int = 0):
     """Return ``traverse(sources)``, as strategies for several sources do."""
     device = graph.device
-    graph = graph.with_sums_in(np.int64)
+    graph = graph.with_sums_in("int64")
     host = graph.to("cpu")
     edges = (host.offsets, host.targets, host.weights)
     negative = graph.has_negative_weights

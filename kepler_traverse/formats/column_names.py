@@ -1,0 +1,165 @@
+"""Which columns of a file are the ends and the weight of an edge: by name where there are names, else by position."""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import EdgeListError, option_text
+from .edges import EdgeColumns, ReadOptions, shown
+from .files import DataFile
+
+# Names of the two ends as they are compared: in lower case, letters and digits only. "tail" and "head" are left out:
+# an arc leads from its tail to its head, but a fact in a knowledge graph from its head to its tail.
+END_NAMES = (
+    ("src", "dst"),
+    ("src", "dest"),
+    ("src", "tgt"),
+    ("source", "target"),
+    ("source", "destination"),
+    ("source", "dest"),
+    ("from", "to"),
+    ("u", "v"),
+    ("i", "j"),
+    ("origin", "destination"),
+    ("origin", "dest"),
+    ("orig", "dest"),
+    ("start", "end"),
+    ("anode", "bnode"),
+    ("nodea", "nodeb"),
+    ("node1", "node2"),
+    ("vertex1", "vertex2"),
+    ("id1", "id2"),
+)
+# What both names of a pair may end in: from_node, source_id, FromNodeId. Not after one letter: "uid" is a user's id.
+_ENDINGS = ("", "id", "node", "nodeid", "vertex", "vertexid")
+_PAIRS = frozenset(
+    (start + ending, end + ending) for start, end in END_NAMES for ending in (_ENDINGS if len(start) > 1 else ("",))
+)
+_WEIGHT = re.compile(
+    "w|wt|weights?|edgeweight|impedance|minutes|mins|seconds|secs|hours|meters|metres|kilometers|kilometres|km|miles"
+    "|(len|length|costs?|time|traveltime|duration|distance|dist)"
+    "(m|meters|metres|km|mi|miles|ft|s|secs?|seconds|mins?|minutes|h|hrs?|hours)?"
+)
+_SHOWN = 240  # characters of names in a message
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def is_weight_name(name: str) -> bool:
+    """Whether a column is taken for the weight by its name."""
+    return _WEIGHT.fullmatch(_plain(name)) is not None
+
+
+def end_pairs(names: list[str]) -> list[tuple[str, str]]:
+    """Return all pairs of columns that are the ends of an edge by their names."""
+    plain = [(name, _plain(name)) for name in dict.fromkeys(names)]
+    return [(u, v) for u, as_start in plain for v, as_end in plain if (as_start, as_end) in _PAIRS]
+
+
+def choose_columns(
+    names: list[str],
+    options: ReadOptions,
+    file: DataFile,
+    *,
+    positions: int = 0,
+    numeric: frozenset[str] = frozenset(),
+    dates: frozenset[str] = frozenset(),
+) -> EdgeColumns:
+    """Pick the edge columns of a file: those asked for, else those known by name, else in a text without names by position.
+
+    Parameters
+    ----------
+    names : list of str
+        All columns, those of the file's partitions last.
+    options : ReadOptions
+    file : DataFile
+    positions : int
+        How many columns at the beginning have no name but ``"0"``, ``"1"`` and so on.
+    numeric, dates : frozenset of str
+        The columns that hold numbers, and those that hold dates or times of day, as far as that is known.
+
+    Raises
+    ------
+    EdgeListError
+        A column is missing or there twice, there is none for an end or for a required weight, or more than one could be it.
+    """
+    src, dst = _ends(names, options, file, positions)
+    known = [name for name in dict.fromkeys(names) if is_weight_name(name) and name not in (src, dst) and name not in dates]
+    weight = _weight(names, options, file, positions, known)
+    if weight is None and options.weighted:
+        raise _no_weight(names, (src, dst), file, numeric)
+    columns = EdgeColumns(src=src, dst=dst, weight=weight)
+    for role, name in columns.roles.items():
+        if name not in names:
+            raise EdgeListError(f"{file}: no column {shown(name)} for {role}; it has {listed(names)}", column=role)
+        if names.count(name) > 1:
+            raise EdgeListError(
+                f"{file}: column {shown(name)} occurs {names.count(name)} times; rename all but one", column=role
+            )
+    if weight in (src, dst):
+        raise EdgeListError(
+            f"{file}: column {shown(weight)} is {'src' if weight == src else 'dst'} and cannot be the weight, too; "
+            f"name another with {option_text('weight_column')}",
+            column="weight",
+        )
+    unused = [name for name in dict.fromkeys(names) if name not in columns.roles.values()]
+    # A data frame's index is no column that anyone gave.
+    numbers = [name for name in unused if name in numeric and not name.startswith("__")]
+    return EdgeColumns(src=src, dst=dst, weight=weight, unused=tuple(unused), unused_numbers=tuple(numbers))
+
+
+def _ends(names: list[str], options: ReadOptions, file: DataFile, positions: int) -> tuple[str, str]:
+    if options.src_column is not None:
+        return options.src_column, options.dst_column
+    if len(names) < 2 or positions == 1:
+        raise EdgeListError(f"{file}: an edge needs two columns, this file has only {listed(names)}")
+    if positions:
+        return names[0], names[1]
+    pairs = end_pairs(names)
+    how = f"name them with {option_text('src_column')} and {option_text('dst_column')}"
+    if not pairs:
+        raise EdgeListError(
+            f"{file}: no two columns are known by their names as the ends of an edge; it has {listed(names)}; {how}",
+            column="src",
+        )
+    if len(pairs) > 1:
+        could_be = " or ".join(f"{shown(u)} and {shown(v)}" for u, v in pairs[:3])
+        raise EdgeListError(f"{file}: the ends of an edge could be {could_be}; {how}", column="src")
+    return pairs[0]
+
+
+def _weight(names, options: ReadOptions, file: DataFile, positions: int, known: list[str]) -> str | None:
+    if options.weight_column is not None or options.weighted is False:
+        return options.weight_column
+    if positions:
+        known = [names[2]] if options.src_column is None and positions > 2 else []
+    how = f"name one with {option_text('weight_column')}"
+    if len(known) > 1:
+        without = "" if options.weighted else f", or read none with {option_text('weighted', False)}"
+        could_be = " or ".join(map(shown, known[:5]))
+        raise EdgeListError(f"{file}: the weight could be {could_be}; {how}{without}", column="weight")
+    return known[0] if known else None
+
+
+def _no_weight(names: list[str], ends: tuple[str, str], file: DataFile, numeric: frozenset[str]) -> EdgeListError:
+    others = [name for name in names if name not in ends and name in numeric]
+    numbers = f"; {listed(others)} {'hold' if len(others) > 1 else 'holds'} numbers" if others else ""
+    return EdgeListError(
+        f"{file}: no weight column is known by its name; it has {listed(names)}{numbers}; "
+        f"name one with {option_text('weight_column')}",
+        column="weight",
+    )
+
+
+def listed(names: list[str]) -> str:
+    """Names of columns for a message, as many as fit into some lines."""
+    texts, room = [], _SHOWN
+    for name in names:
+        texts.append(shown(name))
+        room -= len(texts[-1]) + 2
+        if room < 0:
+            break
+    more = ", ..." if len(texts) < len(names) else ""
+    return f"{'column' if len(names) == 1 else 'columns'} {', '.join(texts)}{more}" if names else "no columns"

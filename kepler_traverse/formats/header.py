@@ -1,0 +1,61 @@
+"""Whether the first line of a text holds names or an edge: decided only where there is no doubt."""
+
+from __future__ import annotations
+
+import re
+
+from .column_names import end_pairs
+from .edges import ReadOptions
+from .text import is_number
+
+# What stands in a column of numbers where there is none.
+_NO_NUMBER = re.compile(r"\s*|[+-]?(nan|inf|infinity)|null|none|n/?a|-", re.IGNORECASE)
+
+
+def holds_names(rows: list[list[str]], options: ReadOptions, others: list[str]) -> bool | None:
+    """Say whether the first row holds names: True, False, or None where it could be either.
+
+    Parameters
+    ----------
+    rows : list of list of str
+        The first rows of a file.
+    options : ReadOptions
+    others : list of str
+        Names of columns that are not in the lines: those of partitions.
+    """
+    first = [value.strip() for value in rows[0]]
+    if options.header != "auto":
+        return options.header == "yes"
+    ends = {options.src_column, options.dst_column}
+    # A number as a name means a position, and may be an id of the first edge, too.
+    if None not in ends and ends <= {*first, *others} and not any(map(is_number, ends)) and ends & set(first):
+        return True
+    pairs = [pair for pair in end_pairs([*first, *others]) if set(pair) & set(first)]
+    if any(len(start) > 1 for start, _ in pairs):
+        return True
+    is_decided = has_words_over_numbers(rows)
+    if pairs:  # "u,v" and "i,j" are two vertices as well
+        return True if is_decided else None
+    numbers = [is_number(value) for value in first[:2]]
+    if all(numbers):
+        return False
+    if any(numbers):
+        return None if is_decided else False
+    return True if is_decided else None
+
+
+def has_words_over_numbers(rows: list[list[str]]) -> bool:
+    """Whether a column has a word in the first row and nothing but numbers below."""
+    first, *below = rows
+    for at, value in enumerate(first):
+        column = [row[at] for row in below if at < len(row)]
+        if column and not is_number(value) and not _NO_NUMBER.fullmatch(value) and all(map(is_number, column)):
+            return True
+    return False
+
+
+def numeric_columns(names: list[str], rows: list[list[str]]) -> frozenset[str]:
+    """The columns that hold numbers in the first rows, as far as these go."""
+    return frozenset(
+        name for at, name in enumerate(names) if rows and all(at < len(row) and is_number(row[at]) for row in rows)
+    )

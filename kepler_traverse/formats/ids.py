@@ -1,0 +1,157 @@
+"""Files of vertex ids: text with one id per line, or a Parquet column."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import InputError
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
+# Names of the column that holds the ids, where a file has several.
+_COLUMNS = {
+    "sources": ("source", "src", "vertex", "node", "id"),
+    "targets": ("target", "dst", "destination", "vertex", "node", "id"),
+    "vertices": ("vertex", "node", "id"),
+}
+
+
+def integer_id(text: str) -> int | None:
+    """Return the integer that a text is, None if it is none: ``1_0`` and digits of other scripts are words here."""
+    return int(text) if _INTEGER.fullmatch(text.strip()) else None
+
+
+@dataclass(frozen=True)
+class IdFile:
+    """Vertex ids as a file holds them, before it is known what ids the graph has.
+
+    Attributes
+    ----------
+    path : str
+    what : {"sources", "targets", "vertices"}
+    values : list
+        Whole lines of a text, or the values of a Parquet column.
+    is_text : bool
+    """
+
+    path: str
+    what: str
+    values: list
+    is_text: bool
+
+    def ids(self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False) -> list:
+        """Return the ids in the type of a graph's ids.
+
+        Parameters
+        ----------
+        strings : bool
+            Whether the ids of the graph are strings; else they are integers.
+        is_vertex : callable
+            Whether a string is an id of the graph, for lines that could be read in two ways.
+
+        Raises
+        ------
+        InputError
+            A value is no id, or it is not sure which one; the message names file and line or row.
+        """
+        found = []
+        for at, value in enumerate(self.values):
+            if self.is_text and strings:
+                value = self._name_of_line(at, value, is_vertex)
+            elif self.is_text:
+                # No integer has a # in it, so that a comment may follow one.
+                value = value.partition("#")[0].strip() or None
+            elif isinstance(value, bool) or not isinstance(value, int | str):
+                raise self._error(at, f"{value!r} is no vertex id; ids are integers or strings")
+            if value is None:
+                continue
+            if not strings and isinstance(value, str):
+                number = integer_id(value)
+                if number is None:
+                    raise self._error(at, f"{value[:40]!r} is not a vertex: the ids of this graph are integers")
+                value = number
+            found.append(str(value) if strings else value)
+        if not found:
+            raise InputError(f"{self.path}: the file of {self.what} is empty; give one vertex id per line")
+        return found
+
+    def _name_of_line(self, at: int, line: str, is_vertex: Callable[[str], bool]) -> str | None:
+        """The id in a line: without the blanks around it; None for a comment. A vertex of the very name comes first."""
+        bare = line.strip()
+        name = None if bare.startswith("#") or not bare else bare
+        if line == name or not line or not is_vertex(line):
+            return name
+        if name is None or is_vertex(name):
+            other = "a comment" if name is None else repr(name)
+            raise self._error(at, f"{line!r} is a vertex, but could also mean {other}; give the ids as a Parquet file")
+        return line
+
+    def _error(self, at: int, problem: str) -> InputError:
+        where = f"line {at + 1}" if self.is_text else f"row {at}"
+        return InputError(f"{self.path}, {where} of the file of {self.what}: {problem}")
+
+
+def read_ids(path, what: str) -> IdFile:
+    """Read a local file of vertex ids.
+
+    Parameters
+    ----------
+    path : path
+        Text (UTF-8) with one id per line, where lines that begin with ``#`` are comments, or Parquet.
+    what : {"sources", "targets", "vertices"}
+        What the ids are for, to name in errors and to find the column among several.
+
+    Returns
+    -------
+    IdFile
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or it is not sure which column holds the ids.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read(4)
+            if data != b"PAR1":
+                return IdFile(str(path), what, _lines(data + file.read()), is_text=True)
+        return IdFile(str(path), what, _parquet_column(Path(path), what), is_text=False)
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        problem = " ".join(str(getattr(error, "strerror", None) or error).split())[:300]
+        name = str(path) if str(path).isprintable() else repr(str(path))
+        raise InputError(f"{name}: the file of {what} cannot be read: {problem}") from None
+
+
+def _lines(data: bytes) -> list[str]:
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
+        raise ValueError("it is no UTF-8 text; save it as UTF-8")
+    # Not by splitlines: other signs that end a line may stand in an id.
+    return [line.removesuffix("\r") for line in data.decode("utf-8-sig").split("\n")]
+
+
+def _parquet_column(path: Path, what: str) -> list:
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
+        known = [name for name in names if re.sub(r"[\W_]+", "", name).casefold().removesuffix("id") in _known(what)]
+        chosen = names if len(names) == 1 else known
+        if len(chosen) != 1:
+            shown = ", ".join(map(repr, names[:20])) or "no column"
+            raise InputError(
+                f"{path}: it is not sure which column of the file of {what} holds the ids; it has {shown}; "
+                f"give a file with that column alone, or call it {_COLUMNS[what][0]!r}"
+            )
+        values = file.read(columns=chosen).column(0).to_pylist()
+    if None in values:
+        raise InputError(f"{path}: row {values.index(None)} of the file of {what} is null; every row must be a vertex id")
+    return values
+
+
+def _known(what: str) -> set[str]:
+    return {name.removesuffix("id") for name in _COLUMNS[what]}

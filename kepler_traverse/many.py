@@ -357,6 +357,7 @@ def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _g
         "vertex": n_sources * shape.n_vertices,
         "edge": edges / (machine.cores if device == "cpu" and algorithm == "bfs" else 1),
         "again": edges * shape.spread if algorithm == "sssp" else 0,
+        "stretch": n_sources * shape.stretch if algorithm == "sssp" else 0,
         "miss": edges * machine.missing(4 * shape.n_vertices),
     }
 

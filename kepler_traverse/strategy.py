@@ -133,6 +133,10 @@ def _check_type(name: str, value, kind: type) -> None:
         arguments.text(name, value)
 
 
+_PATH_DEGREE = 2.01  # the largest of paths and cycles
+_LATTICE_DEGREE, _LATTICE_SKEW = 6, 6  # the mean of a triangulation; larger degrees, by the mean, make short ways
+
+
 class Shape(NamedTuple):
     """What the choice of a way to answer many sources goes by.
 
@@ -173,8 +177,30 @@ class Shape(NamedTuple):
 
     @property
     def likely_depth(self) -> float:
-        """Levels of the deepest search; where none was seen those of a lattice, if there are as few edges, else few."""
-        return self.depth or (1.4 * self.n_vertices**0.5 if self.n_edges <= 6 * self.n_vertices else 12)
+        """Levels of the deepest search; where none was seen, those that graphs of such degrees have."""
+        return self.depth or self.guessed_depth
+
+    @property
+    def guessed_depth(self) -> float:
+        """Levels by the degrees alone: of paths, of a lattice where there are few edges and no hubs, else few."""
+        degree = self.n_edges / max(self.n_vertices, 1)
+        if degree * self.skew <= _PATH_DEGREE and not self.directed:
+            return max(0.5 * self.n_vertices, 1.0)
+        return self._sides if self._is_lattice else 12
+
+    @property
+    def stretch(self) -> float:
+        """Rounds of a lattice that are more since uneven weights make ways round about the shorter ones."""
+        is_path = self.guessed_depth > self._sides
+        return self._sides * self.spread if self._is_lattice and not is_path else 0.0
+
+    @property
+    def _is_lattice(self) -> bool:
+        return self.n_edges <= _LATTICE_DEGREE * self.n_vertices and self.skew <= _LATTICE_SKEW
+
+    @property
+    def _sides(self) -> float:
+        return 1.4 * self.n_vertices**0.5
 
     @property
     def likely_rounds(self) -> float:

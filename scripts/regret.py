@@ -159,6 +159,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     sweep.add_argument("--output", type=Path, required=True)
     sweep.add_argument("--seconds", type=float, default=math.inf, help="end after so many, with the cells done until then")
     sweep.add_argument("--largest", type=int, help="most vertices of a generated graph")
+    sweep.add_argument("--longest", type=float, default=math.inf, help="leave out cells estimated to take more seconds")
+    sweep.add_argument("--seed", type=int, default=0, help="of the order of the cells")
     sweep.add_argument("--resume", action="store_true", help="leave out the cells that the output has")
     for name in ("fit", "numbers"):
         commands.add_parser(name).add_argument("files", nargs="+", type=Path)
@@ -171,7 +173,16 @@ def main(arguments: list[str] | None = None) -> int:
     if options.command == "sweep":
         from scripts.regret_sweep import sweep
 
-        found = sweep(options.device, options.graphs, options.output, options.seconds, options.resume, options.largest)
+        found = sweep(
+            options.device,
+            options.graphs,
+            options.output,
+            options.seconds,
+            options.resume,
+            options.largest,
+            seed=options.seed,
+            longest=options.longest,
+        )
         print(f"{options.output}: {found} cells")
     elif options.command == "fit":
         from scripts import regret_fit

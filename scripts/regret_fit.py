@@ -24,6 +24,7 @@ from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP_SINGLE
 from kepler_traverse.strategy import Shape
 
 FILE = Path(__file__).resolve().parents[1] / "kepler_traverse" / "costs.json"
+LONG, _WEIGHT_OF_SHORT = 0.005, 0.4  # seconds from which on a time counts in full, and what it counts below
 _NEGLIGIBLE = 1e-6  # of the time: what a term that NNLS leaves out begins with
 _NOTHING = 1e-4  # of the time: a term that is nowhere more is left out
 
@@ -61,8 +62,10 @@ def fitted(amounts: list[dict[str, float]], seconds: np.ndarray) -> dict[str, fl
     begin, _ = nnls(shares / scale, np.ones(seconds.size), maxiter=100 * len(terms))
     logs = np.log(np.maximum(begin, _NEGLIGIBLE))
 
+    weights = np.where(seconds > LONG, 1.0, _WEIGHT_OF_SHORT)
+
     def errors(logs):
-        return np.log(np.maximum(shares / scale @ np.exp(logs), _NEGLIGIBLE))
+        return weights * np.log(np.maximum(shares / scale @ np.exp(logs), _NEGLIGIBLE))
 
     found = least_squares(errors, logs, loss="soft_l1", f_scale=0.3, bounds=(-40, 40))
     most = np.exp(found.x)  # of what share of a time each term is at most

@@ -86,15 +86,17 @@ class DifferentAnswersError(Exception):
     """Two strategies do not find the same."""
 
 
-def cells(sources: list[GraphSource]) -> Iterator[Cell]:
-    """All cells, pass by pass."""
-    for n_sources, result in PASSES:
+def cells(sources: list[GraphSource], seed: int = 0) -> list[Cell]:
+    """All cells in random order, those of earlier passes rather first, so that a sweep cut off is a sample of all."""
+    random, found = np.random.default_rng(seed), []
+    for i, (n_sources, result) in enumerate(PASSES):
         for source in sources:
-            yield Cell(source, None, "bfs", n_sources, result)
-            if result == "summary":  # SSSP keeps all distances for it
-                continue
-            for weights in ("wide", "unit") if n_sources in (64, 512) else ("wide",):
-                yield Cell(source, weights, "sssp", n_sources, result)
+            own = [Cell(source, None, "bfs", n_sources, result)]
+            if result != "summary":  # SSSP keeps all distances for it
+                kinds = ("wide", "unit") if n_sources in (64, 512) else ("wide",)
+                own += [Cell(source, weights, "sssp", n_sources, result) for weights in kinds]
+            found += [(random.random() * (4 + i), len(found) + j, cell) for j, cell in enumerate(own)]
+    return [cell for _, _, cell in sorted(found, key=lambda each: each[:2])]
 
 
 class Graphs:
@@ -203,8 +205,8 @@ def compare(found: dict, expected: dict, name: str, cell: Cell) -> None:
     expected |= found
 
 
-def measure_many(ways: Ways, cell: Cell, graph) -> Iterator[dict]:
-    """Lines of a cell of several sources; the last one is ``auto``, as a user has it."""
+def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict]:
+    """Lines of a cell of several sources; the last one is ``auto``, as a user has it. None if it were to take too long."""
     began = time.perf_counter()
     plan = ways.plan("auto")
     wait(graph)
@@ -212,6 +214,8 @@ def measure_many(ways: Ways, cell: Cell, graph) -> Iterator[dict]:
     shape, taken = plan._shape, plan.strategy.name
     estimates = {name: plan._estimate(name, cell.n_sources) for name in plan._candidates}
     del plan
+    if min(estimates.values(), default=0.0) > longest:
+        return
     best, expected = float("inf"), {}
     order = sorted([*ways.many, ways.loop], key=lambda name: estimates.get(name, float("inf")))
     for name in order:
@@ -249,7 +253,7 @@ def measure_many(ways: Ways, cell: Cell, graph) -> Iterator[dict]:
     yield line | {"group": None, "seconds": min(times), "history": choices[int(np.argmin(times))]}
 
 
-def measure_one(ways: Ways, cell: Cell, graph) -> Iterator[dict]:
+def measure_one(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict]:
     """Lines of a cell of one source: with the reverse to be built in the call, and at hand, where it may be used."""
     number, expected = int(ways.numbers[0]), {}
     auto = ways.plan_one("auto").strategy.name
@@ -307,6 +311,8 @@ def sweep(
     resume: bool,
     largest: int | None = None,
     say=print,
+    seed: int = 0,
+    longest: float = float("inf"),
 ) -> int:
     """Measure cell by cell until the seconds are over; return how many cells were measured.
 
@@ -324,7 +330,7 @@ def sweep(
     output.parent.mkdir(parents=True, exist_ok=True)
     facts, graphs, measured = about(device), Graphs(device), 0
     with open(output, "a" if resume else "w") as file:
-        for cell in cells(sources):
+        for cell in cells(sources, seed):
             if time.perf_counter() - began > seconds:
                 say(f"time is up after {measured} cells; --resume goes on")
                 break
@@ -334,7 +340,7 @@ def sweep(
             if not graph.n_edges:
                 continue
             ways = Ways(cell, graph)
-            lines = list((measure_one if cell.n_sources == 1 else measure_many)(ways, cell, graph))
+            lines = list((measure_one if cell.n_sources == 1 else measure_many)(ways, cell, graph, longest))
             file.writelines(json.dumps(cell.named() | facts | line) + "\n" for line in lines)
             file.flush()
             measured += 1

@@ -83,6 +83,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "share": shape.n_edges * ((turns - 1) * shape.walked + shape.most) * min(each, -(-n_sources // machine.cores)),
         "edge": edges,
         "again": edges * shape.spread,
+        "stretch": turns * shape.stretch,
         "vertex": n_sources * shape.n_vertices * shape.reach,
         "miss": edges * machine.missing(8 * shape.n_edges + rows),
         "write": n_sources * shape.n_vertices * shape.weight / 4,

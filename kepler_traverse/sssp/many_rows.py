@@ -62,6 +62,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "level": groups * shape.likely_depth,
         "edge": edges,
         "again": edges * shape.spread,
+        "stretch": groups * shape.stretch,
         "vertex": groups * shape.likely_depth * shape.n_vertices,
         "miss": edges * machine.missing(GROUP * max(shape.weight, 4) * shape.n_vertices),
         "write": groups * GROUP * shape.n_vertices,

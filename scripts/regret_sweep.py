@@ -253,7 +253,7 @@ def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict
     yield line | {"group": None, "seconds": min(times), "history": choices[int(np.argmin(times))]}
 
 
-def measure_one(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict]:
+def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict]:
     """Lines of a cell of one source: with the reverse to be built in the call, and at hand, where it may be used."""
     number, expected = int(ways.numbers[0]), {}
     auto = ways.plan_one("auto").strategy.name

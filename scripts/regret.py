@@ -143,7 +143,7 @@ def page(numbers: dict) -> str:
             f"{each['mean'] or '-'}, corrected {each['corrected_mean'] or '-'}, largest {each['largest']}. Planning takes "
             f"{share(each['planning'])} of the best (median). Commit {', '.join(each['commits'])}.",
             "",
-            f"Targets: at most {MOST} on every cell ({each['over']} of {each['long_cells']} are over it), a geometric mean of "
+            f"Targets: at most {MOST} on every cell ({each['over']} of {each['long_cells']} are over it), geometric mean "
             f"{MEAN} ({met(each['mean'], MEAN)}; corrected: {met(each['corrected_mean'], MEAN)}), planning 2 % "
             f"({met(each['planning'], 0.02)}).",
             "",

@@ -19,8 +19,8 @@ _FILE = Path(__file__).with_name("costs.json")
 
 # Which speed of the machine a term goes with. ``level`` and ``start``: the host takes part. ``chain``: loads that wait for
 # each other. ``share``: what one worker (block, core) does alone. ``edge``, ``vertex``: work that all workers share.
-# ``again``: edges that are relaxed again since weights are uneven; ``stretch``: rounds that are more for that reason. ``row``, ``write``, ``clear``: bytes in a row. ``miss``:
-# loads from beyond the cache.
+# ``again``: edges that are relaxed again since weights are uneven; ``stretch``: rounds that are more for that reason.
+# ``row``, ``write``, ``clear``: bytes in a row. ``miss``: loads from beyond the cache.
 SPEED_OF_TERM = {
     "cpu": {
         "start": "step",

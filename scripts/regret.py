@@ -130,9 +130,9 @@ def page(numbers: dict) -> str:
         "Made by `python scripts/regret.py page` from docs/regret.json; do not edit. A cell is a graph, an algorithm, a",
         "number of sources and a result. Its regret is the time of the strategy that the plan begins with, divided by",
         'that of the best one. "Corrected" is the same for the whole run, in which the plan may change its strategy.',
-        f"Cells whose best takes {short} or less do not count. The sweeps were cut off by time: random samples of all cells,",
-        "of up to a million vertices on a GPU and 100,000 on two cores (files: more), with constants that were fitted to other",
-        "samples of mostly the same graphs. A 16-core host has not been measured.",
+        f"Cells whose best takes {short} or less do not count. The sweeps were cut off by time: random samples of all",
+        "cells, of up to a million vertices on a GPU and 100,000 on two cores (files: more), with constants that were",
+        "fitted to other samples of mostly the same graphs. A 16-core host has not been measured.",
         "",
     ]
     for each in numbers["machines"]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from . import arguments, cuda
 from ._arrays import hops_dtype, namespace, to_host
+from .calibration import machine_of
+from .choice import Choice, Measured
 from .concurrency import SerializedSearch
+from .costs import costs_of
 from .errors import CapacityError, InputError, StrategyError
 from .exact import Sums, WideningSearch
 from .graph import Graph
@@ -17,10 +24,10 @@ from .plan import Plan, running, without_bound
 from .query import Query
 from .results import Traversal, Traversals
 from .strategy import ManyOutcome, ManyStrategy, Shape, Strategy, in_use, pick
+from .survey import outline, survey
 
 ONE_AT_A_TIME = "one_at_a_time"
 LOOPED = 16  # sources of a group that are run one after the other
-HOST_STEP = 20e3  # nanoseconds that a level costs where the host takes part
 _SHARE = 0.8  # of the free memory that a plan may take
 
 
@@ -43,7 +50,9 @@ class ManyPlan:
     depth : int
         Levels of one search from a vertex of the highest degree; 0 where none was made.
     why : str
-        What the choice went by.
+        What the choice went by, and what was measured since.
+    history : list of Measured
+        What each group took, and what it was estimated to take, where there was a choice.
     """
 
     def __init__(
@@ -63,7 +72,7 @@ class ManyPlan:
         name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
         is_single = any(name in (row.name, *row.also) for row in singles)
         single = pick(singles, name if is_single else "auto", graph)
-        loop = _one_at_a_time(single, algorithm)
+        loop = one_at_a_time(single, algorithm)
         if name != "auto":
             fitting = [pick([*rows, loop], name, graph)]
         elif n_sources <= 1:
@@ -72,25 +81,74 @@ class ManyPlan:
             here = [row for row in rows if row.default and row.device == graph.device and row.misfit(graph) is None]
             fitting = [*here, loop]
         # Where there is nothing to choose and no depth to know, a search for it would be one too many.
-        shape = _shape_of(graph, singles if algorithm == "bfs" and fitting != [loop] else ())
+        wanted = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
+        self._shape = shape = _shape_of(graph, algorithm, singles if wanted else (), n_sources, [*fitting, loop])
         why = [repr(graph)]
         if shape.depth:
-            why.append(f"{shape.depth} levels")
-        if len(fitting) > 1:
-            costs = {row: row.cost(shape, n_sources) for row in fitting}
-            fitting.sort(key=costs.get)
-            why.append("estimated: " + ", ".join(f"{row.name} {costs[row] / 1e9:.3g} s" for row in fitting))
-        self.strategy = fitting[0]
-        self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
+            why.append(f"{shape.depth} levels" if algorithm == "bfs" else f"{shape.depth} rounds")
+        if shape.reach < 1:
+            why.append(f"a search reaches {shape.reach:.0%}")
         self.depth = shape.depth
-        self.group, self.nbytes = _group(self.strategy, shape, query, max(n_sources, 1), memory)
-        why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
-        self._rows, self._memory = rows, memory
+        self._rows, self._n_sources, self._memory, self._asked = rows, max(n_sources, 1), memory, query
+        self._owner = threading.current_thread()
+        self._lock = threading.Lock()
         self.sums = Sums(graph, algorithm, query.limit)
+        self._candidates = self._fitting_memory(fitting)
+        if not self._candidates:
+            _group(fitting[0], shape, query, self._n_sources, memory)  # raises the error that says how much is missing
+        self._clock = time.perf_counter
+        self._choice = Choice(
+            {name: partial(self._estimate, name) for name in self._candidates},
+            {name: group for name, (_, group, _) in self._candidates.items()},
+        )
+        first = next(iter(self._candidates))
+        if len(self._candidates) > 1:
+            costs = {name: self._estimate(name, self._n_sources) for name in self._candidates}
+            first = min(costs, key=costs.get)
+            why.append("estimated: " + ", ".join(f"{name} {costs[name]:.3g} s" for name in sorted(costs, key=costs.get)))
+        self._take(first)
+        why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
         if algorithm == "sssp":
             why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
-        self.why = "; ".join(why)
-        self._search = SerializedSearch(lambda: WideningSearch(Sums(graph, algorithm, query.limit), self._prepared))
+        self._why = "; ".join(why)
+
+    @property
+    def why(self) -> str:
+        """What the choice went by, and what was measured since."""
+        measured = []
+        for name in dict.fromkeys(each.strategy for each in self.history):
+            own = [each for each in self.history if each.strategy == name]
+            taken, estimated = sum(each.seconds for each in own), sum(each.estimated for each in own)
+            measured.append(
+                f"{name} {sum(each.sources for each in own):,} sources in {taken:.3g} s (estimated {estimated:.3g} s)"
+            )
+        return self._why + ("; measured: " + ", ".join(measured) if measured else "")
+
+    @property
+    def history(self) -> list[Measured]:
+        """What each group took, where there was a choice."""
+        return self._choice.history
+
+    def _fitting_memory(self, rows: Sequence[ManyStrategy]) -> dict[str, tuple[ManyStrategy, int, int]]:
+        """Of each strategy that fits into the memory, by name: itself, sources of a group, and bytes."""
+        found = {}
+        for row in rows:
+            with suppress(CapacityError):
+                found[row.name] = (row, *_group(row, self._shape, self._asked, self._n_sources, self._memory))
+        return found
+
+    def _estimate(self, name: str, n_sources: int) -> float:
+        """Seconds that a candidate is estimated to take for so many sources."""
+        row, group, _ = self._candidates[name]
+        return _seconds(self.graph.device, self.algorithm, row, self._shape, group, n_sources)
+
+    def _take(self, name: str) -> None:
+        """Allocate and compile a candidate; the results of the one before hold no longer."""
+        self._search = None  # gives back what the one before had
+        self.strategy, self.group, self.nbytes = strategy, group, nbytes = self._candidates[name]
+        self.query = query = replace(self._asked, knobs=strategy.knobs_from(self._asked.knobs))
+        prepare = partial(self._prepared, strategy, group, nbytes, query)
+        self._search = SerializedSearch(lambda: WideningSearch(Sums(self.graph, self.algorithm, query.limit), prepare))
 
     def run(self, numbers) -> Traversals:
         """Traverse from up to ``group`` vertices, given by their numbers 0..n-1, in that order.
@@ -105,38 +163,83 @@ class ManyPlan:
             A distance is too large for the graph's float type.
         """
         numbers = arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False)
-        if numbers.size > self.group:
-            raise InputError(f"{numbers.size} sources at once, and this plan takes {self.group}; use over()")
-        outcome = self._search(numbers)
-        strategy = running(self.strategy, self._rows, outcome)
-        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=strategy.name, **without_bound(outcome))
+        with self._lock:
+            search, strategy, group = self._search, self.strategy, self.group
+        if numbers.size > group:
+            raise InputError(f"{numbers.size} sources at once, and this plan takes {group}; use over()")
+        return self._run(search, strategy, numbers)
 
     def over(self, numbers) -> Iterator[Traversals]:
-        """Traverse from any number of vertices, a group at a time; each result holds until the next is asked for."""
-        return self._groups(arguments.vertex_numbers(numbers, self.graph.n_vertices))
+        """Traverse from any number of vertices, a group at a time; each result holds until the next is asked for.
+
+        Where groups take longer than estimated, another strategy may go on with what is left: with the same results.
+        """
+        return self._groups(arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False))
 
     def adopt(self) -> None:
         """Make the calling thread the one whose results are not copied; see ``Plan.adopt``."""
-        self._search.adopt()
+        with self._lock:
+            self._owner = threading.current_thread()
+            self._search.adopt()
 
-    def _prepared(self, sums: Sums):
+    def _groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
+        begin = 0
+        while begin < numbers.size:
+            search, strategy, size = self._settled(numbers.size - begin)
+            yield self._run(search, strategy, numbers[begin : begin + size])
+            begin += size
+
+    def _run(self, search, strategy: ManyStrategy, numbers: np.ndarray) -> Traversals:
+        """Traverse from a group; take down what it took, if this is the plan's own thread and there was a choice."""
+        with self._lock:  # of its own, as the strategy before may still search for another thread
+            began = self._clock()
+            outcome = search(numbers)
+            if len(self._candidates) > 1 and threading.current_thread() is self._owner:
+                if self.graph.device == "cuda":
+                    cuda.cp.cuda.get_current_stream().synchronize()
+                self._choice.note(strategy.name, numbers.size, self._clock() - began)
+        name = running(strategy, self._rows, outcome).name
+        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=name, **without_bound(outcome))
+
+    def _settled(self, left: int) -> tuple:
+        """The search and the strategy for the next group, and how many sources that has.
+
+        Other threads take what is there: a change gives back memory that results of the plan's own thread are in.
+        """
+        with self._lock:
+            size = self.group
+            if len(self._candidates) > 1 and threading.current_thread() is self._owner:
+                before = self.strategy.name
+                name, size = self._choice.next(before, left)
+                if name != before and not self._try_to_take(name, before):
+                    size = self.group
+            return self._search, self.strategy, size
+
+    def _try_to_take(self, name: str, before: str) -> bool:
+        """Take another candidate; where memory does not do for it after all, the one before, and never that one again."""
+        try:
+            self._take(name)
+        except MemoryError:
+            del self._candidates[name]
+            self._choice.keep({name: group for name, (_, group, _) in self._candidates.items()})
+            self._take(before)
+            return False
+        return True
+
+    def _prepared(self, strategy: ManyStrategy, planned: int, nbytes: int, query: Query, sums: Sums):
         """Allocate for sums of a type; in a wider one than planned for, fewer sources may fit at once."""
-        strategy, group = in_use(self.strategy, self._rows, sums, self.algorithm), self.group
+        strategy, group = in_use(strategy, self._rows, sums, self.algorithm), planned
         if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
-            memory = None if self._memory is None else max(self._memory, self.nbytes)
-            group = min(group, _group(strategy, _shape_of(sums.graph, ()), self.query, group, memory)[0])
-        search = strategy.plan(sums.graph, self.query, group)
-        if group == self.group:
+            memory = None if self._memory is None else max(self._memory, nbytes)
+            group = min(group, _group(strategy, outline(sums.graph), query, group, memory)[0])
+        search = strategy.plan(sums.graph, query, group)
+        if group == planned:
             return search
 
         def in_smaller_groups(numbers) -> ManyOutcome:
             return _joined(search(numbers[i : i + group]) for i in range(0, numbers.size, group))
 
         return in_smaller_groups
-
-    def _groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
-        for begin in range(0, len(numbers), self.group):
-            yield self.run(numbers[begin : begin + self.group])
 
 
 def _joined(found: Iterable[ManyOutcome]) -> ManyOutcome:
@@ -168,15 +271,28 @@ def free_memory(device: str) -> int:
     return psutil.virtual_memory().available
 
 
-def _shape_of(graph: Graph, singles) -> Shape:
-    """The graph's shape; with strategies for a BFS, one search from a vertex of the highest degree says how deep it is."""
-    depth = 0
-    if graph.n_edges and singles:
-        xp = namespace(graph.offsets)
-        hub = int(xp.argmax(xp.diff(graph.offsets)))  # graph.degrees would stay, and no plan counts it
-        depth = Plan(graph, "bfs", singles, "auto", Query(predecessors=False)).run(hub).rounds
-    weight = 0 if graph.weights is None else graph.weights.dtype.itemsize
-    return Shape(graph.n_vertices, graph.n_edges, graph.directed, depth, graph.targets.dtype.itemsize, weight)
+def _seconds(device: str, algorithm: str, row: ManyStrategy, shape: Shape, group: int, n_sources: int) -> float:
+    """Estimated seconds of a strategy for so many sources."""
+    group = min(group, row.group_size(max(n_sources, 1)))
+    return costs_of(device).seconds(algorithm, row, shape, n_sources, group, machine_of(device))
+
+
+def _shape_of(graph: Graph, algorithm: str, singles, n_sources: int, rows: Sequence[ManyStrategy]) -> Shape:
+    """The graph's shape, by a few searches where there are strategies for one source and several rows to choose from."""
+    if not singles:
+        return outline(graph)
+
+    def seconds(row, shape, k):
+        return _seconds(graph.device, algorithm, row, shape, row.group_size(max(k, 1)), k)
+
+    return survey(
+        graph,
+        algorithm,
+        singles,
+        n_sources,
+        best=lambda shape: min(seconds(row, shape, n_sources) for row in rows),
+        alone=lambda shape: seconds(rows[-1], shape, 1),
+    )
 
 
 def _group(strategy: ManyStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None) -> tuple[int, int]:
@@ -201,7 +317,7 @@ def _group(strategy: ManyStrategy, shape: Shape, query: Query, n_sources: int, m
     )
 
 
-def _one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
+def one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
     """The row that runs a strategy for one source again and again; it has that strategy's name."""
 
     def plan(graph, query, _group):
@@ -216,15 +332,6 @@ def _one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
         state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
         return state + rows * shape.n_vertices * (width + shape.index * query.predecessors)
 
-    def cost(shape, n_sources):
-        if single.device == "cuda":
-            # Measured on an H200: a launch, then levels or hops of roads, or the edges of what has few of those.
-            each, an_edge, a_level = (3e5, 0.025, 4500) if algorithm == "sssp" else (6e4, 0.001, 2400)
-            return n_sources * (each + 0.04 * shape.n_vertices + an_edge * shape.n_edges + a_level * shape.likely_depth)
-        if algorithm == "sssp":
-            return n_sources * (60 * shape.n_vertices + 20 * shape.n_edges)
-        return n_sources * (20 * shape.n_vertices + 2 * shape.n_edges + HOST_STEP * shape.depth)
-
     return ManyStrategy(
         name=single.name,
         device=single.device,
@@ -237,8 +344,22 @@ def _one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
         also=(*single.also, ONE_AT_A_TIME),
         knobs=single.knobs,
         group_size=lambda n_sources: min(n_sources, LOOPED),
-        cost=cost,
+        terms=partial(_terms_of_loop, algorithm, single.device),
+        repeats=True,
     )
+
+
+def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _group: int, machine) -> dict[str, float]:
+    edges = n_sources * shape.n_edges * shape.walked
+    return {
+        "start": n_sources,
+        "level": n_sources * shape.likely_rounds,
+        "vertex": n_sources * shape.n_vertices,
+        "edge": edges / (machine.cores if device == "cpu" and algorithm == "bfs" else 1),
+        "again": edges * shape.spread if algorithm == "sssp" else 0,
+        "stretch": n_sources * shape.stretch if algorithm == "sssp" else 0,
+        "miss": edges * machine.missing(4 * shape.n_vertices),
+    }
 
 
 def _kept(traversal: Traversal, query: Query) -> Traversal:

@@ -133,11 +133,33 @@ def _check_type(name: str, value, kind: type) -> None:
         arguments.text(name, value)
 
 
+_PATH_DEGREE = 2.01  # the largest of paths and cycles
+_LATTICE_DEGREE, _LATTICE_SKEW = 6, 6  # the mean of a triangulation; larger degrees, by the mean, make short ways
+
+
 class Shape(NamedTuple):
     """What the choice of a way to answer many sources goes by.
 
-    ``depth`` is about how many levels a search from anywhere has, 0 where nobody has looked; ``index`` and ``weight`` are
-    bytes a vertex number and a distance (0 without weights).
+    Attributes
+    ----------
+    n_vertices, n_edges : int
+        Stored edges: an undirected edge counts twice.
+    directed : bool
+    depth : int
+        Levels of the deepest search seen, 0 where there was none.
+    index, weight : int
+        Bytes per vertex number and per distance (0 without weights).
+    reach, walked : float
+        Shares of the vertices that a search from a random source reaches, and of the edges that it walks; means over the
+        searches seen.
+    most : float
+        The largest such share of the edges.
+    rounds : float
+        Mean levels (BFS) or pile rounds (SSSP) of a search, 0 where there was none.
+    skew : float
+        Largest degree divided by the mean.
+    spread : float
+        Standard deviation of the weights divided by their mean.
     """
 
     n_vertices: int
@@ -146,11 +168,57 @@ class Shape(NamedTuple):
     depth: int
     index: int
     weight: int
+    reach: float = 1.0
+    walked: float = 1.0
+    most: float = 1.0
+    rounds: float = 0.0
+    skew: float = 1.0
+    spread: float = 0.5
 
     @property
     def likely_depth(self) -> float:
-        """Levels of a search; where nobody has looked those of a lattice, if there are as few edges, else few."""
-        return self.depth or (1.4 * self.n_vertices**0.5 if self.n_edges <= 6 * self.n_vertices else 12)
+        """Levels of the deepest search; where none was seen, those that graphs of such degrees have."""
+        return self.depth or self.guessed_depth
+
+    @property
+    def guessed_depth(self) -> float:
+        """Levels by the degrees alone: of paths, of a lattice where there are few edges and no hubs, else few."""
+        degree = self.n_edges / max(self.n_vertices, 1)
+        if degree * self.skew <= _PATH_DEGREE and not self.directed:
+            return max(0.5 * self.n_vertices, 1.0)
+        return self._sides if self._is_lattice else 12
+
+    @property
+    def stretch(self) -> float:
+        """Rounds of a lattice that are more since uneven weights make ways round about the shorter ones."""
+        is_path = self.guessed_depth > self._sides
+        return self._sides * self.spread if self._is_lattice and not is_path else 0.0
+
+    @property
+    def _is_lattice(self) -> bool:
+        return self.n_edges <= _LATTICE_DEGREE * self.n_vertices and self.skew <= _LATTICE_SKEW
+
+    @property
+    def _sides(self) -> float:
+        return 1.4 * self.n_vertices**0.5
+
+    @property
+    def likely_rounds(self) -> float:
+        """Mean levels of a search."""
+        return self.rounds or self.likely_depth
+
+    def frontier(self, n_sources: int) -> float:
+        """Share of the vertices that the frontiers of several searches have on one level, about."""
+        return min(1.0, n_sources * self.reach / max(self.likely_rounds, 1.0))
+
+    def together(self, n_sources: int) -> float:
+        """Share of the edges that any of several searches walks."""
+        return 1 - (1 - min(self.walked, 1.0)) ** n_sources
+
+
+def turns_of(n_sources: int, at_once: int) -> float:
+    """How often all workers that take sources one by one have had one; the last turn may be a part of one."""
+    return max(1.0, n_sources / at_once)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,13 +234,17 @@ class ManyStrategy(Strategy):
         ``memory(shape, query, group)``: bytes that it allocates beside the graph, results of a group included.
     group_size : callable
         ``group_size(n_sources)``: how many sources it takes at once if memory allows.
-    cost : callable
-        ``cost(shape, n_sources)``: an estimate of the time a source; of those that fit the cheapest is taken.
+    terms : callable
+        ``terms(shape, n_sources, group, machine)``: how much there is of each term of its cost (see ``costs``) for all
+        sources, in groups of ``group``, as a dict. Of those that fit the cheapest is taken.
+    repeats : bool
+        Whether it is a strategy for one source, run again and again.
     """
 
     memory: Callable
     group_size: Callable[[int], int]
-    cost: Callable[[Shape, int], float]
+    terms: Callable[[Shape, int, int, object], dict[str, float]]
+    repeats: bool = False
 
 
 def in_use(strategy: Strategy, rows: Sequence[Strategy], sums, algorithm: str) -> Strategy:

@@ -71,7 +71,7 @@ def _spare_the_first_search(monkeypatch):
     if HAS_GPU:
         return
 
-    def shape(graph, _singles):
+    def shape(graph, *_):
         weight = 0 if graph.weights is None else graph.weights.dtype.itemsize
         return Shape(graph.n_vertices, graph.n_edges, graph.directed, 40, graph.targets.dtype.itemsize, weight)
 

@@ -8,7 +8,6 @@ ones, and becomes bytes only on the way out.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numba import njit, prange
 
@@ -42,11 +41,20 @@ def memory(shape, query, group: int) -> int:
     return n * (rows + distances + 2 + 2 * shape.index) + reverse
 
 
-def cost(shape, n_sources: int) -> float:
-    """Nanoseconds for all sources; measured on cores of about 3 GHz, as are those of the other strategies here."""
-    groups = -(-n_sources // group_size(n_sources))
-    walks = groups * shape.depth * (2 * shape.n_vertices + 4 * shape.n_edges)
-    return (walks + n_sources * 1.5 * shape.n_vertices) / numba.get_num_threads()
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
+    """Amounts of the terms of the cost: a level is pushed by one thread, or all threads pull what is not yet seen by all."""
+    groups, words, together = -(-n_sources // group), group // WORD, min(group, n_sources)
+    levels, frontier = groups * shape.likely_depth, shape.frontier(together)
+    pulled = levels * (frontier > 1 / PUSH_VERTICES)
+    return {
+        "start": groups,
+        "level": levels,
+        "share": (levels - pulled) * shape.n_edges * frontier,
+        "vertex": pulled * shape.n_vertices / machine.cores,
+        "edge": pulled * shape.n_edges * shape.together(together) / machine.cores,
+        "row": min(pulled, 6 * groups) * shape.n_edges * shape.together(together) * words / machine.cores,
+        "write": n_sources * shape.n_vertices / machine.cores,
+    }
 
 
 def plan(graph, query, group: int):

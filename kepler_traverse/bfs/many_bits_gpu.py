@@ -135,13 +135,21 @@ def memory(shape, query, group: int) -> int:
     return rows + 6 * (n // 8 + 4) + pieces + kept + back + counts + reverse + 1024
 
 
-def cost(shape, n_sources: int) -> float:
-    """Nanoseconds for all sources: rows at 2 TB/s for each edge once, distances at 3 TB/s, and the host at each level."""
-    groups = -(-n_sources // group_size(n_sources))
-    row = group_size(n_sources) // 8
-    walk = (shape.n_edges * max(row, 32) + 6 * shape.n_vertices * row) / 2000
-    looks = shape.depth * shape.n_edges / 100  # of edges that do not lead to the frontier
-    return groups * (walk + looks + 60e3 * shape.depth) + n_sources * shape.n_vertices * 2 / 3000
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a machine)
+    """Amounts of the terms of the cost: the host waits at each level, which looks at edges, and reads rows of bits once."""
+    groups, row, together = -(-n_sources // group), group // 8, min(group, n_sources)
+    levels, frontier = groups * shape.likely_depth, shape.frontier(together)
+    pulled = levels * (frontier > 1 / params.MANY_PUSH_VERTICES)
+    edges = shape.n_edges * shape.together(together)
+    return {
+        "start": groups,
+        "level": levels,
+        "share": (levels - pulled) * shape.n_edges * frontier * row,
+        "vertex": levels * shape.n_vertices * row,
+        "edge": pulled * edges,
+        "row": groups * (edges * max(row, 32) + 6 * shape.n_vertices * row),
+        "write": n_sources * shape.n_vertices,
+    }
 
 
 def plan(graph, query, group: int):

@@ -18,7 +18,7 @@ from ..cuda.entry import Entry, arguments
 from ..cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ..cuda.loader import kernel
 from ..errors import StrategyError
-from ..strategy import ManyOutcome
+from ..strategy import ManyOutcome, turns_of
 from . import params
 from .many_bits_gpu import POINT_BACK, kernels_for, pitch_of, point_back
 
@@ -53,6 +53,8 @@ _SLOT_BYTES = 5  # a word, and a quarter of one that a bucket has
 _BLOCK_SHARED = 1024  # static shared memory, and some that the driver takes
 _BUCKET = 4  # slots
 _MOST_VERTICES = 2**28 - 1  # of a word of the table four bits are the level
+# What an estimate takes of a multiprocessor; a run asks the device itself.
+_MOST_ON_A_PROCESSOR, _SHARED = 4, 227 << 10
 _STOPPED_NOWHERE, _TOO_DEEP = -1, -2
 
 
@@ -121,16 +123,22 @@ def memory(shape, query, group: int) -> int:
     return rows * pitch_of(n) * width + blocks * spilled + counts + at_targets + back + 32 * group + 1024
 
 
-def cost(shape, n_sources: int) -> float:
-    """Nanoseconds for all sources, measured on an H200: what each vertex and edge costs; levels and edges of 132 at once.
-
-    A block has a multiprocessor's share of everything: 2.2 ns an edge on USA-road-NE, 2.6 on a lattice, 6 on R-MAT 20.
-    """
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+    """Amounts of the terms of the cost: requests of all blocks; levels and edges of one block after the other's."""
     if shape.n_vertices > _MOST_VERTICES:
-        return float("inf")
-    requests = n_sources * 0.012 * (4 * shape.n_vertices + shape.n_edges / 4)
-    chains = -(-n_sources // 132) * max(6000 * shape.depth, 2.5 * shape.n_edges)
-    return max(requests, chains)
+        return {"start": float("inf")}
+    each = max(1, min(_MOST_ON_A_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * params.BLOCK_ROOM)))
+    turns = turns_of(n_sources, each * machine.cores)
+    edges = n_sources * shape.n_edges * shape.walked
+    return {
+        "start": 1,
+        "chain": (turns - 1) * shape.likely_rounds + shape.likely_depth,
+        "share": shape.n_edges * ((turns - 1) * shape.walked + shape.most) * min(each, -(-n_sources // machine.cores)),
+        "edge": edges,
+        "vertex": n_sources * shape.n_vertices * shape.reach,
+        "miss": edges * machine.missing(4 * shape.n_edges + 8 * shape.n_vertices),
+        "write": n_sources * shape.n_vertices,
+    }
 
 
 def plan(graph, query, group: int):

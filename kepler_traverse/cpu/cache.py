@@ -56,3 +56,15 @@ def _own_folder() -> Path:
     if found and stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
         return folder
     return Path(tempfile.mkdtemp(prefix="kepler_traverse-"))
+
+
+def own_folder() -> Path | None:
+    """A folder for what was measured of this machine; None where there is none that is this user's alone."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kepler_traverse"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except (OSError, RuntimeError):  # RuntimeError: no home
+        return None
+    is_own = found.st_uid == os.getuid() and not found.st_mode & 0o022
+    return folder if is_own and os.access(folder, os.W_OK) else None

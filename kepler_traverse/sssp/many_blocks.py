@@ -15,7 +15,7 @@ from ..cuda import cp
 from ..cuda.entry import Entry, arguments
 from ..cuda.launch import blocks_at_once, launch_blocks, resident_threads
 from ..cuda.loader import kernel
-from ..strategy import ManyOutcome
+from ..strategy import ManyOutcome, turns_of
 from . import cpu, gpu, params
 from .persistent import first_width
 
@@ -71,10 +71,23 @@ def _most_blocks(n: int) -> int:
     return params.IN_FLIGHT or max(1, resident_threads() // _block(n))
 
 
-def cost(shape, n_sources: int) -> float:
-    """Nanoseconds for all sources, measured on an H200: what each vertex and edge costs; turns and edges of 264 at once."""
-    chains = -(-n_sources // 264) * max(38e3 * shape.likely_depth, 7.5 * shape.n_edges)
-    return max(n_sources * 0.03 * (shape.n_edges + 3 * shape.n_vertices), chains)
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+    """Amounts of the terms of the cost: requests of all blocks; pile rounds and edges of one block after the other's."""
+    each = 2 if shape.n_vertices >= params.MANY_LARGE else 4
+    turns = turns_of(n_sources, each * machine.cores)
+    edges = n_sources * shape.n_edges * shape.walked
+    rows = min(n_sources, each * machine.cores) * shape.n_vertices * shape.weight * shape.reach
+    return {
+        "start": 1,
+        "chain": (turns - 1) * shape.likely_rounds + shape.likely_depth,
+        "share": shape.n_edges * ((turns - 1) * shape.walked + shape.most) * min(each, -(-n_sources // machine.cores)),
+        "edge": edges,
+        "again": edges * shape.spread,
+        "stretch": turns * shape.stretch,
+        "vertex": n_sources * shape.n_vertices * shape.reach,
+        "miss": edges * machine.missing(8 * shape.n_edges + rows),
+        "write": n_sources * shape.n_vertices * shape.weight / 4,
+    }
 
 
 def plan(graph, query, group: int):

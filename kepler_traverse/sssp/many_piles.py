@@ -11,7 +11,7 @@ from numba import njit, prange
 
 from .._arrays import as_distance
 from ..cpu.atomics import ordered_dtype
-from ..strategy import ManyOutcome
+from ..strategy import ManyOutcome, turns_of
 from . import cpu
 from .near_far import NEVER, pile_width, search
 
@@ -31,9 +31,19 @@ def memory(shape, query, group: int) -> int:
     return shape.n_vertices * (shape.weight * rows + (3 * shape.index + 5) * cores) + single
 
 
-def cost(shape, n_sources: int) -> float:
-    """Nanoseconds for all sources."""
-    return -(-n_sources // numba.get_num_threads()) * (20 * shape.n_vertices + 10 * shape.n_edges)
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+    """Amounts of the terms of the cost: those of one search, over the cores."""
+    turns = turns_of(n_sources, machine.cores)
+    edges = turns * shape.n_edges * shape.walked
+    return {
+        "start": turns,
+        "chain": turns * shape.likely_rounds,
+        "clear": turns * shape.n_vertices,
+        "vertex": turns * shape.n_vertices * shape.reach,
+        "edge": edges,
+        "again": edges * shape.spread,
+        "miss": edges * machine.missing(shape.n_vertices * max(shape.weight, 4)),
+    }
 
 
 def plan(graph, query, _group: int):

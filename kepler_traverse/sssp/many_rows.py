@@ -53,10 +53,20 @@ def memory(shape, query, group: int) -> int:
     return rows + group * columns * shape.weight + marked + back + gpu.memory(n, shape.n_edges, query.predecessors) + 4096
 
 
-def cost(shape, n_sources: int) -> float:
-    """Nanoseconds for all sources: rounds of a group by the host, and what each edge costs, measured on an H200."""
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+    """Amounts of the terms of the cost: the host waits at each round; each edge walked reads a row of distances."""
     groups = -(-n_sources // GROUP)
-    return groups * (0.5 * shape.n_edges * max(shape.weight, 4) / 4 + 40e3 * shape.likely_depth)
+    edges = groups * shape.n_edges * shape.together(GROUP) * max(shape.weight, 4) / 4
+    return {
+        "start": groups,
+        "level": groups * shape.likely_depth,
+        "edge": edges,
+        "again": edges * shape.spread,
+        "stretch": groups * shape.stretch,
+        "vertex": groups * shape.likely_depth * shape.n_vertices,
+        "miss": edges * machine.missing(GROUP * max(shape.weight, 4) * shape.n_vertices),
+        "write": groups * GROUP * shape.n_vertices,
+    }
 
 
 def plan(graph, query, _group: int):

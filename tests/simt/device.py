@@ -79,6 +79,7 @@ class _Cupy:
         )
         driver = SimpleNamespace(occupancyMaxActiveBlocksPerMultiprocessor=lambda _function, _block, _shared: 4)
         alloc_pinned_memory = bytearray
+        get_current_stream = staticmethod(lambda: SimpleNamespace(synchronize=lambda: None))
 
         class Device:
             """Room for few blocks, so that threads take several items each and a launch has few fibers to begin."""

@@ -1,0 +1,26 @@
+"""Loops that measure what a core does: loads that wait for each other, and simple steps."""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(cache=True)
+def chase(chain, loads):
+    """Follow a chain through a table; every load waits for the one before."""
+    at = 0
+    for _ in range(loads):
+        at = chain[at]
+    return at
+
+
+@njit(cache=True)
+def walk(steps):
+    """Steps that wait for each other, without memory: a product, a sum, and a choice by the outcome."""
+    x, odd = 1, 0
+    for _ in range(steps):
+        x = x * 6364136223846793005 + 1442695040888963407
+        if x & 64:
+            odd += 1
+            x ^= odd
+    return x

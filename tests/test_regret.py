@@ -1,0 +1,152 @@
+"""The sweep works end to end on tiny graphs and finds a wrong strategy; numbers and page are those of its lines."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from kepler_traverse import bfs_many
+from scripts import regret, regret_fit, regret_graphs, regret_sweep
+from scripts.regret_graphs import FAMILIES
+
+
+@pytest.fixture
+def few_passes(monkeypatch):
+    monkeypatch.setattr(regret_sweep, "PASSES", ((8, "distances"), (1, "distances"), (8, "summary"), (8, "targets")))
+    monkeypatch.setattr(regret_graphs, "SMALLEST", 60)
+
+
+def swept(tmp_path, **options):
+    given = {"folder": None, "output": tmp_path / "lines.jsonl", "seconds": 1e9, "resume": False, "largest": 60}
+    given |= options
+    count = regret_sweep.sweep("cpu", **given, say=lambda _text: None)
+    return count, regret.read([given["output"]])
+
+
+@pytest.mark.usefixtures("few_passes")
+def test_a_sweep_has_every_family_result_and_strategy_with_machine_and_commit(tmp_path):
+    pyarrow.parquet.write_table(pyarrow.table({"src": [0, 1, 2], "dst": [1, 2, 3]}), tmp_path / "chain.parquet")
+    _, lines = swept(tmp_path, folder=tmp_path)
+    assert {line["family"] for line in lines} == {*FAMILIES, "file"}
+    assert {line["result"] for line in lines} == {"distances", "summary", "targets"}
+    assert {line["sources"] for line in lines} == {1, 8}
+    many = {(line["algorithm"], line["strategy"]) for line in lines if line["sources"] == 8}
+    assert many == {
+        *(("bfs", name) for name in ("many_bits", "many_queues", "switch", "auto")),
+        *(("sssp", name) for name in ("many_piles", "near_far", "auto")),
+    }
+    one = {(line["algorithm"], line["strategy"], line["reverse"]) for line in lines if line["sources"] == 1}
+    assert {("bfs", "switch", "built"), ("bfs", "switch", "at hand"), ("bfs", "queue", ""), ("sssp", "frontier", "")} <= one
+    assert not [line for line in lines if line["strategy"] in ("fifo", "h_bf", "bfs_4k")], "published systems are left out"
+    for line in lines:
+        assert line["commit"]
+        assert line["machine"]["cores"] >= 1
+        assert line["versions"]["numpy"]
+        assert line["seconds"] is None or line["seconds"] > 0
+
+
+@pytest.mark.usefixtures("few_passes")
+def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tmp_path):
+    first, before = swept(tmp_path, seconds=0.0)
+    assert (first, before) == (0, [])
+    every, lines = swept(tmp_path)
+    kept = len({regret_sweep.key_of(line) for line in lines}) // 2
+    keys = list(dict.fromkeys(regret_sweep.key_of(line) for line in lines))[:kept]
+    output = tmp_path / "lines.jsonl"
+    output.write_text("".join(json.dumps(line) + "\n" for line in lines if regret_sweep.key_of(line) in keys))
+    more, again = swept(tmp_path, resume=True)
+    assert more == every - kept
+    assert {regret_sweep.key_of(line) for line in again} == {regret_sweep.key_of(line) for line in lines}
+
+
+@pytest.mark.usefixtures("few_passes")
+def test_a_strategy_that_finds_something_else_ends_the_sweep(tmp_path, monkeypatch):
+    def wrong(group, *rest):
+        found = right(group, *rest)
+        return {place: value + (group.strategy == "many_queues") for place, value in found.items()}
+
+    right = regret_sweep.digests_of
+    monkeypatch.setattr(regret_sweep, "digests_of", wrong)
+    with pytest.raises(regret_sweep.DifferentAnswersError, match="differs from the others for source 0"):
+        swept(tmp_path)
+
+
+def test_checksums_of_a_sweep_see_one_changed_distance():
+    graph = regret_graphs.build(next(iter(regret_graphs.generated(60, 60))), None, "cpu")
+    from kepler_traverse import plan_bfs_many
+
+    group = plan_bfs_many(graph, n_sources=4, strategy="many_queues").run(np.arange(4))
+    before = regret_sweep.digests_of(group, 0, 1, "bfs")
+    wider = replace(group, distance=group.distance.astype(np.int32))
+    assert regret_sweep.digests_of(wider, 0, 1, "bfs") == before, "whatever type hops have"
+    wider.distance[2, 5] += 1
+    after = regret_sweep.digests_of(wider, 0, 1, "bfs")
+    assert [place for place in before if before[place] != after[place]] == [2]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_generated_graphs_are_the_same_again_and_about_as_large_as_asked_for(family):
+    (src, dst), (again, there) = (regret_graphs.ends_of(family, 1000) for _ in range(2))
+    assert np.array_equal(src, again)
+    assert np.array_equal(dst, there)
+    assert 400 <= np.unique([src, dst]).size <= 1600
+
+
+def test_most_sources_of_the_generated_web_reach_little():
+    source = next(source for source in regret_graphs.generated(1000, 1000) if source.family == "web")
+    graph = regret_graphs.build(source, None, "cpu")
+    reached = (bfs_many(graph, graph.ids, result="matrix") >= 0).sum(axis=1)
+    assert np.median(reached) < 0.1 * graph.n_vertices
+    assert reached.max() > 0.5 * graph.n_vertices
+
+
+def line(strategy, seconds, **others):
+    facts = {"device": "cpu", "graph": "g", "weights": "", "algorithm": "bfs", "sources": 8, "result": "distances"}
+    facts |= {
+        "machine": {"cpu": "C", "cores": 2, "gpu": None},
+        "commit": "abc",
+        "versions": {},
+        "auto": "a",
+        "planning": 0.001,
+    }
+    return facts | {"strategy": strategy, "seconds": seconds} | others
+
+
+def test_numbers_and_page_are_those_of_the_lines():
+    lines = [line("a", 0.4), line("b", 0.1), line("c", None, over=2.0), line("auto", 0.15)]
+    lines += [line("a", 0.001, graph="short"), line("b", 0.0001, graph="short")]
+    lines += [line("a", 0.1, graph="right"), line("b", 0.4, graph="right"), line("auto", 0.1, graph="right")]
+    (numbers,) = regret.summarised(lines)["machines"]
+    assert (numbers["cells"], numbers["long_cells"], numbers["largest"]) == (3, 2, 4.0)
+    assert numbers["mean"] == 2.0
+    assert numbers["corrected_mean"] == pytest.approx(1.5**0.5, abs=1e-4)
+    assert [cell["graph"] for cell in numbers["worst"]] == ["g", "right"]
+    page = regret.page(regret.summarised(lines))
+    assert "| g | bfs | 8 | distances | a 400 ms | b 100 ms | 4.00 | 1.50 |" in page
+    assert "geometric mean 2.0" in page
+
+
+def test_a_strategy_that_was_cut_off_has_at_least_the_regret_that_it_had_by_then():
+    (cell,) = regret.regrets([line("a", None, over=0.8), line("b", 0.1), line("c", 0.2)])
+    assert cell["regret"] == pytest.approx(8.0)
+
+
+@pytest.mark.usefixtures("few_passes")
+def test_what_a_sweep_writes_can_be_fitted(tmp_path):
+    swept(tmp_path)
+    output = tmp_path / "costs.json"
+    regret_fit.main([tmp_path / "lines.jsonl"], output)
+    found = json.loads(output.read_text())["cpu"]["nanoseconds"]
+    assert set(found) == {
+        "bfs many_bits",
+        "bfs many_queues",
+        "bfs switch repeated",
+        "sssp many_piles",
+        "sssp near_far repeated",
+    }
+    assert all(value > 0 for terms in found.values() for value in terms.values())

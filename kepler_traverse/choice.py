@@ -14,7 +14,7 @@ from typing import NamedTuple
 FASTER = 1.3  # by which another strategy is expected to be faster for what is left before it gets a group
 DOUBT = 5.0  # by which an estimate may be wrong in either direction
 TRIAL = 0.01  # of what is left that a trial may take by its estimate, where it is not expected to be faster
-WORTH = 0.01  # seconds left from which on it is worth to look at another strategy
+WORTH = 0.5  # seconds left from which on a trial of another strategy pays; below, trials cost more than they gained
 _SMALLEST = 16  # a trial has a group's sources, or by halves down to this share of them
 _SETTLED = 2  # groups from which on a strategy is judged: the first one also loads and warms up
 _RECENT = 4  # groups by which a strategy is judged

@@ -132,7 +132,9 @@ def page(numbers: dict) -> str:
         'that of the best one. "Corrected" is the same for the whole run, in which the plan may change its strategy.',
         f"Cells whose best takes {short} or less do not count. The sweeps were cut off by time: random samples of all",
         "cells, of up to a million vertices on a GPU and 100,000 on two cores (files: more), with constants that were",
-        "fitted to other samples of mostly the same graphs. A 16-core host has not been measured.",
+        "fitted to other measurements of partly the same graphs. A 16-core host has not been measured. The corrected",
+        "runs were measured while a plan tried other strategies from 10 ms left on, which cost more than it gained. Now",
+        "it does so from 500 ms left on, which has not been measured.",
         "",
     ]
     for each in numbers["machines"]:

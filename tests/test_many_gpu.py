@@ -172,7 +172,8 @@ def test_a_source_that_is_through_does_not_hold_up_the_others(monkeypatch):
     plan = plan_bfs_many(graph.to("cuda"), n_sources=32, strategy="many_bits")
     group = plan.run([0, 5, int(graph.numbers_of([101])[0])])
     assert host(group.distance)[:, :2].tolist() == [[0, 1], [1, 1], [-1, -1]]
-    run = plan._traverse.__closure__[-1].cell_contents
+    traverse = plan._search._owned._search
+    run = traverse.__closure__[-1].cell_contents
     done = np.unpackbits(host(run._done).view(np.uint8), bitorder="little")
     assert done[:40].all()
 

@@ -51,7 +51,8 @@ END
 FIRST=(tests/test_kernels_compile.py tests/test_simt.py tests/test_bfs_4k.py tests/test_persistent.py
     tests/test_papers_page.py tests/test_certificate.py tests/test_certify_many.py tests/test_many_gpu.py tests/test_many.py
     tests/test_persistent_sssp.py tests/test_simt_papers.py tests/test_h_bf.py tests/test_cugraph_mg.py tests/test_scans.py
-    tests/test_papers_sssp.py tests/test_simt_harness.py)
+    tests/test_papers_sssp.py tests/test_simt_harness.py tests/test_output_folder.py tests/test_graph_cache.py
+    tests/test_forged_outputs.py tests/test_fuzz_options.py)
 
 part() {
     local name=$1 status=0

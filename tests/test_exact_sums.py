@@ -287,6 +287,17 @@ def test_a_negative_self_loop_counts_where_it_is_reached(device):
     assert set(wrong.failures) == {"C3"}
 
 
+@pytest.mark.parametrize("options", [{}, {"targets": [42], "result": "targets"}, {"strategy": "dijkstra_int64"}])
+@pytest.mark.parametrize("rows", [[(41, 42), (42, 42)], [(41, 42), (42, 43), (43, 42)]])
+def test_negative_cycles_are_named_by_ids_where_sums_are_int64(rows, options):
+    graph = build(rows, [2**54, -3, 1][: len(rows)])
+    with pytest.raises(NegativeCycleError) as caught:
+        sssp_many(graph, [41], **options)
+    assert set(caught.value.cycle) <= {42, 43}
+    with pytest.raises(NegativeCycleError):
+        sssp(graph, 41)
+
+
 def test_certify_refuses_a_type_that_no_search_of_the_graph_gives():
     floats = build([(1, 2)], np.array([1.5]))
     with pytest.raises(InputError, match="float32"):

@@ -15,7 +15,7 @@ from numba import njit, prange
 
 from .. import cuda
 from .._arrays import LARGEST_INTEGER, NO_PREDECESSOR, as_distance
-from ..errors import PrecisionError
+from ..errors import NegativeCycleError, PrecisionError
 from ..strategy import ManyOutcome, Outcome
 from . import cycles
 from .params import FIRST_CYCLE_SEARCH
@@ -27,7 +27,7 @@ SOURCES_PER_THREAD = 8  # of a group, so that threads end at about the same time
 
 def plan(graph, query):
     """Return ``traverse(source)``, as strategies for one source do."""
-    many = plan_many(graph, query)
+    many = _plan(graph, query)
 
     def traverse(source: int) -> Outcome:
         found = many(np.array([source], np.int64))
@@ -60,6 +60,19 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 def plan_many(graph, query, _group: int = 0):
     """Return ``traverse(sources)``, as strategies for several sources do."""
+    search = _plan(graph, query)
+
+    def traverse(sources) -> ManyOutcome:
+        try:
+            return search(sources)
+        except NegativeCycleError as error:
+            raise NegativeCycleError(graph.ids_at(np.array(error.cycle)).tolist(), error.weight) from None
+
+    return traverse
+
+
+def _plan(graph, query):
+    """As ``plan_many``, but a negative cycle is named by vertex numbers."""
     device = graph.device
     graph = graph.with_sums_in("int64")
     host = graph.to("cpu")
@@ -77,6 +90,9 @@ def plan_many(graph, query, _group: int = 0):
         if negative:
             for i, source in enumerate(sources.tolist()):
                 rounds[i] = _bellman_ford(host, source, distance[i])
+            for vertex, weight in graph.negative_loops.items():
+                if (distance[:, vertex] != LARGEST_INTEGER).any():
+                    raise NegativeCycleError([vertex], weight)
         else:
             overflows = np.zeros(sources.size, np.bool_)
             _dijkstra_each(*edges, sources, bound, distance, rounds, overflows)

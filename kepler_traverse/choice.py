@@ -61,7 +61,7 @@ class Choice:
         return self._estimates[name](sources) * self.factor(name)
 
     def factor(self, name: str) -> float:
-        """By how much the estimate was wrong lately; 1 where nobody knows. The least, as loading and others only add."""
+        """Recent ratio of measured to estimated time; 1 without a measurement. The minimum: disturbances only add time."""
         return min(self._ratios.get(name, [1.0])[-_RECENT:])
 
     def keep(self, groups: Mapping[str, int]) -> None:

@@ -101,7 +101,7 @@ class Costs:
     def seconds(
         self, algorithm: str, strategy: ManyStrategy, shape: Shape, n_sources: int, group: int, machine: Machine
     ) -> float:
-        """Estimate of the seconds for so many sources in groups of ``group``; infinite where it cannot be told."""
+        """Estimate of the seconds for so many sources in groups of ``group``; infinite without constants for it."""
         constants = self.nanoseconds.get(key_of(algorithm, strategy))
         if constants is None:
             return float("inf")

@@ -53,7 +53,7 @@ class KeplerPage(SchedulerPlugin):
     Parameters
     ----------
     own : bool
-        The scheduler is this job's own, so that Dask's pages, too, answer to nobody else (see ``dashboard_access``).
+        The scheduler is this job's own, so that Dask's pages, too, answer to no other page (see ``dashboard_access``).
     """
 
     name = PLUGIN

@@ -84,6 +84,7 @@ class ManyPlan:
         # Where there is nothing to choose and no depth to know, a search for it would be one too many.
         wanted = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
         self._shape = shape = survey(graph, algorithm, searches or singles, n_sources) if wanted else outline(graph)
+        self._shape = shape = shape._replace(keep=query.keep)
         why = [repr(graph)]
         if shape.depth:
             why.append(f"{shape.depth} levels")
@@ -336,12 +337,13 @@ def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _g
     edges = n_sources * shape.n_edges * shape.walked
     return {
         "start": n_sources,
+        "count": n_sources * (shape.keep == "counts"),
         "level": n_sources * shape.likely_rounds,
         "vertex": n_sources * shape.n_vertices,
         "edge": edges / (machine.cores if device == "cpu" and algorithm == "bfs" else 1),
-        "again": edges * shape.spread if algorithm == "sssp" else 0,
+        "again": edges * shape.detours if algorithm == "sssp" else 0,
         "stretch": n_sources * shape.stretch if algorithm == "sssp" else 0,
-        "miss": edges * machine.missing(4 * shape.n_vertices),
+        "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
     }
 
 

@@ -205,14 +205,15 @@ class Window:
                 self._client.cancel(list(self._flying), force=True)
 
     def _fill(self) -> None:
-        # What is given out while a strategy is tried may be told the wrong one: nothing is queued then.
-        window = 1 if self._choice is not None and self._choice.is_trying else WINDOW
+        # What is given out while a strategy is tried may be told the wrong one: then tasks are small, and none is queued.
+        is_trying = self._choice is not None and self._choice.is_trying
+        window = 1 if is_trying else WINDOW
         while len(self._flying) < window * self._workers:
             if self._halves:
                 self._start(self._halves.popleft(), careful=False, halved=True)
             elif self._waiting:
                 trial = self._choice.take_trial() if self._choice is not None else None
-                tried, count = trial or ("", self._pace.batches(len(self._waiting), self._workers))
+                tried, count = trial or ("", 1 if is_trying else self._pace.batches(len(self._waiting), self._workers))
                 parts = [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
                 self._start(parts, careful=False, tried=tried)
             elif self._suspects:

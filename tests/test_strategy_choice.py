@@ -319,7 +319,8 @@ def test_the_job_switches_once_for_all_workers_and_writes_the_same(job, workers)
     assert f"{FAST} went on after" in found.summary["why"]
     assert found.err.count("one task tries strategy") == 1
     assert found.err.count("goes on: it takes") == 1
-    assert len(found.plans) <= 2 * workers + 1, "each worker has planned with one, then with the other"
+    # With one, then with the other; where a task of the first was queued behind the trial, once more with each.
+    assert len(found.plans) <= 4 * workers
     assert all(len(set(names)) == 1 for names in found.plans)
     assert sentence(choice).replace("(", "").split(";")[0] in (found.folder / "_report.html").read_text().replace("(", "")
 

@@ -182,8 +182,8 @@ def page(numbers: dict) -> str:
     for device, errors in numbers["errors"].items():
         regret = errors["regret"]
         parts.append(
-            f"What would be chosen on {device}: geometric mean regret {regret['mean']} over {regret['cells']} cells, at most "
-            f"{regret['largest']}."
+            f"What would be chosen on {device}: regret {regret['mean']} by the geometric mean of {regret['cells']} cells, at "
+            f"most {regret['largest']}."
         )
     return "\n".join([*parts, ""])
 

@@ -182,8 +182,8 @@ def page(numbers: dict) -> str:
     for device, errors in numbers["errors"].items():
         regret = errors["regret"]
         parts.append(
-            f"What would be chosen on {device}: regret {regret['mean']} by the geometric mean of {regret['cells']} cells, at "
-            f"most {regret['largest']}."
+            f"What would be chosen on {device}: regret {regret['mean']} by the geometric mean of {regret['cells']} cells, "
+            f"at most {regret['largest']}."
         )
     return "\n".join([*parts, ""])
 

@@ -45,8 +45,23 @@ def machine_name(line: dict) -> str:
     return where["gpu"] if line["device"] == "cuda" and where["gpu"] else f"{where['cpu']}, {where['cores']} cores"
 
 
+def chosen(ways: dict[str, dict]) -> str | None:
+    """The strategy of a cell that the constants of ``costs.json`` choose, by the shape that the plan saw."""
+    from kepler_traverse.costs import costs_of
+    from scripts.regret_fit import predicted
+
+    lines = [line for name, line in ways.items() if name != "auto" and line.get("group") and "shape" in line]
+    if not lines:
+        return None
+    costs = costs_of(lines[0]["device"])
+    return min(lines, key=lambda line: predicted(line, costs.nanoseconds, costs))["strategy"]
+
+
 def regrets(lines: list[dict]) -> list[dict]:
-    """Of each cell: what the first choice took, with correction where it was run, and the best."""
+    """Of each cell: what the choice of the shipped constants took, what a whole run of its commit took, and the best.
+
+    Where a cell has no estimates (one source), the choice is that of its commit.
+    """
     cells = defaultdict(dict)
     for line in lines:
         facts = line | {"gpu_or_cpu": machine_name(line), "reverse": line.get("reverse", "")}
@@ -58,10 +73,12 @@ def regrets(lines: list[dict]) -> list[dict]:
             continue
         best = min(times, key=times.get)
         first = next(iter(ways.values()))
-        auto = first["auto"]
+        auto = chosen(ways) or first["auto"]
         # What was cut off took longer than this, so its regret is at least that.
         taken = times.get(auto) or ways.get(auto, {}).get("over")
-        corrected = total(ways["auto"] | {"strategy": auto}) if "auto" in ways else None
+        corrected = None
+        if "auto" in ways and first["auto"] == auto:
+            corrected = total(ways["auto"] | {"strategy": auto})
         found.append(
             dict(zip(_CELL, key, strict=True))
             | {
@@ -138,9 +155,12 @@ def page(numbers: dict) -> str:
         "Made by `python scripts/regret.py page` from docs/regret.json; do not edit. A cell is a graph, an algorithm, a",
         "number of sources and a result. Its regret is the time of the strategy that the plan begins with, divided by",
         'that of the best one. "Corrected" is the same for the whole run, in which the plan may change its strategy.',
-        f"Cells whose best takes {short} or less do not count. The reverse of a directed graph is built within the time of",
-        "a strategy that needs it. Sweeps are cut off by time: each graph gets a share of it, and its cells are measured in",
-        "a fixed order. The constants were fitted to earlier sweeps over the same families of graphs.",
+        f"Cells whose best takes {short} or less do not count. The reverse of a directed graph is built within the time",
+        "of a strategy that needs it. Sweeps are cut off by time: each graph gets a share of it, and its cells are measured",
+        "in a fixed order. The choice is that of the constants in costs.json by the shape that the plan saw. On the H200",
+        "and on two cores the constants were fitted to these measurements, on 16 cores they were not. A corrected run is",
+        "there where the commit that was measured chose the same. Its time is that of a plan's first run, memory included;",
+        "each strategy's time is the best of several runs of one plan.",
         "",
     ]
     for each in numbers["machines"]:

@@ -25,8 +25,8 @@ from kepler_traverse.formats.files import find_files, reading
 from kepler_traverse.formats.text import no_rows
 
 from . import edge_parts
-from .answers import is_out_of_memory
 from .cluster import ClusterError, cluster_for
+from .device_errors import is_out_of_memory
 from .existing import refuse_unfit_workers
 from .partitioned import Edges, PartitionedGraph
 from .prepare import read_options

@@ -23,8 +23,9 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.many import ManyPlan
 from kepler_traverse.storage import load_graph
 
-from .answers import Answers, Kept, free_memory, is_out_of_memory, is_sticky
+from .answers import Answers, Kept, free_memory
 from .cluster import ClusterError
+from .device_errors import is_out_of_memory, is_sticky
 from .existing import version_here
 from .forms import FORMS
 from .manifest import cannot_write

@@ -31,9 +31,9 @@ from . import report
 from .cluster import POOL_SHARE
 from .forms import FORMS
 from .graph_cache import cached_graph, found_graph
+from .planning import plan_for
 from .rows import OF_ALL_REACHED, names_of
 from .sizing import DISTANCES_AT_ONCE, Load, Machine, in_units, sources_a_part
-from .worker import plan_for
 from .writers import fits_beside
 
 

@@ -14,12 +14,13 @@ from kepler_traverse.graph import Graph
 from .checksums import checksums_in
 from .forms import FORMS
 from .phases import Phases
+from .planning import plan_for
 from .prepare import Request
 from .proofs import Findings, Part
 from .sink import plain
 from .sizing import ROWS_A_GROUP, SOURCES_A_PART
 from .tallies import Tally
-from .worker import answers_for, plan_for
+from .worker import answers_for
 
 
 class Retraversal:

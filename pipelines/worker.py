@@ -17,7 +17,6 @@ from pathlib import Path
 from dask.system import CPU_COUNT
 from distributed import WorkerPlugin, get_worker, secede
 
-from kepler_traverse import plan_bfs_many, plan_sssp_many
 from kepler_traverse.answers import turned
 from kepler_traverse.graph import Graph
 from kepler_traverse.many import ManyPlan
@@ -33,6 +32,7 @@ from .marks import Mark
 from .merged import MergedAnswers, MergedPlan
 from .metrics import watched
 from .phases import Phases
+from .planning import plan_for
 from .rows import OF_ALL_REACHED, warm_up
 from .sink import write_part
 from .tallies import Tally
@@ -87,31 +87,6 @@ class Work:
     threads: int
     writers: int = 1
     version: str = ""
-
-
-def plan_for(graph: Graph, work) -> ManyPlan | MergedPlan:
-    """Plan the traversals of a ``Work`` or a ``Request``.
-
-    Distances are proven right before anything is made of them, so a plan keeps all of them, unless nothing is to be proven:
-    then it may hold no more than what is written is made of.
-    """
-    graph = turned(graph, work.direction)
-    if FORMS[work.result].merged:
-        return MergedPlan(graph, work.algorithm, work.strategy, work.limit, work.knobs, work.at_once)
-    proven = work.certify != "none"
-    as_it_is = work.result == "predecessors" or not (proven or work.result == "reachable")
-    result = work.result if as_it_is else "distances"
-    options = {
-        "n_sources": work.at_once,
-        "strategy": work.strategy,
-        "result": result,
-        "targets": work.targets,
-        "knobs": work.knobs,
-        "memory": work.memory,
-    }
-    if work.algorithm == "bfs":
-        return plan_bfs_many(graph, max_depth=work.limit, **options)
-    return plan_sssp_many(graph, cutoff=work.limit, **options)
 
 
 def answers_for(graph: Graph, plan: ManyPlan | MergedPlan, work) -> Answers | MergedAnswers:

@@ -16,6 +16,7 @@ from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 from pipelines import prepare, worker
 from pipelines.forms import FORMS
 from pipelines.options import OPTIONS, UsageError, flags_of
+from pipelines.planning import plan_for
 from pipelines.settings import KNOWN_KEYS, settings_of
 
 CONF = Path(__file__).parent.parent / "conf"
@@ -90,7 +91,7 @@ def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
     request = prepare.request_of(chosen, targets=None)
     graph = SimpleNamespace(device="cuda")
-    worker.plan_for(graph, worker.Work(**asdict(request), run="", graph_folder=CONF, output=CONF, device="cuda", threads=1))
+    plan_for(graph, worker.Work(**asdict(request), run="", graph_folder=CONF, output=CONF, device="cuda", threads=1))
     assert given["knobs"] == chosen.knobs
     assert given["strategy"] == "h_bf"
 

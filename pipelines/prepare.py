@@ -33,7 +33,8 @@ from .forms import FORMS
 from .graph_cache import cached_graph, found_graph
 from .planning import plan_for
 from .rows import OF_ALL_REACHED, names_of
-from .sizing import DISTANCES_AT_ONCE, Load, Machine, in_units, sources_a_part
+from .sizing import DISTANCES_AT_ONCE, Load, Machine, sources_a_part
+from .terminal import in_units
 from .writers import fits_beside
 
 

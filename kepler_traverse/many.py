@@ -65,6 +65,7 @@ class ManyPlan:
         query: Query,
         n_sources: int,
         memory: int | None = None,
+        searches: Sequence[Strategy] | None = None,
     ):
         self.graph, self.algorithm = graph, algorithm
         n_sources = min(arguments.whole("n_sources", n_sources), 1 << 62)
@@ -82,10 +83,10 @@ class ManyPlan:
             fitting = [*here, loop]
         # Where there is nothing to choose and no depth to know, a search for it would be one too many.
         wanted = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
-        self._shape = shape = _shape_of(graph, algorithm, singles if wanted else (), n_sources, [*fitting, loop])
+        self._shape = shape = survey(graph, algorithm, searches or singles, n_sources) if wanted else outline(graph)
         why = [repr(graph)]
         if shape.depth:
-            why.append(f"{shape.depth} levels" if algorithm == "bfs" else f"{shape.depth} rounds")
+            why.append(f"{shape.depth} levels")
         if shape.reach < 1:
             why.append(f"a search reaches {shape.reach:.0%}")
         self.depth = shape.depth
@@ -275,24 +276,6 @@ def _seconds(device: str, algorithm: str, row: ManyStrategy, shape: Shape, group
     """Estimated seconds of a strategy for so many sources."""
     group = min(group, row.group_size(max(n_sources, 1)))
     return costs_of(device).seconds(algorithm, row, shape, n_sources, group, machine_of(device))
-
-
-def _shape_of(graph: Graph, algorithm: str, singles, n_sources: int, rows: Sequence[ManyStrategy]) -> Shape:
-    """The graph's shape, by a few searches where there are strategies for one source and several rows to choose from."""
-    if not singles:
-        return outline(graph)
-
-    def seconds(row, shape, k):
-        return _seconds(graph.device, algorithm, row, shape, row.group_size(max(k, 1)), k)
-
-    return survey(
-        graph,
-        algorithm,
-        singles,
-        n_sources,
-        best=lambda shape: min(seconds(row, shape, n_sources) for row in rows),
-        alone=lambda shape: seconds(rows[-1], shape, 1),
-    )
 
 
 def _group(strategy: ManyStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from distributed.system import MEMORY_LIMIT
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
+from kepler_traverse.cuda import figures as figures_on_gpu
 from kepler_traverse.errors import CapacityError, InputError
 from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.graph import Graph, has_vertex
@@ -366,7 +367,7 @@ def load_of(prepared: Prepared) -> Load:
         turned = certified and request.result != "predecessors" and "reverse" not in vars(graph)
     rows, most_rows = _rows_a_source(graph, request, plan.depth)
     is_summed = graph.device == "cuda" and request.result in ("summary", "levels")
-    figures = cuda.figures.room(request.algorithm, plan.group, graph.n_vertices) if is_summed else 0
+    figures = figures_on_gpu.room(request.algorithm, plan.group, graph.n_vertices) if is_summed else 0
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,

@@ -27,6 +27,7 @@ SEARCHES = 16  # from random vertices of a directed graph
 GPU_SEARCHES, GPU_LEVELS = 8, 1 << 10  # the same on a GPU, and levels of one search: some two milliseconds
 _FEWEST_EDGES = 1 << 17  # that searches on the CPU may walk: less than a millisecond
 _WEIGHTS = 1 << 14  # that the spread is taken from
+_SAMPLED, _NEAR = 1 << 12, 64  # edges; near is what lies within this share of the vertices
 _SEED = 7
 _SEEN_OF: weakref.WeakKeyDictionary[Graph, list] = weakref.WeakKeyDictionary()
 
@@ -84,7 +85,17 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
     if algorithm == "sssp":
         weights = to_host(graph.weights[:: max(1, graph.n_edges // _WEIGHTS)]).astype(np.float64)
         spread = float(weights.std() / abs(weights.mean())) if weights.mean() else 0.0
-    return shape._replace(skew=largest * graph.n_vertices / graph.n_edges, spread=spread)
+    skew = largest * graph.n_vertices / graph.n_edges
+    return shape._replace(skew=skew, spread=spread, scatter=_scatter(graph))
+
+
+def _scatter(graph: Graph) -> float:
+    """Share of some edges whose ends are far apart by number, so that following one leaves the cache."""
+    xp = namespace(graph.offsets)
+    edges = xp.asarray(np.random.default_rng(_SEED).integers(0, graph.n_edges, _SAMPLED))
+    sources = xp.searchsorted(graph.offsets, edges, side="right") - 1
+    far = abs(graph.targets[edges].astype(np.int64) - sources) > graph.n_vertices // _NEAR
+    return float(far.mean())
 
 
 def _of_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:

@@ -31,6 +31,8 @@ def plan_for(graph: Graph, work) -> ManyPlan | MergedPlan:
         "knobs": work.knobs,
         "memory": work.memory,
     }
+    if getattr(work, "shape", None) is not None:
+        options["shape"] = work.shape
     if work.algorithm == "bfs":
         return plan_bfs_many(graph, max_depth=work.limit, **options)
     return plan_sssp_many(graph, cutoff=work.limit, **options)

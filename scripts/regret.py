@@ -19,10 +19,11 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from scripts.regret_cells import total
+
+ROOT = Path(__file__).resolve().parent.parent
 
 NUMBERS, PAGE = ROOT / "docs" / "regret.json", ROOT / "docs" / "regret.md"
 COSTS = ROOT / "kepler_traverse" / "costs.json"

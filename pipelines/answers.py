@@ -27,24 +27,10 @@ from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.results import Traversals
 
 from .buffers import BUFFERS, FROM_GPU
+from .device_errors import is_out_of_memory, is_sticky
 from .phases import Phases
 from .rows import Vertices, id_of, is_made_on_host, on_host, rows_of
 from .tallies import Tally
-
-_CUDA_ERRORS = ("CUDARuntimeError", "CUDADriverError")
-_CUDA_OUT_OF_MEMORY = ("cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY")
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, on either device; CuPy's own error for it is a MemoryError."""
-    return isinstance(error, MemoryError) or (
-        type(error).__name__ in _CUDA_ERRORS and any(name in str(error) for name in _CUDA_OUT_OF_MEMORY)
-    )
-
-
-def is_sticky(error: BaseException) -> bool:
-    """Whether an error makes every later CUDA call of this process fail, too."""
-    return type(error).__name__ in _CUDA_ERRORS and not is_out_of_memory(error)
 
 
 def free_memory() -> None:

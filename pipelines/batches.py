@@ -29,8 +29,8 @@ from .cluster import ClusterError
 from .marks import read_mark
 from .pacing import Pace
 from .sink import part_name
-from .sizing import in_units
 from .strategy_choice import StrategyChoice
+from .terminal import in_units
 
 WINDOW = 3  # tasks a worker that are on their way: one runs, the next ones are there already
 STRIKES = 3  # times that workers die or hang at a source, or a task fails as a whole, before it is given up

@@ -23,7 +23,7 @@ from kepler_traverse import __version__, cuda
 from kepler_traverse.errors import CapacityError, InputError
 
 from .cluster import ClusterError, existing, pinned
-from .sizing import in_units
+from .terminal import in_units
 
 _PACKAGES = ("kepler_traverse", "pipelines")
 _SOURCES = (".py", ".cu", ".cuh")

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+ROWS_A_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
+ROWS_A_GROUP = 1_000_000
+SOURCES_A_PART = 4096  # keeps the footer of a part small where the graph is tiny
+
 
 @dataclass(frozen=True, kw_only=True)
 class Form:

@@ -11,9 +11,9 @@ from .chronicle import PHASES, Chronicle, batch_of
 from .forms import FORMS
 from .page import Markup
 from .report import columns_text
-from .sizing import in_units
 from .strategy_choice import sentence
 from .tallies import merged
+from .terminal import in_units
 
 PAUSE = 60.0  # seconds in which nobody worked, after which the time axis is closed up: the run was resumed
 _STATUS = {

@@ -23,8 +23,9 @@ from kepler_traverse.results import Traversal
 from kepler_traverse.sssp import STRATEGIES as SSSP
 from kepler_traverse.strategy import pick
 
-from .answers import free_memory, is_out_of_memory, is_sticky
+from .answers import free_memory
 from .checksums import bits_of, checksums_by_source
+from .device_errors import is_out_of_memory, is_sticky
 from .rows import names_of
 from .tallies import histogram_of_values
 

@@ -22,6 +22,7 @@ from distributed.system import MEMORY_LIMIT
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
+from kepler_traverse.cuda import figures as figures_on_gpu
 from kepler_traverse.errors import CapacityError, InputError
 from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.graph import Graph, has_vertex
@@ -34,9 +35,10 @@ from . import report
 from .cluster import POOL_SHARE
 from .forms import FORMS
 from .graph_cache import cached_graph, found_graph
+from .planning import plan_for
 from .rows import OF_ALL_REACHED, names_of
-from .sizing import DISTANCES_AT_ONCE, Load, Machine, in_units, sources_a_part
-from .worker import plan_for
+from .sizing import DISTANCES_AT_ONCE, Load, Machine, sources_a_part
+from .terminal import in_units
 from .writers import fits_beside
 
 
@@ -411,7 +413,7 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     """What a plan for groups of so many sources holds beside the graph, and what figures of its results take."""
     graph, request = prepared.graph, prepared.request
     is_summed = graph.device == "cuda" and request.result in ("summary", "levels")
-    return nbytes + (cuda.figures.room(request.algorithm, group, graph.n_vertices) if is_summed else 0)
+    return nbytes + (figures_on_gpu.room(request.algorithm, group, graph.n_vertices) if is_summed else 0)
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:

@@ -22,9 +22,8 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.regular_files import open_regular
 
 from .checksums import MASK
-from .forms import FORMS
+from .forms import FORMS, ROWS_A_GROUP
 from .sink import as_written, read_footer, unfit_columns
-from .sizing import ROWS_A_GROUP
 
 MOST_FAULTS = 100  # that are told one by one
 BATCH_BYTES = 2**28  # of distances that wait to be proven together

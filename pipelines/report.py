@@ -20,10 +20,9 @@ from kepler_traverse.formats.column_names import is_weight_name
 from . import page
 from .chronicle import MOST_LISTED, Chronicle, batch_of
 from .forms import FORMS
-from .sizing import in_units
 from .strategy_choice import sentence
 from .tallies import merged
-from .terminal import printable, say, show
+from .terminal import in_units, printable, say, show
 
 _SUMMARY = ("algorithm", "result", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
 _COLUMNS = ("src_column", "dst_column", "weight_column", "unused_columns")

@@ -12,14 +12,14 @@ from kepler_traverse.errors import CertificateError, NegativeCycleError, Unknown
 from kepler_traverse.graph import Graph
 
 from .checksums import checksums_in
-from .forms import FORMS
+from .forms import FORMS, ROWS_A_GROUP, SOURCES_A_PART
 from .phases import Phases
+from .planning import plan_for
 from .prepare import Request
 from .proofs import Findings, Part
 from .sink import plain
-from .sizing import ROWS_A_GROUP, SOURCES_A_PART
 from .tallies import Tally
-from .worker import answers_for, plan_for
+from .worker import answers_for
 
 
 class Retraversal:

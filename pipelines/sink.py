@@ -26,8 +26,7 @@ from kepler_traverse.regular_files import json_of, open_regular
 
 from .buffers import BUFFERS
 from .checksums import MASK, checksums_in
-from .forms import FORMS, Form
-from .sizing import ROWS_A_GROUP
+from .forms import FORMS, ROWS_A_GROUP, Form
 
 _GATHERED = 2**20  # bytes of a part that are written at once
 FOOTER_KEY = b"kepler_traverse"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from kepler_traverse.errors import CapacityError
 
-ROWS_A_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
-ROWS_A_GROUP = 1_000_000
-SOURCES_A_PART = 4096  # keeps the footer of a part small where the graph is tiny
+from .forms import ROWS_A_GROUP, ROWS_A_PART, SOURCES_A_PART
+from .terminal import in_units
+
 # Vertices times sources where rows are few, so that a batch takes a minute or two and not as long as one that hangs.
 VERTICES_A_PART = {"cpu": 2**28, "cuda": 2**32}
 # Distances that a GPU finds at once where parts are of fewer: a search from one block alone leaves it idle.
@@ -209,12 +209,3 @@ def _memory(load: Load, device: str, share: dict[str, int], workers: int) -> dic
         memory |= {f"{name}, {workers} x": workers * size for name, size in share.items()}
         memory[f"processes, {workers} x"] = workers * PROCESS_BYTES
     return memory | {"total": sum(memory.values())}
-
-
-def in_units(size: int) -> str:
-    """A number of bytes for people."""
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            break
-        size /= 1024
-    return f"{size:.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"

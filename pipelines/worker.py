@@ -17,7 +17,6 @@ from pathlib import Path
 from dask.system import CPU_COUNT
 from distributed import WorkerPlugin, get_worker, secede
 
-from kepler_traverse import plan_bfs_many, plan_sssp_many
 from kepler_traverse.answers import turned
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
@@ -25,8 +24,9 @@ from kepler_traverse.many import ManyPlan
 from kepler_traverse.storage import load_graph
 from kepler_traverse.strategy import Shape
 
-from .answers import Answers, Kept, free_memory, is_out_of_memory, is_sticky
+from .answers import Answers, Kept, free_memory
 from .cluster import ClusterError
+from .device_errors import is_out_of_memory, is_sticky
 from .existing import version_here
 from .forms import FORMS
 from .manifest import cannot_write
@@ -34,6 +34,7 @@ from .marks import Mark
 from .merged import MergedAnswers, MergedPlan
 from .metrics import watched
 from .phases import Phases
+from .planning import plan_for
 from .rows import OF_ALL_REACHED, warm_up
 from .sink import write_part
 from .tallies import Tally
@@ -94,33 +95,6 @@ class Work:
     threads: int
     writers: int = 1
     version: str = ""
-
-
-def plan_for(graph: Graph, work) -> ManyPlan | MergedPlan:
-    """Plan the traversals of a ``Work`` or a ``Request``.
-
-    Distances are proven right before anything is made of them, so a plan keeps all of them, unless nothing is to be proven:
-    then it may hold no more than what is written is made of.
-    """
-    graph = turned(graph, work.direction)
-    if FORMS[work.result].merged:
-        return MergedPlan(graph, work.algorithm, work.strategy, work.limit, work.knobs, work.at_once)
-    proven = work.certify != "none"
-    as_it_is = work.result == "predecessors" or not (proven or work.result == "reachable")
-    result = work.result if as_it_is else "distances"
-    options = {
-        "n_sources": work.at_once,
-        "strategy": work.strategy,
-        "result": result,
-        "targets": work.targets,
-        "knobs": work.knobs,
-        "memory": work.memory,
-    }
-    if getattr(work, "shape", None) is not None:
-        options["shape"] = work.shape
-    if work.algorithm == "bfs":
-        return plan_bfs_many(graph, max_depth=work.limit, **options)
-    return plan_sssp_many(graph, cutoff=work.limit, **options)
 
 
 def plan_told(graph: Graph, work: Work, strategy: str) -> ManyPlan | MergedPlan:

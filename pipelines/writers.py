@@ -14,8 +14,8 @@ from distributed.system import MEMORY_LIMIT
 
 from kepler_traverse.many import free_memory
 
-from .answers import is_out_of_memory
-from .sizing import ROWS_A_GROUP, ROWS_A_PART
+from .device_errors import is_out_of_memory
+from .forms import ROWS_A_GROUP, ROWS_A_PART
 
 _ROW_BYTES = 48  # of one row that is being encoded, about: its ids and distance, and what becomes of them
 _HELD_BYTES = 12  # of one row of a part that waits to be written: a distance and a predecessor

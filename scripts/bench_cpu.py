@@ -209,7 +209,7 @@ def report(line: dict) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    from scripts.bench import commit, machine
+    from scripts.environment import commit, machine
 
     parser = argparse.ArgumentParser(
         prog="bench.py --suite cpu", description="Traversals on the CPU beside other libraries."

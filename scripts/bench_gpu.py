@@ -341,7 +341,7 @@ def packages() -> dict:
 
 
 def main(arguments: list[str]) -> int:
-    from scripts.bench import commit, machine
+    from scripts.environment import commit, machine
 
     parser = argparse.ArgumentParser(prog="bench.py --suite gpu", description="One source and many on a GPU.")
     parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")

@@ -67,7 +67,7 @@ def versions() -> dict:
 
 
 def head(options, arguments: list[str]) -> dict:
-    from scripts.bench import commit, machine
+    from scripts.environment import commit, machine
 
     return {
         "date": date.today().isoformat(),

@@ -19,8 +19,11 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from scripts.regret_cells import total
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 NUMBERS, PAGE = ROOT / "docs" / "regret.json", ROOT / "docs" / "regret.md"
 COSTS = ROOT / "kepler_traverse" / "costs.json"
@@ -32,12 +35,6 @@ _CELL = ("device", "gpu_or_cpu", "graph", "weights", "algorithm", "sources", "re
 
 def read(files: list[Path]) -> list[dict]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
-
-
-def total(line: dict) -> float:
-    """Seconds of a run, with those of building the reverse of a directed graph where the strategy needs one."""
-    needs = line["strategy"] == "many_bits" and line.get("directed", False)
-    return line["seconds"] + (line.get("reverse_built") or 0.0) * needs
 
 
 def machine_name(line: dict) -> str:

@@ -22,7 +22,7 @@ from kepler_traverse.many import one_at_a_time
 from kepler_traverse.sssp.catalogue import MANY as SSSP
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP_SINGLE
 from kepler_traverse.strategy import Shape
-from scripts.regret import total
+from scripts.regret_cells import total
 
 FILE = Path(__file__).resolve().parents[1] / "kepler_traverse" / "costs.json"
 LONG, _WEIGHT_OF_SHORT = 0.005, 0.4  # seconds from which on a time counts in full, and what it counts below

@@ -32,7 +32,7 @@ from kepler_traverse.sssp import papers as sssp_papers
 from kepler_traverse.sssp.catalogue import MANY as SSSP_MANY
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 from scripts import regret_graphs
-from scripts.bench import commit, machine
+from scripts.environment import commit, machine
 from scripts.regret_graphs import GraphSource
 
 # Cells of a graph: sources and result, those that tell most first.

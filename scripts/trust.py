@@ -38,7 +38,7 @@ from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.sssp import plan_sssp_many
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 from scripts import fault_study, fuzz_readers, trust_gpu, trust_huge
-from scripts.bench import commit, machine
+from scripts.environment import commit, machine
 from scripts.trust_gpu import digests
 from scripts.trust_page import DOCS, page
 

@@ -22,7 +22,7 @@ from kepler_traverse.certificate import gpu as certificate_gpu
 from kepler_traverse.certificate import many_gpu as certificate_many_gpu
 from kepler_traverse.cuda import csr, exact, figures
 from kepler_traverse.cuda.entry import Entry, chosen_types
-from kepler_traverse.cuda.loader import include_directory, options
+from kepler_traverse.cuda.loader import header_folders, options
 from kepler_traverse.sssp import gpu as sssp_gpu
 from kepler_traverse.sssp import h_bf, many_rows
 from kepler_traverse.sssp import many_blocks as sssp_many_blocks
@@ -89,8 +89,9 @@ def text_of(file: Path) -> str:
     while unread:
         here = unread.pop()
         texts[here] = re.sub(r"//.*", "", here.read_text(encoding="utf-8"))
-        included = re.findall(r"^#include <(kt/\w+\.cuh)>", texts[here], re.MULTILINE)
-        unread += {include_directory() / header for header in included} - texts.keys()
+        included = re.findall(r'^#include [<"]((?:kt/)?\w+\.cuh)[>"]', texts[here], re.MULTILINE)
+        found = {folder / header for header in included for folder in header_folders(file)}
+        unread += {header for header in found if header.exists()} - texts.keys()
     return "\n".join(texts.values())
 
 

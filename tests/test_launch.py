@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -123,26 +124,32 @@ def test_the_largest_grid_fills_the_device_a_few_times(monkeypatch):
 def test_options_name_every_type_the_block_and_the_headers():
     options = loader.options(ENTRY, chosen_types(np.int64, np.float32))
     assert {"-std=c++17", "-DBLOCK=128", "-Dvertex_t=long long", "-Doffset_t=long long", "-Dweight_t=float"} <= set(options)
-    assert f"-DKT_HEADERS=0x{loader.header_digest()}" in options
+    folders = loader.header_folders(Path(ENTRY.file))
+    assert f"-DKT_HEADERS=0x{loader.header_digest(folders)}" in options
+    assert [f"-I{folder}" for folder in folders] == [option for option in options if option.startswith("-I")]
     assert (loader.include_directory() / "kt" / "platform.cuh").is_file()
 
 
-def test_a_changed_header_changes_the_options(monkeypatch, tmp_path):
+@pytest.mark.parametrize("place", ["include/kt", "kernels"])
+def test_a_changed_header_changes_the_options(monkeypatch, tmp_path, place):
     def digest():
+        loader.header_folders.cache_clear()
         loader.header_digest.cache_clear()
-        return loader.header_digest()
+        return loader.header_digest(loader.header_folders(tmp_path / "kernels" / "example.cu"))
 
-    (tmp_path / "kt").mkdir()
-    header = tmp_path / "kt" / "one.cuh"
+    (tmp_path / place).mkdir(parents=True)
+    header = tmp_path / place / "one.cuh"
     with monkeypatch.context() as patch:
-        patch.setattr(loader, "include_directory", lambda: tmp_path)
+        patch.setattr(loader, "include_directory", lambda: tmp_path / "include")
+        without = digest()
         header.write_text("int a;")
         first = digest()
         assert digest() == first
         header.write_text("int b;")
         second = digest()
-        header.rename(tmp_path / "kt" / "two.cuh")
-        assert len({first, second, digest()}) == 3
+        header.rename(tmp_path / place / "two.cuh")
+        assert len({without, first, second, digest()}) == 4
+    loader.header_folders.cache_clear()
     loader.header_digest.cache_clear()
 
 

@@ -13,7 +13,7 @@ import pytest
 from kepler_traverse.answers import RESULTS
 from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
-from pipelines import prepare, worker
+from pipelines import planning, prepare, worker
 from pipelines.forms import FORMS
 from pipelines.options import OPTIONS, UsageError, flags_of
 from pipelines.settings import KNOWN_KEYS, settings_of
@@ -85,12 +85,14 @@ def test_the_file_of_a_published_system_holds_all_of_its_knobs_as_published(name
 
 def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
     given = {}
-    monkeypatch.setattr(worker, "plan_sssp_many", lambda _graph, **options: given.update(options))
+    monkeypatch.setattr(planning, "plan_sssp_many", lambda _graph, **options: given.update(options))
     chosen = settings(*ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'"))
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
     request = prepare.request_of(chosen, targets=None)
     graph = SimpleNamespace(device="cuda")
-    worker.plan_for(graph, worker.Work(**asdict(request), run="", graph_folder=CONF, output=CONF, device="cuda", threads=1))
+    planning.plan_for(
+        graph, worker.Work(**asdict(request), run="", graph_folder=CONF, output=CONF, device="cuda", threads=1)
+    )
     assert given["knobs"] == chosen.knobs
     assert given["strategy"] == "h_bf"
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import InputError
+from pipelines.planning import plan_for
 from pipelines.prepare import Prepared, Request, load_of
 from pipelines.sizing import Load, Machine, size_up
-from pipelines.worker import plan_for
 
 LOAD = Load(
     n_vertices=10**6,

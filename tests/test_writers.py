@@ -28,10 +28,11 @@ from pipelines.answers import Answers
 from pipelines.buffers import Buffers
 from pipelines.cluster import pinned
 from pipelines.phases import Phases
+from pipelines.planning import plan_for
 from pipelines.prepare import Request
 from pipelines.rows import is_made_on_host, rows_of
 from pipelines.sink import plain
-from pipelines.worker import TraversalPlugin, Work, plan_for, run_batches
+from pipelines.worker import TraversalPlugin, Work, run_batches
 from pipelines.writers import Writers, fits_beside, writers_for
 
 N_PARTS, SOURCES_A_PART = 7, 5

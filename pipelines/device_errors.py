@@ -1,0 +1,18 @@
+"""Which errors say that memory ran out, and after which CUDA errors a process cannot go on."""
+
+from __future__ import annotations
+
+_CUDA_ERRORS = ("CUDARuntimeError", "CUDADriverError")
+_CUDA_OUT_OF_MEMORY = ("cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, on either device; CuPy's own error for it is a MemoryError."""
+    return isinstance(error, MemoryError) or (
+        type(error).__name__ in _CUDA_ERRORS and any(name in str(error) for name in _CUDA_OUT_OF_MEMORY)
+    )
+
+
+def is_sticky(error: BaseException) -> bool:
+    """Whether an error makes every later CUDA call of this process fail, too."""
+    return type(error).__name__ in _CUDA_ERRORS and not is_out_of_memory(error)

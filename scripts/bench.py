@@ -215,7 +215,7 @@ def bench_job(path: Path, options: argparse.Namespace, log) -> list[dict]:
 
 
 def machine() -> dict:
-    """This machine, as docs/measurements.json names it."""
+    """This machine, as docs/benchmarks/measurements.json names it."""
     info = Path("/proc/cpuinfo")
     names = (
         [line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line]
@@ -268,11 +268,11 @@ def main() -> int:
         "date": date.today().isoformat(),
         "commit": commit(),
         "command": f"python scripts/bench.py {' '.join(sys.argv[1:])}",
-        "notes": "",
         "machine": machine(),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES[options.suite]},
         "traversals": [],
         "builds": [],
+        "tables": [],
     }
     with open(OUT / f"bench-{options.suite}.jsonl", "w") as lines:
 

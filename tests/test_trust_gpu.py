@@ -156,8 +156,8 @@ def page_of(key, figures):
 
 
 def test_figures_measured_elsewhere_are_added_and_a_measure_that_fails_stops_no_other(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(trust, "MEASURED", tmp_path / "trust.json")
-    monkeypatch.setattr(trust, "PAGE", tmp_path / "trust.md")
+    monkeypatch.setattr(trust, "MEASURED", tmp_path / "guarantees.json")
+    monkeypatch.setattr(trust, "PAGE", tmp_path / "guarantees.md")
     monkeypatch.setattr(trust, "machine", lambda: {"gpu": "a GPU", "driver": "1"})
     monkeypatch.setitem(trust.GPU_MEASURES, "parity", lambda _: 1 / 0)
     bits = {"graphs": 2, "distances": 7, "equal": 7, "predecessors": 7, "equal_predecessors": 7, "errors": []}

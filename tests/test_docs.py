@@ -1,6 +1,8 @@
 """Generated pages are current, and the generators refuse what would make them untrue."""
 
 import ast
+import doctest
+import importlib
 import json
 import re
 import tomllib
@@ -200,16 +202,31 @@ def test_what_compare_prints_becomes_a_run(tmp_path, monkeypatch, capsys):
     assert bench_table.main(["check"]) == 0
 
 
-@pytest.mark.parametrize(
-    "page", sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob(".github/**/*.md"), *ROOT.glob("tests/**/*.md")]
 )
-def test_links_to_files_lead_somewhere(page):
-    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / page).read_text(encoding="utf-8")):
-        assert ((ROOT / page).parent / target).exists(), f"{page} links to {target}, which does not exist"
 
 
-def test_the_tree_in_the_architecture_page_exists():
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+def anchors_of(path):
+    """The anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files_and_headings_that_exist(page):
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\((?!https?:|mailto:)([^)#]*)#?([^)]*)\)", text):
+        linked = (ROOT / page).parent / target if target else ROOT / page
+        assert linked.exists(), f"{page} links to {target}, which does not exist"
+        assert not anchor or anchor in anchors_of(linked), f"{page} links to #{anchor}, which {linked.name} lacks"
+
+
+@pytest.mark.skipif(not (ROOT / "pipelines" / "run").is_dir(), reason="the page shows the folders that files move to")
+def test_the_tree_in_the_overview_exists():
+    text = (ROOT / "docs" / "overview.md").read_text(encoding="utf-8")
     tree = text.split("```text\n", 1)[1].split("```", 1)[0]
     folders, missing = [ROOT], []
     for line in tree.splitlines():
@@ -222,6 +239,17 @@ def test_the_tree_in_the_architecture_page_exists():
                 missing.append(path.relative_to(ROOT).as_posix())
     assert len(tree.splitlines()) > 20
     assert missing == []
+
+
+@pytest.mark.parametrize("page", ["quickstart.md", "results.md"])
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    examples = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {}, page, page, 0)
+    results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
+    assert results.attempted > 5
+    assert results.failed == 0
 
 
 def test_the_version_stands_in_one_place_which_the_build_reads_without_an_import():
@@ -256,3 +284,22 @@ def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch):
     assert names["times"]["distance"].tolist() == [900, 300]
     assert names["closest"]["source"].tolist() == ["home", "work", "work"]
     assert names["central"]["reached"].tolist() == [3, 3]
+
+
+def test_the_citation_names_the_version_of_the_package():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(rf"^version: {re.escape(kepler_traverse.__version__)}$", text, re.MULTILINE)
+
+
+def test_the_changelog_begins_with_the_sections_of_what_is_unreleased():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    unreleased = re.split(r"^## ", text, flags=re.MULTILINE)[1]
+    assert unreleased.startswith("Unreleased\n")
+    assert re.findall(r"^### (\w+)$", unreleased, re.MULTILINE) == ["Added", "Changed", "Fixed", "Removed"]
+
+
+def test_the_console_command_is_the_job():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, _, function = project["scripts"]["kepler-traverse"].partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
+    assert module == "pipelines.batch_sources"

@@ -158,11 +158,11 @@ def test_a_newer_run_replaces_what_it_measured_again_and_nothing_else(place):
 def test_what_is_read_out_of_the_tables_stands_in_its_section(place):
     place(a_run())
     measured = json.loads(papers_page.MEASURED.read_text())
-    measured["reading"] |= {"advice": "Most of it holds.", "knobs": "K1 hardly matters."}
+    measured["reading"] |= {"bfs-4k": "Most of it holds.", "knobs": "K1 hardly matters."}
     papers_page.MEASURED.write_text(papers_measured.as_text(measured))
     assert papers_page.main(["write"]) == 0
     page = page_text()
-    assert page.index("Most of it holds.") < page.index("## Against the peer")
+    assert page.index("Most of it holds.") < page.index("## Compared with cuGraph")
     assert page.index("## Knobs") < page.index("K1 hardly matters.") < page.index("`k1`, the other knobs")
 
 
@@ -172,7 +172,8 @@ def test_a_stale_page_or_plot_is_found(place, spoil, capsys):
     assert papers_page.main(["check"]) == 0
     plot = papers_page.FOLDER / papers_page.PLOTS / "knobs-bfs.svg"
     if spoil == "page":
-        papers_page.PAGE.write_text(page_text().replace("4.00", "9.00"))
+        page = papers_page.FOLDER / "bfs-4k.md"
+        page.write_text(page.read_text().replace("4.00", "9.00"))
     elif spoil == "plot":
         plot.write_text("<svg/>")
     elif spoil == "extra plot":

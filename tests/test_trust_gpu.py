@@ -133,7 +133,7 @@ def test_faults_are_found_by_the_certificates_of_a_gpu(monkeypatch):
     assert (figures["answers"] >= 6, figures["alarms"]) == (True, 0)
     for of in figures["classes"].values():
         assert of["certify"][0] == of["certify"][1] > 0
-    assert "right answers certified" in page_of("gpu_faults", figures)
+    assert "correct results were certified" in page_of("gpu_faults", figures)
 
 
 def test_a_graph_beyond_a_boundary_is_built_searched_and_certified(monkeypatch):

@@ -66,7 +66,8 @@ Each paper has a page with the conclusions first:
 
 {pages}
 
-[All strategies on all graphs](all-strategies.md) has one table per algorithm.
+[Published strategies](strategies.md) lists them with their knobs. [All strategies on all graphs](all-strategies.md) has one
+table of times per algorithm.
 
 ## How it was measured
 

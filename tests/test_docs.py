@@ -74,7 +74,17 @@ CHOICE = {"device": "cpu", "graph": "road", "algorithm": "bfs", "baseline": "Sci
 
 
 def test_the_page_of_strategies_is_current():
-    assert make_docs.PAGE.read_text(encoding="utf-8") == make_docs.strategies_page()
+    assert make_docs.main(["--check"]) == 0
+
+
+def test_every_strategy_is_on_one_of_the_two_pages_and_auto_on_the_first():
+    own, published = make_docs.strategies_page(), make_docs.published_page()
+    for _, rows in [*make_docs.TITLES.values(), *make_docs.MANY.values()]:
+        for row in rows:
+            assert f"| `{row.name}` | " in (published if make_docs.is_published(row) else own)
+            assert not (row.default and make_docs.is_published(row))
+    assert "| auto |" in own
+    assert "## Knobs" in published
 
 
 def test_lines_of_code_are_those_that_a_plan_reaches_and_no_comments(tmp_path):

@@ -65,6 +65,7 @@ class ManyPlan:
         query: Query,
         n_sources: int,
         memory: int | None = None,
+        searches: Sequence[Strategy] | None = None,
     ):
         self.graph, self.algorithm = graph, algorithm
         n_sources = min(arguments.whole("n_sources", n_sources), 1 << 62)
@@ -82,10 +83,11 @@ class ManyPlan:
             fitting = [*here, loop]
         # Where there is nothing to choose and no depth to know, a search for it would be one too many.
         wanted = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
-        self._shape = shape = _shape_of(graph, algorithm, singles if wanted else (), n_sources, [*fitting, loop])
+        self._shape = shape = survey(graph, algorithm, searches or singles, n_sources) if wanted else outline(graph)
+        self._shape = shape = shape._replace(keep=query.keep)
         why = [repr(graph)]
         if shape.depth:
-            why.append(f"{shape.depth} levels" if algorithm == "bfs" else f"{shape.depth} rounds")
+            why.append(f"{shape.depth} levels")
         if shape.reach < 1:
             why.append(f"a search reaches {shape.reach:.0%}")
         self.depth = shape.depth
@@ -277,24 +279,6 @@ def _seconds(device: str, algorithm: str, row: ManyStrategy, shape: Shape, group
     return costs_of(device).seconds(algorithm, row, shape, n_sources, group, machine_of(device))
 
 
-def _shape_of(graph: Graph, algorithm: str, singles, n_sources: int, rows: Sequence[ManyStrategy]) -> Shape:
-    """The graph's shape, by a few searches where there are strategies for one source and several rows to choose from."""
-    if not singles:
-        return outline(graph)
-
-    def seconds(row, shape, k):
-        return _seconds(graph.device, algorithm, row, shape, row.group_size(max(k, 1)), k)
-
-    return survey(
-        graph,
-        algorithm,
-        singles,
-        n_sources,
-        best=lambda shape: min(seconds(row, shape, n_sources) for row in rows),
-        alone=lambda shape: seconds(rows[-1], shape, 1),
-    )
-
-
 def _group(strategy: ManyStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None) -> tuple[int, int]:
     """The largest group that fits, and its bytes.
 
@@ -353,12 +337,13 @@ def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _g
     edges = n_sources * shape.n_edges * shape.walked
     return {
         "start": n_sources,
+        "count": n_sources * (shape.keep == "counts"),
         "level": n_sources * shape.likely_rounds,
         "vertex": n_sources * shape.n_vertices,
         "edge": edges / (machine.cores if device == "cpu" and algorithm == "bfs" else 1),
-        "again": edges * shape.spread if algorithm == "sssp" else 0,
+        "again": edges * shape.detours if algorithm == "sssp" else 0,
         "stretch": n_sources * shape.stretch if algorithm == "sssp" else 0,
-        "miss": edges * machine.missing(4 * shape.n_vertices),
+        "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
     }
 
 

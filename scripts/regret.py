@@ -175,6 +175,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     sweep.add_argument("--largest", type=int, help="most vertices of a generated graph")
     sweep.add_argument("--longest", type=float, default=math.inf, help="leave out cells estimated to take more seconds")
     sweep.add_argument("--seed", type=int, default=0, help="of the order of the cells")
+    sweep.add_argument("--commit", help="what is measured, where the code is a copy without its repository")
     sweep.add_argument("--resume", action="store_true", help="leave out the cells that the output has")
     for name in ("fit", "numbers"):
         commands.add_parser(name).add_argument("files", nargs="+", type=Path)
@@ -196,6 +197,7 @@ def main(arguments: list[str] | None = None) -> int:
             options.largest,
             seed=options.seed,
             longest=options.longest,
+            at=options.commit,
         )
         print(f"{options.output}: {found} cells")
     elif options.command == "fit":

@@ -44,6 +44,12 @@ def usable(line: dict) -> bool:
     return line.get("seconds") is not None and line["sources"] > 1 and line["strategy"] != "auto" and not line.get("reverse")
 
 
+def total(line: dict) -> float:
+    """Seconds of a run, with those of building the reverse of a directed graph where the strategy needs one."""
+    needs = line["strategy"] == "many_bits" and line["directed"]
+    return line["seconds"] + (line.get("reverse_built") or 0.0) * needs
+
+
 def amounts_of(line: dict, costs: Costs) -> dict[str, float]:
     """Amounts of the terms of a line, as if measured on the machine of the constants."""
     machine = Machine(**line["speeds"])
@@ -82,7 +88,7 @@ def fit(lines: list[dict], costs: Costs) -> dict[str, dict[str, float]]:
     for line in filter(usable, lines):
         by_key[key_of(line["algorithm"], strategy_of(line))].append(line)
     return {
-        key: fitted([amounts_of(line, costs) for line in own], np.array([line["seconds"] for line in own]))
+        key: fitted([amounts_of(line, costs) for line in own], np.array([total(line) for line in own]))
         for key, own in sorted(by_key.items())
     }
 

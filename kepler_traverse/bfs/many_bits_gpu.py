@@ -143,12 +143,14 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     edges = shape.n_edges * shape.together(together)
     return {
         "start": groups,
+        "sort": shape.directed,
+        "reverse": shape.n_edges * shape.directed,
         "level": levels,
         "share": (levels - pulled) * shape.n_edges * frontier * row,
         "vertex": levels * shape.n_vertices * row,
         "edge": pulled * edges,
         "row": groups * (edges * max(row, 32) + 6 * shape.n_vertices * row),
-        "write": n_sources * shape.n_vertices,
+        "write": n_sources * shape.n_vertices * (shape.keep == "all"),
     }
 
 

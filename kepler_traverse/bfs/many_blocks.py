@@ -18,7 +18,7 @@ from ..cuda.entry import Entry, arguments
 from ..cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ..cuda.loader import kernel
 from ..errors import StrategyError
-from ..strategy import ManyOutcome, turns_of
+from ..strategy import ManyOutcome, slowdown, turns_of
 from . import params
 from .many_bits_gpu import POINT_BACK, kernels_for, pitch_of, point_back
 
@@ -130,14 +130,18 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     each = max(1, min(_MOST_ON_A_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * params.BLOCK_ROOM)))
     turns = turns_of(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
+    share = shape.n_edges * ((turns - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
+    results = min(n_sources, each * machine.cores) * shape.n_vertices * shape.reach
     return {
         "start": 1,
         "chain": (turns - 1) * shape.likely_rounds + shape.likely_depth,
-        "share": shape.n_edges * ((turns - 1) * shape.walked + shape.most) * min(each, -(-n_sources // machine.cores)),
+        "share": share,
+        "uneven": share * shape.unevenness,
+        "spill": share * shape.scatter * max(0.0, 1 - 8 * _SHARED / shape.n_vertices),
         "edge": edges,
         "vertex": n_sources * shape.n_vertices * shape.reach,
-        "miss": edges * machine.missing(4 * shape.n_edges + 8 * shape.n_vertices),
-        "write": n_sources * shape.n_vertices,
+        "miss": edges * shape.scatter * machine.missing(4 * shape.n_edges + 8 * shape.n_vertices + results),
+        "write": n_sources * shape.n_vertices * (shape.keep == "all"),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import answers, frames
+from ..bfs.catalogue import STRATEGIES as BFS
 from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..many import ManyPlan
@@ -124,7 +125,7 @@ def plan_sssp_many(
     """
     keep = answers.keep_for(result, "sssp", targets)
     query = query_for(graph, result == "predecessors", cutoff, targets, knobs, "cutoff", keep)
-    return ManyPlan(graph, "sssp", MANY, STRATEGIES, strategy, query, n_sources, memory)
+    return ManyPlan(graph, "sssp", MANY, STRATEGIES, strategy, query, n_sources, memory, searches=BFS)
 
 
 def sssp_many(

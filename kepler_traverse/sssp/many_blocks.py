@@ -15,7 +15,7 @@ from ..cuda import cp
 from ..cuda.entry import Entry, arguments
 from ..cuda.launch import blocks_at_once, launch_blocks, resident_threads
 from ..cuda.loader import kernel
-from ..strategy import ManyOutcome, turns_of
+from ..strategy import ManyOutcome, slowdown, turns_of
 from . import cpu, gpu, params
 from .persistent import first_width
 
@@ -76,17 +76,19 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     each = 2 if shape.n_vertices >= params.MANY_LARGE else 4
     turns = turns_of(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
+    share = shape.n_edges * ((turns - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
     rows = min(n_sources, each * machine.cores) * shape.n_vertices * shape.weight * shape.reach
     return {
         "start": 1,
         "chain": (turns - 1) * shape.likely_rounds + shape.likely_depth,
-        "share": shape.n_edges * ((turns - 1) * shape.walked + shape.most) * min(each, -(-n_sources // machine.cores)),
+        "share": share,
+        "again": share * shape.detours,
+        "uneven": share * shape.unevenness,
         "edge": edges,
-        "again": edges * shape.spread,
         "stretch": turns * shape.stretch,
         "vertex": n_sources * shape.n_vertices * shape.reach,
-        "miss": edges * machine.missing(8 * shape.n_edges + rows),
-        "write": n_sources * shape.n_vertices * shape.weight / 4,
+        "miss": edges * shape.scatter * machine.missing(8 * shape.n_edges + rows),
+        "write": n_sources * shape.n_vertices * shape.weight / 4 * (shape.keep == "all"),
     }
 
 

@@ -35,7 +35,8 @@ A strategy is one method of computing a result. All strategies give the same res
 - **By name.** A strategy taken by its name runs or is refused, with the names that fit. There is no fallback.
 
 *Also called* lists further names that `strategy=` takes. *Complexity* is the work of one search over V vertices and E edges
-in D levels or rounds, for S sources where there are several. *Wins* is what was measured: see [performance.md](performance.md) and [regret.md](regret.md).
+in D levels or rounds, for S sources where there are several. *Wins* is what was measured: see
+[performance.md](performance.md) and [regret.md](regret.md).
 
 [published/strategies.md](published/strategies.md) lists the published systems and their knobs. `auto` takes none of them.
 """

@@ -215,7 +215,7 @@ def bench_job(path: Path, options: argparse.Namespace, log) -> list[dict]:
 
 
 def machine() -> dict:
-    """This machine, as docs/benchmarks/measurements.json names it."""
+    """This machine, as docs/measurements.json names it."""
     info = Path("/proc/cpuinfo")
     names = (
         [line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line]

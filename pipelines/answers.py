@@ -107,13 +107,25 @@ class Answers:
     ----------
     group : int
         How many sources are answered at once. Halved wherever memory runs out, and kept so.
+    measured : dict of int to list
+        By part ``[strategy, sources, seconds]`` of its groups, for who takes it out. Not of the plan's first group, which
+        also compiles and warms up, nor of sources that are taken one at a time.
     """
 
     def __init__(self, graph, plan, work):
         self._graph, self._plan, self._work = graph, plan, work
         self._asked = None if work.targets is None else graph.numbers_of(work.targets, "target")
         self.group = plan.group
+        self.measured: dict[int, list] = {}
+        self._query = plan.query
+        self._is_warm = False
+        # With one candidate a plan returns before its last kernel has ended; where times are compared, it must not.
+        self._waits = graph.device == "cuda" and bool(getattr(work, "chosen", ""))
         self._vertices = Vertices(graph)
+
+    def let_go(self) -> None:
+        """Give back the plan; what was kept of its traversals can still be written."""
+        self._plan = None
 
     def of(self, part: int, sources: Sequence[int], careful: bool, mark, clock, tally, failed: list) -> Iterator[tuple]:
         """Yield (source id, table, checksum) for each source in order.
@@ -178,7 +190,7 @@ class Answers:
         if kept.error is not None:
             return
         try:
-            if is_made_on_host(self._work.result, self._plan.query, self._graph):
+            if is_made_on_host(self._work.result, self._query, self._graph):
                 with kept.clock("rows"):
                     kept.found.append((on_host(piece.traversals), piece.seconds))
             else:
@@ -204,7 +216,7 @@ class Answers:
 
     def _rows(self, traversals: Traversals, seconds: float, clock, tally) -> Iterator[tuple]:
         with clock("rows"):  # some of it is done here, and the rest from row to row
-            made = rows_of(self._work.result, self._graph, self._plan.query, traversals, self._asked, self._vertices)
+            made = rows_of(self._work.result, self._graph, self._query, traversals, self._asked, self._vertices)
         while True:
             with clock("rows"):
                 rows = next(made, None)
@@ -224,6 +236,9 @@ class Answers:
             group = groups.popleft() if groups else [left.popleft() for _ in range(min(size, len(left)))]
             traversals, seconds, reason, memory_ran_out = self._try(group, firsts, mark, clock)
             if traversals is not None:
+                if self._is_warm and not careful:
+                    self._measure(group, traversals, seconds)
+                self._is_warm = True
                 yield traversals, seconds
                 continue
             if memory_ran_out:
@@ -237,6 +252,17 @@ class Answers:
                 groups.appendleft(group)
             else:
                 failed.append((int(group[0][0]), reason))
+
+    def _measure(self, group, traversals: Traversals, seconds: float) -> None:
+        """Note by part what a group took, if the plan's own strategy ran and not another one in its place."""
+        strategy = self._plan.strategy.name
+        if traversals.strategy != strategy:
+            return
+        for part, own in itertools.groupby(part for _, part in group):
+            entry = self.measured.setdefault(part, [strategy, 0, 0.0])
+            count = len(list(own))
+            entry[1] += count
+            entry[2] += count * seconds
 
     def _try(self, group, firsts, mark, clock) -> tuple[Traversals | None, float, str, bool]:
         """Traverse from a group; the exception, which holds on to memory, is gone when this returns."""
@@ -257,6 +283,8 @@ class Answers:
         mark.at(parts[0], int(sources[0]) if len(group) == 1 else None, parts[-1])
         with clock("traverse") as traversing:
             traversals = self._plan.run(sources)
+            if self._waits:
+                cuda.cp.cuda.get_current_stream().synchronize()
         with clock("certify"):
             if self._work.certify == "all":
                 self._certify(traversals)

@@ -12,6 +12,7 @@ from .forms import FORMS
 from .page import Markup
 from .report import columns_text
 from .sizing import in_units
+from .strategy_choice import sentence
 from .tallies import merged
 
 PAUSE = 60.0  # seconds in which nobody worked, after which the time axis is closed up: the run was resumed
@@ -188,6 +189,7 @@ def _plan(manifest: dict) -> Markup:
         ("distances", ", ".join(manifest.get("distances", {}).values())),
         *([("direction", "in: distances to the sources")] if manifest.get("direction") == "in" else []),
         ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
+        *([("choice of strategy", sentence(manifest["choice"]))] if manifest.get("choice") else []),
         ("sources", f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else "")),
         ("workers", f"{manifest['workers']:,}"),
         *((f"memory: {name}", in_units(size)) for name, size in manifest.get("memory", {}).items()),

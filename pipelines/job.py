@@ -6,6 +6,7 @@ import contextlib
 import functools
 import hashlib
 import json
+import math
 import platform
 import sys
 import time
@@ -21,6 +22,7 @@ import pyarrow
 
 from kepler_traverse import __version__
 from kepler_traverse.errors import InputError, OutputError
+from kepler_traverse.many import ManyPlan
 from kepler_traverse.storage import save_graph
 
 from . import report
@@ -42,10 +44,11 @@ from .manifest import (
     refuse_another_run,
     status_on_error,
 )
-from .prepare import Prepared, load_of, machine_for, prepare
+from .prepare import Prepared, load_of, machine_for, prepare, state_bytes, with_threads
 from .settings import MG
 from .sink import checked_part, part_name
-from .sizing import Sizing, size_up
+from .sizing import Load, Sizing, size_up, with_room
+from .strategy_choice import StrategyChoice, current
 from .worker import TraversalPlugin, Work, run_batches
 from .writers import fits_beside
 
@@ -80,17 +83,20 @@ def _run(settings, command: str, output: Path | None, before: dict | None, engin
     with proposed(settings):
         stored = output / GRAPH if before is not None else None
         prepared = prepare(settings, stored) if engine is None else engine.prepare()
-        sizing, identity = _size(settings, prepared, before, engine)
+        sizing, identity, names = _size(settings, prepared, before, engine)
+        choice = _choice(settings, prepared, sizing, names)
     if settings.plan:
         if settings.resume:
             report.say("note: --plan shows the whole run, also what --resume would find done")
-        report.show_plan(settings, prepared, sizing)
+        report.show_plan(settings, prepared, sizing, choice and choice.record)
         return 0
     if before is not None:
         refuse_another_run(output, before, identity, sizing.n_batches)
     with OutputFolder(output) as folder:
-        folder.manifest = _new_manifest(settings, prepared, sizing, identity)
-        job = _Job(settings, prepared, sizing, folder, command, engine)
+        if choice is not None and before is not None:
+            choice.resume(before.get("choice"))
+        folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
+        job = _Job(settings, prepared, sizing, folder, command, engine, choice)
         if before is not None:
             job.keep_what_is_done(before)
         if before is not None and job.nothing_is_missing(before):
@@ -105,10 +111,12 @@ def _run(settings, command: str, output: Path | None, before: dict | None, engin
     return 3 if folder.manifest["failed"] else 0
 
 
-def _size(settings, prepared: Prepared, before: dict | None, engine: Engine | None) -> tuple[Sizing, dict]:
+def _size(settings, prepared: Prepared, before: dict | None, engine: Engine | None) -> tuple[Sizing, dict, list[str]]:
+    """How the run is cut, what decides its parts, and the strategies for which each worker has memory."""
     batch_size = settings.batch_size
     if before is not None and batch_size == "auto":
         batch_size = before["identity"].get("batch_size", "auto")  # so that the parts are the same ones
+    names: list[str] = []
     if engine is not None:
         sizing = engine.size(prepared, batch_size)
     else:
@@ -119,10 +127,17 @@ def _size(settings, prepared: Prepared, before: dict | None, engine: Engine | No
             found = survey(settings, machine.device)
             if machine.device == "cpu":  # the workers' memory counts, which may be that of other hosts
                 machine = replace(machine, available=sys.maxsize)
-            sizing = size_up(load_of(prepared), machine, len(found), batch_size)
-            refuse_small_workers(found, sizing.shared_bytes, sizing.worker_bytes)
+
+            def size(load: Load) -> Sizing:
+                sizing = size_up(load, machine, len(found), batch_size)
+                refuse_small_workers(found, sizing.shared_bytes, sizing.worker_bytes)
+                return sizing
         else:
-            sizing = size_up(load_of(prepared), machine, settings.workers, batch_size)
+
+            def size(load: Load) -> Sizing:
+                return size_up(load, machine, settings.workers, batch_size)
+
+        sizing, names = with_room(load_of(prepared), _states(settings, prepared), size, prepared.plan.strategy.name)
     request = prepared.request
     identity = {
         "graph": prepared.graph.fingerprint if not settings.plan else "",
@@ -135,14 +150,55 @@ def _size(settings, prepared: Prepared, before: dict | None, engine: Engine | No
         "sources": _digest(prepared.names),
         "batch_size": sizing.batch_size,
     }
-    return sizing, identity
+    return sizing, identity, names
+
+
+def _states(settings, prepared: Prepared) -> dict[str, int]:
+    """What each strategy that a worker may take holds, where there are several to choose from."""
+    if settings.strategy != "auto" or not isinstance(prepared.plan, ManyPlan):
+        return {}
+    candidates = prepared.plan.ranked(prepared.request.at_once)
+    # Without constants nothing is known of how long a strategy takes.
+    return {each.name: state_bytes(prepared, each.group, each.nbytes) for each in candidates if math.isfinite(each.seconds)}
+
+
+def _choice(settings, prepared: Prepared, sizing: Sizing, names: list[str]) -> StrategyChoice | None:
+    """The choice between several strategies, which workers are then told; None where there is nothing to choose."""
+    if settings.strategy != "auto" or not isinstance(prepared.plan, ManyPlan):
+        return None
+    first = prepared.plan.strategy.name
+    size, request = sizing.batch_size, replace(prepared.request, chosen=first)
+    prepared.request = request
+    if len(names) < 2:
+        return None
+    across = _writes_beside(settings, sizing, prepared.graph.n_vertices)
+    unit = request.at_once if across else size
+    with with_threads(sizing.threads) if _is_own_on_cpu(settings, prepared) else contextlib.nullcontext():
+        ranked = prepared.plan.ranked(unit)
+    found = [each._replace(seconds=each.seconds * size / unit) for each in ranked if each.name in names]
+    found.sort(key=lambda each: each.name != first)
+    memory = request.memory
+    if prepared.graph.device == "cuda":  # so that a worker plans the same: there a pool holds the memory
+        memory = max(each.nbytes for each in found)
+    prepared.request = replace(request, memory=memory)
+    return StrategyChoice(found, size, int(prepared.numbers.size), across)
+
+
+def _is_own_on_cpu(settings, prepared: Prepared) -> bool:
+    return prepared.graph.device == "cpu" and not (settings.scheduler_address or settings.scheduler_file)
+
+
+def _writes_beside(settings, sizing: Sizing, n_vertices: int) -> bool:
+    """Whether workers write parts on threads, so that groups have sources of several parts."""
+    is_foreign = settings.scheduler_address or settings.scheduler_file
+    return not is_foreign and sizing.writers > 1 and fits_beside(sizing.batch_size, n_vertices)
 
 
 def _digest(ids: list) -> str:
     return hashlib.sha256(json.dumps(ids).encode()).hexdigest()
 
 
-def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) -> dict:
+def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict, choice: StrategyChoice | None) -> dict:
     graph = prepared.graph
     return {
         "format": 1,
@@ -164,7 +220,8 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
             "reused": prepared.reused,
         },
         "device": prepared.plan.strategy.device,
-        "strategy": prepared.plan.strategy.name,
+        "strategy": prepared.plan.strategy.name if choice is None else choice.strategy,
+        "choice": None if choice is None else choice.record,
         "workers": sizing.workers,
         "memory": sizing.memory,
         "sources": int(prepared.numbers.size),
@@ -186,7 +243,8 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
 class _Job:
     """A run that may write: what is missing is computed, and the manifest follows."""
 
-    def __init__(self, settings, prepared: Prepared, sizing: Sizing, folder: OutputFolder, command: str, engine):
+    def __init__(self, settings, prepared: Prepared, sizing: Sizing, folder: OutputFolder, command: str, engine, choice):
+        self._choice = choice
         self._settings, self._prepared, self._sizing = settings, prepared, sizing
         self._folder, self._command, self._engine = folder, command, engine
         self._batches = dict(batches_of(prepared.numbers, sizing.batch_size))
@@ -303,6 +361,8 @@ class _Job:
                 try:
                     window.run(list(self._batches))
                 finally:
+                    if self._choice is not None:
+                        self._folder.manifest["strategy"] = current(self._choice.record)
                     if client.status == "running" and self._is_foreign:
                         take_plugin(client, plugin)
             ended = time.perf_counter()
@@ -326,6 +386,8 @@ class _Job:
 
     def _work(self) -> Work:
         request = self._prepared.request
+        if self._choice is not None:
+            request = replace(request, chosen=self._choice.strategy)
         return Work(
             run=self._folder.manifest["fingerprint"],
             graph_folder=self._prepared.folder or self._folder.path / GRAPH,
@@ -344,8 +406,7 @@ class _Job:
 
     def _window(self, client, plugin: str, progress) -> Window:
         deadline = self._settings.batch_deadline
-        writers = 1 if self._is_foreign else self._sizing.writers
-        beside = writers > 1 and fits_beside(self._sizing.batch_size, self._folder.manifest["graph"]["vertices"])
+        beside = _writes_beside(self._settings, self._sizing, self._folder.manifest["graph"]["vertices"])
         needed = self._sizing.shared_bytes + self._sizing.worker_bytes
         return Window(
             client,
@@ -354,8 +415,9 @@ class _Job:
             self._folder.path,
             deadline=None if deadline == "auto" else deadline,
             patience=self._settings.worker_timeout,
-            first=2 * writers if beside else 1,
+            first=2 * self._sizing.writers if beside else 1,
             newcomers=functools.partial(check_newcomers, client, needed=needed) if self._is_foreign else None,
+            choice=self._choice,
         )
 
     def _submitter(self, client, plugin: str):
@@ -363,7 +425,7 @@ class _Job:
             batches = [(part, [s for s in self._batches[part] if s not in task.without]) for part in task.parts]
             # "bfs-000012-...": the dashboard groups by what stands before the first number.
             key = f"{self._folder.manifest['algorithm']}-{task.parts[0]:06d}-{task.number}-{self._run_token}"
-            return client.submit(run_batches, plugin, batches, task.careful, task.mark, key=key, pure=False)
+            return client.submit(run_batches, plugin, batches, task.careful, task.mark, task.strategy, key=key, pure=False)
 
         return submit
 

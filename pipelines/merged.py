@@ -74,6 +74,7 @@ class MergedAnswers:
 
     def __init__(self, graph: Graph, plan: MergedPlan, work):
         self._graph, self._plan, self._work = graph, plan, work
+        self.measured: dict[int, list] = {}  # nothing: there is one search
 
     def of(self, part: int, sources: Sequence[int], careful: bool, mark, clock, tally, failed: list) -> Iterator[tuple]:  # noqa: ARG002
         """Yield (source id, table, checksum) for each source in order; the rows of all stand in the first table.

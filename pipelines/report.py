@@ -21,6 +21,7 @@ from . import page
 from .chronicle import MOST_LISTED, Chronicle, batch_of
 from .forms import FORMS
 from .sizing import in_units
+from .strategy_choice import sentence
 from .tallies import merged
 from .terminal import printable, say, show
 
@@ -151,8 +152,8 @@ def _workers_table(chronicle: Chronicle) -> Table:
     return table
 
 
-def show_plan(settings, prepared, sizing) -> None:
-    """Print what would run."""
+def show_plan(settings, prepared, sizing, choice: dict | None = None) -> None:
+    """Print what would run; ``choice`` is what the manifest would hold of the candidates."""
     graph, plan = prepared.graph, prepared.plan
     notes = weights_not_used(settings, asdict(graph.report))
     if settings.json:
@@ -172,6 +173,7 @@ def show_plan(settings, prepared, sizing) -> None:
             "strategy": plan.strategy.name,
             "sources_at_once": plan.group,
             "why": plan.why,
+            "choice": choice,
             "notes": notes,
             "sources": int(prepared.numbers.size),
             "duplicate_sources": prepared.duplicates,
@@ -195,6 +197,7 @@ def show_plan(settings, prepared, sizing) -> None:
             f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.teaches}",
         ),
         ("why", plan.why),
+        *([("choice", f"{sentence(choice)}; corrected as the run goes on")] if choice else []),
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
         ("batches", f"{sizing.n_batches:,} of {sizing.batch_size:,} sources, one part file each"),
         ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),
@@ -265,6 +268,7 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
         "rows": sum(part["rows"] for part in manifest["parts"]),
         "bytes": sum(part["bytes"] for part in manifest["parts"]),
         "digest": manifest["digest"],
+        "why": sentence(manifest.get("choice")),
         "seconds": manifest["seconds"] | {"total": round(seconds, 3)},
         "phases": {name: round(value, 3) for name, value in _phases(manifest).items()},
     }
@@ -278,6 +282,8 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
         f"results: {settings.output} ({len(manifest['parts'])} parts, {in_units(facts['bytes'])})",
         f"columns: {columns_text(manifest['graph'].get('built', {}))}",
     ]
+    if manifest.get("choice"):
+        lines.append(f"strategy: {sentence(manifest['choice'])}")
     if settings.result != "distances":
         lines.append(f"{settings.result}: {manifest['means']}")
     if failed:

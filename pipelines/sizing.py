@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from kepler_traverse.errors import CapacityError
 
@@ -128,6 +129,42 @@ def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_siz
         # Of a worker with a GPU the traversals are not in the memory of the host.
         worker_bytes=PROCESS_BYTES + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),
     )
+
+
+def with_room(
+    load: Load, states: Mapping[str, int], size: Callable[[Load], Sizing], chosen: str
+) -> tuple[Sizing, list[str]]:
+    """Size a run so that its workers may also take other strategies than the one chosen.
+
+    Parameters
+    ----------
+    load : Load
+        With the state of the strategy chosen.
+    states : mapping of str to int
+        ``state_bytes`` by strategy.
+    size : callable
+        ``size(load)`` returns the Sizing, or raises CapacityError.
+
+    Returns
+    -------
+    sizing : Sizing
+    names : list of str
+        Strategies for which there is memory on each worker, with as many workers and the same batches as for the one chosen.
+    """
+    sizing, names = size(load), [chosen]
+    for name, state in sorted(states.items(), key=lambda entry: entry[1]):
+        if name == chosen:
+            continue
+        if state > load.state_bytes:
+            try:
+                wider = size(replace(load, state_bytes=state))
+            except CapacityError:
+                break  # those that follow need more
+            if (wider.workers, wider.batch_size) != (sizing.workers, sizing.batch_size):
+                break
+            sizing = wider
+        names.append(name)
+    return sizing, names
 
 
 def _whole_groups(load: Load, workers: int, most: int) -> int:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dask.system import CPU_COUNT
@@ -19,9 +19,11 @@ from distributed import WorkerPlugin, get_worker, secede
 
 from kepler_traverse import plan_bfs_many, plan_sssp_many
 from kepler_traverse.answers import turned
+from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.many import ManyPlan
 from kepler_traverse.storage import load_graph
+from kepler_traverse.strategy import Shape
 
 from .answers import Answers, Kept, free_memory, is_out_of_memory, is_sticky
 from .cluster import ClusterError
@@ -61,6 +63,10 @@ class Work:
         Sources that a plan answers at once: those of a part, about, or of more parts where the device has room.
     memory : int or None
         Bytes that the plan of one worker may take beside the graph; None takes what is free.
+    chosen : str
+        Strategy that the driver has chosen where ``strategy`` is "auto"; "" otherwise.
+    shape : Shape or None
+        What the driver's plan has seen of the graph, so that no worker searches for it again.
     threads : int
         For each worker's kernels; 0 takes as many as the worker has for tasks.
     writers : int
@@ -83,6 +89,8 @@ class Work:
     direction: str = "out"
     at_once: int = 1
     memory: int | None = None
+    chosen: str = ""
+    shape: Shape | None = None
     threads: int
     writers: int = 1
     version: str = ""
@@ -108,9 +116,21 @@ def plan_for(graph: Graph, work) -> ManyPlan | MergedPlan:
         "knobs": work.knobs,
         "memory": work.memory,
     }
+    if getattr(work, "shape", None) is not None:
+        options["shape"] = work.shape
     if work.algorithm == "bfs":
         return plan_bfs_many(graph, max_depth=work.limit, **options)
     return plan_sssp_many(graph, cutoff=work.limit, **options)
+
+
+def plan_told(graph: Graph, work: Work, strategy: str) -> ManyPlan | MergedPlan:
+    """Plan with a strategy that the driver names; where this worker cannot run it, with the one that it chooses itself."""
+    if strategy:
+        try:
+            return plan_for(graph, replace(work, strategy=strategy))
+        except (InputError, MemoryError):  # another kind of device, or one that holds less
+            free_memory()
+    return plan_for(graph, work)
 
 
 def answers_for(graph: Graph, plan: ManyPlan | MergedPlan, work) -> Answers | MergedAnswers:
@@ -130,6 +150,7 @@ class TraversalPlugin(WorkerPlugin):
         self._lock: threading.Lock | None = None
         self._threads = work.threads
         self._load_seconds = 0.0
+        self._told = ""
 
     async def setup(self, worker) -> None:
         self._lock = threading.Lock()
@@ -157,7 +178,8 @@ class TraversalPlugin(WorkerPlugin):
             self._writers = Writers(most) if most > 1 else None
         warming = threading.Thread(target=self._warm_up)
         warming.start()
-        self.plan = plan_for(self.graph, self.work)
+        self._told = self.work.chosen
+        self.plan = plan_told(self.graph, self.work, self._told)
         self._answers = answers_for(self.graph, self.plan, self.work)
         warming.join()
         self._load_seconds = time.perf_counter() - started
@@ -169,6 +191,21 @@ class TraversalPlugin(WorkerPlugin):
             kind = "int16" if self.work.algorithm == "bfs" else self.graph.weights.dtype
             warm_up(self.work.result, self.work.algorithm, kind, self.graph.returns_integers)
 
+    def _take(self, strategy: str) -> None:
+        """Plan anew if the driver now names another strategy; what the plan before had is given back first."""
+        if not strategy or strategy == self._told:
+            return
+        self._told = strategy
+        if self.plan.strategy.name == strategy:
+            return
+        started = time.perf_counter()
+        self._answers.let_go()
+        self.plan = self._answers = None
+        free_memory()
+        self.plan = plan_told(self.graph, self.work, strategy)
+        self._answers = answers_for(self.graph, self.plan, self.work)
+        self._load_seconds += time.perf_counter() - started
+
     def _take_fair_share(self) -> None:
         # Numba keeps the number of threads per calling thread, so each thread that traverses must set it.
         import numba
@@ -176,7 +213,12 @@ class TraversalPlugin(WorkerPlugin):
         numba.set_num_threads(min(self._threads, numba.config.NUMBA_NUM_THREADS))
 
     def answer(
-        self, batches: Sequence[tuple[int, Sequence[int]]], careful: bool, mark_path: Path, make_way: Callable = lambda: None
+        self,
+        batches: Sequence[tuple[int, Sequence[int]]],
+        careful: bool,
+        mark_path: Path,
+        make_way: Callable = lambda: None,
+        strategy: str = "",
     ) -> list[dict]:
         """Answer the batches of a task, one part each; see ``run_batches``.
 
@@ -188,6 +230,7 @@ class TraversalPlugin(WorkerPlugin):
                     self._take_fair_share()
                     if self._answers is None:  # Dask keeps a worker whose plugin failed to set up
                         self._load()
+                    self._take(strategy)
                     if isinstance(self.plan, ManyPlan):
                         self.plan.adopt()  # a task's results are used up before the lock is let go, in whichever thread
                     most = max((len(sources) for _, sources in batches), default=0)
@@ -249,13 +292,15 @@ class TraversalPlugin(WorkerPlugin):
 
     def _ends(self, batches: Sequence[tuple[int, Sequence[int]]], mark: Mark) -> Iterator[Callable[[], dict]]:
         """Traverse from the sources of the parts; yields for each part what is left to do for it."""
-        for kept in self._answers.kept(batches, mark):
+        answers = self._answers  # as the next task may be told another strategy while these parts are written
+        for kept in answers.kept(batches, mark):
             kept.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
-            yield functools.partial(self._end, kept, mark)
+            yield functools.partial(self._end, answers, kept, mark)
 
-    def _end(self, kept: Kept, mark: Mark) -> dict:
-        answers = self._answers.of_kept(kept)
-        return self._ended(kept.part, answers, kept.started, kept.clock, kept.tally, kept.failed, mark)
+    def _end(self, answers: Answers, kept: Kept, mark: Mark) -> dict:
+        rows = answers.of_kept(kept)
+        outcome = self._ended(kept.part, rows, kept.started, kept.clock, kept.tally, kept.failed, mark)
+        return outcome | {"measured": answers.measured.pop(kept.part, None)}
 
     def _ended(self, part, answers, started, clock, tally, failed, mark) -> dict:
         with clock("write"):
@@ -274,7 +319,7 @@ class TraversalPlugin(WorkerPlugin):
             answers = self._answers.of(part, sources, careful, mark, clock, tally, failed)
             outcome = self._ended(part, answers, started, clock, tally, failed, mark)
             note(outcome["summary"], len(sources) - len(failed), failed)
-        return outcome
+        return outcome | {"measured": self._answers.measured.pop(part, None)}
 
 
 def dask_setup(_worker) -> None:
@@ -282,7 +327,9 @@ def dask_setup(_worker) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def run_batches(plugin: str, batches: Sequence[tuple[int, Sequence[int]]], careful: bool, mark: Path) -> list[dict]:
+def run_batches(
+    plugin: str, batches: Sequence[tuple[int, Sequence[int]]], careful: bool, mark: Path, strategy: str = ""
+) -> list[dict]:
     """One task: some batches, a part for each. Small arguments, and an answer of 1 to 2 KB a batch.
 
     Parameters
@@ -294,11 +341,14 @@ def run_batches(plugin: str, batches: Sequence[tuple[int, Sequence[int]]], caref
         Traverse from one source at a time, since a worker has died of one of them.
     mark : Path
         File that tells the driver where this is.
+    strategy : str
+        To traverse with; "" for the one that the worker has.
 
     Returns
     -------
     list of dict
-        For each batch ``part``; ``failed``, a list of (source, reason); and ``summary``, None if no source was answered:
+        For each batch ``part``; ``failed``, a list of (source, reason); ``measured``, ``[strategy, sources, seconds]`` of
+        groups by which strategies are compared, or None; and ``summary``, None if no source was answered:
         what ``write_part`` returns, and for the manifest and whoever watches: ``worker`` (its address), ``started`` and
         ``ended`` (seconds since the epoch), ``seconds``, ``phases`` (seconds by phase; a worker's first part also has the
         time that loading and planning took before it), and what ``Tally`` counts. Nothing of it goes into the file.
@@ -312,7 +362,7 @@ def run_batches(plugin: str, batches: Sequence[tuple[int, Sequence[int]]], caref
     worker = get_worker()
     answering = worker.plugins[plugin]
     try:
-        outcomes = answering.answer(batches, careful, mark, secede)
+        outcomes = answering.answer(batches, careful, mark, secede, strategy)
     except OSError as error:
         raise cannot_write(answering.work.output, error) from None
     for outcome in outcomes:

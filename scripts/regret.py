@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 NUMBERS, PAGE = ROOT / "docs" / "regret.json", ROOT / "docs" / "regret.md"
+COSTS = ROOT / "kepler_traverse" / "costs.json"
 WORST = 20
 MOST, MEAN = 1.15, 1.03  # targets: of each cell, and of the geometric mean
 SHORT = 0.005  # seconds up to which regret does not count
@@ -31,6 +32,12 @@ _CELL = ("device", "gpu_or_cpu", "graph", "weights", "algorithm", "sources", "re
 
 def read(files: list[Path]) -> list[dict]:
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def total(line: dict) -> float:
+    """Seconds of a run, with those of building the reverse of a directed graph where the strategy needs one."""
+    needs = line["strategy"] == "many_bits" and line.get("directed", False)
+    return line["seconds"] + (line.get("reverse_built") or 0.0) * needs
 
 
 def machine_name(line: dict) -> str:
@@ -46,7 +53,7 @@ def regrets(lines: list[dict]) -> list[dict]:
         cells[tuple(facts[name] for name in _CELL)][line["strategy"]] = line
     found = []
     for key, ways in cells.items():
-        times = {name: line["seconds"] for name, line in ways.items() if name != "auto" and line["seconds"] is not None}
+        times = {name: total(line) for name, line in ways.items() if name != "auto" and line["seconds"] is not None}
         if len(times) < 2:
             continue
         best = min(times, key=times.get)
@@ -54,7 +61,7 @@ def regrets(lines: list[dict]) -> list[dict]:
         auto = first["auto"]
         # What was cut off took longer than this, so its regret is at least that.
         taken = times.get(auto) or ways.get(auto, {}).get("over")
-        corrected = ways["auto"]["seconds"] if "auto" in ways else None
+        corrected = total(ways["auto"] | {"strategy": auto}) if "auto" in ways else None
         found.append(
             dict(zip(_CELL, key, strict=True))
             | {
@@ -104,7 +111,8 @@ def summarised(lines: list[dict]) -> dict:
                 ],
             }
         )
-    return {"short": SHORT, "machines": machines}
+    errors = {device: found["cross_validation"] for device, found in json.loads(COSTS.read_text()).items()}
+    return {"short": SHORT, "machines": machines, "errors": errors}
 
 
 def shown(seconds: float | None) -> str:
@@ -130,11 +138,9 @@ def page(numbers: dict) -> str:
         "Made by `python scripts/regret.py page` from docs/regret.json; do not edit. A cell is a graph, an algorithm, a",
         "number of sources and a result. Its regret is the time of the strategy that the plan begins with, divided by",
         'that of the best one. "Corrected" is the same for the whole run, in which the plan may change its strategy.',
-        f"Cells whose best takes {short} or less do not count. The sweeps were cut off by time: random samples of all",
-        "cells, of up to a million vertices on a GPU and 100,000 on two cores (files: more), with constants that were",
-        "fitted to other measurements of partly the same graphs. A 16-core host has not been measured. The corrected",
-        "runs were measured while a plan tried other strategies from 10 ms left on, which cost more than it gained. Now",
-        "it does so from 500 ms left on, which has not been measured.",
+        f"Cells whose best takes {short} or less do not count. The reverse of a directed graph is built within the time of",
+        "a strategy that needs it. Sweeps are cut off by time: each graph gets a share of it, and its cells are measured in",
+        "a fixed order. The constants were fitted to earlier sweeps over the same families of graphs.",
         "",
     ]
     for each in numbers["machines"]:
@@ -161,7 +167,25 @@ def page(numbers: dict) -> str:
                 f"| {cell['best']} {shown(cell['seconds'])} | {cell['regret']:.2f} | {corrected} |"
             )
         parts.append("")
-    return "\n".join(parts)
+    parts += [
+        "## Errors of the estimates",
+        "",
+        "By cross-validation: the times of each graph are predicted by constants that were fitted without it.",
+        "",
+        "| device | strategy | measurements | median error | 90 % below |",
+        "|---|---|---|---|---|",
+    ]
+    for device, errors in numbers["errors"].items():
+        for key, error in errors["errors"].items():
+            parts.append(f"| {device} | {key} | {error['lines']} | {error['median']:.2f}x | {error['p90']:.2f}x |")
+    parts.append("")
+    for device, errors in numbers["errors"].items():
+        regret = errors["regret"]
+        parts.append(
+            f"What would be chosen on {device}: regret {regret['mean']} by the geometric mean of {regret['cells']} cells, "
+            f"at most {regret['largest']}."
+        )
+    return "\n".join([*parts, ""])
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:

@@ -240,11 +240,11 @@ def main() -> int:
         "date": date.today().isoformat(),
         "commit": commit(),
         "command": f"python scripts/bench.py {' '.join(sys.argv[1:])}",
-        "notes": "",
         "machine": machine(),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES[options.suite]},
         "traversals": [],
         "builds": [],
+        "tables": [],
     }
     with open(OUT / f"bench-{options.suite}.jsonl", "w") as lines:
 

@@ -1,4 +1,4 @@
-"""What the architecture promises and a program can check; docs/architecture.md says why."""
+"""What the architecture promises and a program can check; docs/overview.md says why."""
 
 import ast
 import doctest

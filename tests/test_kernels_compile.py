@@ -20,7 +20,7 @@ from kepler_traverse.bfs.papers import gathers, layers, queues
 from kepler_traverse.bfs.papers import scans as bfs_scans
 from kepler_traverse.certificate import gpu as certificate_gpu
 from kepler_traverse.certificate import many_gpu as certificate_many_gpu
-from kepler_traverse.cuda import csr, exact, figures
+from kepler_traverse.cuda import csr, exact, figures, launch
 from kepler_traverse.cuda.entry import Entry, chosen_types
 from kepler_traverse.cuda.loader import include_directory, options
 from kepler_traverse.sssp import gpu as sssp_gpu
@@ -202,6 +202,7 @@ def test_parameters_and_block_are_those_declared(nvrtc, file, types):
 def test_layout_of_an_argument_struct_is_that_of_the_compiler(nvrtc, entry, types, tmp_path):
     layout = entry.layout(types)
     struct = entry.argument_struct
+    assert launch._packer(layout).size == layout.itemsize
     expected = [f"sizeof({struct}) == {layout.itemsize}"]
     expected += [f"__builtin_offsetof({struct}, {name}) == {layout.fields[name][1]}" for name in layout.names]
     with_checks = tmp_path / entry.file.name

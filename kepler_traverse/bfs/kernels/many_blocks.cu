@@ -17,7 +17,7 @@
 // Reads:  the adjacency lists of all reached vertices.   Writes: one row of distances per source.
 // Error:  a search deeper than MOST_HOPS, or than `columns` where levels are counted, reports
 //         TOO_DEEP; the host retries with 32-bit distances and more columns.
-#include <kt/edges_ahead.cuh>
+#include <kt/edges.cuh>
 #include <kt/hops.cuh>
 
 using kt::int32;
@@ -230,7 +230,7 @@ struct Search {
     };
     Claiming<hop_t> claiming = {*this, level + 1, frontier(level + 1), sizes + (level + 1) % 3};
     // Adjacency lists are short here: a search for edges would cost more than idle lanes.
-    kt::edges_by_virtual_warp_ahead<AHEAD>(kt::one_block(), n, kt::lanes_a_row(int64{BLOCK}, n), rows, claiming);
+    kt::edges_by_virtual_warp<AHEAD>(targets, kt::one_block(), n, kt::lanes_a_row(int64{BLOCK}, n), rows, claiming);
   }
 
   // Whether a target of this thread is unreached. Targets before `at` are reached.

@@ -16,7 +16,7 @@
 // Beamer, Asanovic, Patterson. Direction-optimizing breadth-first search. SC 2012.
 // Gupta, Stuart, Owens. A study of persistent threads style GPU programming. 2012.
 #include <kt/claims.cuh>
-#include <kt/edges_ahead.cuh>
+#include <kt/edges.cuh>
 #include <kt/local_queue.cuh>
 #include <kt/trace.cuh>
 
@@ -125,20 +125,15 @@ KT_DEVICE void push_level(const Search& search, const Frontier& frontier, Gather
   const int32 at_once = SHARED_ROWS && width >= 4 ? kt::WARP / width : kt::WARP;
   if (width >= 4 && !SHARED_ROWS)
     kt::edges_by_virtual_warp(search.targets, kt::whole_grid(), frontier.n_queued, width, rows, push);
-  else if (AHEAD > 1)
-    kt::edges_by_discovery_ahead<AHEAD>(kt::whole_grid(), frontier.n_queued, rows, push, at_once);
   else
-    kt::edges_by_discovery(search.targets, kt::whole_grid(), frontier.n_queued, true, rows, push, at_once);
+    kt::edges_by_discovery<AHEAD>(search.targets, kt::whole_grid(), frontier.n_queued, true, rows, push, at_once);
   const kt::Teams teams(PIECE_WARPS);
   for (int64 i = teams.mine(); i < frontier.n_chunks; i += teams.how_many()) {
     const uint64 chunk = frontier.chunks[i];
     kt::Row row = kt::row_of(search.offsets, static_cast<vertex_t>(chunk & 0xffffffffu));
     row.begin += static_cast<offset_t>(chunk >> 32) * CHUNK;
     if (row.end > row.begin + CHUNK) row.end = row.begin + CHUNK;
-    if (AHEAD > 1)
-      kt::edges_of_row_ahead<AHEAD>(teams.team(), row, push);
-    else
-      kt::edges_of_row(search.targets, teams.team(), row, push);
+    kt::edges_of_row<AHEAD>(search.targets, teams.team(), row, push);
   }
   push.empty();
 }

@@ -14,7 +14,7 @@
 // Writes: one row of distances per source, as ordered integers.
 //
 // Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014.
-#include <kt/edges_ahead.cuh>
+#include <kt/edges.cuh>
 #include <kt/ordered.cuh>
 
 using kt::int32;
@@ -150,7 +150,7 @@ struct Search {
     };
     Offering offering = {*this, turn, threshold, near(turn + 1)};
     const int32 width = kt::lanes_a_row(BLOCK, size);
-    kt::edges_by_discovery_ahead<AHEAD>(kt::one_block(), int64{size}, rows, offering, kt::WARP / width);
+    kt::edges_by_discovery<AHEAD>(targets, kt::one_block(), int64{size}, false, rows, offering, kt::WARP / width);
   }
 
   // Moves what lies below the threshold to the next near pile.

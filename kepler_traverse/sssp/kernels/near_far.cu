@@ -122,10 +122,7 @@ KT_DEVICE void relax(const Search& search, const LoopState& prev, int32 iteratio
     kt::Row row = kt::row_of(search.offsets, static_cast<vertex_t>(chunk & ((uint64{1} << kt::VERTEX_BITS) - 1)));
     row.begin += static_cast<offset_t>(chunk >> kt::VERTEX_BITS) * CHUNK;
     if (row.end > row.begin + CHUNK) row.end = row.begin + CHUNK;
-    if (AHEAD > 1)
-      kt::edges_of_row_ahead<AHEAD>(teams.team(), row, offer);
-    else
-      kt::edges_of_row(search.targets, teams.team(), row, offer);
+    kt::edges_of_row<AHEAD>(search.targets, teams.team(), row, offer);
   }
 }
 

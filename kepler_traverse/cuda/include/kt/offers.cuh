@@ -3,7 +3,7 @@
 // Compile-time constants: EDGES_A_LANE, SHARED_ROWS, AHEAD, and those of piles.cuh.
 #pragma once
 
-#include <kt/edges_ahead.cuh>
+#include <kt/edges.cuh>
 #include <kt/piles.cuh>
 
 namespace kt {
@@ -123,10 +123,8 @@ KT_DEVICE void walk(const vertex_t* targets, Team team, int64 size, int64 edges,
   const int32 at_once = SHARED_ROWS && width >= 4 ? WARP / width : WARP;
   if (width >= 4 && !SHARED_ROWS)
     edges_by_virtual_warp(targets, team, size, width, rows, visit);
-  else if (AHEAD > 1)
-    edges_by_discovery_ahead<AHEAD>(team, size, rows, visit, at_once);
   else
-    edges_by_discovery(targets, team, size, true, rows, visit, at_once);
+    edges_by_discovery<AHEAD>(targets, team, size, true, rows, visit, at_once);
 }
 
 // Local iterations of one block, from the vertices that it improved itself. Long adjacency lists

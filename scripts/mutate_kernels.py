@@ -101,6 +101,7 @@ TESTS: dict[str, tuple[Tests, ...]] = {
     "kt/shares.cuh": (FRONTS, _row("work_front")),
     "kt/relaxing.cuh": (FRONTS, _row("mask", "topology", "work_front", "piles", "buckets", "delta", "threshold")),
     "kt/lines.cuh": (CERTIFY_MANY, QUICK),
+    "kt/triple_buffer.cuh": (WAYS_SSSP, WAYS),
     "kt/trace.cuh": ((*PERSISTENT, "-k", "trace"), (*PERSISTENT_SSSP, "-k", "trace")),
     **dict.fromkeys(("kt/platform.cuh", "kt/caches.cuh"), (("tests/test_simt_platform.py",), QUICK, STRESS)),
     "kt/cluster.cuh": (("tests/test_simt_clusters.py",), PERSISTENT),

@@ -44,7 +44,7 @@ EMPTY_NAMES = {
 }
 EMPTY_FUNCTION_NAMES = EMPTY_NAMES - {"common", "core", "base"}  # with another word they say something: common_type
 LONGEST_MODULE = 600
-LONGEST_KERNEL_FILE = 310
+LONGEST_KERNEL_FILE = 600
 
 
 def relative(path):

@@ -26,6 +26,7 @@ class Kernel:
     entry: Entry
     function: object
     dtypes: tuple[np.dtype, ...]
+    layout: np.dtype | None = None  # of the argument struct, for a kernel that takes one
 
 
 def kernel(entry: Entry, vertex_t, weight_t=np.float32) -> Kernel:
@@ -41,7 +42,8 @@ def kernel(entry: Entry, vertex_t, weight_t=np.float32) -> Kernel:
     function = module.get_function(entry.name)
     if dict(entry.constants).get("CLUSTER", 1) > _PORTABLE_CLUSTER:
         cp.cuda.driver.funcSetAttribute(function.kernel.ptr, _NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
-    return Kernel(entry, function, tuple(argument.dtype(types) for argument in entry.arguments))
+    dtypes = tuple(argument.dtype(types) for argument in entry.arguments)
+    return Kernel(entry, function, dtypes, entry.layout(types))
 
 
 def options(entry: Entry, types: dict[str, np.dtype]) -> tuple[str, ...]:

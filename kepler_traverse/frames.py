@@ -6,6 +6,7 @@ import numpy as np
 
 from . import arguments, cuda
 from ._arrays import NO_PREDECESSOR, Array, at_most, is_hops, namespace, to_host, unreached_of
+from .algorithms import BFS
 from .errors import InputError, UnknownVertexError
 from .exact import narrowed
 from .graph import Graph
@@ -251,7 +252,7 @@ def holds_hops(graph: Graph, frame) -> bool:
     """Whether the distances of a frame are hops: as it carries, else all integers but int64 on integer weights."""
     algorithm, kind = query_of(frame).get("algorithm"), frame["distance"].dtype
     if kind.kind not in "iu" or algorithm is not None:
-        return kind.kind in "iu" and algorithm == "bfs"
+        return kind.kind in "iu" and algorithm == BFS.name
     return kind.itemsize < 8 or not (graph.weights is not None and graph.returns_integers)
 
 

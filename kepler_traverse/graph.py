@@ -11,6 +11,7 @@ import numpy as np
 
 from . import arguments, cuda
 from ._arrays import EXACT_BELOW, LARGEST_INTEGER, Array, device_of, is_negative, namespace, parts, to_host
+from .algorithms import ALGORITHMS
 from .cpu import csr
 from .errors import DeviceError, InputError, UnknownVertexError, option_text
 
@@ -197,7 +198,7 @@ class Graph:
 
     def distances_are(self, algorithm: str) -> dict[str, str]:
         """The type of the distances that a search returns, and what is promised of their sums, for people."""
-        if arguments.choice("algorithm", algorithm, ("bfs", "sssp")) == "bfs":
+        if ALGORITHMS[arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))].counts_hops:
             return {"type": "int32", "sums": "hops"}
         exact = "exact integers" if self.returns_integers else "exact integers, or an error" if self.integer_weights else ""
         return {"type": str(self.distance_dtype), "sums": exact or "least sum over all paths, rounded from left to right"}

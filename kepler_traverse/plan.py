@@ -9,6 +9,7 @@ import numpy as np
 
 from . import arguments
 from ._arrays import LARGEST_HOP_COUNT, is_reached, namespace, to_host
+from .algorithms import ALGORITHMS
 from .concurrency import SerializedSearch
 from .errors import NegativeCycleError
 from .exact import Sums, WideningSearch
@@ -100,7 +101,7 @@ class Plan:
 
     def _refuse_negative_loops(self, distance) -> None:
         """Raise NegativeCycleError for a vertex that was reached and has a self-loop of negative weight."""
-        loops = self.graph.negative_loops if self.algorithm == "sssp" else None
+        loops = self.graph.negative_loops if ALGORITHMS[self.algorithm].is_weighted else None
         if not loops:
             return
         vertices = np.array(list(loops))

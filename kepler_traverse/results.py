@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ._arrays import Array, device_of, is_reached, namespace, unreached_of
+from .algorithms import ALGORITHMS
 from .cpu import checksum as checksums
 from .cpu.checksum import mix
 
@@ -108,7 +109,7 @@ class Traversals:
         return Traversal(
             algorithm=self.algorithm,
             source=int(self.sources[i]),
-            distance=distance.astype(np.int32, copy=False) if self.algorithm == "bfs" else distance,
+            distance=distance.astype(np.int32, copy=False) if ALGORITHMS[self.algorithm].counts_hops else distance,
             predecessor=None if self.predecessor is None else self.predecessor[i],
             limit=self.limits[i],
             strategy=self.strategy,

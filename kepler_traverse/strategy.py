@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from . import arguments
+from .algorithms import ALGORITHMS
 from .errors import InputError, StrategyError
 from .graph import Graph
 
@@ -249,7 +250,7 @@ class ManyStrategy(Strategy):
 
 def in_use(strategy: Strategy, rows: Sequence[Strategy], sums, algorithm: str) -> Strategy:
     """Return the strategy that runs in place of the one chosen: another one where sums are int64."""
-    if algorithm == "bfs" or sums.dtype.kind == "f":
+    if ALGORITHMS[algorithm].counts_hops or sums.dtype.kind == "f":
         return strategy
     return next(row for row in rows if row.sums == "int64" and row.device == strategy.device)
 

@@ -33,6 +33,7 @@ from .._arrays import (
     namespace,
     to_host,
 )
+from ..algorithms import ALGORITHMS
 from ..errors import CertificateError, DeviceError, InputError
 from ..exact import any_beyond
 from ..graph import Graph
@@ -105,7 +106,7 @@ def certify(graph: Graph, result, *, cutoff: float | None = None, max_depth: int
     if isinstance(result, Traversal):
         if cutoff is not None or max_depth is not None:
             raise InputError("cutoff and max_depth are for frames; a Traversal says itself how far it goes")
-        if result.algorithm == "sssp" and graph.weights is None:
+        if ALGORITHMS[result.algorithm].is_weighted and graph.weights is None:
             raise InputError("result holds weighted distances, and the graph has no weights")
         if device_of(result.distance) != graph.device:
             raise DeviceError(
@@ -275,7 +276,7 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
     if d.shape != (graph.n_vertices,) or p.shape != (graph.n_vertices,):
         return {"C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"}
     limit = _limit_of(result)
-    if result.algorithm == "sssp":
+    if ALGORITHMS[result.algorithm].is_weighted:
         graph = _summed_like(graph, d.dtype)
     unsound = _unsound(graph, d)
     if unsound:
@@ -331,7 +332,7 @@ def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
 
 def _limit_of(result: Traversal):
     """Up to where a result claims to be complete, in the type of its distances; the largest value means everywhere."""
-    no_limit = np.inf if result.algorithm == "sssp" else LARGEST_HOP_COUNT
+    no_limit = ALGORITHMS[result.algorithm].no_limit
     return as_distance(no_limit if result.limit is None else result.limit, result.distance.dtype)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from .. import answers, frames
-from ..errors import NegativeCycleError
+from ..algorithms import SSSP
+from ..entry_points import Registry
 from ..graph import Graph
 from ..many import ManyPlan
-from ..plan import Plan, query_for
+from ..plan import Plan
 from .catalogue import MANY, STRATEGIES
 
 __all__ = ["MANY", "STRATEGIES", "plan_sssp", "plan_sssp_many", "sssp", "sssp_many"]
+
+REGISTRY = Registry(algorithm=SSSP, single_source=STRATEGIES, multi_source=MANY)
 
 
 def plan_sssp(
@@ -27,7 +29,7 @@ def plan_sssp(
     >>> plan(0).distance
     array([0., 2., 5.], dtype=float32)
     """
-    return Plan(graph, "sssp", STRATEGIES, strategy, query_for(graph, predecessors, cutoff, targets, knobs, "cutoff"))
+    return REGISTRY.plan(graph, strategy=strategy, predecessors=predecessors, limit=cutoff, targets=targets, knobs=knobs)
 
 
 def sssp(
@@ -96,7 +98,7 @@ def sssp(
     2       7         3            6
     """
     plan = plan_sssp(graph, strategy=strategy, predecessors=predecessors, cutoff=cutoff, targets=targets, knobs=knobs)
-    return frames.frame_of_one(plan, source, unreached)
+    return REGISTRY.search(plan, source, unreached)
 
 
 def plan_sssp_many(
@@ -122,9 +124,16 @@ def plan_sssp_many(
     array([[ 0.,  2.,  5.],
            [inf,  0.,  3.]], dtype=float32)
     """
-    keep = answers.keep_for(result, "sssp", targets)
-    query = query_for(graph, result == "predecessors", cutoff, targets, knobs, "cutoff", keep)
-    return ManyPlan(graph, "sssp", MANY, STRATEGIES, strategy, query, n_sources, memory)
+    return REGISTRY.plan_many(
+        graph,
+        n_sources=n_sources,
+        result=result,
+        strategy=strategy,
+        limit=cutoff,
+        targets=targets,
+        knobs=knobs,
+        memory=memory,
+    )
 
 
 def sssp_many(
@@ -180,22 +189,15 @@ def sssp_many(
     0       0       2         5
     1       1       2         3
     """
-    graph, sources, targets = answers.checked(graph, sources, targets, result, direction, unreached, memory)
-    if result == "nearest":
-        answers.keep_for(result, "sssp", targets)
-        asked = query_for(graph, True, cutoff, None, knobs, "cutoff")
-        return answers.nearest(graph, sources, "sssp", STRATEGIES, asked, strategy)
-    plan = plan_sssp_many(
+    return REGISTRY.search_many(
         graph,
-        n_sources=len(sources),
+        sources,
         result=result,
         strategy=strategy,
-        cutoff=cutoff,
+        limit=cutoff,
         targets=targets,
         knobs=knobs,
+        unreached=unreached,
+        direction=direction,
         memory=memory,
     )
-    try:
-        return answers.answer(plan, sources, result, targets, unreached)
-    except NegativeCycleError as error:
-        raise answers.turned_back(error, direction) from None

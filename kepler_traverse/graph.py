@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -104,6 +105,12 @@ class Graph:
         Whether distances of integer weights are returned as floats of the weights' type, because the caller chose that type.
     negative_loops : dict of int to int or float
         Vertex numbers with a self-loop of negative weight, and that weight. A search that reaches one of them has no answer.
+
+    Parameters
+    ----------
+    known_fingerprint : str, optional
+        ``fingerprint`` where it is known: computing that of a large graph takes seconds. Copies with other arrays do not
+        have it.
     """
 
     offsets: Array
@@ -115,8 +122,9 @@ class Graph:
     integer_weights: bool = False
     float_distances: bool = False
     negative_loops: dict = field(default_factory=dict)
+    known_fingerprint: InitVar[str | None] = None
 
-    def __post_init__(self):
+    def __post_init__(self, known_fingerprint: str | None):
         for name, kinds, width in (("offsets", "i", (8,)), ("targets", "i", (4, 8)), ("weights", "iuf", (1, 2, 4, 8))):
             array = getattr(self, name)
             if array is None and name == "weights":
@@ -137,6 +145,9 @@ class Graph:
             arguments.flag(name, getattr(self, name))
         arguments.instance("negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights")
         arguments.instance("report", self.report, BuildReport, "leave it out")
+        if known_fingerprint is not None:
+            # Where cached_property keeps what it has computed.
+            vars(self)["fingerprint"] = _checked_fingerprint(known_fingerprint)
 
     @property
     def n_vertices(self) -> int:
@@ -303,6 +314,7 @@ class Graph:
             targets=move(self.targets),
             weights=None if self.weights is None else move(self.weights),
             ids=self.ids if self.has_string_ids else move(self.ids),
+            known_fingerprint=vars(self).get("fingerprint"),
         )
 
     def numbers_of(self, ids, role: str = "source") -> np.ndarray:
@@ -458,3 +470,10 @@ def has_vertex(graph: Graph, name: str | int) -> bool:
     """Whether an id, of the type of the graph's ids, is one of its vertices."""
     found = graph._string_numbers([name]) if graph.has_string_ids else graph._integer_numbers([name])
     return bool(found[0] >= 0)
+
+
+def _checked_fingerprint(value: str) -> str:
+    text = arguments.text("known_fingerprint", value)
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise InputError(f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {arguments.shown(value)}")
+    return text

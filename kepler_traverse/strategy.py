@@ -63,6 +63,8 @@ class Strategy:
         ``memory(n_vertices, n_edges, predecessors)`` gives the bytes it allocates beside the graph.
     knobs : type, optional
         Dataclass of its settings, each with a default; making one raises InputError for a value out of range.
+    published : bool
+        Whether it reproduces a published system, to read and to measure; ``auto`` takes none of them.
     sums : {"float", "int64"}
         Type of the sums that it computes; the one that computes in int64 serves all others where float64 could round.
     """
@@ -79,6 +81,7 @@ class Strategy:
     default: bool = False
     also: tuple[str, ...] = ()
     knobs: type | None = None
+    published: bool = False
     sums: str = "float"
 
     def misfit(self, graph: Graph) -> str | None:

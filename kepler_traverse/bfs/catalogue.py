@@ -72,6 +72,7 @@ STRATEGIES = (
         complexity="O(V + E), and again for what duplicates are left",
         wins="H200: on roads, meshes and R-MAT, of those rows that return to the host",
         knobs=Bfs4kKnobs,
+        published=True,
     ),
     *papers.STRATEGIES,
 )

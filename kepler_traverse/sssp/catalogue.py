@@ -66,6 +66,7 @@ STRATEGIES = (
         complexity="O(V E)",
         wins="H200: on USA-road-NY with negative weights, and on cnr-2000, directed",
         knobs=HBfKnobs,
+        published=True,
     ),
     *(
         Strategy(

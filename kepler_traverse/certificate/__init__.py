@@ -190,9 +190,13 @@ def certify_many(graph: Graph, sources, distances, limit: float | None = None) -
     >>> certify_many(graph, np.array([0, 1]), np.array([[0, 1, 2], [-1, 0, 1]], np.int8)).valid
     True
     """
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     if device_of(distances) != graph.device:
         raise DeviceError(f"distances are on the {device_of(distances)} and the graph on the {graph.device}; move either")
-    sources, distances = np.asarray(sources), namespace(graph.offsets).asarray(distances)
+    try:
+        sources, distances = np.asarray(sources), namespace(graph.offsets).asarray(distances)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sources and distances must be arrays of numbers: {error}") from None
     if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
         raise InputError("sources must be a one-dimensional array of vertex numbers, at least one")
     if distances.shape != (sources.size, graph.n_vertices):
@@ -203,8 +207,8 @@ def certify_many(graph: Graph, sources, distances, limit: float | None = None) -
         graph = _summed_like(graph, distances.dtype)
     elif distances.dtype not in (np.int8, np.int16, np.int32):
         raise InputError(f"hops must be int8, int16 or int32, not {distances.dtype}")
-    if limit is not None and not limit >= 0:
-        raise InputError(f"limit must be 0 or more, not {limit!r}")
+    if limit is not None:
+        limit = arguments.limit("limit", limit)
     unsound = _unsound(graph, distances)
     if unsound:
         return Certificate(unsound, sources.size)

@@ -20,6 +20,7 @@ from ._arrays import (
 from .cpu import csr
 from .errors import DeviceError, EdgeListError, InputError, option_text
 from .graph import BuildReport, Graph
+from .protocols import CsrBackend
 
 WEIGHT_TYPES = ("auto", "float32", "float64")
 ENDS = ("src", "dst")
@@ -93,7 +94,7 @@ def graph_from_edges(
     weight = columns.pop("weight", None)
     src, dst, *others = _one_integer_type(columns)
     del columns
-    backend = cuda.csr if device_of(src) == "cuda" else csr
+    backend: CsrBackend = cuda.csr if device_of(src) == "cuda" else csr
     ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_most_vertices([src, dst, *others])))
     return graph_from_numbers(
         src, dst, weight, ids=ids, directed=directed, weight_type=weight_type, all_are_ends=vertices is None
@@ -107,7 +108,7 @@ def graph_from_numbers(
 
     ``all_are_ends`` says that each vertex is an end of some row, so that without self-loops none can be isolated.
     """
-    backend = cuda.csr if device_of(src) == "cuda" else csr
+    backend: CsrBackend = cuda.csr if device_of(src) == "cuda" else csr
     weight_source = "" if weight is None else str(weight.dtype)
     negative_zeros, loops, integers = 0, {}, False
     if weight is not None:

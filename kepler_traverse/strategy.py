@@ -10,6 +10,7 @@ from . import arguments
 from .algorithms import ALGORITHMS
 from .errors import InputError, StrategyError
 from .graph import Graph
+from .protocols import Prepare, PrepareMany
 
 
 class Outcome(NamedTuple):
@@ -71,7 +72,7 @@ class Strategy:
 
     name: str
     device: str
-    plan: Callable
+    plan: Prepare
     memory: Callable[[int, int, bool], int]
     paper: str
     teaches: str
@@ -245,6 +246,7 @@ class ManyStrategy(Strategy):
         Whether it is a strategy for one source, run again and again.
     """
 
+    plan: PrepareMany
     memory: Callable
     group_size: Callable[[int], int]
     terms: Callable[[Shape, int, int, object], dict[str, float]]

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._arrays import as_distance
+from .._arrays import Array, as_distance
+from ..protocols import BatchChecker
 
 LINE = 64  # bytes of one vertex's distances from a block of sources: what the memory moves at once
 
@@ -21,12 +22,12 @@ C1, C2, C3, C4, C5 = range(5)
 NOTHING = np.zeros((5, 3), np.int64)
 
 
-def findings_of(checker, sources, distances) -> np.ndarray:
+def findings_of(checker: BatchChecker, sources: np.ndarray, distances: Array) -> np.ndarray:
     """Check distances from several sources.
 
     Parameters
     ----------
-    checker : many_cpu.Checker or many_gpu.Checker
+    checker : BatchChecker
     sources : int64 array of shape (n_sources,), NumPy
         Vertex numbers.
     distances : array of shape (n_sources, n_vertices)

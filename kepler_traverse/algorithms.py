@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,11 +38,11 @@ class Algorithm:
         """Whether distances are sums of weights."""
         return not self.counts_hops
 
-    def result_dtype(self, graph) -> np.dtype:
+    def result_dtype(self, graph: Any) -> np.dtype:
         """Type of the ``distance`` column of a graph's results: int32 for hops, else ``graph.distance_dtype``."""
         return np.dtype(np.int32) if self.counts_hops else graph.distance_dtype
 
-    def narrowest_dtype(self, graph) -> np.dtype:
+    def narrowest_dtype(self, graph: Any) -> np.dtype:
         """The narrowest type in which several sources' distances of a graph may come: int8, or that of the weights."""
         return np.dtype(np.int8) if self.counts_hops else graph.weights.dtype
 

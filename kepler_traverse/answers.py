@@ -6,7 +6,9 @@ the answer one group of distances is in memory; frames of rows are there twice w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -17,16 +19,18 @@ from .errors import InputError, NegativeCycleError
 from .frames import Column, check_unreached, columns_of, concatenated, frame_from, shown_distance, with_query
 from .graph import BuildReport, Graph
 from .plan import Plan
+from .protocols import Ids
 from .query import Query
 from .result_kinds import RESULT_KINDS, ResultKind
 from .results import Traversal
 from .source_records import joined, steps, with_source
+from .strategy import Strategy
 
 RESULTS = tuple(RESULT_KINDS)
 DIRECTIONS = ("out", "in")
 
 
-def keep_for(result: str, algorithm: str, targets) -> str:
+def keep_for(result: str, algorithm: str, targets: Ids | None) -> str:
     """What a query must keep for a result; see ``Query.keep``.
 
     Raises
@@ -44,7 +48,9 @@ def keep_for(result: str, algorithm: str, targets) -> str:
     return kind.keeps_for(ALGORITHMS[algorithm].counts_hops, targets is not None)
 
 
-def checked(graph, sources, targets, result, direction, unreached, memory) -> tuple:
+def checked(
+    graph: Graph, sources: Ids, targets: Ids | None, result: str, direction: str, unreached: str, memory: int | None
+) -> tuple[Graph, Any, Any]:
     """Check what ``bfs_many`` and ``sssp_many`` are given; returns the graph to search, and sources and targets as lists."""
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
@@ -73,7 +79,7 @@ def turned_back(error: NegativeCycleError, direction: str) -> NegativeCycleError
     return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
 
 
-def answer(plan, sources, result: str, targets, unreached: str):
+def answer(plan: Any, sources: Ids, result: str, targets: Ids | None, unreached: str) -> Any:
     """Run a plan for many sources and return the result of that name."""
     graph = plan.graph
     numbers = graph.numbers_of(sources)
@@ -86,12 +92,12 @@ def answer(plan, sources, result: str, targets, unreached: str):
         return _rows(plan, distinct, places, unreached)
     if kind.records == "source":
         return _of_sources(plan, kind, distinct, places, numbers)
-    asked = None if targets is None else graph.numbers_of(targets, "target")
+    asked: Any = None if targets is None else graph.numbers_of(targets, "target")
     matrix = _matrix(plan, distinct, places, asked)
     return matrix if kind.is_array else _pairs(plan, numbers, asked, matrix)
 
 
-def _rows(plan, distinct, places, unreached: str):
+def _rows(plan: Any, distinct: np.ndarray, places: np.ndarray, unreached: str) -> Any:
     """One frame of all sources: ``source, vertex, distance[, predecessor]``."""
     graph, query = plan.graph, plan.query
     pieces = []
@@ -103,7 +109,7 @@ def _rows(plan, distinct, places, unreached: str):
     return with_query(concatenated([pieces[i] for i in places], graph.device), plan)
 
 
-def _no_columns(plan) -> dict[str, Column]:
+def _no_columns(plan: Any) -> dict[str, Column]:
     """Columns of the right types without a row, for an empty list of sources."""
     graph = plan.graph
     xp = namespace(graph.offsets)
@@ -121,7 +127,7 @@ def _no_columns(plan) -> dict[str, Column]:
     return {"source": Column(graph.ids_at(nothing)), **columns}
 
 
-def _matrix(plan, distinct, places, asked) -> Array:
+def _matrix(plan: Any, distinct: np.ndarray, places: np.ndarray, asked: np.ndarray | None) -> Array:
     """Distances as an array: a row a source, a column a vertex, or a target in the order asked for."""
     graph = plan.graph
     xp = namespace(graph.offsets)
@@ -148,12 +154,14 @@ def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
     return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_of(dtype))
 
 
-def _pairs(plan, numbers, asked, matrix: Array):
+def _pairs(plan: Any, numbers: np.ndarray, asked: np.ndarray, matrix: Array) -> Any:
     """Every pair of source and target, in the order given: ``source, target, distance``, null where there is no way."""
     return frame_from(pair_columns(plan.graph, numbers, asked, matrix, plan.query.limit), plan.graph.device)
 
 
-def pair_columns(graph: Graph, numbers: np.ndarray, asked: np.ndarray, distance: Array, limit) -> dict[str, Column]:
+def pair_columns(
+    graph: Graph, numbers: np.ndarray, asked: np.ndarray, distance: Array, limit: float | None
+) -> dict[str, Column]:
     """Columns ``source, target, distance`` of a matrix of distances, null where there is no way within the limit.
 
     Parameters
@@ -179,7 +187,7 @@ def pair_columns(graph: Graph, numbers: np.ndarray, asked: np.ndarray, distance:
     }
 
 
-def _bitmap(plan, distinct, places) -> Array:
+def _bitmap(plan: Any, distinct: np.ndarray, places: np.ndarray) -> Array:
     """Which vertices each source reaches: uint8 of shape (k, ceil(n / 8)), vertex v in bit v % 8 of byte v // 8."""
     n = plan.graph.n_vertices
     xp = namespace(plan.graph.offsets)
@@ -196,9 +204,11 @@ def _bitmap(plan, distinct, places) -> Array:
     return bitmap[xp.asarray(places)]
 
 
-def _of_sources(plan, kind: ResultKind, distinct, places, numbers):
+def _of_sources(plan: Any, kind: ResultKind, distinct: np.ndarray, places: np.ndarray, numbers: np.ndarray) -> Any:
     """Frame of records that belong to one source alone, in the order of the sources."""
     graph = plan.graph
+    if kind.records_of is None or kind.columns_of is None:
+        raise TypeError(f"the result kind {kind.name!r} says nothing of how its records are made")
     groups = [kind.records_of(graph, group, plan.query.limit, None) for group in plan.over(distinct)]
     values, sizes = joined(groups, kind.values)
     starts = np.cumsum(sizes) - sizes
@@ -208,14 +218,16 @@ def _of_sources(plan, kind: ResultKind, distinct, places, numbers):
     return _on(with_source(graph, numbers, sizes, columns), graph)
 
 
-def _on(columns: dict[str, Column], graph: Graph):
+def _on(columns: dict[str, Column], graph: Graph) -> Any:
     """A frame on the graph's device of columns on the host."""
     xp = namespace(graph.offsets)
     moved = {name: Column(xp.asarray(c.values) if hasattr(c.values, "dtype") else c.values) for name, c in columns.items()}
     return frame_from(moved, graph.device)
 
 
-def nearest(graph: Graph, sources, algorithm: str, singles, asked: Query, strategy: str = "auto"):
+def nearest(
+    graph: Graph, sources: Ids, algorithm: str, singles: Sequence[Strategy], asked: Query, strategy: str = "auto"
+) -> Any:
     """One search from all sources together; see ``bfs_many`` and ``sssp_many``."""
     numbers = np.unique(graph.numbers_of(sources))
     if not numbers.size:
@@ -226,7 +238,7 @@ def nearest(graph: Graph, sources, algorithm: str, singles, asked: Query, strate
 
 
 def merged_search(
-    graph: Graph, numbers: np.ndarray, algorithm: str, singles, strategy: str, asked: Query
+    graph: Graph, numbers: np.ndarray, algorithm: str, singles: Sequence[Strategy], strategy: str, asked: Query
 ) -> tuple[Graph, Traversal]:
     """Search from several vertices together.
 
@@ -256,7 +268,9 @@ def merged_search(
         raise NegativeCycleError(graph.ids_at(np.array(error.cycle)).tolist(), error.weight) from None
 
 
-def nearest_columns(graph: Graph, found: Traversal, limit) -> tuple[dict[str, Column], tuple[Array, Array, Array]]:
+def nearest_columns(
+    graph: Graph, found: Traversal, limit: float | None
+) -> tuple[dict[str, Column], tuple[Array, Array, Array]]:
     """Columns ``vertex, source, distance`` of a merged search, by ascending vertex; and the same in vertex numbers."""
     xp = namespace(found.distance)
     n, algorithm = graph.n_vertices, ALGORITHMS[found.algorithm]

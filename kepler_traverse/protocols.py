@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from .query import Query
     from .strategy import ManyOutcome, Outcome
 
+VertexId = Any  # int or str: the user's own id of a vertex
+Ids = Any  # a list, range, array, Series or Arrow array of them
+Frame = Any  # pandas.DataFrame or cudf.DataFrame
+Knobs = Any  # a mapping of names to values, or an instance of the strategy's ``knobs``
+
 
 class Search(Protocol):
     """A search that is ready to run: compiled, and with its arrays allocated."""

@@ -155,7 +155,7 @@ def trimmed(counts: Array) -> tuple[np.ndarray, np.ndarray]:
 
 def steps(sizes: np.ndarray) -> np.ndarray:
     """0, 1, 2, ... of each size, one after the other."""
-    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.asarray(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))
 
 
 def with_source(graph: Graph, numbers: np.ndarray, sizes: np.ndarray, columns: dict[str, Column]) -> dict[str, Column]:

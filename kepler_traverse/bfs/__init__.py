@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..algorithms import BFS
 from ..entry_points import Registry
 from ..graph import Graph
 from ..many import ManyPlan
 from ..plan import Plan
+from ..protocols import Frame, Ids, Knobs, VertexId
 from .catalogue import MANY, STRATEGIES
 
 __all__ = ["MANY", "STRATEGIES", "bfs", "bfs_many", "plan_bfs", "plan_bfs_many"]
@@ -20,8 +23,8 @@ def plan_bfs(
     strategy: str = "auto",
     predecessors: bool = True,
     max_depth: int | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
 ) -> Plan:
     """Check, compile and allocate once; the plan then traverses from any number of sources.
 
@@ -39,15 +42,15 @@ def plan_bfs(
 
 def bfs(
     graph: Graph,
-    source,
+    source: VertexId,
     *,
     strategy: str = "auto",
     predecessors: bool = True,
     max_depth: int | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
     unreached: str = "omit",
-):
+) -> Frame:
     """Return the hop distance of every vertex from a source.
 
     Parameters
@@ -104,8 +107,8 @@ def plan_bfs_many(
     result: str = "distances",
     strategy: str = "auto",
     max_depth: int | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
     memory: int | None = None,
 ) -> ManyPlan:
     """Choose how to search from many sources, check, compile and allocate; the plan then takes any number of them.
@@ -149,17 +152,17 @@ def plan_bfs_many(
 
 def bfs_many(
     graph: Graph,
-    sources,
+    sources: Ids,
     *,
     result: str = "distances",
     strategy: str = "auto",
     max_depth: int | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
     unreached: str = "omit",
     direction: str = "out",
     memory: int | None = None,
-):
+) -> Any:
     """Return the hop distances from each of several sources, or what follows from them.
 
     As ``bfs``, once for every source: the answers are separate, never merged, but for ``result="nearest"``. Sources given

@@ -68,7 +68,7 @@ def words(room: int) -> int:
     return 1 + _FIELDS * room
 
 
-def turns(rows) -> list[Turn]:
+def turns(rows: np.ndarray) -> list[Turn]:
     """The turns of the last search, out of a copy of that array; times count from the first."""
     table = rows[1 : words(int(rows[0]))].reshape(-1, _FIELDS)
     began = np.asarray(table[:, 0] - table[:1, 0])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..algorithms import SSSP
 from ..entry_points import Registry
 from ..graph import Graph
 from ..many import ManyPlan
 from ..plan import Plan
+from ..protocols import Frame, Ids, Knobs, VertexId
 from .catalogue import MANY, STRATEGIES
 
 __all__ = ["MANY", "STRATEGIES", "plan_sssp", "plan_sssp_many", "sssp", "sssp_many"]
@@ -15,7 +18,13 @@ REGISTRY = Registry(algorithm=SSSP, single_source=STRATEGIES, multi_source=MANY)
 
 
 def plan_sssp(
-    graph: Graph, *, strategy: str = "auto", predecessors: bool = True, cutoff: float | None = None, targets=None, knobs=None
+    graph: Graph,
+    *,
+    strategy: str = "auto",
+    predecessors: bool = True,
+    cutoff: float | None = None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
 ) -> Plan:
     """Check, compile and allocate once; the plan then traverses from any number of sources.
 
@@ -34,15 +43,15 @@ def plan_sssp(
 
 def sssp(
     graph: Graph,
-    source,
+    source: VertexId,
     *,
     strategy: str = "auto",
     predecessors: bool = True,
     cutoff: float | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
     unreached: str = "omit",
-):
+) -> Frame:
     """Return the shortest distance of every vertex from a source.
 
     Integer weights give exact integer distances. Float weights give the smallest sum over all paths, where each path is
@@ -108,8 +117,8 @@ def plan_sssp_many(
     result: str = "distances",
     strategy: str = "auto",
     cutoff: float | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
     memory: int | None = None,
 ) -> ManyPlan:
     """Choose how to search from many sources, check, compile and allocate; the plan then takes any number of them.
@@ -138,17 +147,17 @@ def plan_sssp_many(
 
 def sssp_many(
     graph: Graph,
-    sources,
+    sources: Ids,
     *,
     result: str = "distances",
     strategy: str = "auto",
     cutoff: float | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
     unreached: str = "omit",
     direction: str = "out",
     memory: int | None = None,
-):
+) -> Any:
     """Return the shortest distances from each of several sources, or what follows from them.
 
     As ``sssp``, once for every source: the answers are separate, never merged, but for ``result="nearest"``. Sources given

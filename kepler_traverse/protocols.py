@@ -6,7 +6,7 @@ compiles and returns a ``Search``; ``ManyStrategy.plan`` returns a ``MultiSource
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -63,6 +63,22 @@ class PrepareMany(Protocol):
     def __call__(self, graph: Graph, query: Query, group: int, /) -> MultiSourceSearch:
         """Check, compile and allocate for up to ``group`` sources at once."""
         ...
+
+
+class MultiSourceModule(Protocol):
+    """A module that implements a ``ManyStrategy``, whose attributes of these names say what they are."""
+
+    @property
+    def plan(self) -> PrepareMany: ...
+
+    @property
+    def memory(self) -> Callable[..., int]: ...
+
+    @property
+    def group_size(self) -> Callable[[int], int]: ...
+
+    @property
+    def terms(self) -> Callable[..., dict[str, float]]: ...
 
 
 class TraversalRun(Protocol):

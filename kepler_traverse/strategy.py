@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import arguments
 from .algorithms import ALGORITHMS
 from .errors import InputError, StrategyError
 from .graph import Graph
-from .protocols import Prepare, PrepareMany
+from .protocols import MultiSourceModule, Prepare, PrepareMany
 
 
 class Outcome(NamedTuple):
@@ -251,6 +251,11 @@ class ManyStrategy(Strategy):
     group_size: Callable[[int], int]
     terms: Callable[[Shape, int, int, object], dict[str, float]]
     repeats: bool = False
+
+    @classmethod
+    def of(cls, module: MultiSourceModule, **fields: Any) -> ManyStrategy:
+        """Return the strategy that a module implements by ``plan``, ``memory``, ``group_size`` and ``terms``."""
+        return cls(plan=module.plan, memory=module.memory, group_size=module.group_size, terms=module.terms, **fields)
 
 
 def in_use(strategy: Strategy, rows: Sequence[Strategy], sums, algorithm: str) -> Strategy:

@@ -263,7 +263,7 @@ def merged_search(
     rooted = _with_root(graph, numbers)
     plan = Plan(rooted, algorithm, singles, strategy, Query(predecessors=True, limit=limit, knobs=asked.knobs))
     try:
-        return rooted, plan.run(graph.n_vertices)
+        return rooted, plan.run_number(graph.n_vertices)
     except NegativeCycleError as error:  # of the graph with one vertex more, whose ids are numbers
         raise NegativeCycleError(graph.ids_at(np.array(error.cycle)).tolist(), error.weight) from None
 

@@ -66,9 +66,9 @@ class Plan:
         NegativeCycleError
             A negative cycle can be reached from it (SSSP only).
         """
-        return self.run(int(self.graph.numbers_of([source])[0]))
+        return self.run_number(int(self.graph.numbers_of([source])[0]))
 
-    def run(self, number: int) -> Traversal:
+    def run_number(self, number: int) -> Traversal:
         """Traverse from one vertex, given by its number 0..n-1.
 
         Raises
@@ -79,6 +79,10 @@ class Plan:
             A negative cycle can be reached from it (SSSP only).
         """
         return self._traversal(self._search, arguments.vertex_number(number, self.graph.n_vertices))
+
+    def run(self, number: int) -> Traversal:
+        """As ``run_number``, under the name that it had before; for ids call the plan."""
+        return self.run_number(number)
 
     def run_unguarded(self, number: int) -> Traversal:
         """As ``run``, for one caller at a time that has checked the number."""

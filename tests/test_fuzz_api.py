@@ -251,6 +251,7 @@ def calls(path):
     yield "Graph.numbers_of names", NAMES.numbers_of, {"ids": (["a"], list_of(is_name))}
     yield "Graph.ids_at", GRAPH.ids_at, {"numbers": (np.array([1]), list_of(is_number))}
     yield "Plan.__call__", plan_bfs(GRAPH), {"source": (1, is_id)}
+    yield "Plan.run_number", plan_sssp(GRAPH).run_number, {"number": (0, is_number)}
     yield "Plan.run", plan_sssp(GRAPH).run, {"number": (0, is_number)}
     yield "ManyPlan.run", plan_bfs_many(GRAPH, n_sources=4).run, {"numbers": ([0, 1], list_of(is_number))}
     yield (

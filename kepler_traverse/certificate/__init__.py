@@ -196,7 +196,10 @@ def certify_many(graph: Graph, sources: Ids, distances: Array, limit: float | No
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     if device_of(distances) != graph.device:
         raise DeviceError(f"distances are on the {device_of(distances)} and the graph on the {graph.device}; move either")
-    sources = arguments.ids("sources", sources)
+    try:
+        sources = arguments.ids("sources", sources)
+    except InputError as error:
+        raise InputError(f"sources must be a one-dimensional array of vertex numbers, at least one: {error}") from None
     if isinstance(sources, list) and any(isinstance(number, bool) for number in sources):
         raise InputError("sources must be vertex numbers, not True or False")
     sources = np.asarray(sources)

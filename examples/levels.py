@@ -21,6 +21,7 @@ import itertools
 import statistics
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,8 +31,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for a script:
 
 from kepler_traverse import Graph, KeplerError, certify, cuda, plan_bfs, read_graph
 from kepler_traverse._arrays import to_host
-from kepler_traverse.bfs import params
 from kepler_traverse.bfs.levels import levels
+from kepler_traverse.bfs.params import Tuning
+from kepler_traverse.cuda.trace import TracedSearch
 
 TRACE = 1 << 16  # turns that a trace has room for
 MOST_DEPTHS = 48  # searches to a growing depth: more would take long and tell little
@@ -82,14 +84,9 @@ def by_step(graph: Graph, strategy: str, source: int) -> list[Stretch]:
 # %% ... when the kernel itself noted each turn
 def by_trace(graph: Graph, strategy: str, source: int) -> list[Stretch]:
     """For rows of one launch; empty where the row keeps no trace."""
-    before = params.TRACE
-    params.TRACE = TRACE  # read when the kernel is compiled for a plan
-    try:
-        ready = plan_bfs(graph, strategy=strategy)
-        traverse = ready.strategy.plan(graph, ready.query)
-    finally:
-        params.TRACE = before
-    if not hasattr(traverse, "turns"):
+    ready = plan_bfs(graph, strategy=strategy)
+    traverse = ready.strategy.plan(graph, replace(ready.query, tuning=Tuning(trace=TRACE)))
+    if not isinstance(traverse, TracedSearch):
         return []
     for _ in range(2):  # the first compiles
         traverse(source)

@@ -3,23 +3,57 @@
 from .bfs import bfs, bfs_many, plan_bfs, plan_bfs_many
 from .build import graph_from_edges
 from .catalogue import strategies
-from .certificate import certify
-from .errors import KeplerError, NegativeCycleError
+from .certificate import Certificate, certify, certify_many
+from .errors import (
+    CapacityError,
+    CertificateError,
+    DeviceError,
+    EdgeListError,
+    ForkError,
+    FrontierOverflowError,
+    InputError,
+    KeplerError,
+    NegativeCycleError,
+    OutputError,
+    PrecisionError,
+    StrategyError,
+    UnknownVertexError,
+)
 from .frames import paths
 from .graph import Graph
+from .many import ManyPlan
+from .plan import Plan
 from .read import read_graph
+from .results import Traversal, Traversals
 from .sssp import plan_sssp, plan_sssp_many, sssp, sssp_many
 
 # pyproject.toml reads this line without importing anything; a plain checkout has it, too.
 __version__ = "0.1.0"
 
 __all__ = [
+    "CapacityError",
+    "Certificate",
+    "CertificateError",
+    "DeviceError",
+    "EdgeListError",
+    "ForkError",
+    "FrontierOverflowError",
     "Graph",
+    "InputError",
     "KeplerError",
+    "ManyPlan",
     "NegativeCycleError",
+    "OutputError",
+    "Plan",
+    "PrecisionError",
+    "StrategyError",
+    "Traversal",
+    "Traversals",
+    "UnknownVertexError",
     "bfs",
     "bfs_many",
     "certify",
+    "certify_many",
     "graph_from_edges",
     "paths",
     "plan_bfs",

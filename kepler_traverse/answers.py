@@ -6,26 +6,31 @@ the answer one group of distances is in memory; frames of rows are there twice w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from . import arguments
-from ._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, to_host, unreached_of
+from ._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, unreached_of
+from .algorithms import ALGORITHMS, BFS
 from .errors import InputError, NegativeCycleError
-from .figures import Figures, exact_totals, figures_of, figures_of_levels
 from .frames import Column, check_unreached, columns_of, concatenated, frame_from, shown_distance, with_query
 from .graph import BuildReport, Graph
 from .plan import Plan
+from .protocols import Ids
 from .query import Query
-from .results import Traversal, Traversals
+from .result_kinds import RESULT_KINDS, ResultKind
+from .results import Traversal
+from .source_records import joined, steps, with_source
+from .strategy import Strategy
 
-RESULTS = ("distances", "predecessors", "matrix", "targets", "summary", "levels", "reachable", "nearest")
+RESULTS = tuple(RESULT_KINDS)
 DIRECTIONS = ("out", "in")
-KEEP = {"matrix": "targets", "targets": "targets", "summary": "counts", "levels": "counts"}  # where it is not "all"
 
 
-def keep_for(result: str, algorithm: str, targets) -> str:
+def keep_for(result: str, algorithm: str, targets: Ids | None) -> str:
     """What a query must keep for a result; see ``Query.keep``.
 
     Raises
@@ -33,28 +38,28 @@ def keep_for(result: str, algorithm: str, targets) -> str:
     InputError
         There is no such result, or not of this algorithm, or it needs targets.
     """
-    result = arguments.choice("result", result, RESULTS)
-    if result == "levels" and algorithm != "bfs":
-        raise InputError("result='levels' counts hops; take bfs_many, or result='summary'")
-    if result == "targets" and targets is None:
-        raise InputError("result='targets' needs targets=, the vertices where the ways end")
-    if targets is not None and result in ("summary", "levels", "reachable", "nearest"):
+    kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
+    if algorithm not in kind.algorithms:
+        raise InputError(f"result={result!r} counts hops; take bfs_many, or result='summary'")
+    if kind.needs_targets and targets is None:
+        raise InputError(f"result={result!r} needs targets=, the vertices where the ways end")
+    if targets is not None and not kind.limits_targets:
         raise InputError(f"result={result!r} is about all vertices; leave targets out")
-    keep = KEEP.get(result, "all")
-    if (keep == "counts" and algorithm != "bfs") or (keep == "targets" and targets is None):
-        return "all"
-    return keep
+    return kind.keeps_for(ALGORITHMS[algorithm].counts_hops, targets is not None)
 
 
-def checked(graph, sources, targets, result, direction, unreached, memory) -> tuple:
+def checked(
+    graph: Graph, sources: Ids, targets: Ids | None, result: str, direction: str, unreached: str, memory: int | None
+) -> tuple[Graph, Any, Any]:
     """Check what ``bfs_many`` and ``sssp_many`` are given; returns the graph to search, and sources and targets as lists."""
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    arguments.choice("result", result, RESULTS)
+    kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     check_unreached(unreached, graph)
     if memory is not None:
         arguments.whole("memory", memory)
-    if arguments.choice("direction", direction, DIRECTIONS) == "in" and result != "summary":
-        raise InputError(f"direction='in' is for result='summary', not {result!r}; take graph.reverse in place of graph")
+    if arguments.choice("direction", direction, DIRECTIONS) == "in" and not kind.takes_direction:
+        able = " or ".join(f"result={name!r}" for name, other in RESULT_KINDS.items() if other.takes_direction)
+        raise InputError(f"direction='in' is for {able}, not {result!r}; take graph.reverse in place of graph")
     sources = arguments.ids("sources", sources)
     targets = None if targets is None else arguments.ids("targets", targets)
     return turned(graph, direction), sources, targets
@@ -74,26 +79,25 @@ def turned_back(error: NegativeCycleError, direction: str) -> NegativeCycleError
     return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
 
 
-def answer(plan, sources, result: str, targets, unreached: str):
+def answer(plan: Any, sources: Ids, result: str, targets: Ids | None, unreached: str) -> Any:
     """Run a plan for many sources and return the result of that name."""
     graph = plan.graph
     numbers = graph.numbers_of(sources)
     check_unreached(unreached, graph)
     distinct, places = np.unique(numbers, return_inverse=True)
-    if result in ("distances", "predecessors"):
-        return _rows(plan, distinct, places, unreached)
-    if result in ("matrix", "targets"):
-        asked = None if targets is None else graph.numbers_of(targets, "target")
-        matrix = _matrix(plan, distinct, places, asked)
-        return matrix if result == "matrix" else _pairs(plan, numbers, asked, matrix)
-    if result == "reachable":
+    kind = RESULT_KINDS[result]
+    if kind.is_array and not kind.is_dense:
         return _bitmap(plan, distinct, places)
-    if result == "levels":
-        return _levels(plan, distinct, places, numbers)
-    return _summary(plan, distinct, places, numbers)
+    if kind.records == "vertex":
+        return _rows(plan, distinct, places, unreached)
+    if kind.records == "source":
+        return _of_sources(plan, kind, distinct, places, numbers)
+    asked: Any = None if targets is None else graph.numbers_of(targets, "target")
+    matrix = _matrix(plan, distinct, places, asked)
+    return matrix if kind.is_array else _pairs(plan, numbers, asked, matrix)
 
 
-def _rows(plan, distinct, places, unreached: str):
+def _rows(plan: Any, distinct: np.ndarray, places: np.ndarray, unreached: str) -> Any:
     """One frame of all sources: ``source, vertex, distance[, predecessor]``."""
     graph, query = plan.graph, plan.query
     pieces = []
@@ -105,7 +109,7 @@ def _rows(plan, distinct, places, unreached: str):
     return with_query(concatenated([pieces[i] for i in places], graph.device), plan)
 
 
-def _no_columns(plan) -> dict[str, Column]:
+def _no_columns(plan: Any) -> dict[str, Column]:
     """Columns of the right types without a row, for an empty list of sources."""
     graph = plan.graph
     xp = namespace(graph.offsets)
@@ -113,7 +117,7 @@ def _no_columns(plan) -> dict[str, Column]:
     result = Traversal(
         algorithm=plan.algorithm,
         source=0,
-        distance=xp.zeros(0, np.int32 if plan.algorithm == "bfs" else plan.sums.dtype),
+        distance=xp.zeros(0, np.int32 if ALGORITHMS[plan.algorithm].counts_hops else plan.sums.dtype),
         predecessor=xp.zeros(0, graph.targets.dtype) if plan.query.predecessors else None,
         limit=None,
         strategy=plan.strategy.name,
@@ -123,11 +127,11 @@ def _no_columns(plan) -> dict[str, Column]:
     return {"source": Column(graph.ids_at(nothing)), **columns}
 
 
-def _matrix(plan, distinct, places, asked) -> Array:
+def _matrix(plan: Any, distinct: np.ndarray, places: np.ndarray, asked: np.ndarray | None) -> Array:
     """Distances as an array: a row a source, a column a vertex, or a target in the order asked for."""
     graph = plan.graph
     xp = namespace(graph.offsets)
-    kind = np.dtype(np.int8) if plan.algorithm == "bfs" else graph.weights.dtype
+    kind = ALGORITHMS[plan.algorithm].narrowest_dtype(graph)
     columns = slice(None) if asked is None else xp.asarray(np.searchsorted(plan.query.targets, asked))
     matrix = xp.empty((places.size, graph.n_vertices if asked is None else asked.size), kind)
     at = 0
@@ -150,12 +154,14 @@ def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
     return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_of(dtype))
 
 
-def _pairs(plan, numbers, asked, matrix: Array):
+def _pairs(plan: Any, numbers: np.ndarray, asked: np.ndarray, matrix: Array) -> Any:
     """Every pair of source and target, in the order given: ``source, target, distance``, null where there is no way."""
     return frame_from(pair_columns(plan.graph, numbers, asked, matrix, plan.query.limit), plan.graph.device)
 
 
-def pair_columns(graph: Graph, numbers: np.ndarray, asked: np.ndarray, distance: Array, limit) -> dict[str, Column]:
+def pair_columns(
+    graph: Graph, numbers: np.ndarray, asked: np.ndarray, distance: Array, limit: float | None
+) -> dict[str, Column]:
     """Columns ``source, target, distance`` of a matrix of distances, null where there is no way within the limit.
 
     Parameters
@@ -181,7 +187,7 @@ def pair_columns(graph: Graph, numbers: np.ndarray, asked: np.ndarray, distance:
     }
 
 
-def _bitmap(plan, distinct, places) -> Array:
+def _bitmap(plan: Any, distinct: np.ndarray, places: np.ndarray) -> Array:
     """Which vertices each source reaches: uint8 of shape (k, ceil(n / 8)), vertex v in bit v % 8 of byte v // 8."""
     n = plan.graph.n_vertices
     xp = namespace(plan.graph.offsets)
@@ -198,120 +204,30 @@ def _bitmap(plan, distinct, places) -> Array:
     return bitmap[xp.asarray(places)]
 
 
-def _levels(plan, distinct, places, numbers):
-    """How many vertices lie at each hop count: ``source, distance, vertices``."""
-    sizes, vertices = together([cut(group.counts) for group in plan.over(distinct)])
+def _of_sources(plan: Any, kind: ResultKind, distinct: np.ndarray, places: np.ndarray, numbers: np.ndarray) -> Any:
+    """Frame of records that belong to one source alone, in the order of the sources."""
+    graph = plan.graph
+    if kind.records_of is None or kind.columns_of is None:
+        raise TypeError(f"the result kind {kind.name!r} says nothing of how its records are made")
+    groups = [kind.records_of(graph, group, plan.query.limit, None) for group in plan.over(distinct)]
+    values, sizes = joined(groups, kind.values)
     starts = np.cumsum(sizes) - sizes
     sizes, starts = sizes[places], starts[places]
-    return _on(level_columns(plan.graph, numbers, sizes, vertices[np.repeat(starts, sizes) + _steps(sizes)]), plan.graph)
+    chosen = np.repeat(starts, sizes) + steps(sizes)
+    columns = kind.columns_of(graph, plan.algorithm, {name: value[chosen] for name, value in values.items()}, sizes)
+    return _on(with_source(graph, numbers, sizes, columns), graph)
 
 
-def cut(counts: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of counts of vertices at 0, 1, 2, ... hops, each up to the last level that has any.
-
-    Returns
-    -------
-    sizes : int64 array of shape (k,), NumPy
-        Levels of each row; at least one vertex is in it.
-    vertices : int64 array, NumPy
-        The counts, one row behind the other.
-    """
-    counts = to_host(counts)
-    sizes = counts.shape[1] - np.argmax(counts[:, ::-1] > 0, axis=1)
-    return sizes, counts[np.arange(counts.shape[1]) < sizes[:, None]].astype(np.int64, copy=False)
-
-
-def together(rows: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """One of what several calls of ``cut`` returned."""
-    nothing = np.zeros(0, np.int64)
-    return np.concatenate([nothing, *(sizes for sizes, _ in rows)]), np.concatenate([nothing, *(each for _, each in rows)])
-
-
-def level_columns(graph: Graph, numbers: np.ndarray, sizes: np.ndarray, vertices: np.ndarray) -> dict[str, Column]:
-    """Columns ``source, distance, vertices``, on the host, of each source's ``cut`` counts."""
-    return {
-        "source": Column(_ids(graph, np.repeat(numbers, sizes))),
-        "distance": Column(_steps(sizes).astype(np.int32)),
-        "vertices": Column(vertices),
-    }
-
-
-def _steps(sizes: np.ndarray) -> np.ndarray:
-    """0, 1, 2, ... of each size, one after the other."""
-    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-
-
-def _summary(plan, distinct, places, numbers):
-    """One row per source: reached, eccentricity, sum, mean, closeness, harmonic."""
-    graph, limit = plan.graph, plan.query.limit
-    found = [summary_of(graph, group, limit)[0] for group in plan.over(distinct)]
-    columns = [np.concatenate([np.zeros(0, np.int64), *each]) for each in zip(*found, strict=True)] or [np.zeros(0)] * 4
-    return _on(summary_columns(graph, plan.algorithm, numbers, tuple(column[places] for column in columns)), graph)
-
-
-def summary_of(graph: Graph, group: Traversals, limit) -> tuple[tuple[np.ndarray, ...], Figures | None]:
-    """What ``summary_columns`` takes of a group, and the figures of weighted distances.
-
-    Sums of integer distances are exact.
-
-    Raises
-    ------
-    PrecisionError
-        A sum of integer distances exceeds int64.
-    """
-    if group.counts is not None:
-        return tuple(figures_of_levels(group.counts).T), None
-    figures = figures_of(group.distance, graph.offsets, limit)
-    total = figures.total
-    if graph.integer_weights:
-        total = exact_totals(group.distance, limit, figures)
-    return (figures.reached, figures.farthest, total, figures.harmonic), figures
-
-
-def summary_columns(graph: Graph, algorithm: str, numbers: np.ndarray, found: tuple) -> dict[str, Column]:
-    """Columns of a summary, on the host: a row for each source.
-
-    Parameters
-    ----------
-    graph : Graph
-    algorithm : {"bfs", "sssp"}
-    numbers : int64 array of shape (k,), NumPy
-        Vertex numbers of the sources.
-    found : tuple of four arrays of shape (k,), NumPy
-        Vertices reached, the largest distance, the sum of distances, and that of the reciprocals of positive ones.
-    """
-    reached, farthest, total, harmonic = found
-    others = reached - 1
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(others > 0, total / others, 0.0)
-        share = others / max(graph.n_vertices - 1, 1)
-        closeness = np.where(total > 0, others / total * share, 0.0)
-    kind = np.dtype(np.int32) if algorithm == "bfs" else graph.distance_dtype
-    return {
-        "source": Column(_ids(graph, numbers)),
-        "reached": Column(reached.astype(np.int64)),
-        "eccentricity": Column(farthest.astype(kind)),
-        "sum": Column(total.astype(np.int64) if kind.kind == "i" else total.astype(np.float64, copy=False)),
-        "mean": Column(mean),
-        "closeness": Column(closeness),
-        "harmonic": Column(harmonic),
-    }
-
-
-def _ids(graph: Graph, numbers: np.ndarray):
-    """The user's ids of vertices, on the host."""
-    ids = graph.ids_at(namespace(graph.offsets).asarray(numbers))
-    return to_host(ids) if hasattr(ids, "dtype") else ids
-
-
-def _on(columns: dict[str, Column], graph: Graph):
+def _on(columns: dict[str, Column], graph: Graph) -> Any:
     """A frame on the graph's device of columns on the host."""
     xp = namespace(graph.offsets)
     moved = {name: Column(xp.asarray(c.values) if hasattr(c.values, "dtype") else c.values) for name, c in columns.items()}
     return frame_from(moved, graph.device)
 
 
-def nearest(graph: Graph, sources, algorithm: str, singles, asked: Query, strategy: str = "auto"):
+def nearest(
+    graph: Graph, sources: Ids, algorithm: str, singles: Sequence[Strategy], asked: Query, strategy: str = "auto"
+) -> Any:
     """One search from all sources together; see ``bfs_many`` and ``sssp_many``."""
     numbers = np.unique(graph.numbers_of(sources))
     if not numbers.size:
@@ -322,7 +238,7 @@ def nearest(graph: Graph, sources, algorithm: str, singles, asked: Query, strate
 
 
 def merged_search(
-    graph: Graph, numbers: np.ndarray, algorithm: str, singles, strategy: str, asked: Query
+    graph: Graph, numbers: np.ndarray, algorithm: str, singles: Sequence[Strategy], strategy: str, asked: Query
 ) -> tuple[Graph, Traversal]:
     """Search from several vertices together.
 
@@ -341,21 +257,23 @@ def merged_search(
     NegativeCycleError
         A negative cycle can be reached from one of the sources (SSSP only).
     """
-    hops, limit = algorithm == "bfs", asked.limit
-    if hops and limit is not None:
-        limit = min(limit + 1, LARGEST_HOP_COUNT)
+    limit = asked.limit
+    if limit is not None and ALGORITHMS[algorithm].counts_hops:
+        limit = BFS.largest_limit(limit + 1)
     rooted = _with_root(graph, numbers)
     plan = Plan(rooted, algorithm, singles, strategy, Query(predecessors=True, limit=limit, knobs=asked.knobs))
     try:
-        return rooted, plan.run(graph.n_vertices)
+        return rooted, plan.run_number(graph.n_vertices)
     except NegativeCycleError as error:  # of the graph with one vertex more, whose ids are numbers
         raise NegativeCycleError(graph.ids_at(np.array(error.cycle)).tolist(), error.weight) from None
 
 
-def nearest_columns(graph: Graph, found: Traversal, limit) -> tuple[dict[str, Column], tuple[Array, Array, Array]]:
+def nearest_columns(
+    graph: Graph, found: Traversal, limit: float | None
+) -> tuple[dict[str, Column], tuple[Array, Array, Array]]:
     """Columns ``vertex, source, distance`` of a merged search, by ascending vertex; and the same in vertex numbers."""
     xp = namespace(found.distance)
-    n = graph.n_vertices
+    n, algorithm = graph.n_vertices, ALGORITHMS[found.algorithm]
     owner = xp.where(found.predecessor == NO_PREDECESSOR, xp.arange(n + 1), found.predecessor)
     owner = xp.where(owner == n, xp.arange(n + 1), owner)  # sources point at themselves
     while True:
@@ -364,9 +282,9 @@ def nearest_columns(graph: Graph, found: Traversal, limit) -> tuple[dict[str, Co
             break
         owner = further
     reached = found.reached[:n]
-    distance = found.distance[:n] - 1 if found.algorithm == "bfs" else found.distance[:n]
+    distance = found.distance[:n] - 1 if algorithm.counts_hops else found.distance[:n]
     if limit is not None:
-        reached &= at_most(distance, min(limit, LARGEST_HOP_COUNT) if found.algorithm == "bfs" else limit)
+        reached &= at_most(distance, algorithm.largest_limit(limit))
     vertex = xp.flatnonzero(reached)
     source, distance = owner[:n][vertex], shown_distance(graph, distance[vertex])
     columns = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from . import arguments
@@ -21,6 +23,7 @@ from .cpu import csr
 from .cuda import csr as csr_on_gpu
 from .errors import DeviceError, EdgeListError, InputError, option_text
 from .graph import BuildReport, Graph
+from .protocols import CsrBackend
 
 WEIGHT_TYPES = ("auto", "float32", "float64")
 ENDS = ("src", "dst")
@@ -94,7 +97,7 @@ def graph_from_edges(
     weight = columns.pop("weight", None)
     src, dst, *others = _one_integer_type(columns)
     del columns
-    backend = csr_on_gpu if device_of(src) == "cuda" else csr
+    backend: CsrBackend = csr_on_gpu if device_of(src) == "cuda" else csr
     ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_most_vertices([src, dst, *others])))
     return graph_from_numbers(
         src, dst, weight, ids=ids, directed=directed, weight_type=weight_type, all_are_ends=vertices is None
@@ -102,13 +105,20 @@ def graph_from_edges(
 
 
 def graph_from_numbers(
-    src, dst, weight=None, *, ids, directed: bool = True, weight_type: str = "auto", all_are_ends: bool = False
+    src: Array,
+    dst: Array,
+    weight: Any = None,
+    *,
+    ids: Any,
+    directed: bool = True,
+    weight_type: str = "auto",
+    all_are_ends: bool = False,
 ) -> Graph:
     """As ``graph_from_edges`` for ends that are positions in ``ids`` already (ascending ids, one per vertex).
 
     ``all_are_ends`` says that each vertex is an end of some row, so that without self-loops none can be isolated.
     """
-    backend = csr_on_gpu if device_of(src) == "cuda" else csr
+    backend: CsrBackend = csr_on_gpu if device_of(src) == "cuda" else csr
     weight_source = "" if weight is None else str(weight.dtype)
     negative_zeros, loops, integers = 0, {}, False
     if weight is not None:
@@ -137,7 +147,7 @@ def graph_from_numbers(
     )
 
 
-def _one_integer_type(ends: dict) -> list:
+def _one_integer_type(ends: dict[str, Array]) -> list[Array]:
     """Bring ids to one integer type; NumPy's own rule would make float64 of int64 and uint64."""
     for name, column in ends.items():
         if column.dtype.kind not in "iu":
@@ -156,17 +166,17 @@ def _one_integer_type(ends: dict) -> list:
     return [column.astype(kind, copy=False) for column in columns]
 
 
-def _most_vertices(columns: list) -> int:
+def _most_vertices(columns: list[Array]) -> int:
     """No fewer than there are different ids; where edges are many, their range says more than their number."""
-    count = sum(column.size for column in columns)
+    count = sum(int(column.size) for column in columns)
     if index_dtype(count) == np.int32:
         return count
     occupied = [column for column in columns if column.size]
     lowest, highest = zip(*(extent(column) for column in occupied), strict=True)
-    return min(count, max(highest) - min(lowest) + 1)
+    return min(count, int(max(highest) - min(lowest) + 1))
 
 
-def _where(flags, *arrays) -> tuple[int, int]:
+def _where(flags: Any, *arrays: Any) -> tuple[int, int]:
     """How often ``flags``, given parts of the arrays, holds, and where first."""
     count = first = 0
     for (at, part), *others in zip(*(parts(array) for array in arrays), strict=True):
@@ -183,7 +193,7 @@ def _check_weight_type(weight_type: str) -> None:
         raise InputError(f"weight_type {weight_type!r} is none of 'auto', 'float32', 'float64'")
 
 
-def _integer_weights(weight, weight_type: str):
+def _integer_weights(weight: Any, weight_type: str) -> Any:
     """Bring integers to the narrowest type that holds each exactly, or to the one asked for."""
     _check_weight_type(weight_type)
     xp = namespace(weight)
@@ -202,7 +212,7 @@ def _integer_weights(weight, weight_type: str):
     return weight.astype(kind), 0
 
 
-def _float_weights(weight, weight_type: str):
+def _float_weights(weight: Any, weight_type: str) -> Any:
     """Check weights and bring them to the type that distances will have; -0.0 becomes 0.0."""
     _check_weight_type(weight_type)
     xp = namespace(weight)
@@ -232,10 +242,10 @@ def _float_weights(weight, weight_type: str):
     return (xp.where(bits == negative_zero, cast.dtype.type(0), cast) if count else cast), count
 
 
-def _refuse_lost_weights(weight, cast) -> None:
+def _refuse_lost_weights(weight: Any, cast: Any) -> None:
     """Refuse weights that are not 0 and become 0 in a narrower type: they would make free edges."""
 
-    def is_zero(part):
+    def is_zero(part: Any) -> Any:
         if part.itemsize > 8:  # NumPy's long double, which no integer is as wide as
             return part == 0
         return part.view(f"i{part.itemsize}") << 1 == 0  # by its bits: on a GPU subnormal numbers compare as zero
@@ -250,7 +260,7 @@ def _refuse_lost_weights(weight, cast) -> None:
         )
 
 
-def _negative_loops(src, dst, weight, integers: bool) -> dict:
+def _negative_loops(src: Array, dst: Array, weight: Any, integers: bool) -> dict[int, Any]:
     """The least weight of each vertex that has a self-loop of negative weight."""
     loops: dict[int, int | float] = {}
     number = int if integers else float

@@ -1,18 +1,25 @@
-"""What can be run: the rows of both catalogues as a frame."""
+"""What can be run: the strategies of both algorithms as a frame."""
 
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
-from . import frames
+from . import arguments, frames
 from .bfs.catalogue import MANY as BFS_MANY
 from .bfs.catalogue import STRATEGIES as BFS
 from .sssp.catalogue import MANY as SSSP_MANY
 from .sssp.catalogue import STRATEGIES as SSSP
 
 
-def strategies():
-    """Return the catalogue: one row for each strategy.
+def strategies(published: bool = False) -> Any:
+    """Return the strategies that can be asked for, one per record.
+
+    Parameters
+    ----------
+    published : bool
+        Also list the published systems that are reproduced here. They are there to be read and measured; ``auto`` takes none
+        of them.
 
     Returns
     -------
@@ -25,9 +32,10 @@ def strategies():
     --------
     >>> strategies().query("algorithm == 'bfs' and device == 'cpu' and default")["name"].tolist()
     ['switch', 'many_bits', 'many_queues']
-    >>> strategies().set_index("name")["knobs"]["h_bf"].split(", ")[:3]
+    >>> strategies(published=True).set_index("name")["knobs"]["h_bf"].split(", ")[:3]
     ['edge_classes', 'duplicates', 'cache_modifiers']
     """
+    published = arguments.flag("published", published)
     return frames.host_frame(
         [
             {
@@ -48,5 +56,6 @@ def strategies():
                 ("sssp", "many", SSSP_MANY),
             )
             for row in rows
+            if published or not row.published
         ]
     )

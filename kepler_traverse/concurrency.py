@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 
 class SerializedSearch:
@@ -19,15 +20,15 @@ class SerializedSearch:
         Compiles and allocates, and returns ``search(argument)``, which gives an ``Outcome`` or a ``ManyOutcome``.
     """
 
-    def __init__(self, prepare: Callable[[], Callable]):
+    def __init__(self, prepare: Callable[[], Callable[..., Any]]) -> None:
         self._prepare = prepare
         self._owned = prepare()
-        self._others: Callable | None = None
+        self._others: Callable[..., Any] | None = None
         self._owner = threading.current_thread()
         self._owner_has_result = False
         self._lock = threading.Lock()
 
-    def __call__(self, argument):
+    def __call__(self, argument: Any) -> Any:
         with self._lock:
             if threading.current_thread() is self._owner:
                 self._owner_has_result = True
@@ -43,6 +44,6 @@ class SerializedSearch:
         with self._lock:
             self._owner = threading.current_thread()
 
-    def unguarded(self, argument):
+    def unguarded(self, argument: Any) -> Any:
         """Search without the lock and without copies: for a caller that holds the lock of another plan around this one."""
         return self._owned(argument)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 
 def _argument_text(name: str, value: object = None) -> str:
@@ -102,7 +103,7 @@ class NegativeCycleError(KeplerError, ArithmeticError):
         Sum of the weights along it, below zero.
     """
 
-    def __init__(self, cycle: list, weight: float):
+    def __init__(self, cycle: list[Any], weight: float):
         super().__init__(cycle, weight)
         self.cycle, self.weight = cycle, weight
 

@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit
 
 from ._arrays import EXACT_BELOW, LARGEST_INTEGER, device_of, is_reached, namespace, unreached_of
+from .algorithms import ALGORITHMS
 from .cuda import exact as exact_on_gpu
 from .errors import PrecisionError, option_text
 from .graph import Graph
@@ -44,7 +45,7 @@ class Sums:
     def __init__(self, graph: Graph, algorithm: str, limit=None):
         self.graph = graph
         self._limit = None if graph.has_negative_weights else limit  # with negative weights no search is pruned
-        self._is_exact = algorithm == "sssp" and graph.weights is not None and graph.integer_weights
+        self._is_exact = ALGORITHMS[algorithm].is_weighted and graph.weights is not None and graph.integer_weights
         self._look()
 
     def _look(self) -> None:

@@ -130,7 +130,7 @@ def bins_of(distance: Array, limit: float | None, bins_a_unit: np.ndarray, befor
     return _of(distance).bins(distance, _bound(limit, distance.dtype), bins_a_unit, before, n_bins)
 
 
-def levels_of(distance: Array, offsets: Array, limit: int | None) -> Iterator[tuple[Array, np.ndarray]]:
+def levels_of(distance: Array, offsets: Array, limit: float | None) -> Iterator[tuple[Array, np.ndarray]]:
     """Count the vertices at 0, 1, 2, ... hops, of rows of hop counts.
 
     Parameters

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from . import arguments, cuda
 from ._arrays import NO_PREDECESSOR, Array, at_most, is_hops, namespace, to_host, unreached_of
+from .algorithms import BFS
 from .errors import InputError, UnknownVertexError
 from .exact import narrowed
 from .graph import Graph
+from .protocols import Frame, Ids, VertexId
 from .query import Query
 from .results import Traversal
 
@@ -19,18 +23,18 @@ UNREACHED_CHOICES = ("omit", "null", "cugraph")
 class Column:
     """One column of a frame on its way out: values (an array, or pyarrow strings) and where they are null."""
 
-    def __init__(self, values, is_null: Array | None = None):
+    def __init__(self, values: Any, is_null: Array | None = None) -> None:
         self.values, self.is_null = values, is_null
 
 
-def frame_of_one(plan, source, unreached: str):
+def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
     """Run a plan from one source and return its frame."""
     check_unreached(unreached, plan.graph)
     result = plan(source)
     return with_query(frame_from(columns_of(plan.graph, result, plan.query, unreached), plan.graph.device), plan)
 
 
-def with_query(frame, plan):
+def with_query(frame: Frame, plan: Any) -> Any:
     """Note in a frame what it holds, for ``certify``; pandas keeps ``attrs`` through most operations."""
     if hasattr(frame, "attrs"):
         query = plan.query
@@ -93,19 +97,19 @@ def shown_distance(graph: Graph, distance: Array, missing: Array | None = None) 
     return distance.astype(graph.distance_dtype)
 
 
-def table_of(graph: Graph, result: Traversal, query: Query):
+def table_of(graph: Graph, result: Traversal, query: Query) -> Any:
     """Return the reached vertices of one traversal as a pyarrow table ``source, vertex, distance[, predecessor]``."""
     return arrow_table(columns_of(graph, result, query, with_source=True))
 
 
-def arrow_table(columns: dict[str, Column]):
+def arrow_table(columns: dict[str, Column]) -> Any:
     """Return columns as a pyarrow table, in host memory."""
     import pyarrow
 
     return pyarrow.table({name: _arrow(column) for name, column in columns.items()})
 
 
-def paths(frame, targets, *, graph: Graph | None = None):
+def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None) -> Any:
     """Reconstruct the shortest paths to all targets at once.
 
     Parameters
@@ -183,7 +187,7 @@ def paths(frame, targets, *, graph: Graph | None = None):
     return library.DataFrame(found)
 
 
-def check_frame(name: str, frame) -> None:
+def check_frame(name: str, frame: Frame) -> None:
     """Raise InputError unless a frame has the columns of a result with predecessors, all ids of one kind."""
     if not hasattr(frame, "columns") or not hasattr(frame, "merge"):
         raise InputError(
@@ -206,7 +210,7 @@ def check_frame(name: str, frame) -> None:
         raise InputError(f"the {name} must hold numbers as distances, not {frame['distance'].dtype}")
 
 
-def _kind_of_ids(column) -> str:
+def _kind_of_ids(column: Any) -> str:
     """``"integers"``, ``"strings"``, or nothing for what can be no ids."""
     kind = getattr(column.dtype, "kind", "")
     return (
@@ -214,7 +218,7 @@ def _kind_of_ids(column) -> str:
     )
 
 
-def _found_targets(vertex, targets, graph: Graph | None, library):
+def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any) -> Any:
     """The targets that are in a frame's column of vertices, each once."""
     wanted = arguments.ids("targets", targets)
     wanted = wanted.tolist() if isinstance(wanted, np.ndarray) else wanted
@@ -241,21 +245,21 @@ def _found_targets(vertex, targets, graph: Graph | None, library):
     return found
 
 
-def query_of(frame) -> dict:
+def query_of(frame: Frame) -> dict[str, Any]:
     """What ``with_query`` has noted in a frame; nothing where it was lost."""
     noted = getattr(frame, "attrs", {}).get(_QUERY)
     return noted if isinstance(noted, dict) else {}
 
 
-def holds_hops(graph: Graph, frame) -> bool:
+def holds_hops(graph: Graph, frame: Frame) -> bool:
     """Whether the distances of a frame are hops: as it carries, else all integers but int64 on integer weights."""
     algorithm, kind = query_of(frame).get("algorithm"), frame["distance"].dtype
     if kind.kind not in "iu" or algorithm is not None:
-        return kind.kind in "iu" and algorithm == "bfs"
+        return kind.kind in "iu" and algorithm == BFS.name
     return kind.itemsize < 8 or not (graph.weights is not None and graph.returns_integers)
 
 
-def traversals_of(graph: Graph, frame, limit=None):
+def traversals_of(graph: Graph, frame: Frame, limit: float | None = None) -> Any:
     """Turn a frame of ``bfs`` or ``sssp`` (or of their ``_many``) back into traversals over vertex numbers.
 
     Yields
@@ -322,12 +326,12 @@ def _as_weights(graph: Graph, distance: np.ndarray) -> np.ndarray:
     return exact
 
 
-def concatenated(frames: list, device: str):
+def concatenated(frames: list[Frame], device: str) -> Any:
     """Frames one below the other, rows numbered anew."""
     return _library(device).concat(frames, ignore_index=True)
 
 
-def host_frame(records: list[dict]):
+def host_frame(records: list[dict[str, Any]]) -> Frame:
     """Return records as a pandas frame."""
     import pandas
 
@@ -341,7 +345,7 @@ def check_unreached(unreached: str, graph: Graph) -> None:
         raise InputError("unreached='cugraph' marks a missing predecessor by -1, which needs signed integer ids")
 
 
-def _library(device: str):
+def _library(device: str) -> Any:
     if device == "cuda":
         import cudf
 
@@ -351,12 +355,12 @@ def _library(device: str):
     return pandas
 
 
-def frame_from(columns: dict[str, Column], device: str):
+def frame_from(columns: dict[str, Column], device: str) -> Any:
     """Return columns as a frame of the device's library."""
     return _library(device).DataFrame({name: _series(column, device) for name, column in columns.items()})
 
 
-def _series(column: Column, device: str):
+def _series(column: Column, device: str) -> Any:
     library = _library(device)
     if device == "cuda":
         if not hasattr(column.values, "dtype"):
@@ -372,7 +376,7 @@ def _series(column: Column, device: str):
     return library.Series(nullable)
 
 
-def _arrow(column: Column):
+def _arrow(column: Column) -> Any:
     """As a pyarrow array in host memory."""
     import pyarrow
     import pyarrow.compute

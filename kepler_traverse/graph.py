@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from . import arguments, cuda
 from ._arrays import EXACT_BELOW, LARGEST_INTEGER, Array, device_of, is_negative, namespace, parts, to_host
+from .algorithms import ALGORITHMS
 from .cpu import csr
 from .cuda import csr as csr_on_gpu
 from .errors import DeviceError, InputError, UnknownVertexError, option_text
+from .protocols import CsrBackend
 
 _FEW_NAMES = 64  # up to here looking strings up one by one beats hashing all of them
 _HASHED_AT_ONCE = 1 << 16  # strings
@@ -61,12 +65,12 @@ class BuildReport:
     unused_columns: tuple[str, ...] = ()
     unused_numbers: tuple[str, ...] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         # JSON, in which a stored graph keeps its report, has lists alone.
         for name in ("unused_columns", "unused_numbers"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
-    def with_columns(self, columns) -> BuildReport:
+    def with_columns(self, columns: Any) -> BuildReport:
         """Return a copy that says which columns were read, as ``formats.EdgeColumns`` has them."""
         return replace(
             self,
@@ -104,19 +108,26 @@ class Graph:
         Whether distances of integer weights are returned as floats of the weights' type, because the caller chose that type.
     negative_loops : dict of int to int or float
         Vertex numbers with a self-loop of negative weight, and that weight. A search that reaches one of them has no answer.
+
+    Parameters
+    ----------
+    known_fingerprint : str, optional
+        ``fingerprint`` where it is known: computing that of a large graph takes seconds. Copies with other arrays do not
+        have it.
     """
 
     offsets: Array
     targets: Array
     weights: Array | None
-    ids: object
+    ids: Any
     directed: bool = True
     report: BuildReport = field(default_factory=BuildReport)
     integer_weights: bool = False
     float_distances: bool = False
-    negative_loops: dict = field(default_factory=dict)
+    negative_loops: dict[int, Any] = field(default_factory=dict)
+    known_fingerprint: InitVar[str | None] = None
 
-    def __post_init__(self):
+    def __post_init__(self, known_fingerprint: str | None) -> None:
         for name, kinds, width in (("offsets", "i", (8,)), ("targets", "i", (4, 8)), ("weights", "iuf", (1, 2, 4, 8))):
             array = getattr(self, name)
             if array is None and name == "weights":
@@ -137,15 +148,18 @@ class Graph:
             arguments.flag(name, getattr(self, name))
         arguments.instance("negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights")
         arguments.instance("report", self.report, BuildReport, "leave it out")
+        if known_fingerprint is not None:
+            # Where cached_property keeps what it has computed.
+            vars(self)["fingerprint"] = _checked_fingerprint(known_fingerprint)
 
     @property
     def n_vertices(self) -> int:
-        return self.offsets.size - 1
+        return int(self.offsets.size - 1)
 
     @property
     def n_edges(self) -> int:
         """Stored edges: an undirected edge counts twice."""
-        return self.targets.size
+        return int(self.targets.size)
 
     @property
     def device(self) -> str:
@@ -155,7 +169,7 @@ class Graph:
     @property
     def nbytes(self) -> int:
         """Bytes of the CSR arrays, without the ids."""
-        return self.offsets.nbytes + self.targets.nbytes + (0 if self.weights is None else self.weights.nbytes)
+        return int(self.offsets.nbytes + self.targets.nbytes + (0 if self.weights is None else self.weights.nbytes))
 
     @cached_property
     def degrees(self) -> Array:
@@ -194,11 +208,12 @@ class Graph:
     @property
     def distance_dtype(self) -> np.dtype:
         """Type of the ``distance`` column of a weighted search: int64 for integer weights, else that of the weights."""
-        return np.dtype(np.int64) if self.returns_integers else self.weights.dtype
+        weights: Array = self.weights
+        return np.dtype(np.int64) if self.returns_integers else weights.dtype
 
     def distances_are(self, algorithm: str) -> dict[str, str]:
         """The type of the distances that a search returns, and what is promised of their sums, for people."""
-        if arguments.choice("algorithm", algorithm, ("bfs", "sssp")) == "bfs":
+        if ALGORITHMS[arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))].counts_hops:
             return {"type": "int32", "sums": "hops"}
         exact = "exact integers" if self.returns_integers else "exact integers, or an error" if self.integer_weights else ""
         return {"type": str(self.distance_dtype), "sums": exact or "least sum over all paths, rounded from left to right"}
@@ -210,12 +225,13 @@ class Graph:
         ----------
         dtype : {"float32", "float64", "int64"}
         """
-        name = arguments.choice("dtype", dtype, [kind.name for kind in EXACT_BELOW])
-        if self.weights.dtype == name:
+        name = arguments.choice("dtype", dtype, [str(kind) for kind in EXACT_BELOW])
+        weights: Array = self.weights
+        if weights.dtype == name:
             return self
-        made = self.__dict__.setdefault("_with_sums_in", {})
+        made: dict[str, Graph] = vars(self).setdefault("_with_sums_in", {})
         if name not in made:
-            graph = replace(self, weights=self.weights.astype(name))
+            graph = replace(self, weights=weights.astype(name))
             known = vars(self).keys() & {"degrees", "max_degree", "has_negative_weights", "heaviest"}
             vars(graph).update({attribute: vars(self)[attribute] for attribute in known})
             made[name] = graph  # before the reverse is made, whose own reverse may be this graph
@@ -224,21 +240,22 @@ class Graph:
         return made[name]
 
     @cached_property
-    def least_weight(self):
+    def least_weight(self) -> Any:
         """The smallest weight, a scalar of their type; infinite without edges."""
+        weights: Array = self.weights
         if not self.n_edges:
-            return self.weights.dtype.type(np.inf if self.weights.dtype.kind == "f" else LARGEST_INTEGER)
+            return weights.dtype.type(np.inf if weights.dtype.kind == "f" else LARGEST_INTEGER)
         # Of no negative one the bits are in the order of the weights, and CuPy would take subnormal numbers for 0.
-        order = self.weights if self.has_negative_weights else self.weights.view(f"i{self.weights.itemsize}")
-        return min(to_host(part.min(keepdims=True))[0] for _, part in parts(order)).view(self.weights.dtype)
+        order = weights if self.has_negative_weights else weights.view(f"i{weights.itemsize}")
+        return min(to_host(part.min(keepdims=True))[0] for _, part in parts(order)).view(weights.dtype)
 
     @cached_property
     def reverse(self) -> Graph:
         """The graph with every edge turned round; an undirected graph is its own."""
         if not self.directed:
             return self
-        turn = csr_on_gpu.transpose if self.device == "cuda" else csr.transpose
-        offsets, targets, weights = turn(self.offsets, self.targets, self.weights)
+        backend: CsrBackend = csr_on_gpu if self.device == "cuda" else csr
+        offsets, targets, weights = backend.transpose(self.offsets, self.targets, self.weights)
         return replace(self, offsets=offsets, targets=targets, weights=weights)
 
     @cached_property
@@ -260,7 +277,7 @@ class Graph:
             self._hash_strings(digest)
         return digest.hexdigest()
 
-    def _hash_strings(self, digest) -> None:
+    def _hash_strings(self, digest: Any) -> None:
         """Hash the lengths of the ids and then their bytes: no character of an id can be taken for the end of one."""
         import pyarrow.compute
 
@@ -303,9 +320,10 @@ class Graph:
             targets=move(self.targets),
             weights=None if self.weights is None else move(self.weights),
             ids=self.ids if self.has_string_ids else move(self.ids),
+            known_fingerprint=vars(self).get("fingerprint"),
         )
 
-    def numbers_of(self, ids, role: str = "source") -> np.ndarray:
+    def numbers_of(self, ids: Any, role: str = "source") -> np.ndarray:
         """Translate the user's vertex ids to vertex numbers.
 
         Parameters
@@ -344,7 +362,7 @@ class Graph:
             )
         return numbers
 
-    def _nearest_ids(self, missing: list) -> str:
+    def _nearest_ids(self, missing: list[Any]) -> str:
         """Say which ids of the graph are nearest to some that it lacks: neighbouring integers, similar strings."""
         near = self._similar_names if self.has_string_ids else self._neighbouring_ids
         found = {wanted: near(wanted) for wanted in missing}
@@ -365,7 +383,7 @@ class Graph:
         import bisect
         import difflib
 
-        def place(name):
+        def place(name: Any) -> Any:
             return bisect.bisect_left(self.ids, name.encode(errors="replace"), key=lambda scalar: scalar.as_py().encode())
 
         if len(self.ids) <= _COMPARED_NAMES:
@@ -394,7 +412,7 @@ class Graph:
         found = fits & (ids[at] == asked) if ids.size else np.zeros(len(wanted), bool)
         return np.where(found, at, -1).astype(np.int64)
 
-    def _string_numbers(self, wanted: list[str]) -> np.ndarray:
+    def _string_numbers(self, wanted: Any) -> np.ndarray:
         try:
             "".join(wanted).encode()
         except UnicodeEncodeError:  # half of a character: no text file holds it
@@ -407,12 +425,13 @@ class Graph:
             import pyarrow.compute
 
             # A lone surrogate is in no UTF-8 text, so in no id either.
-            wanted = [name if name.isascii() or arguments.is_encodable(name) else None for name in wanted]
-            at = pyarrow.compute.index_in(pyarrow.array(wanted, self.ids.type), value_set=self.ids)
-            return at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            known = [name if name.isascii() or arguments.is_encodable(name) else None for name in wanted]
+            at = pyarrow.compute.index_in(pyarrow.array(known, self.ids.type), value_set=self.ids)
+            positions: np.ndarray = at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            return positions
         import bisect
 
-        def number(name):
+        def number(name: Any) -> Any:
             at = bisect.bisect_left(
                 self.ids, name.encode(errors="surrogatepass"), key=lambda scalar: scalar.as_py().encode()
             )
@@ -424,7 +443,7 @@ class Graph:
     def _host_ids(self) -> np.ndarray:
         return to_host(self.ids)
 
-    def ids_at(self, numbers: Array):
+    def ids_at(self, numbers: Array) -> Any:
         """Translate vertex numbers to the user's ids: an array, or pyarrow strings.
 
         Parameters
@@ -448,7 +467,7 @@ class Graph:
         return f"<Graph: {self.n_vertices:,} vertices, {self.n_edges:,} stored edges, {kind}, {weights}, {self.device}>"
 
 
-def _arrow_indices(numbers):
+def _arrow_indices(numbers: np.ndarray) -> Any:
     import pyarrow
 
     return pyarrow.array(to_host(numbers))
@@ -456,5 +475,13 @@ def _arrow_indices(numbers):
 
 def has_vertex(graph: Graph, name: str | int) -> bool:
     """Whether an id, of the type of the graph's ids, is one of its vertices."""
-    found = graph._string_numbers([name]) if graph.has_string_ids else graph._integer_numbers([name])
+    names: list[Any] = [name]
+    found = graph._string_numbers(names) if graph.has_string_ids else graph._integer_numbers(names)
     return bool(found[0] >= 0)
+
+
+def _checked_fingerprint(value: str) -> str:
+    text = arguments.text("known_fingerprint", value)
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise InputError(f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {arguments.shown(value)}")
+    return text

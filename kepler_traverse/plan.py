@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from . import arguments
-from ._arrays import LARGEST_HOP_COUNT, is_reached, namespace, to_host
+from ._arrays import LARGEST_HOP_COUNT, Array, is_reached, namespace, to_host
+from .algorithms import ALGORITHMS
 from .concurrency import SerializedSearch
 from .errors import NegativeCycleError
 from .exact import Sums, WideningSearch
 from .graph import Graph
+from .protocols import Ids, Knobs, VertexId
 from .query import Query
 from .results import Traversal
 from .strategy import Strategy, in_use, pick
@@ -38,22 +41,22 @@ class Plan:
 
     def __init__(
         self, graph: Graph, algorithm: str, rows: Sequence[Strategy], name: str, query: Query, may_widen: bool = True
-    ):
+    ) -> None:
         self.graph, self.algorithm = graph, algorithm
         self.strategy = pick(rows, name, graph)
         self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
         self.sums = Sums(graph, algorithm, query.limit)
         self._rows = rows
 
-        def prepare(sums: Sums):
+        def prepare(sums: Sums) -> Any:
             return in_use(self.strategy, rows, sums, algorithm).plan(sums.graph, query)
 
-        def search():
+        def search() -> Any:
             return WideningSearch(Sums(graph, algorithm, query.limit), prepare) if may_widen else prepare(self.sums)
 
         self._search = SerializedSearch(search)
 
-    def __call__(self, source) -> Traversal:
+    def __call__(self, source: VertexId) -> Traversal:
         """Traverse from one vertex, given by the user's id.
 
         Raises
@@ -63,9 +66,9 @@ class Plan:
         NegativeCycleError
             A negative cycle can be reached from it (SSSP only).
         """
-        return self.run(int(self.graph.numbers_of([source])[0]))
+        return self.run_number(int(self.graph.numbers_of([source])[0]))
 
-    def run(self, number: int) -> Traversal:
+    def run_number(self, number: int) -> Traversal:
         """Traverse from one vertex, given by its number 0..n-1.
 
         Raises
@@ -76,6 +79,10 @@ class Plan:
             A negative cycle can be reached from it (SSSP only).
         """
         return self._traversal(self._search, arguments.vertex_number(number, self.graph.n_vertices))
+
+    def run(self, number: int) -> Traversal:
+        """As ``run_number``, under the name that it had before; for ids call the plan."""
+        return self.run_number(number)
 
     def run_unguarded(self, number: int) -> Traversal:
         """As ``run``, for one caller at a time that has checked the number."""
@@ -88,7 +95,7 @@ class Plan:
         """
         self._search.adopt()
 
-    def _traversal(self, search, number: int) -> Traversal:
+    def _traversal(self, search: Any, number: int) -> Traversal:
         try:
             outcome = search(number)
         except NegativeCycleError as error:  # strategies know numbers only
@@ -98,9 +105,9 @@ class Plan:
         strategy = running(self.strategy, self._rows, outcome)
         return Traversal(algorithm=self.algorithm, source=number, strategy=strategy.name, **without_bound(outcome))
 
-    def _refuse_negative_loops(self, distance) -> None:
+    def _refuse_negative_loops(self, distance: Array) -> None:
         """Raise NegativeCycleError for a vertex that was reached and has a self-loop of negative weight."""
-        loops = self.graph.negative_loops if self.algorithm == "sssp" else None
+        loops = self.graph.negative_loops if ALGORITHMS[self.algorithm].is_weighted else None
         if not loops:
             return
         vertices = np.array(list(loops))
@@ -115,21 +122,29 @@ class Plan:
         return self.strategy.memory(self.graph.n_vertices, self.graph.n_edges, self.query.predecessors)
 
 
-def running(strategy: Strategy, rows: Sequence[Strategy], outcome) -> Strategy:
+def running(strategy: Strategy, rows: Sequence[Strategy], outcome: Any) -> Strategy:
     """The strategy that gave an outcome: the one chosen, or the one for int64 distances."""
     if outcome.distance is None or outcome.distance.dtype != np.int64:
         return strategy
     return next((row for row in rows if row.sums == "int64" and row.device == strategy.device), strategy)
 
 
-def without_bound(outcome) -> dict:
+def without_bound(outcome: Any) -> dict[str, Any]:
     """The fields of an outcome that a traversal has, too."""
-    fields = outcome._asdict()
+    fields: dict[str, Any] = outcome._asdict()
     del fields["below"]
     return fields
 
 
-def query_for(graph: Graph, predecessors: bool, limit, targets, knobs, limit_name: str, keep: str = "all") -> Query:
+def query_for(
+    graph: Graph,
+    predecessors: bool,
+    limit: float | None,
+    targets: Ids | None,
+    knobs: Knobs | None,
+    limit_name: str,
+    keep: str = "all",
+) -> Query:
     """Check the options that every traversal shares."""
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     predecessors = arguments.flag("predecessors", predecessors)

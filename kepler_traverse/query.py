@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ._arrays import Array
 
@@ -20,6 +21,8 @@ class Query:
         The traversal may stop once these are settled.
     knobs : object or None
         Settings of the strategy, an instance of its ``Strategy.knobs``; None leaves them to its rule.
+    tuning : object or None
+        Numbers that a strategy takes in place of its measured ones, an instance of the algorithm's ``params.Tuning``.
     keep : {"all", "targets", "counts"}
         Of a traversal from many sources: distances of all vertices, of the targets, or only how many lie at each hop count.
     """
@@ -28,4 +31,5 @@ class Query:
     limit: float | None = None
     targets: Array | None = None
     knobs: object | None = None
+    tuning: Any = None
     keep: str = "all"

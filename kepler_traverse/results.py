@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ._arrays import Array, device_of, is_reached, namespace, unreached_of
+from .algorithms import ALGORITHMS
 from .cpu import checksum as checksums
 from .cpu.checksum import mix
 
@@ -87,9 +89,9 @@ class Traversals:
 
     algorithm: str
     sources: np.ndarray
-    distance: Array | None
+    distance: Array
     predecessor: Array | None
-    limits: list
+    limits: list[Any]
     strategy: str
     rounds: list[int]
     counts: Array | None = None
@@ -100,22 +102,22 @@ class Traversals:
     def __getitem__(self, i: int | slice) -> Traversal | Traversals:
         """The traversal from the i-th source; hops are int32 here, as a plan for one source gives them. Or some of them."""
         if isinstance(i, slice):
-            kept = {
-                name: getattr(self, name) for name in ("sources", "distance", "predecessor", "limits", "rounds", "counts")
-            }
-            return replace(self, **{name: None if rows is None else rows[i] for name, rows in kept.items()})
+            names = ("sources", "distance", "predecessor", "limits", "rounds", "counts")
+            found = {name: getattr(self, name) for name in names}
+            kept: dict[str, Any] = {name: None if rows is None else rows[i] for name, rows in found.items()}
+            return replace(self, **kept)
         distance = self.distance[i]
         return Traversal(
             algorithm=self.algorithm,
             source=int(self.sources[i]),
-            distance=distance.astype(np.int32, copy=False) if self.algorithm == "bfs" else distance,
+            distance=distance.astype(np.int32, copy=False) if ALGORITHMS[self.algorithm].counts_hops else distance,
             predecessor=None if self.predecessor is None else self.predecessor[i],
             limit=self.limits[i],
             strategy=self.strategy,
             rounds=self.rounds[i],
         )
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
 
 

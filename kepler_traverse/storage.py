@@ -123,22 +123,19 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
             integer_weights=meta["integer_weights"],
             float_distances=meta["float_distances"],
             negative_loops={int(vertex): weight for vertex, weight in meta["negative_loops"]},
+            known_fingerprint=None if verify else meta["fingerprint"],
         )
         if any(vertex >= graph.n_vertices for vertex in graph.negative_loops):
             raise ValueError("a loop is at no vertex")
         fault = structure.fault_of(graph.offsets, graph.targets, graph.weights, not graph.directed) or _fault_of_ids(graph)
         if fault:
             raise ValueError(fault)
-        found = graph.fingerprint if verify else meta["fingerprint"]
+        found = graph.fingerprint
     except Exception as error:  # whatever NumPy and PyArrow make of damaged bytes: no list of it is complete
         raise InputError(f"{folder}: the stored graph is damaged ({error}); delete it and start again") from None
     if found != meta["fingerprint"]:
         raise InputError(f"{folder}: the stored graph is damaged (its fingerprint differs); delete it and start again")
-    # The fingerprint of a large graph takes seconds, and it is known.
-    graph.__dict__["fingerprint"] = meta["fingerprint"]
-    moved = graph.to(device)
-    moved.__dict__["fingerprint"] = meta["fingerprint"]
-    return moved
+    return graph.to(device)
 
 
 def _fault_of_ids(graph: Graph) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import arguments
+from .algorithms import ALGORITHMS
 from .errors import InputError, StrategyError
 from .graph import Graph
+from .protocols import MultiSourceModule, Prepare, PrepareMany
 
 
 class Outcome(NamedTuple):
@@ -63,13 +65,15 @@ class Strategy:
         ``memory(n_vertices, n_edges, predecessors)`` gives the bytes it allocates beside the graph.
     knobs : type, optional
         Dataclass of its settings, each with a default; making one raises InputError for a value out of range.
+    published : bool
+        Whether it reproduces a published system, to read and to measure; ``auto`` takes none of them.
     sums : {"float", "int64"}
         Type of the sums that it computes; the one that computes in int64 serves all others where float64 could round.
     """
 
     name: str
     device: str
-    plan: Callable
+    plan: Prepare
     memory: Callable[[int, int, bool], int]
     paper: str
     teaches: str
@@ -79,6 +83,7 @@ class Strategy:
     default: bool = False
     also: tuple[str, ...] = ()
     knobs: type | None = None
+    published: bool = False
     sums: str = "float"
 
     def misfit(self, graph: Graph) -> str | None:
@@ -272,15 +277,21 @@ class ManyStrategy(Strategy):
         Whether it is a strategy for one source, run again and again.
     """
 
+    plan: PrepareMany
     memory: Callable
     group_size: Callable[[int], int]
     terms: Callable[[Shape, int, int, object], dict[str, float]]
     repeats: bool = False
 
+    @classmethod
+    def of(cls, module: MultiSourceModule, **fields: Any) -> ManyStrategy:
+        """Return the strategy that a module implements by ``plan``, ``memory``, ``group_size`` and ``terms``."""
+        return cls(plan=module.plan, memory=module.memory, group_size=module.group_size, terms=module.terms, **fields)
+
 
 def in_use(strategy: Strategy, rows: Sequence[Strategy], sums, algorithm: str) -> Strategy:
     """Return the strategy that runs in place of the one chosen: another one where sums are int64."""
-    if algorithm == "bfs" or sums.dtype.kind == "f":
+    if ALGORITHMS[algorithm].counts_hops or sums.dtype.kind == "f":
         return strategy
     return next(row for row in rows if row.sums == "int64" and row.device == strategy.device)
 

@@ -1,99 +1,33 @@
-"""The forms that results take on disk, one row for each name that ``--result`` takes. Nothing heavy is imported."""
+"""The kinds of results that the job writes, which are those of the library that have records. Nothing heavy is imported."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kepler_traverse.result_kinds import ResultKind
+
+_TABLE = "kepler_traverse.result_kinds"
 
 ROWS_A_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
 ROWS_A_GROUP = 1_000_000
 SOURCES_A_PART = 4096  # keeps the footer of a part small where the graph is tiny
 
 
-@dataclass(frozen=True, kw_only=True)
-class Form:
-    """What the parts of a run hold.
-
-    Attributes
-    ----------
-    name : str
-        As ``--result`` takes it; the library's ``result=`` has the same names.
-    columns : tuple of str
-    means : str
-        What a row is, for people: it stands in the manifest and in every part.
-    numbers : int
-        Columns of 8 bytes, beside ids and what is a distance.
-    merged : bool
-        One search from all sources together, so that no row is the answer of one source.
-    limits_targets : bool
-        Whether targets may be given, of which alone there are rows then.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    means: str
-    numbers: int = 0
-    merged: bool = False
-    limits_targets: bool = False
-
-    @property
-    def id_columns(self) -> int:
-        return sum(name in ("source", "vertex", "target", "predecessor") for name in self.columns)
-
-    @property
-    def has_distance(self) -> bool:
-        """Whether a column has the type of distances."""
-        return "distance" in self.columns or "eccentricity" in self.columns
-
-    @property
-    def is_distances(self) -> bool:
-        """Whether the rows of a source are its distances, which a certificate proves without another traversal."""
-        return self.name in ("distances", "predecessors")
+def _table() -> ModuleType:
+    """The library's table, without the rest of the library: importing that takes a second, and ``--help`` would wait."""
+    if _TABLE not in sys.modules:
+        library = importlib.util.find_spec("kepler_traverse")
+        if library is None or library.origin is None:
+            raise ImportError("kepler_traverse is not installed")
+        spec = importlib.util.spec_from_file_location(_TABLE, Path(library.origin).with_name("result_kinds.py"))
+        sys.modules[_TABLE] = module = importlib.util.module_from_spec(spec)  # so that the library takes the same one
+        spec.loader.exec_module(module)
+    return sys.modules[_TABLE]
 
 
-FORMS = {
-    form.name: form
-    for form in (
-        Form(
-            name="distances",
-            columns=("source", "vertex", "distance"),
-            means="a row for each vertex that a source reaches: its distance from that source",
-            limits_targets=True,
-        ),
-        Form(
-            name="predecessors",
-            columns=("source", "vertex", "distance", "predecessor"),
-            means="a row for each vertex that a source reaches: its distance from that source, and the vertex before it",
-            limits_targets=True,
-        ),
-        Form(
-            name="summary",
-            columns=("source", "reached", "eccentricity", "sum", "mean", "closeness", "harmonic"),
-            means="a row for each source: figures over the distances to all vertices that it reaches, or "
-            "with --direction in from all vertices that reach it",
-            numbers=5,
-        ),
-        Form(
-            name="levels",
-            columns=("source", "distance", "vertices"),
-            means="a row for each source and hop count: how many vertices lie there",
-            numbers=1,
-        ),
-        Form(
-            name="targets",
-            columns=("source", "target", "distance"),
-            means="a row for each pair of source and target: the distance, null where there is no way",
-            limits_targets=True,
-        ),
-        Form(
-            name="reachable",
-            columns=("source", "vertex"),
-            means="a row for each vertex that a source reaches, without distances",
-        ),
-        Form(
-            name="nearest",
-            columns=("vertex", "source", "distance"),
-            means="one search from all sources together: a row for each vertex, with the nearest of the sources",
-            merged=True,
-        ),
-    )
-}
+FORMS: dict[str, ResultKind] = {name: kind for name, kind in _table().RESULT_KINDS.items() if kind.in_files}

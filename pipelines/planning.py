@@ -18,10 +18,11 @@ def plan_for(graph: Graph, work) -> ManyPlan | MergedPlan:
     then it may hold no more than what is written is made of.
     """
     graph = turned(graph, work.direction)
-    if FORMS[work.result].merged:
+    kind = FORMS[work.result]
+    if kind.merged:
         return MergedPlan(graph, work.algorithm, work.strategy, work.limit, work.knobs, work.at_once)
     proven = work.certify != "none"
-    as_it_is = work.result == "predecessors" or not (proven or work.result == "reachable")
+    as_it_is = kind.has_predecessors or not (proven or kind.keeps == "all")
     result = work.result if as_it_is else "distances"
     options = {
         "n_sources": work.at_once,

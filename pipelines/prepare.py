@@ -163,10 +163,11 @@ def _at_once(settings, graph: Graph, request: Request, numbers: np.ndarray) -> i
 def _rows_a_source(graph: Graph, request: Request, depth: int = 0) -> tuple[int, int]:
     """How many rows a source has, about and at most; ``depth`` is that of one search where it is known."""
     n = graph.n_vertices
-    if request.result == "levels":
+    form = FORMS[request.result]
+    if form.is_per_level:
         most = n if request.limit is None else int(min(n, request.limit + 1))
         return min(most, 2 * depth + 1 if depth else n), most
-    if request.result == "summary":
+    if form.records == "source":
         return 1, 1
     rows = n if request.targets is None else len(request.targets)
     return rows, rows
@@ -392,7 +393,7 @@ def load_of(prepared: Prepared) -> Load:
     elif graph.device == "cpu":
         turned = certified or request.algorithm == "bfs"
     else:  # a plan that needs it has made it, and counts it
-        turned = certified and request.result != "predecessors" and "reverse" not in vars(graph)
+        turned = certified and not form.has_predecessors and "reverse" not in vars(graph)
     rows, most_rows = _rows_a_source(graph, request, plan.depth)
     return Load(
         n_vertices=graph.n_vertices,

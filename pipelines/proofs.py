@@ -70,7 +70,7 @@ class Prover:
         self.graph, self.targets, self._findings = graph, targets, findings
         self.limit, self.algorithm = identity["limit"], identity["algorithm"]
         self.form = FORMS[identity["result"]]
-        self.predecessors = identity["result"] == "predecessors"
+        self.predecessors = self.form.has_predecessors
         self.column_kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.distance_dtype
         # Integer distances wait as int64; they are proven in the type that a search has found them in.
         self.integers = self.algorithm == "sssp" and graph.returns_integers

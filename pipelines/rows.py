@@ -15,15 +15,16 @@ import pyarrow as pa
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import flat, is_hops, namespace, to_host, unreached_of
-from kepler_traverse.answers import cut, level_columns, pair_columns, summary_columns, summary_of, together
-from kepler_traverse.figures import figures_of_levels, levels_of
+from kepler_traverse.answers import pair_columns
 from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.query import Query
 from kepler_traverse.results import Traversal, Traversals, checksum
+from kepler_traverse.source_records import with_source
 
 from .buffers import BUFFERS, FROM_GPU
 from .checksums import bits_of, checksum_of_rows, sums_of_rows
+from .forms import FORMS
 from .sink import as_written
 from .tallies import (
     counted,
@@ -34,7 +35,7 @@ from .tallies import (
     histograms_of_levels,
 )
 
-OF_ALL_REACHED = ("distances", "predecessors", "reachable")
+OF_ALL_REACHED = tuple(name for name, form in FORMS.items() if form.records == "vertex")
 
 
 class Rows(NamedTuple):
@@ -172,11 +173,12 @@ def rows_of(
     if is_made_on_host(result, query, graph):
         here = traversals if namespace(traversals.distance) is np else on_host(traversals)
         return _of_all_reached(result, vertices or Vertices(graph), query, here)
-    if result in ("distances", "predecessors"):
-        return _of_targets(graph, query, traversals, result == "predecessors")
-    if result == "targets":
+    kind = FORMS[result]
+    if kind.records == "vertex":
+        return _of_targets(graph, query, traversals, kind.has_predecessors)
+    if kind.records == "target":
         return _of_pairs(graph, query, traversals, asked)
-    return _MAKERS[result](graph, query, traversals)
+    return _of_sources(kind, graph, query, traversals)
 
 
 def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = False) -> None:
@@ -195,7 +197,7 @@ def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = 
         algorithm=algorithm,
         sources=np.zeros(1, np.int64),
         distance=np.zeros((1, 1), kind),
-        predecessor=np.zeros((1, 1), np.int32) if result == "predecessors" else None,
+        predecessor=np.zeros((1, 1), np.int32) if FORMS[result].has_predecessors else None,
         limits=[None],
         strategy="",
         rounds=[0],
@@ -205,18 +207,19 @@ def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = 
 
 
 def _of_all_reached(result: str, vertices: Vertices, query, traversals) -> Iterator[Rows]:
+    kind = FORMS[result]
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i)
         written = as_written(traversal, query)
         selection = vertices.of(written)
         columns = {"source": vertices.source_column(traversal.source, selection.size), "vertex": selection.ids}
-        if result == "reachable":
+        if not kind.has_distance:
             number = np.arange(selection.size) if selection.number is None else selection.number
             total = checksum_of_rows(traversal.source, [bits_of(number)])
         else:
             total = checksum(written, vertices.graph.returns_integers)
             columns["distance"] = pa.array(vertices.shown(selection.taken(written.distance)))
-        if result == "predecessors":
+        if kind.has_predecessors:
             before = vertices.graph.ids_at(selection.taken(traversals.predecessor[i]))
             columns["predecessor"] = pa.array(before) if isinstance(before, np.ndarray) else before
         edges = selection.edges if written is traversal else edges_of(vertices.graph, traversal)
@@ -266,38 +269,27 @@ def _of_pairs(graph, query, traversals, asked) -> Iterator[Rows]:
         yield Rows(id_of(graph, source), arrow_table(columns), checksum, tuple(counts))
 
 
-def _of_levels(graph, query, traversals) -> Iterator[Rows]:
-    rows, edges, histograms = [], [], []
-    for counts, stored in _levels(graph, query, traversals):
-        rows.append(cut(counts))
-        edges += stored.tolist()
-        histograms += histograms_of_levels(counts, rows[-1][0] - 1)
-    sizes, vertices = together(rows)
-    columns = level_columns(graph, traversals.sources, sizes, vertices)
-    return _cut(traversals, columns, sizes, edges, histograms)
+def _of_sources(kind, graph, query, traversals) -> Iterator[Rows]:
+    """Records that belong to a source alone; what is counted for ``Tally`` is counted where the records are made."""
+    edges: list[int] = []
+    histograms: list[dict | None] = []
 
+    def observe(counts, stored: np.ndarray, farthest: np.ndarray) -> None:
+        edges.extend(stored.tolist())
+        histograms.extend(histograms_of_levels(counts, farthest))
 
-def _of_summaries(graph, query, traversals) -> Iterator[Rows]:
-    if traversals.algorithm == "bfs":
-        by_rows, edges, histograms = [], [], []
-        for counts, stored in _levels(graph, query, traversals):
-            by_rows.append(figures_of_levels(counts))
-            edges += stored.tolist()
-            histograms += histograms_of_levels(counts, by_rows[-1][:, 1].astype(np.int64))
-        found = tuple(np.concatenate(by_rows).T)
-    else:
-        found, figures = summary_of(graph, traversals, query.limit)
-        histograms = histograms_of_group(traversals.distance, query.limit, figures)
-        edges = figures.edges.tolist()
-    columns = summary_columns(graph, traversals.algorithm, traversals.sources, found)
-    return _cut(traversals, columns, np.ones(len(traversals), np.int64), edges, histograms)
-
-
-def _levels(graph, query, traversals) -> Iterator[tuple[object, np.ndarray]]:
-    """How many vertices lie at each hop count, where they were counted, and stored edges; of some sources at a time."""
-    if traversals.counts is not None:  # the plan has kept nothing else, so nobody knows which vertices they are
-        return iter([(traversals.counts, np.zeros(len(traversals), np.int64))])
-    return levels_of(traversals.distance, graph.offsets, query.limit)
+    found = kind.records_of(graph, traversals, query.limit, observe)
+    if found.figures is not None:
+        edges.extend(found.figures.edges.tolist())
+        histograms.extend(histograms_of_group(traversals.distance, query.limit, found.figures))
+    elif not edges:  # the records needed neither
+        for traversal in traversals:
+            _, stored, _, histogram = counted(graph, traversal, as_written(traversal, query))
+            edges.append(stored)
+            histograms.append(histogram)
+    columns = kind.columns_of(graph, traversals.algorithm, found.values, found.sizes)
+    columns = with_source(graph, traversals.sources, found.sizes, columns)
+    return _cut(traversals, columns, found.sizes, edges, histograms)
 
 
 def _cut(traversals, columns: dict[str, Column], sizes: np.ndarray, edges: list, histograms: list) -> Iterator[Rows]:
@@ -312,12 +304,6 @@ def _cut(traversals, columns: dict[str, Column], sizes: np.ndarray, edges: list,
         names, starts.tolist(), sizes.tolist(), checksums.tolist(), counts, strict=True
     ):
         yield Rows(name, table.slice(start, size), total, count)
-
-
-_MAKERS = {
-    "summary": _of_summaries,
-    "levels": _of_levels,
-}
 
 
 def id_of(graph, number: int):

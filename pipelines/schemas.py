@@ -114,12 +114,12 @@ class Identity(_Model):
     def _is_of_one_run(self):
         """What ``settings`` refuses together no run has had."""
         form = FORMS[self.result]
-        if (self.targets is None) if self.result == "targets" else (self.targets is not None and not form.limits_targets):
+        if (self.targets is None) if form.needs_targets else (self.targets is not None and not form.limits_targets):
             raise ValueError(f"result {self.result!r} goes {'with' if self.targets is None else 'without'} targets")
         if self.algorithm == "bfs" and isinstance(self.limit, float):
             raise ValueError("a limit of hops is an integer")
-        if self.result == "levels" and self.algorithm != "bfs":
-            raise ValueError("levels are those of bfs")
+        if self.algorithm not in form.algorithms:
+            raise ValueError(f"{self.result} are those of {form.algorithms[0]}")
         return self
 
 

@@ -263,14 +263,14 @@ def _check_result(settings) -> None:
     given = [key for key in TARGET_CHOICES if getattr(settings, key) is not None]
     if len(given) > 1:
         raise UsageError("targets are given more than once, by --targets, --targets-file; take one")
-    if result == "targets" and not given:
-        raise UsageError("--result targets needs to know where the ways end: take one of --targets, --targets-file")
+    if form.needs_targets and not given:
+        raise UsageError(f"--result {result} needs to know where the ways end: take one of --targets, --targets-file")
     if given and not form.limits_targets:
         flag = "--" + given[0].replace("_", "-")
         raise UsageError(f"--result {result} is about all vertices; leave {flag} out, or take --result targets")
-    if result == "levels" and settings.algorithm != "bfs":
-        raise UsageError("--result levels counts hops (bfs); sssp takes --result summary")
-    if settings.direction == "in" and result != "summary":
+    if settings.algorithm not in form.algorithms:
+        raise UsageError(f"--result {result} counts hops (bfs); sssp takes --result summary")
+    if settings.direction == "in" and not form.takes_direction:
         raise UsageError(f"--direction in is for --result summary, not {result}; leave it out, or swap the edges' columns")
     if form.merged and settings.batch_size != "auto":
         raise UsageError(f"--result {result} is one search from all sources together; leave --batch-size at auto")
@@ -280,7 +280,8 @@ def unfit_for_mg(settings) -> str | None:
     """Say why the engine ``cugraph-mg`` cannot do what the settings ask for, or None if it may."""
     if settings.device == "cpu":
         return "it runs on GPUs; leave --device out"
-    if settings.result in ("predecessors", "nearest"):
+    form = FORMS[settings.result]
+    if form.has_predecessors or form.merged:
         return f"it gives distances, and --result {settings.result} needs more than those; take another result"
     if settings.direction == "in":
         return "it searches outwards only; leave --direction out, or swap --src-column and --dst-column"

@@ -23,10 +23,11 @@ from kepler_traverse import __version__
 from kepler_traverse._arrays import at_most, namespace, unreached_of
 from kepler_traverse.errors import KeplerError, OutputError
 from kepler_traverse.regular_files import json_of, open_regular
+from kepler_traverse.result_kinds import ResultKind
 
 from .buffers import BUFFERS
 from .checksums import MASK, checksums_in
-from .forms import FORMS, ROWS_A_GROUP, Form
+from .forms import FORMS, ROWS_A_GROUP
 
 _GATHERED = 2**20  # bytes of a part that are written at once
 FOOTER_KEY = b"kepler_traverse"
@@ -137,7 +138,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _write(file, number: int, run: str, form: Form, answers) -> tuple[int, int]:
+def _write(file, number: int, run: str, form: ResultKind, answers) -> tuple[int, int]:
     writer, held, n_held, rows = None, [], 0, 0
     sources, checksums = [], []
     try:
@@ -189,7 +190,7 @@ def _plain_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema(kinds.items())
 
 
-def _writer(file, schema: pa.Schema, form: Form) -> pq.ParquetWriter:
+def _writer(file, schema: pa.Schema, form: ResultKind) -> pq.ParquetWriter:
     schema = schema.with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means})
     # Sources and targets repeat. Vertices ascend within a source, and hops of neighbours differ by little, also where their
     # numbers are those of neighbours: of road networks that takes two thirds of what a dictionary takes, in half the time.
@@ -231,7 +232,7 @@ def read_footer(file: pq.ParquetFile) -> dict:
     return footer
 
 
-def unfit_columns(schema: pa.Schema, form: Form, graph) -> str:
+def unfit_columns(schema: pa.Schema, form: ResultKind, graph) -> str:
     """Say in which way the columns of a file are not those of a form over a graph's ids; ``""`` if they are."""
     if schema.names != list(form.columns):
         return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)}"

@@ -272,14 +272,10 @@ def trace(bench: Bench, algorithm: str) -> list[dict]:
 
     module, params = (bfs_persistent, bfs_params) if algorithm == "bfs" else (sssp_persistent, sssp_params)
     source = bench.typical_source()
-    params.TRACE = 20_000
-    try:
-        traverse = module.plan(bench.graph(algorithm), Query())
-        for _ in range(3):
-            traverse(source)
-        return [turn._asdict() for turn in traverse.turns()]
-    finally:
-        params.TRACE = 0
+    traverse = module.plan(bench.graph(algorithm), Query(tuning=params.Tuning(trace=20_000)))
+    for _ in range(3):
+        traverse(source)
+    return [turn._asdict() for turn in traverse.turns()]
 
 
 def stress(bench: Bench, algorithm: str) -> list:

@@ -15,7 +15,9 @@ from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
+from kepler_traverse.bfs.levels import LevelLoop
 from kepler_traverse.cuda.entry import Entry
+from kepler_traverse.sssp.rounds import RoundLoop
 
 OWNERS = ("kepler_traverse.bfs", "kepler_traverse.sssp")
 SHARED = ("levels", "rounds", "params")
@@ -64,6 +66,8 @@ def reached(plan) -> tuple[set, set[Entry]]:
             waiting += value.values()
         elif isinstance(value, list | tuple | set | frozenset):
             waiting += value
+        elif isinstance(value, LevelLoop | RoundLoop):
+            waiting += [*vars(value).values(), type(value).__call__]
         elif isinstance(value, partial):
             waiting += [value.func, *value.args, *value.keywords.values()]
         elif isinstance(value, FunctionType | type) and is_own(value.__module__):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import oracle
 import pytest
@@ -11,7 +13,8 @@ from graphs import build, lattice, path, rmat, star
 from simt import device, harness
 
 from kepler_traverse import plan_bfs
-from kepler_traverse.bfs import params, persistent
+from kepler_traverse.bfs import persistent
+from kepler_traverse.bfs.params import Tuning
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import StrategyError
 from kepler_traverse.query import Query
@@ -70,13 +73,13 @@ def run(rows, directed, source=None, with_reverse=False, **options):
     return result
 
 
-def force(monkeypatch, **changes):
-    """Plans take these constants, whatever the graph."""
+def force(monkeypatch, tuning=None, **changes):
+    """Plans take these numbers and constants, whatever the graph."""
     entries_for = persistent.entries_for
 
     def forced_entries(graph, query):
         found = []
-        for entry in entries_for(graph, query):
+        for entry in entries_for(graph, query if tuning is None else replace(query, tuning=tuning)):
             own = {constant: changes[constant] for constant, _ in entry.constants if constant in changes}
             found.append(entry.variant(**own))
         return tuple(found)
@@ -87,11 +90,10 @@ def force(monkeypatch, **changes):
 @pytest.fixture(params=FORCED)
 def forced(request, monkeypatch):
     changes = dict(FORCED[request.param])
-    if "CLUSTER" in changes:
-        monkeypatch.setattr(params, "CLUSTER", changes.pop("CLUSTER"))
+    tuning = Tuning(cluster=changes.pop("CLUSTER", Tuning.cluster))
     if changes:  # rows shared, or not, whatever the graph: one kernel less to compile
-        monkeypatch.setattr(params, "UNEVEN", changes.pop("UNEVEN", 1 << 30))
-    force(monkeypatch, **changes)
+        tuning = replace(tuning, long_row=changes.pop("UNEVEN", 1 << 30))
+    force(monkeypatch, tuning, **changes)
 
 
 @pytest.mark.usefixtures("forced")
@@ -148,8 +150,7 @@ def test_wide_vertex_numbers_are_refused():
 def test_warps_that_lag_see_the_flag_of_the_step_before(mode, monkeypatch):
     if mode != "in turn":
         pytest.skip("the orders are this test's own")
-    monkeypatch.setattr(params, "CLUSTER", 4)
-    force(monkeypatch, ROOM=2, BATCH_EDGES=6)
+    force(monkeypatch, Tuning(cluster=4), ROOM=2, BATCH_EDGES=6)
     plan = plan_bfs(build(lattice(6, 9), directed=False).to("cuda"), strategy="persistent")
     for seed in range(40):
         with harness.settings(stress=True, seed=seed, block=64):
@@ -175,9 +176,9 @@ def test_a_frontier_of_many_edges_is_pulled(mode, monkeypatch, alpha, is_pulled)
 
 
 def test_a_trace_tells_when_each_level_began(monkeypatch):
-    monkeypatch.setattr(params, "TRACE", 100)
     force(monkeypatch, ROOM=3, BATCH_EDGES=60)
-    traverse = persistent.plan(build(GRAPHS["lattice"], directed=False).to("cuda"), Query())
+    query = Query(tuning=Tuning(trace=100))
+    traverse = persistent.plan(build(GRAPHS["lattice"], directed=False).to("cuda"), query)
     for source in (0, 3):
         outcome, turns = traverse(source), traverse.turns()
         assert {turn.what for turn in turns} >= {"cluster level", "last pass", "end"}

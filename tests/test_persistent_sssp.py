@@ -82,7 +82,7 @@ def mode(request):
 def force(monkeypatch, hops=None, **constants):
     """Make plans choose these constants, and so many hops, whatever the graph."""
     chosen = persistent.entry_for
-    monkeypatch.setattr(persistent, "entry_for", lambda graph, inside: chosen(graph, inside).variant(**constants))
+    monkeypatch.setattr(persistent, "entry_for", lambda *args: chosen(*args).variant(**constants))
     if hops is not None:
         monkeypatch.setattr(persistent, "hops_for", lambda _graph: hops)
 
@@ -233,13 +233,13 @@ def test_a_search_after_one_that_stopped_early_starts_afresh():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_predecessors_made_inside_the_search_are_those_made_after_it(kind, monkeypatch):
+def test_predecessors_made_inside_the_search_are_those_made_after_it(kind):
     for rows, directed in ((SMALLER, False), (rmat(6, 8, seed=2), True)):
         graph = build(rows, awkward(len(rows), kind), directed=directed).to("cuda")
         source, found = rows[0][0], []
         for is_inside in (True, False):
-            monkeypatch.setattr(params, "PREDECESSORS_INSIDE", is_inside)
-            found.append(host(plan_sssp(graph, strategy="persistent")(source).predecessor).tolist())
+            search = persistent.plan(graph, Query(tuning=params.Tuning(predecessors_inside=is_inside)))
+            found.append(host(search(int(graph.numbers_of([source])[0])).predecessor).tolist())
         assert found[0] == found[1]
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from .. import answers, frames
+from typing import Any
+
+from ..algorithms import BFS
+from ..entry_points import Registry
 from ..graph import Graph
 from ..many import ManyPlan
-from ..plan import Plan, query_for
+from ..plan import Plan
+from ..protocols import Frame, Ids, Knobs, VertexId
 from ..strategy import Shape
 from .catalogue import MANY, STRATEGIES
 
 __all__ = ["MANY", "STRATEGIES", "bfs", "bfs_many", "plan_bfs", "plan_bfs_many"]
+
+REGISTRY = Registry(algorithm=BFS, single_source=STRATEGIES, multi_source=MANY, searches=STRATEGIES)
 
 
 def plan_bfs(
@@ -18,8 +24,8 @@ def plan_bfs(
     strategy: str = "auto",
     predecessors: bool = True,
     max_depth: int | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
 ) -> Plan:
     """Check, compile and allocate once; the plan then traverses from any number of sources.
 
@@ -32,21 +38,20 @@ def plan_bfs(
     >>> plan(0).distance
     array([0, 1, 2], dtype=int32)
     """
-    query = query_for(graph, predecessors, max_depth, targets, knobs, "max_depth")
-    return Plan(graph, "bfs", STRATEGIES, strategy, query)
+    return REGISTRY.plan(graph, strategy=strategy, predecessors=predecessors, limit=max_depth, targets=targets, knobs=knobs)
 
 
 def bfs(
     graph: Graph,
-    source,
+    source: VertexId,
     *,
     strategy: str = "auto",
     predecessors: bool = True,
     max_depth: int | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
     unreached: str = "omit",
-):
+) -> Frame:
     """Return the hop distance of every vertex from a source.
 
     Parameters
@@ -93,7 +98,7 @@ def bfs(
     2       7         2            6
     """
     plan = plan_bfs(graph, strategy=strategy, predecessors=predecessors, max_depth=max_depth, targets=targets, knobs=knobs)
-    return frames.frame_of_one(plan, source, unreached)
+    return REGISTRY.search(plan, source, unreached)
 
 
 def plan_bfs_many(
@@ -103,8 +108,8 @@ def plan_bfs_many(
     result: str = "distances",
     strategy: str = "auto",
     max_depth: int | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
     memory: int | None = None,
     shape: Shape | None = None,
 ) -> ManyPlan:
@@ -137,24 +142,32 @@ def plan_bfs_many(
     array([[ 0,  1,  2],
            [-1,  0,  1]], dtype=int8)
     """
-    keep = answers.keep_for(result, "bfs", targets)
-    query = query_for(graph, result == "predecessors", max_depth, targets, knobs, "max_depth", keep)
-    return ManyPlan(graph, "bfs", MANY, STRATEGIES, strategy, query, n_sources, memory, shape)
+    return REGISTRY.plan_many(
+        graph,
+        n_sources=n_sources,
+        result=result,
+        strategy=strategy,
+        limit=max_depth,
+        targets=targets,
+        knobs=knobs,
+        memory=memory,
+        shape=shape,
+    )
 
 
 def bfs_many(
     graph: Graph,
-    sources,
+    sources: Ids,
     *,
     result: str = "distances",
     strategy: str = "auto",
     max_depth: int | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
     unreached: str = "omit",
     direction: str = "out",
     memory: int | None = None,
-):
+) -> Any:
     """Return the hop distances from each of several sources, or what follows from them.
 
     As ``bfs``, once for every source: the answers are separate, never merged, but for ``result="nearest"``. Sources given
@@ -208,19 +221,15 @@ def bfs_many(
     0       0        4             3    6
     1       2        2             1    1
     """
-    graph, sources, targets = answers.checked(graph, sources, targets, result, direction, unreached, memory)
-    if result == "nearest":
-        answers.keep_for(result, "bfs", targets)
-        asked = query_for(graph, True, max_depth, None, knobs, "max_depth")
-        return answers.nearest(graph, sources, "bfs", STRATEGIES, asked, strategy)
-    plan = plan_bfs_many(
+    return REGISTRY.search_many(
         graph,
-        n_sources=len(sources),
+        sources,
         result=result,
         strategy=strategy,
-        max_depth=max_depth,
+        limit=max_depth,
         targets=targets,
         knobs=knobs,
+        unreached=unreached,
+        direction=direction,
         memory=memory,
     )
-    return answers.answer(plan, sources, result, targets, unreached)

@@ -72,44 +72,36 @@ STRATEGIES = (
         complexity="O(V + E), and again for what duplicates are left",
         wins="H200: on roads, meshes and R-MAT, of those rows that return to the host",
         knobs=Bfs4kKnobs,
+        published=True,
     ),
     *papers.STRATEGIES,
 )
 
 MANY = (
-    ManyStrategy(
+    ManyStrategy.of(
+        many_bits,
         name="many_bits",
         device="cpu",
-        plan=many_bits.plan,
-        memory=many_bits.memory,
-        group_size=many_bits.group_size,
-        terms=many_bits.terms,
         paper="Then et al. 2014 (MS-BFS)",
         teaches="a bit a source: one walk over the edges serves hundreds of searches",
         complexity="O(D (V + E)) a group of sources, at most",
         wins="two cores, 256 sources: on graphs of few levels, 9 to 25 times as fast as the best library",
         default=True,
     ),
-    ManyStrategy(
+    ManyStrategy.of(
+        many_queues,
         name="many_queues",
         device="cpu",
-        plan=many_queues.plan,
-        memory=many_queues.memory,
-        group_size=many_queues.group_size,
-        terms=many_queues.terms,
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         teaches="where levels are many and small, a core a source needs no barrier",
         complexity="O(S (V + E))",
         wins="two cores, 256 sources: on USA-road-NE, 3 times as fast as the best library",
         default=True,
     ),
-    ManyStrategy(
+    ManyStrategy.of(
+        many_bits_gpu,
         name="many_bits",
         device="cuda",
-        plan=many_bits_gpu.plan,
-        memory=many_bits_gpu.memory,
-        group_size=many_bits_gpu.group_size,
-        terms=many_bits_gpu.terms,
         needs=frozenset({"narrow"}),
         paper="Then et al. 2014 (MS-BFS)",
         teaches="a row of bits is one line of memory, and no source that is through holds up the others",
@@ -117,13 +109,10 @@ MANY = (
         complexity="O(D (V + E)) a group of sources, at most",
         wins="H200, 1,024 sources: on graphs of few levels, 230 to 1,300 times as fast as cuGraph's loop",
     ),
-    ManyStrategy(
+    ManyStrategy.of(
+        many_blocks,
         name="many_blocks",
         device="cuda",
-        plan=many_blocks.plan,
-        memory=many_blocks.memory,
-        group_size=many_blocks.group_size,
-        terms=many_blocks.terms,
         needs=frozenset({"narrow"}),
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         teaches="where levels are many and small, a block a source needs no barrier of the grid",

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..graph import Graph
+from ..protocols import LevelRun, LevelStep, Search
+from ..query import Query
 from ..strategy import Outcome
 
 
-def levels(new_run, step):
-    """Return the ``plan`` of a strategy: a loop of ``step(run, level)`` until the frontier is empty.
+@dataclass(frozen=True)
+class LevelLoop:
+    """The ``plan`` of a strategy: a loop of steps until the frontier is empty.
 
-    ``new_run(graph, query)`` allocates the state. A run has ``start(source)``, ``frontier_size``, ``targets_reached()``
-    and ``distance`` / ``predecessor``; ``counted`` is what it counted, or None. A step claims the vertices at
-    ``level + 1`` and makes them the frontier; one that goes on alone returns how many levels it took. The plan keeps both
-    as ``plan.new_run`` and ``plan.step``, so that whoever looks at single levels can wrap the step.
+    Attributes
+    ----------
+    new_run : callable
+        ``new_run(graph, query)`` allocates the state of a search, a ``LevelRun``.
+    step : LevelStep
+        To look at single levels, wrap it: ``replace(loop, step=wrapped)``.
     """
 
-    def plan(graph, query):
-        run = new_run(graph, query)
+    new_run: Callable[[Graph, Query], LevelRun]
+    step: LevelStep
 
-        def traverse(source: int):
+    def __call__(self, graph: Graph, query: Query) -> Search:
+        """Allocate the state of a search and return the search."""
+        run, step = self.new_run(graph, query), self.step
+
+        def traverse(source: int) -> Outcome:
             run.start(source)
             level = 0
             stopped = None
@@ -31,14 +45,16 @@ def levels(new_run, step):
 
         return traverse
 
-    plan.new_run, plan.step = new_run, step
-    return plan
+
+def levels(new_run: Callable[[Graph, Query], LevelRun], step: LevelStep) -> LevelLoop:
+    """Return the ``plan`` of a strategy; see ``LevelLoop``."""
+    return LevelLoop(new_run, step)
 
 
-def switch(push, pull, rule):
+def switch(push: LevelStep, pull: LevelStep, rule: Callable[[Any], bool]) -> LevelStep:
     """Combine two steps into one that asks ``rule(run)`` each level whether to pull."""
 
-    def step(run, level):
+    def step(run: Any, level: int) -> int | None:
         return (pull if rule(run) else push)(run, level)
 
     return step

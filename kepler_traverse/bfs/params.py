@@ -87,8 +87,6 @@ AHEAD = 2
 CLEANS_UP = 1
 # Blocks that a multiprocessor holds at least, which bounds their registers; 0: the compiler weighs them.
 MIN_BLOCKS = 2
-# Turns of a search of which the kernels note when each began, for measurements; 0: none, and no code for it.
-TRACE = 0
 # Edges that a thread looks through for a predecessor before its warp helps: 0.39, 0.33, 0.28 and 0.26 ms for 4, 8, 16 and
 # 32 on Erdos-Renyi of 2M vertices and 128M edges; no difference on R-MAT 20 to 24.
 PATIENCE = 32
@@ -99,6 +97,25 @@ PUSH_BELOW = 24
 
 WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
 BLOCKS = (32, 64, 128, 256, 512, 1024)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """Numbers of a search in one launch, for measurements and tests that need others than the defaults: ``Query.tuning``.
+
+    Attributes
+    ----------
+    trace : int
+        Iterations of which the kernels note when each began; 0 for none, and then there is no code for it.
+    cluster : int
+        Blocks of the cluster that begins, at most; 1 where the device has no clusters.
+    long_row : int
+        Degree from which on lanes look for their edges in the rows of a small frontier, too.
+    """
+
+    trace: int = 0
+    cluster: int = CLUSTER
+    long_row: int = UNEVEN
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from ..cuda.csr import degree_statistics
 from ..cuda.entry import Entry, struct_arguments
 from ..cuda.launch import blocks_at_once, largest_cluster, prepare
 from ..cuda.loader import kernel
-from ..cuda.trace import turns, words
+from ..cuda.trace import TracedSearch, words
 from ..strategy import Outcome
 from . import params
 
@@ -59,8 +59,8 @@ _GRID = Entry(
 ENTRIES = (_CLUSTER, _GRID)
 
 
-def plan(graph, query):
-    """Allocate and compile; return ``traverse(source)``, whose ``turns()`` gives the trace of its last search."""
+def plan(graph, query) -> TracedSearch:
+    """Allocate and compile; the search that is returned keeps the trace of its last call."""
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
     incoming = graph.reverse if _can_pull(graph) else None
     begins, goes_on = entries_for(graph, query)
@@ -123,18 +123,18 @@ def plan(graph, query):
         levels, is_stopped = on_host.tolist()
         return Outcome(distance, predecessor, levels if is_stopped else query.limit, levels)
 
-    traverse.turns = lambda: [] if trace is None else turns(trace.get())
-    return traverse
+    return TracedSearch(traverse, trace)
 
 
 def entries_for(graph, query) -> tuple[Entry, Entry]:
     """The kernels of cluster and grid with the constants for a graph."""
+    tuning = query.tuning or params.Tuning()
     _, _, largest = degree_statistics(graph.offsets)
     piece, warps = params.PIECES["pull" if _can_pull(graph) else "push"]
-    shared = {"PREDECESSORS": int(query.predecessors), "TRACE": params.TRACE, "CHUNK": piece}
+    shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": piece}
     # Without clusters the first levels are one block's.
-    begins = _CLUSTER.variant(**shared, CLUSTER=min(params.CLUSTER, largest_cluster()))
-    return begins, _GRID.variant(**shared, PIECE_WARPS=warps, SHARED_ROWS=int(largest >= params.UNEVEN))
+    begins = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, largest_cluster()))
+    return begins, _GRID.variant(**shared, PIECE_WARPS=warps, SHARED_ROWS=int(largest >= tuning.long_row))
 
 
 def _can_pull(graph) -> bool:

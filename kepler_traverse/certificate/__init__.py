@@ -19,6 +19,7 @@ vouch for distances that are too small.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from .. import arguments, frames
 from .._arrays import (
     EXACT_BELOW,
     LARGEST_HOP_COUNT,
+    Array,
     as_distance,
     device_of,
     is_hops,
@@ -33,9 +35,11 @@ from .._arrays import (
     namespace,
     to_host,
 )
+from ..algorithms import ALGORITHMS
 from ..errors import CertificateError, DeviceError, InputError
 from ..exact import any_beyond
 from ..graph import Graph
+from ..protocols import Frame, Ids
 from ..results import Traversal
 from . import cpu, gpu, integer_sums, many, many_cpu, many_gpu
 
@@ -70,7 +74,7 @@ class Certificate:
             raise CertificateError("the result is wrong: " + "; ".join(f"{r}: {why}" for r, why in self.failures.items()))
 
 
-def certify(graph: Graph, result, *, cutoff: float | None = None, max_depth: int | None = None) -> Certificate:
+def certify(graph: Graph, result: Any, *, cutoff: float | None = None, max_depth: int | None = None) -> Certificate:
     """Prove a result right, or say which rule it breaks.
 
     Parameters
@@ -105,7 +109,7 @@ def certify(graph: Graph, result, *, cutoff: float | None = None, max_depth: int
     if isinstance(result, Traversal):
         if cutoff is not None or max_depth is not None:
             raise InputError("cutoff and max_depth are for frames; a Traversal says itself how far it goes")
-        if result.algorithm == "sssp" and graph.weights is None:
+        if ALGORITHMS[result.algorithm].is_weighted and graph.weights is None:
             raise InputError("result holds weighted distances, and the graph has no weights")
         if device_of(result.distance) != graph.device:
             raise DeviceError(
@@ -127,7 +131,7 @@ def certify(graph: Graph, result, *, cutoff: float | None = None, max_depth: int
     return Certificate(failures, count, limit)
 
 
-def _limit_of_frame(graph: Graph, frame, cutoff, max_depth):
+def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth: int | None) -> Any:
     """The limit that a frame was made with: what the caller says, or what the frame carries."""
     noted = frames.query_of(frame)
     if noted.get("targets"):
@@ -156,7 +160,7 @@ def _limit_of_frame(graph: Graph, frame, cutoff, max_depth):
     return limit
 
 
-def certify_many(graph: Graph, sources, distances, limit: float | None = None) -> Certificate:
+def certify_many(graph: Graph, sources: Ids, distances: Array, limit: float | None = None) -> Certificate:
     """Prove distances from many sources right, without predecessors; each edge is read once for a block of sources.
 
     Parameters
@@ -189,21 +193,34 @@ def certify_many(graph: Graph, sources, distances, limit: float | None = None) -
     >>> certify_many(graph, np.array([0, 1]), np.array([[0, 1, 2], [-1, 0, 1]], np.int8)).valid
     True
     """
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     if device_of(distances) != graph.device:
         raise DeviceError(f"distances are on the {device_of(distances)} and the graph on the {graph.device}; move either")
-    sources, distances = np.asarray(sources), namespace(graph.offsets).asarray(distances)
+    try:
+        sources = arguments.ids("sources", sources)
+    except InputError as error:
+        raise InputError(f"sources must be a one-dimensional array of vertex numbers, at least one: {error}") from None
+    if isinstance(sources, list) and any(isinstance(number, bool) for number in sources):
+        raise InputError("sources must be vertex numbers, not True or False")
+    sources = np.asarray(sources)
+    try:
+        distances = namespace(graph.offsets).asarray(distances)
+    except Exception as error:  # whatever an object raises that is no array
+        raise InputError(f"distances cannot be read as an array: {error}") from None
     if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
         raise InputError("sources must be a one-dimensional array of vertex numbers, at least one")
     if distances.shape != (sources.size, graph.n_vertices):
-        raise InputError(f"distances must have the shape {(sources.size, graph.n_vertices)}, not {distances.shape}")
+        raise InputError(
+            f"distances must have the shape {(sources.size, graph.n_vertices)}, not {distances.shape}: a row per source"
+        )
     if sources.min() < 0 or sources.max() >= graph.n_vertices:
         raise InputError(f"sources must lie in 0..{graph.n_vertices - 1}")
     if not is_hops(distances.dtype):
         graph = _summed_like(graph, distances.dtype)
     elif distances.dtype not in (np.int8, np.int16, np.int32):
         raise InputError(f"hops must be int8, int16 or int32, not {distances.dtype}")
-    if limit is not None and not limit >= 0:
-        raise InputError(f"limit must be 0 or more, not {limit!r}")
+    if limit is not None:
+        limit = arguments.limit("limit", limit)
     unsound = _unsound(graph, distances)
     if unsound:
         return Certificate(unsound, sources.size)
@@ -249,7 +266,7 @@ def _summed_like(graph: Graph, dtype: np.dtype) -> Graph:
     return graph.with_sums_in(dtype.name)
 
 
-def _unsound(graph: Graph, distance) -> dict[str, str]:
+def _unsound(graph: Graph, distance: Any) -> dict[str, str]:
     """What makes weighted distances wrong whatever the edges say: a rounded sum of integers, a negative self-loop."""
     if is_hops(distance.dtype):
         return {}
@@ -275,7 +292,7 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
     if d.shape != (graph.n_vertices,) or p.shape != (graph.n_vertices,):
         return {"C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"}
     limit = _limit_of(result)
-    if result.algorithm == "sssp":
+    if ALGORITHMS[result.algorithm].is_weighted:
         graph = _summed_like(graph, d.dtype)
     unsound = _unsound(graph, d)
     if unsound:
@@ -329,9 +346,9 @@ def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
     return failures
 
 
-def _limit_of(result: Traversal):
+def _limit_of(result: Traversal) -> Any:
     """Up to where a result claims to be complete, in the type of its distances; the largest value means everywhere."""
-    no_limit = np.inf if result.algorithm == "sssp" else LARGEST_HOP_COUNT
+    no_limit = ALGORITHMS[result.algorithm].no_limit
     return as_distance(no_limit if result.limit is None else result.limit, result.distance.dtype)
 
 

@@ -206,6 +206,26 @@ def _look_at_weighted(distance, predecessor, limit, negative, first, last, found
         found[2] = first
 
 
+@njit(inline="always")
+def _compare_row(neighbours, near, first, begin, end, bound, explained, p):
+    """Bits of the edges of a row that bring less than a bound, and of those from ``p`` that bring exactly ``explained``.
+
+    ``near`` has what each edge brings, from the edge ``first`` on, after ``SIXTEEN`` places; edges are compared sixteen at a
+    time, and the last sixteen may overlap those before.
+    """
+    less = same = np.uint64(0)
+    left, edge = end - begin, begin
+    while True:
+        at = min(edge, neighbours.size - SIXTEEN)
+        inside = np.uint64((1 << min(left, SIXTEEN)) - 1) << np.uint64(edge - at)
+        less |= are_less(near, at - first + SIXTEEN, bound) & inside
+        same |= are_equal(near, at - first + SIXTEEN, explained) & are_equal(neighbours, at, p) & inside
+        if left <= SIXTEEN:
+            break
+        left, edge = left - SIXTEEN, edge + SIXTEEN
+    return less, same
+
+
 @njit(nogil=True, cache=True)
 def _check_hops(offsets, neighbours, keys, predecessor, farthest, begin, end, found):
     first, unreached = offsets[begin], ~keys.dtype.type(0)
@@ -220,16 +240,7 @@ def _check_hops(offsets, neighbours, keys, predecessor, farthest, begin, end, fo
         # An edge must not come from more than one level before; to the unreached from none within the limit.
         bound = farthest if key == unreached else keys.dtype.type(max(key, 1) - 1)
         wanted = keys.dtype.type(key - 1)
-        less = same = np.uint64(0)
-        left, edge = ends[v] - begins[v], begins[v]
-        while True:
-            at = min(edge, neighbours.size - SIXTEEN)
-            inside = np.uint64((1 << min(left, SIXTEEN)) - 1) << np.uint64(edge - at)
-            less |= are_less(near, at - first + SIXTEEN, bound) & inside
-            same |= are_equal(near, at - first + SIXTEEN, wanted) & are_equal(neighbours, at, p) & inside
-            if left <= SIXTEEN:
-                break
-            left, edge = left - SIXTEEN, edge + SIXTEEN
+        less, same = _compare_row(neighbours, near, first, begins[v], ends[v], bound, wanted, p)
         violated += less != 0
         explained += same != 0
     found[0], found[1], found[2] = violated, explained, 0
@@ -248,16 +259,7 @@ def _check_weighted(offsets, neighbours, weights, distance, predecessor, beyond,
         d, p = here[v], back[v]
         is_reached = p != NO_PREDECESSOR
         bound = d if is_reached else beyond
-        less = same = np.uint64(0)
-        left, edge = ends[v] - begins[v], begins[v]
-        while True:
-            at = min(edge, neighbours.size - SIXTEEN)
-            inside = np.uint64((1 << min(left, SIXTEEN)) - 1) << np.uint64(edge - at)
-            less |= are_less(near, at - first + SIXTEEN, bound) & inside
-            same |= are_equal(near, at - first + SIXTEEN, d) & are_equal(neighbours, at, p) & inside
-            if left <= SIXTEEN:
-                break
-            left, edge = left - SIXTEEN, edge + SIXTEEN
+        less, same = _compare_row(neighbours, near, first, begins[v], ends[v], bound, d, p)
         violated += less != 0
         explained += is_reached & (same != 0)
         level += is_reached & (begin + v != source) & (distance[np.uint64(max(p, 0))] >= d)

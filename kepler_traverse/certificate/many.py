@@ -10,10 +10,12 @@ A block is as many sources as fit a line of 64 bytes a vertex, on either device;
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from .._arrays import as_distance
+from .._arrays import Array, as_distance
+from ..protocols import BatchChecker
 
 LINE = 64  # bytes of one vertex's distances from a block of sources: what the memory moves at once
 
@@ -21,12 +23,12 @@ C1, C2, C3, C4, C5 = range(5)
 NOTHING = np.zeros((5, 3), np.int64)
 
 
-def findings_of(checker, sources, distances) -> np.ndarray:
+def findings_of(checker: BatchChecker, sources: np.ndarray, distances: Array) -> np.ndarray:
     """Check distances from several sources.
 
     Parameters
     ----------
-    checker : many_cpu.Checker or many_gpu.Checker
+    checker : BatchChecker
     sources : int64 array of shape (n_sources,), NumPy
         Vertex numbers.
     distances : array of shape (n_sources, n_vertices)
@@ -47,7 +49,7 @@ def findings_of(checker, sources, distances) -> np.ndarray:
     return every
 
 
-def _blocks(sources, distances) -> Iterator[tuple]:
+def _blocks(sources: np.ndarray, distances: Array) -> Iterator[tuple[np.ndarray, Array, np.dtype]]:
     """Sources, their rows, and the type in which a line holds as many of them."""
     first = 0
     while first < sources.size:
@@ -58,16 +60,17 @@ def _blocks(sources, distances) -> Iterator[tuple]:
         first += len(rows)
 
 
-def _key_type(distances) -> np.dtype:
+def _key_type(distances: Array) -> np.dtype:
     """The narrowest type for distances, so that a line holds many; its two largest numbers stay free."""
     if distances.dtype.kind == "f":
-        return distances.dtype
+        weighted: np.dtype = distances.dtype
+        return weighted
     # Row by row first: of rows with gaps between them a GPU would find one number for all with a single block.
     most = 0 if distances.itemsize == 1 else int(distances.max(axis=1).max())
-    return next(np.dtype(kind) for kind in (np.uint8, np.uint16, np.uint32) if most < np.iinfo(kind).max - 1)
+    return next(np.dtype(f"u{size}") for size in (1, 2, 4) if most < 2 ** (8 * size) - 2)
 
 
-def bound(limit, kind: np.dtype):
+def bound(limit: float | None, kind: np.dtype) -> Any:
     """The limit in the type of the keys; the largest number means none."""
     if kind.kind == "f":
         return as_distance(np.inf if limit is None else limit, kind)
@@ -75,7 +78,7 @@ def bound(limit, kind: np.dtype):
     return kind.type(largest if limit is None else min(limit, largest))
 
 
-def leads_farther(least_weight, farthest) -> bool:
+def leads_farther(least_weight: Any, farthest: Any) -> bool:
     """Whether d + w > d for the smallest weight and the largest distance: then no circle can close."""
     # A weight of half a unit in the last place may be rounded away, a whole one is not.
     return bool(least_weight > 0 and least_weight >= np.spacing(farthest))

@@ -16,7 +16,7 @@ TILE = 512  # vertices laid out at once: some lines of memory of each row, which
 
 
 class Checker:
-    """Checks blocks of sources of one graph.
+    """Checks blocks of sources of one graph; a ``protocols.BatchChecker``.
 
     Parameters
     ----------
@@ -30,10 +30,7 @@ class Checker:
         self._graph, self._limit = graph, limit
 
     def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield for each block its size, and for each rule how often it is broken, source and vertex of an example.
-
-        C3 to C5 are looked at only where C1 and C2 hold.
-        """
+        """See ``protocols.BatchChecker.summaries``."""
         for sources, rows, kind in blocks:
             yield len(rows), _check_block(self._graph, sources, rows, kind, self._limit)
 

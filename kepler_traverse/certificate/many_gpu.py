@@ -91,7 +91,7 @@ ENTRIES = (
 
 
 class Checker:
-    """Checks blocks of sources of one graph.
+    """Checks blocks of sources of one graph; a ``protocols.BatchChecker``.
 
     Parameters
     ----------
@@ -110,10 +110,7 @@ class Checker:
         self._n_heavy, self._n_pieces = self._counts.get().tolist()
 
     def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield for each block its size, and for each rule how often it is broken, source and vertex of an example.
-
-        C3 to C5 are looked at only where C1 and C2 hold.
-        """
+        """See ``protocols.BatchChecker.summaries``."""
         waiting = []
         for sources, rows, kind in blocks:
             if kind.kind == "f":

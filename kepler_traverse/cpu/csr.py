@@ -147,24 +147,7 @@ def _merge_parallel_edges(offsets, targets, weights):
 
 
 def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
-    """Build the CSR of edges between vertices 0..n-1, without self-loops and parallel edges.
-
-    Parameters
-    ----------
-    src, dst : integer arrays of shape (rows,)
-    weight : float array of shape (rows,) or None
-    n_vertices : int
-    both_ways : bool
-        Also store every edge from dst to src.
-
-    Returns
-    -------
-    offsets : int64 array of shape (n_vertices + 1,)
-    targets : array of shape (edges,), of src's type; ascending within a row
-    weights : array of shape (edges,) or None; the minimum over parallel edges
-    self_loops, parallel : int
-        Rows dropped as self-loops; stored edges dropped as parallel.
-    """
+    """See ``protocols.CsrBackend.assemble``."""
     offsets = np.zeros(n_vertices + 1, np.int64)
     given = _NO_WEIGHTS if weight is None else weight
     total, ascending = -1, False
@@ -245,20 +228,7 @@ def _look_up(ids, lowest, rank, numbers):
 
 
 def renumber(columns, dtype):
-    """Replace ids by their rank among all ids of the given columns.
-
-    Parameters
-    ----------
-    columns : list of integer arrays
-        Ids; the ranks are returned for each in the same order.
-    dtype : numpy.dtype
-        Type of the ranks.
-
-    Returns
-    -------
-    ids : array of shape (n,), ascending, without duplicates
-    numbers : list of arrays of ``dtype``
-    """
+    """See ``protocols.CsrBackend.renumber``."""
     kind = np.result_type(*columns)
     occupied = [column for column in columns if column.size]
     if not occupied:

@@ -92,24 +92,7 @@ ENTRIES = (_COUNT_ROWS, _SCATTER, _COUNT_TARGETS, _SCATTER_REVERSE, _ROW_KEYS, _
 
 
 def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
-    """Build the CSR of edges between vertices 0..n-1, without self-loops and parallel edges.
-
-    Parameters
-    ----------
-    src, dst : int32 or int64 arrays of shape (rows,)
-    weight : float32 or float64 array of shape (rows,) or None
-    n_vertices : int
-    both_ways : bool
-        Also store every edge from dst to src.
-
-    Returns
-    -------
-    offsets : int64 array of shape (n_vertices + 1,)
-    targets : array of shape (edges,), of src's type; ascending within a row
-    weights : array of shape (edges,) or None; the minimum over parallel edges
-    self_loops, parallel : int
-        Rows dropped as self-loops; stored edges dropped as parallel.
-    """
+    """See ``protocols.CsrBackend.assemble``."""
     src, dst = cp.ascontiguousarray(src), cp.ascontiguousarray(dst)
     weight = None if weight is None else cp.ascontiguousarray(weight)
     types = _types(src, weight)
@@ -157,20 +140,7 @@ def transpose(offsets, targets, weights):
 
 
 def renumber(columns, dtype):
-    """Replace ids by their rank among all ids of the given columns.
-
-    Parameters
-    ----------
-    columns : list of integer arrays
-        Ids; the ranks are returned for each in the same order.
-    dtype : numpy.dtype
-        Type of the ranks.
-
-    Returns
-    -------
-    ids : array of shape (n,), ascending, without duplicates
-    numbers : list of arrays of ``dtype``
-    """
+    """See ``protocols.CsrBackend.renumber``."""
     kind = np.result_type(*(column.dtype for column in columns))
     occupied = [column for column in columns if column.size]
     if not occupied:

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from .._arrays import flat
+from ..algorithms import ALGORITHMS
 from . import cp
 from .entry import WARP, Entry, arguments
 from .launch import largest_grid, launch, launch_blocks
@@ -122,7 +123,7 @@ def room(algorithm: str, n_rows: int, n_vertices: int) -> int:
     Of hops that is, for each level of as many rows as are counted at once: its count, what is folded, and bins of two of
     them. A search may have as many levels as the graph has vertices.
     """
-    if algorithm == "bfs":
+    if ALGORITHMS[algorithm].counts_hops:
         return 24 * min(n_rows * n_vertices, max(LEVELS_AT_ONCE, n_vertices)) + 48 * n_rows
     pieces = _n_pieces(n_vertices)
     return 8 * n_rows * (_WORDS * (pieces + _n_pieces(pieces)) + BINS)

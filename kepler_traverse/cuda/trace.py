@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+from .._arrays import Array
+
+if TYPE_CHECKING:
+    from ..protocols import Search
+    from ..strategy import Outcome
 
 # In the order of the enumeration in trace.cuh.
 TURNS = (
@@ -33,12 +40,35 @@ class Turn(NamedTuple):
     edges: int
 
 
+@dataclass(frozen=True)
+class TracedSearch:
+    """A search in one launch, and the array in which its kernel notes its turns; see ``protocols.TracedSearch``.
+
+    Attributes
+    ----------
+    search : Search
+    trace : int64 array or None
+        Of ``words(room)`` elements; None where the kernel was compiled without a trace.
+    """
+
+    search: Search
+    trace: Array | None
+
+    def __call__(self, source: int) -> Outcome:
+        """Search from a vertex number."""
+        return self.search(source)
+
+    def turns(self) -> list[Turn]:
+        """Return the turns of the last search."""
+        return [] if self.trace is None else turns(self.trace.get())
+
+
 def words(room: int) -> int:
     """Length of the int64 array for so many turns."""
     return 1 + _FIELDS * room
 
 
-def turns(rows) -> list[Turn]:
+def turns(rows: np.ndarray) -> list[Turn]:
     """The turns of the last search, out of a copy of that array; times count from the first."""
     table = rows[1 : words(int(rows[0]))].reshape(-1, _FIELDS)
     began = np.asarray(table[:, 0] - table[:1, 0])

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from .. import answers, frames
-from ..bfs.catalogue import STRATEGIES as BFS
-from ..errors import NegativeCycleError
+from typing import Any
+
+from ..algorithms import SSSP
+from ..bfs.catalogue import STRATEGIES as BFS_STRATEGIES
+from ..entry_points import Registry
 from ..graph import Graph
 from ..many import ManyPlan
-from ..plan import Plan, query_for
+from ..plan import Plan
+from ..protocols import Frame, Ids, Knobs, VertexId
 from ..strategy import Shape
 from .catalogue import MANY, STRATEGIES
 
 __all__ = ["MANY", "STRATEGIES", "plan_sssp", "plan_sssp_many", "sssp", "sssp_many"]
 
+REGISTRY = Registry(algorithm=SSSP, single_source=STRATEGIES, multi_source=MANY, searches=BFS_STRATEGIES)
+
 
 def plan_sssp(
-    graph: Graph, *, strategy: str = "auto", predecessors: bool = True, cutoff: float | None = None, targets=None, knobs=None
+    graph: Graph,
+    *,
+    strategy: str = "auto",
+    predecessors: bool = True,
+    cutoff: float | None = None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
 ) -> Plan:
     """Check, compile and allocate once; the plan then traverses from any number of sources.
 
@@ -29,20 +40,20 @@ def plan_sssp(
     >>> plan(0).distance
     array([0., 2., 5.], dtype=float32)
     """
-    return Plan(graph, "sssp", STRATEGIES, strategy, query_for(graph, predecessors, cutoff, targets, knobs, "cutoff"))
+    return REGISTRY.plan(graph, strategy=strategy, predecessors=predecessors, limit=cutoff, targets=targets, knobs=knobs)
 
 
 def sssp(
     graph: Graph,
-    source,
+    source: VertexId,
     *,
     strategy: str = "auto",
     predecessors: bool = True,
     cutoff: float | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
     unreached: str = "omit",
-):
+) -> Frame:
     """Return the shortest distance of every vertex from a source.
 
     Integer weights give exact integer distances. Float weights give the smallest sum over all paths, where each path is
@@ -98,7 +109,7 @@ def sssp(
     2       7         3            6
     """
     plan = plan_sssp(graph, strategy=strategy, predecessors=predecessors, cutoff=cutoff, targets=targets, knobs=knobs)
-    return frames.frame_of_one(plan, source, unreached)
+    return REGISTRY.search(plan, source, unreached)
 
 
 def plan_sssp_many(
@@ -108,8 +119,8 @@ def plan_sssp_many(
     result: str = "distances",
     strategy: str = "auto",
     cutoff: float | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
     memory: int | None = None,
     shape: Shape | None = None,
 ) -> ManyPlan:
@@ -125,24 +136,32 @@ def plan_sssp_many(
     array([[ 0.,  2.,  5.],
            [inf,  0.,  3.]], dtype=float32)
     """
-    keep = answers.keep_for(result, "sssp", targets)
-    query = query_for(graph, result == "predecessors", cutoff, targets, knobs, "cutoff", keep)
-    return ManyPlan(graph, "sssp", MANY, STRATEGIES, strategy, query, n_sources, memory, shape, BFS)
+    return REGISTRY.plan_many(
+        graph,
+        n_sources=n_sources,
+        result=result,
+        strategy=strategy,
+        limit=cutoff,
+        targets=targets,
+        knobs=knobs,
+        memory=memory,
+        shape=shape,
+    )
 
 
 def sssp_many(
     graph: Graph,
-    sources,
+    sources: Ids,
     *,
     result: str = "distances",
     strategy: str = "auto",
     cutoff: float | None = None,
-    targets=None,
-    knobs=None,
+    targets: Ids | None = None,
+    knobs: Knobs | None = None,
     unreached: str = "omit",
     direction: str = "out",
     memory: int | None = None,
-):
+) -> Any:
     """Return the shortest distances from each of several sources, or what follows from them.
 
     As ``sssp``, once for every source: the answers are separate, never merged, but for ``result="nearest"``. Sources given
@@ -183,22 +202,15 @@ def sssp_many(
     0       0       2         5
     1       1       2         3
     """
-    graph, sources, targets = answers.checked(graph, sources, targets, result, direction, unreached, memory)
-    if result == "nearest":
-        answers.keep_for(result, "sssp", targets)
-        asked = query_for(graph, True, cutoff, None, knobs, "cutoff")
-        return answers.nearest(graph, sources, "sssp", STRATEGIES, asked, strategy)
-    plan = plan_sssp_many(
+    return REGISTRY.search_many(
         graph,
-        n_sources=len(sources),
+        sources,
         result=result,
         strategy=strategy,
-        cutoff=cutoff,
+        limit=cutoff,
         targets=targets,
         knobs=knobs,
+        unreached=unreached,
+        direction=direction,
         memory=memory,
     )
-    try:
-        return answers.answer(plan, sources, result, targets, unreached)
-    except NegativeCycleError as error:
-        raise answers.turned_back(error, direction) from None

@@ -66,6 +66,7 @@ STRATEGIES = (
         complexity="O(V E)",
         wins="H200: on USA-road-NY with negative weights, and on cnr-2000, directed",
         knobs=HBfKnobs,
+        published=True,
     ),
     *(
         Strategy(
@@ -85,13 +86,10 @@ STRATEGIES = (
 )
 
 MANY = (
-    ManyStrategy(
+    ManyStrategy.of(
+        many_piles,
         name="many_piles",
         device="cpu",
-        plan=many_piles.plan,
-        memory=many_piles.memory,
-        group_size=many_piles.group_size,
-        terms=many_piles.terms,
         needs=frozenset({"weights", "non_negative"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
         teaches="one core a source, near and far piles, no atomic",
@@ -99,13 +97,10 @@ MANY = (
         wins="two cores, 64 sources: 3.4 to 6.2 times as fast as the best library on all four graphs measured",
         default=True,
     ),
-    ManyStrategy(
+    ManyStrategy.of(
+        many_blocks,
         name="many_blocks",
         device="cuda",
-        plan=many_blocks.plan,
-        memory=many_blocks.memory,
-        group_size=many_blocks.group_size,
-        terms=many_blocks.terms,
         needs=frozenset({"weights", "non_negative", "narrow"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
         teaches="a block a source: near and far piles with no barrier of the grid",
@@ -113,13 +108,10 @@ MANY = (
         complexity="S times that of near_far",
         wins="H200, 1,024 sources: on roads, 11,000 to 22,000 times as fast as cuGraph's loop",
     ),
-    ManyStrategy(
+    ManyStrategy.of(
+        many_rows,
         name="many_rows",
         device="cuda",
-        plan=many_rows.plan,
-        memory=many_rows.memory,
-        group_size=many_rows.group_size,
-        terms=many_rows.terms,
         needs=frozenset({"weights", "non_negative", "narrow"}),
         paper="Davidson, Baxter, Garland, Owens 2014; Then et al. 2014 (MS-BFS)",
         teaches="distances of 32 sources side by side: each edge is read once for all of them",

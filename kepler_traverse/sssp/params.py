@@ -72,8 +72,6 @@ UNEVEN = 64
 # a uniform graph of 128M edges 3.5 / 3.8 / 3.6. With (512, 1, 1) USA-road-NE takes 6.7 in place of 7.2, a lattice of 4000
 # x 4000 38 in place of 32.
 WORKERS = {"long rows": (256, 3, 2), "short rows": (512, 0, 1)}
-# Turns of a search of which the kernels note when each began, for measurements; 0: none, and no code for it.
-TRACE = 0
 # Edges of a row for each lane that it gets even if there are enough rows.
 EDGES_A_LANE = 4
 # Edges of a vertex, on average, that are shorter than the first pile is wide if weights are even.
@@ -101,6 +99,22 @@ PREDECESSORS_INSIDE = True
 CLEANS_UP = 1
 
 WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """Numbers of a search in one launch, for measurements and tests that need others than the defaults: ``Query.tuning``.
+
+    Attributes
+    ----------
+    trace : int
+        Iterations of which the kernel notes when each began; 0 for none, and then there is no code for it.
+    predecessors_inside : bool
+        Whether predecessors are found inside the search, where distance and vertex number fit a word of 64 bits.
+    """
+
+    trace: int = 0
+    predecessors_inside: bool = PREDECESSORS_INSIDE
 
 
 @dataclass(frozen=True, kw_only=True)

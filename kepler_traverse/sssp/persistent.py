@@ -11,7 +11,7 @@ from ..cuda import cp
 from ..cuda.csr import degree_statistics
 from ..cuda.entry import Entry, struct_arguments
 from ..cuda.launch import blocks_at_once, prepare
-from ..cuda.trace import turns, words
+from ..cuda.trace import TracedSearch, words
 from ..strategy import Outcome
 from . import gpu, params
 
@@ -53,9 +53,9 @@ _NO_LABEL = np.uint64(0x7F800000_FFFFFFFF)  # infinite, without a predecessor: l
 _MOST_STEPS = 1 << 30  # since the marks were last cleared
 
 
-def plan(graph, query):
-    """Allocate and compile; return ``traverse(source)``, whose ``turns()`` gives the trace of its last search."""
-    entry = entry_for(graph, query.predecessors)
+def plan(graph, query) -> TracedSearch:
+    """Allocate and compile; the search that is returned keeps the trace of its last call."""
+    entry = entry_for(graph, query.predecessors, query.tuning or params.Tuning())
     constants = dict(entry.constants)
     run, arrays = _allocate(graph, query, entry)
     outcome = cp.zeros(_N_OUTCOMES, np.int64)
@@ -109,14 +109,13 @@ def plan(graph, query):
         reached_limit, below = (settled, None) if is_settled else (query.limit, threshold)
         return Outcome(run.distance, run.predecessor, reached_limit, last_step - begun, below=below)
 
-    traverse.turns = lambda: [] if trace is None else turns(trace.get())
-    return traverse
+    return TracedSearch(traverse, trace)
 
 
-def entry_for(graph, predecessors: bool) -> Entry:
+def entry_for(graph, predecessors: bool, tuning: params.Tuning) -> Entry:
     """The kernel with the constants for a graph."""
     is_narrow = graph.weights.dtype.itemsize + graph.targets.dtype.itemsize == 8
-    inside = predecessors and params.PREDECESSORS_INSIDE and is_narrow
+    inside = predecessors and tuning.predecessors_inside and is_narrow
     _, _, largest = degree_statistics(graph.offsets)
     has_long_rows = largest >= params.UNEVEN
     block, at_least, ahead = params.WORKERS["long rows" if has_long_rows else "short rows"]
@@ -125,7 +124,7 @@ def entry_for(graph, predecessors: bool) -> Entry:
         MIN_BLOCKS=at_least,
         AHEAD=ahead,
         PREDECESSORS=int(inside),
-        TRACE=params.TRACE,
+        TRACE=tuning.trace,
         SHARED_ROWS=int(has_long_rows),
         TAIL=0 if _has_short_rows(graph) else params.TAIL_EDGES,
         # More would not fit the shared memory that a block has without asking.

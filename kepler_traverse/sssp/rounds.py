@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..graph import Graph
+from ..protocols import RelaxStep, RoundRun, Search
+from ..query import Query
 from ..strategy import Outcome
 from . import cycles
 from .params import FIRST_CYCLE_SEARCH
 
 
-def rounds(new_run, relax):
-    """Return the ``plan`` of a strategy: relax the frontier until no distance changes.
+@dataclass(frozen=True)
+class RoundLoop:
+    """The ``plan`` of a strategy: relax the frontier until no distance changes.
 
-    ``new_run(graph, query)`` allocates the state. A run has ``start(source)``, ``frontier_size``, ``finish()``,
-    ``distance`` / ``predecessor``, ``counted`` (what it counted, or None), and ``parent`` where weights may be negative;
-    ``relax(run, round)`` relaxes the edges of the frontier and makes those vertices whose distance fell the next one; if
-    it goes on alone it returns how many rounds it took.
+    Attributes
+    ----------
+    new_run : callable
+        ``new_run(graph, query)`` allocates the state of a search, a ``RoundRun``.
+    relax : RelaxStep
     """
 
-    def plan(graph, query):
-        run = new_run(graph, query)
+    new_run: Callable[[Graph, Query], RoundRun]
+    relax: RelaxStep
 
-        def traverse(source: int):
+    def __call__(self, graph: Graph, query: Query) -> Search:
+        """Allocate the state of a search and return the search."""
+        run, relax = self.new_run(graph, query), self.relax
+
+        def traverse(source: int) -> Outcome:
             run.start(source)
             count = 0
             next_search = FIRST_CYCLE_SEARCH
@@ -38,4 +50,7 @@ def rounds(new_run, relax):
 
         return traverse
 
-    return plan
+
+def rounds(new_run: Callable[[Graph, Query], RoundRun], relax: RelaxStep) -> RoundLoop:
+    """Return the ``plan`` of a strategy; see ``RoundLoop``."""
+    return RoundLoop(new_run, relax)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from . import gathers, layers, on_cpu, queues, scans
 
-STRATEGIES = (
-    *scans.STRATEGIES,
-    *queues.STRATEGIES,
-    *gathers.STRATEGIES,
-    *layers.STRATEGIES,
-    *on_cpu.STRATEGIES,
+STRATEGIES = tuple(
+    replace(strategy, published=True)
+    for module in (scans, queues, gathers, layers, on_cpu)
+    for strategy in module.STRATEGIES
 )

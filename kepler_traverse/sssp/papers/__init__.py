@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from . import on_cpu, on_gpu
 
-STRATEGIES = (*on_gpu.STRATEGIES, *on_cpu.STRATEGIES)
+STRATEGIES = tuple(replace(strategy, published=True) for module in (on_gpu, on_cpu) for strategy in module.STRATEGIES)

@@ -1,0 +1,57 @@
+"""What distinguishes the two algorithms, as records: code reads a field in place of comparing names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._arrays import LARGEST_HOP_COUNT, UNREACHED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm:
+    """One algorithm, by the name that the public functions, the files and the command line use.
+
+    Attributes
+    ----------
+    name : {"bfs", "sssp"}
+    counts_hops : bool
+        Whether a distance is a number of edges; else it is a sum of weights, and the graph needs weights.
+    limit_name : {"max_depth", "cutoff"}
+        The option that bounds the distance.
+    unreached : int or float
+        Distance of a vertex without a path (in int64 distances, the largest integer stands for it; see ``unreached_of``).
+    no_limit : int or float
+        The bound that every distance meets.
+    """
+
+    name: str
+    counts_hops: bool
+    limit_name: str
+    unreached: float
+    no_limit: float
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether distances are sums of weights."""
+        return not self.counts_hops
+
+    def result_dtype(self, graph: Any) -> np.dtype:
+        """Type of the ``distance`` column of a graph's results: int32 for hops, else ``graph.distance_dtype``."""
+        return np.dtype(np.int32) if self.counts_hops else graph.distance_dtype
+
+    def narrowest_dtype(self, graph: Any) -> np.dtype:
+        """The narrowest type in which several sources' distances of a graph may come: int8, or that of the weights."""
+        return np.dtype(np.int8) if self.counts_hops else graph.weights.dtype
+
+    def largest_limit(self, limit: float) -> float:
+        """Return the limit, but no more than a distance can be."""
+        return min(limit, LARGEST_HOP_COUNT) if self.counts_hops else limit
+
+
+BFS = Algorithm(name="bfs", counts_hops=True, limit_name="max_depth", unreached=UNREACHED, no_limit=LARGEST_HOP_COUNT)
+SSSP = Algorithm(name="sssp", counts_hops=False, limit_name="cutoff", unreached=np.inf, no_limit=np.inf)
+
+ALGORITHMS = {algorithm.name: algorithm for algorithm in (BFS, SSSP)}

@@ -1,0 +1,110 @@
+"""What the public functions of both algorithms share: each passes the record of its algorithm and its strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import answers, frames
+from .algorithms import Algorithm
+from .errors import NegativeCycleError
+from .graph import Graph
+from .many import ManyPlan
+from .plan import Plan, query_for
+from .result_kinds import RESULT_KINDS
+from .strategy import ManyStrategy, Shape, Strategy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registry:
+    """An algorithm and its strategies.
+
+    Attributes
+    ----------
+    algorithm : Algorithm
+    single_source : tuple of Strategy
+    multi_source : tuple of ManyStrategy
+    searches : tuple of Strategy
+        BFS from one source, by which a plan sees the shape of a graph.
+    """
+
+    algorithm: Algorithm
+    single_source: tuple[Strategy, ...]
+    multi_source: tuple[ManyStrategy, ...]
+    searches: tuple[Strategy, ...]
+
+    def plan(
+        self,
+        graph: Graph,
+        *,
+        strategy: str,
+        predecessors: bool,
+        limit: float | None,
+        targets: Sequence[Any] | None,
+        knobs: Mapping[str, Any] | object | None,
+    ) -> Plan:
+        """Plan searches from one source each; see ``plan_bfs`` and ``plan_sssp``."""
+        query = query_for(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name)
+        return Plan(graph, self.algorithm.name, self.single_source, strategy, query)
+
+    def search(self, plan: Plan, source: Any, unreached: str) -> Any:
+        """Search from one source and return a frame; see ``bfs`` and ``sssp``."""
+        return frames.frame_of_one(plan, source, unreached)
+
+    def plan_many(
+        self,
+        graph: Graph,
+        *,
+        n_sources: int,
+        result: str,
+        strategy: str,
+        limit: float | None,
+        targets: Sequence[Any] | None,
+        knobs: Mapping[str, Any] | object | None,
+        memory: int | None,
+        shape: Shape | None = None,
+    ) -> ManyPlan:
+        """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``."""
+        name = self.algorithm.name
+        keep = answers.keep_for(result, name, targets)
+        predecessors = RESULT_KINDS[result].has_predecessors
+        query = query_for(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
+        rows = self.multi_source, self.single_source
+        return ManyPlan(graph, name, *rows, strategy, query, n_sources, memory, shape, self.searches)
+
+    def search_many(
+        self,
+        graph: Graph,
+        sources: Sequence[Any],
+        *,
+        result: str,
+        strategy: str,
+        limit: float | None,
+        targets: Sequence[Any] | None,
+        knobs: Mapping[str, Any] | object | None,
+        unreached: str,
+        direction: str,
+        memory: int | None,
+    ) -> Any:
+        """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
+        name = self.algorithm.name
+        graph, sources, targets = answers.checked(graph, sources, targets, result, direction, unreached, memory)
+        if RESULT_KINDS[result].records == "nearest":
+            answers.keep_for(result, name, targets)
+            asked = query_for(graph, True, limit, None, knobs, self.algorithm.limit_name)
+            return answers.nearest(graph, sources, name, self.single_source, asked, strategy)
+        plan = self.plan_many(
+            graph,
+            n_sources=len(sources),
+            result=result,
+            strategy=strategy,
+            limit=limit,
+            targets=targets,
+            knobs=knobs,
+            memory=memory,
+        )
+        try:
+            return answers.answer(plan, sources, result, targets, unreached)
+        except NegativeCycleError as error:
+            raise answers.turned_back(error, direction) from None

@@ -1,0 +1,215 @@
+"""What objects of the library expect of each other, where the implementations share no base class.
+
+Each protocol lists all that its users touch. Strategies are planned once and run many times: ``Strategy.plan`` allocates and
+compiles and returns a ``Search``; ``ManyStrategy.plan`` returns a ``MultiSourceSearch``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ._arrays import Array
+
+if TYPE_CHECKING:
+    from .cuda.trace import Turn
+    from .graph import Graph
+    from .query import Query
+    from .strategy import ManyOutcome, Outcome
+
+VertexId = Any  # int or str: the user's own id of a vertex
+Ids = Any  # a list, range, array, Series or Arrow array of them
+Frame = Any  # pandas.DataFrame or cudf.DataFrame
+Knobs = Any  # a mapping of names to values, or an instance of the strategy's ``knobs``
+
+
+class Search(Protocol):
+    """A search that is ready to run: compiled, and with its arrays allocated."""
+
+    def __call__(self, source: int, /) -> Outcome:
+        """Search from a vertex number; the arrays of the outcome hold until the next call."""
+        ...
+
+
+class TracedSearch(Search, Protocol):
+    """A search in one launch, whose kernel notes when each of its iterations began."""
+
+    def turns(self) -> list[Turn]:
+        """Return the iterations of the last search; none where the kernel was compiled without a trace."""
+        ...
+
+
+class MultiSourceSearch(Protocol):
+    """A search from several sources at once that is ready to run."""
+
+    def __call__(self, sources: np.ndarray, /) -> ManyOutcome:
+        """Search from up to a group of vertex numbers; the arrays of the outcome hold until the next call."""
+        ...
+
+
+class Prepare(Protocol):
+    """What makes a search: ``Strategy.plan``."""
+
+    def __call__(self, graph: Graph, query: Query, /) -> Search:
+        """Check, compile and allocate."""
+        ...
+
+
+class PrepareMany(Protocol):
+    """What makes a search from several sources: ``ManyStrategy.plan``."""
+
+    def __call__(self, graph: Graph, query: Query, group: int, /) -> MultiSourceSearch:
+        """Check, compile and allocate for up to ``group`` sources at once."""
+        ...
+
+
+class MultiSourceModule(Protocol):
+    """A module that implements a ``ManyStrategy``, whose attributes of these names say what they are."""
+
+    @property
+    def plan(self) -> PrepareMany: ...
+
+    @property
+    def memory(self) -> Callable[..., int]: ...
+
+    @property
+    def group_size(self) -> Callable[[int], int]: ...
+
+    @property
+    def terms(self) -> Callable[..., dict[str, float]]: ...
+
+
+class TraversalRun(Protocol):
+    """The state of a search whose loop is on the host: distances, predecessors and the frontier.
+
+    Attributes
+    ----------
+    distance : array of shape (n_vertices,)
+    predecessor : array of shape (n_vertices,) or None
+    counted : dict of str to int, or None
+        What the strategy counts, if it was asked to.
+    """
+
+    distance: Array
+    predecessor: Array | None
+
+    @property
+    def counted(self) -> dict[str, int] | None: ...
+
+    @property
+    def frontier_size(self) -> int:
+        """Vertices in the frontier; the search ends at 0."""
+        ...
+
+    def start(self, source: int, /) -> None:
+        """Forget the last search; the source is the frontier."""
+        ...
+
+
+class LevelRun(TraversalRun, Protocol):
+    """The state of a BFS."""
+
+    def targets_reached(self) -> bool:
+        """Return whether there are targets and all of them are reached."""
+        ...
+
+
+class LevelStep(Protocol):
+    """One step of a BFS: claims the vertices at ``level + 1`` and makes them the frontier."""
+
+    def __call__(self, run: Any, level: int, /) -> int | None:
+        """Return how many levels the step took, None for one."""
+        ...
+
+
+class RoundRun(TraversalRun, Protocol):
+    """The state of a Bellman-Ford search."""
+
+    @property
+    def parent(self) -> Array:
+        """The last predecessor of each vertex, where negative cycles are looked for; of negative weights only."""
+        ...
+
+    def finish(self, source: int, /) -> None:
+        """Apply the limit and make predecessors of the distances."""
+        ...
+
+
+class RelaxStep(Protocol):
+    """One round of Bellman-Ford: relaxes the edges of the frontier; the vertices it improved are the next frontier."""
+
+    def __call__(self, run: Any, round_number: int, /) -> int | None:
+        """Return how many rounds the step took, None for one."""
+        ...
+
+
+class CsrBackend(Protocol):
+    """Edge arrays to compressed sparse rows on one device; the modules ``cpu.csr`` and ``cuda.csr`` implement it."""
+
+    def assemble(
+        self, src: Array, dst: Array, weight: Array | None, n_vertices: int, both_ways: bool = False
+    ) -> tuple[Any, ...]:
+        """Build the CSR of edges between vertices 0..n-1, without self-loops and parallel edges.
+
+        Parameters
+        ----------
+        src, dst : integer arrays of shape (rows,)
+        weight : float array of shape (rows,) or None
+        n_vertices : int
+        both_ways : bool
+            Also store every edge from dst to src.
+
+        Returns
+        -------
+        offsets : int64 array of shape (n_vertices + 1,)
+        targets : array of shape (edges,), of src's type; ascending within a row
+        weights : array of shape (edges,) or None; the minimum over parallel edges
+        self_loops, parallel : int
+            Rows dropped as self-loops; stored edges dropped as parallel.
+        """
+        ...
+
+    def count_isolated(self, offsets: Array, targets: Array, directed: bool) -> int:
+        """Count the vertices without any edge."""
+        ...
+
+    def transpose(self, offsets: Array, targets: Array, weights: Array | None) -> tuple[Array, Array, Array | None]:
+        """Return offsets, targets and weights of the graph with every edge reversed."""
+        ...
+
+    def renumber(self, columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]:
+        """Replace ids by their rank among all ids of the given columns.
+
+        Parameters
+        ----------
+        columns : list of integer arrays
+            Ids; the ranks are returned for each in the same order.
+        dtype : numpy.dtype
+            Type of the ranks.
+
+        Returns
+        -------
+        ids : array of shape (n,), ascending, without duplicates
+        numbers : list of arrays of ``dtype``
+        """
+        ...
+
+
+class BatchChecker(Protocol):
+    """Checks distances from blocks of sources of one graph; see ``certificate.many``."""
+
+    def summaries(self, blocks: Iterable[tuple[np.ndarray, Array, np.dtype]], /) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield for each block its size, and an int64 array of shape (5, 3).
+
+        That holds for each rule C1 to C5 how often it is broken, and the source and the vertex of an example. C3 to C5 are
+        looked at only where C1 and C2 hold.
+
+        Parameters
+        ----------
+        blocks : iterable of (sources, distances, key type)
+            Sources as vertex numbers of shape (k,), their distances of shape (k, n_vertices), and the type in which a line
+            of 64 bytes holds as many.
+        """
+        ...

@@ -1,0 +1,212 @@
+"""The kinds of results of searches from several sources: one table, which the library and the job read.
+
+To add a kind, add an entry to ``RESULT_KINDS``. A kind with ``records="source"`` brings the function that makes its
+records; ``bfs_many``, ``sssp_many`` and the job take it without another change. The table itself imports nothing else, so
+that ``--help`` of the job answers at once; functions import what they need when they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from .frames import Column
+    from .graph import Graph
+    from .results import Traversals
+    from .source_records import Observe, SourceRecords
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultKind:
+    """One kind of result, by the name that ``result=`` and ``--result`` take.
+
+    Attributes
+    ----------
+    name : str
+    means : str
+        What a record is, for people: it stands in the manifest and in every part file. Empty where no file holds the kind.
+    columns : tuple of str
+        Columns of a frame and of a part file.
+    records : {"vertex", "target", "source", "nearest", "matrix"}
+        What a record belongs to: a vertex that a source reaches; a pair of source and target; a source alone, made by
+        ``records_of``; a vertex, in a single search from all sources. A matrix has no records.
+    is_array : bool
+        Whether ``bfs_many`` and ``sssp_many`` return an array in place of a frame.
+    is_dense : bool
+        Whether the array has a column for each vertex or target, else a bit for each vertex.
+    algorithms : tuple of str
+        Those that have the kind.
+    needs_targets, limits_targets : bool
+        Whether targets must be given, and whether they may be: then there are records of them alone.
+    takes_direction : bool
+        Whether ``direction="in"`` is possible.
+    has_predecessors : bool
+        Whether a record has a predecessor, which the searches must find, too.
+    keeps : {"all", "targets", "counts"}
+        The least that a plan must keep of each search; see ``Query.keep``. ``counts`` holds for hops only.
+    is_per_level : bool
+        Of ``records="source"``: whether a source has a record for each of its levels, else it has one.
+    numbers : int
+        Columns of 8 bytes in a file, without ids and distances.
+    values : tuple of str
+        Of ``records="source"``: names of the arrays that ``records_of`` returns.
+    records_of : callable or None
+        ``records_of(graph, traversals, limit, observe)`` returns the ``SourceRecords`` of one group.
+    columns_of : callable or None
+        ``columns_of(graph, algorithm, values, sizes)`` returns the columns after ``source``, from the arrays of any number
+        of groups, one after the other.
+    """
+
+    name: str
+    means: str
+    columns: tuple[str, ...]
+    records: Literal["vertex", "target", "source", "nearest", "matrix"]
+    is_array: bool = False
+    is_dense: bool = False
+    algorithms: tuple[str, ...] = ("bfs", "sssp")
+    needs_targets: bool = False
+    limits_targets: bool = False
+    takes_direction: bool = False
+    has_predecessors: bool = False
+    keeps: Literal["all", "targets", "counts"] = "all"
+    is_per_level: bool = False
+    numbers: int = 0
+    values: tuple[str, ...] = ()
+    records_of: Callable[[Graph, Traversals, float | None, Observe | None], SourceRecords] | None = None
+    columns_of: Callable[[Graph, str, dict[str, Any], Any], dict[str, Column]] | None = None
+
+    @property
+    def in_files(self) -> bool:
+        """Whether the job writes the kind."""
+        return bool(self.means)
+
+    @property
+    def merged(self) -> bool:
+        """Whether one search from all sources together finds it, so that no record is the answer of one source."""
+        return self.records == "nearest"
+
+    @property
+    def id_columns(self) -> int:
+        """How many columns hold ids of vertices."""
+        return sum(name in ("source", "vertex", "target", "predecessor") for name in self.columns)
+
+    @property
+    def has_distance(self) -> bool:
+        """Whether a column has the type of distances."""
+        return "distance" in self.columns or "eccentricity" in self.columns
+
+    @property
+    def is_distances(self) -> bool:
+        """Whether the records of a source are its distances, which a certificate proves without another traversal."""
+        return self.records == "vertex" and "distance" in self.columns
+
+    def keeps_for(self, counts_hops: bool, has_targets: bool) -> str:
+        """Return what a plan must keep of each search; see ``Query.keep``."""
+        if (self.keeps == "counts" and not counts_hops) or (self.keeps == "targets" and not has_targets):
+            return "all"
+        return self.keeps
+
+
+def _summaries(graph: Graph, traversals: Traversals, limit: float | None, observe: Observe | None) -> SourceRecords:
+    from .source_records import summaries_of
+
+    return summaries_of(graph, traversals, limit, observe)
+
+
+def _summary_columns(graph: Graph, algorithm: str, values: dict[str, Any], sizes: Any) -> dict[str, Column]:  # noqa: ARG001
+    from .source_records import summary_columns
+
+    return summary_columns(graph, algorithm, **values)
+
+
+def _levels(graph: Graph, traversals: Traversals, limit: float | None, observe: Observe | None) -> SourceRecords:
+    from .source_records import levels_of_sources
+
+    return levels_of_sources(graph, traversals, limit, observe)
+
+
+def _level_columns(graph: Graph, algorithm: str, values: dict[str, Any], sizes: Any) -> dict[str, Column]:  # noqa: ARG001
+    from .source_records import level_columns
+
+    return level_columns(sizes, **values)
+
+
+_KINDS = (
+    ResultKind(
+        name="distances",
+        means="a row for each vertex that a source reaches: its distance from that source",
+        columns=("source", "vertex", "distance"),
+        records="vertex",
+        limits_targets=True,
+    ),
+    ResultKind(
+        name="predecessors",
+        means="a row for each vertex that a source reaches: its distance from that source, and the vertex before it",
+        columns=("source", "vertex", "distance", "predecessor"),
+        records="vertex",
+        limits_targets=True,
+        has_predecessors=True,
+    ),
+    ResultKind(
+        name="matrix",
+        means="",
+        columns=(),
+        records="matrix",
+        is_array=True,
+        is_dense=True,
+        limits_targets=True,
+        keeps="targets",
+    ),
+    ResultKind(
+        name="summary",
+        means="a row for each source: figures over the distances to all vertices that it reaches, or "
+        "with --direction in from all vertices that reach it",
+        columns=("source", "reached", "eccentricity", "sum", "mean", "closeness", "harmonic"),
+        records="source",
+        takes_direction=True,
+        keeps="counts",
+        numbers=5,
+        values=("reached", "farthest", "total", "harmonic"),
+        records_of=_summaries,
+        columns_of=_summary_columns,
+    ),
+    ResultKind(
+        name="levels",
+        means="a row for each source and hop count: how many vertices lie there",
+        columns=("source", "distance", "vertices"),
+        records="source",
+        algorithms=("bfs",),
+        is_per_level=True,
+        keeps="counts",
+        numbers=1,
+        values=("vertices",),
+        records_of=_levels,
+        columns_of=_level_columns,
+    ),
+    ResultKind(
+        name="targets",
+        means="a row for each pair of source and target: the distance, null where there is no way",
+        columns=("source", "target", "distance"),
+        records="target",
+        needs_targets=True,
+        limits_targets=True,
+        keeps="targets",
+    ),
+    ResultKind(
+        name="reachable",
+        means="a row for each vertex that a source reaches, without distances",
+        columns=("source", "vertex"),
+        records="vertex",
+        is_array=True,
+    ),
+    ResultKind(
+        name="nearest",
+        means="one search from all sources together: a row for each vertex, with the nearest of the sources",
+        columns=("vertex", "source", "distance"),
+        records="nearest",
+    ),
+)
+
+RESULT_KINDS = {kind.name: kind for kind in _KINDS}

@@ -2,8 +2,8 @@
 
     python scripts/check_words.py [FILE ...]
 
-Without files it reads all that git knows or would add. Exit code 1 if a word was found. Names are looked at in code, idioms in
-comments and Markdown; texts that a program prints are not looked at. Dated measurements, and pages that are written from
+Without files it reads all that git knows or would add. Exit code 1 if a word was found. Names are looked at in code, idioms
+in comments and Markdown; texts that a program prints are not looked at. Dated measurements, and pages that are written from
 them, keep their words.
 """
 
@@ -36,7 +36,7 @@ IDENTIFIERS = {
     r"free_memory": "available_memory or release_cached_memory",
     r"misfit": "unsupported_reason",
     r"turns_of|take_turn|small_turns|\w+_TURNS": "iterations or repeats",
-    r"\w+_ROOM|\w+_room": "capacity",
+    r"(?!test_)\w+_(?:ROOM|room)": "capacity",
     r"keep_for|of_kept|Kept": "output, or the batch",
     r"fits_beside": "can_write_in_background",
     r"_?n_wanted|at_wanted": "target_vertices",
@@ -115,7 +115,7 @@ DATED = (
     "*check_words.py",
 )
 CUDA = (".cu", ".cuh", ".cpp", ".hpp", ".h")
-_CUDA_PARTS = re.compile(r"(//[^\n]*|/\*.*?\*/)|(\"(?:\\.|[^\"\\\n])*\")", re.S)
+_CUDA_PARTS = re.compile(r"(//[^\n]*|/\*.*?\*/)|(\"(?:\\.|[^\"\\\n])*\"|#include[^\n]*)", re.S)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -136,7 +136,7 @@ def python_parts(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def cuda_parts(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield the same of a kernel file; texts in quotes are left out."""
+    """Yield the same of a kernel file; texts in quotes and names of headers are left out."""
     at = 0
     for match in [*_CUDA_PARTS.finditer(text), None]:
         end = len(text) if match is None else match.start()

@@ -119,7 +119,7 @@ MANY = {
     "result": ("distances", one_of("distances", "predecessors", "matrix", "reachable", "summary", "nearest")),
     "targets": (None, or_none(list_of(is_id))),
 }
-PLANNED = {"n_sources": (2, is_whole)}
+PLANNED = {"n_sources": (2, is_whole), "shape": (None, lambda value: value is None)}
 GIVEN = {"graph": (GRAPH, never)}
 SOURCES = {"sources": ([1, 2], list_of(is_id)), "direction": ("out", one_of("out"))}
 
@@ -254,6 +254,7 @@ def calls(path):
     yield "Plan.run_number", plan_sssp(GRAPH).run_number, {"number": (0, is_number)}
     yield "Plan.run", plan_sssp(GRAPH).run, {"number": (0, is_number)}
     yield "ManyPlan.run", plan_bfs_many(GRAPH, n_sources=4).run, {"numbers": ([0, 1], list_of(is_number))}
+    yield "ManyPlan.ranked", plan_bfs_many(GRAPH, n_sources=4).ranked, {"n_sources": (2, is_whole)}
     yield (
         "ManyPlan.over",
         lambda numbers: list(plan_bfs_many(GRAPH, n_sources=4).over(numbers)),

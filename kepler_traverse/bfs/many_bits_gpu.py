@@ -297,11 +297,11 @@ class _Run:
         }
         is_pushed = vertices * params.MANY_PUSH_VERTICES <= n and edges * params.MANY_PUSH_EDGES <= graph.n_edges
         if is_pushed:
-            room, pieces = self._room, self._pieces
-            launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, room, pieces, told))
+            capacity, pieces = self._room, self._pieces
+            launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, told))
             rows = (self._front, self._seen, self._done, self._gathered, self._touched)
-            at_most = min(vertices + edges // params.MANY_PIECE, int(room))
-            launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, pieces, room, told, *rows))
+            at_most = min(vertices + edges // params.MANY_PIECE, int(capacity))
+            launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, pieces, capacity, told, *rows))
         else:
             in_offsets, in_targets = self._incoming
             read = {

@@ -12,12 +12,12 @@ from ..cuda.launch import launch
 from ..cuda.loader import kernel
 from ..errors import InputError
 from . import many_gpu
-from .many import LINE
+from .many import TILE_BYTES
 
 BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "check.cu"
-_SIZES = (("PIECE", many_gpu.PIECE), ("LINE", LINE))
+_SIZES = (("PIECE", many_gpu.PIECE), ("TILE_BYTES", TILE_BYTES))
 _ROWS = ("int64 n_vertices", "vertex_t* heavy", "uint64* pieces", "int64* n_heavy")
 _OF_VERTICES = ("vertex_t* predecessor", "uint8* explained", "int64 n_vertices", "int64 source")
 _CHECK_HOPS = Entry(

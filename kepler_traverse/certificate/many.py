@@ -17,7 +17,7 @@ import numpy as np
 from .._arrays import Array, as_distance
 from ..protocols import BatchChecker
 
-LINE = 64  # bytes of one vertex's distances from a block of sources: what the memory moves at once
+TILE_BYTES = 64  # bytes of one vertex's distances from a block of sources: what the memory moves at once
 
 C1, C2, C3, C4, C5 = range(5)
 NOTHING = np.zeros((5, 3), np.int64)
@@ -53,9 +53,9 @@ def _blocks(sources: np.ndarray, distances: Array) -> Iterator[tuple[np.ndarray,
     """Sources, their rows, and the type in which a line holds as many of them."""
     first = 0
     while first < sources.size:
-        rows = distances[first : first + LINE // (distances.itemsize if distances.dtype.kind == "f" else 1)]
+        rows = distances[first : first + TILE_BYTES // (distances.itemsize if distances.dtype.kind == "f" else 1)]
         kind = _key_type(rows)
-        rows = rows[: LINE // kind.itemsize]
+        rows = rows[: TILE_BYTES // kind.itemsize]
         yield sources[first : first + len(rows)], rows, kind
         first += len(rows)
 

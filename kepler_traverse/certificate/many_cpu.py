@@ -10,7 +10,7 @@ from numba import njit, prange
 from .._arrays import LARGEST_HOP_COUNT, UNREACHED
 from ..cpu.lines import differing_hops, differing_sums, lay_out
 from .cpu import chunks_of
-from .many import C1, C2, C3, C4, C5, LINE, NOTHING, bound, leads_farther
+from .many import C1, C2, C3, C4, C5, TILE_BYTES, NOTHING, bound, leads_farther
 
 TILE = 512  # vertices laid out at once: some lines of memory of each row, which are then asked for in advance
 
@@ -45,7 +45,7 @@ def _check_block(graph, sources, distances, kind, limit) -> np.ndarray:
     if summary[:, 0].any():
         return summary
     reverse = graph.reverse
-    n_lanes = LINE // kind.itemsize
+    n_lanes = TILE_BYTES // kind.itemsize
     doublings = (0,) * (n_lanes.bit_length() - 1)
     bounds = chunks_of(reverse.offsets)
     found = np.zeros((bounds.size - 1, 5, 3), np.int64)

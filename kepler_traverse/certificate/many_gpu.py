@@ -23,7 +23,7 @@ from ..cuda import cp
 from ..cuda.entry import WARP, Entry, arguments
 from ..cuda.launch import launch
 from ..cuda.loader import kernel
-from .many import C1, C2, C3, C4, C5, LINE, NOTHING, bound, leads_farther
+from .many import C1, C2, C3, C4, C5, TILE_BYTES, NOTHING, bound, leads_farther
 
 BLOCK = 256
 PIECE = 512  # edges of a part of a row; rows of as many and more are cut, so that no warp is alone with a hub
@@ -39,7 +39,7 @@ _SOURCES = ("int64* sources", "int64 n_sources")
 _ROWS = ("int64 pitch", "int64 n_vertices", *_SOURCES)
 
 
-_SIZES = (("PIECE", PIECE), ("LINE", LINE))
+_SIZES = (("PIECE", PIECE), ("TILE_BYTES", TILE_BYTES))
 
 
 def _hops(name: str, *declared: str) -> Entry:
@@ -116,7 +116,7 @@ class Checker:
             if kind.kind == "f":
                 yield len(rows), self._weighted(sources, rows, kind)
             else:
-                waiting.append((sources, LINE // kind.itemsize, self._hops(sources, rows, kind)))
+                waiting.append((sources, TILE_BYTES // kind.itemsize, self._hops(sources, rows, kind)))
         if waiting:  # one wait for all of them
             told = cp.stack([findings for _, _, findings in waiting]).get()
             for (sources, in_line, _), found in zip(waiting, told, strict=True):
@@ -128,8 +128,8 @@ class Checker:
     def _take_room(self, kind: np.dtype, unreached) -> None:
         """Lines, and what is kept of heavy rows: two numbers a source where they are weighted."""
         if self._lines is None or self._lines.dtype != kind:
-            self._lines = cp.empty((int(self._n), LINE // kind.itemsize), kind)
-        of_a_row = LINE if kind.kind == "u" else 2 * LINE // kind.itemsize
+            self._lines = cp.empty((int(self._n), TILE_BYTES // kind.itemsize), kind)
+        of_a_row = TILE_BYTES if kind.kind == "u" else 2 * TILE_BYTES // kind.itemsize
         self._best = cp.full(max(1, self._n_heavy) * of_a_row, unreached, kind)
 
     def _hops(self, sources, rows, kind: np.dtype):
@@ -144,7 +144,7 @@ class Checker:
         launch(self._kernel(_LAY_OUT_HOPS, **width), _threads_to_lay_out(n), laid_out)
         graph, heavy = (self._reverse.offsets, self._reverse.targets, n), (self._heavy, self._pieces, self._counts)
         kept = (self._lines, *of, limit, self._best, findings)
-        lanes = LINE // 4
+        lanes = TILE_BYTES // 4
         launch(self._kernel(_MANY_HOPS, **width), max(n, self._n_pieces) * lanes, (*graph, *heavy, *kept))
         launch(self._kernel(_SETTLE_HOPS, **width), self._n_heavy * lanes, (self._heavy, self._counts, *kept))
         return findings
@@ -156,7 +156,7 @@ class Checker:
         findings = _no_findings()
         unfounded = cp.zeros(int(self._n), np.uint32)
         limit, negative = bound(self._limit, kind), np.int32(graph.has_negative_weights)
-        n, of, lanes = self._n, (cp.asarray(sources), np.int64(sources.size)), LINE // kind.itemsize
+        n, of, lanes = self._n, (cp.asarray(sources), np.int64(sources.size)), TILE_BYTES // kind.itemsize
         laid_out = (memory, pitch, n, *of, limit, negative, self._lines, findings)
         launch(self._kernel(_LAY_OUT_WEIGHTED, kind), _threads_to_lay_out(n), laid_out)
         edges, heavy = (reverse.offsets, reverse.targets, reverse.weights), (self._heavy, self._pieces, self._counts)

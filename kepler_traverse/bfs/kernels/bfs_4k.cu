@@ -302,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_single_block(const Si
           else if (place < capacity)
             next[place] = v;
         });
-    // 5.2: more lanes a vertex while there are threads to spare.
+    // 5.2: more lanes per vertex while there are threads to spare.
     kt::int32 width = args.min_width;
     while (width < args.max_width && 2 * width * size <= BLOCK) width *= 2;
     const bool met_heavy = expand_frontier(kt::one_block(), here, size,

@@ -223,7 +223,7 @@ STRATEGIES = (
         plan=levels(PrefixSumRun, mark_and_list),
         memory=prefix_sum_memory,
         paper="Springer, section 3.7; scan of Harris, Sengupta, Owens 2007",
-        teaches="a queue without an atomic, for a pass over all vertices a level",
+        teaches="a queue without an atomic, for a pass over all vertices per level",
         complexity="O(D V + E)",
         also=("springer-frontier-scan",),
     ),

@@ -352,7 +352,7 @@ STRATEGIES = (
         plan=levels(by_virtual_warp, look),
         memory=memory(),
         paper="Hong, Kim, Oguntebi, Olukotun 2011; Springer, section 3.5",
-        teaches="some lanes a vertex: long rows finish sooner, lanes beyond a short one idle",
+        teaches="some lanes per vertex: long rows finish sooner, lanes beyond a short one idle",
         complexity="O(D V + E)",
         knobs=VirtualWarpKnobs,
     ),

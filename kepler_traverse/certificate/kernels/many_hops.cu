@@ -28,7 +28,7 @@ constexpr int32 KEYS = 4 / KEY_BYTES;  // of hops, a word
 constexpr uint32 FARTHEST = 0xffffffffu >> (32 - 8 * KEY_BYTES);
 
 struct HopsLine {
-  static constexpr int32 LANES = LINE / 4;
+  static constexpr int32 LANES = TILE_BYTES / 4;
   static constexpr int32 SOURCES = LANES * KEYS;
 
   const uint32* lines;

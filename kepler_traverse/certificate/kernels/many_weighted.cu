@@ -29,7 +29,7 @@ using ordered_t = kt::key_of<weight_t>;
 constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
 
 struct WeightedLine {
-  static constexpr int32 LANES = LINE / sizeof(weight_t);
+  static constexpr int32 LANES = TILE_BYTES / sizeof(weight_t);
 
   const weight_t* weights;
   const ordered_t* lines;

@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const kt::Relaxing relaxing = {weights, kt::to_ordered(limit), keys, parent};
   const kt::Appender queue = {next, capacity, counters};
   kt::edges_by_warp({offsets, targets}, kt::Queue{frontier, n_frontier}, [=](vertex_t u, offset_t e, vertex_t v) {
-    if (!relaxing.offer(u, kt::racy_load(keys + u), e, v)) return;
+    if (!relaxing.relax(u, kt::racy_load(keys + u), e, v)) return;
     if (kt::atomic_exchange(queued_in + v, round) != round) queue.append(v);
   });
 }

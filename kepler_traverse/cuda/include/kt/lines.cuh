@@ -5,7 +5,7 @@
 // What is found about them goes into `findings`: for each rule how often it is broken, and the
 // smallest place where it is. OTHER are two numbers with another meaning.
 //
-// Compile-time constants: PIECE and LINE, in edges and in bytes.
+// Compile-time constants: PIECE and TILE_BYTES, in edges and in bytes.
 #pragma once
 
 #include <kt/edges.cuh>
@@ -35,8 +35,8 @@ KT_DEVICE void compare(int64* findings, bool is_source, Key here, Key best, Key 
 
 // Lines out of cells that read(v, cell) gives, whole lines at a time.
 template <typename Cell, typename Read>
-KT_DEVICE void lay_out(Cell (&tile)[LINE / sizeof(Cell)][TILE + 1], int64 n_vertices, Cell* lines, Read read) {
-  constexpr int32 CELLS = LINE / sizeof(Cell);
+KT_DEVICE void lay_out(Cell (&tile)[TILE_BYTES / sizeof(Cell)][TILE + 1], int64 n_vertices, Cell* lines, Read read) {
+  constexpr int32 CELLS = TILE_BYTES / sizeof(Cell);
   for (int64 first = int64{block_id()} * TILE; first < n_vertices; first += int64{n_blocks()} * TILE) {
     const int32 here = n_vertices - first < TILE ? static_cast<int32>(n_vertices - first) : TILE;
     block_barrier();

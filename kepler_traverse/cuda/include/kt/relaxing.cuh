@@ -18,7 +18,7 @@ struct Relaxing {
 
   // Whether v fell; `before` is then what it fell from. `nearer` is the distance of u as it was read: if that is old,
   // u is relaxed again for having fallen.
-  KT_DEVICE bool offer(vertex_t u, Distance nearer, offset_t e, vertex_t v, Distance& key, Distance& before) const {
+  KT_DEVICE bool relax(vertex_t u, Distance nearer, offset_t e, vertex_t v, Distance& key, Distance& before) const {
     key = to_ordered(add_rounded(from_ordered<weight_t>(nearer), load_constant(weights + e)));
     // Distances only fall: an old one lets an offer through that the atomic then refuses.
     if (key > farthest || key >= racy_load(keys + v)) return false;
@@ -28,9 +28,9 @@ struct Relaxing {
     if (parent) racy_store(parent + v, u);
     return true;
   }
-  KT_DEVICE bool offer(vertex_t u, Distance nearer, offset_t e, vertex_t v) const {
+  KT_DEVICE bool relax(vertex_t u, Distance nearer, offset_t e, vertex_t v) const {
     Distance key, before;
-    return offer(u, nearer, e, v, key, before);
+    return relax(u, nearer, e, v, key, before);
   }
 };
 

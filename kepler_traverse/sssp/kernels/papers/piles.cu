@@ -114,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const ordered_t weight = kt::to_ordered(kt::load_constant(weights + e));
     ordered_t key, before;
     if (weight <= lighter || weight > heaviest) return;
-    if (!relaxing.offer(u, kt::racy_load(keys + u), e, v, key, before)) return;
+    if (!relaxing.relax(u, kt::racy_load(keys + u), e, v, key, before)) return;
     const int32 was = into.of(before, present), is = into.of(key, present);
     if (is < was && (is > present || keeps)) into.put(is, v);
     if (is == present && kt::atomic_exchange(queued_in + v, round) != round) queue.append(v);

@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   kt::edges_by_thread({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
     const ordered_t nearer = kt::racy_load(keys + u);
     // If u is reached or falls after this, the flag calls for another round. All write the same there.
-    if (nearer < kt::Key<weight_t>::INFINITE && relaxing.offer(u, nearer, e, v)) kt::racy_store(counters, kt::int64{1});
+    if (nearer < kt::Key<weight_t>::INFINITE && relaxing.relax(u, nearer, e, v)) kt::racy_store(counters, kt::int64{1});
   });
 }
 
@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   };
   kt::edges_by_virtual_warp(targets, kt::whole_grid(), n_vertices, 1, rows,
                             [=](bool valid, vertex_t u, offset_t e, vertex_t v) {
-                              if (valid) relaxing.offer(u, kt::load_constant(keys + u), e, v);
+                              if (valid) relaxing.relax(u, kt::load_constant(keys + u), e, v);
                             });
 }
 

@@ -10,7 +10,7 @@ from numba import njit, prange
 from .._arrays import LARGEST_HOP_COUNT, UNREACHED
 from ..cpu.lines import differing_hops, differing_sums, lay_out
 from .cpu import chunks_of
-from .many import C1, C2, C3, C4, C5, TILE_BYTES, NOTHING, bound, leads_farther
+from .many import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 
 TILE = 512  # vertices laid out at once: some lines of memory of each row, which are then asked for in advance
 

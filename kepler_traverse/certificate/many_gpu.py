@@ -23,7 +23,7 @@ from ..cuda import cp
 from ..cuda.entry import WARP, Entry, arguments
 from ..cuda.launch import launch
 from ..cuda.loader import kernel
-from .many import C1, C2, C3, C4, C5, TILE_BYTES, NOTHING, bound, leads_farther
+from .many import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 
 BLOCK = 256
 PIECE = 512  # edges of a part of a row; rows of as many and more are cut, so that no warp is alone with a hub

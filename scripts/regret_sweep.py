@@ -179,8 +179,8 @@ class Ways:
     def plan(self, name: str):
         return self._many(self.graph, strategy=name, **self.options)
 
-    def plan_one(self, name: str):
-        return self._one(self.graph, strategy=name, predecessors=False, targets=self.options.get("targets"))
+    def plan_one(self, name: str, graph):
+        return self._one(graph, strategy=name, predecessors=False, targets=self.options.get("targets"))
 
 
 def run_over(plan, numbers, deadline: float, found: dict | None, cell: Cell, graph) -> tuple[float, int]:
@@ -296,31 +296,29 @@ def time_of_reverse(graph) -> float | None:
 
 
 def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict]:
-    """Lines of a cell of one source: with the reverse to be built in the call, and at hand, where it may be used."""
+    """Lines of a cell of one source: without the reverse, with one that is built in the call, and with one at hand."""
     number, expected = int(ways.numbers[0]), {}
-    auto = ways.plan_one("auto").strategy.name
-    kinds = ("built", "at hand") if cell.algorithm == "bfs" and graph.directed else ("",)
+    auto = ways.plan_one("auto", graph).strategy.name
+    kinds = ("", "built", "at hand") if cell.algorithm == "bfs" and graph.directed else ("",)
     for name in ways.singles:
         for reverse in kinds:
-            line = {"strategy": name, "repeats": False, "auto": auto, "reverse": reverse}
-            if reverse == "at hand":
-                _ = graph.reverse
-            plan = ways.plan_one(name)
+            searched = graph.with_reverse() if reverse else graph
+            plan = ways.plan_one(name, searched)
             compare({0: digest(plan.run(number).distance)}, expected, name, cell)
             times = []
             for _ in range(3):
-                if reverse == "built":
-                    graph.__dict__.pop("reverse", None)
-                    plan = None
+                graph.__dict__.pop("reverse", None)
                 wait(graph)
                 began = time.perf_counter()
-                plan = plan or ways.plan_one(name)
+                if reverse == "built":
+                    plan = ways.plan_one(name, graph.with_reverse())
                 plan.run(number)
                 wait(graph)
                 times.append(time.perf_counter() - began)
                 if times[-1] > 1:
                     break
             graph.__dict__.pop("reverse", None)
+            line = {"strategy": name, "repeats": False, "auto": auto, "reverse": reverse}
             yield line | {"seconds": min(times)}
 
 

@@ -236,6 +236,7 @@ def calls(path):
             "report": (GRAPH.report, never),
             "integer_weights": (GRAPH.integer_weights, is_flag),
             "float_distances": (False, is_flag),
+            "may_pull": (False, is_flag),
             "negative_loops": ({}, lambda value: isinstance(value, dict)),
             "known_fingerprint": (None, or_none(never)),
         },
@@ -387,7 +388,7 @@ def test_every_public_name_and_argument_is_tried(edges):
         if inspect.isfunction(method) and not name.startswith("_")
     }
     # These take nothing, or say in their docstring that the caller has checked.
-    assert methods - set(NAMED_CALLS) == {"Plan.adopt", "Plan.run_unguarded", "ManyPlan.adopt"}
+    assert methods - set(NAMED_CALLS) == {"Plan.adopt", "Plan.run_unguarded", "ManyPlan.adopt", "Graph.with_reverse"}
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,7 @@ def mode(request):
 def run(rows, directed, source=None, with_reverse=False, **options):
     graph = build(rows, directed=directed).to("cuda")
     if with_reverse:
+        graph = graph.with_reverse()
         assert graph.reverse.n_edges == graph.n_edges
     source = rows[0][0] if source is None else source
     plan = plan_bfs(graph, strategy="persistent", **options)

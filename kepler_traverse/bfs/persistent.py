@@ -138,8 +138,8 @@ def entries_for(graph, query) -> tuple[Entry, Entry]:
 
 
 def _can_pull(graph) -> bool:
-    """Whether a reverse is at hand: without one its making would cost more than pulling gains."""
-    return not graph.directed or "reverse" in vars(graph)
+    """Whether the caller asked for the reverse: its making would cost more than one search gains by pulling."""
+    return not graph.directed or graph.may_pull
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:

@@ -213,21 +213,15 @@ def _times(seconds: list[float]) -> dict:
 
 def _machine(device: str) -> dict:
     import os
-    import platform
-    from importlib import metadata
 
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
+    from .environment import versions
+
     gpu = None
     if device == "cuda":
         from kepler_traverse.cuda import cp
 
         gpu = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)["name"].decode()
-    return {"device": device, "gpu": gpu, "cores": len(os.sched_getaffinity(0)), "versions": versions}
+    return {"device": device, "gpu": gpu, "cores": len(os.sched_getaffinity(0)), "versions": versions(_PACKAGES)}
 
 
 def _table(facts: dict) -> list[str]:

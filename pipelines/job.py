@@ -6,18 +6,12 @@ import contextlib
 import functools
 import hashlib
 import json
-import platform
 import sys
 import time
 import uuid
 from collections.abc import Collection
 from dataclasses import asdict, replace
 from pathlib import Path
-
-import distributed
-import numba
-import numpy as np
-import pyarrow
 
 from kepler_traverse import __version__
 from kepler_traverse.errors import InputError, OutputError
@@ -28,6 +22,7 @@ from .batches import Task, Window, batches_of
 from .cluster import cluster_for, give_plugin, take_plugin
 from .cugraph_mg import Engine, engine_for, proposed
 from .dashboard import open_page
+from .environment import versions
 from .existing import check_existing, check_newcomers, refuse_small_workers, survey, version_here
 from .forms import FORMS
 from .html_report import page_of
@@ -172,8 +167,7 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
         "batches": sizing.n_batches,
         "versions": {
             "kepler_traverse": __version__,
-            "python": platform.python_version(),
-            **{module.__name__: module.__version__ for module in (np, numba, pyarrow, distributed)},
+            **versions(("numpy", "numba", "pyarrow", "distributed")),
         },
         "seconds": {name: round(value, 3) for name, value in prepared.seconds.items()},
         "parts": [],

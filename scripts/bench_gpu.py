@@ -25,7 +25,6 @@ import json
 import statistics
 import time
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -314,6 +313,7 @@ def stress(bench: Bench, algorithm: str) -> str:
     return f"| {bench.name} | {algorithm} | {done:,} | {certified} |"
 
 
+PACKAGES = ("numpy", "cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
 HEADS = {
     "single": "Medians over 16 sources, ms; *worst* is the slowest of them:\n\n"
     "| graph | algorithm | ours | without predecessors | worst | rounds | cuGraph | ratio |\n"
@@ -330,17 +330,8 @@ HEADS = {
 }
 
 
-def packages() -> dict:
-    found = {}
-    for name in ("numpy", "cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
 def main(arguments: list[str]) -> int:
+    from pipelines.environment import package_versions
     from scripts.bench import commit, machine
 
     parser = argparse.ArgumentParser(prog="bench.py --suite gpu", description="One source and many on a GPU.")
@@ -365,7 +356,7 @@ def main(arguments: list[str]) -> int:
         "command": f"python scripts/bench.py --suite gpu {' '.join(arguments)}",
         "notes": "",
         "machine": machine(),
-        "versions": packages(),
+        "versions": package_versions(PACKAGES),
         "traversals": [],
         "builds": [],
     }

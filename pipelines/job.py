@@ -155,7 +155,7 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict) 
             "vertices": graph.n_vertices,
             "stored_edges": graph.n_edges,
             "directed": graph.directed,
-            "built": asdict(graph.report),
+            "built": graph.report.facts(),
             "reused": prepared.reused,
         },
         "device": prepared.plan.strategy.device,

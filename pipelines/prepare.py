@@ -113,9 +113,8 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
     """
     started = time.perf_counter()
     origin = origin_of(settings)
-    seconds: dict[str, float] = {}
-    graph, folder, reused = _graph(settings, origin, stored, seconds)
-    seconds = seconds or {"read": time.perf_counter() - started}
+    graph, folder, reused = _graph(settings, origin, stored)
+    seconds = graph.report.seconds or {"read": time.perf_counter() - started}
     if settings.algorithm == "sssp" and graph.weights is None:
         raise InputError("sssp needs weights, and this edge list has none; name their --weight-column, or take bfs")
     numbers, names, duplicates = chosen_sources(graph, settings)
@@ -228,7 +227,7 @@ def request_of(settings, targets: list | None) -> Request:
     )
 
 
-def _graph(settings, origin: str, stored: Path | None, seconds: dict) -> tuple[Graph, Path | None, bool]:
+def _graph(settings, origin: str, stored: Path | None) -> tuple[Graph, Path | None, bool]:
     """Return the graph, where it is stored already, and whether it was found there."""
     if settings.graph_cache is not None:
         cache = Path(settings.graph_cache).absolute()
@@ -236,14 +235,14 @@ def _graph(settings, origin: str, stored: Path | None, seconds: dict) -> tuple[G
             report.say("--graph-cache is not used: only an edge list of local files can be told to be the same again")
         elif settings.plan:
             graph = found_graph(cache, origin, _device(settings), report.say)
-            return (graph or _read(settings, seconds)), None, graph is not None
+            return (graph or _read(settings)), None, graph is not None
         else:
-            return cached_graph(cache, origin, _device(settings), lambda: _read(settings, seconds), report.say)
+            return cached_graph(cache, origin, _device(settings), lambda: _read(settings), report.say)
     if stored is not None and origin and stored_origin(stored) == origin:
         # InputError: half-written by a machine that went down, so it is built again.
         with contextlib.suppress(InputError):
             return load_graph(stored, _device(settings), verify=True), stored, True
-    return _read(settings, seconds), None, False
+    return _read(settings), None, False
 
 
 def _device(settings) -> str:
@@ -268,10 +267,10 @@ def read_options(settings) -> dict:
     }
 
 
-def _read(settings, seconds: dict) -> Graph:
+def _read(settings) -> Graph:
     if settings.device == "cuda":
         cuda.require()
-    return read_graph(settings.edges, device=settings.device, seconds=seconds, **read_options(settings))
+    return read_graph(settings.edges, device=settings.device, **read_options(settings))
 
 
 def origin_of(settings) -> str:

@@ -153,7 +153,7 @@ def _workers_table(chronicle: Chronicle) -> Table:
 def show_plan(settings, prepared, sizing) -> None:
     """Print what would run."""
     graph, plan = prepared.graph, prepared.plan
-    notes = weights_not_used(settings, asdict(graph.report))
+    notes = weights_not_used(settings, graph.report.facts())
     if settings.json:
         facts = {
             "graph": {
@@ -161,7 +161,7 @@ def show_plan(settings, prepared, sizing) -> None:
                 "stored_edges": graph.n_edges,
                 "directed": graph.directed,
                 "max_degree": graph.max_degree,
-                "built": asdict(graph.report),
+                "built": graph.report.facts(),
             },
             "algorithm": plan.algorithm,
             "result": settings.result,
@@ -184,7 +184,7 @@ def show_plan(settings, prepared, sizing) -> None:
         ("graph", f"{graph.n_vertices:,} vertices, {graph.n_edges:,} stored edges, {_kind(graph)}"),
         ("degrees", f"at most {graph.max_degree:,}"),
         ("built", f"{built.rows:,} rows; dropped: {built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"),
-        ("columns", columns_text(asdict(built))),
+        ("columns", columns_text(built.facts())),
         *(("note", note) for note in notes),
         ("result", f"{settings.result}: {FORMS[settings.result].means}"),
         ("distances", "{type}, {sums}".format(**graph.distances_are(plan.algorithm))),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 ROWS_A_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
 ROWS_A_GROUP = 1_000_000
 SOURCES_A_PART = 4096  # keeps the footer of a part small where the graph is tiny
+
+ResultName = Literal["distances", "predecessors", "summary", "levels", "targets", "reachable", "nearest"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +31,7 @@ class Form:
         Whether targets may be given, of which alone there are rows then.
     """
 
-    name: str
+    name: ResultName
     columns: tuple[str, ...]
     means: str
     numbers: int = 0
@@ -50,7 +53,7 @@ class Form:
         return self.name in ("distances", "predecessors")
 
 
-FORMS = {
+FORMS: dict[str, Form] = {
     form.name: form
     for form in (
         Form(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import flat, is_hops, namespace, to_host, unreached_of
+from kepler_traverse._arrays import Array, flat, is_hops, namespace, to_host, unreached_of
 from kepler_traverse.answers import cut, level_columns, pair_columns, summary_columns, summary_of, together
 from kepler_traverse.figures import figures_of_levels, levels_of
 from kepler_traverse.frames import Column, arrow_table, table_of
@@ -24,6 +24,7 @@ from kepler_traverse.results import Traversal, Traversals, checksum
 
 from .buffers import BUFFERS, FROM_GPU
 from .checksums import bits_of, checksum_of_rows, sums_of_rows
+from .manifest_types import Histogram
 from .sink import as_written
 from .tallies import (
     counted,
@@ -43,7 +44,7 @@ class Rows(NamedTuple):
     source: object
     table: pa.Table
     checksum: int
-    counts: tuple
+    counts: tuple[Any, ...]
 
 
 def is_made_on_host(result: str, query: Query, graph: Graph) -> bool:
@@ -56,7 +57,7 @@ def on_host(traversals: Traversals) -> Traversals:
     return replace(traversals, distance=_moved(traversals.distance), predecessor=_moved(traversals.predecessor))
 
 
-def _moved(array):
+def _moved(array: Any) -> Any:
     if array is None:
         return None
     if namespace(array) is np:
@@ -98,16 +99,16 @@ class Vertices:
     @property
     def graph(self) -> Graph:
         """The graph in host memory, without its edges if it is not there anyway."""
-        self.bring()
-        return self._host
+        return self.bring()
 
-    def bring(self) -> None:
+    def bring(self) -> Graph:
         """Bring what is needed of the graph to host memory, once."""
         if self._host is None:
             graph = self._graph
-            here = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype), "weights": None}
+            here: dict[str, Any] = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype)}
             ids = graph.ids if graph.has_string_ids else to_host(graph.ids)
-            self._host = graph if graph.device == "cpu" else replace(graph, ids=ids, **here)
+            self._host = graph if graph.device == "cpu" else replace(graph, ids=ids, weights=None, **here)
+        return self._host
 
     def source_column(self, source: int, size: int) -> pa.DictionaryArray:
         """A source's id as often as it has rows, in no memory to speak of; ``sink.plain`` writes it out."""
@@ -151,7 +152,12 @@ class Selection(NamedTuple):
 
 
 def rows_of(
-    result: str, graph, query: Query, traversals: Traversals, asked: np.ndarray | None, vertices: Vertices | None = None
+    result: str,
+    graph: Graph,
+    query: Query,
+    traversals: Traversals,
+    asked: np.ndarray | None,
+    vertices: Vertices | None = None,
 ) -> Iterator[Rows]:
     """Yield the rows of each source of a group, in order.
 
@@ -204,7 +210,13 @@ def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = 
         pass
 
 
-def _of_all_reached(result: str, vertices: Vertices, query, traversals) -> Iterator[Rows]:
+def _held(array: Array | None) -> Any:
+    """An array that a result of this kind always has."""
+    assert array is not None
+    return array
+
+
+def _of_all_reached(result: str, vertices: Vertices, query: Query, traversals: Traversals) -> Iterator[Rows]:
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i)
         written = as_written(traversal, query)
@@ -217,14 +229,14 @@ def _of_all_reached(result: str, vertices: Vertices, query, traversals) -> Itera
             total = checksum(written, vertices.graph.returns_integers)
             columns["distance"] = pa.array(vertices.shown(selection.taken(written.distance)))
         if result == "predecessors":
-            before = vertices.graph.ids_at(selection.taken(traversals.predecessor[i]))
+            before = vertices.graph.ids_at(selection.taken(_held(traversals.predecessor)[i]))
             columns["predecessor"] = pa.array(before) if isinstance(before, np.ndarray) else before
         edges = selection.edges if written is traversal else edges_of(vertices.graph, traversal)
         counts = edges, int(traversal.rounds), histogram_of(written)
         yield Rows(id_of(vertices.graph, traversal.source), pa.table(columns), total, counts)
 
 
-def _of_targets(graph, query, traversals, with_predecessors: bool) -> Iterator[Rows]:
+def _of_targets(graph: Graph, query: Query, traversals: Traversals, with_predecessors: bool) -> Iterator[Rows]:
     for traversal in traversals:
         shown = traversal if with_predecessors else replace(traversal, predecessor=None)
         total, *counts = counted(graph, traversal, as_written(traversal, query))
@@ -233,9 +245,9 @@ def _of_targets(graph, query, traversals, with_predecessors: bool) -> Iterator[R
 
 def _of_one(traversals: Traversals, i: int) -> Traversal:
     """The distances of one source, in memory of their own: rows outlive the plan's next run."""
-    bfs = traversals.algorithm == "bfs"
-    distance = BUFFERS.empty(traversals.distance.shape[1], np.int32 if bfs else traversals.distance.dtype)
-    np.copyto(distance, traversals.distance[i])
+    bfs, found = traversals.algorithm == "bfs", _held(traversals.distance)
+    distance = BUFFERS.empty(found.shape[1], np.int32 if bfs else found.dtype)
+    np.copyto(distance, found[i])
     return Traversal(
         algorithm=traversals.algorithm,
         source=int(traversals.sources[i]),
@@ -247,27 +259,30 @@ def _of_one(traversals: Traversals, i: int) -> Traversal:
     )
 
 
-def _of_pairs(graph, query, traversals, asked) -> Iterator[Rows]:
-    xp = namespace(traversals.distance)
+def _of_pairs(graph: Graph, query: Query, traversals: Traversals, asked: Any) -> Iterator[Rows]:
+    found: Any = _held(traversals.distance)
+    xp = namespace(found)
     # Where nothing had to be proven, the plan has kept the distances of the targets alone, in their own order.
-    all_there = traversals.distance.shape[1] == graph.n_vertices and query.keep == "all"
-    places = xp.asarray(asked if all_there else np.searchsorted(query.targets, asked))
+    all_there = found.shape[1] == graph.n_vertices and query.keep == "all"
+    places = xp.asarray(asked if all_there else np.searchsorted(_held(query.targets), asked))
     number = bits_of(asked)
     for i, source in enumerate(traversals.sources):
-        distance = traversals.distance[i][places]
+        distance = found[i][places]
         columns = pair_columns(graph, traversals.sources[i : i + 1], asked, distance, query.limit)
         values, missing = (to_host(array) for array in (columns["distance"].values, columns["distance"].is_null))
         checksum = checksum_of_rows(source, [number, bits_of(values, missing)])
         if all_there:
-            traversal = traversals[i]
-            _, *counts = counted(graph, traversal, as_written(traversal, query))
+            traversal = cast(Traversal, traversals[i])
+            counts = counted(graph, traversal, as_written(traversal, query))[1:]
         else:
             counts = 0, int(traversals.rounds[i]), histogram_of_values(traversals.algorithm, values[~missing])
-        yield Rows(id_of(graph, source), arrow_table(columns), checksum, tuple(counts))
+        yield Rows(id_of(graph, source), arrow_table(columns), checksum, counts)
 
 
-def _of_levels(graph, query, traversals) -> Iterator[Rows]:
-    rows, edges, histograms = [], [], []
+def _of_levels(graph: Graph, query: Query, traversals: Traversals) -> Iterator[Rows]:
+    rows: list[Any] = []
+    edges: list[int] = []
+    histograms: list[Histogram | None] = []
     for counts, stored in _levels(graph, query, traversals):
         rows.append(cut(counts))
         edges += stored.tolist()
@@ -277,15 +292,18 @@ def _of_levels(graph, query, traversals) -> Iterator[Rows]:
     return _cut(traversals, columns, sizes, edges, histograms)
 
 
-def _of_summaries(graph, query, traversals) -> Iterator[Rows]:
+def _of_summaries(graph: Graph, query: Query, traversals: Traversals) -> Iterator[Rows]:
+    edges: list[int] = []
+    histograms: list[Histogram | None] = []
     if traversals.algorithm == "bfs":
-        by_rows, edges, histograms = [], [], []
+        by_rows = []
         for counts, stored in _levels(graph, query, traversals):
             by_rows.append(figures_of_levels(counts))
             edges += stored.tolist()
             histograms += histograms_of_levels(counts, by_rows[-1][:, 1].astype(np.int64))
         found = tuple(np.concatenate(by_rows).T)
     else:
+        figures: Any
         found, figures = summary_of(graph, traversals, query.limit)
         histograms = histograms_of_group(traversals.distance, query.limit, figures)
         edges = figures.edges.tolist()
@@ -293,14 +311,20 @@ def _of_summaries(graph, query, traversals) -> Iterator[Rows]:
     return _cut(traversals, columns, np.ones(len(traversals), np.int64), edges, histograms)
 
 
-def _levels(graph, query, traversals) -> Iterator[tuple[object, np.ndarray]]:
+def _levels(graph: Graph, query: Query, traversals: Traversals) -> Iterator[tuple[Any, np.ndarray]]:
     """How many vertices lie at each hop count, where they were counted, and stored edges; of some sources at a time."""
     if traversals.counts is not None:  # the plan has kept nothing else, so nobody knows which vertices they are
         return iter([(traversals.counts, np.zeros(len(traversals), np.int64))])
-    return levels_of(traversals.distance, graph.offsets, query.limit)
+    return levels_of(traversals.distance, graph.offsets, cast("int | None", query.limit))
 
 
-def _cut(traversals, columns: dict[str, Column], sizes: np.ndarray, edges: list, histograms: list) -> Iterator[Rows]:
+def _cut(
+    traversals: Traversals,
+    columns: dict[str, Column],
+    sizes: np.ndarray,
+    edges: list[int],
+    histograms: list[Histogram | None],
+) -> Iterator[Rows]:
     """Cut the rows of a group at the sources, so that a part is made of the same pieces however large the groups were."""
     table = arrow_table(columns)
     bits = [bits_of(column.values) for name, column in columns.items() if name != "source"]
@@ -320,13 +344,14 @@ _MAKERS = {
 }
 
 
-def id_of(graph, number: int):
+def id_of(graph: Graph, number: int) -> Any:
     """The user's id of one vertex, as a plain Python value."""
     return names_of(graph, np.array([number]))[0]
 
 
-def names_of(graph, numbers: np.ndarray) -> list:
+def names_of(graph: Graph, numbers: np.ndarray) -> list[Any]:
     """The user's ids of vertices, as plain Python values."""
     if graph.device == "cuda" and not graph.has_string_ids:
-        return graph.ids[cuda.cp.asarray(numbers)].tolist()
+        ids: Any = graph.ids
+        return ids[cuda.cp.asarray(numbers)].tolist()
     return graph.ids_at(numbers).tolist()

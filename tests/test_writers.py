@@ -29,7 +29,7 @@ from pipelines.buffers import Buffers
 from pipelines.cluster import pinned
 from pipelines.phases import Phases
 from pipelines.planning import plan_for
-from pipelines.prepare import Request
+from pipelines.request import Request
 from pipelines.rows import is_made_on_host, rows_of
 from pipelines.sink import plain
 from pipelines.worker import TraversalPlugin, Work, run_batches
@@ -85,14 +85,16 @@ def answered(tmp_path):
         folder.mkdir()
         save_graph(graph_of(ids), tmp_path / f"graph-{folder.name}")
         work = Work(
-            run="run", graph_folder=tmp_path / f"graph-{folder.name}", output=folder, device="cpu", algorithm=algorithm,
-            strategy="auto", limit=None, targets=None, result=result, knobs=None, threads=1, at_once=at_once,
-            **{"certify": "all"} | more,
+            request=Request(
+                algorithm=algorithm, strategy="auto", limit=None, targets=None, result=result, knobs=None, at_once=at_once,
+                **{"certify": "all"} | more,
+            ),
+            run="run", graph_folder=tmp_path / f"graph-{folder.name}", output=folder, device="cpu", threads=1,
         )  # fmt: skip
         plugin = TraversalPlugin(work, "plugin")
         asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
-        plugin._writers = None if n_writers == 1 else Writers(n_writers)
-        plugin._answers.group = min(plugin._answers.group, at_once)  # of bits a plan takes 64
+        plugin.loaded = replace(plugin.loaded, writers=None if n_writers == 1 else Writers(n_writers))
+        plugin.loaded.answers.group = min(plugin.loaded.answers.group, at_once)  # of bits a plan takes 64
         outcomes = plugin.answer(BATCHES, False, tmp_path / "mark")
         plugin.teardown(None)
         return outcomes, {path.name: path.read_bytes() for path in sorted(folder.iterdir())}, folder
@@ -130,14 +132,14 @@ def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm,
 
 def failing_from(plugin, monkeypatch, broken, error):
     """Make searches fail in whose group a source is."""
-    run = plugin.plan.run
+    run = plugin.loaded.plan.run
 
     def broken_run(sources):
         if set(broken) & set(sources):
             raise error
         return run(sources)
 
-    monkeypatch.setattr(plugin.plan, "run", broken_run)
+    monkeypatch.setattr(plugin.loaded.plan, "run", broken_run)
 
 
 @pytest.mark.parametrize(
@@ -280,8 +282,11 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
     folder.mkdir()
     save_graph(graph_of("integers"), tmp_path / "graph")
     work = Work(
-        run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", algorithm="bfs", strategy="auto",
-        limit=None, targets=None, result="distances", certify="all", knobs=None, threads=1, at_once=12, writers=8,
+        request=Request(
+            algorithm="bfs", strategy="auto", limit=None, targets=None, result="distances", certify="all", knobs=None,
+            at_once=12,
+        ),
+        run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1, writers=8,
     )  # fmt: skip
     monkeypatch.setattr(worker, "writers_for", lambda *_: 8)
     write, second = worker.write_part, threading.Event()

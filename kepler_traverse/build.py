@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import arguments, cuda
+from . import arguments
 from ._arrays import (
     LARGEST_INTEGER,
     Array,
@@ -18,6 +18,7 @@ from ._arrays import (
     to_host,
 )
 from .cpu import csr
+from .cuda import csr as csr_on_gpu
 from .errors import DeviceError, EdgeListError, InputError, option_text
 from .graph import BuildReport, Graph
 
@@ -93,7 +94,7 @@ def graph_from_edges(
     weight = columns.pop("weight", None)
     src, dst, *others = _one_integer_type(columns)
     del columns
-    backend = cuda.csr if device_of(src) == "cuda" else csr
+    backend = csr_on_gpu if device_of(src) == "cuda" else csr
     ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_most_vertices([src, dst, *others])))
     return graph_from_numbers(
         src, dst, weight, ids=ids, directed=directed, weight_type=weight_type, all_are_ends=vertices is None
@@ -107,7 +108,7 @@ def graph_from_numbers(
 
     ``all_are_ends`` says that each vertex is an end of some row, so that without self-loops none can be isolated.
     """
-    backend = cuda.csr if device_of(src) == "cuda" else csr
+    backend = csr_on_gpu if device_of(src) == "cuda" else csr
     weight_source = "" if weight is None else str(weight.dtype)
     negative_zeros, loops, integers = 0, {}, False
     if weight is not None:

@@ -24,6 +24,9 @@ _FILE = Path(__file__).with_name("costs.json")
 SPEED_OF_TERM = {
     "cpu": {
         "start": "step",
+        "sort": "step",
+        "reverse": "copy",
+        "count": "step",
         "level": "step",
         "chain": "step",
         "share": "step",
@@ -38,12 +41,17 @@ SPEED_OF_TERM = {
     },
     "cuda": {
         "start": "step",
+        "sort": "step",
+        "reverse": "copy",
+        "count": "step",
         "level": "step",
         "chain": "load",
         "stretch": "load",
         "share": "load",
+        "uneven": "load",
+        "spill": "load",
         "edge": "copy",
-        "again": "copy",
+        "again": "load",
         "vertex": "copy",
         "row": "copy",
         "write": "copy",

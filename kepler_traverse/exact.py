@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from . import cuda
 from ._arrays import EXACT_BELOW, LARGEST_INTEGER, device_of, is_reached, namespace, unreached_of
+from .cuda import exact as exact_on_gpu
 from .errors import PrecisionError, option_text
 from .graph import Graph
 
@@ -130,7 +130,7 @@ class WideningSearch:
 def any_beyond(distance, bound: int) -> bool:
     """Return whether a finite distance, of shape (n,) or (k, n), has an absolute value of ``bound`` or more."""
     if device_of(distance) == "cuda":
-        return cuda.exact.any_beyond(distance, bound)
+        return exact_on_gpu.any_beyond(distance, bound)
     rows, kind = distance.reshape(-1, distance.shape[-1]), distance.dtype.type
     return any(_any_beyond(row, kind(bound), kind(np.inf)) for row in rows)
 

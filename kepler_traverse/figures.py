@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import cuda
 from ._arrays import FLOAT64_EXACT, LARGEST_INTEGER, Array, as_distance, at_most, device_of, is_reached, namespace, to_host
 from .cpu import figures as cpu
+from .cuda import figures as figures_on_gpu
 from .errors import PrecisionError
 
 
@@ -170,7 +170,7 @@ def figures_of_levels(counts: Array) -> np.ndarray:
 
 
 def _of(distance: Array):
-    return cuda.figures if device_of(distance) == "cuda" else cpu
+    return figures_on_gpu if device_of(distance) == "cuda" else cpu
 
 
 def _bound(limit: float | None, dtype: np.dtype):

@@ -13,6 +13,7 @@ import numpy as np
 from . import arguments, cuda
 from ._arrays import EXACT_BELOW, LARGEST_INTEGER, Array, device_of, is_negative, namespace, parts, to_host
 from .cpu import csr
+from .cuda import csr as csr_on_gpu
 from .errors import DeviceError, InputError, UnknownVertexError, option_text
 
 _FEW_NAMES = 64  # up to here looking strings up one by one beats hashing all of them
@@ -245,7 +246,7 @@ class Graph:
         """The graph with every edge turned round; an undirected graph is its own."""
         if not self.directed:
             return self
-        turn = cuda.csr.transpose if self.device == "cuda" else csr.transpose
+        turn = csr_on_gpu.transpose if self.device == "cuda" else csr.transpose
         offsets, targets, weights = turn(self.offsets, self.targets, self.weights)
         return replace(self, offsets=offsets, targets=targets, weights=weights)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,15 @@ from .survey import outline, survey
 ONE_AT_A_TIME = "one_at_a_time"
 LOOPED = 16  # sources of a group that are run one after the other
 _SHARE = 0.8  # of the free memory that a plan may take
+
+
+class Candidate(NamedTuple):
+    """A strategy that a plan may take: sources at once, bytes beside the graph, and estimated seconds."""
+
+    name: str
+    group: int
+    nbytes: int
+    seconds: float
 
 
 class ManyPlan:
@@ -53,6 +63,8 @@ class ManyPlan:
         What the choice went by, and what was measured since.
     history : list of Measured
         What each group took, and what it was estimated to take, where there was a choice.
+    shape : Shape
+        What the choice went by. Given to another plan of the same graph, it saves that plan the searches.
     """
 
     def __init__(
@@ -65,6 +77,8 @@ class ManyPlan:
         query: Query,
         n_sources: int,
         memory: int | None = None,
+        shape: Shape | None = None,
+        searches: Sequence[Strategy] | None = None,
     ):
         self.graph, self.algorithm = graph, algorithm
         n_sources = min(arguments.whole("n_sources", n_sources), 1 << 62)
@@ -82,10 +96,14 @@ class ManyPlan:
             fitting = [*here, loop]
         # Where there is nothing to choose and no depth to know, a search for it would be one too many.
         wanted = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
-        self._shape = shape = _shape_of(graph, algorithm, singles if wanted else (), n_sources, [*fitting, loop])
+        if shape is None:
+            shape = survey(graph, algorithm, searches or singles, n_sources) if wanted else outline(graph)
+        elif not isinstance(shape, Shape) or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges):
+            raise InputError("shape must be that of an earlier plan of the same graph (plan.shape)")
+        self.shape = self._shape = shape = shape._replace(keep=query.keep)
         why = [repr(graph)]
         if shape.depth:
-            why.append(f"{shape.depth} levels" if algorithm == "bfs" else f"{shape.depth} rounds")
+            why.append(f"{shape.depth} levels")
         if shape.reach < 1:
             why.append(f"a search reaches {shape.reach:.0%}")
         self.depth = shape.depth
@@ -128,6 +146,14 @@ class ManyPlan:
     def history(self) -> list[Measured]:
         """What each group took, where there was a choice."""
         return self._choice.history
+
+    def ranked(self, n_sources: int) -> list[Candidate]:
+        """The strategies that fit, with estimates for so many sources in groups, the fastest first."""
+        found = [
+            Candidate(name, group, nbytes, self._estimate(name, n_sources))
+            for name, (_, group, nbytes) in self._candidates.items()
+        ]
+        return sorted(found, key=lambda each: each.seconds)
 
     def _fitting_memory(self, rows: Sequence[ManyStrategy]) -> dict[str, tuple[ManyStrategy, int, int]]:
         """Of each strategy that fits into the memory, by name: itself, sources of a group, and bytes."""
@@ -277,24 +303,6 @@ def _seconds(device: str, algorithm: str, row: ManyStrategy, shape: Shape, group
     return costs_of(device).seconds(algorithm, row, shape, n_sources, group, machine_of(device))
 
 
-def _shape_of(graph: Graph, algorithm: str, singles, n_sources: int, rows: Sequence[ManyStrategy]) -> Shape:
-    """The graph's shape, by a few searches where there are strategies for one source and several rows to choose from."""
-    if not singles:
-        return outline(graph)
-
-    def seconds(row, shape, k):
-        return _seconds(graph.device, algorithm, row, shape, row.group_size(max(k, 1)), k)
-
-    return survey(
-        graph,
-        algorithm,
-        singles,
-        n_sources,
-        best=lambda shape: min(seconds(row, shape, n_sources) for row in rows),
-        alone=lambda shape: seconds(rows[-1], shape, 1),
-    )
-
-
 def _group(strategy: ManyStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None) -> tuple[int, int]:
     """The largest group that fits, and its bytes.
 
@@ -353,12 +361,13 @@ def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _g
     edges = n_sources * shape.n_edges * shape.walked
     return {
         "start": n_sources,
+        "count": n_sources * (shape.keep == "counts"),
         "level": n_sources * shape.likely_rounds,
         "vertex": n_sources * shape.n_vertices,
         "edge": edges / (machine.cores if device == "cpu" and algorithm == "bfs" else 1),
-        "again": edges * shape.spread if algorithm == "sssp" else 0,
+        "again": edges * shape.detours if algorithm == "sssp" else 0,
         "stretch": n_sources * shape.stretch if algorithm == "sssp" else 0,
-        "miss": edges * machine.missing(4 * shape.n_vertices),
+        "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
@@ -160,6 +161,10 @@ class Shape(NamedTuple):
         Largest degree divided by the mean.
     spread : float
         Standard deviation of the weights divided by their mean.
+    scatter : float
+        Share of the edges whose ends are far apart by number.
+    keep : {"all", "targets", "counts"}
+        What is asked for of each search, as in ``Query``.
     """
 
     n_vertices: int
@@ -174,6 +179,8 @@ class Shape(NamedTuple):
     rounds: float = 0.0
     skew: float = 1.0
     spread: float = 0.5
+    scatter: float = 1.0
+    keep: str = "all"
 
     @property
     def likely_depth(self) -> float:
@@ -193,6 +200,21 @@ class Shape(NamedTuple):
         """Rounds of a lattice that are more since uneven weights make ways round about the shorter ones."""
         is_path = self.guessed_depth > self._sides
         return self._sides * self.spread if self._is_lattice and not is_path else 0.0
+
+    @property
+    def unevenness(self) -> float:
+        """How much longer an edge takes one block where few vertices have most edges, in units that are fitted."""
+        return math.log2(max(self.skew, 1.0))
+
+    @property
+    def detours(self) -> float:
+        """How often uneven weights make a search relax an edge again, about, in units that are fitted.
+
+        It grows with the levels, since a path may be improved on each, and with the edges beyond those of a tree, without
+        which there is one path only. Both powers are read off searches of lattices, meshes and roads with uneven weights.
+        """
+        beyond_tree = min(max(self.n_edges / (2 * max(self.n_vertices, 1)) - 1, 0.0), 2.0)
+        return self.spread * beyond_tree * self.likely_rounds**0.75 / (1 + self.unevenness / 2)
 
     @property
     def _is_lattice(self) -> bool:
@@ -219,6 +241,15 @@ class Shape(NamedTuple):
 def turns_of(n_sources: int, at_once: int) -> float:
     """How often all workers that take sources one by one have had one; the last turn may be a part of one."""
     return max(1.0, n_sources / at_once)
+
+
+def slowdown(per_processor: int, n_sources: int, processors: int) -> float:
+    """How much longer a block takes beside others on its multiprocessor.
+
+    Blocks mostly wait for loads, and one works while another waits: four on a multiprocessor take twice as long as one, by
+    the sweep of docs/regret.md.
+    """
+    return min(per_processor, -(-n_sources // processors)) ** 0.5
 
 
 @dataclass(frozen=True, kw_only=True)

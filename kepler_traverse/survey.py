@@ -1,14 +1,16 @@
 """The shape of a graph that the choice of a strategy goes by, seen by a few searches that cost little beside the run.
 
-From a vertex of the highest degree, and on a directed graph, of which most vertices may reach little, from random ones, too.
-On the CPU searches end at a number of edges; on a GPU those are made whose estimated time is small beside that of the run.
-No clock decides, so that equal graphs get equal plans.
+They are BFS whatever the algorithm: from a vertex of the highest degree, and on a directed graph, of which most vertices may
+reach little, from random ones, too. On the CPU they end at a number of edges, on a GPU at a number of levels; what a whole
+search would have found is then extrapolated. No clock decides, so that equal graphs get equal plans. On a GPU the outcome
+depends on the graph alone, and is kept with it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,9 +24,12 @@ from .strategy import Shape, Strategy
 
 SHARE = 0.02  # of the run that the survey may take
 SEARCHES = 16  # from random vertices of a directed graph
+GPU_SEARCHES, GPU_LEVELS = 8, 1 << 10  # the same on a GPU, and levels of one search: some two milliseconds
 _FEWEST_EDGES = 1 << 17  # that searches on the CPU may walk: less than a millisecond
 _WEIGHTS = 1 << 14  # that the spread is taken from
+_SAMPLED, _NEAR = 1 << 12, 64  # edges; near is what lies within this share of the vertices
 _SEED = 7
+_SEEN_OF: weakref.WeakKeyDictionary[Graph, list] = weakref.WeakKeyDictionary()
 
 
 class Seen(NamedTuple):
@@ -42,33 +47,33 @@ def outline(graph: Graph) -> Shape:
     return Shape(graph.n_vertices, graph.n_edges, graph.directed, 0, graph.targets.dtype.itemsize, weight)
 
 
-def survey(
-    graph: Graph,
-    algorithm: str,
-    singles: Sequence[Strategy],
-    n_sources: int,
-    best: Callable[[Shape], float],
-    alone: Callable,
-) -> Shape:
+def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources: int) -> Shape:
     """Return the shape of a graph as a few searches show it.
 
     Parameters
     ----------
     graph : Graph
     algorithm : {"bfs", "sssp"}
-    singles : sequence of Strategy
-        For one source.
+    searches : sequence of Strategy
+        BFS from one source.
     n_sources : int
         Of the run.
-    best, alone : callable
-        Estimated seconds of the run, and of one search, for a shape.
     """
     shape = _with_degrees_and_weights(graph, outline(graph), algorithm)
     if not graph.n_edges:
         return shape
     if graph.device == "cpu":
-        return _of_cpu(graph, shape, algorithm, n_sources)
-    return _of_gpu(graph, shape, algorithm, singles, best, alone)
+        shape = _of_cpu(graph, shape, n_sources)
+    else:
+        if graph not in _SEEN_OF:
+            _SEEN_OF[graph] = _searched(graph, searches)
+        shape = _seen(shape, _SEEN_OF[graph])
+    return shape if algorithm == "bfs" else shape._replace(rounds=pile_rounds(shape))
+
+
+def forget(graph: Graph) -> None:
+    """Drop what is kept of a graph's searches, so that the next plan makes them again: for measurements."""
+    _SEEN_OF.pop(graph, None)
 
 
 def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Shape:
@@ -80,10 +85,20 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
     if algorithm == "sssp":
         weights = to_host(graph.weights[:: max(1, graph.n_edges // _WEIGHTS)]).astype(np.float64)
         spread = float(weights.std() / abs(weights.mean())) if weights.mean() else 0.0
-    return shape._replace(skew=largest * graph.n_vertices / graph.n_edges, spread=spread)
+    skew = largest * graph.n_vertices / graph.n_edges
+    return shape._replace(skew=skew, spread=spread, scatter=_scatter(graph))
 
 
-def _of_cpu(graph: Graph, shape: Shape, algorithm: str, n_sources: int) -> Shape:
+def _scatter(graph: Graph) -> float:
+    """Share of some edges whose ends are far apart by number, so that following one leaves the cache."""
+    xp = namespace(graph.offsets)
+    edges = xp.asarray(np.random.default_rng(_SEED).integers(0, graph.n_edges, _SAMPLED))
+    sources = xp.searchsorted(graph.offsets, edges, side="right") - 1
+    far = abs(graph.targets[edges].astype(np.int64) - sources) > graph.n_vertices // _NEAR
+    return float(far.mean())
+
+
+def _of_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
     n, m = graph.n_vertices, graph.n_edges
     budget = max(_FEWEST_EDGES, int(SHARE * n_sources * m))
     seen, queue = np.zeros(n, np.uint8), np.empty(n, graph.targets.dtype)
@@ -103,8 +118,7 @@ def _of_cpu(graph: Graph, shape: Shape, algorithm: str, n_sources: int) -> Shape
         else:
             likely = 1.0 if mark == 1 else found[0].reach
             found.append(Seen(likely, likely, _all_levels(reached, levels, *earlier, n), False))
-    shape = _seen(shape, found)
-    return shape if algorithm == "bfs" else shape._replace(rounds=pile_rounds(shape))
+    return _seen(shape, found)
 
 
 def _all_levels(reached: int, levels: int, reached_earlier: int, levels_earlier: int, n: int) -> float:
@@ -120,25 +134,24 @@ def pile_rounds(shape: Shape) -> float:
     return shape.likely_rounds * (1 + shape.spread)
 
 
-def _of_gpu(graph, shape, algorithm, singles, best, alone) -> Shape:
-    # A plan's memory depends on the levels of a BFS, so there is one search at least.
+def _searched(graph: Graph, searches: Sequence[Strategy]) -> list[Seen]:
+    """What searches on a GPU find."""
+    xp = namespace(graph.offsets)
+    degrees = xp.diff(graph.offsets)
+    plan = Plan(graph, "bfs", searches, "auto", Query(predecessors=False, limit=GPU_LEVELS))
     found: list[Seen] = []
-    plan = None
-    spent = 0.0
-    for source in [_hub(graph), *(_random_sources(graph) if graph.directed else [])]:
-        guessed = _seen(shape, found)
-        spent += alone(guessed)
-        if spent > SHARE * best(guessed) and (found or algorithm == "sssp"):
-            break
-        plan = plan or Plan(graph, algorithm, singles, "auto", Query(predecessors=False))
-        found.append(_of_search(graph, plan.run(source)))
-    return _seen(shape, found)
-
-
-def _of_search(graph: Graph, found) -> Seen:
-    xp, reached = namespace(graph.offsets), found.reached
-    walked = int((xp.diff(graph.offsets) * reached).sum())
-    return Seen(int(reached.sum()) / graph.n_vertices, walked / graph.n_edges, found.rounds)
+    for source in [_hub(graph), *(_random_sources(graph)[:GPU_SEARCHES] if graph.directed else [])]:
+        traversal = plan.run(source)
+        reached = traversal.reached
+        half = traversal.rounds // 2
+        counts = xp.stack([reached.sum(), (degrees * reached).sum(), (reached & (traversal.distance <= half)).sum()])
+        vertices, edges, earlier = to_host(counts).tolist()
+        if traversal.rounds < GPU_LEVELS:
+            found.append(Seen(vertices / graph.n_vertices, edges / graph.n_edges, traversal.rounds))
+        else:
+            rounds = _all_levels(vertices, traversal.rounds, earlier, half, graph.n_vertices)
+            found.append(Seen(1.0, 1.0, rounds, False))
+    return found
 
 
 def _seen(shape: Shape, found: list[Seen]) -> Shape:

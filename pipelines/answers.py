@@ -30,6 +30,7 @@ from kepler_traverse.results import Traversals
 from .batch_context import BatchContext
 from .buffers import BUFFERS, FROM_GPU
 from .device_errors import is_out_of_memory, is_sticky
+from .manifest_types import Measured
 from .marks import TaskProgress
 from .request import Request, SearchPlan
 from .rows import Vertices, id_of, is_made_on_host, on_host, rows_of
@@ -98,13 +99,25 @@ class Answers:
     ----------
     group : int
         How many sources are answered at once. Halved wherever memory runs out, and kept so.
+    measured : dict of int to tuple
+        By part ``(strategy, sources, seconds)`` of its groups, for who takes it out. Not of the plan's first group, which
+        also compiles and warms up, nor of sources that are taken one at a time.
     """
 
     def __init__(self, graph: Graph, plan: SearchPlan, request: Request):
         self._graph, self._plan, self._request = graph, plan, request
         self._asked = None if request.targets is None else graph.numbers_of(request.targets, "target")
         self.group = plan.group
+        self.measured: dict[int, Measured] = {}
+        self._query = plan.query
+        self._is_warm = False
+        # With one candidate a plan returns before its last kernel has ended; where times are compared, it must not.
+        self._waits = graph.device == "cuda" and bool(request.chosen)
         self._vertices = Vertices(graph)
+
+    def let_go(self) -> None:
+        """Give back the plan; what was kept of its traversals can still be written."""
+        del self._plan
 
     def of(self, part: int, sources: Sequence[int], careful: bool, context: BatchContext) -> Iterator[SourceRows]:
         """Yield (source id, table, checksum) for each source in order.
@@ -172,7 +185,7 @@ class Answers:
         if kept.error is not None:
             return
         try:
-            if is_made_on_host(self._request.result, self._plan.query, self._graph):
+            if is_made_on_host(self._request.result, self._query, self._graph):
                 with kept.context.clock("rows"):
                     kept.found.append((on_host(piece.traversals), piece.seconds))
             else:
@@ -199,7 +212,7 @@ class Answers:
     def _rows(self, traversals: Traversals, seconds: float, context: BatchContext) -> Iterator[SourceRows]:
         clock, tally = context.clock, context.tally
         with clock("rows"):  # some of it is done here, and the rest from row to row
-            made = rows_of(self._request.result, self._graph, self._plan.query, traversals, self._asked, self._vertices)
+            made = rows_of(self._request.result, self._graph, self._query, traversals, self._asked, self._vertices)
         while True:
             with clock("rows"):
                 rows = next(made, None)
@@ -219,6 +232,9 @@ class Answers:
             group = groups.popleft() if groups else [left.popleft() for _ in range(min(size, len(left)))]
             traversals, seconds, reason, memory_ran_out = self._try(group, firsts, context)
             if traversals is not None:
+                if self._is_warm and not careful:
+                    self._measure(group, traversals, seconds)
+                self._is_warm = True
                 yield traversals, seconds
                 continue
             if memory_ran_out:
@@ -232,6 +248,16 @@ class Answers:
                 groups.appendleft(group)
             else:
                 context.failed.append((int(group[0][0]), reason))
+
+    def _measure(self, group: Group, traversals: Traversals, seconds: float) -> None:
+        """Note by part what a group took, if the plan's own strategy ran and not another one in its place."""
+        strategy = self._plan.strategy.name
+        if traversals.strategy != strategy:
+            return
+        for part, own in itertools.groupby(part for _, part in group):
+            count = len(list(own))
+            _, sources, total = self.measured.get(part, (strategy, 0, 0.0))
+            self.measured[part] = (strategy, sources + count, total + count * seconds)
 
     def _try(self, group: Group, firsts: set[int], context: BatchContext) -> tuple[Traversals | None, float, str, bool]:
         """Traverse from a group; the exception, which holds on to memory, is gone when this returns."""
@@ -252,6 +278,8 @@ class Answers:
         context.progress.at(parts[0], int(sources[0]) if len(group) == 1 else None, parts[-1])
         with context.clock("traverse") as traversing:
             traversals = self._plan.run(sources)
+            if self._waits:
+                cuda.cp.cuda.get_current_stream().synchronize()
         with context.clock("certify"):
             if self._request.certify == "all":
                 self._certify(traversals)

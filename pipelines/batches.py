@@ -30,6 +30,7 @@ from .manifest_types import BatchOutcome, PartSummary
 from .marks import read_mark
 from .pacing import Pace
 from .sink import part_name
+from .strategy_choice import StrategyChoice
 from .terminal import in_units
 
 WINDOW = 3  # tasks a worker that are on their way: one runs, the next ones are there already
@@ -82,6 +83,12 @@ class Task:
     without : frozenset of int
         Sources (vertex numbers) that are given up.
     mark : Path
+    strategy : str
+        To traverse with; "" for the one that the worker has.
+    is_trial : bool
+        It tries a strategy, which the tasks that follow may be told.
+    halved : bool
+        Some batches of a task that was lost.
     """
 
     number: int
@@ -89,6 +96,9 @@ class Task:
     careful: bool
     without: frozenset[int]
     mark: Path
+    strategy: str = ""
+    is_trial: bool = False
+    halved: bool = False
 
 
 def batches_of(numbers: np.ndarray, batch_size: int) -> Iterator[tuple[int, list[int]]]:
@@ -126,6 +136,8 @@ class Window:
         Batches of a task until it is known how long one takes.
     newcomers : callable, optional
         ``newcomers(addresses)`` raises ClusterError where workers that have joined cannot take part.
+    choice : StrategyChoice, optional
+        Which strategy tasks are told; without it they are told none.
     """
 
     def __init__(
@@ -138,10 +150,11 @@ class Window:
         patience: float = 60.0,
         first: int = 1,
         newcomers: Callable[[list[str]], None] | None = None,
+        choice: StrategyChoice | None = None,
     ):
         self._client, self._submit, self._observer, self._folder = client, submit, observer, folder
         self._deadline, self._patience, self._newcomers = deadline, patience, newcomers
-        self._pace = Pace(first)
+        self._pace, self._choice = Pace(first), choice
         self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may live yet and leave marks of their own
         self._flying: dict[Future[Any], Task] = {}
         self._finished: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
@@ -158,6 +171,7 @@ class Window:
         self._signs: dict[str, tuple[Sign | None, float]] = {}
         self._known: set[str] | None = None
         self._paused: set[str] = set()
+        self._recalled: list[Path] = []
         self._again: defaultdict[str, list[int]] = defaultdict(list)  # batches by the reason, until it is told
 
     def run(self, parts: list[int]) -> None:
@@ -188,22 +202,29 @@ class Window:
             raise
         finally:
             self._tell_what_is_tried_again()
+            for mark in self._recalled:  # of a task that began as it was taken back
+                mark.unlink(missing_ok=True)
             if self._flying and self._client.status == "running":
                 self._client.cancel(list(self._flying), force=True)
 
     def _fill(self) -> None:
-        while len(self._flying) < WINDOW * self._workers:
+        # What is given out while a strategy is tried may be told the wrong one: then tasks are small, and none is queued.
+        is_trying = self._choice is not None and self._choice.is_trying
+        window = 1 if is_trying else WINDOW
+        while len(self._flying) < window * self._workers:
             if self._halves:
-                self._start(self._halves.popleft(), careful=False)
+                self._start(self._halves.popleft(), careful=False, halved=True)
             elif self._waiting:
-                count = self._pace.batches(len(self._waiting), self._workers)
-                self._start([self._waiting.popleft() for _ in range(min(count, len(self._waiting)))], careful=False)
+                trial = self._choice.take_trial() if self._choice is not None else None
+                tried, count = trial or ("", 1 if is_trying else self._pace.batches(len(self._waiting), self._workers))
+                parts = [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
+                self._start(parts, careful=False, tried=tried)
             elif self._suspects:
                 self._start([self._suspects.popleft()], careful=True)
             else:
                 return
 
-    def _start(self, parts: list[int], careful: bool) -> None:
+    def _start(self, parts: list[int], careful: bool, halved: bool = False, tried: str = "") -> None:
         self._given_out += 1
         task = Task(
             number=self._given_out,
@@ -211,6 +232,9 @@ class Window:
             careful=careful,
             without=frozenset().union(*(self._without.get(part, ()) for part in parts)),
             mark=self._folder / f".task-{self._given_out:06d}.{self._token}.tmp",
+            strategy=tried or ("" if self._choice is None else self._choice.strategy),
+            is_trial=bool(tried),
+            halved=halved,
         )
         future = self._submit(task)
         self._flying[future] = task
@@ -232,8 +256,9 @@ class Window:
         if outcomes is not None:
             self._losses.clear()
             self._workers_seen_at = time.monotonic()
-            for outcome in outcomes:
-                self._settle_batch(outcome)
+            self._settle_batches(task, outcomes)
+            if self._choice is not None:
+                self._choose(task, self._choice)
         elif future.status == "error":
             self._settle_error(task, future.exception())
         else:  # cancelled by somebody, or its result is gone with its worker
@@ -267,6 +292,46 @@ class Window:
         else:
             for part in task.parts:
                 self._strike(part, None, f"{type(error).__name__}: {error}")
+            if task.is_trial and self._choice is not None:
+                self._tell(self._choice.end_trial())
+
+    def _settle_batches(self, task: Task, outcomes: list[BatchOutcome]) -> None:
+        for outcome in outcomes:
+            if self._choice is not None:
+                self._choice.note(task.strategy, outcome.get("measured"))
+            self._settle_batch(outcome)
+
+    def _choose(self, task: Task, choice: StrategyChoice) -> None:
+        """Go on with another strategy, or have one task try one, where what was measured tells so."""
+        if task.is_trial:
+            self._tell(choice.end_trial())
+        # A worker takes its tasks in order, so the first ones are those that run.
+        queued = list(self._flying.values())[self._workers :]
+        news = choice.decide(len(self._waiting) + sum(len(each.parts) for each in queued))
+        if news is not None:
+            self._tell(news)
+            self._recall()
+
+    def _recall(self) -> None:
+        """Take back the tasks that no worker has begun, so that they are told what is known now.
+
+        One that begins before it hears of this does work that is done again, with the same bytes; no task waits for it.
+        """
+        queued = [
+            (future, task)
+            for future, task in self._flying.items()
+            if not (future.done() or task.careful or task.halved or self._has_begun(task))
+        ]
+        self._client.cancel([future for future, _ in queued], force=True)
+        for future, task in queued:
+            del self._flying[future]
+            task.mark.unlink(missing_ok=True)  # what begins all the same writes no part
+            self._recalled.append(task.mark)
+        self._waiting.extendleft(part for _, task in reversed(queued) for part in reversed(task.parts))
+
+    def _tell(self, message: str | None) -> None:
+        if message is not None:
+            self._observer.notice(message)
 
     def _settle_batch(self, outcome: BatchOutcome) -> None:
         part, summary = outcome["part"], outcome["summary"]
@@ -282,6 +347,11 @@ class Window:
         self._looked_at = 0.0  # the next look, which tells of a worker that is lost, is now
         place = read_mark(task.mark)
         task.mark.unlink(missing_ok=True)  # from now on a worker that lives yet writes no part for it
+        if self._choice is not None and task.is_trial:
+            if place is None:
+                self._choice.drop_trial()
+            else:
+                self._tell(self._choice.end_trial(lost=True))
         for part in task.parts:
             self._losses[part] += 1
             if self._losses[part] > MOST_LOSSES:
@@ -454,11 +524,10 @@ class Window:
             for task in dropped:  # one that began before it heard of this must write no part that nobody knows of
                 task.mark.unlink(missing_ok=True)
             # Asked one by one: the interrupt may have come between taking one from the queue and settling it.
-            ended = [future for future in self._flying if future.done()]
-            for future in ended:
+            ended = [(future, task) for future, task in self._flying.items() if future.done()]
+            for future, task in ended:
                 del self._flying[future]
-                for outcome in self._fetched(future) or ():
-                    self._settle_batch(outcome)
+                self._settle_batches(task, self._fetched(future) or [])
             if not ended:
                 time.sleep(_DRAIN_TICK)
 

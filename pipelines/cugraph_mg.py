@@ -195,6 +195,9 @@ class MgEngine:
             output_bytes=load.n_sources * load.most_rows * load.row_bytes,
         )
 
+    def choose(self, prepared: Prepared, sizing: Sizing) -> None:
+        """Nothing: there is one way."""
+
     def answer(self, run: BatchRun) -> dict[str, float]:
         """Answer all batches, one after another; see ``Engine.answer``. What is written when it raises is whole."""
         started = time.perf_counter()

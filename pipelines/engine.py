@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import math
 import sys
 import time
 import uuid
@@ -15,6 +17,7 @@ from typing import Any, Literal, Protocol
 from distributed import Client, Future
 
 from kepler_traverse.errors import InputError
+from kepler_traverse.many import ManyPlan
 from kepler_traverse.storage import save_graph
 
 from .batches import BatchObserver, Task, Window
@@ -22,8 +25,9 @@ from .cluster import cluster_for, give_plugin, take_plugin
 from .existing import check_existing, check_newcomers, refuse_small_workers, survey, version_here
 from .manifest import GRAPH, cannot_write
 from .options import Settings
-from .prepare import Prepared, load_of, machine_for, prepare
-from .sizing import Sizing, size_up
+from .prepare import Prepared, load_of, machine_for, prepare, state_bytes, with_threads
+from .sizing import Load, Sizing, size_up, with_room
+from .strategy_choice import StrategyChoice
 from .worker import TraversalPlugin, Work, run_batches
 from .writers import fits_beside
 
@@ -45,6 +49,8 @@ class BatchRun:
         Of the run.
     announce : callable
         To be called with the client once there is a cluster.
+    choice : StrategyChoice or None
+        That the engine has made; None where there is nothing to choose.
     watch : callable
         ``watch(client)`` is a context that yields the observer of the batches.
     """
@@ -54,6 +60,7 @@ class BatchRun:
     sizing: Sizing
     folder: Path
     fingerprint: str
+    choice: StrategyChoice | None
     announce: Callable[[Client], None]
     watch: Callable[[Client], AbstractContextManager[BatchObserver]]
 
@@ -72,6 +79,12 @@ class Engine(Protocol):
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
         """How the run is cut; raises CapacityError if it cannot fit."""
+
+    def choose(self, prepared: Prepared, sizing: Sizing) -> StrategyChoice | None:
+        """The choice between several strategies, by estimates; None where there is nothing to choose.
+
+        What the workers' plans need for it goes into ``prepared.request``.
+        """
 
     def answer(self, run: BatchRun) -> dict[str, float]:
         """Answer all batches; return the seconds of each step.
@@ -100,14 +113,57 @@ class KeplerEngine:
         machine = machine_for(prepared, settings.gpu_memory)
         if machine.device == "cpu" and settings.gpu_memory is not None:  # with --device auto this is known only now
             raise InputError("--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out")
-        if not self._is_foreign:
-            return size_up(load_of(prepared), machine, settings.workers, batch_size)
-        found = survey(settings, machine.device)
-        if machine.device == "cpu":  # the workers' memory counts, which may be that of other hosts
-            machine = replace(machine, available=sys.maxsize)
-        sizing = size_up(load_of(prepared), machine, len(found), batch_size)
-        refuse_small_workers(found, sizing.shared_bytes, sizing.worker_bytes)
-        return sizing
+        if self._is_foreign:
+            found = survey(settings, machine.device)
+            if machine.device == "cpu":  # the workers' memory counts, which may be that of other hosts
+                machine = replace(machine, available=sys.maxsize)
+
+            def size(load: Load) -> Sizing:
+                sizing = size_up(load, machine, len(found), batch_size)
+                refuse_small_workers(found, sizing.shared_bytes, sizing.worker_bytes)
+                return sizing
+        else:
+
+            def size(load: Load) -> Sizing:
+                return size_up(load, machine, settings.workers, batch_size)
+
+        sizing, names = with_room(load_of(prepared), self._states(prepared), size, prepared.plan.strategy.name)
+        return replace(sizing, strategies=tuple(names))
+
+    def _states(self, prepared: Prepared) -> dict[str, int]:
+        """What each strategy that a worker may take holds, where there are several to choose from."""
+        if self._settings.strategy != "auto" or not isinstance(prepared.plan, ManyPlan):
+            return {}
+        candidates = prepared.plan.ranked(prepared.request.at_once)
+        # Without constants nothing is known of how long a strategy takes.
+        return {
+            each.name: state_bytes(prepared, each.group, each.nbytes) for each in candidates if math.isfinite(each.seconds)
+        }
+
+    def choose(self, prepared: Prepared, sizing: Sizing) -> StrategyChoice | None:
+        if self._settings.strategy != "auto" or not isinstance(prepared.plan, ManyPlan):
+            return None
+        first = prepared.plan.strategy.name
+        size, request = sizing.batch_size, replace(prepared.request, chosen=first)
+        prepared.request = request
+        if len(sizing.strategies) < 2:
+            return None
+        across = self._writes_beside(sizing, prepared.graph.n_vertices)
+        unit = request.at_once if across else size
+        is_own_on_cpu = prepared.graph.device == "cpu" and not self._is_foreign
+        with with_threads(sizing.threads) if is_own_on_cpu else contextlib.nullcontext():
+            ranked = prepared.plan.ranked(unit)
+        found = [each._replace(seconds=each.seconds * size / unit) for each in ranked if each.name in sizing.strategies]
+        found.sort(key=lambda each: each.name != first)
+        memory = request.memory
+        if prepared.graph.device == "cuda":  # so that a worker plans the same: there a pool holds the memory
+            memory = max(each.nbytes for each in found)
+        prepared.request = replace(request, memory=memory)
+        return StrategyChoice(found, size, int(prepared.numbers.size), across)
+
+    def _writes_beside(self, sizing: Sizing, n_vertices: int) -> bool:
+        """Whether workers write parts on threads, so that groups have sources of several parts."""
+        return not self._is_foreign and sizing.writers > 1 and fits_beside(sizing.batch_size, n_vertices)
 
     def answer(self, run: BatchRun) -> dict[str, float]:
         work, n_vertices = self.work(run), run.prepared.graph.n_vertices
@@ -140,8 +196,11 @@ class KeplerEngine:
 
     def work(self, run: BatchRun) -> Work:
         """What every batch shares."""
+        request = run.prepared.request
+        if run.choice is not None:
+            request = replace(request, chosen=run.choice.strategy)
         return Work(
-            request=run.prepared.request,
+            request=request,
             run=run.fingerprint,
             graph_folder=run.prepared.folder or run.folder / GRAPH,
             output=run.folder,
@@ -154,8 +213,6 @@ class KeplerEngine:
     def window(self, run: BatchRun, client: Client, observer: BatchObserver, token: str, n_vertices: int) -> Window:
         """The window of tasks for the batches of a run, whose plugin has a token in its name."""
         deadline = self._settings.batch_deadline
-        writers = 1 if self._is_foreign else run.sizing.writers
-        beside = writers > 1 and fits_beside(run.sizing.batch_size, n_vertices)
         needed = run.sizing.shared_bytes + run.sizing.worker_bytes
         return Window(
             client,
@@ -164,8 +221,9 @@ class KeplerEngine:
             run.folder,
             deadline=None if deadline == "auto" else deadline,
             patience=self._settings.worker_timeout,
-            first=2 * writers if beside else 1,
+            first=2 * run.sizing.writers if self._writes_beside(run.sizing, n_vertices) else 1,
             newcomers=functools.partial(check_newcomers, client, needed=needed) if self._is_foreign else None,
+            choice=run.choice,
         )
 
 
@@ -183,6 +241,6 @@ def _submitter(run: BatchRun, client: Client, token: str) -> Callable[[Task], Fu
         # "bfs-000012-...": the dashboard groups by what stands before the first number.
         key = f"{algorithm}-{task.parts[0]:06d}-{task.number}-{token}"
         plugin = f"kepler-traverse-{token}"
-        return client.submit(run_batches, plugin, batches, task.careful, task.mark, key=key, pure=False)
+        return client.submit(run_batches, plugin, batches, task.careful, task.mark, task.strategy, key=key, pure=False)
 
     return submit

@@ -13,6 +13,7 @@ from .forms import FORMS
 from .manifest_types import Failure, Manifest
 from .page import Markup
 from .report import columns_text
+from .strategy_choice import sentence
 from .tallies import merged
 from .terminal import in_units
 
@@ -192,6 +193,7 @@ def _plan(manifest: Manifest) -> Markup:
         ("distances", ", ".join(manifest.get("distances", {}).values())),
         *([("direction", "in: distances to the sources")] if manifest.get("direction") == "in" else []),
         ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
+        *([("choice of strategy", sentence(manifest["choice"]))] if manifest.get("choice") else []),
         ("sources", f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else "")),
         ("workers", f"{manifest['workers']:,}"),
         *((f"memory: {name}", in_units(size)) for name, size in manifest.get("memory", {}).items()),

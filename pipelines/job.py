@@ -41,6 +41,7 @@ from .request import Ids
 from .settings import MG
 from .sink import checked_part, part_name
 from .sizing import Sizing
+from .strategy_choice import StrategyChoice, current
 from .terminal import say
 
 
@@ -84,17 +85,20 @@ def _run(settings: Settings, command: str, output: Path | None, before: Manifest
             batch_size = before["identity"].get("batch_size", "auto")
         sizing = engine.size(prepared, batch_size)
         identity = identity_of(settings, prepared, sizing)
+        choice = engine.choose(prepared, sizing)
     if settings.plan:
         if settings.resume:
             say("note: --plan shows the whole run, also what --resume would find done")
-        report.show_plan(settings, prepared, sizing)
+        report.show_plan(settings, prepared, sizing, None if choice is None else choice.record)
         return 0
     assert output is not None  # settings_of takes no settings without it but for --plan
     if before is not None:
         refuse_another_run(output, before, identity, sizing.n_batches)
     with OutputFolder(output) as folder:
-        folder.manifest = _new_manifest(settings, prepared, sizing, identity)
-        job = _Job(settings, prepared, sizing, folder, command, engine)
+        if choice is not None and before is not None:
+            choice.resume(before.get("choice"))
+        folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
+        job = _Job(settings, prepared, sizing, folder, command, engine, choice)
         if before is not None:
             job.keep_what_is_done(before)
         if before is not None and job.nothing_is_missing(before):
@@ -129,7 +133,9 @@ def _digest(ids: Ids) -> str:
     return hashlib.sha256(json.dumps(ids).encode()).hexdigest()
 
 
-def _new_manifest(settings: Settings, prepared: Prepared, sizing: Sizing, identity: Identity) -> Manifest:
+def _new_manifest(
+    settings: Settings, prepared: Prepared, sizing: Sizing, identity: Identity, choice: StrategyChoice | None
+) -> Manifest:
     graph = prepared.graph
     return {
         "format": 1,
@@ -151,7 +157,8 @@ def _new_manifest(settings: Settings, prepared: Prepared, sizing: Sizing, identi
             "reused": prepared.reused,
         },
         "device": prepared.plan.strategy.device,
-        "strategy": prepared.plan.strategy.name,
+        "strategy": prepared.plan.strategy.name if choice is None else choice.strategy,
+        "choice": None if choice is None else choice.record,
         "workers": sizing.workers,
         "memory": sizing.memory,
         "sources": int(prepared.numbers.size),
@@ -180,9 +187,10 @@ class _Job:
         folder: OutputFolder,
         command: str,
         engine: Engine,
+        choice: StrategyChoice | None,
     ):
         self._settings, self._prepared, self._sizing = settings, prepared, sizing
-        self._folder, self._command, self._engine = folder, command, engine
+        self._folder, self._command, self._engine, self._choice = folder, command, engine, choice
         self._batches = dict(batches_of(prepared.numbers, sizing.batch_size))
         self.computed = 0
 
@@ -279,6 +287,7 @@ class _Job:
             sizing=self._sizing,
             folder=self._folder.path,
             fingerprint=self._folder.manifest["fingerprint"],
+            choice=self._choice,
             announce=self._announce,
             watch=self._watched,
         )
@@ -292,7 +301,11 @@ class _Job:
     def _watched(self, client: Client) -> Iterator[BatchObserver]:
         facts = report.facts_of(self._folder.manifest)
         with report.Progress(facts, open_page(client, facts, say)) as progress:
-            yield _ManifestObserver(self, progress)
+            try:
+                yield _ManifestObserver(self, progress)
+            finally:
+                if self._choice is not None:
+                    self._folder.manifest["strategy"] = current(self._choice.record)
 
 
 class _ManifestObserver:

@@ -52,12 +52,16 @@ class PartEntry(PartSummary):
     sources: list[Id]
 
 
+Measured = tuple[str, int, float]  # strategy, sources and seconds of the groups by which strategies are compared
+
+
 class BatchOutcome(TypedDict):
     """What has come of one batch: ``summary`` is None if no source was answered; ``failed`` has sources and reasons."""
 
     part: int
     summary: PartSummary | None
     failed: list[tuple[int, str]]
+    measured: NotRequired[Measured | None]
 
 
 class Failure(TypedDict):
@@ -100,6 +104,40 @@ class GraphFacts(TypedDict):
     reused: NotRequired[bool]
 
 
+class Candidate(TypedDict):
+    """A strategy that tasks may be told; ``estimated`` seconds are those of all sources."""
+
+    strategy: str
+    estimated: float
+    sources_at_once: int
+    bytes: int
+
+
+class Measurement(TypedDict):
+    """What the sources of a strategy took, and were estimated to take."""
+
+    strategy: str
+    sources: int
+    seconds: float
+    estimated: float
+
+
+class Switch(TypedDict):
+    """From so many measured sources on tasks were told another strategy."""
+
+    strategy: str
+    measured_sources: int
+
+
+class StrategyChoice(TypedDict):
+    """The choice between strategies in a run."""
+
+    first: str
+    candidates: list[Candidate]
+    measured: list[Measurement]
+    switches: list[Switch]
+
+
 Status = Literal["running", "done", "failed", "interrupted"]
 
 
@@ -119,6 +157,7 @@ class Manifest(TypedDict):
     graph: GraphFacts
     device: str
     strategy: str
+    choice: NotRequired[StrategyChoice | None]
     workers: int
     memory: dict[str, int]
     sources: int

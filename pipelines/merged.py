@@ -27,6 +27,7 @@ from .answers import SourceRows, free_memory
 from .batch_context import BatchContext
 from .checksums import bits_of, checksums_by_source
 from .device_errors import is_out_of_memory, is_sticky
+from .manifest_types import Measured
 from .phases import Phases
 from .request import Knobs, Request
 from .rows import names_of
@@ -78,6 +79,7 @@ class MergedAnswers:
 
     def __init__(self, graph: Graph, plan: MergedPlan, request: Request):
         self._graph, self._plan, self._request = graph, plan, request
+        self.measured: dict[int, Measured] = {}  # nothing: there is one search
 
     def of(
         self,

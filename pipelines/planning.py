@@ -34,6 +34,8 @@ def plan_for(graph: Graph, request: Request) -> ManyPlan | MergedPlan:
         "knobs": request.knobs,
         "memory": request.memory,
     }
+    if request.shape is not None:
+        options["shape"] = request.shape
     if request.algorithm == "bfs":
         return plan_bfs_many(graph, max_depth=cast("int | None", request.limit), **options)
     return plan_sssp_many(graph, cutoff=request.limit, **options)

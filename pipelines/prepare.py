@@ -10,10 +10,13 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import psutil
 from dask.system import CPU_COUNT
@@ -21,6 +24,7 @@ from distributed.system import MEMORY_LIMIT
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
+from kepler_traverse.cuda import figures as figures_on_gpu
 from kepler_traverse.errors import CapacityError, InputError
 from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.graph import Graph, has_vertex
@@ -106,7 +110,9 @@ def prepare(settings: Settings, stored: Path | None = None) -> Prepared:
     numbers, names, duplicates = chosen_sources(graph, settings)
     request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
     request = replace(request, at_once=_at_once(settings, graph, request, numbers))
-    request, plan = _planned(settings, graph, request, numbers.size)
+    with _threads_of_a_worker(settings, graph, numbers.size):
+        request, plan = _planned(settings, graph, request, numbers.size)
+    request = replace(request, shape=getattr(plan, "shape", None))
     return Prepared(
         graph=graph,
         plan=plan,
@@ -178,6 +184,27 @@ def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int)
             raise
         request = replace(request, memory=spare)  # fewer workers, then: see sizing
         return request, plan_for(graph, request)
+
+
+@contextlib.contextmanager
+def with_threads(count: int) -> Iterator[None]:
+    """Plan and estimate as a worker with so many threads does."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(max(1, min(count, numba.config.NUMBA_NUM_THREADS)))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
+
+
+def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> AbstractContextManager[None]:
+    """As many threads as a worker of an own cluster gets, unless memory is for fewer workers."""
+    if graph.device == "cuda" or settings.scheduler_address or settings.scheduler_file:
+        return contextlib.nullcontext()
+    workers = min(CPU_COUNT, n_sources) if settings.workers == "auto" else settings.workers
+    if FORMS[settings.result].merged:
+        workers = 1
+    return with_threads(CPU_COUNT // max(workers, 1))
 
 
 def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan] | None:
@@ -357,14 +384,12 @@ def load_of(prepared: Prepared) -> Load:
     else:  # a plan that needs it has made it, and counts it
         turned = certified and request.result != "predecessors" and "reverse" not in vars(graph)
     rows, most_rows = _rows_a_source(graph, request, plan.depth)
-    is_summed = graph.device == "cuda" and request.result in ("summary", "levels")
-    figures = cuda.figures.room(request.algorithm, plan.group, graph.n_vertices) if is_summed else 0
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
         graph_bytes=graph.nbytes + bytes_of_ids(graph),
         reverse_bytes=graph.nbytes if one_way and turned else 0,
-        state_bytes=plan.nbytes + figures,
+        state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=form.id_columns * wide + (distance if form.has_distance else 0) + 8 * form.numbers,
         rows_a_source=rows,
         most_rows=most_rows,
@@ -372,6 +397,13 @@ def load_of(prepared: Prepared) -> Load:
         merged=form.merged,
         group=plan.group if graph.device == "cuda" else 1,  # on a CPU a worker plans with fewer threads than here
     )
+
+
+def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
+    """What a plan for groups of so many sources holds beside the graph, and what figures of its results take."""
+    graph, request = prepared.graph, prepared.request
+    is_summed = graph.device == "cuda" and request.result in ("summary", "levels")
+    return nbytes + (figures_on_gpu.room(request.algorithm, group, graph.n_vertices) if is_summed else 0)
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:

@@ -22,10 +22,11 @@ from kepler_traverse.graph import Graph
 from . import page
 from .chronicle import MOST_LISTED, Chronicle, batch_of
 from .forms import FORMS
-from .manifest_types import Manifest, PartEntry
+from .manifest_types import Manifest, PartEntry, StrategyChoice
 from .options import Settings
 from .prepare import Prepared
 from .sizing import Sizing
+from .strategy_choice import sentence
 from .tallies import merged
 from .terminal import in_units, printable, say, show
 
@@ -158,8 +159,8 @@ def _workers_table(chronicle: Chronicle) -> Table:
     return table
 
 
-def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing) -> None:
-    """Print what would run."""
+def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: StrategyChoice | None = None) -> None:
+    """Print what would run; ``choice`` is what the manifest would hold of the candidates."""
     graph, plan = prepared.graph, prepared.plan
     notes = weights_not_used(settings, graph.report.facts())
     if settings.json:
@@ -179,6 +180,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing) -> None:
             "strategy": plan.strategy.name,
             "sources_at_once": plan.group,
             "why": plan.why,
+            "choice": choice,
             "notes": notes,
             "sources": int(prepared.numbers.size),
             "duplicate_sources": prepared.duplicates,
@@ -202,6 +204,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing) -> None:
             f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.teaches}",
         ),
         ("why", plan.why),
+        *([("choice", f"{sentence(choice)}; corrected as the run goes on")] if choice else []),
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
         ("batches", f"{sizing.n_batches:,} of {sizing.batch_size:,} sources, one part file each"),
         ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),
@@ -272,6 +275,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         "rows": sum(part["rows"] for part in manifest["parts"]),
         "bytes": sum(part["bytes"] for part in manifest["parts"]),
         "digest": manifest["digest"],
+        "why": sentence(manifest.get("choice")),
         "seconds": manifest["seconds"] | {"total": round(seconds, 3)},
         "phases": {name: round(value, 3) for name, value in _phases(manifest).items()},
     }
@@ -285,6 +289,8 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         f"results: {settings.output} ({len(manifest['parts'])} parts, {in_units(facts['bytes'])})",
         f"columns: {columns_text(manifest['graph'].get('built', {}))}",
     ]
+    if manifest.get("choice"):
+        lines.append(f"strategy: {sentence(manifest['choice'])}")
     if settings.result != "distances":
         lines.append(f"{settings.result}: {manifest['means']}")
     if failed:

@@ -13,6 +13,7 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.query import Query
 from kepler_traverse.results import Traversals
+from kepler_traverse.strategy import Shape
 
 from .forms import ResultName
 
@@ -39,6 +40,10 @@ class Request:
         Sources that a plan answers at once: those of a part, about, or of more parts where the device has room.
     memory : int or None
         Bytes that the plan of one worker may take beside the graph; None takes what is free.
+    chosen : str
+        Strategy that the driver has chosen where ``strategy`` is "auto"; "" otherwise.
+    shape : Shape or None
+        What the driver's plan has seen of the graph, so that no worker searches for it again.
     """
 
     algorithm: str
@@ -51,6 +56,8 @@ class Request:
     direction: str = "out"
     at_once: int = 1
     memory: int | None = None
+    chosen: str = ""
+    shape: Shape | None = None
 
 
 def weights_of(graph: Graph) -> Array:

@@ -140,6 +140,38 @@ class GraphFacts(_Model):
     built: Built = Built()
 
 
+class Candidate(_Model):
+    """A strategy that tasks may be told; ``estimated`` seconds are those of all sources."""
+
+    strategy: StrictStr
+    estimated: _Seconds
+    sources_at_once: Annotated[StrictInt, Field(ge=1, lt=2**63)]
+    bytes: _Count
+
+
+class Measurement(_Model):
+    strategy: StrictStr
+    sources: _Count
+    seconds: _Seconds
+    estimated: _Seconds
+
+
+class Switch(_Model):
+    """From so many measured sources on tasks were told another strategy."""
+
+    strategy: StrictStr
+    measured_sources: _Count
+
+
+class StrategyChoice(_Model):
+    """The choice between strategies in a run, as ``strategy_choice.StrategyChoice`` records it."""
+
+    first: StrictStr
+    candidates: Annotated[list[Candidate], Field(min_length=1, max_length=64)]
+    measured: Annotated[list[Measurement], Field(max_length=64)]
+    switches: list[Switch]
+
+
 class Manifest(_Model):
     """``_manifest.json``."""
 
@@ -156,6 +188,7 @@ class Manifest(_Model):
     graph: GraphFacts
     device: StrictStr
     strategy: StrictStr
+    choice: StrategyChoice | None = None
     workers: _Count
     memory: dict[StrictStr, _Count]
     sources: _Count

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from kepler_traverse.errors import CapacityError
@@ -75,6 +76,8 @@ class Sizing:
         Threads of each worker that write parts: the cores of a machine whose GPUs traverse; on a CPU none are to spare.
     shared_bytes, worker_bytes : int
         Memory of a host: the graph, which its workers share, and what each worker takes for itself.
+    strategies : tuple of str
+        Those for which each worker has memory, the one planned first; empty where an engine has one way only.
     """
 
     workers: int
@@ -86,6 +89,7 @@ class Sizing:
     writers: int = 1
     shared_bytes: int = 0
     worker_bytes: int = 0
+    strategies: tuple[str, ...] = ()
 
 
 def size_up(
@@ -135,6 +139,42 @@ def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:
         return max(1, min(machine.n_gpus, load.n_sources))
     spare = machine.available - load.graph_bytes
     return max(1, min(machine.cores, load.n_sources, spare // (sum(share.values()) + PROCESS_BYTES)))
+
+
+def with_room(
+    load: Load, states: Mapping[str, int], size: Callable[[Load], Sizing], chosen: str
+) -> tuple[Sizing, list[str]]:
+    """Size a run so that its workers may also take other strategies than the one chosen.
+
+    Parameters
+    ----------
+    load : Load
+        With the state of the strategy chosen.
+    states : mapping of str to int
+        ``state_bytes`` by strategy.
+    size : callable
+        ``size(load)`` returns the Sizing, or raises CapacityError.
+
+    Returns
+    -------
+    sizing : Sizing
+    names : list of str
+        Strategies for which there is memory on each worker, with as many workers and the same batches as for the one chosen.
+    """
+    sizing, names = size(load), [chosen]
+    for name, state in sorted(states.items(), key=lambda entry: entry[1]):
+        if name == chosen:
+            continue
+        if state > load.state_bytes:
+            try:
+                wider = size(replace(load, state_bytes=state))
+            except CapacityError:
+                break  # those that follow need more
+            if (wider.workers, wider.batch_size) != (sizing.workers, sizing.batch_size):
+                break
+            sizing = wider
+        names.append(name)
+    return sizing, names
 
 
 def _whole_groups(load: Load, workers: int, most: int) -> int:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -20,6 +20,7 @@ from dask.system import CPU_COUNT
 from distributed import Worker, WorkerPlugin, get_worker, secede
 
 from kepler_traverse.answers import turned
+from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.many import ManyPlan
 from kepler_traverse.storage import load_graph
@@ -92,6 +93,16 @@ class Loaded:
     writers: Writers | None
 
 
+def plan_told(graph: Graph, request: Request, strategy: str) -> ManyPlan | MergedPlan:
+    """Plan with a strategy that the driver names; where this worker cannot run it, with the one that it chooses itself."""
+    if strategy:
+        try:
+            return plan_for(graph, replace(request, strategy=strategy))
+        except (InputError, MemoryError):  # another kind of device, or one that holds less
+            free_memory()
+    return plan_for(graph, request)
+
+
 def answers_for(graph: Graph, plan: ManyPlan | MergedPlan, request: Request) -> Answers | MergedAnswers:
     """What answers with a plan that ``plan_for`` has made for the same request."""
     graph = turned(graph, request.direction)
@@ -114,6 +125,7 @@ class TraversalPlugin(WorkerPlugin):
         self.loaded: Loaded | None = None
         self._threads = work.threads
         self._load_seconds = 0.0
+        self._told = ""
 
     async def setup(self, worker: Worker) -> None:
         self._lock = threading.Lock()
@@ -142,7 +154,8 @@ class TraversalPlugin(WorkerPlugin):
             writers = Writers(most) if most > 1 else None
         warming = threading.Thread(target=self._warm_up, args=(graph, writers))
         warming.start()
-        plan = plan_for(graph, request)
+        self._told = request.chosen
+        plan = plan_told(graph, request, self._told)
         answers = answers_for(graph, plan, request)
         self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
         warming.join()
@@ -157,6 +170,27 @@ class TraversalPlugin(WorkerPlugin):
             kind = np.dtype(np.int16) if request.algorithm == "bfs" else weights_of(graph).dtype
             warm_up(request.result, request.algorithm, kind, graph.returns_integers)
 
+    def _ready(self, strategy: str) -> Loaded:
+        """What answers with the strategy that the driver names; plans anew where it names another one than before."""
+        loaded = self.loaded or self._load()  # Dask keeps a worker whose plugin failed to set up
+        if not strategy or strategy == self._told:
+            return loaded
+        self._told = strategy
+        if loaded.plan.strategy.name == strategy:
+            return loaded
+        started = time.perf_counter()
+        graph, writers, request = loaded.graph, loaded.writers, self.work.request
+        if isinstance(loaded.answers, Answers):
+            loaded.answers.let_go()
+        self.loaded = None
+        del loaded  # what the plan before had is given back first
+        free_memory()
+        plan = plan_told(graph, request, strategy)
+        answers = answers_for(graph, plan, request)
+        self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
+        self._load_seconds += time.perf_counter() - started
+        return loaded
+
     def _take_fair_share(self) -> None:
         # Numba keeps the number of threads per calling thread, so each thread that traverses must set it.
         import numba
@@ -164,7 +198,12 @@ class TraversalPlugin(WorkerPlugin):
         numba.set_num_threads(min(self._threads, numba.config.NUMBA_NUM_THREADS))
 
     def answer(
-        self, batches: Batches, careful: bool, mark_path: Path, make_way: Callable[[], object] = lambda: None
+        self,
+        batches: Batches,
+        careful: bool,
+        mark_path: Path,
+        make_way: Callable[[], object] = lambda: None,
+        strategy: str = "",
     ) -> list[BatchOutcome]:
         """Answer the batches of a task, one part each; see ``run_batches``.
 
@@ -174,7 +213,7 @@ class TraversalPlugin(WorkerPlugin):
             try:
                 with self._lock:  # a plan holds one traversal at a time, and a foreign worker may have several threads
                     self._take_fair_share()
-                    loaded = self.loaded or self._load()  # Dask keeps a worker whose plugin failed to set up
+                    loaded = self._ready(strategy)
                     if isinstance(loaded.plan, ManyPlan):
                         loaded.plan.adopt()  # a task's results are used up before the lock is let go, in whichever thread
                     most = max((len(sources) for _, sources in batches), default=0)
@@ -255,7 +294,8 @@ class TraversalPlugin(WorkerPlugin):
             yield functools.partial(self._end, answers, kept, mark)
 
     def _end(self, answers: Answers, kept: Kept, mark: Mark) -> BatchOutcome:
-        return self._ended(kept.part, answers.of_kept(kept), kept.context, mark)
+        outcome = self._ended(kept.part, answers.of_kept(kept), kept.context, mark)
+        return {**outcome, "measured": answers.measured.pop(kept.part, None)}
 
     def _ended(self, part: int, rows: Iterator[SourceRows], context: BatchContext, mark: Mark) -> BatchOutcome:
         with context.clock("write"):
@@ -271,7 +311,7 @@ class TraversalPlugin(WorkerPlugin):
         with watched(self.work.request.algorithm) as note:
             outcome = self._ended(part, answers.of(part, sources, careful, context), context, mark)
             note(outcome["summary"], len(sources) - len(context.failed), context.failed)
-        return outcome
+        return {**outcome, "measured": answers.measured.pop(part, None)}
 
 
 def dask_setup(_worker: Worker) -> None:
@@ -279,7 +319,7 @@ def dask_setup(_worker: Worker) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def run_batches(plugin: str, batches: Batches, careful: bool, mark: Path) -> list[BatchOutcome]:
+def run_batches(plugin: str, batches: Batches, careful: bool, mark: Path, strategy: str = "") -> list[BatchOutcome]:
     """One task: some batches, a part for each. Small arguments, and an answer of 1 to 2 KB a batch.
 
     Parameters
@@ -291,11 +331,14 @@ def run_batches(plugin: str, batches: Batches, careful: bool, mark: Path) -> lis
         Traverse from one source at a time, since a worker has died of one of them.
     mark : Path
         File that tells the driver where this is.
+    strategy : str
+        To traverse with; "" for the one that the worker has.
 
     Returns
     -------
     list of dict
-        For each batch ``part``; ``failed``, a list of (source, reason); and ``summary``, None if no source was answered:
+        For each batch ``part``; ``failed``, a list of (source, reason); ``measured``, ``[strategy, sources, seconds]`` of
+        groups by which strategies are compared, or None; and ``summary``, None if no source was answered:
         what ``write_part`` returns, and for the manifest and whoever watches: ``worker`` (its address), ``started`` and
         ``ended`` (seconds since the epoch), ``seconds``, ``phases`` (seconds by phase; a worker's first part also has the
         time that loading and planning took before it), and what ``Tally`` counts. Nothing of it goes into the file.
@@ -309,7 +352,7 @@ def run_batches(plugin: str, batches: Batches, careful: bool, mark: Path) -> lis
     worker = get_worker()
     answering = cast(TraversalPlugin, worker.plugins[plugin])
     try:
-        outcomes = answering.answer(batches, careful, mark, secede)
+        outcomes = answering.answer(batches, careful, mark, secede, strategy)
     except OSError as error:
         raise cannot_write(answering.work.output, error) from None
     for outcome in outcomes:

@@ -18,7 +18,6 @@ import argparse
 import functools
 import gc
 import json
-import os
 import platform
 import statistics
 import subprocess
@@ -214,42 +213,12 @@ def bench_job(path: Path, options: argparse.Namespace, log) -> list[dict]:
     return rows
 
 
-def machine() -> dict:
-    """This machine, as docs/measurements.json names it."""
-    info = Path("/proc/cpuinfo")
-    names = (
-        [line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line]
-        if info.exists()
-        else []
-    )
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    found = {
-        "cpu": names[0] if names else platform.processor() or platform.machine(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_gib": round(memory / 2**30),
-        "gpu": None,
-        "driver": None,
-    }
-    try:
-        query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-        done = subprocess.run(query, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return found  # no GPU here
-    gpu, driver = done.stdout.splitlines()[0].split(",")
-    return found | {"gpu": gpu.strip(), "driver": driver.strip()}
-
-
-def commit() -> str:
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip() or "unknown"
-
-
 def main() -> int:
+    sys.path.insert(0, str(ROOT))
     suite = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     suite.add_argument("--suite")
     chosen, others = suite.parse_known_args()
     if chosen.suite in ("papers", "cpu", "gpu"):  # they have options of their own
-        sys.path.insert(0, str(ROOT))
         from scripts import bench_cpu, bench_gpu, bench_papers
 
         return {"papers": bench_papers, "cpu": bench_cpu, "gpu": bench_gpu}[chosen.suite].main(others)
@@ -262,17 +231,20 @@ def main() -> int:
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--undirected", action="store_true")
     options = parser.parse_args()
+
+    from scripts.environment import commit, machine
+
     OUT.mkdir(exist_ok=True)
     run = {
         "title": f"{options.suite}: {', '.join(path.stem for path in options.edges)}",
         "date": date.today().isoformat(),
         "commit": commit(),
         "command": f"python scripts/bench.py {' '.join(sys.argv[1:])}",
-        "notes": "",
         "machine": machine(),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES[options.suite]},
         "traversals": [],
         "builds": [],
+        "tables": [],
     }
     with open(OUT / f"bench-{options.suite}.jsonl", "w") as lines:
 

@@ -179,22 +179,13 @@ def compare_cluster(folder: Path, algorithm: str, directed: bool) -> dict:
     return found
 
 
-def cluster_notes(clusters: list[dict]) -> str:
-    """A table of what a local cluster keeps of the throughput of one process."""
+def cluster_tables(clusters: list[dict]) -> list[dict]:
+    """A table of the same sources in one process with all cores, and on a Dask LocalCluster with one worker per core."""
     if not clusters:
-        return ""
-    lines = [
-        "The same sources in one process with all cores, and on a Dask LocalCluster with a worker a core, medians:\n",
-        "| graph | algorithm | strategy | sources | one process, s | cluster, s | throughput kept |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in clusters:
-        kept = row["process"] / row["cluster"]
-        lines.append(
-            f"| {row['graph']} | {row['algorithm']} | {row['strategy']} | {row['sources']:,} | {row['process']:.3g} | "
-            f"{row['cluster']:.3g} | {kept:.0%} |"
-        )
-    return "\n".join(lines)
+        return []
+    columns = ["graph", "algorithm", "strategy", "sources", "process_seconds", "cluster_seconds"]
+    names = [*columns[:4], "process", "cluster"]
+    return [{"name": "cluster", "columns": columns, "rows": [[row[name] for name in names] for row in clusters]}]
 
 
 def report(line: dict) -> None:
@@ -209,7 +200,7 @@ def report(line: dict) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    from scripts.bench import commit, machine
+    from scripts.environment import commit, machine
 
     parser = argparse.ArgumentParser(
         prog="bench.py --suite cpu", description="Traversals on the CPU beside other libraries."
@@ -228,11 +219,11 @@ def main(arguments: list[str]) -> int:
         "date": date.today().isoformat(),
         "commit": commit(),
         "command": f"python scripts/bench.py --suite cpu {' '.join(arguments)}",
-        "notes": "",
         "machine": machine(),
         "versions": {name: version(name) for name in ("numpy", "numba", *installed)},
         "traversals": [],
         "builds": [],
+        "tables": [],
     }
     clusters = []
     for name in options.only:
@@ -245,7 +236,7 @@ def main(arguments: list[str]) -> int:
                     clusters.append(about | {"algorithm": algorithm} | compare_cluster(folder, algorithm, about["directed"]))
                 else:
                     run["traversals"] += compare(about, folder, algorithm, part == "single", options)
-                run["notes"] = cluster_notes(clusters)
+                run["tables"] = cluster_tables(clusters)
                 options.output.write_text(json.dumps(run, indent=2) + "\n")  # what is measured is kept, whatever comes next
     print(f"{options.output}: python scripts/bench_table.py add {options.output}")
     return 0

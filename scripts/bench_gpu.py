@@ -15,7 +15,7 @@ summary  of --summaries sources: how much longer their summaries take than their
 trace    when each turn of a search in one launch began, from the source whose BFS takes the median time of the 16
 stress   2,000 searches of each kind, every one with the same bits; 100 certified sources of each file in FOLDER
 
-FILE is what ``scripts/bench_table.py add`` takes; its notes are the tables of medians.
+FILE is what ``scripts/bench_table.py add`` takes; its tables are those of COLUMNS.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def check_equal(bench: Bench, what: str, source: int, distance, expected: dict) 
             raise SystemExit(f"{bench.name}, {what}: {wrong} distances from source {source} differ from the peer's")
 
 
-def single(bench: Bench, algorithm: str, run: dict) -> str:
+def single(bench: Bench, algorithm: str, run: dict) -> list:
     """Certify and compare, then time; a row of the table of medians."""
     from kepler_traverse import certify, plan_bfs, plan_sssp
 
@@ -178,14 +178,11 @@ def single(bench: Bench, algorithm: str, run: dict) -> str:
                 "certified": True,
             }
         )
-    theirs = f"{peer[best]:.4g} ({best}) | {peer[best] / medians[True]:.1f}" if best else "- | -"
-    return (
-        f"| {bench.name} | {algorithm} | {medians[True]:.4g} | {medians[False]:.4g} | {max(ours[True].values()) * 1e3:.4g} "
-        f"| {rounds} | {theirs} |"
-    )
+    times_ms = [medians[True], medians[False], max(ours[True].values()) * 1e3, rounds]
+    return [bench.name, algorithm, *times_ms, f"cuGraph {best}" if best else None, peer[best] if best else None]
 
 
-def many(bench: Bench, algorithm: str) -> list[str]:
+def many(bench: Bench, algorithm: str) -> list[list]:
     """Compare with one at a time and with the peer, then time whole calls; rows of the table of many sources."""
     from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
 
@@ -226,16 +223,12 @@ def many(bench: Bench, algorithm: str) -> list[str]:
         each = min(bests) / k * 1e3
         name, planned, peak = plan.strategy.name, plan.nbytes, pool.total_bytes() - held
         del plan
-        theirs = f"{peer[best]:.4g} | {peer[best] / each:.0f}" if best else "- | -"
-        rows.append(
-            f"| {bench.name} | {algorithm} | {name} | {k:,} | {each:.4g} | {theirs} | {planned / 2**20:,.0f} | "
-            f"{peak / 2**20:,.0f} |"
-        )
+        rows.append([bench.name, algorithm, name, k, each, peer[best] if best else None, planned / 2**20, peak / 2**20])
         print(rows[-1], flush=True)
     return rows
 
 
-def summary(bench: Bench, algorithm: str, k: int) -> str:
+def summary(bench: Bench, algorithm: str, k: int) -> list:
     """Summaries beside the distances that they are made of, a row of their table: by the library, and as the job does."""
     from kepler_traverse import answers, plan_bfs_many, plan_sssp_many
     from pipelines.rows import rows_of
@@ -265,8 +258,7 @@ def summary(bench: Bench, algorithm: str, k: int) -> str:
                 raise SystemExit(f"{bench.name}, {algorithm}: the {name}'s summary of source {sources[i]} is not {found}")
     calls = (distances, lambda: answers.answer(short, ids, "summary", None, "omit"), with_rows)
     each = [statistics.median(bench.seconds(call)[0] for _ in range(5)) / sources.size * 1e3 for call in calls]
-    row = f"| {bench.name} | {algorithm} | {plan.strategy.name} | {sources.size:,} | {each[0]:.4g} | {each[1]:.4g} | "
-    return f"{row}{each[1] / each[0]:.3f} | {each[2]:.4g} | {each[2] / each[0]:.3f} |"
+    return [bench.name, algorithm, plan.strategy.name, sources.size, *each]
 
 
 def trace(bench: Bench, algorithm: str) -> list[dict]:
@@ -289,7 +281,7 @@ def trace(bench: Bench, algorithm: str) -> list[dict]:
         params.TRACE = 0
 
 
-def stress(bench: Bench, algorithm: str) -> str:
+def stress(bench: Bench, algorithm: str) -> list:
     """Searches from a few sources again and again: every one must give the same bits; many sources certified."""
     from kepler_traverse import certify, plan_bfs, plan_sssp
 
@@ -310,29 +302,36 @@ def stress(bench: Bench, algorithm: str) -> str:
     for source in bench.sources[:CERTIFIED].tolist():
         certify(graph, plan.run(source)).require()
         certified += 1
-    return f"| {bench.name} | {algorithm} | {done:,} | {certified} |"
+    return [bench.name, algorithm, done, certified]
 
 
 PACKAGES = ("numpy", "cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
-HEADS = {
-    "single": "Medians over 16 sources, ms; *worst* is the slowest of them:\n\n"
-    "| graph | algorithm | ours | without predecessors | worst | rounds | cuGraph | ratio |\n"
-    "|---|---|---|---|---|---|---|---|",
-    "many": "Many sources, distances left on the device, ms a source of the whole call:\n\n"
-    "| graph | algorithm | strategy | sources | ours | cuGraph's loop | ratio | MiB planned | MiB held |\n"
-    "|---|---|---|---|---|---|---|---|---|",
-    "summary": "Summaries beside the distances that they are made of, ms a source, medians of five; *library* is "
-    '`result="summary"`, *job* are rows with checksums and histograms beside them:\n\n'
-    "| graph | algorithm | strategy | sources | distances | library | ratio | job | ratio |\n"
-    "|---|---|---|---|---|---|---|---|---|",
-    "stress": "Searches with the same bits again and again, and sources certified:\n\n"
-    "| graph | algorithm | repeats | certified |\n|---|---|---|---|",
+# The table of each part: its name and columns. Times are milliseconds: of "single" medians over 16 sources and the slowest
+# of them, of "many" and "summary" per source. "library" is result="summary"; "job" adds checksums and histograms.
+COLUMNS = {
+    "single": (
+        "medians",
+        ["graph", "algorithm", "ours_ms", "without_predecessors_ms", "worst_ms", "rounds", "baseline", "baseline_ms"],
+    ),
+    "many": (
+        "many_sources",
+        ["graph", "algorithm", "strategy", "sources", "ms_per_source", "baseline_ms_per_source", "mib_planned", "mib_held"],
+    ),
+    "summary": ("summaries", ["graph", "algorithm", "strategy", "sources", "distances_ms", "library_ms", "job_ms"]),
+    "stress": ("stress", ["graph", "algorithm", "repeats", "certified"]),
 }
+
+
+def tables_of(found: dict[str, list[list]]) -> list[dict]:
+    """The measured rows of each part as tables of docs/benchmarks/measurements.json."""
+    return [
+        {"name": name, "columns": columns, "rows": found[part]} for part, (name, columns) in COLUMNS.items() if found[part]
+    ]
 
 
 def main(arguments: list[str]) -> int:
     from pipelines.environment import package_versions
-    from scripts.bench import commit, machine
+    from scripts.environment import commit, machine
 
     parser = argparse.ArgumentParser(prog="bench.py --suite gpu", description="One source and many on a GPU.")
     parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
@@ -354,13 +353,13 @@ def main(arguments: list[str]) -> int:
         "date": date.today().isoformat(),
         "commit": options.commit or commit(),
         "command": f"python scripts/bench.py --suite gpu {' '.join(arguments)}",
-        "notes": "",
         "machine": machine(),
         "versions": package_versions(PACKAGES),
         "traversals": [],
         "builds": [],
+        "tables": [],
     }
-    tables, traces, began = {part: [] for part in HEADS}, {}, time.perf_counter()
+    tables, traces, began = {part: [] for part in COLUMNS}, {}, time.perf_counter()
     for name in options.only:
         if time.perf_counter() - began > options.seconds:
             print(f"{name}: left out, the time is over", flush=True)
@@ -380,7 +379,7 @@ def main(arguments: list[str]) -> int:
                     traces[f"{name}, {algorithm}"] = trace(bench, algorithm)
                 if part in ("single", "summary", "stress"):
                     print(tables[part][-1], flush=True)
-                run["notes"] = "\n\n".join("\n".join([HEADS[key], *rows]) for key, rows in tables.items() if rows)
+                run["tables"] = tables_of(tables)
                 options.output.write_text(json.dumps(run, indent=2) + "\n")  # what is measured is kept
                 if traces:
                     options.output.with_suffix(".trace.json").write_text(json.dumps(traces))

@@ -80,11 +80,11 @@ step "types" "$VENV/bin/mypy"
 step "spelling" spelling
 step "CUDA format" cuda_format
 step "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
-step "docs/strategies.md is current" "$PYTHON" scripts/make_docs.py --check
+step "pages of strategies are current" "$PYTHON" scripts/make_docs.py --check
 step "conf/batch_sources.toml and docs/settings.md are current" "$PYTHON" scripts/settings_page.py --check
-step "docs/performance.md and README.md are current" "$PYTHON" scripts/bench_table.py check
-step "docs/papers.md is current" "$PYTHON" scripts/papers_page.py check
-step "docs/trust.md is current" "$PYTHON" scripts/trust.py check
+step "docs/performance.md, docs/benchmarks and README.md are current" "$PYTHON" scripts/bench_table.py check
+step "docs/published is current" "$PYTHON" scripts/papers_page.py check
+step "docs/guarantees.md is current" "$PYTHON" scripts/trust.py check
 step "known vulnerabilities" "$PYTHON" scripts/audit.py
 step "tests" tests "$@"
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python
-"""When a search of one launch began each of its turns: traces to docs/levels.json, and that to plots of docs/performance.md.
+"""When a search of one launch began each of its turns: traces to docs/benchmarks/levels.json, and that to plots.
 
 python scripts/level_times.py add out/gpu.json     take in the traces of scripts/bench.py --suite gpu --part trace: those
                                                    in out/gpu.trace.json, made when and where out/gpu.json says
 python scripts/bench_table.py write                then draws
 
-docs/levels.json holds, for each graph and algorithm, where and when its trace was made, of BFS what it walked (Walked), and
-its turns thinned to POINTS rows at most. A row sums up the turns of one kind among some neighbouring ones:
+docs/benchmarks/levels.json holds, for each graph and algorithm, where and when its trace was made, of BFS what it walked
+(Walked), and its turns thinned to POINTS rows at most. A row sums up the turns of one kind among some neighbouring ones:
 
     at              the level (BFS) or the number of the turn (SSSP), from 0, of the first of them
     turns           how many they are
@@ -31,7 +31,7 @@ from kepler_traverse.cuda.trace import TURNS
 from scripts import papers_plots
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-LEVELS = DOCS / "levels.json"
+LEVELS = DOCS / "benchmarks" / "levels.json"
 POINTS = 400
 ALGORITHMS = {"bfs": ("level", "BFS: µs a turn"), "sssp": ("turn", "SSSP: µs a turn")}
 
@@ -166,7 +166,9 @@ def slug(graph: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Traces to docs/levels.json.", epilog="The head of this file says more.")
+    parser = argparse.ArgumentParser(
+        description="Traces to docs/benchmarks/levels.json.", epilog="The head of this file says more."
+    )
     parser.add_argument("action", choices=["add"])
     parser.add_argument("files", nargs="+", type=Path, help="what scripts/bench.py --suite gpu wrote; traces lie beside it")
     options = parser.parse_args(arguments)

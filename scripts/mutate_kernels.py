@@ -7,8 +7,9 @@
 
 Each mutant is a copy of the package with one change in one .cu or .cuh file (scripts/kernel_mutants.py), on which the tests
 run that this file is for (TESTS), the quickest first, until one fails. What only a CUDA compiler reads is left alone.
-Each outcome goes to docs/mutants.md at once; that page keeps those of earlier runs for mutants that can still be made, and
-the explanations written there. A survivor is no fault of the kernel: it is a change that no test sees, and wants a test or
+Each outcome goes to docs/mutants.json at once, and docs/mutants.md is made of it. The record keeps earlier outcomes of
+mutants that can still be made, and the explanations ("note" of a survivor) written there.
+A survivor is no fault of the kernel: it is a change that no test sees, and wants a test or
 a line that says why none can see it.
 """
 
@@ -32,7 +33,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from scripts.kernel_mutants import ROOT, Mutant, kernel_files, mutants_of, sample
-from scripts.mutants_page import PAGE, page, recorded
+from scripts.mutants_page import PAGE, read_record, record_of, recorded, write_record
 
 PARTS = ("kepler_traverse", "pipelines", "scripts", "tests", "pyproject.toml")
 # A statement that is gone leaves variables unused: the warnings of style, which are errors elsewhere, are none here.
@@ -100,6 +101,7 @@ TESTS: dict[str, tuple[Tests, ...]] = {
     "kt/shares.cuh": (FRONTS, _row("work_front")),
     "kt/relaxing.cuh": (FRONTS, _row("mask", "topology", "work_front", "piles", "buckets", "delta", "threshold")),
     "kt/lines.cuh": (CERTIFY_MANY, QUICK),
+    "kt/triple_buffer.cuh": (WAYS_SSSP, WAYS),
     "kt/trace.cuh": ((*PERSISTENT, "-k", "trace"), (*PERSISTENT_SSSP, "-k", "trace")),
     **dict.fromkeys(("kt/platform.cuh", "kt/caches.cuh"), (("tests/test_simt_platform.py",), QUICK, STRESS)),
     "kt/cluster.cuh": (("tests/test_simt_clusters.py",), PERSISTENT),
@@ -237,8 +239,8 @@ def main() -> None:
     parser.add_argument("--sample", type=float, default=1, help="share of each file's mutants to take, by the seed")
     parser.add_argument("--least", type=int, default=8, help="so many of each file however small the share")
     parser.add_argument("--seed", type=int, default=0, help="what the sample and the order of the mutants are drawn by")
-    parser.add_argument("--survivors", action="store_true", help="only those that docs/mutants.md lists as survivors")
-    parser.add_argument("--new", action="store_true", help="only those that docs/mutants.md does not list")
+    parser.add_argument("--survivors", action="store_true", help="only those that docs/mutants.json records as survivors")
+    parser.add_argument("--new", action="store_true", help="only those that docs/mutants.json does not record")
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
     parser.add_argument("--update", action="store_true", help="write the page anew for today's kernels and stop")
     parser.add_argument("--workers", type=int, default=2, help="copies of the package that are tested at once")
@@ -246,8 +248,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where the copies and what they compile are kept for the next run")
     options = parser.parse_args()
     mutants = [m for path in kernel_files() for m in mutants_of(path)]
-    written = PAGE.read_text() if PAGE.exists() else ""
-    outcomes, reasons, lost = recorded(mutants, written)
+    outcomes, reasons, lost = recorded(mutants, read_record())
     chosen = sample([m for m in mutants if options.only in m.file], options.sample, options.least, options.seed)
     if options.survivors:
         chosen = [m for m in chosen if outcomes.get(m, ("",))[0] == "survived"]
@@ -259,13 +260,13 @@ def main() -> None:
         print(f"{len(chosen)} mutants")
         return
     if options.update:
-        PAGE.write_text(page(mutants, outcomes, reasons))
+        write_record(record_of(mutants, outcomes, reasons))
         print(f"{len(outcomes)} mutants kept, {lost} no longer in the kernels dropped; see {PAGE.relative_to(ROOT)}")
         return
 
     def keep(mutant: Mutant, outcome: tuple[str, str]) -> None:
-        known, why, _ = recorded(mutants, PAGE.read_text())  # with what was explained in the meantime
-        PAGE.write_text(page(mutants, {**known, mutant: outcome}, why))
+        known, why, _ = recorded(mutants, read_record())  # with what was explained in the meantime
+        write_record(record_of(mutants, {**known, mutant: outcome}, why))
 
     with contextlib.ExitStack() as stack:
         folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))

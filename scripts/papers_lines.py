@@ -56,7 +56,7 @@ def plain(value):
 
 def head(options, arguments: list[str]) -> dict:
     from pipelines.environment import versions
-    from scripts.bench import commit, machine
+    from scripts.environment import commit, machine
 
     return {
         "date": date.today().isoformat(),

@@ -1,16 +1,16 @@
-"""What the suite ``papers`` measured: docs/papers.json and docs/papers_systems.json, read, checked, added to, as text.
+"""What the suite ``papers`` measured: docs/published/papers.json and papers_systems.json, as text.
 
-docs/papers.json holds
+docs/published/papers.json holds
 
-    reading   object: Markdown to stand at the head ("advice") and in the section of each part
+    reading   object: Markdown: a summary, the conclusions of each paper's page, and a text for each part
     runs      list of objects: date, commit, command, machine, versions, device, repeats, seed, failures (messages)
     graphs    object: graph to its sizes, its origin, and the knobs that rules chose where they differ from the published
     blocks    list of objects: graph, algorithm, part, run (position in runs), peer (way to seconds of each source), rows;
               a row has group, label, strategy, and seconds, rounds, cut; or counters, rounds, out_edges, reached,
               sources; or message; or why (it was left out); or took, limit (its one traversal took longer than that)
 
-The blocks of the part "systems" are in docs/papers_systems.json, one for each device. A block is measured in one run, the
-peer with it. A newer run replaces the blocks that it measured again.
+The blocks of the part "systems" are in docs/published/papers_systems.json, one for each device. A block is measured in one
+run, the baseline with it. A newer run replaces the blocks that it measured again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ KINDS = {
     "end": ("graph",),
 }
 BLOCK = ("graph", "algorithm", "part", "run", "peer", "rows")
-READING = ("advice", *PARTS)
+# What was read out of the tables, in words: a summary, the conclusions of each paper's page, and a text for each part.
+PAPERS = ("bfs-4k", "h-bf", "uiuc-bfs", "springer", "sevilmis")
+READING = ("summary", *PAPERS, *PARTS)
 
 
 class Malformed(Exception):
@@ -64,7 +66,7 @@ def systems_beside(path: Path) -> Path:
 
 
 def read_measured(path: Path) -> dict:
-    """docs/papers.json and the file beside it, refused where they are malformed."""
+    """docs/published/papers.json and the file beside it, refused where they are malformed."""
     measured = parsed(path)
     check_measured(measured)
     beside = systems_beside(path)
@@ -90,7 +92,7 @@ def kind_of(row: dict, part: str) -> str:
 
 
 def check_measured(measured: dict) -> None:
-    demand("docs/papers.json", measured, ("reading", "runs", "graphs", "blocks"))
+    demand("docs/published/papers.json", measured, ("reading", "runs", "graphs", "blocks"))
     demand("its reading", measured["reading"], READING)
     for run in measured["runs"]:
         demand("a run", run, (*RUN, "failures"))
@@ -183,7 +185,7 @@ def place(block: dict) -> tuple:
 
 
 def texts_of(measured: dict, path: Path) -> dict[Path, str]:
-    """The texts of docs/papers.json and, where there is something in it, of the file beside it."""
+    """The texts of docs/published/papers.json and, where there is something in it, of the file beside it."""
     systems = [block for block in measured["blocks"] if block["part"] == "systems"]
     others = [block for block in measured["blocks"] if block["part"] != "systems"]
     texts = {path: as_text(measured | {"blocks": others})}

@@ -1,4 +1,4 @@
-"""Ratios and tables of docs/papers.md."""
+"""Ratios and tables of docs/published."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def ratio_table(blocks: list[dict], group: str) -> str:
             peer = faster_way(block)
             best = max(ratios(block, group).values(), default=0.0)
             rows.append([block["graph"], milliseconds(peer), *(cell(found.get(label), peer, best) for label in labels)])
-    return table(["graph", "peer's ms", *labels], rows)
+    return table(["graph", "baseline ms", *labels], rows)
 
 
 def peer_table(blocks: list[dict]) -> str:

@@ -19,10 +19,14 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from scripts.regret_cells import total
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
 NUMBERS, PAGE = ROOT / "docs" / "regret.json", ROOT / "docs" / "regret.md"
+COSTS = ROOT / "kepler_traverse" / "costs.json"
 WORST = 20
 MOST, MEAN = 1.15, 1.03  # targets: of each cell, and of the geometric mean
 SHORT = 0.005  # seconds up to which regret does not count
@@ -38,23 +42,40 @@ def machine_name(line: dict) -> str:
     return where["gpu"] if line["device"] == "cuda" and where["gpu"] else f"{where['cpu']}, {where['cores']} cores"
 
 
+def chosen(ways: dict[str, dict]) -> str | None:
+    """The strategy of a cell that the constants of ``costs.json`` choose, by the shape that the plan saw."""
+    from kepler_traverse.costs import costs_of
+    from scripts.regret_fit import predicted
+
+    lines = [line for name, line in ways.items() if name != "auto" and line.get("group") and "shape" in line]
+    if not lines:
+        return None
+    costs = costs_of(lines[0]["device"])
+    return min(lines, key=lambda line: predicted(line, costs.nanoseconds, costs))["strategy"]
+
+
 def regrets(lines: list[dict]) -> list[dict]:
-    """Of each cell: what the first choice took, with correction where it was run, and the best."""
+    """Of each cell: what the choice of the shipped constants took, what a whole run of its commit took, and the best.
+
+    Where a cell has no estimates (one source), the choice is that of its commit.
+    """
     cells = defaultdict(dict)
     for line in lines:
         facts = line | {"gpu_or_cpu": machine_name(line), "reverse": line.get("reverse", "")}
         cells[tuple(facts[name] for name in _CELL)][line["strategy"]] = line
     found = []
     for key, ways in cells.items():
-        times = {name: line["seconds"] for name, line in ways.items() if name != "auto" and line["seconds"] is not None}
+        times = {name: total(line) for name, line in ways.items() if name != "auto" and line["seconds"] is not None}
         if len(times) < 2:
             continue
         best = min(times, key=times.get)
         first = next(iter(ways.values()))
-        auto = first["auto"]
+        auto = chosen(ways) or first["auto"]
         # What was cut off took longer than this, so its regret is at least that.
         taken = times.get(auto) or ways.get(auto, {}).get("over")
-        corrected = ways["auto"]["seconds"] if "auto" in ways else None
+        corrected = None
+        if "auto" in ways and first["auto"] == auto:
+            corrected = total(ways["auto"] | {"strategy": auto})
         found.append(
             dict(zip(_CELL, key, strict=True))
             | {
@@ -104,7 +125,8 @@ def summarised(lines: list[dict]) -> dict:
                 ],
             }
         )
-    return {"short": SHORT, "machines": machines}
+    errors = {device: found["cross_validation"] for device, found in json.loads(COSTS.read_text()).items()}
+    return {"short": SHORT, "machines": machines, "errors": errors}
 
 
 def shown(seconds: float | None) -> str:
@@ -130,11 +152,12 @@ def page(numbers: dict) -> str:
         "Made by `python scripts/regret.py page` from docs/regret.json; do not edit. A cell is a graph, an algorithm, a",
         "number of sources and a result. Its regret is the time of the strategy that the plan begins with, divided by",
         'that of the best one. "Corrected" is the same for the whole run, in which the plan may change its strategy.',
-        f"Cells whose best takes {short} or less do not count. The sweeps were cut off by time: random samples of all",
-        "cells, of up to a million vertices on a GPU and 100,000 on two cores (files: more), with constants that were",
-        "fitted to other measurements of partly the same graphs. A 16-core host has not been measured. The corrected",
-        "runs were measured while a plan tried other strategies from 10 ms left on, which cost more than it gained. Now",
-        "it does so from 500 ms left on, which has not been measured.",
+        f"Cells whose best takes {short} or less do not count. The reverse of a directed graph is built within the time",
+        "of a strategy that needs it. Sweeps are cut off by time: each graph gets a share of it, and its cells are measured",
+        "in a fixed order. The choice is that of the constants in costs.json by the shape that the plan saw. On the H200",
+        "and on two cores the constants were fitted to these measurements, on 16 cores they were not. A corrected run is",
+        "there where the commit that was measured chose the same. Its time is that of a plan's first run, memory included;",
+        "each strategy's time is the best of several runs of one plan.",
         "",
     ]
     for each in numbers["machines"]:
@@ -161,7 +184,25 @@ def page(numbers: dict) -> str:
                 f"| {cell['best']} {shown(cell['seconds'])} | {cell['regret']:.2f} | {corrected} |"
             )
         parts.append("")
-    return "\n".join(parts)
+    parts += [
+        "## Errors of the estimates",
+        "",
+        "By cross-validation: the times of each graph are predicted by constants that were fitted without it.",
+        "",
+        "| device | strategy | measurements | median error | 90 % below |",
+        "|---|---|---|---|---|",
+    ]
+    for device, errors in numbers["errors"].items():
+        for key, error in errors["errors"].items():
+            parts.append(f"| {device} | {key} | {error['lines']} | {error['median']:.2f}x | {error['p90']:.2f}x |")
+    parts.append("")
+    for device, errors in numbers["errors"].items():
+        regret = errors["regret"]
+        parts.append(
+            f"What would be chosen on {device}: regret {regret['mean']} by the geometric mean of {regret['cells']} cells, "
+            f"at most {regret['largest']}."
+        )
+    return "\n".join([*parts, ""])
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -175,6 +216,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     sweep.add_argument("--largest", type=int, help="most vertices of a generated graph")
     sweep.add_argument("--longest", type=float, default=math.inf, help="leave out cells estimated to take more seconds")
     sweep.add_argument("--seed", type=int, default=0, help="of the order of the cells")
+    sweep.add_argument("--commit", help="what is measured, where the code is a copy without its repository")
     sweep.add_argument("--resume", action="store_true", help="leave out the cells that the output has")
     for name in ("fit", "numbers"):
         commands.add_parser(name).add_argument("files", nargs="+", type=Path)
@@ -196,6 +238,7 @@ def main(arguments: list[str] | None = None) -> int:
             options.largest,
             seed=options.seed,
             longest=options.longest,
+            at=options.commit,
         )
         print(f"{options.output}: {found} cells")
     elif options.command == "fit":

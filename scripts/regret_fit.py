@@ -22,6 +22,7 @@ from kepler_traverse.many import one_at_a_time
 from kepler_traverse.sssp.catalogue import MANY as SSSP
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP_SINGLE
 from kepler_traverse.strategy import Shape
+from scripts.regret_cells import total
 
 FILE = Path(__file__).resolve().parents[1] / "kepler_traverse" / "costs.json"
 LONG, _WEIGHT_OF_SHORT = 0.005, 0.4  # seconds from which on a time counts in full, and what it counts below
@@ -82,7 +83,7 @@ def fit(lines: list[dict], costs: Costs) -> dict[str, dict[str, float]]:
     for line in filter(usable, lines):
         by_key[key_of(line["algorithm"], strategy_of(line))].append(line)
     return {
-        key: fitted([amounts_of(line, costs) for line in own], np.array([line["seconds"] for line in own]))
+        key: fitted([amounts_of(line, costs) for line in own], np.array([total(line) for line in own]))
         for key, own in sorted(by_key.items())
     }
 
@@ -102,7 +103,7 @@ def cross_validated(lines: list[dict], costs: Costs) -> dict:
     -------
     dict
         ``errors``: of each strategy the median and the 90th percentile of how far a time is off; ``regret``: geometric
-        mean and largest regret of what would be chosen, over cells of two or more strategies.
+        mean and largest regret of what would be chosen, over cells of two or more strategies that take more than LONG.
     """
     lines = list(filter(usable, lines))
     off, cells = defaultdict(list), defaultdict(list)
@@ -113,10 +114,11 @@ def cross_validated(lines: list[dict], costs: Costs) -> dict:
                 continue
             seconds = predicted(line, constants, costs)
             cell = tuple(line[name] for name in ("graph", "weights", "algorithm", "sources", "result"))
-            cells[cell].append((seconds, line["seconds"]))
+            cells[cell].append((seconds, total(line)))
             if math.isfinite(seconds) and seconds > 0:
-                off[key_of(line["algorithm"], strategy_of(line))].append(abs(math.log(seconds / line["seconds"])))
-    regrets = [min(own)[1] / min(taken for _, taken in own) for own in cells.values() if len(own) > 1]
+                off[key_of(line["algorithm"], strategy_of(line))].append(abs(math.log(seconds / total(line))))
+    best = {cell: min(taken for _, taken in own) for cell, own in cells.items()}
+    regrets = [min(own)[1] / best[cell] for cell, own in cells.items() if len(own) > 1 and best[cell] > LONG]
     return {
         "errors": {
             key: {
@@ -144,11 +146,15 @@ def main(files: list[Path], output: Path = FILE) -> None:
         costs = Costs(device=device, measured_on=measured_on, nanoseconds={})
         found = fit(own, costs)
         before = kept.get(device, {}).get("nanoseconds", {})
-        kept[device] = {"measured_on": asdict(measured_on), "nanoseconds": dict(sorted((before | found).items()))}
         unknown = {term for terms in found.values() for term in terms} - set(SPEED_OF_TERM[device])
         if unknown:
             raise SystemExit(f"terms without a speed: {', '.join(sorted(unknown))}")
         checked = cross_validated(own, costs)
+        kept[device] = {
+            "measured_on": asdict(measured_on),
+            "nanoseconds": dict(sorted((before | found).items())),
+            "cross_validation": checked,
+        }
         for key, error in checked["errors"].items():
             print(f"{device} {key}: {error['lines']} lines, off by {error['median']} (median), {error['p90']} (90 %)")
         print(f"{device}: regret of what would be chosen {checked['regret']}")

@@ -8,18 +8,20 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.make_graphs import erdos_renyi, lattice, mesh, rmat
+from kepler_traverse import cuda
+from kepler_traverse._arrays import namespace
+from scripts.make_graphs import Draws, erdos_renyi, lattice, mesh, rmat
 
 SEED = 1
 SMALLEST, LARGEST = 1_000, {"cpu": 1_000_000, "cuda": 10_000_000}
-FAMILIES = ("road", "lattice", "mesh", "web", "social", "uniform", "star", "path")
+FAMILIES = ("road", "lattice", "mesh", "web", "social", "uniform", "dense", "star", "path")
 WIDE = 1_000_000
 TAIL = 64  # pages
 
 
 @dataclass(frozen=True)
 class GraphSource:
-    """One graph of the sweep; ``make()`` returns its ends."""
+    """One graph of the sweep; ``make(xp)`` returns its ends as arrays of NumPy or CuPy."""
 
     name: str
     family: str
@@ -28,45 +30,45 @@ class GraphSource:
     make: Callable
 
 
-def road(n: int) -> tuple:
+def road(n: int, xp=np) -> tuple:
     """A lattice whose edges are cut into three by vertices of degree two."""
     side = max(2, int((n / 5) ** 0.5))
-    src, dst = lattice(side, side, 0.1, SEED)
-    first = side * side + 2 * np.arange(src.size)
-    return np.concatenate([src, first, first + 1]), np.concatenate([first, first + 1, dst])
+    src, dst = lattice(side, side, 0.1, SEED, xp, Draws(xp, SEED))
+    first = side * side + 2 * xp.arange(src.size)
+    return xp.concatenate([src, first, first + 1]), xp.concatenate([first, first + 1, dst])
 
 
-def web(n: int) -> tuple:
+def web(n: int, xp=np) -> tuple:
     """A core that few pages lead to, and deep tails that lead out of it: most sources reach a tail alone."""
-    rng = np.random.default_rng(SEED)
+    rng = Draws(xp, SEED)
     core = n // 8
-    src, dst = rng.integers(0, core, (2, 12 * core))
-    dst = np.minimum(dst, rng.integers(0, core, dst.size))  # some pages are linked to from everywhere
-    tail = np.arange(core, n)
+    src, dst = rng.integers(0, core, 12 * core), rng.integers(0, core, 12 * core)
+    dst = xp.minimum(dst, rng.integers(0, core, dst.size))  # some pages are linked to from everywhere
+    tail = xp.arange(core, n)
     place = (tail - core) % TAIL
-    before = np.where(place > 0, tail - 1, rng.integers(0, core, tail.size))
-    further = np.minimum(tail + rng.integers(1, 4, tail.size), np.minimum(tail - place + TAIL, n) - 1)
-    return np.concatenate([src, before, tail]), np.concatenate([dst, tail, further])
+    before = xp.where(place > 0, tail - 1, rng.integers(0, core, tail.size))
+    further = xp.minimum(tail + 1 + rng.integers(0, 3, tail.size), xp.minimum(tail - place + TAIL, n) - 1)
+    return xp.concatenate([src, before, tail]), xp.concatenate([dst, tail, further])
 
 
-def ends_of(family: str, n: int) -> tuple:
+def ends_of(family: str, n: int, xp=np) -> tuple:
     """Ends of a graph of about so many vertices."""
     side = max(2, int(n**0.5))
     if family == "road":
-        return road(n)
+        return road(n, xp)
     if family == "lattice":
-        return lattice(side, side, 0.0, SEED)
+        return lattice(side, side, 0.0, SEED, xp, Draws(xp, SEED))
     if family == "mesh":
-        return mesh(side, side, SEED)
+        return mesh(side, side, SEED, xp, Draws(xp, SEED))
     if family == "web":
-        return web(n)
+        return web(n, xp)
     if family == "social":
-        return rmat(max(int(np.log2(n)), 4), 16, SEED)
-    if family == "uniform":
-        return erdos_renyi(n, 8 * n, SEED)
+        return rmat(max(int(np.log2(n)), 4), 16, SEED, xp, Draws(xp, SEED))
+    if family in ("uniform", "dense"):
+        return erdos_renyi(n, {"uniform": 8, "dense": 32}[family] * n, SEED, xp, Draws(xp, SEED))
     if family == "star":
-        return np.zeros(n - 1, np.int64), np.arange(1, n)
-    return np.arange(n - 1), np.arange(1, n)
+        return xp.zeros(n - 1, np.int64), xp.arange(1, n)
+    return xp.arange(n - 1), xp.arange(1, n)
 
 
 def generated(smallest: int, largest: int) -> Iterator[GraphSource]:
@@ -77,7 +79,9 @@ def generated(smallest: int, largest: int) -> Iterator[GraphSource]:
             ways = {"web": (True,), "social": (False, True), "uniform": (False, True)}.get(family, (False,))
             for directed in ways:
                 name = f"{family} {size:,}" + (", directed" if directed else "")
-                yield GraphSource(name, family, directed, size, lambda family=family, size=size: ends_of(family, size))
+                yield GraphSource(
+                    name, family, directed, size, lambda xp=np, family=family, size=size: ends_of(family, size, xp)
+                )
         size *= 10
 
 
@@ -93,30 +97,30 @@ def of_folder(folder: Path | None) -> Iterator[GraphSource]:
         if not {"src", "dst"} <= set(file.schema_arrow.names):
             continue
 
-        def make(path=path):
+        def make(xp=np, path=path):
             table = pyarrow.parquet.read_table(path, columns=["src", "dst"])
-            return table["src"].to_numpy().astype(np.int64), table["dst"].to_numpy().astype(np.int64)
+            return tuple(xp.asarray(table[name].to_numpy().astype(np.int64)) for name in ("src", "dst"))
 
         rows = file.metadata.num_rows
         yield GraphSource(path.stem, "file", path.stem in DIRECTED_FILES, rows, make)
 
 
-def weights_of(src: np.ndarray, dst: np.ndarray, kind: str) -> np.ndarray:
+def weights_of(src, dst, kind: str):
     """Weights by a hash of an edge's ends, either way the same: all 1 (``unit``), or 1 to a million, small ones often."""
+    xp = namespace(src)
     if kind == "unit":
-        return np.ones(src.size, np.float32)
-    low, high = np.minimum(src, dst).astype(np.uint64), np.maximum(src, dst).astype(np.uint64)
+        return xp.ones(src.size, np.float32)
+    low, high = xp.minimum(src, dst).astype(np.uint64), xp.maximum(src, dst).astype(np.uint64)
     mixed = (low * np.uint64(0x9E3779B97F4A7C15)) ^ (high * np.uint64(0xBF58476D1CE4E5B9))
     mixed ^= mixed >> np.uint64(29)
     share = ((mixed * np.uint64(0x94D049BB133111EB)) >> np.uint64(40)).astype(np.float64) / (1 << 24)
-    return np.floor(WIDE**share).astype(np.float32)  # as many between 1 and 10 as between 100 and 1,000
+    return xp.floor(WIDE**share).astype(np.float32)  # as many between 1 and 10 as between 100 and 1,000
 
 
 def build(source: GraphSource, weights: str | None, device: str):
     """The graph on a device; ``weights`` is None, ``unit`` or ``wide``."""
     from kepler_traverse import graph_from_edges
 
-    src, dst = source.make()
+    src, dst = source.make(cuda.cp if device == "cuda" else np)
     given = () if weights is None else (weights_of(src, dst, weights),)
-    graph = graph_from_edges(src, dst, *given, directed=source.directed)
-    return graph.to(device)
+    return graph_from_edges(src, dst, *given, directed=source.directed)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kepler_traverse import cuda, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
+from kepler_traverse import cuda, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many, survey
 from kepler_traverse._arrays import namespace, to_host
 from kepler_traverse.bfs import papers as bfs_papers
 from kepler_traverse.bfs.catalogue import MANY as BFS_MANY
@@ -31,30 +31,30 @@ from kepler_traverse.sssp.catalogue import MANY as SSSP_MANY
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 from pipelines.environment import versions
 from scripts import regret_graphs
-from scripts.bench import commit, machine
+from scripts.environment import commit, machine
 from scripts.regret_graphs import GraphSource
 
-# Passes over all graphs, so that a sweep that is cut off has all families: sources and result.
+# Cells of a graph: sources and result, those that tell most first.
 PASSES = (
     (64, "distances"),
     (512, "distances"),
     (8, "distances"),
-    (1, "distances"),
     (4096, "distances"),
+    (1, "distances"),
     (512, "summary"),
     (64, "targets"),
-    (4096, "summary"),
-    (64, "summary"),
-    (8, "summary"),
     (512, "targets"),
+    (64, "summary"),
     (4096, "targets"),
     (8, "targets"),
+    (4096, "summary"),
+    (8, "summary"),
 )
-WORSE = 5.0  # times the best so far, from which on a strategy is cut off
+WORSE = 3.0  # times the best so far, from which on a strategy is cut off
 LEAST = 0.05  # seconds that each may take whatever the best took
 HOPELESS = 50.0  # times the best so far, by the estimate, from which on a strategy is not run
 TARGETS = 16
-COMPARED = 1 << 24  # distances of a cell
+COMPARED = 1 << 22  # distances of a cell
 SINGLES = {"bfs": BFS, "sssp": SSSP}
 MANY = {"bfs": BFS_MANY, "sssp": SSSP_MANY}
 PUBLISHED = [*bfs_papers.STRATEGIES, *sssp_papers.STRATEGIES]
@@ -85,17 +85,18 @@ class DifferentAnswersError(Exception):
     """Two strategies do not find the same."""
 
 
-def cells(sources: list[GraphSource], seed: int = 0) -> list[Cell]:
-    """All cells in random order, those of earlier passes rather first, so that a sweep cut off is a sample of all."""
-    random, found = np.random.default_rng(seed), []
-    for i, (n_sources, result) in enumerate(PASSES):
-        for source in sources:
-            own = [Cell(source, None, "bfs", n_sources, result)]
-            if result != "summary":  # SSSP keeps all distances for it
-                kinds = ("wide", "unit") if n_sources in (64, 512) else ("wide",)
-                own += [Cell(source, weights, "sssp", n_sources, result) for weights in kinds]
-            found += [(random.random() * (4 + i), len(found) + j, cell) for j, cell in enumerate(own)]
-    return [cell for _, _, cell in sorted(found, key=lambda each: each[:2])]
+def cells(source: GraphSource) -> list[Cell]:
+    """All cells of a graph: those of earlier passes first, those of one kind of weights side by side in each half."""
+    found = []
+    for passes in (PASSES[:5], PASSES[5:]):
+        for weights in (None, "wide", "unit"):
+            for n_sources, result in passes:
+                if weights is None:
+                    found.append(Cell(source, None, "bfs", n_sources, result))
+                # SSSP keeps all distances for a summary; unit weights tell little more where there are other cells.
+                elif result != "summary" and (weights == "wide" or n_sources in (64, 512)):
+                    found.append(Cell(source, weights, "sssp", n_sources, result))
+    return found
 
 
 class Graphs:
@@ -104,6 +105,9 @@ class Graphs:
     def __init__(self, device: str):
         self.device, self._held = device, OrderedDict()
         self._most = free_memory(device) // 4
+
+    def clear(self) -> None:
+        self._held.clear()
 
     def of(self, cell: Cell):
         key = (cell.source.name, cell.weights)
@@ -206,20 +210,20 @@ def compare(found: dict, expected: dict, name: str, cell: Cell) -> None:
 
 def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict]:
     """Lines of a cell of several sources; the last one is ``auto``, as a user has it. None if it were to take too long."""
-    began = time.perf_counter()
+    planned = time_of_planning(ways, "auto", graph)
     plan = ways.plan("auto")
-    wait(graph)
-    planning = time.perf_counter() - began
     shape, taken = plan._shape, plan.strategy.name
     estimates = {name: plan._estimate(name, cell.n_sources) for name in plan._candidates}
     del plan
     if min(estimates.values(), default=0.0) > longest:
         return
+    planning = planned - min(planned, time_of_planning(ways, taken, graph))
+    reversing = time_of_reverse(graph)
     best, expected = float("inf"), {}
     order = sorted([*ways.many, ways.loop], key=lambda name: estimates.get(name, float("inf")))
     for name in order:
         line = {"strategy": name, "repeats": name == ways.loop, "auto": taken, "estimated": estimates.get(name)}
-        line |= {"shape": shape._asdict(), "planning": planning}
+        line |= {"shape": shape._asdict(), "planning": planning, "reverse_built": reversing}
         allowed = max(LEAST, WORSE * best)
         if best < float("inf") and estimates.get(name, 0.0) > HOPELESS * max(best, LEAST):
             yield line | {"seconds": None, "over": None}
@@ -248,8 +252,46 @@ def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict
         times.append(run_over(plan, ways.numbers, WORSE * WORSE * best, None, cell, graph)[0])
         choices.append([each._asdict() for each in plan.history][:8])
         del plan
-    line = {"strategy": "auto", "repeats": False, "auto": taken, "shape": shape._asdict(), "planning": planning}
-    yield line | {"group": None, "seconds": min(times), "history": choices[int(np.argmin(times))]}
+    line = {
+        "strategy": "auto",
+        "repeats": False,
+        "auto": taken,
+        "shape": shape._asdict(),
+        "planning": planning,
+        "reverse_built": reversing,
+    }
+    line |= {"reverse_built": reversing, "group": None}
+    yield line | {"seconds": min(times), "history": choices[int(np.argmin(times))]}
+
+
+def time_of_planning(ways: Ways, name: str, graph) -> float:
+    """Fewest seconds of three plans, whose reverse is at hand where they use one; the survey is made each time."""
+    times = []
+    for _ in range(4):
+        survey.forget(graph)
+        wait(graph)
+        began = time.perf_counter()
+        ways.plan(name)
+        wait(graph)
+        times.append(time.perf_counter() - began)
+        if times[-1] > 1:
+            break
+    return min(times[1:] or times)
+
+
+def time_of_reverse(graph) -> float | None:
+    """Seconds to build the reverse of a directed graph, which strategies that pull have to."""
+    if not graph.directed:
+        return None
+    times = []
+    for _ in range(3):
+        graph.__dict__.pop("reverse", None)
+        wait(graph)
+        began = time.perf_counter()
+        _ = graph.reverse
+        wait(graph)
+        times.append(time.perf_counter() - began)
+    return min(times)
 
 
 def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict]:
@@ -281,11 +323,11 @@ def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict
             yield line | {"seconds": min(times)}
 
 
-def about(device: str) -> dict:
-    """The machine and the versions, as every line has them."""
+def about(device: str, at: str | None) -> dict:
+    """The machine, the versions and the commit, as every line has them; a copy of the code cannot find out its commit."""
     return {
         "device": device,
-        "commit": commit(),
+        "commit": at or commit(),
         "machine": machine(),
         "speeds": asdict(machine_of(device)),
         "versions": versions(("numpy", "numba", "pyarrow", "cupy-cuda13x", "cupy-cuda12x", "cupy")),
@@ -306,6 +348,7 @@ def sweep(
     say=print,
     seed: int = 0,
     longest: float = float("inf"),
+    at: str | None = None,
 ) -> int:
     """Measure cell by cell until the seconds are over; return how many cells were measured.
 
@@ -317,26 +360,38 @@ def sweep(
     largest = largest or regret_graphs.LARGEST[device]
     sources = [*regret_graphs.generated(regret_graphs.SMALLEST, largest), *regret_graphs.of_folder(folder)]
     sources = [source for source in sources if source.family != "file" or source.size <= 8 * largest]
+    sources = [sources[i] for i in np.random.default_rng(seed).permutation(len(sources))]
     done = set()
     if resume and output.exists():
         done = {key_of(json.loads(line)) for line in output.read_text().splitlines()}
     output.parent.mkdir(parents=True, exist_ok=True)
-    facts, graphs, measured = about(device), Graphs(device), 0
+    facts, graphs, measured = about(device, at), Graphs(device), 0
     with open(output, "a" if resume else "w") as file:
-        for cell in cells(sources, seed):
-            if time.perf_counter() - began > seconds:
-                say(f"time is up after {measured} cells; --resume goes on")
+        for at, source in enumerate(sources):
+            left = seconds - (time.perf_counter() - began)
+            if left <= 0:
+                say(f"time is up after {measured} cells of {at} of {len(sources)} graphs; --resume goes on")
                 break
-            if key_of(cell.named() | facts) in done:
-                continue
-            graph = graphs.of(cell)
-            if not graph.n_edges:
-                continue
-            ways = Ways(cell, graph)
-            lines = list((measure_one if cell.n_sources == 1 else measure_many)(ways, cell, graph, longest))
-            file.writelines(json.dumps(cell.named() | facts | line) + "\n" for line in lines)
-            file.flush()
-            measured += 1
-            if graph.device == "cuda":
+            # An equal share of what is left, times two, as small graphs take less than their share.
+            ends = time.perf_counter() + 2 * left / (len(sources) - at)
+            for cell in cells(source):
+                if time.perf_counter() > ends:
+                    break
+                if key_of(cell.named() | facts) in done:
+                    continue
+                try:
+                    graph = graphs.of(cell)
+                except MemoryError:
+                    say(f"{source.name} does not fit")
+                    break
+                if not graph.n_edges:
+                    break
+                ways = Ways(cell, graph)
+                lines = list((measure_one if cell.n_sources == 1 else measure_many)(ways, cell, graph, longest))
+                file.writelines(json.dumps(cell.named() | facts | line) + "\n" for line in lines)
+                file.flush()
+                measured += bool(lines)
+            if device == "cuda":
+                graphs.clear()
                 cuda.cp.get_default_memory_pool().free_all_blocks()
     return measured

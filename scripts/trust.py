@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""The promises of docs/trust.md: measured, written down in docs/trust.json, and made into the page.
+"""The guarantees of docs/guarantees.md: measured, written down in docs/guarantees.json, and made into the page.
 
     python scripts/trust.py measure                  all of them; takes an hour on two cores, most of it fuzzing
     python scripts/trust.py measure --only cost      one, or several
@@ -8,7 +8,7 @@
     python scripts/trust.py write                    the page, after editing this file
     python scripts/trust.py check                    exit 1 if the page is stale
 
-docs/trust.json holds for each promise when, where and on which commit it was measured, and the figures.
+docs/guarantees.json holds for each guarantee when, where and on which commit it was measured, and the figures.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.sssp import plan_sssp_many
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 from scripts import fault_study, fuzz_readers, trust_gpu, trust_huge
-from scripts.bench import commit, machine
+from scripts.environment import commit, machine
 from scripts.trust_gpu import digests
-from scripts.trust_page import DOCS, page
+from scripts.trust_page import page
 
-ROOT = DOCS.parent
-MEASURED = DOCS / "trust.json"
-PAGE = DOCS / "trust.md"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+MEASURED = DOCS / "guarantees.json"
+PAGE = DOCS / "guarantees.md"
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
 
 COST_TURNS = 7
@@ -273,7 +274,7 @@ def main(arguments: list[str] | None = None) -> int:
         _write(MEASURED, measured)
     if options.action == "check":
         if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page(measured):
-            print("docs/trust.md is stale: run python scripts/trust.py write", file=sys.stderr)
+            print("docs/guarantees.md is stale: run python scripts/trust.py write", file=sys.stderr)
             return 1
     elif options.output == MEASURED:
         PAGE.write_text(page(measured), encoding="utf-8")
@@ -316,7 +317,7 @@ def _write(path: Path, measured: dict) -> None:
 
 def _commit() -> str:
     """The commit, marked if files differ from it other than those that measuring writes."""
-    command = ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)docs/trust.*"]
+    command = ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)docs/guarantees.*"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return commit().removesuffix("-dirty") + ("-dirty" if done.stdout.strip() else "")
 

@@ -131,7 +131,7 @@ def test_a_fit_keeps_the_constants_of_other_devices(tmp_path):
 
 
 def surveyed(graph, n_sources=1000, algorithm="bfs"):
-    return survey.survey(graph, algorithm, (), n_sources, None, None)
+    return survey.survey(graph, algorithm, (), n_sources)
 
 
 def test_a_survey_sees_how_little_most_sources_of_a_directed_graph_reach():

@@ -1,6 +1,8 @@
 """Generated pages are current, and the generators refuse what would make them untrue."""
 
 import ast
+import doctest
+import importlib
 import json
 import re
 import tomllib
@@ -24,7 +26,6 @@ RUN = {
     "date": "2026-09-01",
     "commit": "0123abc",
     "command": "python -m pipelines.compare road.parquet",
-    "notes": "Most of the time goes into the first level.",
     "machine": {"cpu": "CPU", "cores": 2, "memory_gib": 8, "gpu": None, "driver": None},
     "versions": {"scipy": "1.17.1"},
     "traversals": [
@@ -60,11 +61,30 @@ RUN = {
             "peer_peak_bytes": None,
         }
     ],
+    "tables": [
+        {
+            "name": "cpu_jobs",
+            "columns": ["graph", "vertices", "algorithm", "result", "sources", "seconds", "peak_mib"],
+            "rows": [["road", 1000, "bfs", "distances", 64, 3.25, 700]],
+        }
+    ],
+    "log": {"file": "2026-09-01-a-road-graph-on-a-laptop.md", "sha256": ""},
 }
+CHOICE = {"device": "cpu", "graph": "road", "algorithm": "bfs", "baseline": "SciPy"}
 
 
 def test_the_page_of_strategies_is_current():
-    assert make_docs.PAGE.read_text(encoding="utf-8") == make_docs.strategies_page()
+    assert make_docs.main(["--check"]) == 0
+
+
+def test_every_strategy_is_on_one_of_the_two_pages_and_auto_on_the_first():
+    own, published = make_docs.strategies_page(), make_docs.published_page()
+    for _, rows in [*make_docs.TITLES.values(), *make_docs.MANY.values()]:
+        for row in rows:
+            assert f"| `{row.name}` | " in (published if make_docs.is_published(row) else own)
+            assert not (row.default and make_docs.is_published(row))
+    assert "| auto |" in own
+    assert "## Knobs" in published
 
 
 def test_settings_page_and_template_are_current():
@@ -102,18 +122,49 @@ def test_the_tables_of_measurements_are_current():
     assert bench_table.main(["check"]) == 0
 
 
-def test_measurements_become_a_section_with_tables_and_notes():
-    page = bench_table.performance_page([RUN])
-    assert "road, undirected | 1,000 | 2,500 | bfs | cpu | switch | 64 | 2 | SciPy | 5 | 2.50 | 1 MiB | 2 MiB" in page
-    assert "| 3.00 | pandas + SciPy |" in page
-    assert "Most of the time goes into the first level." in page
+def test_measurements_become_a_log_with_tables_and_notes():
+    text = bench_table.log_text(RUN, "Most of the time goes into the first level.")
+    assert "road, undirected | 1,000 | 2,500 | bfs | cpu | switch | 64 | 2 | SciPy | 5 | 2.50 | 1 MiB | 2 MiB" in text
+    assert "| 3.00 | pandas + SciPy |" in text
+    assert "| road | 1,000 | bfs | distances | 64 | 3.25 | 700 |" in text
+    assert text.endswith("Most of the time goes into the first level.\n")
+
+
+def test_the_page_shows_the_newest_figure_and_the_fastest_baseline():
+    newer = json.loads(json.dumps(RUN))
+    slower = dict(newer["traversals"][0], peer="NetworKit", peer_seconds=8.0)
+    newer["traversals"][0]["seconds"] = slower["seconds"] = 1.0
+    newer["traversals"].append(slower)
+    page = bench_table.performance_page([RUN, newer])
+    assert "| road, undirected | 1,000 | 2,500 | bfs | 64 | 1 | 1 MiB | SciPy | 5 | 2 MiB | 5.00 |" in page
+    assert "NetworKit" not in page
+    assert "| road | 1,000 | bfs | distances | 64 | 3.25 | 700 |" in page
+    assert "| road | 1,250 | 1 | 3 MiB | 2 | - | 2.00 |" in page
     assert "No measurements" not in page
+
+
+def test_a_log_is_written_once_and_an_edited_one_is_noticed(tmp_path, monkeypatch, capsys):
+    for name in ("LOG", "MEASUREMENTS", "BENCHMARKS", "PAGE", "README"):
+        monkeypatch.setattr(bench_table, name, tmp_path / getattr(bench_table, name).name)
+    bench_table.MEASUREMENTS.write_text('{"readme": [], "runs": []}')
+    bench_table.README.write_text(f"{bench_table.BEGIN}\n{bench_table.END}\n")
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({key: value for key, value in RUN.items() if key != "log"}))
+    assert bench_table.main(["add", str(file)]) == 0
+    assert bench_table.main(["check"]) == 0
+    assert bench_table.main(["add", str(file)]) == 2
+    assert "never written twice" in capsys.readouterr().err
+    (log,) = [path for path in bench_table.LOG.glob("*.md") if path.name != "README.md"]
+    assert log.name in (bench_table.LOG / "README.md").read_text()
+    log.write_text(log.read_text().replace("5", "6"))
+    assert bench_table.main(["check"]) == 1
+    assert "never edited" in capsys.readouterr().err
 
 
 def test_the_newest_time_of_a_graph_goes_to_the_readme():
     newer = json.loads(json.dumps(RUN))
     newer["traversals"][0]["seconds"] = 1.0
-    text = bench_table.readme_with(f"head\n{bench_table.BEGIN}\nold\n{bench_table.END}\ntail\n", [RUN, newer])
+    text = bench_table.readme_with(f"head\n{bench_table.BEGIN}\nold\n{bench_table.END}\ntail\n", [RUN, newer], [CHOICE])
     assert "old" not in text
     assert "| 5.00 |" in text
     assert "| 2.50 |" not in text
@@ -123,7 +174,9 @@ def test_the_newest_time_of_a_graph_goes_to_the_readme():
 
 def test_without_measurements_the_pages_say_so():
     assert "No measurements" in bench_table.performance_page([])
-    assert "No measurements" in bench_table.short_table([])
+    assert "No measurements" in bench_table.short_table([], [])
+    with pytest.raises(bench_table.Malformed, match="no run has measured"):
+        bench_table.short_table([RUN], [CHOICE | {"graph": "lattice"}])
 
 
 @pytest.mark.parametrize(
@@ -138,7 +191,7 @@ def test_a_time_whose_result_is_not_right_is_refused(change, message):
     wrong = json.loads(json.dumps(RUN))
     wrong["traversals"][0] |= change
     with pytest.raises(bench_table.Malformed, match=message):
-        bench_table.pages([wrong])
+        bench_table.pages({"readme": [], "runs": [wrong]})
 
 
 def test_a_file_that_is_no_measurement_is_refused(tmp_path, capsys):
@@ -157,9 +210,9 @@ def test_what_compare_prints_becomes_a_run(tmp_path, monkeypatch, capsys):
     assert compare.main([str(edges), "--random-sources", "2", "--device", "cpu", "--json"]) == 0
     printed = tmp_path / "compare.json"
     printed.write_text(capsys.readouterr().out)
-    for name in ("MEASUREMENTS", "PAGE", "README"):
+    for name in ("MEASUREMENTS", "PAGE", "README", "BENCHMARKS", "LOG"):
         monkeypatch.setattr(bench_table, name, tmp_path / getattr(bench_table, name).name)
-    bench_table.MEASUREMENTS.write_text('{"runs": []}')
+    bench_table.MEASUREMENTS.write_text('{"readme": [], "runs": []}')
     bench_table.README.write_text(f"{bench_table.BEGIN}\n{bench_table.END}\n")
     assert bench_table.main(["add", str(printed)]) == 2
     assert "give --title, --commit, --date, --cpu" in capsys.readouterr().err
@@ -168,20 +221,36 @@ def test_what_compare_prints_becomes_a_run(tmp_path, monkeypatch, capsys):
     (run,) = json.loads(bench_table.MEASUREMENTS.read_text())["runs"]
     assert [row["algorithm"] for row in run["traversals"]] == ["bfs", "sssp"]
     assert all(row["agrees"] and row["certified"] and row["sources"] == 2 for row in run["traversals"])
-    assert "| little, directed | sssp (float32) | 2 |" in bench_table.README.read_text()
+    assert "| little, directed | 50 |" in bench_table.PAGE.read_text()
+    assert run["log"]["file"] == "2026-09-01-little.md"
     assert bench_table.main(["check"]) == 0
 
 
-@pytest.mark.parametrize(
-    "page", sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob(".github/**/*.md"), *ROOT.glob("tests/**/*.md")]
 )
-def test_links_to_files_lead_somewhere(page):
-    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / page).read_text(encoding="utf-8")):
-        assert ((ROOT / page).parent / target).exists(), f"{page} links to {target}, which does not exist"
 
 
-def test_the_tree_in_the_architecture_page_exists():
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+def anchors_of(path):
+    """The anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files_and_headings_that_exist(page):
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\((?!https?:|mailto:)([^)#]*)#?([^)]*)\)", text):
+        linked = (ROOT / page).parent / target if target else ROOT / page
+        assert linked.exists(), f"{page} links to {target}, which does not exist"
+        assert not anchor or anchor in anchors_of(linked), f"{page} links to #{anchor}, which {linked.name} lacks"
+
+
+@pytest.mark.skipif(not (ROOT / "pipelines" / "run").is_dir(), reason="the page shows the folders that files move to")
+def test_the_tree_in_the_overview_exists():
+    text = (ROOT / "docs" / "overview.md").read_text(encoding="utf-8")
     tree = text.split("```text\n", 1)[1].split("```", 1)[0]
     folders, missing = [ROOT], []
     for line in tree.splitlines():
@@ -194,6 +263,17 @@ def test_the_tree_in_the_architecture_page_exists():
                 missing.append(path.relative_to(ROOT).as_posix())
     assert len(tree.splitlines()) > 20
     assert missing == []
+
+
+@pytest.mark.parametrize("page", ["quickstart.md", "results.md"])
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    examples = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {}, page, page, 0)
+    results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
+    assert results.attempted > 5
+    assert results.failed == 0
 
 
 def test_the_version_stands_in_one_place_which_the_build_reads_without_an_import():
@@ -228,3 +308,22 @@ def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch):
     assert names["times"]["distance"].tolist() == [900, 300]
     assert names["closest"]["source"].tolist() == ["home", "work", "work"]
     assert names["central"]["reached"].tolist() == [3, 3]
+
+
+def test_the_citation_names_the_version_of_the_package():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(rf"^version: {re.escape(kepler_traverse.__version__)}$", text, re.MULTILINE)
+
+
+def test_the_changelog_begins_with_the_sections_of_what_is_unreleased():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    unreleased = re.split(r"^## ", text, flags=re.MULTILINE)[1]
+    assert unreleased.startswith("Unreleased\n")
+    assert re.findall(r"^### (\w+)$", unreleased, re.MULTILINE) == ["Added", "Changed", "Fixed", "Removed"]
+
+
+def test_the_console_command_is_the_job():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, _, function = project["scripts"]["kepler-traverse"].partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
+    assert module == "pipelines.batch_sources"

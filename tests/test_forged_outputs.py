@@ -221,7 +221,7 @@ SHOWN = {
     "means", "direction", "device", "strategy", "workers", "memory", "duplicate_sources", "versions",
     "seconds", "built", "reused", "vertices", "stored_edges", "started", "ended", "phases",
     "worker", "edges", "rounds", "slowest", "distances", "settings", "retried", "failed",
-    "status", "directed",
+    "status", "directed", "choice",
 }  # fmt: skip
 
 

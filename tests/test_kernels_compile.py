@@ -20,9 +20,9 @@ from kepler_traverse.bfs.papers import gathers, layers, queues
 from kepler_traverse.bfs.papers import scans as bfs_scans
 from kepler_traverse.certificate import gpu as certificate_gpu
 from kepler_traverse.certificate import many_gpu as certificate_many_gpu
-from kepler_traverse.cuda import csr, exact, figures
+from kepler_traverse.cuda import csr, exact, figures, launch
 from kepler_traverse.cuda.entry import Entry, chosen_types
-from kepler_traverse.cuda.loader import include_directory, options
+from kepler_traverse.cuda.loader import header_folders, options
 from kepler_traverse.sssp import gpu as sssp_gpu
 from kepler_traverse.sssp import h_bf, many_rows
 from kepler_traverse.sssp import many_blocks as sssp_many_blocks
@@ -89,8 +89,9 @@ def text_of(file: Path) -> str:
     while unread:
         here = unread.pop()
         texts[here] = re.sub(r"//.*", "", here.read_text(encoding="utf-8"))
-        included = re.findall(r"^#include <(kt/\w+\.cuh)>", texts[here], re.MULTILINE)
-        unread += {include_directory() / header for header in included} - texts.keys()
+        included = re.findall(r'^#include [<"]((?:kt/)?\w+\.cuh)[>"]', texts[here], re.MULTILINE)
+        found = {folder / header for header in included for folder in header_folders(file)}
+        unread += {header for header in found if header.exists()} - texts.keys()
     return "\n".join(texts.values())
 
 
@@ -147,7 +148,10 @@ def entry_points(ptx: str) -> dict[str, tuple[list[tuple[int, bool]], int]]:
     pattern = r"\.visible \.entry (\w+)\((.*?)\)\s*(.*?)\{"
     for name, parameters, directives in re.findall(pattern, ptx, re.DOTALL):
         widths = [
-            (int(bits) // 8, bool(pointer)) for bits, pointer in re.findall(r"\.param \.[a-z](\d+)( \.ptr)?", parameters)
+            (int(n_bytes) if n_bytes else int(bits) // 8, bool(pointer))
+            for n_bytes, bits, pointer in re.findall(
+                r"\.param (?:\.align 8 \.b8 \w+\[(\d+)\]|\.[a-z](\d+)( \.ptr)?)", parameters
+            )
         ]
         assert len(widths) == parameters.count(".param"), f"unread parameters of {name}: {parameters}"
         found[name] = (widths, int(re.search(r"\.maxntid (\d+)", directives)[1]))
@@ -157,7 +161,11 @@ def entry_points(ptx: str) -> dict[str, tuple[list[tuple[int, bool]], int]]:
 def declared(file: Path, types) -> dict[str, tuple[list[tuple[int, bool]], int]]:
     return {
         entry.name: (
-            [(8 if a.is_array else a.dtype(types).itemsize, a.is_array) for a in entry.arguments],
+            (
+                [(entry.layout(types).itemsize, False)]
+                if entry.argument_struct
+                else [(8 if a.is_array else a.dtype(types).itemsize, a.is_array) for a in entry.arguments]
+            ),
             entry.block,
         )
         for entry in ENTRIES
@@ -188,6 +196,24 @@ def test_parameters_and_block_are_those_declared(nvrtc, file, types):
         there |= {e.name: found.pop(e.name) for e in ENTRIES if e.file == file and e.block == entry.block}
         assert found.keys() <= declared(file, types).keys()
     assert there == declared(file, types)
+
+
+@pytest.mark.parametrize("types", TYPES, ids=name_of)
+@pytest.mark.parametrize("entry", [entry for entry in ENTRIES if entry.argument_struct], ids=lambda entry: entry.name)
+def test_layout_of_an_argument_struct_is_that_of_the_compiler(nvrtc, entry, types, tmp_path):
+    layout = entry.layout(types)
+    struct = entry.argument_struct
+    assert launch._packer(layout).size == layout.itemsize
+    expected = [f"sizeof({struct}) == {layout.itemsize}"]
+    expected += [f"__builtin_offsetof({struct}, {name}) == {layout.fields[name][1]}" for name in layout.names]
+    with_checks = tmp_path / entry.file.name
+    checks = "".join(f'static_assert({condition}, "");\n' for condition in expected)
+    with_checks.write_text(entry.file.read_text(encoding="utf-8") + checks)
+    arguments = [*options(entry, types), "-arch=compute_90", "-ftz=true", "--device-as-default-execution-space", IN_HASTE]
+    compiled(nvrtc, with_checks, arguments, "compute_90", "PTX")
+    with_checks.write_text(with_checks.read_text().replace(f"== {layout.itemsize}", f"== {layout.itemsize + 8}"))
+    with pytest.raises(AssertionError, match="static assertion failed"):
+        compiled(nvrtc, with_checks, arguments, "compute_90", "PTX")
 
 
 KNOBS = [

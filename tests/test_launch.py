@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +15,7 @@ import pytest
 from kepler_traverse import cuda
 from kepler_traverse.cuda import launch as launching
 from kepler_traverse.cuda import loader
-from kepler_traverse.cuda.entry import WARP, Entry, arguments, chosen_types
+from kepler_traverse.cuda.entry import WARP, Argument, Entry, arguments, chosen_types, struct_arguments
 from kepler_traverse.errors import DeviceError
 
 ENTRY = Entry(
@@ -29,6 +31,7 @@ class DeviceArray(np.ndarray):
     """Stands in for a CuPy array."""
 
     __cuda_array_interface__ = property(lambda self: self.__array_interface__)
+    data = property(lambda self: SimpleNamespace(ptr=self.ctypes.data))
 
 
 def device(*shape, dtype):
@@ -100,6 +103,108 @@ def test_a_missing_argument_is_refused(kernel):
         launching.launch(kernel, 1, tuple(good()[:4]))
 
 
+STRUCT = """
+struct ExampleArgs {
+  const offset_t* offsets;
+  KT_NULLABLE vertex_t* parent;  // one per vertex
+  // A comment alone; with a semicolon.
+  kt::int32 level;
+  weight_t limit;
+  hop_t* hops;
+};
+"""
+
+
+@pytest.fixture
+def struct_kernel(tmp_path):
+    """A kernel that takes a struct, and the calls of it."""
+    file = tmp_path / "example.cu"
+    file.write_text(STRUCT)
+    fields = struct_arguments(file, "ExampleArgs", hop_t="int16")
+    entry = Entry("example_struct", file, 128, fields, argument_struct="ExampleArgs<short>")
+    calls = []
+    types = chosen_types(np.int32, np.float64)
+    dtypes = tuple(argument.dtype(types) for argument in entry.arguments)
+    return SimpleNamespace(
+        entry=entry, function=lambda *call: calls.append(call), dtypes=dtypes, layout=entry.layout(types), calls=calls
+    )
+
+
+def good_by_name():
+    return {
+        "offsets": device(4, dtype=np.int64),
+        "parent": None,
+        "level": np.int32(3),
+        "limit": np.float64(1.5),
+        "hops": device(4, dtype=np.int16),
+    }
+
+
+def test_struct_arguments_reads_the_fields_of_a_kernel_file(struct_kernel):
+    assert struct_kernel.entry.arguments == (
+        Argument("offsets", "offset_t", True, False),
+        Argument("parent", "vertex_t", True, True),
+        Argument("level", "int32", False, False),
+        Argument("limit", "weight_t", False, False),
+        Argument("hops", "int16", True, False),
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["int32 a, b;", "int32 a[3];", "offset_t* const* all;", "static int32 a;", "int32 a = 1;", "int32 a() const;"]
+)
+def test_struct_arguments_rejects_what_is_not_one_field(tmp_path, line):
+    file = tmp_path / "example.cu"
+    file.write_text(STRUCT.replace("kt::int32 level;", line))
+    with pytest.raises(ValueError, match=re.escape(f"not a field of ExampleArgs that the host can read: {line}")):
+        struct_arguments(file, "ExampleArgs")
+    with pytest.raises(ValueError, match=r"example\.cu has no struct Example$"):
+        struct_arguments(file, "Example")
+
+
+def test_launch_passes_named_arguments_as_one_struct(struct_kernel):
+    args = good_by_name()
+    launching.launch_blocks(struct_kernel, 2, args)
+    [(_, _, (struct,))] = struct_kernel.calls
+    assert struct.shape == (1,), "CuPy passes arrays of one element by value"
+    assert [struct.dtype.fields[name][1] for name in struct.dtype.names] == [0, 8, 16, 24, 32]
+    assert struct.dtype.itemsize == 40
+    assert struct[0].tolist() == (args["offsets"].ctypes.data, 0, 3, 1.5, args["hops"].ctypes.data)
+    assert [(i, array is args[name]) for (i, array), name in zip(struct.arrays, ("offsets", "hops"), strict=True)] == [
+        (0, True),
+        (4, True),
+    ]
+
+
+def test_prepare_changes_fields_of_the_struct_between_launches(struct_kernel):
+    struct_kernel.function = lambda _grid, _block, values: struct_kernel.calls.append(values[0][0].tolist())
+    run = launching.prepare(struct_kernel, 2, good_by_name())
+    run(level=np.int32(7))
+    run(limit=np.float64(0.5))
+    assert [call[2:4] for call in struct_kernel.calls] == [(7, 1.5), (7, 0.5)]
+    with pytest.raises(TypeError, match="level of example_struct must be of type int32, not int64"):
+        run(level=np.int64(7))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"level": np.int64(3)}, "level of example_struct must be of type int32, not int64"),
+        ({"offsets": None}, "offsets of example_struct must be a CuPy array, not NoneType"),
+        ({"round": np.int32(3)}, "example_struct has no argument round"),
+    ],
+)
+def test_launch_rejects_wrong_named_arguments(struct_kernel, change, complaint):
+    with pytest.raises(TypeError) as caught:
+        launching.launch_blocks(struct_kernel, 1, good_by_name() | change)
+    assert str(caught.value) == complaint
+    args = good_by_name()
+    del args["level"]
+    with pytest.raises(TypeError, match="example_struct lacks level"):
+        launching.launch_blocks(struct_kernel, 1, args)
+    assert not struct_kernel.calls
+
+
 @pytest.mark.parametrize(
     ("n_threads", "blocks"), [(0, 0), (1, 1), (255, 1), (256, 1), (257, 2), (2560, 10), (2561, 10), (2**40, 10)]
 )
@@ -123,26 +228,32 @@ def test_the_largest_grid_fills_the_device_a_few_times(monkeypatch):
 def test_options_name_every_type_the_block_and_the_headers():
     options = loader.options(ENTRY, chosen_types(np.int64, np.float32))
     assert {"-std=c++17", "-DBLOCK=128", "-Dvertex_t=long long", "-Doffset_t=long long", "-Dweight_t=float"} <= set(options)
-    assert f"-DKT_HEADERS=0x{loader.header_digest()}" in options
+    folders = loader.header_folders(Path(ENTRY.file))
+    assert f"-DKT_HEADERS=0x{loader.header_digest(folders)}" in options
+    assert [f"-I{folder}" for folder in folders] == [option for option in options if option.startswith("-I")]
     assert (loader.include_directory() / "kt" / "platform.cuh").is_file()
 
 
-def test_a_changed_header_changes_the_options(monkeypatch, tmp_path):
+@pytest.mark.parametrize("place", ["include/kt", "kernels"])
+def test_a_changed_header_changes_the_options(monkeypatch, tmp_path, place):
     def digest():
+        loader.header_folders.cache_clear()
         loader.header_digest.cache_clear()
-        return loader.header_digest()
+        return loader.header_digest(loader.header_folders(tmp_path / "kernels" / "example.cu"))
 
-    (tmp_path / "kt").mkdir()
-    header = tmp_path / "kt" / "one.cuh"
+    (tmp_path / place).mkdir(parents=True)
+    header = tmp_path / place / "one.cuh"
     with monkeypatch.context() as patch:
-        patch.setattr(loader, "include_directory", lambda: tmp_path)
+        patch.setattr(loader, "include_directory", lambda: tmp_path / "include")
+        without = digest()
         header.write_text("int a;")
         first = digest()
         assert digest() == first
         header.write_text("int b;")
         second = digest()
-        header.rename(tmp_path / "kt" / "two.cuh")
-        assert len({first, second, digest()}) == 3
+        header.rename(tmp_path / place / "two.cuh")
+        assert len({without, first, second, digest()}) == 4
+    loader.header_folders.cache_clear()
     loader.header_digest.cache_clear()
 
 

@@ -1,11 +1,12 @@
 """Traces become thin tables and plots, and floors follow from them by the formula of the page."""
 
 import json
+import shutil
 from xml.etree import ElementTree
 
 import pytest
 
-from scripts import bench_gpu, bench_table, floors, level_times, papers_plots
+from scripts import bench_cpu, bench_gpu, bench_table, floors, level_times, papers_plots
 
 LIMITS = {
     "machine": "GPU",
@@ -16,7 +17,7 @@ LIMITS = {
     "gathers_per_us": [[16, 50.0], [64, 25.0]],
     "targets_ms": {"bfs": {"road": 1.5}, "sssp": {}},
 }
-MEDIANS = bench_gpu.HEADS["single"] + "\n| road | bfs | 2.5 | 2.4 | 3 | 5 | 30 (top-down) | 12.0 |\n\nWords."
+MEDIANS = ["road", "bfs", 2.5, 2.4, 3.0, 5, "cuGraph top-down", 30.0]
 
 
 def turn(nanoseconds, what, level, vertices=0, edges=0):
@@ -33,9 +34,11 @@ def a_chain(levels):
     return [turn(i * 1000, "cluster level", i, 2) for i in range(levels)] + [turn(levels * 1000, "end", levels)]
 
 
-def a_run(notes=MEDIANS):
+def a_run(*medians):
     traversal = {"graph": "road", "vertices": 100, "edges": 400}
-    return {"notes": notes, "traversals": [traversal], "date": "2026-09-01", "commit": "0123abc", "machine": {"gpu": "GPU"}}
+    about = {"date": "2026-09-01", "commit": "0123abc", "machine": {"gpu": "GPU"}}
+    tables = bench_gpu.tables_of({part: list(medians) if part == "single" else [] for part in bench_gpu.COLUMNS})
+    return about | {"tables": tables, "traversals": [traversal]}
 
 
 def test_a_turn_lasts_until_the_next_one_begins():
@@ -105,17 +108,16 @@ def test_gathers_are_as_fast_as_from_the_next_smaller_table(mebibytes, rate):
 
 
 def test_medians_are_those_of_the_newest_table_that_has_the_row():
-    older = a_run(MEDIANS.replace("| 2.5 |", "| 9 |") + "\n\n" + MEDIANS.replace("road", "lattice"))
-    assert floors.medians_of([older, a_run(), a_run("Words.")]) == {("road", "bfs"): 2.5}
-    lattice = a_run(MEDIANS.replace("road", "lattice"))
-    assert floors.medians_of([lattice, a_run()]) == {("lattice", "bfs"): 2.5, ("road", "bfs"): 2.5}
+    lattice = ["lattice", *MEDIANS[1:]]
+    older = a_run(["road", "bfs", 9.0, *MEDIANS[3:]], lattice)
+    assert floors.medians_of([older, a_run(MEDIANS), a_run()]) == {("road", "bfs"): 2.5, ("lattice", "bfs"): 2.5}
 
 
 def test_a_row_without_a_trace_has_no_floor():
     traced = {"road": {"bfs": {"rows": level_times.thinned(a_bfs(), "bfs"), "walked": level_times.walked(a_bfs())}}}
-    with_floor = floors.rows_of(LIMITS, traced, [a_run()])["road", "bfs"]
+    with_floor = floors.rows_of(LIMITS, traced, [a_run(MEDIANS)])["road", "bfs"]
     assert with_floor == {"levels": 4, "floor": pytest.approx(0.03024), "in the launch": 0.014, "target": 1.5, "ours": 2.5}
-    without = floors.rows_of(LIMITS, {}, [a_run()])
+    without = floors.rows_of(LIMITS, {}, [a_run(MEDIANS)])
     assert without == {("road", "bfs"): {"target": 1.5, "ours": 2.5}}
     assert "| road | bfs | - | - | - | 1.5 | 2.5 | - |" in floors.table_of(without)
 
@@ -123,7 +125,7 @@ def test_a_row_without_a_trace_has_no_floor():
 def test_a_traced_graph_of_unknown_size_is_refused():
     traced = {"road": {"bfs": {"rows": [], "walked": level_times.walked(a_bfs())}}}
     with pytest.raises(level_times.Malformed, match="road is traced"):
-        floors.rows_of(LIMITS, traced, [a_run() | {"traversals": []}])
+        floors.rows_of(LIMITS, traced, [a_run(MEDIANS) | {"traversals": []}])
 
 
 def test_a_plot_has_a_dot_for_each_row_and_one_colour_for_a_kind_of_turn():
@@ -136,17 +138,27 @@ def test_a_plot_has_a_dot_for_each_row_and_one_colour_for_a_kind_of_turn():
 
 
 def test_a_plot_that_nothing_draws_any_more_is_stale_and_goes(tmp_path, monkeypatch, capsys):
-    for name in ("PAGE", "README"):
+    shutil.copytree(bench_table.LOG, tmp_path / "log")
+    for name in ("PAGE", "README", "LOG"):
         monkeypatch.setattr(bench_table, name, tmp_path / getattr(bench_table, name).name)
+    monkeypatch.setattr(bench_table, "BENCHMARKS", tmp_path)
     plots = tmp_path / floors.PLOTS
     bench_table.README.write_text(f"{bench_table.BEGIN}\n{bench_table.END}\n")
     assert bench_table.main(["write"]) == 0
     assert bench_table.main(["check"]) == 0
     drawn = {path.name for path in plots.glob("*.svg")}
-    assert all(f"](performance/{name})" in bench_table.PAGE.read_text() for name in drawn)
+    assert all(f"](plots/{name})" in (tmp_path / "levels.md").read_text() for name in drawn)
     assert "floors.svg" in drawn
     (plots / "older.svg").write_text("<svg/>")
     assert bench_table.main(["check"]) == 1
     assert "older.svg" in capsys.readouterr().err
     assert bench_table.main(["write"]) == 0
     assert {path.name for path in plots.glob("*.svg")} == drawn
+
+
+def test_a_cluster_and_one_process_become_a_table_of_numbers():
+    about = {"graph": "road", "algorithm": "bfs", "strategy": "queue", "sources": 64}
+    (table,) = bench_cpu.cluster_tables([about | {"process": 2.0, "cluster": 2.5, "directed": True}])
+    record = dict(zip(table["columns"], table["rows"][0], strict=True))
+    assert record == about | {"process_seconds": 2.0, "cluster_seconds": 2.5}
+    assert bench_cpu.cluster_tables([]) == []

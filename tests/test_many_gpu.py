@@ -75,7 +75,7 @@ def _spare_the_first_search(monkeypatch):
         weight = 0 if graph.weights is None else graph.weights.dtype.itemsize
         return Shape(graph.n_vertices, graph.n_edges, graph.directed, 40, graph.targets.dtype.itemsize, weight)
 
-    monkeypatch.setattr(many, "_shape_of", shape)
+    monkeypatch.setattr(many, "survey", shape)
 
 
 def force(monkeypatch, changes: dict, module, params) -> None:

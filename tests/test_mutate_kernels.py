@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections import Counter
 
@@ -9,7 +10,7 @@ import pytest
 
 from scripts import kernel_mutants, mutants_page, mutate_kernels
 from scripts.kernel_mutants import ROOT, Mutant, kernel_files, mutants_of, sample
-from scripts.mutants_page import page, recorded
+from scripts.mutants_page import page, record_of, recorded
 
 FILE = "kepler_traverse/bfs/kernels/push.cu"
 
@@ -84,16 +85,18 @@ def test_a_record_is_read_as_it_was_written():
     survivor = mutant(9, after="    if (a | b) return;")
     outcomes = {mutant(3): ("killed", "races"), survivor: ("survived", ""), mutant(7): ("no mutant", "does not compile")}
     reasons = {survivor: "the same: a | b"}
-    text = page([mutant(3), mutant(7), survivor], outcomes, reasons)
-    assert "2 mutants, 1 killed (50.0 %), 1 survived. 1 others" in text
+    record = record_of([mutant(3), mutant(7), survivor], outcomes, reasons)
+    text = page(record)
+    assert "2 mutants ran. 1 were killed (50.0 %), 0 of them by the compiler. 1 survived." in text
     assert "1 of the survivors compute the same" in text
-    assert "the other 1 mutants 100.0 % are killed" in text
+    assert "other 1 mutants 100.0 % were killed" in text
+    assert "1 further mutants" in text
     del outcomes[mutant(7)]
-    assert recorded([mutant(3), survivor], text) == (outcomes, reasons, 0)
+    assert recorded([mutant(3), survivor], json.loads(json.dumps(record))) == (outcomes, reasons, 0)
 
 
 @pytest.mark.parametrize(
-    ("lines_of_the_page", "lines_of_today", "kept", "lost"),
+    ("lines_of_the_record", "lines_of_today", "kept", "lost"),
     [
         ([3], [3], [3], 0),
         ([3], [5], [5], 0),
@@ -105,26 +108,29 @@ def test_a_record_is_read_as_it_was_written():
     ],
 )
 def test_a_mutant_is_known_by_the_text_of_its_line_and_dropped_where_that_is_gone_or_in_doubt(
-    lines_of_the_page, lines_of_today, kept, lost
+    lines_of_the_record, lines_of_today, kept, lost
 ):
-    written = [mutant(line) for line in lines_of_the_page]
-    text = page(written, {m: ("killed", f"test of {m.line}") for m in written}, {})
+    written = [mutant(line) for line in lines_of_the_record]
+    record = record_of(written, {m: ("killed", f"test of {m.line}") for m in written}, {})
     # The same line elsewhere is another mutant.
     today = [mutant(line) for line in lines_of_today] + [mutant(3, file="kepler_traverse/sssp/kernels/relax.cu")]
-    outcomes, _, dropped = recorded(today, text)
+    outcomes, _, dropped = recorded(today, record)
     assert [m.line for m in outcomes] == kept
     assert dropped == lost
 
 
 def test_the_explanation_of_a_survivor_moves_with_its_line():
-    text = page([mutant(3)], {mutant(3): ("survived", "")}, {mutant(3): "the same result"})
-    assert recorded([mutant(30)], text) == ({mutant(30): ("survived", "")}, {mutant(30): "the same result"}, 0)
-    unexplained = page([mutant(3)], {mutant(3): ("survived", "")}, {})
+    record = record_of([mutant(3)], {mutant(3): ("survived", "")}, {mutant(3): "the same result"})
+    assert recorded([mutant(30)], record) == ({mutant(30): ("survived", "")}, {mutant(30): "the same result"}, 0)
+    unexplained = record_of([mutant(3)], {mutant(3): ("survived", "")}, {})
     assert recorded([mutant(30)], unexplained)[1] == {}
 
 
-def test_every_survivor_of_the_page_is_explained():
-    assert mutants_page.UNEXPLAINED not in mutants_page.PAGE.read_text()
+def test_the_page_of_mutants_is_current_and_explains_every_survivor():
+    record = mutants_page.read_record()
+    assert record["mutants"]
+    assert mutants_page.PAGE.read_text() == page(record)
+    assert mutants_page.UNEXPLAINED not in page(record)
 
 
 # --- the tests of a file -----------------------------------------------------------------------------------------------

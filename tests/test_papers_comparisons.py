@@ -1,6 +1,7 @@
 """The papers' systems side by side: what is measured of every row of a catalogue, and the tables made of it."""
 
 import json
+import re
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -81,11 +82,17 @@ def on_a_cpu():
     ]
 
 
+def page_text():
+    """All pages, one after the other: the overview first."""
+    pages = sorted(papers_page.FOLDER.glob("*.md"), key=lambda path: (path.name != "README.md", path.name))
+    return "\n".join(path.read_text() for path in pages)
+
+
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder in place of docs/, with nothing measured; returns how to add lines."""
-    for name in ("MEASURED", "PAGE", "PLOTS"):
-        monkeypatch.setattr(papers_page, name, tmp_path / getattr(papers_page, name).name)
+    """A folder in place of docs/published, with nothing measured; returns how to add lines."""
+    monkeypatch.setattr(papers_page, "FOLDER", tmp_path)
+    monkeypatch.setattr(papers_page, "MEASURED", tmp_path / "papers.json")
     nothing = {"reading": dict.fromkeys(papers_measured.READING, ""), "runs": [], "graphs": {}, "blocks": []}
     papers_page.MEASURED.write_text(papers_measured.as_text(nothing))
 
@@ -93,14 +100,15 @@ def place(tmp_path, monkeypatch):
         file = tmp_path / "lines.jsonl"
         file.write_text("".join(json.dumps(one) + "\n" for one in lines))
         assert papers_page.main(["add", str(file)]) == 0
-        return papers_page.PAGE.read_text()
+        return page_text()
 
     return add
 
 
 def row_of(page, title, strategy):
     """The cells of a strategy's row in the table below a title, without its published names."""
-    section = page.split(f"### {title}\n")[1].split("\n### ")[0]
+    section = re.split(rf"\n###? {re.escape(title)}\n", page)[1]
+    section = re.split(r"\n##+ ", section)[0]
     (found,) = [text for text in section.splitlines() if f"| `{strategy}` |" in text]
     cells = [cell.strip() for cell in found.strip("|").split("|")]
     published = 2 if title == "BFS-4K, Table 2" else 1
@@ -121,15 +129,15 @@ def test_devices_stand_side_by_side_and_the_best_of_a_graph_is_bold(place):
     section = page.split(f"### {title}\n")[1].split("\n### ")[0]
     assert "| in the paper | strategy | published as | device | USA-road-NE | luxembourg_osm |" in section
     assert "| *stands for* |  |  |  | roadNet-CA | europe.osm |" in section
-    assert "| peer | cuGraph | - | cuda | 400 | 100 |" in section
-    assert "| peer | SciPy | - | cpu | 200 | 200 |" in section
+    assert "| baseline | cuGraph | - | cuda | 400 | 100 |" in section
+    assert "| baseline | SciPy | - | cpu | 200 | 200 |" in section
     assert row_of(page, title, "bfs_4k") == ["BFS-4K", "`bfs_4k`", "cuda", "20 (20.00)", "failed"]
     assert row_of(page, title, "persistent") == [OURS, "`persistent`", "cuda", "**4 (100)**", "over: 2,500"]
     assert row_of(page, title, "switch") == [OURS, "`switch`", "cpu", "100 (2.00)", "**10 (20.00)**"]
-    drawn = ElementTree.parse(papers_page.PLOTS / "systems-bfs-4k-table-2.svg").getroot()
+    drawn = ElementTree.parse(papers_page.FOLDER / papers_page.PLOTS / "systems-bfs-4k-table-2.svg").getroot()
     circles = list(drawn.iter("{http://www.w3.org/2000/svg}circle"))
     assert len(circles) >= 4  # of which some are the legend's
-    assert "](papers/systems-bfs-4k-table-2.svg)" in section
+    assert "](plots/systems-bfs-4k-table-2.svg)" in section
     assert "no children here" in page.split("## Failures")[1]
     assert "CPU, 2 cores. python" in page
     assert "GPU (driver 1.2); CPU, 2 cores" in page
@@ -186,9 +194,9 @@ def test_the_reading_of_the_part_stands_before_its_tables(place):
     measured["reading"]["systems"] = "Queues hold, layers do not."
     papers_page.MEASURED.write_text(papers_measured.as_text(measured))
     assert papers_page.main(["write"]) == 0
-    page = papers_page.PAGE.read_text()
-    title = page.index(f"## {papers_page.TITLES['systems']}")
-    assert title < page.index("Queues hold, layers do not.") < page.index("### BFS-4K, Table 2")
+    page = page_text()
+    assert page.index("# All strategies on all graphs") < page.index("Queues hold, layers do not.")
+    assert page.index("Queues hold, layers do not.") < page.index(f"## {papers_systems.TITLES['bfs']}")
 
 
 # --- what is measured --------------------------------------------------------------------------------------------------

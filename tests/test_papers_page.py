@@ -78,11 +78,17 @@ def a_run():
     ]
 
 
+def page_text():
+    """All pages, one after the other: the overview first."""
+    pages = sorted(papers_page.FOLDER.glob("*.md"), key=lambda path: (path.name != "README.md", path.name))
+    return "\n".join(path.read_text() for path in pages)
+
+
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder in place of docs/, with nothing measured; returns how to add lines."""
-    for name in ("MEASURED", "PAGE", "PLOTS"):
-        monkeypatch.setattr(papers_page, name, tmp_path / getattr(papers_page, name).name)
+    """A folder in place of docs/published, with nothing measured; returns how to add lines."""
+    monkeypatch.setattr(papers_page, "FOLDER", tmp_path)
+    monkeypatch.setattr(papers_page, "MEASURED", tmp_path / "papers.json")
     nothing = {"reading": dict.fromkeys(papers_measured.READING, ""), "runs": [], "graphs": {}, "blocks": []}
     papers_page.MEASURED.write_text(papers_measured.as_text(nothing))
 
@@ -100,16 +106,16 @@ def test_the_page_of_the_papers_is_current():
 
 def test_without_measurements_the_page_says_so(place):
     assert papers_page.main(["write"]) == 0
-    assert "No measurements are recorded yet." in papers_page.PAGE.read_text()
+    assert "No measurements are recorded yet." in page_text()
     assert place(a_run()) == 0
-    assert "No measurements" not in papers_page.PAGE.read_text()
+    assert "No measurements" not in page_text()
 
 
 def test_a_run_becomes_tables_of_ratios_with_the_peer_beside(place):
     assert place(a_run()) == 0
-    page = papers_page.PAGE.read_text()
+    page = page_text()
     # The faster of the peer's ways, source by source: the cut setting has the first source alone.
-    assert "| graph | peer's ms | none | all | children |" in page
+    assert "| graph | baseline ms | none | all | children |" in page
     assert "| road | 400 | 0.50\\* | **4.00** | failed |" in page
     assert "| road | 400 | **2.00** | 1.00 |" in page
     assert "| road | bfs_4k | 10 | 100 | 400 | 4.00 | 800 | 8.00 |" in page
@@ -121,11 +127,11 @@ def test_a_run_becomes_tables_of_ratios_with_the_peer_beside(place):
 
 def test_every_plot_is_well_formed_and_on_the_page(place):
     place(a_run())
-    page = papers_page.PAGE.read_text()
-    plots = sorted(papers_page.PLOTS.glob("*.svg"))
+    page = page_text()
+    plots = sorted((papers_page.FOLDER / papers_page.PLOTS).glob("*.svg"))
     assert [path.stem for path in plots] == ["counters-bfs", "features-bfs", "knobs-bfs", "peers-bfs"]
     for path in plots:
-        assert f"](papers/{path.name})" in page
+        assert f"](plots/{path.name})" in page
         width, height = map(float, ElementTree.parse(path).getroot().get("viewBox").split()[2:])
         circles = list(ElementTree.parse(path).getroot().iter("{http://www.w3.org/2000/svg}circle"))
         assert circles
@@ -143,7 +149,7 @@ def test_a_newer_run_replaces_what_it_measured_again_and_nothing_else(place):
         "knobs": "0123abc",
         "counters": "0123abc",
     }
-    assert "| road | 400 | **8.00** |" in papers_page.PAGE.read_text()
+    assert "| road | 400 | **8.00** |" in page_text()
     everything = [line | ({"commit": "fedcba9"} if line["kind"] == "run" else {}) for line in a_run()]
     place(everything)
     assert [run["commit"] for run in json.loads(papers_page.MEASURED.read_text())["runs"]] == ["fedcba9"]
@@ -152,11 +158,11 @@ def test_a_newer_run_replaces_what_it_measured_again_and_nothing_else(place):
 def test_what_is_read_out_of_the_tables_stands_in_its_section(place):
     place(a_run())
     measured = json.loads(papers_page.MEASURED.read_text())
-    measured["reading"] |= {"advice": "Most of it holds.", "knobs": "K1 hardly matters."}
+    measured["reading"] |= {"bfs-4k": "Most of it holds.", "knobs": "K1 hardly matters."}
     papers_page.MEASURED.write_text(papers_measured.as_text(measured))
     assert papers_page.main(["write"]) == 0
-    page = papers_page.PAGE.read_text()
-    assert page.index("Most of it holds.") < page.index("## Against the peer")
+    page = page_text()
+    assert page.index("Most of it holds.") < page.index("## Compared with cuGraph")
     assert page.index("## Knobs") < page.index("K1 hardly matters.") < page.index("`k1`, the other knobs")
 
 
@@ -164,9 +170,10 @@ def test_what_is_read_out_of_the_tables_stands_in_its_section(place):
 def test_a_stale_page_or_plot_is_found(place, spoil, capsys):
     place(a_run())
     assert papers_page.main(["check"]) == 0
-    plot = papers_page.PLOTS / "knobs-bfs.svg"
+    plot = papers_page.FOLDER / papers_page.PLOTS / "knobs-bfs.svg"
     if spoil == "page":
-        papers_page.PAGE.write_text(papers_page.PAGE.read_text().replace("4.00", "9.00"))
+        page = papers_page.FOLDER / "bfs-4k.md"
+        page.write_text(page.read_text().replace("4.00", "9.00"))
     elif spoil == "plot":
         plot.write_text("<svg/>")
     elif spoil == "extra plot":
@@ -255,7 +262,7 @@ def test_the_suite_runs_on_a_cpu_and_its_lines_make_a_page(suite, place, monkeyp
     assert all(len(line["seconds"]) == 2 for line in lines if line["kind"] in ("time", "peer"))
     monkeypatch.setitem(papers_page.SYSTEMS, "sssp", "H-BF")
     assert place(lines) == 0
-    assert "| tiny negative | frontier |" in papers_page.PAGE.read_text()
+    assert "| tiny negative | frontier |" in page_text()
 
 
 def test_a_wrong_distance_is_an_error_and_no_time(suite, monkeypatch):

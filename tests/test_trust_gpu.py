@@ -133,7 +133,7 @@ def test_faults_are_found_by_the_certificates_of_a_gpu(monkeypatch):
     assert (figures["answers"] >= 6, figures["alarms"]) == (True, 0)
     for of in figures["classes"].values():
         assert of["certify"][0] == of["certify"][1] > 0
-    assert "right answers certified" in page_of("gpu_faults", figures)
+    assert "correct results were certified" in page_of("gpu_faults", figures)
 
 
 def test_a_graph_beyond_a_boundary_is_built_searched_and_certified(monkeypatch):
@@ -156,8 +156,8 @@ def page_of(key, figures):
 
 
 def test_figures_measured_elsewhere_are_added_and_a_measure_that_fails_stops_no_other(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(trust, "MEASURED", tmp_path / "trust.json")
-    monkeypatch.setattr(trust, "PAGE", tmp_path / "trust.md")
+    monkeypatch.setattr(trust, "MEASURED", tmp_path / "guarantees.json")
+    monkeypatch.setattr(trust, "PAGE", tmp_path / "guarantees.md")
     monkeypatch.setattr(trust, "machine", lambda: {"gpu": "a GPU", "driver": "1"})
     monkeypatch.setitem(trust.GPU_MEASURES, "parity", lambda _: 1 / 0)
     bits = {"graphs": 2, "distances": 7, "equal": 7, "predecessors": 7, "equal_predecessors": 7, "errors": []}

@@ -1,4 +1,4 @@
-"""docs/trust.md is what scripts/trust.py writes, and the audit of packages says what it could not ask."""
+"""docs/guarantees.md is what scripts/trust.py writes, and the audit of packages says what it could not ask."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from scripts import audit, fuzz_readers, trust, trust_page
 
 
 def test_a_stale_page_is_noticed(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(trust, "MEASURED", tmp_path / "trust.json")
-    monkeypatch.setattr(trust, "PAGE", tmp_path / "trust.md")
+    monkeypatch.setattr(trust, "MEASURED", tmp_path / "guarantees.json")
+    monkeypatch.setattr(trust, "PAGE", tmp_path / "guarantees.md")
     assert trust.main(["check"]) == 1
     assert "stale" in capsys.readouterr().err
     assert trust.main(["write"]) == 0
     assert trust.main(["check"]) == 0
-    assert (tmp_path / "trust.md").read_text().count("Not measured yet.") == len(trust.MEASURES)
-    (tmp_path / "trust.json").write_text(json.dumps({"kills": record({"cases": {"ran": 9, "failed": 1, "skipped": 0}})}))
+    assert (tmp_path / "guarantees.md").read_text().count("Not measured yet.") == len(trust.MEASURES)
+    (tmp_path / "guarantees.json").write_text(
+        json.dumps({"kills": record({"cases": {"ran": 9, "failed": 1, "skipped": 0}})})
+    )
     assert trust.main(["check"]) == 1
     trust.main(["write"])
-    assert "8 of 9 cases." in (tmp_path / "trust.md").read_text()
+    assert "8 of 9 cases." in (tmp_path / "guarantees.md").read_text()
 
 
 def record(figures):

@@ -6,6 +6,7 @@ from .. import answers, frames
 from ..graph import Graph
 from ..many import ManyPlan
 from ..plan import Plan, query_for
+from ..strategy import Shape
 from .catalogue import MANY, STRATEGIES
 
 __all__ = ["MANY", "STRATEGIES", "bfs", "bfs_many", "plan_bfs", "plan_bfs_many"]
@@ -105,6 +106,7 @@ def plan_bfs_many(
     targets=None,
     knobs=None,
     memory: int | None = None,
+    shape: Shape | None = None,
 ) -> ManyPlan:
     """Choose how to search from many sources, check, compile and allocate; the plan then takes any number of them.
 
@@ -114,6 +116,8 @@ def plan_bfs_many(
     ----------
     n_sources : int
         About how many there will be: the choice depends on it.
+    shape : Shape, optional
+        ``shape`` of an earlier plan of the same graph: no search is made to see it.
 
     Returns
     -------
@@ -135,7 +139,7 @@ def plan_bfs_many(
     """
     keep = answers.keep_for(result, "bfs", targets)
     query = query_for(graph, result == "predecessors", max_depth, targets, knobs, "max_depth", keep)
-    return ManyPlan(graph, "bfs", MANY, STRATEGIES, strategy, query, n_sources, memory)
+    return ManyPlan(graph, "bfs", MANY, STRATEGIES, strategy, query, n_sources, memory, shape)
 
 
 def bfs_many(

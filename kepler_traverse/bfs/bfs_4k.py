@@ -14,7 +14,7 @@ import numpy as np
 
 from ..cuda import cp
 from ..cuda.csr import degree_statistics
-from ..cuda.entry import WARP, Entry, arguments
+from ..cuda.entry import WARP, Entry, arguments, struct_arguments
 from ..cuda.launch import (
     MOST_CHILDREN,
     largest_grid,
@@ -45,14 +45,6 @@ _TABLE_WORD = 8  # bytes
 
 _CONSTANTS = (("DUPLICATES", 1), ("APPEND", 2), ("HEAVY", 0), ("COUNTING", 0))
 _GRAPH = ("offset_t* offsets", "vertex_t* targets")
-_FRONTIER = (
-    "vertex_t* frontier",
-    "int64 n_frontier",
-    "vertex_t* heavy",
-    "int32 n_heavy",
-    "offset_t heavy_degree",
-    "int32 level",
-)
 _RESULTS = (
     "int64 capacity",
     "int32* distance",
@@ -65,38 +57,16 @@ MANY_BLOCKS = Entry(
     "bfs_4k_many_blocks",
     _FILE,
     128,
-    arguments(
-        *_GRAPH,
-        *_FRONTIER,
-        "int32 walk",
-        "int32 width",
-        "int32 coalesced_from",
-        "int32 edges_a_child",
-        "int32 hash_bits",
-        *_RESULTS,
-    ),
+    struct_arguments(_FILE, "ManyBlocksArgs"),
+    argument_struct="ManyBlocksArgs",
     constants=_CONSTANTS,
 )
 SINGLE_BLOCK = Entry(
     "bfs_4k_single_block",
     _FILE,
     1024,  # as many threads as a block may have
-    arguments(
-        *_GRAPH,
-        *_FRONTIER,
-        "int32 last_level",
-        "int64*? wanted",
-        "int64 n_wanted",
-        "int32 threshold",
-        "int32 room",
-        "int32 min_width",
-        "int32 max_width",
-        "int32 discover_below",
-        "int32 discovery",
-        "int32 coalesced_from",
-        "int32 hash_bits",
-        *_RESULTS,
-    ),
+    struct_arguments(_FILE, "SingleBlockArgs"),
+    argument_struct="SingleBlockArgs",
     constants=_CONSTANTS,
 )
 # Launched by MANY_BLOCKS only; declared so that its parameters are checked like those of the others.
@@ -227,29 +197,25 @@ class Run(gpu.Run):
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
     @property
-    def frontier_arguments(self) -> tuple:
+    def arguments(self) -> dict:
+        """What the kernels of both kinds of step take."""
         frontier, heavy = self.frontier, self.heavy
-        return (
-            self.graph.offsets,
-            self.graph.targets,
-            frontier.queue,
-            np.int64(frontier.size),
-            heavy,
-            np.int32(heavy.size),
-            np.int64(self.heavy_degree),
-        )
-
-    @property
-    def result_arguments(self) -> tuple:
-        frontier = self.frontier
-        return (
-            np.int64(frontier.capacity),
-            self.distance,
-            self.predecessor,
-            frontier.next,
-            frontier.counters,
-            self.on_device,
-        )
+        return {
+            "offsets": self.graph.offsets,
+            "targets": self.graph.targets,
+            "frontier": frontier.queue,
+            "n_frontier": np.int64(frontier.size),
+            "heavy": heavy,
+            "n_heavy": np.int32(heavy.size),
+            "heavy_degree": np.int64(self.heavy_degree),
+            "coalesced_from": np.int32(self.knobs.k7),
+            "capacity": np.int64(frontier.capacity),
+            "distance": self.distance,
+            "predecessor": self.predecessor,
+            "next": frontier.next,
+            "counters": frontier.counters,
+            "counted": self.on_device,
+        }
 
 
 def step(run: Run, level: int) -> int:
@@ -277,22 +243,20 @@ def _one_block(run: Run, level: int) -> None:
     launch_blocks(
         run.single_block,
         1,
-        (
-            *run.frontier_arguments,
-            np.int32(level),
-            np.int32(last_level),
-            run.targets,
-            np.int64(0 if run.targets is None else run.targets.size),
-            np.int32(run.threshold),
-            np.int32(memory.room),
-            np.int32(knobs.k1),
-            np.int32(WARP if knobs.dynamic_width else knobs.k1),
-            np.int32(block // knobs.k4 if knobs.k4 else 0),
-            np.int32(_EXTENDED if knobs.extended else _DISCOVERY),
-            np.int32(knobs.k7),
-            np.int32(memory.hash_bits),
-            *run.result_arguments,
-        ),
+        {
+            **run.arguments,
+            "level": np.int32(level),
+            "last_level": np.int32(last_level),
+            "wanted": run.targets,
+            "n_wanted": np.int64(0 if run.targets is None else run.targets.size),
+            "threshold": np.int32(run.threshold),
+            "room": np.int32(memory.room),
+            "min_width": np.int32(knobs.k1),
+            "max_width": np.int32(WARP if knobs.dynamic_width else knobs.k1),
+            "discover_below": np.int32(block // knobs.k4 if knobs.k4 else 0),
+            "discovery": np.int32(_EXTENDED if knobs.extended else _DISCOVERY),
+            "hash_bits": np.int32(memory.hash_bits),
+        },
         shared_bytes=memory.nbytes,
     )
 
@@ -307,16 +271,14 @@ def _many_blocks(run: Run, level: int) -> None:
     launch_blocks(
         run.many_blocks,
         blocks,
-        (
-            *run.frontier_arguments,
-            np.int32(level),
-            np.int32(walk),
-            np.int32(width),
-            np.int32(knobs.k7),
-            np.int32(knobs.k3 * knobs.k6),
-            np.int32(memory.hash_bits),
-            *run.result_arguments,
-        ),
+        {
+            **run.arguments,
+            "level": np.int32(level),
+            "walk": np.int32(walk),
+            "width": np.int32(width),
+            "edges_a_child": np.int32(knobs.k3 * knobs.k6),
+            "hash_bits": np.int32(memory.hash_bits),
+        },
         shared_bytes=memory.nbytes,
     )
 

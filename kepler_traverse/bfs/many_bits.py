@@ -48,12 +48,13 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
     pulled = levels * (frontier > 1 / PUSH_VERTICES)
     return {
         "start": groups,
+        "reverse": shape.n_edges * shape.directed,
         "level": levels,
         "share": (levels - pulled) * shape.n_edges * frontier,
         "vertex": pulled * shape.n_vertices / machine.cores,
         "edge": pulled * shape.n_edges * shape.together(together) / machine.cores,
         "row": min(pulled, 6 * groups) * shape.n_edges * shape.together(together) * words / machine.cores,
-        "write": n_sources * shape.n_vertices / machine.cores,
+        "write": n_sources * shape.n_vertices / machine.cores * (shape.keep == "all"),
     }
 
 

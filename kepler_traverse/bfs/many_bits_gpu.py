@@ -19,7 +19,7 @@ import numpy as np
 from .._arrays import hops_dtype
 from ..cuda import cp
 from ..cuda.csr import degree_statistics
-from ..cuda.entry import WARP, Entry, arguments
+from ..cuda.entry import WARP, Entry, arguments, struct_arguments
 from ..cuda.launch import launch
 from ..cuda.loader import kernel
 from ..strategy import ManyOutcome
@@ -41,12 +41,15 @@ def _bits(name: str, item_threads: int, *declared: str) -> Entry:
     return Entry(name, _BITS, params.MANY_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS)
 
 
+def _bits_struct(name: str, struct: str) -> Entry:
+    fields = struct_arguments(_BITS, struct)
+    return Entry(name, _BITS, params.MANY_BLOCK, fields, constants=_ROWS, argument_struct=struct)
+
+
 def _levels(name: str, item_threads: int, *declared: str) -> Entry:
     return Entry(name, _LEVELS, params.MANY_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS[:2])
 
 
-_SETTLED = ("uint32* seen", "uint32* found", "uint32* is_found", "uint32* done", "uint32* gathered", "uint32* touched")
-_TOLD = ("uint32*? planes", "uint32* alive_next", "int64* told")
 _IDLE = _bits("bfs_many_idle_warp", 1, "offset_t* in_offsets", "int64 n_vertices", "uint32* idle")
 _START = _bits(
     "bfs_many_start",
@@ -54,14 +57,7 @@ _START = _bits(
     *("offset_t* offsets", "int64* sources", "int64 n_sources", "uint32* seen", "uint32* front", "uint32* in_front"),
     "int64* told",
 )
-_PULL = _bits(
-    "bfs_many_pull_warp",
-    1,
-    *("offset_t* offsets", "offset_t* in_offsets", "vertex_t* in_targets", "int64 n_vertices"),
-    *("uint64* heavy_pieces", "int64 n_heavy_pieces", "uint32* front", "uint32* in_front", "uint32* alive", "int32 level"),
-    *_SETTLED,
-    *_TOLD,
-)
+_PULL = _bits_struct("bfs_many_pull_warp", "PullArgs")
 _LIST = _bits(
     "bfs_many_list",
     1,
@@ -73,13 +69,7 @@ _PUSH = _bits(
     *("offset_t* offsets", "vertex_t* targets", "uint64* pieces", "int64 capacity", "int64* told"),
     *("uint32* front", "uint32* seen", "uint32* done", "uint32* gathered", "uint32* touched"),
 )
-_SETTLE = _bits(
-    "bfs_many_settle_warp",
-    1,
-    *("offset_t* offsets", "int64 n_vertices", "uint32* alive", "int32 level", "int32 is_added"),
-    *_SETTLED,
-    *_TOLD,
-)
+_SETTLE = _bits_struct("bfs_many_settle_warp", "SettleArgs")
 _MISSING = _bits(
     "bfs_many_missing_warp", WARP, "int64* wanted", "int64 n_wanted", "uint32* seen", "uint32* alive", "int64* told"
 )
@@ -143,12 +133,14 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     edges = shape.n_edges * shape.together(together)
     return {
         "start": groups,
+        "sort": shape.directed,
+        "reverse": shape.n_edges * shape.directed,
         "level": levels,
         "share": (levels - pulled) * shape.n_edges * frontier * row,
         "vertex": levels * shape.n_vertices * row,
         "edge": pulled * edges,
         "row": groups * (edges * max(row, 32) + 6 * shape.n_vertices * row),
-        "write": n_sources * shape.n_vertices,
+        "write": n_sources * shape.n_vertices * (shape.keep == "all"),
     }
 
 
@@ -287,23 +279,42 @@ class _Run:
         told, alive = self._told(), self._alive()
         self._state.reverse()
         clear(self._state[0])
-        settled = (self._seen, self._found, self._is_found, self._done, self._gathered, self._touched)
-        tell = (self._planes, self._alive(), self._told())
-        n, words = self._n, int(self._n + 31) // 32 * WARP
+        n, threads = self._n, int(self._n + 31) // 32 * WARP  # one warp per word of a bitmap
+        written = {
+            "offsets": graph.offsets,
+            "n_vertices": n,
+            "alive": alive,
+            "level": np.int32(level),
+            "seen": self._seen,
+            "found": self._found,
+            "is_found": self._is_found,
+            "done": self._done,
+            "gathered": self._gathered,
+            "touched": self._touched,
+            "planes": self._planes,
+            "alive_next": self._alive(),
+            "told": self._told(),
+        }
         is_pushed = vertices * params.MANY_PUSH_VERTICES <= n and edges * params.MANY_PUSH_EDGES <= graph.n_edges
         if is_pushed:
-            pieces = (self._pieces, self._room)
-            launch(self.kernels[_LIST], words // WARP, (graph.offsets, n, self._in_front, *pieces[::-1], told))
+            room, pieces = self._room, self._pieces
+            launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, room, pieces, told))
             rows = (self._front, self._seen, self._done, self._gathered, self._touched)
-            at_most = min(vertices + edges // params.MANY_PIECE, int(self._room))
-            launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, *pieces, told, *rows))
+            at_most = min(vertices + edges // params.MANY_PIECE, int(room))
+            launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, pieces, room, told, *rows))
         else:
-            heavy = (self._heavy, np.int64(self._heavy.size))
-            front = (self._front, self._in_front, alive, np.int32(level))
-            launch(self.kernels[_PULL], words, (graph.offsets, *self._incoming, n, *heavy, *front, *settled, *tell))
+            in_offsets, in_targets = self._incoming
+            read = {
+                "in_offsets": in_offsets,
+                "in_targets": in_targets,
+                "heavy_pieces": self._heavy,
+                "n_heavy_pieces": np.int64(self._heavy.size),
+                "front": self._front,
+                "in_front": self._in_front,
+            }
+            launch(self.kernels[_PULL], threads, {**written, **read})
         if is_pushed or self._heavy.size:
-            rest = (graph.offsets, n, alive, np.int32(level), np.int32(not is_pushed), *settled, *tell)
-            launch(self.kernels[_SETTLE], words, rest)
+            launch(self.kernels[_SETTLE], threads, {**written, "is_added": np.int32(not is_pushed)})
         self._front, self._found = self._found, self._front
         self._in_front, self._is_found = self._is_found, self._in_front
         if self._query.keep == "counts":

@@ -14,27 +14,23 @@ import numpy as np
 
 from .._arrays import LARGEST_HOP_COUNT, hops_dtype
 from ..cuda import cp
-from ..cuda.entry import Entry, arguments
+from ..cuda.entry import Entry, struct_arguments
 from ..cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ..cuda.loader import kernel
 from ..errors import StrategyError
-from ..strategy import ManyOutcome, turns_of
+from ..strategy import ManyOutcome, slowdown, turns_of
 from . import params
 from .many_bits_gpu import POINT_BACK, kernels_for, pitch_of, point_back
 
 _FILE = Path(__file__).parent / "kernels" / "many_blocks.cu"
+_C_HOPS = {"int16": "short", "int32": "int"}
 _ENTRIES = {
     np.dtype(hops): Entry(
         f"bfs_many_blocks_{8 * np.dtype(hops).itemsize}",
         _FILE,
         params.SHARING_BLOCK,
-        arguments(
-            *("offset_t* offsets", "vertex_t* targets", "int64 n_vertices", "int64* sources", "int64 n_sources"),
-            *("int64* taken", "int32 last_level", "int64*? wanted", "int64 n_wanted", "int64 spill_room", "vertex_t* spill"),
-            "uint32*? outside",
-            *("int64 pitch", "int32 is_kept", f"{hops}* distance", f"{hops}*? at_wanted", "int64 columns"),
-            *("int32*? counts", "int32* outcome"),
-        ),
+        struct_arguments(_FILE, "SearchArgs", hop_t=hops),
+        argument_struct=f"SearchArgs<{_C_HOPS[hops]}>",
         constants=(
             ("SHARED_BITS", 0),
             ("SHARED_WORDS", 0),
@@ -45,7 +41,7 @@ _ENTRIES = {
             ("MOST_HOPS", params.SHORT_HOPS),
         ),
     )
-    for hops in ("int16", "int32")
+    for hops in _C_HOPS
 }
 ENTRIES = tuple(_ENTRIES.values())
 GROUP = 1024
@@ -130,14 +126,18 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     each = max(1, min(_MOST_ON_A_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * params.BLOCK_ROOM)))
     turns = turns_of(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
+    share = shape.n_edges * ((turns - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
+    results = min(n_sources, each * machine.cores) * shape.n_vertices * shape.reach
     return {
         "start": 1,
         "chain": (turns - 1) * shape.likely_rounds + shape.likely_depth,
-        "share": shape.n_edges * ((turns - 1) * shape.walked + shape.most) * min(each, -(-n_sources // machine.cores)),
+        "share": share,
+        "uneven": share * shape.unevenness,
+        "spill": share * shape.scatter * max(0.0, 1 - 8 * _SHARED / shape.n_vertices),
         "edge": edges,
         "vertex": n_sources * shape.n_vertices * shape.reach,
-        "miss": edges * machine.missing(4 * shape.n_edges + 8 * shape.n_vertices),
-        "write": n_sources * shape.n_vertices,
+        "miss": edges * shape.scatter * machine.missing(4 * shape.n_edges + 8 * shape.n_vertices + results),
+        "write": n_sources * shape.n_vertices * (shape.keep == "all"),
     }
 
 
@@ -219,14 +219,29 @@ class _Run:
         if self._counts is not None:
             self._counts.data.memset_async(0, self._counts.nbytes)
         last_level = np.int32(LARGEST_HOP_COUNT if query.limit is None else query.limit)
-        wanted = (self._wanted, np.int64(0 if self._wanted is None else self._wanted.size))
-        spill = (np.int64(self._spill.shape[2]), self._spill, self._outside)
-        rows = (np.int64(self._pitch), np.int32(query.keep == "all"), self._distance, self._at_targets)
-        graph_arrays = (graph.offsets, graph.targets, np.int64(graph.n_vertices))
-        given = (sources, np.int64(sources.size), self._taken, last_level, *wanted, *spill, *rows)
-        counted = (np.int64(self._columns), self._counts, self._outcome)
+        args = {
+            "offsets": graph.offsets,
+            "targets": graph.targets,
+            "n_vertices": np.int64(graph.n_vertices),
+            "sources": sources,
+            "n_sources": np.int64(sources.size),
+            "taken": self._taken,
+            "last_level": last_level,
+            "wanted": self._wanted,
+            "n_wanted": np.int64(0 if self._wanted is None else self._wanted.size),
+            "spill_room": np.int64(self._spill.shape[2]),
+            "spill": self._spill,
+            "outside": self._outside,
+            "pitch": np.int64(self._pitch),
+            "is_kept": np.int32(query.keep == "all"),
+            "distance": self._distance,
+            "at_wanted": self._at_targets,
+            "columns": np.int64(self._columns),
+            "counts": self._counts,
+            "outcome": self._outcome,
+        }
         blocks = min(self._n_blocks, sources.size)
-        launch_blocks(self._kernels[self._dtype], blocks, (*graph_arrays, *given, *counted), shared_bytes=self._shared)
+        launch_blocks(self._kernels[self._dtype], blocks, args, shared_bytes=self._shared)
 
     def predecessors(self, sources):
         """Previous vertices, of shape (k, n)."""

@@ -39,7 +39,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "clear": turns * shape.n_vertices,
         "vertex": turns * shape.n_vertices * shape.reach,
         "edge": edges,
-        "miss": edges * machine.missing(2 * shape.n_vertices),
+        "miss": edges * shape.scatter * machine.missing(2 * shape.n_vertices),
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..cuda import cp
 from ..cuda.csr import degree_statistics
-from ..cuda.entry import Entry, arguments
+from ..cuda.entry import Entry, struct_arguments
 from ..cuda.launch import blocks_at_once, largest_cluster, prepare
 from ..cuda.loader import kernel
 from ..cuda.trace import turns, words
@@ -17,25 +17,13 @@ from . import params
 
 _KERNELS = Path(__file__).parent / "kernels"
 _SHORTEST_PIECE = min(length for length, _ in params.PIECES.values())
+_STATE_WORDS = 6  # of a LoopState
 _CLUSTER = Entry(
     "bfs_cluster",
     _KERNELS / "cluster.cu",
     params.CLUSTER_BLOCK,
-    arguments(
-        "offset_t* offsets",
-        "vertex_t* targets",
-        "vertex_t source",
-        "int32 last_level",
-        "int64*? wanted",
-        "int64 n_wanted",
-        "uint64*? packed",
-        "vertex_t* queue",
-        "uint64* pieces",
-        "int64* counts",
-        "uint32* arrived",
-        "int32* distance",
-        "int64*? trace",
-    ),
+    struct_arguments(_KERNELS / "cluster.cu", "ClusterArgs"),
+    argument_struct="ClusterArgs",
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
@@ -43,33 +31,15 @@ _CLUSTER = Entry(
         ("ROOM", params.CLUSTER_ROOM),
         ("BATCH_EDGES", params.BATCH_EDGES),
         ("CLUSTER", 1),
+        ("STATE_WORDS", _STATE_WORDS),
     ),
 )
 _GRID = Entry(
     "bfs_persistent",
     _KERNELS / "persistent.cu",
     params.PERSISTENT_BLOCK,
-    arguments(
-        "offset_t* offsets",
-        "vertex_t* targets",
-        "offset_t*? in_offsets",
-        "vertex_t*? in_targets",
-        "int64 n_vertices",
-        "int64 n_edges",
-        "int32 last_level",
-        "int64*? wanted",
-        "int64 n_wanted",
-        "uint64*? packed",
-        "vertex_t* queue",
-        "uint64* pieces",
-        "uint32* bitmaps",
-        "int64* counts",
-        "uint32* arrived",
-        "int32* distance",
-        "vertex_t*? predecessor",
-        "int64* outcome",
-        "int64*? trace",
-    ),
+    struct_arguments(_KERNELS / "persistent.cu", "PersistentArgs"),
+    argument_struct="PersistentArgs",
     is_cooperative=True,
     constants=(
         ("TRACE", 0),
@@ -83,10 +53,10 @@ _GRID = Entry(
         ("PATIENCE", params.PATIENCE),
         ("ALPHA", params.PULL_ABOVE),
         ("BETA", params.PUSH_BELOW),
+        ("STATE_WORDS", _STATE_WORDS),
     ),
 )
 ENTRIES = (_CLUSTER, _GRID)
-_N_COUNTS = 6  # in each of three turns
 
 
 def plan(graph, query):
@@ -105,7 +75,7 @@ def plan(graph, query):
     # A row of CHUNK edges or more has one piece more than it fills, at most.
     pieces = cp.empty(2 * m // constants["CHUNK"] + 1, np.uint64)
     bitmaps = cp.empty(3 * (-(-n // 32)), np.uint32)
-    counts = cp.zeros(3 * _N_COUNTS, np.int64)
+    states = cp.zeros(3 * _STATE_WORDS, np.int64)
     arrived = cp.zeros(1, np.uint32)
     outcome = cp.zeros(2, np.int64)
     on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, 2)
@@ -114,14 +84,31 @@ def plan(graph, query):
     # No path has as many hops as there are vertices.
     last_level = np.int32(n if query.limit is None else min(query.limit, n))
     claims = distance if packed is None else packed
-    ends = (last_level, wanted, np.int64(0 if wanted is None else wanted.size))
-    state = (packed, queue, pieces)
-    reverse = (None, None) if incoming is None else (incoming.offsets, incoming.targets)
-    rows = (graph.offsets, graph.targets)
-    sizes = (np.int64(n), np.int64(m))
-    begin = prepare(cluster, clusters, (*rows, index.type(0), *ends, *state, counts, arrived, distance, trace))
-    results = (distance, predecessor, outcome, trace)
-    go_on = prepare(grid, blocks_at_once(grid), (*rows, *reverse, *sizes, *ends, *state, bitmaps, counts, arrived, *results))
+    shared = {
+        "offsets": graph.offsets,
+        "targets": graph.targets,
+        "last_level": last_level,
+        "wanted": wanted,
+        "n_wanted": np.int64(0 if wanted is None else wanted.size),
+        "packed": packed,
+        "queue": queue,
+        "pieces": pieces,
+        "states": states,
+        "arrived": arrived,
+        "distance": distance,
+        "trace": trace,
+    }
+    begin = prepare(cluster, clusters, {**shared, "source": index.type(0)})
+    of_grid = {
+        "in_offsets": None if incoming is None else incoming.offsets,
+        "in_targets": None if incoming is None else incoming.targets,
+        "n_vertices": np.int64(n),
+        "n_edges": np.int64(m),
+        "bitmaps": bitmaps,
+        "predecessor": predecessor,
+        "outcome": outcome,
+    }
+    go_on = prepare(grid, blocks_at_once(grid), {**shared, **of_grid})
     is_clean = False
 
     def traverse(source: int) -> Outcome:

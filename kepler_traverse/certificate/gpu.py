@@ -12,11 +12,12 @@ from ..cuda.launch import launch
 from ..cuda.loader import kernel
 from ..errors import InputError
 from . import many_gpu
+from .many import LINE
 
 BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "check.cu"
-_PIECE = (("PIECE", many_gpu.PIECE),)
+_SIZES = (("PIECE", many_gpu.PIECE), ("LINE", LINE))
 _ROWS = ("int64 n_vertices", "vertex_t* heavy", "uint64* pieces", "int64* n_heavy")
 _OF_VERTICES = ("vertex_t* predecessor", "uint8* explained", "int64 n_vertices", "int64 source")
 _CHECK_HOPS = Entry(
@@ -28,14 +29,14 @@ _CHECK_HOPS = Entry(
         *("uint8* explained", "int64* counts"),
     ),
     item_threads=WARP,
-    constants=_PIECE,
+    constants=_SIZES,
 )
 _LOOK_AT_HOPS = Entry(
     "certificate_look_at_hops",
     _FILE,
     BLOCK,
     arguments("int32* distance", *_OF_VERTICES, "int32 limit", "int64* counts"),
-    constants=_PIECE,
+    constants=_SIZES,
 )
 _CHECK_WEIGHTED = Entry(
     "certificate_check_weighted_warp",
@@ -46,14 +47,14 @@ _CHECK_WEIGHTED = Entry(
         *("vertex_t* predecessor", "weight_t limit", "uint8* explained", "int64* counts"),
     ),
     item_threads=WARP,
-    constants=_PIECE,
+    constants=_SIZES,
 )
 _LOOK_AT_WEIGHTED = Entry(
     "certificate_look_at_weighted",
     _FILE,
     BLOCK,
     arguments("weight_t* distance", *_OF_VERTICES, "weight_t limit", "int32 is_negative", "int64* counts"),
-    constants=_PIECE,
+    constants=_SIZES,
 )
 ENTRIES = (_CHECK_HOPS, _LOOK_AT_HOPS, _CHECK_WEIGHTED, _LOOK_AT_WEIGHTED)
 

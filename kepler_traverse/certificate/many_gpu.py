@@ -39,12 +39,15 @@ _SOURCES = ("int64* sources", "int64 n_sources")
 _ROWS = ("int64 pitch", "int64 n_vertices", *_SOURCES)
 
 
+_SIZES = (("PIECE", PIECE), ("LINE", LINE))
+
+
 def _hops(name: str, *declared: str) -> Entry:
-    return Entry(name, _HOPS_FILE, BLOCK, arguments(*declared), constants=(("PIECE", PIECE), ("KEY_BYTES", 1)))
+    return Entry(name, _HOPS_FILE, BLOCK, arguments(*declared), constants=(*_SIZES, ("KEY_BYTES", 1)))
 
 
 def _weighted(name: str, *declared: str, item_threads: int = 1) -> Entry:
-    return Entry(name, _WEIGHTED_FILE, BLOCK, arguments(*declared), item_threads, constants=(("PIECE", PIECE),))
+    return Entry(name, _WEIGHTED_FILE, BLOCK, arguments(*declared), item_threads, constants=_SIZES)
 
 
 _LIST_HEAVY = _hops(

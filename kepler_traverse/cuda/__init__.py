@@ -65,6 +65,4 @@ def require() -> None:
         raise DeviceError("device 'cuda' was asked for, but no GPU answers on this machine; take device 'cpu'")
 
 
-from . import csr, exact, figures  # noqa: E402  (need cp above)
-
-__all__ = ["available", "cp", "csr", "exact", "figures", "require"]
+__all__ = ["available", "cp", "require"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +13,11 @@ WARP = 32
 # Types that a kernel file leaves open, with the C++ names that the compiler is given for each choice.
 C_NAMES = {"int32": "int", "int64": "long long", "float32": "float", "float64": "double"}
 OPEN_TYPES = ("vertex_t", "offset_t", "weight_t")
+
+# Types of struct fields whose C++ names differ from NumPy's.
+_NUMPY_NAMES = {"short": "int16", "signed char": "int8", "float": "float32", "double": "float64"}
+# One field per line. KT_NULLABLE: the pointer may be null.
+_FIELD = re.compile(r"(?P<nullable>KT_NULLABLE )?(?:const )?(?:kt::)?(?P<type>\w+(?: \w+)?)(?P<pointer>\*?) (?P<name>\w+);")
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,10 @@ class Entry:
     block : int
         Threads of a block, compiled in as ``BLOCK``.
     arguments : tuple of Argument
-        In the order of the kernel's parameters.
+        In the order of the kernel's parameters, or of the fields of ``argument_struct``.
+    argument_struct : str
+        The C++ type of the struct that the kernel takes by value as its only parameter; empty if it takes ``arguments`` one
+        by one.
     item_threads : int
         Threads that share one work item: 1, or 32 where a warp does.
     launches_children : bool
@@ -70,6 +79,14 @@ class Entry:
     launches_children: bool = False
     is_cooperative: bool = False
     constants: tuple[tuple[str, int], ...] = ()
+    argument_struct: str = ""
+
+    def layout(self, types: dict[str, np.dtype]) -> np.dtype | None:
+        """The argument struct as a structured dtype of the C layout; None if the kernel takes its arguments one by one."""
+        if not self.argument_struct:
+            return None
+        fields = [(a.name, np.dtype(np.uint64) if a.is_array else a.dtype(types)) for a in self.arguments]
+        return np.dtype(fields, align=True)
 
     def variant(self, *, block: int | None = None, launches_children: bool = False, **constants: int) -> Entry:
         """Return the same kernel compiled with other constants, or for another block."""
@@ -87,6 +104,36 @@ def arguments(*declared: str) -> tuple[Argument, ...]:
     for text in declared:
         kind, name = text.split()
         found.append(Argument(name, kind.rstrip("*?"), "*" in kind, kind.endswith("?")))
+    return tuple(found)
+
+
+def struct_arguments(file: Path, struct: str, **types: str) -> tuple[Argument, ...]:
+    """Read the fields of an argument struct from the kernel file, so that they are declared once.
+
+    Parameters
+    ----------
+    file : Path
+    struct : str
+    **types : str
+        NumPy names of the template parameters of the struct.
+
+    Raises
+    ------
+    ValueError
+        The file has no such struct, or a line of it declares anything but one field.
+    """
+    body = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    if body is None:
+        raise ValueError(f"{file.name} has no struct {struct}")
+    found = []
+    for line in re.sub(r"//.*", "", body[1]).splitlines():
+        if not line.strip():
+            continue
+        field = _FIELD.fullmatch(line.strip())
+        kind = field and types.get(field["type"], _NUMPY_NAMES.get(field["type"], field["type"]))
+        if field is None or kind not in (*OPEN_TYPES, "ordered_t", *np.sctypeDict):
+            raise ValueError(f"{file.name}: not a field of {struct} that the host can read: {line.strip()}")
+        found.append(Argument(field["name"], kind, bool(field["pointer"]), bool(field["nullable"])))
     return tuple(found)
 
 

@@ -22,7 +22,7 @@ from .launch import largest_grid, launch, launch_blocks
 from .loader import kernel
 
 BLOCK = 256
-PIECE = 1024  # as in kt/pieces.cuh, and in cpu/figures.py
+PIECE = 1024  # values of a reduction block; the CPU's has as many, so that sums have the same bits
 BINS = 128  # of a histogram at most
 STRETCH = 1 << 14  # distances that a block counts before it adds its counts up
 LEVELS = 2048  # of a search, which are counted in shared memory
@@ -36,11 +36,12 @@ _ROWS = ("weight_t* distance", "int64 pitch", "int64 n_vertices", "int64 n_rows"
 
 
 def _entry(name: str, *declared: str, item_threads: int = 1) -> Entry:
-    return Entry(name, _FILE, BLOCK, arguments(*declared), item_threads, constants=(("BINS", BINS), ("STRETCH", STRETCH)))
+    constants = (("PIECE", PIECE), ("BINS", BINS), ("STRETCH", STRETCH))
+    return Entry(name, _FILE, BLOCK, arguments(*declared), item_threads, constants=constants)
 
 
 def _of_hops(name: str, *declared: str, item_threads: int = 1) -> Entry:
-    constants = (("STRETCH", STRETCH), ("LEVELS", LEVELS), ("HOP_BYTES", 1), ("COUNT_BYTES", 8))
+    constants = (("PIECE", PIECE), ("STRETCH", STRETCH), ("LEVELS", LEVELS), ("HOP_BYTES", 1), ("COUNT_BYTES", 8))
     return Entry(name, _LEVELS_FILE, BLOCK, arguments(*declared), item_threads, constants=constants)
 
 

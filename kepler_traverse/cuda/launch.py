@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import struct
 
 import numpy as np
 
 from . import cp
+from .entry import Entry
 from .loader import Kernel
 
 # Every kernel strides over its work by the size of the grid, so more blocks than fit at once gain nothing but an even
@@ -23,15 +25,28 @@ _WHOLE_DEVICE = 100  # multiprocessors; a share of a device has fewer
 _NULL = np.uint64(0)  # a pointer argument of eight bytes
 
 
-def launch(kernel: Kernel, work_items: int, args: tuple, *, shared_bytes: int = 0) -> None:
+class ArgumentStruct(np.ndarray):
+    """The arguments of a kernel that takes one struct: an array of one element, which CuPy passes by value.
+
+    Attributes
+    ----------
+    arrays : tuple of (int, array)
+        The arrays whose addresses the struct holds, with the index of the field. They are kept alive by it.
+    """
+
+    arrays: tuple[tuple[int, object], ...]
+
+
+def launch(kernel: Kernel, work_items: int, args: tuple | dict, *, shared_bytes: int = 0) -> None:
     """Run a kernel on the current stream over so many work items; none is no launch.
 
     Parameters
     ----------
     kernel : Kernel
     work_items : int
-    args : tuple
-        CuPy arrays, contiguous, and NumPy scalars, each of the declared type; None for an optional array.
+    args : tuple or dict
+        CuPy arrays, contiguous, and NumPy scalars, each of the declared type; None for an optional array. A dict, by name,
+        for a kernel that takes a struct.
     shared_bytes : int
         Dynamic shared memory of a block.
 
@@ -46,19 +61,19 @@ def launch(kernel: Kernel, work_items: int, args: tuple, *, shared_bytes: int = 
     _run(kernel, blocks, values, shared_bytes)
 
 
-def launch_blocks(kernel: Kernel, blocks: int, args: tuple, *, shared_bytes: int = 0) -> None:
+def launch_blocks(kernel: Kernel, blocks: int, args: tuple | dict, *, shared_bytes: int = 0) -> None:
     """Run a kernel as ``launch`` does, with that many blocks."""
     _run(kernel, blocks, checked(kernel, args), shared_bytes)
 
 
-def prepare(kernel: Kernel, blocks: int, args: tuple):
+def prepare(kernel: Kernel, blocks: int, args: tuple | dict):
     """Check the arguments once, for launches without end: return ``run(**changed)``.
 
     Parameters
     ----------
     kernel : Kernel
     blocks : int
-    args : tuple
+    args : tuple or dict
         As for ``launch``; the arrays must stay where they are.
 
     Returns
@@ -68,13 +83,17 @@ def prepare(kernel: Kernel, blocks: int, args: tuple):
     """
     values = list(checked(kernel, args))
     places = {argument.name: i for i, argument in enumerate(kernel.entry.arguments)}
+    takes_struct = bool(kernel.entry.argument_struct)
 
     def run(**changed) -> None:
         for name, value in changed.items():
             i = places[name]
             if value.dtype != kernel.dtypes[i]:
                 raise TypeError(f"{name} of {kernel.entry.name} must be of type {kernel.dtypes[i]}, not {value.dtype}")
-            values[i] = value
+            if takes_struct:
+                values[0][name] = value  # a launch copies the struct, so the next one may change it
+            else:
+                values[i] = value
         _run(kernel, blocks, tuple(values), 0)
 
     return run
@@ -104,9 +123,11 @@ def _run(kernel: Kernel, blocks: int, values: tuple, shared_bytes: int) -> None:
         kernel.function((blocks,), (kernel.entry.block,), values, **({"shared_mem": shared_bytes} if shared_bytes else {}))
 
 
-def checked(kernel: Kernel, args: tuple) -> tuple:
+def checked(kernel: Kernel, args: tuple | dict) -> tuple:
     """Return the arguments as CuPy wants them, once they are known to be right."""
     declared = kernel.entry.arguments
+    if isinstance(args, dict):
+        args = _in_order(kernel.entry, args)
     if len(args) != len(declared):
         raise TypeError(f"{kernel.entry.name} takes {len(declared)} arguments, not {len(args)}")
     values = []
@@ -125,7 +146,40 @@ def checked(kernel: Kernel, args: tuple) -> tuple:
         if value.dtype != dtype:
             raise TypeError(f"{where} must be of type {dtype}, not {value.dtype}")
         values.append(value)
-    return tuple(values)
+    return (_struct_of(kernel.layout, values),) if kernel.entry.argument_struct else tuple(values)
+
+
+def _in_order(entry: Entry, args: dict) -> tuple:
+    """Arguments that are given by name, in the order of the declaration."""
+    names = _names_of(entry)
+    if len(args) != len(names) or not args.keys() >= set(names):
+        for wrong, says in ((set(names) - args.keys(), "lacks"), (args.keys() - set(names), "has no argument")):
+            if wrong:
+                raise TypeError(f"{entry.name} {says} {min(wrong)}")
+    return tuple(map(args.__getitem__, names))
+
+
+@functools.cache
+def _names_of(entry: Entry) -> tuple[str, ...]:
+    return tuple(argument.name for argument in entry.arguments)
+
+
+def _struct_of(layout: np.dtype, values: list) -> ArgumentStruct:
+    """One struct of these values, with the addresses of those that are arrays."""
+    arrays = tuple((i, value) for i, value in enumerate(values) if not isinstance(value, np.generic))
+    words = values.copy()
+    for i, array in arrays:
+        words[i] = array.data.ptr
+    # A bytearray, so that a field may be changed; several times as fast as an assignment to a structured array.
+    packed = np.frombuffer(bytearray(_packer(layout).pack(*words)), layout).view(ArgumentStruct)
+    packed.arrays = arrays
+    return packed
+
+
+@functools.cache
+def _packer(layout: np.dtype) -> struct.Struct:
+    """Packs the fields of a layout, aligned as in C; ``0q`` pads the end, as 8 bytes are the largest alignment."""
+    return struct.Struct("@" + "".join(layout.fields[name][0].char for name in layout.names) + "0q")
 
 
 def n_blocks(n_threads: int, block: int, largest: int) -> int:

@@ -26,6 +26,7 @@ class Kernel:
     entry: Entry
     function: object
     dtypes: tuple[np.dtype, ...]
+    layout: np.dtype | None = None  # of the argument struct, for a kernel that takes one
 
 
 def kernel(entry: Entry, vertex_t, weight_t=np.float32) -> Kernel:
@@ -41,17 +42,19 @@ def kernel(entry: Entry, vertex_t, weight_t=np.float32) -> Kernel:
     function = module.get_function(entry.name)
     if dict(entry.constants).get("CLUSTER", 1) > _PORTABLE_CLUSTER:
         cp.cuda.driver.funcSetAttribute(function.kernel.ptr, _NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
-    return Kernel(entry, function, tuple(argument.dtype(types) for argument in entry.arguments))
+    dtypes = tuple(argument.dtype(types) for argument in entry.arguments)
+    return Kernel(entry, function, dtypes, entry.layout(types))
 
 
 def options(entry: Entry, types: dict[str, np.dtype]) -> tuple[str, ...]:
     """What the compiler is told, beside the architecture that CuPy adds."""
+    folders = header_folders(Path(entry.file))
     return (
         "-std=c++17",
-        f"-I{include_directory()}",
+        *(f"-I{folder}" for folder in folders),
         # CuPy's disk cache looks at the source and the options, not at the headers: without their digest a changed header
         # would run the old binary.
-        f"-DKT_HEADERS=0x{header_digest()}",
+        f"-DKT_HEADERS=0x{header_digest(folders)}",
         f"-DBLOCK={entry.block}",
         *(f"-D{name}={C_NAMES[dtype.name]}" for name, dtype in sorted(types.items())),
         *(f"-D{name}={value}" for name, value in entry.constants),
@@ -61,11 +64,19 @@ def options(entry: Entry, types: dict[str, np.dtype]) -> tuple[str, ...]:
 
 
 @functools.cache
-def header_digest() -> str:
-    """Hexadecimal digest over the names and texts of all headers."""
+def header_folders(file: Path) -> tuple[Path, ...]:
+    """Where the headers of a kernel file are: those that kernels share, and those beside it, if there are some."""
+    beside = file.parent
+    return (include_directory(), beside) if any(beside.glob("*.cuh")) else (include_directory(),)
+
+
+@functools.cache
+def header_digest(folders: tuple[Path, ...]) -> str:
+    """Hexadecimal digest over the names and texts of all headers in these folders."""
     digest = hashlib.sha256()
-    for header in sorted(include_directory().rglob("*.cuh")):
-        digest.update(header.relative_to(include_directory()).as_posix().encode() + b"\0" + header.read_bytes() + b"\0")
+    for folder in folders:
+        for header in sorted(folder.rglob("*.cuh")):
+            digest.update(header.relative_to(folder).as_posix().encode() + b"\0" + header.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 

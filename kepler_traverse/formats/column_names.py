@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ..errors import EdgeListError, option_text
-from .edges import EdgeColumns, ReadOptions, shown
-from .files import DataFile
+from .edges import EdgeColumns, ReadOptions
+from .files import DataFile, shown
 
 # Names of the two ends as they are compared: in lower case, letters and digits only. "tail" and "head" are left out:
 # an arc leads from its tail to its head, but a fact in a knowledge graph from its head to its tail.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import option_text
-from .edges import Where
+from .files import Where
 
 # Text that belongs to no id, and text that need not belong to an id whose type was not declared.
 _DOUBTFUL = r"[\x00\n\x{feff}]"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ..errors import EdgeListError, InputError, option_text
-from .files import DataFile
+from .files import DataFile, Where, shown
 
 ID_TYPES = ("auto", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string")
 
@@ -137,26 +137,6 @@ class EdgeList:
                 return name, row
             row -= rows
         raise IndexError(row)
-
-
-def shown(name: str) -> str:
-    """A column's name for a message, in quotes and not longer than a line."""
-    text = repr(name)
-    return text if len(text) <= 60 else f"{text[:60]}..."
-
-
-@dataclass(frozen=True)
-class Where:
-    """One column of one file, to name in errors."""
-
-    file: DataFile
-    role: str
-    name: str
-
-    def error(self, problem: str, row: int | None = None) -> EdgeListError:
-        """An error about this column; ``row`` counts from 0 in this file, header and comments aside."""
-        at = "" if row is None else f", row {row}"
-        return EdgeListError(f"{self.file}{at}: {self.role} column {shown(self.name)} {problem}", row, self.role)
 
 
 def no_column_names(options: ReadOptions, file: DataFile, kind: str) -> None:

@@ -215,3 +215,23 @@ def _is_hidden(path: str) -> bool:
 def _data_file(filesystem, path: str) -> DataFile:
     file = DataFile(filesystem, path, path, _partitions_of(path))
     return file if file.is_local else replace(file, name=filesystem.unstrip_protocol(path))
+
+
+def shown(name: str) -> str:
+    """A column's name for a message, in quotes and not longer than a line."""
+    text = repr(name)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+@dataclass(frozen=True)
+class Where:
+    """One column of one file, to name in errors."""
+
+    file: DataFile
+    role: str
+    name: str
+
+    def error(self, problem: str, row: int | None = None) -> EdgeListError:
+        """An error about this column; ``row`` counts from 0 in this file, header and comments aside."""
+        at = "" if row is None else f", row {row}"
+        return EdgeListError(f"{self.file}{at}: {self.role} column {shown(self.name)} {problem}", row, self.role)

@@ -7,8 +7,8 @@ import contextlib
 from ..errors import EdgeListError
 from .arrow import edges_of, typed_columns
 from .columns import check_type
-from .edges import EdgeColumns, EdgeList, ReadOptions, Where, columns_of_all, read_each
-from .files import DataFile, reading
+from .edges import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
+from .files import DataFile, Where, reading
 from .text import no_rows
 
 

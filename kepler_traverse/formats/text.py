@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from ..errors import EdgeListError, option_text
 from .columns import IdText, WeightText, edge_column
-from .edges import EdgeColumns, EdgeList, Where
-from .files import DataFile
+from .edges import EdgeColumns, EdgeList
+from .files import DataFile, Where
 
 BLOCK_BYTES = 1 << 18  # larger blocks are no faster and leave more behind in Arrow's memory pool
 LONGEST_LINE = 1 << 20

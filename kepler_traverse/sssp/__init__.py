@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from .. import answers, frames
+from ..bfs.catalogue import STRATEGIES as BFS
 from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..many import ManyPlan
 from ..plan import Plan, query_for
+from ..strategy import Shape
 from .catalogue import MANY, STRATEGIES
 
 __all__ = ["MANY", "STRATEGIES", "plan_sssp", "plan_sssp_many", "sssp", "sssp_many"]
@@ -109,10 +111,11 @@ def plan_sssp_many(
     targets=None,
     knobs=None,
     memory: int | None = None,
+    shape: Shape | None = None,
 ) -> ManyPlan:
     """Choose how to search from many sources, check, compile and allocate; the plan then takes any number of them.
 
-    Parameters are those of ``sssp_many`` and ``plan_bfs_many``, errors too.
+    Parameters are those of ``sssp_many`` and, as ``n_sources`` and ``shape``, of ``plan_bfs_many``; errors too.
 
     Examples
     --------
@@ -124,7 +127,7 @@ def plan_sssp_many(
     """
     keep = answers.keep_for(result, "sssp", targets)
     query = query_for(graph, result == "predecessors", cutoff, targets, knobs, "cutoff", keep)
-    return ManyPlan(graph, "sssp", MANY, STRATEGIES, strategy, query, n_sources, memory)
+    return ManyPlan(graph, "sssp", MANY, STRATEGIES, strategy, query, n_sources, memory, shape, BFS)
 
 
 def sssp_many(

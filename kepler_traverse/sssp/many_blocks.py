@@ -12,10 +12,10 @@ import numpy as np
 
 from .._arrays import as_distance
 from ..cuda import cp
-from ..cuda.entry import Entry, arguments
+from ..cuda.entry import Entry, struct_arguments
 from ..cuda.launch import blocks_at_once, launch_blocks, resident_threads
 from ..cuda.loader import kernel
-from ..strategy import ManyOutcome, turns_of
+from ..strategy import ManyOutcome, slowdown, turns_of
 from . import cpu, gpu, params
 from .persistent import first_width
 
@@ -24,12 +24,8 @@ _ENTRY = Entry(
     "sssp_many_blocks",
     _FILE,
     params.MANY_BLOCK,
-    arguments(
-        *("offset_t* offsets", "vertex_t* targets", "weight_t* weights", "int64 n_vertices", "int64* sources"),
-        *("int64 n_sources", "int64* taken", "weight_t limit", "weight_t width", "int64*? wanted", "int64 n_wanted"),
-        *("vertex_t* piles", "uint32* marks", "int32 is_kept", "ordered_t* keys", "ordered_t*? at_wanted"),
-        *("int32* rounds", "ordered_t* complete", "ordered_t* below"),
-    ),
+    struct_arguments(_FILE, "SearchArgs"),
+    argument_struct="SearchArgs",
     constants=(
         ("ROOM", params.MANY_ROOM),
         ("WARM_UP", params.MANY_WARM_UP),
@@ -76,17 +72,19 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     each = 2 if shape.n_vertices >= params.MANY_LARGE else 4
     turns = turns_of(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
+    share = shape.n_edges * ((turns - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
     rows = min(n_sources, each * machine.cores) * shape.n_vertices * shape.weight * shape.reach
     return {
         "start": 1,
         "chain": (turns - 1) * shape.likely_rounds + shape.likely_depth,
-        "share": shape.n_edges * ((turns - 1) * shape.walked + shape.most) * min(each, -(-n_sources // machine.cores)),
+        "share": share,
+        "again": share * shape.detours,
+        "uneven": share * shape.unevenness,
         "edge": edges,
-        "again": edges * shape.spread,
         "stretch": turns * shape.stretch,
         "vertex": n_sources * shape.n_vertices * shape.reach,
-        "miss": edges * machine.missing(8 * shape.n_edges + rows),
-        "write": n_sources * shape.n_vertices * shape.weight / 4,
+        "miss": edges * shape.scatter * machine.missing(8 * shape.n_edges + rows),
+        "write": n_sources * shape.n_vertices * shape.weight / 4 * (shape.keep == "all"),
     }
 
 
@@ -133,18 +131,29 @@ class _Run:
         graph, k = self._graph, sources.size
         ordered = f"i{self._distance.itemsize}"
         self._taken.data.memset_async(0, self._taken.nbytes)
-        wanted = (self._wanted, np.int64(0 if self._wanted is None else self._wanted.size))
-        at_wanted = None if self._at_wanted is None else self._at_wanted.view(ordered)
-        launch_blocks(
-            self._kernel,
-            min(self._n_blocks, k),
-            (
-                *(graph.offsets, graph.targets, graph.weights, np.int64(graph.n_vertices)),
-                *(cp.asarray(sources), np.int64(k), self._taken, self._limit, self._width, *wanted),
-                *(self._piles, self._marks, np.int32(self._is_kept), self._distance.view(ordered), at_wanted),
-                *(self._rounds, *self._bounds.view(ordered)),
-            ),
-        )
+        complete, below = self._bounds.view(ordered)
+        args = {
+            "offsets": graph.offsets,
+            "targets": graph.targets,
+            "weights": graph.weights,
+            "n_vertices": np.int64(graph.n_vertices),
+            "sources": cp.asarray(sources),
+            "n_sources": np.int64(k),
+            "taken": self._taken,
+            "limit": self._limit,
+            "width": self._width,
+            "wanted": self._wanted,
+            "n_wanted": np.int64(0 if self._wanted is None else self._wanted.size),
+            "piles": self._piles,
+            "marks": self._marks,
+            "is_kept": np.int32(self._is_kept),
+            "keys": self._distance.view(ordered),
+            "at_wanted": None if self._at_wanted is None else self._at_wanted.view(ordered),
+            "rounds": self._rounds,
+            "complete": complete,
+            "below": below,
+        }
+        launch_blocks(self._kernel, min(self._n_blocks, k), args)
         return self._rounds[:k].get().tolist(), self._bounds[:, :k].get()
 
     def finish(self, sources):

@@ -41,8 +41,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "clear": turns * shape.n_vertices,
         "vertex": turns * shape.n_vertices * shape.reach,
         "edge": edges,
-        "again": edges * shape.spread,
-        "miss": edges * machine.missing(shape.n_vertices * max(shape.weight, 4)),
+        "again": edges * shape.detours,
+        "miss": edges * shape.scatter * machine.missing(shape.n_vertices * max(shape.weight, 4)),
     }
 
 

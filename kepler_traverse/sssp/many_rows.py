@@ -59,12 +59,12 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     edges = groups * shape.n_edges * shape.together(GROUP) * max(shape.weight, 4) / 4
     return {
         "start": groups,
-        "level": groups * shape.likely_depth,
+        "level": groups * shape.likely_rounds,
         "edge": edges,
         "again": edges * shape.spread,
         "stretch": groups * shape.stretch,
-        "vertex": groups * shape.likely_depth * shape.n_vertices,
-        "miss": edges * machine.missing(GROUP * max(shape.weight, 4) * shape.n_vertices),
+        "vertex": groups * shape.likely_rounds * shape.n_vertices,
+        "miss": edges * shape.scatter * machine.missing(GROUP * max(shape.weight, 4) * shape.n_vertices),
         "write": groups * GROUP * shape.n_vertices,
     }
 

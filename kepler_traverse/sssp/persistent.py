@@ -9,43 +9,21 @@ import numpy as np
 from .._arrays import parts
 from ..cuda import cp
 from ..cuda.csr import degree_statistics
-from ..cuda.entry import Entry, arguments
+from ..cuda.entry import Entry, struct_arguments
 from ..cuda.launch import blocks_at_once, prepare
 from ..cuda.trace import turns, words
 from ..strategy import Outcome
 from . import gpu, params
 
 _FILE = Path(__file__).parent / "kernels" / "near_far.cu"
+_STATE_WORDS = 14  # of a LoopState
+_N_OUTCOMES = 5
 _ENTRY = Entry(
     "sssp_near_far",
     _FILE,
     params.WORKERS["short rows"][0],
-    arguments(
-        "offset_t* offsets",
-        "vertex_t* targets",
-        "weight_t* weights",
-        "int64 n_vertices",
-        "weight_t limit",
-        "weight_t width",
-        "int64*? wanted",
-        "int64 n_wanted",
-        "int32 n_hops",
-        "vertex_t source",
-        "int32 first_step",
-        "uint64*? packed",
-        "ordered_t* keys",
-        "vertex_t*? predecessor",
-        "int32* marks",
-        "vertex_t* queue",
-        "vertex_t* next_queue",
-        "vertex_t* piles",
-        "uint64* pieces",
-        "int64 piece_room",
-        "int64* words",
-        "uint32* arrived",
-        "int64* outcome",
-        "int64*? trace",
-    ),
+    struct_arguments(_FILE, "NearFarArgs"),
+    argument_struct="NearFarArgs",
     is_cooperative=True,
     constants=(
         ("TRACE", 0),
@@ -66,12 +44,10 @@ _ENTRY = Entry(
         ("LIGHT", params.LIGHT_STEP),
         ("WARM_UP", params.WARM_UP),
         ("TAIL", 0),
+        ("STATE_WORDS", _STATE_WORDS),
     ),
 )
 ENTRIES = (_ENTRY,)
-_N_WORDS = 14
-_N_OUTCOMES = 5
-
 
 _NO_LABEL = np.uint64(0x7F800000_FFFFFFFF)  # infinite, without a predecessor: labels.cuh
 _MOST_STEPS = 1 << 30  # since the marks were last cleared
@@ -88,23 +64,28 @@ def plan(graph, query):
     wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
     arrived = cp.zeros(1, np.uint32)
     is_short = _has_short_rows(graph)
-    given = (
-        *run.edges,
-        run.n_vertices,
-        run.limit,
-        first_width(graph, query.targets is not None, params.EDGES_A_WIDTH if is_short else params.LONG_ROWS_A_WIDTH),
-        wanted,
-        np.int64(0 if wanted is None else wanted.size),
-        np.int32(hops_for(graph)),
-        graph.targets.dtype.type(0),  # the source and
-        np.int32(0),  # the first step, of each traversal its own
-        *arrays,
-        arrived,
-        outcome,
-        trace,
-    )
-    search = prepare(run.relax["all"], blocks_at_once(run.relax["all"]), given)
-    packed, marks = arrays[0], run.queued_in
+    edges_per_width = params.EDGES_A_WIDTH if is_short else params.LONG_ROWS_A_WIDTH
+    offsets, targets, weights = run.edges
+    args = {
+        "offsets": offsets,
+        "targets": targets,
+        "weights": weights,
+        "n_vertices": run.n_vertices,
+        "limit": run.limit,
+        "width": first_width(graph, query.targets is not None, edges_per_width),
+        "wanted": wanted,
+        "n_wanted": np.int64(0 if wanted is None else wanted.size),
+        "n_hops": np.int32(hops_for(graph)),
+        # Each traversal has its own.
+        "source": graph.targets.dtype.type(0),
+        "first_step": np.int32(0),
+        **arrays,
+        "arrived": arrived,
+        "outcome": outcome,
+        "trace": trace,
+    }
+    search = prepare(run.relax["all"], blocks_at_once(run.relax["all"]), args)
+    packed, marks = arrays["packed"], run.queued_in
     first_step = -1  # where what the kernel expects cleared is not
 
     def traverse(source: int) -> Outcome:
@@ -161,8 +142,8 @@ def _has_short_rows(graph) -> bool:
     return graph.n_edges <= params.SHORT_ROWS * graph.n_vertices
 
 
-def _allocate(graph, query, entry: Entry) -> tuple[gpu.Run, tuple]:
-    """The state of a run, and the kernel's arrays from ``packed`` to ``words``."""
+def _allocate(graph, query, entry: Entry) -> tuple[gpu.Run, dict]:
+    """The state of a run, and the kernel's arguments that it holds, by name."""
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
     constants = dict(entry.constants)
     piles, packed, results = cp.empty(2 * n, index), None, {}
@@ -173,18 +154,18 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu.Run, tuple]:
     run = gpu.Run(graph, query, {"all": entry}, **results)
     # A row of CHUNK edges or more has one piece more than it fills, at most; and one turn's are read while another's come.
     piece_room = 2 * m // constants["CHUNK"] + 1
-    return run, (
-        packed,
-        run.keys,
-        run.predecessor,
-        run.queued_in,
-        run.frontier.queue,
-        run.frontier.next,
-        piles,
-        cp.empty(2 * piece_room, np.uint64),
-        np.int64(piece_room),
-        cp.zeros(3 * _N_WORDS, np.int64),
-    )
+    return run, {
+        "packed": packed,
+        "keys": run.keys,
+        "predecessor": run.predecessor,
+        "marks": run.queued_in,
+        "queue": run.frontier.queue,
+        "next_queue": run.frontier.next,
+        "piles": piles,
+        "pieces": cp.empty(2 * piece_room, np.uint64),
+        "piece_room": np.int64(piece_room),
+        "states": cp.zeros(3 * _STATE_WORDS, np.int64),
+    }
 
 
 def first_width(graph, may_stop: bool = False, edges: float = params.EDGES_A_WIDTH):

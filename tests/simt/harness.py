@@ -169,19 +169,25 @@ class Function:
                 f"max_dynamic_shared_size_bytes is {self._most_shared}"
             )
         library = self.module.library(_settings.block)
-        # Pointers to the words behind them.
-        pointers, words = np.zeros((2, max(len(args), 1)), np.uint64)
-        pointers[:] = words.ctypes.data + 8 * np.arange(words.size)
+        # Pointers to the words behind them; a struct takes several of these.
+        n_words = [1 if _is_array(value) else -(-value.dtype.itemsize // 8) for value in args]
+        firsts = np.cumsum([0, *n_words])
+        pointers, words = np.zeros((2, max(int(firsts[-1]), 1)), np.uint64)
+        pointers[: len(args)] = words.ctypes.data + 8 * firsts[:-1]
         widths = self._widths_in(library)
         extents = []
         for i, value in enumerate(args):
-            if isinstance(value, np.ndarray):
-                words[i] = value.ctypes.data
+            place = words[firsts[i] : firsts[i + 1]]
+            if _is_array(value):
+                place[0] = value.ctypes.data
                 extents.append(_Extent(value.ctypes.data, value.nbytes, i))
                 size = 8
             else:
                 size = value.dtype.itemsize
-                words[i : i + 1].view(np.uint8)[:size] = np.frombuffer(value.tobytes(), np.uint8)
+                place.view(np.uint8)[:size] = np.frombuffer(value.tobytes(), np.uint8)
+                # What a struct points to is numbered by its fields.
+                for field, array in getattr(value, "arrays", ()):
+                    extents.append(_Extent(array.ctypes.data, array.nbytes, field))
             width = widths[min(i, len(widths) - 1)]
             if size != width:
                 raise SimtError(f"kernel {self.name}: argument {i} has {size} bytes, its parameter {width}")
@@ -222,6 +228,11 @@ class Function:
                 found.append(width(len(found)))
             self._widths[_settings.block] = found
         return self._widths[_settings.block]
+
+
+def _is_array(value) -> bool:
+    """Whether an argument is an array in memory, not a scalar or a struct, which are passed by value."""
+    return isinstance(value, np.ndarray) and value.dtype.names is None
 
 
 def lines_of(library: str, address: str) -> str:

@@ -12,7 +12,10 @@ import kepler_traverse
 from . import harness
 
 FOLDER = Path(__file__).parent
-HEADERS = Path(kepler_traverse.__file__).parent / "cuda" / "include"
+PACKAGE = Path(kepler_traverse.__file__).parent
+HEADERS = PACKAGE / "cuda" / "include"
+# Those that kernels share, and those beside the kernels of one folder.
+HEADER_FOLDERS = [HEADERS, *sorted({path.parent for path in PACKAGE.rglob("*.cuh")} - {HEADERS / "kt"})]
 BLOCK = 64  # what kernels of this folder are compiled for; children have so many threads a block
 MODES = {
     "in turn": {},
@@ -24,7 +27,8 @@ every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 
 def launch(file, entry, grid, block, *args, mode=None, defined=(), **options):
     """Run a kernel of a file of this folder, in one of MODES; ``defined`` are preprocessor's names."""
-    compiler_options = (f"-I{HEADERS}", f"-DBLOCK={BLOCK}", *(f"-D{name}" for name in defined))
+    folders = (f"-I{folder}" for folder in HEADER_FOLDERS)
+    compiler_options = (*folders, f"-DBLOCK={BLOCK}", *(f"-D{name}" for name in defined))
     with harness.settings(**(mode or {})):
         module = harness.Module((FOLDER / file).read_text(), compiler_options, Path(file).stem)
         module.get_function(entry)((grid,), (block,), args, **options)

@@ -16,6 +16,57 @@
 #include <kt/local_queue.cuh>
 #include <kt/queue.cuh>
 
+// What the host passes (bfs/bfs_4k.py).
+struct ManyBlocksArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const vertex_t* frontier;
+  kt::int64 n_frontier;
+  const vertex_t* heavy;  // all vertices of heavy_degree edges or more
+  kt::int32 n_heavy;
+  offset_t heavy_degree;
+  kt::int32 level;  // of the frontier
+  kt::int32 walk;   // Walk
+  kt::int32 width;  // lanes per vertex
+  kt::int32 coalesced_from;
+  kt::int32 edges_a_child;
+  kt::int32 hash_bits;
+  kt::int64 capacity;  // of next
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  vertex_t* next;
+  kt::int64* counters;
+  kt::int64* counted;
+};
+
+struct SingleBlockArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const vertex_t* frontier;
+  kt::int64 n_frontier;
+  const vertex_t* heavy;  // all vertices of heavy_degree edges or more
+  kt::int32 n_heavy;
+  offset_t heavy_degree;
+  kt::int32 level;  // of the frontier
+  kt::int32 last_level;
+  KT_NULLABLE const kt::int64* wanted;  // vertices whose distances end the search
+  kt::int64 n_wanted;
+  kt::int32 threshold;  // the largest frontier for one block
+  kt::int32 room;       // of each of the two queues in shared memory
+  kt::int32 min_width;  // lanes per vertex
+  kt::int32 max_width;
+  kt::int32 discover_below;  // frontiers smaller than this take the Walk in `discovery`
+  kt::int32 discovery;
+  kt::int32 coalesced_from;
+  kt::int32 hash_bits;
+  kt::int64 capacity;  // of next
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  vertex_t* next;
+  kt::int64* counters;
+  kt::int64* counted;
+};
+
 namespace {
 
 enum Duplicates { KEPT, HASHED, CLAIMED };
@@ -121,8 +172,8 @@ KT_DEVICE Expansion<Reserve, Write> expansion(Level at, Hash64 hash, Reserve res
 }
 
 // The rows of a frontier, but for those of heavy vertices, whose turn comes apart.
-template <typename Expand>
-KT_DEVICE bool expand_frontier(kt::Team team, const vertex_t* frontier, kt::int64 size, kt::int32 walk, kt::int32 width,
+template <typename List, typename Expand>
+KT_DEVICE bool expand_frontier(kt::Team team, List frontier, kt::int64 size, kt::int32 walk, kt::int32 width,
                                Expand& expand) {
   const Level at = expand.at;
   bool met_heavy = false;
@@ -176,39 +227,41 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 // One level (5.5, multi-block). Into counters[0]: the size of the next frontier.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_4k_many_blocks(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                       const vertex_t* __restrict__ frontier, kt::int64 n_frontier, const vertex_t* __restrict__ heavy,
-                       kt::int32 n_heavy, offset_t heavy_degree, kt::int32 level, kt::int32 walk, kt::int32 width,
-                       kt::int32 coalesced_from, kt::int32 edges_a_child, kt::int32 hash_bits, kt::int64 capacity,
-                       kt::int32* distance, vertex_t* predecessor, vertex_t* next, kt::int64* counters,
-                       kt::int64* counted) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_many_blocks(const ManyBlocksArgs args) {
+  const offset_t* __restrict__ const offsets = args.offsets;
+  const vertex_t* __restrict__ const targets = args.targets;
+  const vertex_t* __restrict__ const heavy = args.heavy;
+  const kt::int32 level = args.level;
+  const kt::int64 capacity = args.capacity;
+  kt::int32* const distance = args.distance;
+  vertex_t* const next = args.next;
+  kt::int64* const counters = args.counters;
+  kt::int64* const counted = args.counted;
   KT_DYNAMIC_SHARED(kt::uint64, table);
   KT_SHARED(kt::int64, taken, [2]);
   if (kt::thread_in_block() == 0) *taken = 0;
   kt::block_barrier();
   auto expand = expansion(
-      {offsets, targets, level, coalesced_from, heavy_degree, distance, predecessor, counted}, {table, hash_bits},
-      [=](kt::int64 n) { return kt::atomic_add(counters, n); },
+      {offsets, targets, level, args.coalesced_from, args.heavy_degree, distance, args.predecessor, counted},
+      {table, args.hash_bits}, [=](kt::int64 n) { return kt::atomic_add(counters, n); },
       [=](kt::int64 place, vertex_t v) {
         if (place < capacity) next[place] = v;
       });
 #if HEAVY == 2
-  for (kt::int64 i = kt::thread_id(); i < n_heavy; i += kt::n_threads()) {
+  for (kt::int64 i = kt::thread_id(); i < args.n_heavy; i += kt::n_threads()) {
     const vertex_t u = kt::load_constant(heavy + i);
     // As in expand_heavy. The host sees to it that the list is no longer than MOST_CHILDREN.
     if (kt::racy_load(distance + u) != level) continue;
     const kt::Row row = kt::row_of(offsets, u);
-    const kt::int64 blocks = (row.end - row.begin + edges_a_child - 1) / edges_a_child;
+    const kt::int64 blocks = (row.end - row.begin + args.edges_a_child - 1) / args.edges_a_child;
     if (COUNTING) kt::count(counted + CHILDREN);
-    kt::launch_child(bfs_4k_child, static_cast<kt::int32>(blocks), offsets, targets, u, level, coalesced_from, capacity,
-                     distance, predecessor, next, counters, counted);
+    kt::launch_child(bfs_4k_child, static_cast<kt::int32>(blocks), offsets, targets, u, level, args.coalesced_from,
+                     capacity, distance, args.predecessor, next, counters, counted);
   }
-#else
-  static_cast<void>(edges_a_child);
 #endif
-  expand_frontier(kt::whole_grid(), frontier, n_frontier, walk, width, expand);
-  if (HEAVY == BY_BLOCKS) expand_heavy(kt::block_id(), kt::n_blocks(), heavy, n_heavy, expand);
+  expand_frontier(kt::whole_grid(), kt::Queue{args.frontier, args.n_frontier}, args.n_frontier, args.walk, args.width,
+                  expand);
+  if (HEAVY == BY_BLOCKS) expand_heavy(kt::block_id(), kt::n_blocks(), heavy, args.n_heavy, expand);
   expand.finish(taken);
 }
 
@@ -217,22 +270,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // finds beyond that goes to the queue in global memory, in its place. Into
 // counters[0]: the size of the frontier it ends with, all of it in `next`; into
 // counters[2]: the levels it took.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_4k_single_block(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                        const vertex_t* __restrict__ frontier, kt::int64 n_frontier, const vertex_t* __restrict__ heavy,
-                        kt::int32 n_heavy, offset_t heavy_degree, kt::int32 level, kt::int32 last_level,
-                        const kt::int64* __restrict__ wanted, kt::int64 n_wanted, kt::int32 threshold, kt::int32 room,
-                        kt::int32 min_width, kt::int32 max_width, kt::int32 discover_below, kt::int32 discovery,
-                        kt::int32 coalesced_from, kt::int32 hash_bits, kt::int64 capacity, kt::int32* distance,
-                        vertex_t* predecessor, vertex_t* next, kt::int64* counters, kt::int64* counted) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_single_block(const SingleBlockArgs args) {
+  const kt::int32 room = args.room;
+  const kt::int64 capacity = args.capacity;
+  kt::int32* const distance = args.distance;
+  vertex_t* const next = args.next;
+  kt::int32 level = args.level;
   KT_DYNAMIC_SHARED(kt::uint64, memory);
   KT_SHARED(kt::int64, sizes, [3]);  // of the frontiers of three levels in turn: one is read, one written, one cleared
   vertex_t* const queues = reinterpret_cast<vertex_t*>(memory);
   kt::uint64* const table = reinterpret_cast<kt::uint64*>(queues + 2 * room);
 
   const kt::int32 first_level = level;
-  kt::int64 size = n_frontier;
-  for (kt::int64 i = kt::thread_in_block(); i < size; i += BLOCK) queues[i] = kt::load_constant(frontier + i);
+  kt::int64 size = args.n_frontier;
+  for (kt::int64 i = kt::thread_in_block(); i < size; i += BLOCK) queues[i] = kt::load_constant(args.frontier + i);
   if (kt::thread_in_block() < 3) sizes[kt::thread_in_block()] = 0;
   kt::block_barrier();
   while (true) {
@@ -242,8 +293,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     kt::int64* const found = sizes + (turn + 1) % 3;
     if (kt::thread_in_block() == 0) sizes[(turn + 2) % 3] = 0;
     auto expand = expansion(
-        {offsets, targets, level, coalesced_from, heavy_degree, distance, predecessor, counted}, {table, hash_bits},
-        [=](kt::int64 n) { return kt::atomic_add(found, n); },
+        {args.offsets, args.targets, level, args.coalesced_from, args.heavy_degree, distance, args.predecessor,
+         args.counted},
+        {table, args.hash_bits}, [=](kt::int64 n) { return kt::atomic_add(found, n); },
         [=](kt::int64 place, vertex_t v) {
           if (place < room)
             there[place] = v;
@@ -251,21 +303,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             next[place] = v;
         });
     // 5.2: more lanes a vertex while there are threads to spare.
-    kt::int32 width = min_width;
-    while (width < max_width && 2 * width * size <= BLOCK) width *= 2;
-    const bool met_heavy =
-        expand_frontier(kt::one_block(), here, size, size < discover_below ? discovery : VIRTUAL_WARPS, width, expand);
-    if (HEAVY != WITH_THE_REST && kt::block_any(met_heavy)) expand_heavy(0, 1, heavy, n_heavy, expand);
+    kt::int32 width = args.min_width;
+    while (width < args.max_width && 2 * width * size <= BLOCK) width *= 2;
+    const bool met_heavy = expand_frontier(kt::one_block(), here, size,
+                                           size < args.discover_below ? args.discovery : VIRTUAL_WARPS, width, expand);
+    if (HEAVY != WITH_THE_REST && kt::block_any(met_heavy)) expand_heavy(0, 1, args.heavy, args.n_heavy, expand);
     expand.empty();
     kt::block_barrier();
     size = *found;
     ++level;
-    bool is_last = size == 0 || size > threshold || level == last_level;
-    if (!is_last && n_wanted) {
+    bool is_last = size == 0 || size > args.threshold || level == args.last_level;
+    if (!is_last && args.n_wanted) {
       bool is_missing = false;
-      for (kt::int64 i = kt::thread_in_block(); i < n_wanted; i += BLOCK)
+      for (kt::int64 i = kt::thread_in_block(); i < args.n_wanted; i += BLOCK)
         // Written before the barrier.
-        is_missing |= kt::racy_load(distance + kt::load_constant(wanted + i)) == kt::UNREACHED;
+        is_missing |= kt::racy_load(distance + kt::load_constant(args.wanted + i)) == kt::UNREACHED;
       is_last = !kt::block_any(is_missing);
     }
     if (is_last) {
@@ -275,8 +327,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
   }
   if (kt::thread_in_block() == 0) {
-    counters[0] = size;
-    counters[2] = level - first_level;
+    args.counters[0] = size;
+    args.counters[2] = level - first_level;
   }
 }
 

@@ -1,33 +1,55 @@
-// Cluster: the first levels of a BFS, while one cluster of blocks can hold the frontier.
+// The first levels of a BFS, by one cluster of thread blocks, while its shared memory holds the frontier.
 //
-// Its queues lie in shared memory, and every warp hands what it claims to the blocks
-// of the cluster in turn, so that none runs dry. Where the frontier outgrows the cluster - a
-// queue overflows, or a warp claims vertices of more than BATCH_EDGES edges at once - the
-// flag goes up in all blocks, and what is found goes into the queue in global memory, for
-// persistent.cu to go on. That no vertex is left is noticed a step late, which is when
-// the other blocks' counts have arrived.
+// Levels are separated by a cluster barrier. Each warp distributes the vertices that it claims
+// over the blocks of the cluster round-robin, so that all have work. A level after which the
+// frontier is too large raises a flag in all blocks and ends the kernel: a queue overflowed, or
+// a warp claimed vertices with more than BATCH_EDGES edges at once. The frontier then goes to the
+// queue in global memory, from which the persistent kernel continues (kt/claims.cuh).
 //
-//   shared    two queues of ROOM rows
-//   reads     the edges of the frontier    writes   claims; at the end the frontier
+// An empty frontier is noticed one level late: the counts of the other blocks are read while
+// that level runs.
+//
+// Shared: two queues of ROOM entries.
+// Reads:  the adjacency lists of the frontier.   Writes: claims; at the end the frontier.
 #include <kt/claims.cuh>
 #include <kt/cluster.cuh>
 #include <kt/edges.cuh>
 #include <kt/trace.cuh>
-
-namespace {
 
 using kt::int32;
 using kt::int64;
 using kt::uint32;
 using kt::uint64;
 
+// What the host passes (bfs/persistent.py).
+struct ClusterArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  vertex_t source;
+  int32 last_level;
+  KT_NULLABLE const int64* wanted;  // vertices whose distances end the search
+  int64 n_wanted;
+  KT_NULLABLE uint64* packed;  // [n_vertices] claims, with PREDECESSORS
+  vertex_t* queue;             // [n_vertices]
+  uint64* pieces;
+  int64* states;    // [3] LoopState
+  uint32* arrived;  // of the persistent kernel's barrier
+  int32* distance;  // [n_vertices]; the claims, without PREDECESSORS
+  KT_NULLABLE int64* trace;
+};
+
+namespace {
+
+using kt::LoopState;
+using kt::LoopStates;
+
 struct Entry {
   offset_t begin;
   vertex_t v;
-  int32 degree;  // at most BATCH_EDGES + 1: a frontier with more is not walked here
+  int32 degree;  // at most BATCH_EDGES + 1: a frontier with more edges is left to the persistent kernel
 };
 
-// What the warps of a step share.
+// What the warps share in one level.
 struct Step {
   const offset_t* offsets;
   const vertex_t* targets;
@@ -39,23 +61,23 @@ struct Step {
   kt::Gathering* beyond;
 
   KT_DEVICE bool claim(bool valid, vertex_t u, vertex_t v) const {
-    // Straight to the atomic: a look before it would be one more trip to the L2.
+    // No load before the atomic: it would be one more round trip to the L2.
     return valid && kt::level_of(kt::atomic_min(claims + v, kt::claim_of(level + 1, u))) == kt::UNREACHED;
   }
-  // Whoever raises the flag, once or twice, stores the same.
+  // Several warps may raise the flag; all store the same value.
   KT_DEVICE void raise() const {
     if (kt::lane() < CLUSTER) kt::racy_store(kt::shared_of(is_full, kt::lane()), 1);
   }
 };
 
-// Claims the far ends of edges for the next level and queues them; all lanes of a warp come.
+// Claims the ends of edges for the next level and queues them; all lanes of a warp call it.
 struct Queueing {
   const Step& step;
-  int32 turn;  // whose queue is next
+  int32 turn;  // the block that takes the next vertices, modulo CLUSTER
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
-    // Asked for before the claim is known to hold, so both come together: a trip less for what is
-    // claimed, 0.15 us from the L2 and 0.6 from beyond, a load in vain for the rest.
+    // Loaded before the claim is decided, so that both are in flight together: one round trip less for each claimed
+    // vertex (0.15 us from the L2, 0.6 us from memory), one unused load for the others.
     const kt::Row row = kt::row_of(step.offsets, v);
     const bool fresh = step.claim(valid, u, v);
     const uint32 lanes = kt::ballot(kt::ALL_LANES, fresh);
@@ -75,19 +97,21 @@ struct Queueing {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER)
-    bfs_cluster(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, vertex_t source,
-                int32 last_level, const int64* __restrict__ wanted, int64 n_wanted, uint64* packed, vertex_t* queue,
-                uint64* pieces, int64* counts, uint32* arrived, int32* distance, int64* trace_rows) {
+extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_cluster(const ClusterArgs args) {
   KT_SHARED(Entry, entries, [2 * ROOM]);
   KT_SHARED(int32, sizes, [3]);       // of the queue in three steps: one is read, one written, one cleared
-  KT_SHARED(int32, of_cluster, [2]);  // by turns: one is read while the next is written
-  KT_SHARED(int32, is_full, [2]);     // by turns, too: a fast warp may raise the next before a slow one has read this
+  KT_SHARED(int32, of_cluster, [2]);  // by the parity of the step: one is read while the other is written
+  KT_SHARED(int32, is_full, [2]);  // likewise: a fast warp may raise the next flag before a slow one has read this one
   kt::claim_t* const claims =
-      PREDECESSORS ? reinterpret_cast<kt::claim_t*>(packed) : reinterpret_cast<kt::claim_t*>(distance);
-  kt::Gathering beyond = {offsets, queue, pieces, counts};
+      PREDECESSORS ? reinterpret_cast<kt::claim_t*>(args.packed) : reinterpret_cast<kt::claim_t*>(args.distance);
+  const offset_t* __restrict__ const offsets = args.offsets;
+  const vertex_t* __restrict__ const targets = args.targets;
+  const vertex_t source = args.source;
+  LoopState* const states = reinterpret_cast<LoopState*>(args.states);
+  LoopState& first = states[0];
+  kt::Gathering beyond = {offsets, args.queue, args.pieces, &first};
   const int32 block = kt::block_in_cluster(), thread = kt::thread_in_block();
-  const kt::Trace trace = {trace_rows};
+  const kt::Trace trace = {args.trace};
 
   const kt::Row row = kt::row_of(offsets, source);
   const bool is_large = row.end - row.begin > BATCH_EDGES;
@@ -97,27 +121,27 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER)
     is_full[1] = is_large;
   }
   if (block == 0) {
-    for (int32 i = thread; i < 3 * kt::N_COUNTS; i += BLOCK) counts[i] = 0;
+    for (int32 i = thread; i < 3 * LoopStates::N_WORDS; i += BLOCK) args.states[i] = 0;
     if (thread == 0) {
       entries[0] = {row.begin, source, static_cast<int32>(is_large ? 0 : row.end - row.begin)};
       claims[source] = kt::claim_of(0, source);
-      *arrived = 0;
+      *args.arrived = 0;
       trace.clear();
     }
   }
   kt::cluster_barrier();
   int64 walked = 0;
   int32 level = 0, step = 0;
-  while (!kt::racy_load(is_full + (step + 1) % 2) && level < last_level) {
+  while (!kt::racy_load(is_full + (step + 1) % 2) && level < args.last_level) {
     const int64 began = trace.now();
-    if (n_wanted) {
-      const bool is_missing = kt::is_one_unreached(claims, wanted, n_wanted);
-      kt::cluster_barrier();  // all have looked before anybody claims more
+    if (args.n_wanted) {
+      const bool is_missing = kt::is_one_unreached(claims, args.wanted, args.n_wanted);
+      kt::cluster_barrier();  // every block has read the claims before a thread makes more
       if (!is_missing) break;
     }
     const Entry* const here = entries + step % 2 * ROOM;
     const int32 size = sizes[step % 3];
-    // The last warp has the least to walk.
+    // The last warp has the fewest edges.
     if (thread >= BLOCK - kt::WARP) {
       const int32 of_block = kt::lane() < CLUSTER ? *kt::shared_of(sizes + step % 3, kt::lane()) : 0;
       const int32 of_all = kt::sum_through(of_block);
@@ -141,12 +165,12 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER)
     ++level;
     ++step;
   }
-  // The frontier that is left, as if the grid had found it.
+  // Store the frontier that is left as an iteration of the persistent kernel does.
   const Entry* const left = entries + step % 2 * ROOM;
   const int32 n_left = sizes[step % 3];
   for (int32 i = thread; i < n_left && i < ROOM; i += BLOCK) beyond.store(beyond.reserve(1), left[i].v);
   if (is_large && block == 0 && thread == 0) beyond.store(beyond.reserve(1), source);
-  if (beyond.edges) kt::atomic_add(counts + kt::EDGES, beyond.edges);
-  if (walked) kt::atomic_add(counts + kt::WALKED, walked);
-  if (block == 0 && thread == 0) counts[kt::LEVEL] = level;
+  if (beyond.edges) kt::atomic_add(&first.edges, beyond.edges);
+  if (walked) kt::atomic_add(&first.walked, walked);
+  if (block == 0 && thread == 0) first.level = level;
 }

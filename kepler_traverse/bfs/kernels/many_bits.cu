@@ -1,36 +1,85 @@
-// Many bits: a level of up to 1,024 searches at once, a bit a source, a row of bits a vertex.
+// Bit-parallel BFS: one level of up to 1,024 searches at once, with one bit per source.
 //
-//   seen      the sources that have reached a vertex
-//   front     those that did so in the last level      in_front   a bit where there is any
-//   found     those that do so in this one             is_found   likewise
-//   gathered  what several threads add to together: in pushed levels, and to rows of PIECE
-//             edges or more; settle makes `found` of it. Zero between two levels
-//   alive     the sources whose frontier is not empty: no other can change anything, so a
-//             vertex that all of them have reached is done, for good
-//   planes    plane j holds the sources whose hop count of a vertex has bit j
+// A source bitset has one bit for each source; there is one per vertex.
+//
+//   seen      the sources that have reached the vertex
+//   front     the sources that reached it in the last level   in_front   bitmap: where front is not empty
+//   found     the sources that reach it in this level         is_found   bitmap: likewise
+//   gathered  bits that several threads add to: all of a push level; in a pull level those of
+//             adjacency lists of PIECE edges or more. bfs_many_settle_warp moves them to found.
+//             Zero between levels                             touched    bitmap: where it is not zero
+//   planes    plane j holds the sources whose hop count of the vertex has bit j
+//
+//   alive     one bitset: the sources whose frontier is not empty. No other source can change
+//             anything, so a vertex that all of them have reached is done, for good
+//   done      bitmap: such vertices
 //   told      [VERTICES, EDGES, MISSING, PIECES] of the next frontier
 //
-// A warp owns 32 vertices, so that bits of bitmaps need no atomic; LANES lanes take one of
-// them. A pulled level tests a bit before it reads a row, and leaves a vertex once no
-// living source is missing.
+// A warp owns 32 vertices, so that it writes bitmaps without atomics; LANES of its lanes share one
+// bitset. A pull level tests a bit of in_front before it reads a bitset, and leaves a vertex once
+// no living source is missing.
+//
+// Reads:  per edge of a pull level, a vertex number, a bit and, on a hit, a bitset.
+// Writes: front, seen and found of the vertices that change, and the planes of the level's bits.
 //
 // Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source
 // graph traversal. PVLDB 8(4), 2014 (MS-BFS).
 #include <kt/bit_rows.cuh>
 #include <kt/edges.cuh>
 
-namespace {
-
-using kt::ALL_LANES;
 using kt::int32;
 using kt::int64;
-using kt::Part;
 using kt::uint32;
 using kt::uint64;
 
+// What the host passes (bfs/many_bits_gpu.py).
+struct PullArgs {
+  const offset_t* offsets;
+  const offset_t* in_offsets;
+  const vertex_t* in_targets;
+  int64 n_vertices;
+  const uint64* heavy_pieces;  // of adjacency lists of PIECE edges or more: number of the piece above, vertex below
+  int64 n_heavy_pieces;
+  const uint32* front;
+  const uint32* in_front;
+  const uint32* alive;
+  int32 level;
+  uint32* seen;
+  uint32* found;
+  uint32* is_found;
+  uint32* done;
+  uint32* gathered;
+  uint32* touched;
+  KT_NULLABLE uint32* planes;
+  uint32* alive_next;
+  int64* told;
+};
+
+struct SettleArgs {
+  const offset_t* offsets;
+  int64 n_vertices;
+  const uint32* alive;
+  int32 level;
+  int32 is_added;  // after a pull: keep the bits of is_found
+  uint32* seen;
+  uint32* found;
+  uint32* is_found;
+  uint32* done;
+  uint32* gathered;
+  uint32* touched;
+  KT_NULLABLE uint32* planes;
+  uint32* alive_next;
+  int64* told;
+};
+
+namespace {
+
+using kt::ALL_LANES;
+using kt::Part;
+
 enum Told { VERTICES, EDGES, MISSING, PIECES };
 
-// A vertex and which PIECE edges of its row.
+// The edges of a piece: the number of the piece above, the vertex below.
 KT_DEVICE kt::Row piece_of(const offset_t* offsets, uint64 piece) {
   kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(piece & 0xffffffffu));
   row.begin += static_cast<offset_t>(piece >> 32) * PIECE;
@@ -38,19 +87,19 @@ KT_DEVICE kt::Row piece_of(const offset_t* offsets, uint64 piece) {
   return row;
 }
 
-// What becomes of what a level finds. All lanes of a warp come, each row with a vertex or none.
+// Finishes vertices: stores the bits that a level finds and counts the next frontier. All lanes of a warp call it.
 struct Settling {
   const offset_t* offsets;
   int64 n_vertices;
   uint32* seen;
   uint32* found;
-  uint32* planes;  // null: nobody asks for hop counts
+  uint32* planes;  // null: hop counts are not needed
   int32 level;
   Part alive, alive_next = {};
   int64 vertices = 0, edges = 0;
   uint32 is_found = 0, is_done = 0;  // of the warp's 32 vertices
 
-  // `has`: for vertex `bit` of the word all bits now seen, of which `before` are old.
+  // `bits`: all that vertex `bit` of the word has seen now, of which `before` are old. `has`: there is a vertex.
   KT_DEVICE void arrive(bool has, int64 word, int32 bit, const Part& bits, const Part& before) {
     const Part fresh = bits.without(before);
     const int64 v = word * 32 + bit;
@@ -86,12 +135,12 @@ struct Settling {
   }
 };
 
-// Adds the rows of those among `hits` lanes' vertices; each row of the warp takes one in turn.
+// Adds up the bitsets of the vertices that the lanes in `hits` hold.
 struct Gather {
   const uint32* front;
   Part bits;
 
-  // As many at once as a row can have on their way together.
+  // AT_ONCE bitsets per group of lanes, with their loads in flight together.
   KT_DEVICE void add(uint32& hits, vertex_t v, bool is_shared) {
     constexpr int32 AT_ONCE = 4;
     vertex_t u[AT_ONCE];
@@ -105,13 +154,13 @@ struct Gather {
     }
 #pragma unroll
     for (int32 i = 0; i < AT_ONCE; ++i)
-      if (has[i]) bits.add(kt::part_of(front, u[i]));
+      if (has[i]) bits.add(kt::constant_part_of(front, u[i]));
   }
 };
 
 }  // namespace
 
-// Vertices that nothing can reach over an edge, and places beyond the last vertex, are done from the start.
+// Vertices without incoming edges, and bits beyond the last vertex, are done from the start.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_many_idle_warp(const offset_t* __restrict__ in_offsets, int64 n_vertices, uint32* idle) {
   for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
@@ -136,20 +185,33 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// Every vertex that is not done looks for neighbours in the frontier.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_pull_warp(const offset_t* __restrict__ offsets, const offset_t* __restrict__ in_offsets,
-                       const vertex_t* __restrict__ in_targets, int64 n_vertices,
-                       const uint64* __restrict__ heavy_pieces, int64 n_heavy_pieces, const uint32* __restrict__ front,
-                       const uint32* __restrict__ in_front, const uint32* __restrict__ alive, int32 level, uint32* seen,
-                       uint32* found, uint32* is_found, uint32* done, uint32* gathered, uint32* touched, uint32* planes,
-                       uint32* alive_next, int64* told) {
-  const Part living = kt::part_of(alive, 0);
+// Every vertex that is not done looks for neighbors in the frontier.
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_many_pull_warp(const PullArgs args) {
+  const offset_t* __restrict__ const offsets = args.offsets;
+  const offset_t* __restrict__ const in_offsets = args.in_offsets;
+  const vertex_t* __restrict__ const in_targets = args.in_targets;
+  const int64 n_vertices = args.n_vertices;
+  const uint64* __restrict__ const heavy_pieces = args.heavy_pieces;
+  const int64 n_heavy_pieces = args.n_heavy_pieces;
+  const uint32* __restrict__ const front = args.front;
+  const uint32* __restrict__ const in_front = args.in_front;
+  const uint32* __restrict__ const alive = args.alive;
+  const int32 level = args.level;
+  uint32* const seen = args.seen;
+  uint32* const found = args.found;
+  uint32* const is_found = args.is_found;
+  uint32* const done = args.done;
+  uint32* const gathered = args.gathered;
+  uint32* const touched = args.touched;
+  uint32* const planes = args.planes;
+  uint32* const alive_next = args.alive_next;
+  int64* const told = args.told;
+  const Part living = kt::constant_part_of(alive, 0);
   for (int64 i = kt::warp_id(); i < n_heavy_pieces; i += kt::n_warps()) {
     const kt::Row row = piece_of(in_offsets, kt::load_constant(heavy_pieces + i));
     const int64 v = row.u;
     if (kt::racy_load(done + v / 32) >> (v % 32) & 1u)
-      continue;                                // set in settle alone: others of the word may come now
+      continue;                                // settle alone sets this bit; the others of the word may change now
     const Part before = kt::part_of(seen, v);  // settle changes it
     Gather gather{front, before};
 #pragma unroll
@@ -201,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   settling.tell(alive_next, told);
 }
 
-// The frontier as pieces of rows.
+// Lists the adjacency lists of the frontier in pieces.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_many_list(const offset_t* __restrict__ offsets, int64 n_vertices, const uint32* __restrict__ in_front,
                   int64 capacity, uint64* pieces, int64* told) {
@@ -217,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// Every frontier vertex hands its bits to those of its neighbours that lack some.
+// Every frontier vertex adds its bits to the neighbors that lack some.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_many_push_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                        const uint64* __restrict__ pieces, int64 capacity, const int64* __restrict__ told,
@@ -238,12 +300,23 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// Makes the next frontier of what was gathered; `is_added` to what a pull has found.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_settle_warp(const offset_t* __restrict__ offsets, int64 n_vertices, const uint32* __restrict__ alive,
-                         int32 level, int32 is_added, uint32* seen, uint32* found, uint32* is_found, uint32* done,
-                         uint32* gathered, uint32* touched, uint32* planes, uint32* alive_next, int64* told) {
-  Settling settling{offsets, n_vertices, seen, found, planes, level, kt::part_of(alive, 0)};
+// Makes the next frontier from the bits gathered.
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_many_settle_warp(const SettleArgs args) {
+  const offset_t* __restrict__ const offsets = args.offsets;
+  const int64 n_vertices = args.n_vertices;
+  const uint32* __restrict__ const alive = args.alive;
+  const int32 level = args.level;
+  const int32 is_added = args.is_added;
+  uint32* const seen = args.seen;
+  uint32* const found = args.found;
+  uint32* const is_found = args.is_found;
+  uint32* const done = args.done;
+  uint32* const gathered = args.gathered;
+  uint32* const touched = args.touched;
+  uint32* const planes = args.planes;
+  uint32* const alive_next = args.alive_next;
+  int64* const told = args.told;
+  Settling settling{offsets, n_vertices, seen, found, planes, level, kt::constant_part_of(alive, 0)};
   for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
     const uint32 bits = touched[word];
     settling.is_found = settling.is_done = 0;
@@ -268,11 +341,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   settling.tell(alive_next, told);
 }
 
-// How many vertices of a list a living source has not reached.
+// Counts the vertices of a list that some living source has not reached.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_many_missing_warp(const int64* __restrict__ wanted, int64 n_wanted, const uint32* __restrict__ seen,
                           const uint32* __restrict__ alive, int64* told) {
-  const Part living = kt::part_of(alive, 0);
+  const Part living = kt::constant_part_of(alive, 0);
   for (int64 first = kt::warp_id() * kt::ROWS_AT_ONCE; first < n_wanted; first += kt::n_warps() * kt::ROWS_AT_ONCE) {
     const int64 i = first + kt::row_in_warp();
     const bool is_missing = i < n_wanted && living.without(kt::part_of(seen, kt::load_constant(wanted + i))).is_any();

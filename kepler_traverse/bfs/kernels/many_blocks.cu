@@ -1,33 +1,61 @@
-// Many blocks: each block searches from a source of its own, and takes the next one when it is through.
+// BFS from many sources, one source per thread block.
 //
-// No barrier but the block's, one a level. Queues lie in shared memory; what has no room there lies in
-// global memory, and what has none there either is found again among the hop counts. What is new
+// Each block runs a level-synchronous BFS of its own and then takes the next source from a global
+// counter. Levels are separated by block barriers only.
 //
-//   the bits of visited vertices say, in shared memory, with SHARED_BITS. Where they don't all fit, those
-//   from the word SHARED_WORDS on lie in global memory, and the L2 holds them;
-//   else a table of the last levels' vertices, there too: in an undirected graph a neighbour of level
-//   L is of level L - 1, L or L + 1, so what was found before that need not be known;
-//   else the hop counts themselves: for vertices whose place in the table is full, and where edges lead
-//   one way only.
+// Frontier    two queues in shared memory; overflow goes to a queue per block in global memory;
+//             beyond that, the next level is found by scanning the distances.
+// Visited     one of three, chosen at compile time:
+//   SHARED_BITS=1              one bit per vertex in shared memory; with SHARED_WORDS, words from
+//                              that number on are in global memory (and stay in the L2)
+//   SHARED_BITS=0, UNDIRECTED  a hash table of the vertices of the last three levels in shared
+//                              memory. Enough, because an edge of an undirected graph joins levels
+//                              that differ by at most one. A vertex whose bucket is full is
+//                              claimed as below
+//   otherwise                  compare-and-swap on the distances
 //
-//   reads     offsets and edges of what is reached    writes   a row of hop counts a source
-//
-// A search deeper than MOST_HOPS, or than `columns` where levels are counted, says so, for
-// the host to begin again with more.
-#include <kt/edges_ahead.cuh>
+// Reads:  the adjacency lists of all reached vertices.   Writes: one row of distances per source.
+// Error:  a search deeper than MOST_HOPS, or than `columns` where levels are counted, reports
+//         TOO_DEEP; the host retries with 32-bit distances and more columns.
+#include <kt/edges.cuh>
 #include <kt/hops.cuh>
 
-namespace {
-
-using kt::ALL_LANES;
 using kt::int32;
 using kt::int64;
 using kt::uint32;
 
+// What the host passes (bfs/many_blocks.py).
+template <typename hop_t>
+struct SearchArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  int64 n_vertices;
+  const int64* sources;
+  int64 n_sources;
+  int64* taken;  // the next source, 0 at first
+  int32 last_level;
+  KT_NULLABLE const int64* wanted;  // vertices whose distances end a search
+  int64 n_wanted;
+  int64 spill_room;
+  vertex_t* spill;              // [blocks][2][spill_room]
+  KT_NULLABLE uint32* outside;  // [blocks]: bits that shared memory does not hold
+  int64 pitch;                  // of a row of distances
+  int32 is_kept;                // a row of distances per source; else per block
+  hop_t* distance;
+  KT_NULLABLE hop_t* at_wanted;  // [n_sources][n_wanted]
+  int64 columns;
+  KT_NULLABLE int32* counts;  // [n_sources][columns]: vertices per level
+  int32* outcome;             // [n_sources][2]: levels searched; at which level it stopped
+};
+
+namespace {
+
+using kt::ALL_LANES;
+
 constexpr int32 STOPPED_NOWHERE = -1;
 constexpr int32 TOO_DEEP = -2;
 
-// Of the table: buckets of words, each a vertex and its level modulo 16.
+// The hash table: buckets of words, each of which is a vertex and its level modulo 16.
 constexpr int32 BUCKET = 4;
 constexpr int32 N_BUCKETS = SLOTS / BUCKET;
 constexpr int32 LEVEL_BITS = 4;
@@ -65,7 +93,7 @@ struct Wanted {
 template <typename hop_t>
 struct Search;
 
-// Claims the far ends of edges, several of each lane, whose loads are on their way together.
+// Claims the ends of edges, N per lane with N loads in flight.
 template <typename hop_t>
 struct Claiming {
   const Search<hop_t>& search;
@@ -100,7 +128,7 @@ struct Claiming {
   }
 };
 
-// What one search of a block works with.
+// The search of one block.
 template <typename hop_t>
 struct Search {
   const offset_t* offsets;
@@ -119,7 +147,7 @@ struct Search {
     const int32 which = level % 2;
     return {queues + which * ROOM, beyond + which * spill_room, spill_room};
   }
-  // What stands where a vertex is or would be; of several, loads are on their way together.
+  // Reads the word where a vertex is or would be, before it is claimed, so that several loads are in flight together.
   KT_DEVICE Place look(bool valid, vertex_t v, int32 level) const {
     if (!valid || (!SHARED_BITS && !UNDIRECTED)) return {};
     if (SHARED_BITS)
@@ -127,7 +155,7 @@ struct Search {
     return look_in_table(v, level);
   }
 
-  // Whether a vertex is of this level, found by this thread and no other.
+  // Whether this thread, and no other, adds the vertex to this level.
   KT_DEVICE bool claim(vertex_t v, int32 level, Place place) const {
     if (!SHARED_BITS) return UNDIRECTED ? claim_in_table(v, level, place) : kt::claim_hops(distance, v, level);
     const uint32 bit = 1u << (v % 32);
@@ -141,9 +169,9 @@ struct Search {
   KT_DEVICE static bool is_outside(vertex_t v) { return SHARED_WORDS && v / 32 >= SHARED_WORDS; }
   KT_DEVICE uint32* outside_word(vertex_t v) const { return outside + (v / 32 - SHARED_WORDS); }
 
-  // A word of three levels ago or longer is free to take; none becomes so while a level is walked. So all
-  // who look for a vertex at once take the same word for it. That a bucket is full is said before anybody
-  // reads it: who has put a vertex there is seen by those who would otherwise claim it in memory.
+  // A word of three levels ago or earlier is free. No word becomes free during a level, so all threads that look up
+  // a vertex at once choose the same word for it. Whether the bucket was full is read before its words: a thread that
+  // would claim a vertex in memory therefore sees the entry of a thread that put it into the table.
   KT_DEVICE Place look_in_table(vertex_t v, int32 level) const {
     const uint32 bucket = bucket_of(v);
     const bool was_full = kt::racy_load(full_at + bucket) >= level - 2;
@@ -201,17 +229,17 @@ struct Search {
       return is_in_front ? kt::row_of(offsets, static_cast<vertex_t>(i)) : kt::Row{};
     };
     Claiming<hop_t> claiming = {*this, level + 1, frontier(level + 1), sizes + (level + 1) % 3};
-    // Rows are short: no search for edges is worth its while.
-    kt::edges_by_virtual_warp_ahead<AHEAD>(kt::one_block(), n, kt::lanes_a_row(int64{BLOCK}, n), rows, claiming);
+    // Adjacency lists are short here: a search for edges would cost more than idle lanes.
+    kt::edges_by_virtual_warp<AHEAD>(targets, kt::one_block(), n, kt::lanes_a_row(int64{BLOCK}, n), rows, claiming);
   }
 
-  // Whether a wanted vertex of this thread's is unreached: from `at` on, before which none is.
+  // Whether a target of this thread is unreached. Targets before `at` are reached.
   KT_DEVICE bool misses(const Wanted& wanted, int64& at) const {
     while (at < wanted.size && distance[kt::load_constant(wanted.vertices + at)] != kt::UNREACHED) at += BLOCK;
     return at < wanted.size;
   }
 
-  // Levels walked; `stopped` at which one, where not all are reached.
+  // Returns the levels searched; `stopped` is the level at which the search ended early.
   KT_DEVICE int32 run(vertex_t source, int32 last_level, const Wanted& wanted, int64 columns, int32* counts,
                       int32& stopped) const {
     begin(source);
@@ -237,59 +265,45 @@ struct Search {
 };
 
 template <typename hop_t>
-KT_DEVICE void search_each(const offset_t* offsets, const vertex_t* targets, int64 n_vertices, const int64* sources,
-                           int64 n_sources, int64* taken, int32 last_level, Wanted wanted, int64 spill_room,
-                           vertex_t* spill, uint32* outside, int64 pitch, bool is_kept, hop_t* distance,
-                           hop_t* at_wanted, int64 columns, int32* counts, int32* outcome) {
+KT_DEVICE void search_each(const SearchArgs<hop_t>& args) {
   KT_DYNAMIC_SHARED(vertex_t, queues);
   KT_SHARED(int32, sizes, [3]);
   KT_SHARED(int64, task, [1]);
   uint32* const visited = reinterpret_cast<uint32*>(queues + 2 * ROOM);
-  int32* const full_at = reinterpret_cast<int32*>(visited + SLOTS);  // beside a table, not beside bits
+  int32* const full_at = reinterpret_cast<int32*>(visited + SLOTS);  // next to a table, not to bits
   const int64 block = kt::block_id();
-  vertex_t* const beyond = spill + 2 * block * spill_room;
+  vertex_t* const beyond = args.spill + 2 * block * args.spill_room;
   for (;;) {
-    if (kt::thread_in_block() == 0) task[0] = kt::atomic_add(taken, int64{1});
+    if (kt::thread_in_block() == 0) task[0] = kt::atomic_add(args.taken, int64{1});
     kt::block_barrier();
     const int64 i = task[0];
-    if (i >= n_sources) return;
-    hop_t* const row = distance + (is_kept ? i : block) * pitch;
-    uint32* const more = outside + block * ((n_vertices + 31) / 32 - SHARED_WORDS);
-    const Search<hop_t> search{offsets, targets, n_vertices, visited, more, full_at,
-                               queues,  beyond,  spill_room, sizes,   row};
+    if (i >= args.n_sources) return;
+    hop_t* const row = args.distance + (args.is_kept ? i : block) * args.pitch;
+    uint32* const more = args.outside + block * ((args.n_vertices + 31) / 32 - SHARED_WORDS);
+    const Search<hop_t> search{args.offsets, args.targets, args.n_vertices, visited, more, full_at,
+                               queues,       beyond,       args.spill_room, sizes,   row};
     int32 stopped = STOPPED_NOWHERE;
-    const int32 levels = search.run(static_cast<vertex_t>(kt::load_constant(sources + i)), last_level, wanted, columns,
-                                    counts ? counts + i * columns : nullptr, stopped);
-    kt::block_barrier();  // all have read the task and the sizes
+    const int32 levels = search.run(static_cast<vertex_t>(kt::load_constant(args.sources + i)), args.last_level,
+                                    {args.wanted, args.n_wanted}, args.columns,
+                                    args.counts ? args.counts + i * args.columns : nullptr, stopped);
+    kt::block_barrier();  // all threads have read the task and the sizes
     if (kt::thread_in_block() == 0) {
-      outcome[2 * i] = levels;
-      outcome[2 * i + 1] = stopped;
+      args.outcome[2 * i] = levels;
+      args.outcome[2 * i + 1] = stopped;
     }
-    if (at_wanted)
-      for (int64 j = kt::thread_in_block(); j < wanted.size; j += BLOCK)
-        at_wanted[i * wanted.size + j] = row[kt::load_constant(wanted.vertices + j)];
+    if (args.at_wanted)
+      for (int64 j = kt::thread_in_block(); j < args.n_wanted; j += BLOCK)
+        args.at_wanted[i * args.n_wanted + j] = row[kt::load_constant(args.wanted + j)];
     kt::block_barrier();
   }
 }
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_blocks_16(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, int64 n_vertices,
-                       const int64* __restrict__ sources, int64 n_sources, int64* taken, int32 last_level,
-                       const int64* __restrict__ wanted, int64 n_wanted, int64 spill_room, vertex_t* spill,
-                       uint32* outside, int64 pitch, int32 is_kept, short* distance, short* at_wanted, int64 columns,
-                       int32* counts, int32* outcome) {
-  search_each(offsets, targets, n_vertices, sources, n_sources, taken, last_level, {wanted, n_wanted}, spill_room,
-              spill, outside, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_many_blocks_16(const SearchArgs<short> args) {
+  search_each(args);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_blocks_32(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, int64 n_vertices,
-                       const int64* __restrict__ sources, int64 n_sources, int64* taken, int32 last_level,
-                       const int64* __restrict__ wanted, int64 n_wanted, int64 spill_room, vertex_t* spill,
-                       uint32* outside, int64 pitch, int32 is_kept, int32* distance, int32* at_wanted, int64 columns,
-                       int32* counts, int32* outcome) {
-  search_each(offsets, targets, n_vertices, sources, n_sources, taken, last_level, {wanted, n_wanted}, spill_room,
-              spill, outside, pitch, is_kept != 0, distance, at_wanted, columns, counts, outcome);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_many_blocks_32(const SearchArgs<int32> args) {
+  search_each(args);
 }

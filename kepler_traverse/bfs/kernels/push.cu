@@ -1,35 +1,28 @@
-// Push: every frontier vertex claims its unreached neighbours.
+// One push level of a BFS: every frontier vertex claims its unreached neighbors.
 //
-// A vertex is claimed with one compare-and-swap, so it enters the next queue
-// exactly once. Its predecessor is the smallest frontier neighbour: each of them
-// comes here in this level, sees the vertex at `level`, and the smallest stays.
+// kt::Reach::claim uses one compare-and-swap per unreached neighbor, so a vertex enters the next
+// queue exactly once. Its predecessor is the smallest of its frontier neighbors, in any order of
+// events: each of them visits the vertex in this level, and an atomic minimum keeps the smallest.
 //
-//   threads   see kt/edges.cuh
-//   reads     n_frontier offsets, their edges    writes   claimed vertices
+//   bfs_push_thread       thread-mapped: one thread per frontier vertex
+//   bfs_push_warp         warp-mapped: one warp per frontier vertex
+//   bfs_count_unreached   counts targets that are not reached yet
+//
+// Reads:  the adjacency lists of the frontier.
+// Writes: distances and predecessors of claimed vertices; the next queue, its size in counters[0].
 //
 // Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019, section 5.
 #include <kt/edges.cuh>
-#include <kt/queue.cuh>
+#include <kt/reach.cuh>
 
 namespace {
 
-struct Claim {
-  kt::int32 level;
-  kt::int32* distance;
-  vertex_t* predecessor;  // null: not wanted
+struct ClaimAndQueue {
+  kt::Reach reach;
   kt::Appender next;
 
   KT_DEVICE void operator()(vertex_t u, offset_t, vertex_t v) const {
-    // Old is UNREACHED only, and then the compare-and-swap tells.
-    kt::int32 hops = kt::racy_load(distance + v);
-    if (hops == kt::UNREACHED) {
-      hops = kt::compare_and_swap(distance + v, kt::UNREACHED, level);
-      if (hops == kt::UNREACHED) {
-        next.append(v);
-        hops = level;
-      }
-    }
-    if (predecessor && hops == level) kt::keep_smallest(predecessor + v, u);
+    if (reach.claim(u, v)) next.append(v);
   }
 };
 
@@ -40,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                     const vertex_t* __restrict__ frontier, kt::int64 n_frontier, kt::int32 level, kt::int64 capacity,
                     kt::int32* distance, vertex_t* predecessor, vertex_t* next, kt::int64* counters) {
   kt::edges_by_thread({offsets, targets}, kt::Queue{frontier, n_frontier},
-                      Claim{level, distance, predecessor, {next, capacity, counters}});
+                      ClaimAndQueue{{level, distance, predecessor}, {next, capacity, counters}});
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -48,10 +41,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                   const vertex_t* __restrict__ frontier, kt::int64 n_frontier, kt::int32 level, kt::int64 capacity,
                   kt::int32* distance, vertex_t* predecessor, vertex_t* next, kt::int64* counters) {
   kt::edges_by_warp({offsets, targets}, kt::Queue{frontier, n_frontier},
-                    Claim{level, distance, predecessor, {next, capacity, counters}});
+                    ClaimAndQueue{{level, distance, predecessor}, {next, capacity, counters}});
 }
 
-// How many of the wanted vertices are still unreached, into counters[1].
+// Counts the targets that are still unreached, into counters[1].
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_count_unreached(const kt::int64* __restrict__ wanted, kt::int64 n_wanted,
                         const kt::int32* __restrict__ distance, kt::int64* counters) {

@@ -21,7 +21,6 @@ using kt::AT_ONCE;
 using kt::Heavy;
 using kt::int32;
 using kt::int64;
-using kt::LINE;
 using kt::TILE;
 using kt::uint32;
 using kt::uint64;

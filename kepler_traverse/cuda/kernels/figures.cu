@@ -24,7 +24,6 @@ using kt::int64;
 using kt::larger;
 using kt::lesser;
 using kt::n_pieces_of;
-using kt::PIECE;
 using kt::uint32;
 using kt::WARP;
 

@@ -17,32 +17,13 @@ using kt::int64;
 using kt::larger;
 using kt::lesser;
 using kt::n_pieces_of;
-using kt::PIECE;
 using kt::uint32;
 using kt::WARP;
 
 constexpr int32 FIGURES = 4;
 
-template <int BYTES>
-struct Integer;
-template <>
-struct Integer<1> {
-  using type = signed char;
-};
-template <>
-struct Integer<2> {
-  using type = short;
-};
-template <>
-struct Integer<4> {
-  using type = int32;
-};
-template <>
-struct Integer<8> {
-  using type = int64;
-};
-using hop_t = Integer<HOP_BYTES>::type;
-using count_t = Integer<COUNT_BYTES>::type;
+using hop_t = kt::Signed<HOP_BYTES>::type;
+using count_t = kt::Signed<COUNT_BYTES>::type;
 
 }  // namespace
 

@@ -1,31 +1,56 @@
-// Many blocks: each block searches from a source of its own by near and far piles, and takes
-// the next one when it is through.
+// Shortest paths from many sources by near and far piles, one source per thread block.
 //
-// No barrier but the block's, one a turn. A turn relaxes the near pile: what falls below the
-// threshold is near in the next, all else goes onto the far pile. Of two bits a vertex and
-// parity of the turn, and one for the far pile, the first to set one queues the vertex, so
-// that no pile outgrows the vertices. When nothing is near, the threshold rises, and the far
-// pile is split: what lies below the old one was near since and is dropped. The width of
-// piles adapts to what fills a block.
+// Each block runs a search of its own and then takes the next source from a global counter.
+// Iterations are separated by block barriers only. An iteration relaxes the near pile: vertices
+// that fall below the threshold are near in the next one, all others go onto the far pile. Of two
+// bits per vertex for the near piles, by the parity of the iteration, and one for the far pile, the
+// first thread to set one queues the vertex, so that no pile outgrows the number of vertices.
+// When nothing is near, the threshold rises and the far pile is split: entries below the old
+// threshold are stale, since those vertices have been near, and are dropped. The width of the piles
+// doubles while they are too small to fill a block.
 //
-//   shared    the first ROOM vertices of two near piles
-//   reads     offsets, edges    writes   a row of distances a source, as ordered integers
+// Shared: the first ROOM vertices of two near piles.
+// Reads:  the adjacency lists, with weights.
+// Writes: one row of distances per source, as ordered integers.
 //
 // Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014.
-#include <kt/edges_ahead.cuh>
+#include <kt/edges.cuh>
 #include <kt/ordered.cuh>
+
+using kt::int32;
+using kt::int64;
+using kt::uint32;
+using ordered_t = kt::key_of<weight_t>;
+
+// What the host passes (sssp/many_blocks.py).
+struct SearchArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  int64 n_vertices;
+  const int64* sources;
+  int64 n_sources;
+  int64* taken;                     // the next source, 0 at first
+  weight_t limit;                   // vertices beyond it are not reached
+  weight_t width;                   // distance between the first two thresholds
+  KT_NULLABLE const int64* wanted;  // vertices whose distances end a search
+  int64 n_wanted;
+  vertex_t* piles;  // [blocks][3][n_vertices]
+  uint32* marks;    // [blocks][3]: one bit per vertex
+  int32 is_kept;    // a row of distances per source; else per block
+  ordered_t* keys;
+  KT_NULLABLE ordered_t* at_wanted;  // [n_sources][n_wanted]
+  int32* rounds;                     // [n_sources]
+  ordered_t* complete;               // [n_sources]: up to where a search is complete
+  ordered_t* below;                  // [n_sources]: its last threshold
+};
 
 namespace {
 
 using kt::ALL_LANES;
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-
-using ordered_t = kt::key_of<weight_t>;
 constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
 
-// What a block's threads tell each other.
+// What the threads of a block share.
 struct Told {
   int64 task;
   ordered_t nearest;  // that a split has left on the far pile
@@ -49,7 +74,7 @@ KT_DEVICE bool set_bit(uint32* marks, int64 v) {
 }
 KT_DEVICE void clear_bit(uint32* marks, int64 v) { kt::atomic_and(marks + v / 32, ~(1u << (v % 32))); }
 
-// A place for each lane that has something, one atomic a warp; all its lanes come.
+// A place for each lane that has something, with one atomic per warp. All lanes call it.
 KT_DEVICE int32 place_of(bool has, int32* size) {
   const uint32 lanes = kt::ballot(ALL_LANES, has);
   if (lanes == 0) return 0;
@@ -58,7 +83,7 @@ KT_DEVICE int32 place_of(bool has, int32* size) {
   return kt::broadcast(ALL_LANES, first, 0) + kt::count_lanes(lanes & kt::lanes_before());
 }
 
-// Above a key by a width, and at least the next one: there is always progress.
+// The key that is higher by a width, and at least the next key, so that there is always progress.
 KT_DEVICE ordered_t beyond(ordered_t key, weight_t width) {
   const ordered_t next = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(key), width));
   return next > key ? next : key + 1;
@@ -71,7 +96,7 @@ struct Wanted {
 
 struct Search;
 
-// Relaxes edges, several of each lane, whose loads are on their way together.
+// Relaxes edges, N per lane with N loads in flight.
 struct Offering {
   const Search& search;
   int32 turn;
@@ -120,12 +145,12 @@ struct Search {
     uint32* const marks_from = near_marks(turn);
     const auto rows = [&](int64 i, bool) {
       const vertex_t u = from.load(i);
-      clear_bit(marks_from, u);  // nobody marks for this turn any more
+      clear_bit(marks_from, u);  // no thread sets marks for this iteration any more
       return kt::row_of(offsets, u);
     };
     Offering offering = {*this, turn, threshold, near(turn + 1)};
     const int32 width = kt::lanes_a_row(BLOCK, size);
-    kt::edges_by_discovery_ahead<AHEAD>(kt::one_block(), int64{size}, rows, offering, kt::WARP / width);
+    kt::edges_by_discovery<AHEAD>(targets, kt::one_block(), int64{size}, false, rows, offering, kt::WARP / width);
   }
 
   // Moves what lies below the threshold to the next near pile.
@@ -140,7 +165,7 @@ struct Search {
       const bool has = first + kt::thread_in_block() < n_far;
       const vertex_t v = has ? far[first + kt::thread_in_block()] : static_cast<vertex_t>(0);
       const ordered_t key = has ? keys[v] : INFINITE;
-      kt::block_barrier();  // what is kept goes to places that all have read
+      kt::block_barrier();  // the next stores go to places that all threads have read
       const bool is_kept = has && key >= threshold;
       const bool is_near = has && key >= before && key < threshold;
       if (has && !is_kept) clear_bit(far_marks(), v);
@@ -156,7 +181,7 @@ struct Search {
     kt::block_barrier();
   }
 
-  // The farthest of some vertices. All threads of the block come, while nobody lowers any.
+  // The farthest of some vertices. All threads of the block call it, while no thread relaxes.
   KT_DEVICE ordered_t farthest_of(const Wanted& wanted) const {
     if (kt::thread_in_block() == 0) told->farthest = 0;
     kt::block_barrier();
@@ -170,7 +195,8 @@ struct Search {
     return told->farthest;
   }
 
-  // Turns that relaxed; up to `complete` all distances are there, and below the last threshold all that are finite.
+  // Returns the iterations that relaxed. Distances up to `complete` are final, and below the last threshold all that
+  // are finite.
   KT_DEVICE int32 run(vertex_t source, weight_t width, const Wanted& wanted, ordered_t& complete,
                       ordered_t& threshold) const {
     begin(source);
@@ -209,7 +235,7 @@ struct Search {
       }
       const ordered_t before = threshold;
       threshold = beyond(is_empty ? told->nearest : threshold, width);
-      kt::block_barrier();  // all have read what a split changes
+      kt::block_barrier();  // all threads have read what a split changes
       if (kt::thread_in_block() == 0) told->near[(turn + 2) % 3] = 0;
       split(turn, n_far, before, threshold);
       is_empty = true;
@@ -228,14 +254,14 @@ KT_DEVICE void Offering::ahead(const kt::Edges<N>& edges) const {
   for (int32 i = 0; i < N; ++i) {
     v[i] = edges.valid[i] ? kt::load_constant(search.targets + edges.e[i]) : edges.u[i];
     const weight_t weight = edges.valid[i] ? kt::load_constant(search.weights + edges.e[i]) : static_cast<weight_t>(0);
-    // Whoever lowers u from now on queues it for the next turn.
+    // A thread that improves u from now on queues it for the next iteration.
     const ordered_t here = edges.valid[i] ? kt::racy_load(keys + edges.u[i]) : INFINITE;
     key[i] = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(here), weight));
   }
 #pragma unroll
   for (int32 i = 0; i < N; ++i) before[i] = edges.valid[i] ? kt::racy_load(keys + v[i]) : 0;
 #pragma unroll
-  for (int32 i = 0; i < N; ++i)  // old is too large only, and then the atomic tells
+  for (int32 i = 0; i < N; ++i)  // an old value is too large; then the result of the atomic decides
     if (key[i] <= search.limit && key[i] < before[i]) before[i] = kt::atomic_min(keys + v[i], key[i]);
   int32 near = 0, far = 0;
 #pragma unroll
@@ -246,7 +272,7 @@ KT_DEVICE void Offering::ahead(const kt::Edges<N>& edges) const {
     near += is_near[i] = is_first && is_below;
     far += is_far[i] = is_first && !is_below;
   }
-  // Both in one word: a warp has 32 N edges.
+  // Both counts in one word: a warp has 32 N edges.
   static_assert(N * kt::WARP < 1 << 15, "");
   const int32 through = kt::sum_through(near | far << 16);
   const int32 all = kt::broadcast(ALL_LANES, through, kt::WARP - 1);
@@ -266,37 +292,34 @@ KT_DEVICE void Offering::ahead(const kt::Edges<N>& edges) const {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_many_blocks(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                     const weight_t* __restrict__ weights, int64 n_vertices, const int64* __restrict__ sources,
-                     int64 n_sources, int64* taken, weight_t limit, weight_t width, const int64* __restrict__ wanted,
-                     int64 n_wanted, vertex_t* piles, uint32* marks, int32 is_kept, ordered_t* keys,
-                     ordered_t* at_wanted, int32* rounds, ordered_t* complete, ordered_t* below) {
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_many_blocks(const SearchArgs args) {
   KT_SHARED(vertex_t, queues, [2 * ROOM]);
   KT_SHARED(Told, told, [1]);
   const int64 block = kt::block_id();
-  const int64 n_words = (n_vertices + 31) / 32;
-  vertex_t* const mine = piles + 3 * block * n_vertices;
-  uint32* const bits = marks + 3 * block * n_words;
+  const int64 n_words = (args.n_vertices + 31) / 32;
+  vertex_t* const mine = args.piles + 3 * block * args.n_vertices;
+  uint32* const bits = args.marks + 3 * block * n_words;
   for (;;) {
-    if (kt::thread_in_block() == 0) told->task = kt::atomic_add(taken, int64{1});
+    if (kt::thread_in_block() == 0) told->task = kt::atomic_add(args.taken, int64{1});
     kt::block_barrier();
     const int64 i = told->task;
-    if (i >= n_sources) return;
-    ordered_t* const row = keys + (is_kept ? i : block) * n_vertices;
-    const Search search{offsets, targets, weights, n_vertices, kt::to_ordered(limit), row, queues, mine, bits, told};
-    const vertex_t source = static_cast<vertex_t>(kt::load_constant(sources + i));
+    if (i >= args.n_sources) return;
+    ordered_t* const row = args.keys + (args.is_kept ? i : block) * args.n_vertices;
+    const Search search{
+        args.offsets, args.targets, args.weights, args.n_vertices, kt::to_ordered(args.limit), row, queues,
+        mine,         bits,         told};
+    const vertex_t source = static_cast<vertex_t>(kt::load_constant(args.sources + i));
     ordered_t all_up_to = INFINITE, threshold = INFINITE;
-    const int32 n_rounds = search.run(source, width, {wanted, n_wanted}, all_up_to, threshold);
-    kt::block_barrier();  // all have read the task, and written the row
+    const int32 n_rounds = search.run(source, args.width, {args.wanted, args.n_wanted}, all_up_to, threshold);
+    kt::block_barrier();  // all threads have read the task and written the row
     if (kt::thread_in_block() == 0) {
-      rounds[i] = n_rounds;
-      complete[i] = all_up_to;
-      below[i] = threshold;
+      args.rounds[i] = n_rounds;
+      args.complete[i] = all_up_to;
+      args.below[i] = threshold;
     }
-    if (at_wanted)
-      for (int64 j = kt::thread_in_block(); j < n_wanted; j += BLOCK)
-        at_wanted[i * n_wanted + j] = row[kt::load_constant(wanted + j)];
+    if (args.at_wanted)
+      for (int64 j = kt::thread_in_block(); j < args.n_wanted; j += BLOCK)
+        args.at_wanted[i * args.n_wanted + j] = row[kt::load_constant(args.wanted + j)];
     kt::block_barrier();
   }
 }

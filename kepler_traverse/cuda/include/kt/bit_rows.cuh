@@ -42,6 +42,12 @@ struct alignas(PART < 4 ? 4 * PART : 16) Part {
 KT_DEVICE const Part& part_of(const uint32* rows, int64 row) {
   return reinterpret_cast<const Part*>(rows)[row * LANES + lane_in_row()];
 }
+// The same of rows that no thread writes during the launch.
+KT_DEVICE Part constant_part_of(const uint32* rows, int64 row) {
+  Part part;
+  load_constant_words(rows + (row * LANES + lane_in_row()) * PART, part.words);
+  return part;
+}
 KT_DEVICE Part& part_of(uint32* rows, int64 row) { return reinterpret_cast<Part*>(rows)[row * LANES + lane_in_row()]; }
 
 // What all rows of the warp hold together; all its lanes come.

@@ -10,6 +10,31 @@ KT_DEVICE T load_constant(const T* address) {
   return __ldg(address);
 }
 
+// N words of such an array side by side, in the widest loads; their address is a multiple of those loads' width.
+template <int32 N>
+KT_DEVICE void load_constant_words(const uint32* address, uint32 (&words)[N]) {
+#if defined(__CUDACC__)
+  if constexpr (N % 4 == 0) {
+#pragma unroll
+    for (int32 i = 0; i < N; i += 4) {
+      const uint4 four = __ldg(reinterpret_cast<const uint4*>(address + i));
+      words[i] = four.x;
+      words[i + 1] = four.y;
+      words[i + 2] = four.z;
+      words[i + 3] = four.w;
+    }
+  } else if constexpr (N == 2) {
+    const uint2 two = __ldg(reinterpret_cast<const uint2*>(address));
+    words[0] = two.x;
+    words[1] = two.y;
+  } else {
+    for (int32 i = 0; i < N; ++i) words[i] = load_constant(address + i);
+  }
+#else
+  for (int32 i = 0; i < N; ++i) words[i] = load_constant(address + i);
+#endif
+}
+
 // Loads and stores for one cache or another; they mean the same. Streaming: read
 // or written once, evict it first. L2: leave this multiprocessor's own cache alone.
 template <typename T>

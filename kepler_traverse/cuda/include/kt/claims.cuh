@@ -1,17 +1,18 @@
-// The state of a BFS of which nothing returns to the host, between its two kernels.
+// The state of a persistent BFS, shared by its two kernels (bfs/kernels: cluster, persistent).
 //
-// A vertex holds the smallest claim that came for it: (level, predecessor) in one
-// word, so one atomic minimum decides both, and the smallest predecessor is kept in
-// any order of events. Without predecessors the word is the level alone. A level and a
-// vertex share 64 bits: the host takes no graph of 2^31 vertices or more.
+// A vertex holds the smallest claim that was made on it: (level, predecessor) in one word, so
+// that one atomic minimum decides both and the smallest predecessor stays, in any order of
+// events. Without predecessors the word is the level alone. A level and a vertex share 64 bits:
+// the host rejects graphs of 2^31 vertices or more.
 //
-// The frontier lies in a queue that every vertex enters at most once, level after
-// level; rows of CHUNK edges and more are listed in pieces beside it. Counts tell all
-// blocks, after a barrier, what the next frontier is. PREDECESSORS and CHUNK are
-// constants that the compiler is given.
+// The frontier is a stretch of a queue that every vertex enters at most once, level after level.
+// Adjacency lists of CHUNK edges or more are also listed in chunks.
+//
+// Compile-time constants: PREDECESSORS, CHUNK and STATE_WORDS, for which the host allocates.
 #pragma once
 
 #include <kt/csr.cuh>
+#include <kt/triple_buffer.cuh>
 
 namespace kt {
 
@@ -21,24 +22,34 @@ KT_DEVICE claim_t claim_of(int32 level, vertex_t u) {
   return PREDECESSORS ? static_cast<claim_t>(static_cast<uint64>(level) << 32 | static_cast<uint32>(u))
                       : static_cast<claim_t>(level);
 }
-// UNREACHED where no claim came: all bits are set then, those of NO_PREDECESSOR too.
+// UNREACHED where there is no claim: all bits are set then, those of NO_PREDECESSOR too.
 KT_DEVICE int32 level_of(claim_t claim) {
   return static_cast<int32>(static_cast<uint64>(claim) >> (PREDECESSORS ? 32 : 0));
 }
 
-// Of the next frontier: vertices in the queue, pieces, vertices in a bitmap, edges out
-// of all of them, its level; and the edges walked on the way to it.
-enum Count { QUEUED, PIECES, VERTICES, EDGES, WALKED, LEVEL, N_COUNTS };
+// What one level leaves for the next. Uniform across the grid after each barrier.
+struct LoopState {
+  // The next frontier. All threads add to these.
+  int64 queued;    // vertices in the queue
+  int64 chunks;    // chunks of their long adjacency lists
+  int64 vertices;  // vertices in the bitmap
+  int64 edges;     // edges out of all of them
+  // Edges out of the frontier before, and the level of the next one. The grid writes these from one thread.
+  int64 walked;
+  int64 level;
+};
+static_assert(sizeof(LoopState) == STATE_WORDS * sizeof(int64), "the host allocates three of these");
+using LoopStates = TripleBuffer<LoopState>;
 
-// Where the next frontier is gathered.
+// Receives the next frontier.
 struct Gathering {
   const offset_t* offsets;
-  vertex_t* queue;  // from its end on
-  uint64* pieces;   // (piece, vertex), from their end on
-  int64* counts;    // [N_COUNTS]
-  int64 edges = 0;  // of what this thread stored
+  vertex_t* queue;  // from its first free place on
+  uint64* chunks;   // (number of the chunk, vertex), likewise
+  LoopState* next;
+  int64 edges = 0;  // of the vertices that this thread stored
 
-  KT_DEVICE int64 reserve(int64 n) const { return atomic_add(counts + QUEUED, n); }
+  KT_DEVICE int64 reserve(int64 n) const { return atomic_add(&next->queued, n); }
 
   KT_DEVICE void store(int64 place, vertex_t v) {
     queue[place] = v;
@@ -46,12 +57,12 @@ struct Gathering {
     edges += degree;
     if (degree < CHUNK) return;
     const int64 n = (degree + CHUNK - 1) / CHUNK;
-    const int64 first = atomic_add(counts + PIECES, n);
-    for (int64 i = 0; i < n; ++i) pieces[first + i] = static_cast<uint64>(i) << 32 | static_cast<uint32>(v);
+    const int64 first = atomic_add(&next->chunks, n);
+    for (int64 i = 0; i < n; ++i) chunks[first + i] = static_cast<uint64>(i) << 32 | static_cast<uint32>(v);
   }
 };
 
-// Whether a vertex of a list is unreached. All threads of a block come, while nobody claims.
+// Whether a vertex of a list is unreached. All threads of a block call it, while no thread claims.
 KT_DEVICE bool is_one_unreached(const claim_t* claims, const int64* wanted, int64 n_wanted) {
   bool is_missing = false;
   for (int64 i = thread_in_block(); i < n_wanted; i += BLOCK)

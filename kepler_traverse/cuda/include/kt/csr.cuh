@@ -4,7 +4,7 @@
 // command line (-D). Edge positions are 64 bits wide everywhere.
 #pragma once
 
-#include <kt/platform.cuh>
+#include <kt/integers.cuh>
 
 namespace kt {
 
@@ -18,17 +18,6 @@ constexpr vertex_t NO_PREDECESSOR = -1;
 struct Csr {
   const offset_t* offsets;
   const vertex_t* targets;
-};
-
-template <int BYTES>
-struct Unsigned;
-template <>
-struct Unsigned<4> {
-  using type = uint32;
-};
-template <>
-struct Unsigned<8> {
-  using type = uint64;
 };
 
 // Keep the smallest of the vertices that come for one place, NO_PREDECESSOR

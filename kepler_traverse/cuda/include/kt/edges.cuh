@@ -26,12 +26,13 @@
 //   edges_until             2^k lanes take a row that they hold, until they have enough of it
 //   first_hit               each lane looks through a row of its own
 //
-// Forms of some of them that take several edges of a lane at once are in edges_ahead.cuh.
+// Those with a parameter N visit N edges of each lane at once (edges_ahead.cuh).
 //
 // All stride over their list by the size of the grid, so that any grid is right.
 #pragma once
 
 #include <kt/csr.cuh>
+#include <kt/edges_ahead.cuh>
 #include <kt/scan.cuh>
 
 // For __launch_bounds__: with MIN_BLOCKS, a constant that the compiler is given, so many
@@ -114,11 +115,6 @@ struct Teams {
   KT_DEVICE Team team() const { return {warp_in_block() % warps, warps}; }
 };
 
-template <typename Visit>
-KT_DEVICE void visit_edge(const vertex_t* targets, bool valid, vertex_t u, offset_t e, Visit& visit) {
-  visit(valid, u, e, valid ? load_constant(targets + e) : u);
-}
-
 // The width for edges_by_virtual_warp: more lanes a row while there are threads to spare.
 template <typename T>
 KT_DEVICE int32 lanes_a_row(T n_threads, T n_rows) {
@@ -127,7 +123,7 @@ KT_DEVICE int32 lanes_a_row(T n_threads, T n_rows) {
   return width;
 }
 
-template <typename Rows, typename Visit>
+template <int32 N = 1, typename Rows, typename Visit>
 KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n, int32 width, Rows rows,
                                      Visit&& visit) {
   // A width is a power of two: shifts, where a division would take longer than the load that it precedes.
@@ -137,8 +133,16 @@ KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n
   for (int64 first = team.warp * rows_at_once; first < n; first += team.n_warps * rows_at_once) {
     const int64 i = first + (lane() >> shift);
     const Row row = i < n ? rows(i, in_group == 0) : Row{};
-    for (offset_t e = row.begin + in_group; any(ALL_LANES, e < row.end); e += width)
-      visit_edge(targets, e < row.end, row.u, e, visit);
+    for (offset_t at = row.begin + in_group; any(ALL_LANES, at < row.end); at += N * width) {
+      Edges<N> edges;
+#pragma unroll
+      for (int32 k = 0; k < N; ++k) {
+        edges.e[k] = at + k * width;
+        edges.valid[k] = edges.e[k] < row.end;
+        edges.u[k] = row.u;
+      }
+      visit_edges(targets, edges, visit, 0);
+    }
   }
 }
 
@@ -161,44 +165,61 @@ KT_DEVICE void edges_by_shared_reads(const vertex_t* targets, Team team, int64 n
 
 // The edges of the rows that the lanes of a warp hold, one row after the other: each
 // lane searches for its edge. `extended`: while the row that the last lane is in goes
-// on for a whole warp, it is not searched for again.
-template <typename Visit>
+// on for a whole warp, it is not searched for again (for N == 1).
+template <int32 N = 1, typename Visit>
 KT_DEVICE void edges_of_lanes(const vertex_t* targets, Row mine, bool extended, Visit&& visit) {
   const offset_t through = sum_through(mine.end - mine.begin);
   // Where the row would begin if all rows lay side by side from 0 on.
   const offset_t shift = mine.end - through;
   const offset_t total = broadcast(ALL_LANES, through, WARP - 1);
-  for (offset_t at = 0; at < total; at += WARP) {
-    const offset_t k = at + lane();
-    const int32 owner = lane_past(through, k);
-    const vertex_t u = broadcast(ALL_LANES, mine.u, owner);
-    const offset_t e = broadcast(ALL_LANES, shift, owner) + k;
-    visit_edge(targets, k < total, u, e, visit);
-    if (!extended) continue;
-    const int32 last = broadcast(ALL_LANES, owner, WARP - 1);
-    const offset_t row_end = broadcast(ALL_LANES, through, last);
-    if (at + 2 * WARP > row_end) continue;
-    const vertex_t last_u = broadcast(ALL_LANES, mine.u, last);
-    const offset_t last_shift = broadcast(ALL_LANES, shift, last);
-    for (; at + 2 * WARP <= row_end; at += WARP)
-      visit_edge(targets, true, last_u, last_shift + at + WARP + lane(), visit);
+  for (offset_t at = 0; at < total; at += N * WARP) {
+    Edges<N> edges = {};
+    int32 owner = 0;
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) {
+      const offset_t k = at + i * WARP + lane();
+      if (i > 0 && at + i * WARP >= total) continue;  // for all lanes
+      owner = lane_past(through, k);
+      edges.valid[i] = k < total;
+      edges.u[i] = broadcast(ALL_LANES, mine.u, owner);
+      edges.e[i] = broadcast(ALL_LANES, shift, owner) + k;
+    }
+    visit_edges(targets, edges, visit, 0);
+    if constexpr (N == 1) {
+      if (!extended) continue;
+      const int32 last = broadcast(ALL_LANES, owner, WARP - 1);
+      const offset_t row_end = broadcast(ALL_LANES, through, last);
+      if (at + 2 * WARP > row_end) continue;
+      const vertex_t last_u = broadcast(ALL_LANES, mine.u, last);
+      const offset_t last_shift = broadcast(ALL_LANES, shift, last);
+      for (; at + 2 * WARP <= row_end; at += WARP)
+        visit_edge(targets, true, last_u, last_shift + at + WARP + lane(), visit);
+    }
   }
 }
 
 // A warp takes 32 rows at once, or fewer where there are not enough for all warps.
-template <typename Rows, typename Visit>
+template <int32 N = 1, typename Rows, typename Visit>
 KT_DEVICE void edges_by_discovery(const vertex_t* targets, Team team, int64 n, bool extended, Rows rows, Visit&& visit,
                                   int32 at_once = WARP) {
   for (int64 first = team.warp * at_once; first < n; first += team.n_warps * at_once) {
     const bool holds_one = lane() < at_once && first + lane() < n;
-    edges_of_lanes(targets, holds_one ? rows(first + lane(), true) : Row{}, extended, visit);
+    edges_of_lanes<N>(targets, holds_one ? rows(first + lane(), true) : Row{}, extended, visit);
   }
 }
 
-template <typename Visit>
+template <int32 N = 1, typename Visit>
 KT_DEVICE void edges_of_row(const vertex_t* targets, Team team, Row row, Visit&& visit) {
-  for (offset_t first = row.begin + team.warp * WARP; first < row.end; first += team.n_warps * WARP)
-    visit_edge(targets, first + lane() < row.end, row.u, first + lane(), visit);
+  for (offset_t first = row.begin + team.warp * WARP * N; first < row.end; first += team.n_warps * WARP * N) {
+    Edges<N> edges;
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) {
+      edges.e[i] = first + i * WARP + lane();
+      edges.valid[i] = edges.e[i] < row.end;
+      edges.u[i] = row.u;
+    }
+    visit_edges(targets, edges, visit, 0);
+  }
 }
 
 // Of each row that `width` lanes hold together, the edges until one of their visits, which

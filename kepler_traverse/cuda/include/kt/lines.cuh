@@ -4,6 +4,8 @@
 //
 // What is found about them goes into `findings`: for each rule how often it is broken, and the
 // smallest place where it is. OTHER are two numbers with another meaning.
+//
+// Compile-time constants: PIECE and LINE, in edges and in bytes.
 #pragma once
 
 #include <kt/edges.cuh>
@@ -11,7 +13,6 @@
 
 namespace kt {
 
-constexpr int32 LINE = 64;    // bytes
 constexpr int32 TILE = 64;    // vertices that a block lays out at once
 constexpr int32 AT_ONCE = 4;  // lines on their way together
 

@@ -1,23 +1,24 @@
-// Offers: relaxing edges in a search by near and far piles (near_far.cu).
-// EDGES_A_LANE, SHARED_ROWS and AHEAD, beside what piles.cuh needs, are constants that the
-// compiler is given.
+// Relaxing edges in a near-far search (near_far.cu).
+//
+// Compile-time constants: EDGES_A_LANE, SHARED_ROWS, AHEAD, and those of piles.cuh.
 #pragma once
 
-#include <kt/edges_ahead.cuh>
+#include <kt/edges.cuh>
 #include <kt/piles.cuh>
 
 namespace kt {
 
+// What the device functions of a search see. The fields are those of the kernel's arguments.
 struct Search {
   const offset_t* offsets;
   const vertex_t* targets;
   const weight_t* weights;
   int64 n_vertices;
-  ordered_t farthest;
+  ordered_t farthest;  // vertices beyond this key are not reached
   const int64* wanted;
   int64 n_wanted;
   label_t* labels;
-  int32* marks;
+  int32* marks;  // [n_vertices]: the last step that queued a vertex as near
   vertex_t* queue;
   vertex_t* next_queue;
   vertex_t* piles;     // [2][n_vertices]
@@ -25,20 +26,20 @@ struct Search {
   int64 piece_room;
   int32 n_hops;
 
-  KT_DEVICE vertex_t* near(int32 turn) const { return turn % 2 ? next_queue : queue; }
-  KT_DEVICE uint64* pieces(int32 turn) const { return all_pieces + turn % 2 * piece_room; }
+  KT_DEVICE vertex_t* near(int32 iteration) const { return iteration % 2 ? next_queue : queue; }
+  KT_DEVICE uint64* chunks(int32 iteration) const { return all_pieces + iteration % 2 * piece_room; }
   KT_DEVICE vertex_t* far(int64 side) const { return piles + side * n_vertices; }
   KT_DEVICE ordered_t key(vertex_t v) const { return key_in(racy_load(labels + v)); }
 };
 
-// Offers the far end of an edge a path through the near one; all lanes of a warp come.
-template <typename Who>
+// Relaxes edges; all lanes of a warp call it.
+template <typename Scope>
 struct Relax {
-  const Search search;  // no reference: into is the compiler's to keep in memory, this is not
+  const Search search;  // by value, so that the compiler can keep its fields in registers
   ordered_t threshold;
   int32 step;
-  Piles<Who>& into;
-  bool goes_on;  // in this block
+  Piles<Scope>& into;
+  bool goes_on;  // the block continues with a local iteration, from what it improves in this one
   Lowered lowered;
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t e, vertex_t v) {
@@ -46,7 +47,7 @@ struct Relax {
     if (valid) {
       const Offer offer = offer_of(u, search.key(u), load_constant(search.weights + e));
       if (goes_on && offer.key <= search.farthest) {
-        // Few edges: an atomic in vain costs less than a look before it, one more trip to the L2.
+        // Few edges: an unsuccessful atomic costs less than a load before it, which is one more round trip to the L2.
         const ordered_t before = key_in(atomic_min(search.labels + v, offer.label));
         is_far = before == INFINITE && offer.key < before && offer.key >= threshold;
         is_near = offer.key < before && offer.key < threshold && !lowered.store(v, offer.key) && is_first_in(v);
@@ -56,7 +57,7 @@ struct Relax {
     }
     into.add(is_near, is_far, v);
   }
-  // The same for several edges of each lane, whose loads are on their way together.
+  // The same for N edges per lane, with N loads in flight.
   template <int32 N>
   KT_DEVICE void ahead(const Edges<N>& edges) {
     vertex_t v[N];
@@ -67,7 +68,7 @@ struct Relax {
     for (int32 i = 0; i < N; ++i) {
       v[i] = edges.valid[i] ? load_constant(search.targets + edges.e[i]) : edges.u[i];
       weight[i] = edges.valid[i] ? load_constant(search.weights + edges.e[i]) : weight_t{0};
-      // If u falls during this turn it is queued for that.
+      // May be old: if another thread improves u in this iteration, it queues u again.
       nearer[i] = key_in(racy_load_cached(search.labels + edges.u[i]));
     }
 #pragma unroll
@@ -85,12 +86,12 @@ struct Relax {
     ordered_t key;
     label_t label;
   };
-  // If u falls meanwhile it is queued for that, so an old distance is no harm.
+  // `nearer`, the distance of u, may be old: a thread that improves u queues it again.
   KT_DEVICE Offer offer_of(vertex_t u, ordered_t nearer, weight_t weight) const {
     const ordered_t key = to_ordered(add_rounded(from_ordered<weight_t>(nearer), weight));
     return {key, label_of(key, nearer < key ? u : NO_PREDECESSOR)};
   }
-  // Labels only fall: an old one costs an atomic that changes nothing.
+  // `old` may be too large, as labels only fall: then the atomic changes nothing.
   KT_DEVICE void make(const Offer& offer, vertex_t v, label_t old, bool& is_near, bool& is_far) {
     const ordered_t key = offer.key;
     if (key > search.farthest || offer.label >= old) return;
@@ -102,7 +103,7 @@ struct Relax {
     } else if (goes_on) {
       is_near = key < key_in(atomic_min(place, offer.label)) && !lowered.store(v, key) && is_first_in(v);
     } else {
-      // By this offer or by a better one v falls: it need not be known by which.
+      // This offer or a better one improves v in this iteration; which one does not matter.
       is_near = is_first_in(v);
       atomic_min(place, offer.label);
     }
@@ -112,9 +113,9 @@ struct Relax {
   KT_DEVICE bool is_first_in(vertex_t v) { return atomic_exchange(search.marks + v, step) != step; }
 };
 
-// Few rows get several lanes each, and so do long ones; of many short ones a warp takes
-// 32 and its lanes find their edges. With SHARED_ROWS they do so of few rows, too, and no
-// lane waits for a longer row.
+// Chooses the load balancing. Few or long adjacency lists get several lanes each; of many
+// short ones a warp takes 32, and its lanes search for their edges. With SHARED_ROWS the lanes
+// search in the first case too, so that no lane waits for a longer list.
 template <typename Rows, typename Visit>
 KT_DEVICE void walk(const vertex_t* targets, Team team, int64 size, int64 edges, Rows rows, Visit& visit) {
   int32 width = lanes_a_row(team.n_warps * WARP, size);
@@ -122,15 +123,14 @@ KT_DEVICE void walk(const vertex_t* targets, Team team, int64 size, int64 edges,
   const int32 at_once = SHARED_ROWS && width >= 4 ? WARP / width : WARP;
   if (width >= 4 && !SHARED_ROWS)
     edges_by_virtual_warp(targets, team, size, width, rows, visit);
-  else if (AHEAD > 1)
-    edges_by_discovery_ahead<AHEAD>(team, size, rows, visit, at_once);
   else
-    edges_by_discovery(targets, team, size, true, rows, visit, at_once);
+    edges_by_discovery<AHEAD>(targets, team, size, true, rows, visit, at_once);
 }
 
-// Hops of one block, from what it has lowered; long rows wait for the next turn.
-template <typename Who>
-KT_DEVICE void go_on(const Search& search, const Hops& hops, Relax<Who>& offer) {
+// Local iterations of one block, from the vertices that it improved itself. Long adjacency lists
+// wait for the next iteration of the grid.
+template <typename Scope>
+KT_DEVICE void go_on(const Search& search, const Hops& hops, Relax<Scope>& offer) {
   for (int32 hop = 1; hop < search.n_hops; ++hop) {
     block_barrier();
     const Lowered from = hops.of(hop - 1);
@@ -141,10 +141,10 @@ KT_DEVICE void go_on(const Search& search, const Hops& hops, Relax<Who>& offer) 
     offer.goes_on = hop + 1 < search.n_hops;
     const auto rows = [&](int64 i, bool is_first) {
       const vertex_t v = from.vertices[i];
-      const Row row = row_of(search.offsets, v);  // on its way together with the label
+      const Row row = row_of(search.offsets, v);  // in flight together with the label
       if (search.key(v) < from.keys[i]) return Row{};
       if (row.end - row.begin < CHUNK) return row;
-      if (is_first && offer.is_first_in(v)) offer.into.put_near(atomic_add(offer.into.next + NEAR, int64{1}), v);
+      if (is_first && offer.is_first_in(v)) offer.into.put_near(atomic_add(&offer.into.next->near, int64{1}), v);
       return Row{};
     };
     walk(search.targets, one_block(), size, 0, rows, offer);

@@ -1,12 +1,14 @@
-// Rows of values in pieces of PIECE: lane i of a warp holds those at i, i + 32, i + 64, ..., HELD of them. And
-// stretches, which a block walks.
+// Reductions of rows of values in blocks of PIECE values: lane i of a warp holds the values i, i + 32, i + 64, ...,
+// HELD of them. And stretches of a row, which a thread block reads.
+//
+// Compile-time constant: PIECE.
 #pragma once
 
 #include <kt/csr.cuh>
 
 namespace kt {
 
-constexpr int32 PIECE = 1024, HELD = PIECE / WARP;
+constexpr int32 HELD = PIECE / WARP;
 constexpr int32 AT_ONCE = 8;
 
 KT_DEVICE int64 lesser(int64 a, int64 b) { return a < b ? a : b; }

@@ -13,6 +13,9 @@
 
 #define KT_DEVICE __device__ __forceinline__
 
+// Before a field of an argument struct: a pointer that may be null. The host reads it (cuda/entry.py).
+#define KT_NULLABLE
+
 namespace kt {
 
 using int32 = int;

@@ -217,19 +217,15 @@ class TraversalPlugin(WorkerPlugin):
                     if isinstance(loaded.plan, ManyPlan):
                         loaded.plan.adopt()  # a task's results are used up before the lock is let go, in whichever thread
                     most = max((len(sources) for _, sources in batches), default=0)
-                    writers, answers = loaded.writers, loaded.answers
-                    if (
-                        writers is None
-                        or isinstance(answers, MergedAnswers)
-                        or careful
-                        or not fits_beside(most, loaded.graph.n_vertices)
-                    ):
+                    writers, answers, n_vertices = loaded.writers, loaded.answers, loaded.graph.n_vertices
+                    del loaded  # so that the next task can give the plan back while these parts are written
+                    if writers is None or isinstance(answers, MergedAnswers) or careful or not fits_beside(most, n_vertices):
                         return [self._part(answers, part, sources, careful, mark) for part, sources in batches]
                     begun = time.perf_counter()
                     parts = writers.take(self._ends(answers, batches, mark))
                     seconds = time.perf_counter() - begun
                 make_way()
-                return self._outcomes(answers, writers, batches, parts, seconds, mark)
+                return self._outcomes(writers, batches, parts, seconds, mark)
             except Exception as error:
                 if is_sticky(error):
                     mark.leave(f"{type(error).__name__}: {error}")
@@ -253,7 +249,6 @@ class TraversalPlugin(WorkerPlugin):
 
     def _outcomes(
         self,
-        answers: Answers,
         writers: Writers,
         batches: Batches,
         parts: list[Future[BatchOutcome]],
@@ -283,7 +278,8 @@ class TraversalPlugin(WorkerPlugin):
                 with self._lock:
                     writers.most = max(1, writers.most // 2)
                     free_memory()
-                    outcome = self._part(answers, part, sources, True, mark)
+                    # The next task may have planned anew by now.
+                    outcome = self._part(self._ready("").answers, part, sources, True, mark)
             outcomes.append(outcome)
         return outcomes
 

@@ -3,10 +3,12 @@
 import asyncio
 import errno
 import functools
+import gc
 import io
 import itertools
 import threading
 import time
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -80,7 +82,9 @@ def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result,
 def answered(tmp_path):
     """Answers all parts in this process with so many writing threads, and returns (outcomes, parts on disk, folder)."""
 
-    def answer(n_writers, result="distances", algorithm="bfs", ids="integers", at_once=SOURCES_A_PART, **more):
+    def answer(
+        n_writers, result="distances", algorithm="bfs", ids="integers", at_once=SOURCES_A_PART, make_way=None, **more
+    ):
         folder = tmp_path / f"{result}-{algorithm}-{n_writers}-{at_once}"
         folder.mkdir()
         save_graph(graph_of(ids), tmp_path / f"graph-{folder.name}")
@@ -95,7 +99,7 @@ def answered(tmp_path):
         asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
         plugin.loaded = replace(plugin.loaded, writers=None if n_writers == 1 else Writers(n_writers))
         plugin.loaded.answers.group = min(plugin.loaded.answers.group, at_once)  # of bits a plan takes 64
-        outcomes = plugin.answer(BATCHES, False, tmp_path / "mark")
+        outcomes = plugin.answer(BATCHES, False, tmp_path / "mark", functools.partial(make_way or (lambda _: None), plugin))
         plugin.teardown(None)
         return outcomes, {path.name: path.read_bytes() for path in sorted(folder.iterdir())}, folder
 
@@ -210,6 +214,25 @@ def failing_at(monkeypatch, part, error, times):
         return write(folder, number, run, broken() if fails else answers, *rest)
 
     monkeypatch.setattr(worker, "write_part", written)
+
+
+def test_a_task_that_plans_anew_gives_back_the_plan_of_one_that_still_writes(answered, monkeypatch, tmp_path):
+    _, expected, _ = answered(1)
+    failing_at(monkeypatch, 2, MemoryError("too much"), 1)
+    gone = []
+
+    def plan_anew(plugin):
+        before = weakref.ref(plugin.loaded.plan)
+        other = next(name for name in ("many_bits", "many_queues") if name != plugin.loaded.plan.strategy.name)
+        plugin.answer([], False, tmp_path / "mark of the next task", strategy=other)
+        assert plugin.loaded.plan.strategy.name == other
+        gc.collect()
+        gone.append(before() is None)
+
+    outcomes, found, _ = answered(3, make_way=plan_anew)
+    assert gone == [True]
+    assert found == expected, "also the part that was tried again, with the new plan"
+    assert [outcome["failed"] for outcome in outcomes] == [[]] * N_PARTS
 
 
 def test_a_write_that_runs_out_of_memory_among_several_is_tried_again_alone(answered, monkeypatch):

@@ -333,7 +333,7 @@ def run_batches(plugin: str, batches: Batches, careful: bool, mark: Path, strate
     Returns
     -------
     list of dict
-        For each batch ``part``; ``failed``, a list of (source, reason); ``measured``, ``[strategy, sources, seconds]`` of
+        For each batch ``part``; ``failed``, a list of (source, reason); ``measured``, ``(strategy, sources, seconds)`` of
         groups by which strategies are compared, or None; and ``summary``, None if no source was answered:
         what ``write_part`` returns, and for the manifest and whoever watches: ``worker`` (its address), ``started`` and
         ``ended`` (seconds since the epoch), ``seconds``, ``phases`` (seconds by phase; a worker's first part also has the

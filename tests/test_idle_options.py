@@ -123,8 +123,9 @@ def what_a_run_does(argv, folder, monkeypatch):
     prepared = kepler.prepare(None)
     sizing = kepler.size(prepared, settings.batch_size)
     identity = job.identity_of(settings, prepared, sizing)
-    manifest = {"fingerprint": ""}
-    the_job = job._Job(settings, prepared, sizing, SimpleNamespace(path=folder, manifest=manifest), "", kepler)
+    choice = kepler.choose(prepared, sizing)
+    result_folder = SimpleNamespace(path=folder, manifest={"fingerprint": ""})
+    the_job = job._Job(settings, prepared, sizing, result_folder, "", kepler, choice)
     window = kepler.window(the_job.batch_run(), None, None, "", prepared.graph.n_vertices)
     made = []
     monkeypatch.setattr(Client, "made", made, raising=False)

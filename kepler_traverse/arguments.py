@@ -7,7 +7,7 @@ No value is guessed: what is not exactly what the argument means is refused.
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -126,12 +126,6 @@ def paths_of(name: str, value: Any) -> list[str | PathLike]:
         if not isinstance(path, (str, PathLike)) or "\0" in str(path):
             raise InputError(f"{name} must hold paths, not {shown(path)}")
     return paths
-
-
-def seconds(name: str, value: Any) -> None:
-    """Raise InputError unless times can be put into a value."""
-    if value is not None and not isinstance(value, MutableMapping):
-        raise InputError(f"{name} must be a dict, not {shown(value)}")
 
 
 def ids(name: str, value: Any) -> list | np.ndarray:

@@ -44,12 +44,12 @@ class Choice:
     history : list of Measured
     """
 
-    def __init__(self, estimates: Mapping[str, Callable[[int], float]], groups: Mapping[str, int]):
+    def __init__(self, estimates: Mapping[str, Callable[[float], float]], groups: Mapping[str, int]):
         self._estimates, self._groups = estimates, groups
         self._ratios: dict[str, list[float]] = {}
         self.history: list[Measured] = []
 
-    def note(self, name: str, sources: int, seconds: float) -> None:
+    def note(self, name: str, sources: float, seconds: float) -> None:
         """Take down what a group took."""
         estimated = self._estimates[name](sources)
         self.history.append(Measured(name, sources, seconds, estimated))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +51,9 @@ class BuildReport:
         The other columns.
     unused_numbers : tuple of str
         Those of them that hold numbers, as far as that is known.
+    seconds : dict of str to float
+        How long it took to ``read`` the edge list and to ``build`` the graph of it; empty for a graph that was not made
+        from files. Two reports that differ in nothing else are equal.
     """
 
     rows: int = 0
@@ -64,11 +67,16 @@ class BuildReport:
     weight_column: str = ""
     unused_columns: tuple[str, ...] = ()
     unused_numbers: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         # JSON, in which a stored graph keeps its report, has lists alone.
         for name in ("unused_columns", "unused_numbers"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    def facts(self) -> dict[str, Any]:
+        """What was done, as a dict without ``seconds``: equal for equal edge lists, so that it can be stored."""
+        return {name: value for name, value in asdict(self).items() if name != "seconds"}
 
     def with_columns(self, columns: Any) -> BuildReport:
         """Return a copy that says which columns were read, as ``formats.EdgeColumns`` has them."""

@@ -33,11 +33,11 @@ def read_graph(
     id_type: str = "auto",
     weight_type: str = "auto",
     vertices=None,
-    seconds: dict[str, float] | None = None,
 ) -> Graph:
     """Read an edge list from files and build a graph.
 
-    Parallel edges keep the minimum weight and self-loops are dropped, both counted in ``graph.report``.
+    Parallel edges keep the minimum weight and self-loops are dropped, both counted in ``graph.report``, which also has
+    the seconds that reading and building took.
 
     Parameters
     ----------
@@ -71,8 +71,6 @@ def read_graph(
     vertices : sequence of ids or path, optional
         Further vertices, which may have no edge, or a local file of them: text with one id per line, or Parquet. Matrix
         Market and DIMACS files have vertices 1..n without this.
-    seconds : dict, optional
-        Gets how long it took to ``read`` the edge list and to ``build`` the graph of it.
 
     Returns
     -------
@@ -121,7 +119,6 @@ def read_graph(
     arguments.choice("weight_type", weight_type, WEIGHT_TYPES)
     if vertices is not None and not isinstance(vertices, str | os.PathLike):
         vertices = arguments.ids("vertices", vertices)
-    arguments.seconds("seconds", seconds)
     options = ReadOptions(
         src_column=src_column,
         dst_column=dst_column,
@@ -139,10 +136,8 @@ def read_graph(
         read = time.perf_counter()
         columns = edges[0].columns
         graph = _build(edges.pop(), options.device, vertices, rules)  # which then lets go of the edges as early as it can
-    graph = replace(graph, report=graph.report.with_columns(columns))
-    if seconds is not None:
-        seconds |= {"read": read - begun, "build": time.perf_counter() - read}
-    return graph
+    seconds = {"read": read - begun, "build": time.perf_counter() - read}
+    return replace(graph, report=replace(graph.report.with_columns(columns), seconds=seconds))
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import stat
-from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +68,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         "format": FORMAT,
         "arrays": sorted(arrays),
         "directed": graph.directed,
-        "report": asdict(graph.report),
+        "report": graph.report.facts(),
         "integer_weights": graph.integer_weights,
         "float_distances": graph.float_distances,
         "negative_loops": sorted(graph.negative_loops.items()),
@@ -215,7 +214,7 @@ def _meta_fault(meta: dict) -> str:
         return "origin must be text"
     if not isinstance(meta.get("fingerprint"), str) or not re.fullmatch("[0-9a-f]{64}", meta["fingerprint"]):
         return "fingerprint must be a SHA-256"
-    defaults = {field.name: field.default for field in fields(BuildReport)}
+    defaults = BuildReport().facts()
     if not isinstance(report, dict) or not set(report) <= set(defaults):
         return f"report must have {', '.join(defaults)}"
     wrong = [name for name, value in report.items() if not _is_like(value, defaults[name])]

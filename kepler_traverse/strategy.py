@@ -275,6 +275,8 @@ class ManyStrategy(Strategy):
         sources, in groups of ``group``, as a dict. Of those that fit the cheapest is taken.
     repeats : bool
         Whether it is a strategy for one source, run again and again.
+    reverses : bool
+        Whether it builds the reverse of a directed graph, which its ``memory`` and ``terms`` then count.
     """
 
     plan: PrepareMany
@@ -282,6 +284,7 @@ class ManyStrategy(Strategy):
     group_size: Callable[[int], int]
     terms: Callable[[Shape, int, int, object], dict[str, float]]
     repeats: bool = False
+    reverses: bool = False
 
     @classmethod
     def of(cls, module: MultiSourceModule, **fields: Any) -> ManyStrategy:

@@ -16,16 +16,17 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from distributed import Client, KilledWorker
+from distributed import Client, Future, KilledWorker
 from distributed.scheduler import NoValidWorkerError
 
 from kepler_traverse.errors import NegativeCycleError, OutputError
 
 from . import interrupts
 from .cluster import ClusterError
+from .manifest_types import BatchOutcome, PartSummary
 from .marks import read_mark
 from .pacing import Pace
 from .sink import part_name
@@ -46,11 +47,13 @@ _LEAST_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times t
 _MOST_NAMED = 5  # in one line
 _MORE_MEMORY = "start the workers with a larger --memory-limit, or 0 for none"
 
+Sign = tuple[tuple[str, int | None], ...]  # the tasks of a worker, and the part that each is at
 
-class Outcome(Protocol):
-    """Who is told what becomes of the batches."""
 
-    def done(self, part: int, summary: dict, without: frozenset[int]) -> None:
+class BatchObserver(Protocol):
+    """Is told what becomes of the batches."""
+
+    def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
         """A part is written, but for the sources (vertex numbers) ``without``."""
 
     def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
@@ -122,7 +125,7 @@ class Window:
     client : distributed.Client
     submit : callable
         ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``worker.run_batches``.
-    outcome : Outcome
+    observer : BatchObserver
     folder : Path
         Where tasks leave their marks.
     deadline : float or None
@@ -140,8 +143,8 @@ class Window:
     def __init__(
         self,
         client: Client,
-        submit: Callable,
-        outcome: Outcome,
+        submit: Callable[[Task], Future[Any]],
+        observer: BatchObserver,
         folder: Path,
         deadline: float | None = None,
         patience: float = 60.0,
@@ -149,12 +152,12 @@ class Window:
         newcomers: Callable[[list[str]], None] | None = None,
         choice: StrategyChoice | None = None,
     ):
-        self._client, self._submit, self._outcome, self._folder = client, submit, outcome, folder
+        self._client, self._submit, self._observer, self._folder = client, submit, observer, folder
         self._deadline, self._patience, self._newcomers = deadline, patience, newcomers
         self._pace, self._choice = Pace(first), choice
         self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may live yet and leave marks of their own
-        self._flying: dict = {}
-        self._finished: queue.SimpleQueue = queue.SimpleQueue()
+        self._flying: dict[Future[Any], Task] = {}
+        self._finished: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         self._waiting: deque[int] = deque()
         self._suspects: deque[int] = deque()
         self._halves: deque[list[int]] = deque()
@@ -165,7 +168,7 @@ class Window:
         self._workers = 1
         self._workers_seen_at = time.monotonic()
         self._looked_at = 0.0
-        self._signs: dict[str, tuple[tuple, float]] = {}
+        self._signs: dict[str, tuple[Sign | None, float]] = {}
         self._known: set[str] | None = None
         self._paused: set[str] = set()
         self._recalled: list[Path] = []
@@ -237,7 +240,7 @@ class Window:
         self._flying[future] = task
         future.add_done_callback(self._finished.put)
 
-    def _wait(self) -> list:
+    def _wait(self) -> list[Future[Any]]:
         """Futures that have come to an end, at least one if any does within a tick."""
         try:
             found = [self._finished.get(timeout=_TICK)]
@@ -247,7 +250,7 @@ class Window:
             return []
         return [future for future in found if future in self._flying]
 
-    def _settle(self, future) -> None:
+    def _settle(self, future: Future[Any]) -> None:
         task = self._flying.pop(future)
         outcomes = self._fetched(future)
         if outcomes is not None:
@@ -255,7 +258,7 @@ class Window:
             self._workers_seen_at = time.monotonic()
             self._settle_batches(task, outcomes)
             if self._choice is not None:
-                self._choose(task)
+                self._choose(task, self._choice)
         elif future.status == "error":
             self._settle_error(task, future.exception())
         else:  # cancelled by somebody, or its result is gone with its worker
@@ -263,7 +266,7 @@ class Window:
             self._lost(task, "its result is gone")
         future.release()  # a result that is held would be computed again if its worker died
 
-    def _fetched(self, future) -> list[dict] | None:
+    def _fetched(self, future: Future[Any]) -> list[BatchOutcome] | None:
         if future.status != "finished":
             return None
         try:
@@ -289,23 +292,22 @@ class Window:
         else:
             for part in task.parts:
                 self._strike(part, None, f"{type(error).__name__}: {error}")
-            if task.is_trial:
+            if task.is_trial and self._choice is not None:
                 self._tell(self._choice.end_trial())
 
-    def _settle_batches(self, task: Task, outcomes: list[dict]) -> None:
+    def _settle_batches(self, task: Task, outcomes: list[BatchOutcome]) -> None:
         for outcome in outcomes:
-            measured = outcome.pop("measured", None)
             if self._choice is not None:
-                self._choice.note(task.strategy, measured)
-            self._settle_batch(**outcome)
+                self._choice.note(task.strategy, outcome.get("measured"))
+            self._settle_batch(outcome)
 
-    def _choose(self, task: Task) -> None:
+    def _choose(self, task: Task, choice: StrategyChoice) -> None:
         """Go on with another strategy, or have one task try one, where what was measured tells so."""
         if task.is_trial:
-            self._tell(self._choice.end_trial())
+            self._tell(choice.end_trial())
         # A worker takes its tasks in order, so the first ones are those that run.
         queued = list(self._flying.values())[self._workers :]
-        news = self._choice.decide(len(self._waiting) + sum(len(each.parts) for each in queued))
+        news = choice.decide(len(self._waiting) + sum(len(each.parts) for each in queued))
         if news is not None:
             self._tell(news)
             self._recall()
@@ -329,25 +331,27 @@ class Window:
 
     def _tell(self, message: str | None) -> None:
         if message is not None:
-            self._outcome.notice(message)
+            self._observer.notice(message)
 
-    def _settle_batch(self, part: int, summary: dict | None, failed: list[tuple[int, str]]) -> None:
-        for source, reason in failed:
-            self._outcome.failed(part, [source], reason)
+    def _settle_batch(self, outcome: BatchOutcome) -> None:
+        part, summary = outcome["part"], outcome["summary"]
+        for source, reason in outcome["failed"]:
+            self._observer.failed(part, [source], reason)
             self._without[part].add(source)
         if summary is not None:
             self._pace.note(summary["seconds"])
-            self._outcome.done(part, summary, frozenset(self._without.get(part, ())))
+            self._observer.done(part, summary, frozenset(self._without.get(part, ())))
 
     def _lost(self, task: Task, why: str) -> None:
         """Give the batches of a task out again, and blame the source that it was at, if it was at one."""
         self._looked_at = 0.0  # the next look, which tells of a worker that is lost, is now
         place = read_mark(task.mark)
         task.mark.unlink(missing_ok=True)  # from now on a worker that lives yet writes no part for it
-        if task.is_trial and place is None:
-            self._choice.drop_trial()
-        elif task.is_trial:
-            self._tell(self._choice.end_trial(lost=True))
+        if self._choice is not None and task.is_trial:
+            if place is None:
+                self._choice.drop_trial()
+            else:
+                self._tell(self._choice.end_trial(lost=True))
         for part in task.parts:
             self._losses[part] += 1
             if self._losses[part] > MOST_LOSSES:
@@ -377,20 +381,20 @@ class Window:
             self._suspects.append(part)
             return
         times = f"{why} ({strikes} times)"
-        self._outcome.failed(part, None if source is None else [source], times)
+        self._observer.failed(part, None if source is None else [source], times)
         if source is not None:
             self._without[part].add(source)
             self._suspects.append(part)
 
     def _try_again(self, part: int, why: str) -> None:
-        self._outcome.retried(part, why)
+        self._observer.retried(part, why)
         self._again[why].append(part)
 
     def _tell_what_is_tried_again(self) -> None:
         """One line a reason: where many workers are lost at once there would be one a batch."""
         for why, parts in self._again.items():
             numbers = _some([str(part) for part in sorted(set(parts))])
-            self._outcome.notice(f"given out again: batch{'es' if len(set(parts)) > 1 else ''} {numbers}: {why}")
+            self._observer.notice(f"given out again: batch{'es' if len(set(parts)) > 1 else ''} {numbers}: {why}")
         self._again.clear()
 
     def _look_after_workers(self) -> None:
@@ -400,9 +404,9 @@ class Window:
         self._looked_at = now
         self._look_for_scheduler()
         try:
-            workers = set(self._ask(self._client.scheduler.ncores))
-            running = set(self._ask(self._client.scheduler.ncores_running)) if workers else set()
-            processing = self._ask(self._client.scheduler.processing) if workers else {}
+            workers = set(self._ask(self._scheduler.ncores))
+            running = set(self._ask(self._scheduler.ncores_running)) if workers else set()
+            processing = self._ask(self._scheduler.processing) if workers else {}
         except (OSError, TimeoutError):
             self._workers = 0
             if now - self._workers_seen_at > self._patience:
@@ -429,22 +433,22 @@ class Window:
         self._known = workers
         count = f"{len(workers)} worker{'' if len(workers) == 1 else 's'} now"
         if lost:
-            self._outcome.notice(f"lost: {_named(lost)}; {count}")
+            self._observer.notice(f"lost: {_named(lost)}; {count}")
         if joined:
-            self._outcome.notice(f"joined: {_named(joined)}; {count}")
+            self._observer.notice(f"joined: {_named(joined)}; {count}")
             if self._newcomers is not None:
                 self._newcomers(sorted(joined))
         resumed = (self._paused & workers) - not_running
         self._paused &= not_running
         if resumed:
-            self._outcome.notice(f"no longer paused: {_named(resumed)}")
+            self._observer.notice(f"no longer paused: {_named(resumed)}")
         if not_running - self._paused:
             self._tell_of_paused(not_running - self._paused)
 
     def _tell_of_paused(self, suspects: set[str]) -> None:
         """Say what Dask has paused, with the memory that it goes by; the others are on their way up or down."""
         try:
-            facts = self._ask(self._client.scheduler.identity)["workers"]
+            facts = self._ask(self._scheduler.identity)["workers"]
         except (OSError, TimeoutError):
             return
         paused = {worker: facts[worker] for worker in suspects if facts.get(worker, {}).get("status") == "paused"}
@@ -452,13 +456,17 @@ class Window:
         if paused:
             worker, first = min(paused.items())
             used, limit = first["metrics"].get("memory", 0), first["memory_limit"] or 0
-            self._outcome.notice(
+            self._observer.notice(
                 f"paused by Dask: {_named(paused)}: {worker} uses {in_units(used)} of its memory limit of "
                 f"{in_units(limit)}, and begins no task until it uses less; {_MORE_MEMORY}"
             )
 
-    def _ask(self, question: Callable, **what):
+    def _ask(self, question: Callable[..., Any], **what: Any) -> Any:
         return self._client.sync(question, callback_timeout=_ANSWER_SECONDS, **what)
+
+    @property
+    def _scheduler(self) -> Any:
+        return self._client.scheduler
 
     def _look_for_scheduler(self) -> None:
         if self._client.status not in ("running", "connecting"):
@@ -470,11 +478,11 @@ class Window:
     def _no_workers(self) -> ClusterError:
         return ClusterError(f"no Dask worker has answered for {self._patience:g} seconds; run again with --resume")
 
-    def _look_for_hung_workers(self, processing: dict, now: float) -> None:
+    def _look_for_hung_workers(self, processing: dict[str, list[Any]], now: float) -> None:
         """Restart a worker whose tasks have shown no sign of progress for longer than a batch may take."""
         deadline = self._deadline or max(_LEAST_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
         ours = {future.key: (future, task) for future, task in self._flying.items()}
-        signs = {}
+        signs: dict[str, tuple[Sign | None, float]] = {}
         for worker, keys in processing.items():
             mine = sorted(key for key in keys if key in ours)
             places = [read_mark(ours[key][1].mark) for key in mine]
@@ -486,14 +494,14 @@ class Window:
                 del signs[worker]
         self._signs = signs
 
-    def _restart(self, worker: str, theirs: list[tuple], deadline: float) -> None:
+    def _restart(self, worker: str, theirs: list[tuple[Future[Any], Task]], deadline: float) -> None:
         """Take all tasks from a worker and end its process; its nanny starts another."""
         self._client.cancel([future for future, _ in theirs], force=True)
         for future, task in theirs:
             del self._flying[future]
             self._lost(task, f"a batch took longer than {deadline:g} seconds at worker {worker}, which is restarted")
         self._ask(
-            self._client.scheduler.restart_workers,
+            self._scheduler.restart_workers,
             workers=[worker],
             timeout=_ANSWER_SECONDS / 2,
             wait_for_workers=False,
@@ -509,7 +517,7 @@ class Window:
         self._client.cancel(queued, force=True)
         dropped = [self._flying.pop(future) for future in queued]
         if self._flying:
-            self._outcome.draining(len(self._flying))
+            self._observer.draining(len(self._flying))
         now = time.monotonic()
         until, settled = now + DRAIN_SECONDS, now + _DROP_SECONDS
         while (self._flying or time.monotonic() < settled) and time.monotonic() < until and self._client.status == "running":

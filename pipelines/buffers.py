@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict, deque
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class Buffers:
         self._new = new
         self._free: defaultdict[int, deque[np.ndarray]] = defaultdict(deque)
 
-    def empty(self, shape: int | tuple[int, ...], dtype) -> np.ndarray:
+    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
         """An array whose values are not set, as ``numpy.empty`` returns it."""
         dtype = np.dtype(dtype)
         nbytes = dtype.itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
@@ -54,7 +55,7 @@ class _Loan:
         self._owner, self._memory = owner, memory
         self.__array_interface__ = memory.__array_interface__
 
-    def __del__(self):
+    def __del__(self) -> None:
         self._owner.take_back(self._memory)
 
 

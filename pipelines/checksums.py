@@ -6,6 +6,7 @@ Of the rows of distances it is ``kepler_traverse.results.checksum``; of other ro
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cpu.checksum import ODD, mix
+from kepler_traverse.graph import Graph
 
 MASK = 2**64 - 1
 
@@ -26,7 +28,7 @@ def bits_of(values: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray
     return bits if missing is None else np.where(missing, np.uint64(MASK), bits)
 
 
-def sums_of_rows(source, columns: Sequence[np.ndarray]) -> np.ndarray:
+def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:
     """What each row adds to the checksum of its source.
 
     Parameters
@@ -65,7 +67,7 @@ def checksums_by_source(sources: np.ndarray, source: np.ndarray, columns: Sequen
     return totals.tolist()
 
 
-def checksums_in(tables: Iterable[pa.Table], graph, sources: np.ndarray, columns: Sequence[str]) -> list[int]:
+def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, columns: Sequence[str]) -> list[int]:
     """The checksums of sources from the rows of a file.
 
     Parameters
@@ -94,14 +96,14 @@ def checksums_in(tables: Iterable[pa.Table], graph, sources: np.ndarray, columns
     return totals
 
 
-def _bits_in(graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
+def _bits_in(graph: Graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
     if name in ("vertex", "target"):
         return bits_of(numbers_in(graph, column))
     missing = column.is_null().to_numpy() if column.null_count else None
     return bits_of((column if missing is None else pc.fill_null(column, 0)).to_numpy(), missing)
 
 
-def numbers_in(graph, column: pa.ChunkedArray) -> np.ndarray:
+def numbers_in(graph: Graph, column: pa.ChunkedArray) -> np.ndarray:
     """Vertex numbers of a column of ids; raises ValueError where one is not in the graph."""
     if graph.has_string_ids:
         return pc.index_in(

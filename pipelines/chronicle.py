@@ -9,9 +9,13 @@ import heapq
 import re
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+
+from .manifest_types import Histogram
 
 PHASES = ("load", "traverse", "certify", "rows", "write")
 OTHERS = "others"
@@ -22,7 +26,7 @@ _FIRST_WIDTH = 0.125  # seconds of a bin at first
 _LATELY = 60.0  # seconds that the present rate goes back
 
 
-def batch_of(part: int, summary: dict) -> dict | None:
+def batch_of(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the summary of a part says about the time it took; small enough to send on.
 
     Returns
@@ -51,7 +55,7 @@ class Share:
     bytes: int = 0
     phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
 
-    def add(self, batch: dict) -> None:
+    def add(self, batch: dict[str, Any]) -> None:
         self.batches += 1
         for key in ("sources", "edges", "bytes"):
             setattr(self, key, getattr(self, key) + batch[key])
@@ -59,12 +63,12 @@ class Share:
             self.phases[phase] = self.phases.get(phase, 0.0) + seconds
 
 
-def _by_number(name: str) -> list:
+def _by_number(name: str) -> list[Any]:
     """Sorts 10.0.0.9 before 10.0.0.10."""
     return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", name)]
 
 
-def _keep_most(heap: list, entry: tuple) -> None:
+def _keep_most(heap: list[Any], entry: tuple[Any, ...]) -> None:
     heapq.heappush(heap, entry)
     if len(heap) > MOST_LISTED:
         heapq.heappop(heap)
@@ -101,13 +105,13 @@ class Chronicle:
         self.whole = Share()
         self.workers: dict[str, Share] = {}
         self.failed_sources = self.failures = self.retries = 0
-        self.failed: deque[dict] = deque(maxlen=MOST_LISTED)
-        self.retried: deque[dict] = deque(maxlen=MOST_LISTED)
-        self.distances: dict | None = None
+        self.failed: deque[dict[str, Any]] = deque(maxlen=MOST_LISTED)
+        self.retried: deque[dict[str, Any]] = deque(maxlen=MOST_LISTED)
+        self.distances: Histogram | None = None
         self.width = _FIRST_WIDTH
         self.ended = started
         self._bins: dict[str, dict[str, np.ndarray]] = {}
-        self._slowest: list[tuple[float, int, dict]] = []
+        self._slowest: list[tuple[float, int, dict[str, Any]]] = []
         self._slowest_sources: list[tuple[float, str, int]] = []
         self._arrivals: deque[tuple[float, int, int]] = deque()
 
@@ -119,7 +123,7 @@ class Chronicle:
     def left(self) -> int:
         return max(0, self.total - self.done - self.failed_sources)
 
-    def add(self, batch: dict, now: float | None = None) -> None:
+    def add(self, batch: dict[str, Any], now: float | None = None) -> None:
         """Add one batch, as ``batch_of`` makes it."""
         now = time.time() if now is None else now
         name = batch["worker"]
@@ -135,7 +139,7 @@ class Chronicle:
         self._arrivals.append((now, batch["sources"], batch["edges"]))
         self._forget(now)
 
-    def add_failure(self, part: int, sources: list, n: int, error: str) -> None:
+    def add_failure(self, part: int, sources: list[Any], n: int, error: str) -> None:
         """``n`` sources of a part are given up; ``sources`` are the first of them."""
         self.failures += 1
         self.failed_sources += n
@@ -146,7 +150,7 @@ class Chronicle:
         self.retries += 1
         self.retried.append({"part": part, "why": why})
 
-    def slowest(self) -> list[dict]:
+    def slowest(self) -> list[dict[str, Any]]:
         """The batches that took longest, the longest first."""
         return [batch for _, _, batch in sorted(self._slowest, key=lambda entry: entry[:2], reverse=True)]
 
@@ -161,7 +165,7 @@ class Chronicle:
         seconds = min(_LATELY, now - self.started)
         if seconds <= 0 or not self._arrivals:
             return 0.0, 0.0
-        return tuple(sum(entry[i] for entry in self._arrivals) / seconds for i in (1, 2))
+        return sum(n for _, n, _ in self._arrivals) / seconds, sum(edges for _, _, edges in self._arrivals) / seconds
 
     def seconds_left(self, now: float | None = None) -> float | None:
         """How long the rest will take at the present rate; None where there is none."""
@@ -215,7 +219,7 @@ class Chronicle:
         while self._arrivals and self._arrivals[0][0] < now - _LATELY:
             self._arrivals.popleft()
 
-    def _spread(self, name: str, batch: dict) -> None:
+    def _spread(self, name: str, batch: dict[str, Any]) -> None:
         """Spread what a batch did evenly over the time it took."""
         # Clocks of hosts differ: what seems to begin before the run begins with it.
         begin = max(batch["started"], self.started)

@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import dask
 from distributed import Client, LocalCluster
@@ -14,7 +15,8 @@ from distributed.security import Security
 
 from kepler_traverse.errors import DeviceError, InputError, KeplerError
 
-from . import report
+from .options import Settings
+from .terminal import say
 
 HOST = "127.0.0.1"
 _PRELOAD = ["pipelines.worker"]  # its dask_setup
@@ -59,7 +61,7 @@ class ClusterError(KeplerError):
 
 
 @contextlib.contextmanager
-def cluster_for(settings, device: str, n_workers: int, bytes_a_gpu: int) -> Iterator[Client]:
+def cluster_for(settings: Settings, device: str, n_workers: int, bytes_a_gpu: int) -> Iterator[Client]:
     """Yield a client of the scheduler that the settings name, or of an own cluster, which ends with the block.
 
     Parameters
@@ -104,7 +106,7 @@ def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
             if not left:
                 message = f"the workers do not start: {_innermost(error)} ({_START_TRIES} times); run again with --resume"
                 raise ClusterError(message) from error
-            report.say(f"the workers do not start: {_innermost(error)}; they are started again")
+            say(f"the workers do not start: {_innermost(error)}; they are started again")
     raise AssertionError("unreachable")
 
 
@@ -122,7 +124,7 @@ def pinned(debug: bool = False) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def existing(settings) -> Iterator[Client]:
+def existing(settings: Settings) -> Iterator[Client]:
     """Yield a client of the scheduler that the settings name, once it has a worker.
 
     Raises
@@ -148,7 +150,7 @@ def existing(settings) -> Iterator[Client]:
         yield client
 
 
-def _security(settings) -> Security:
+def _security(settings: Settings) -> Security:
     """The certificates of the settings, else those of Dask's own configuration."""
     if settings.tls_ca_file is None:
         return Security()
@@ -162,12 +164,12 @@ def _security(settings) -> Security:
 
 def _innermost(error: BaseException) -> str:
     """What a chain of errors ends with: Dask's own says only that the time is over."""
-    while error.__cause__ is not None or error.__context__ is not None:
-        error = error.__cause__ or error.__context__
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
     return str(error) or type(error).__name__
 
 
-def give_plugin(client: Client, plugin, name: str) -> None:
+def give_plugin(client: Client, plugin: Any, name: str) -> None:
     """Set up a plugin in every worker, again if a worker dies meanwhile; its nanny's next one gets it by itself.
 
     Raises
@@ -183,9 +185,7 @@ def give_plugin(client: Client, plugin, name: str) -> None:
             return
         except (OSError, TimeoutError) as error:  # OSError: the connection to a worker is closed
             last = error
-            report.say(
-                f"a worker was lost while it loaded the graph ({_innermost(error)}); the others and its successor load it"
-            )
+            say(f"a worker was lost while it loaded the graph ({_innermost(error)}); the others and its successor load it")
     raise ClusterError(f"workers die while they load the graph ({_innermost(last)}); run again with --resume")
 
 

@@ -11,6 +11,9 @@ import json
 import statistics
 import sys
 import time
+from typing import Any
+
+from kepler_traverse.graph import Graph
 
 from .options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option, flag_text
 from .terminal import show
@@ -20,7 +23,7 @@ _SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "ds
            "delimiter", "id_type", "weight_type", "vertices", "json", "debug")  # fmt: skip
 
 
-def _arguments(argv: list[str]):
+def _arguments(argv: list[str]) -> Any:
     parser = OnceParser(prog="python -m pipelines.compare", description=__doc__, usage="%(prog)s EDGES... [options]")
     parser.add_argument("edges", nargs="+", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
     parser.add_argument("--algorithm", action=Once, choices=("both", "bfs", "sssp"), help="which to run (default: both)")
@@ -49,7 +52,7 @@ def _arguments(argv: list[str]):
     return given
 
 
-def _refuse_idle(given) -> None:
+def _refuse_idle(given: Any) -> None:
     """Raise UsageError for a flag that has no effect beside the others."""
     weights = {"--hash-weights": given.hash_weights, "--weight-column": given.weight_column is not None}
     weights["--weight-type"] = given.weight_type != "auto"
@@ -81,13 +84,15 @@ def main(argv: list[str] | None = None) -> int:
     return 0 if all(run["equal"] for run in facts["runs"]) else 1
 
 
-def _compare(given) -> dict:
+def _compare(given: Any) -> dict[str, Any]:
     from kepler_traverse.errors import InputError
 
     from .peak_memory import peak_memory
     from .prepare import random_sources
 
-    runs, graph, sources = [], None, None
+    runs: list[dict[str, Any]] = []
+    graph: Any = None
+    sources: Any = None
     for algorithm in ("bfs", "sssp") if given.algorithm == "both" else (given.algorithm,):
         graph = _graph(given, algorithm)
         if algorithm == "sssp" and graph.has_negative_weights:
@@ -108,7 +113,7 @@ def _compare(given) -> dict:
     }
 
 
-def _graph(given, algorithm: str):
+def _graph(given: Any, algorithm: str) -> Any:
     """Read the graph; weights by hash if asked for, and as wide as an exact comparison needs."""
     from dataclasses import replace
 
@@ -120,7 +125,7 @@ def _graph(given, algorithm: str):
 
     from .edge_hash import hashed_weights
 
-    graph = read_graph(
+    graph: Any = read_graph(
         given.edges,
         directed=given.directed,
         device=given.device,
@@ -162,7 +167,7 @@ def _clock(device: str) -> float:
     return time.perf_counter()
 
 
-def _compare_one(graph, algorithm: str, strategy: str, sources) -> dict:
+def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> dict[str, Any]:
     """Run all sources through both, one after the other, and compare every distance."""
     from kepler_traverse._arrays import namespace
     from kepler_traverse.certificate import certify
@@ -175,7 +180,8 @@ def _compare_one(graph, algorithm: str, strategy: str, sources) -> dict:
     plan.run(int(sources[0]))  # warm up: compile, allocate
     for traverse in ways.values():
         traverse(int(sources[0]))
-    ours, theirs = [], {way: [] for way in ways}
+    ours: list[float] = []
+    theirs: dict[str, list[float]] = {way: [] for way in ways}
     certified = differing = 0
     for source in sources.tolist():
         began = _clock(graph.device)
@@ -207,30 +213,24 @@ def _compare_one(graph, algorithm: str, strategy: str, sources) -> dict:
     }
 
 
-def _times(seconds: list[float]) -> dict:
+def _times(seconds: list[float]) -> dict[str, Any]:
     return {"median": round(1e3 * statistics.median(seconds), 4), "total": round(1e3 * sum(seconds), 3)}
 
 
-def _machine(device: str) -> dict:
+def _machine(device: str) -> dict[str, Any]:
     import os
-    import platform
-    from importlib import metadata
 
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
+    from .environment import versions
+
     gpu = None
     if device == "cuda":
         from kepler_traverse.cuda import cp
 
         gpu = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)["name"].decode()
-    return {"device": device, "gpu": gpu, "cores": len(os.sched_getaffinity(0)), "versions": versions}
+    return {"device": device, "gpu": gpu, "cores": len(os.sched_getaffinity(0)), "versions": versions(_PACKAGES)}
 
 
-def _table(facts: dict) -> list[str]:
+def _table(facts: dict[str, Any]) -> list[str]:
     """Times side by side, for people."""
     graph = facts["graph"]
     kind = "directed" if graph["directed"] else "undirected"

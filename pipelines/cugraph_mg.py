@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -24,22 +25,25 @@ from kepler_traverse.query import Query
 from kepler_traverse.results import Traversals
 
 from . import interrupts
-from .answers import Answers
+from .answers import Answers, Group
+from .batch_context import BatchContext
+from .batches import BatchObserver
+from .engine import BatchRun
 from .manifest import cannot_write
+from .options import Settings
 from .partitioned import PartitionedGraph
-from .phases import Phases
 from .prepare import Prepared, chosen_sources, load_of, request_of, targets_of
 from .rapids_mg import Cugraph, opened, sentinel
+from .request import Request, weights_of
 from .settings import MG, unfit_for_mg
 from .sink import write_part
 from .sizing import Sizing, sources_a_part
-from .tallies import Tally
 
 _SOURCES_A_PART = 64  # one takes seconds, and an interrupt loses the part that is under way
 
 
 @contextlib.contextmanager
-def proposed(settings) -> Iterator[None]:
+def proposed(settings: Settings) -> Iterator[None]:
     """Where a graph or a plan does not fit one GPU, say with the numbers that this engine may be taken."""
     try:
         yield
@@ -69,19 +73,19 @@ class _Plan:
 
     strategy, group, depth = _Row(), 1, 0
 
-    def __init__(self, together: Cugraph, graph: PartitionedGraph, request):
+    def __init__(self, together: Cugraph, graph: PartitionedGraph, request: Request):
         self.algorithm, self.together, self._graph = request.algorithm, together, graph
         targets = None if request.targets is None else np.unique(graph.numbers_of(request.targets, "target"))
         self.query = Query(predecessors=False, limit=request.limit, targets=targets)
-        wide = 8 if request.algorithm == "bfs" else 4 + graph.weights.itemsize
+        wide = 8 if request.algorithm == "bfs" else 4 + weights_of(graph).itemsize
         self.nbytes = (2 * wide + 4) * graph.n_vertices
         shown = f"{graph.n_vertices:,} vertices and {graph.n_edges:,} stored edges"
         self.why = f"{shown} in parts on {together.n_workers} workers; every search runs on all of them"
 
-    def run(self, numbers) -> Traversals:
+    def run(self, numbers: Sequence[int] | np.ndarray) -> Traversals:
         """Traverse from the one source of a group; see ``ManyPlan.run``."""
         source, limit = int(numbers[0]), self.query.limit
-        kind = np.dtype(np.int32) if self.algorithm == "bfs" else self._graph.weights.dtype
+        kind = np.dtype(np.int32) if self.algorithm == "bfs" else weights_of(self._graph).dtype
         unreached = kind.type(UNREACHED if self.algorithm == "bfs" else np.inf)
         distance = np.full(self._graph.n_vertices, unreached)
         distance[source] = 0
@@ -111,9 +115,12 @@ class _Plan:
 class _Answers(Answers):
     """``Answers`` whose certificate is the workers', and which goes on only after errors that concern one source."""
 
-    def _try(self, group, firsts, mark, clock):
+    _plan: _Plan
+    _graph: PartitionedGraph
+
+    def _try(self, group: Group, firsts: set[int], context: BatchContext) -> tuple[Traversals | None, float, str, bool]:
         try:
-            return *self._traverse(group, firsts, mark, clock), "", False
+            return *self._traverse(group, firsts, context), "", False
         except (CertificateError, PrecisionError) as error:
             name = self._graph.ids_at(np.array([group[0][0]]))[0]
             return None, 0.0, f"{type(error).__name__}: source {name}: {error}", False
@@ -124,23 +131,16 @@ class _Answers(Answers):
             self._plan.together.certify(self._graph, traversal.source, distance, traversal.limit).require()
 
 
-class _NoMark:
-    """Where a task is matters to nobody here: no batch is given out again."""
-
-    def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
-        pass
-
-
 @contextlib.contextmanager
-def engine_for(settings) -> Iterator[Engine]:
+def mg_engine(settings: Settings) -> Iterator[MgEngine]:
     """Yield the engine, with its cluster; raises what ``rapids_mg.opened`` raises."""
     started = time.perf_counter()
     with opened(settings) as together:
-        yield Engine(settings, together, time.perf_counter() - started)
+        yield MgEngine(settings, together, time.perf_counter() - started)
 
 
-class Engine:
-    """What the job asks of this engine, in the order in which it asks.
+class MgEngine:
+    """The ``Engine`` that searches by cuGraph on all workers of a cluster together.
 
     Parameters
     ----------
@@ -150,14 +150,13 @@ class Engine:
         That the cluster took to start.
     """
 
-    def __init__(self, settings, together: Cugraph, start_seconds: float):
-        self._settings, self._together, self.start_seconds = settings, together, start_seconds
+    _graph: PartitionedGraph
+    _plan: _Plan
 
-    @property
-    def client(self):
-        return self._together.client
+    def __init__(self, settings: Settings, together: Cugraph, start_seconds: float):
+        self._settings, self._together, self._start_seconds = settings, together, start_seconds
 
-    def prepare(self) -> Prepared:
+    def prepare(self, stored: Path | None) -> Prepared:  # noqa: ARG002
         """Read and build the graph, look up sources and targets; as ``pipelines.prepare.prepare``."""
         settings = self._settings
         started = time.perf_counter()
@@ -165,9 +164,10 @@ class Engine:
         seconds = time.perf_counter() - started
         numbers, names, duplicates = chosen_sources(graph, settings)
         request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
+        self._graph, self._plan = graph, _Plan(self._together, graph, request)
         return Prepared(
             graph=graph,
-            plan=_Plan(self._together, graph, request),
+            plan=self._plan,
             request=request,
             origin="",
             folder=None,
@@ -178,60 +178,51 @@ class Engine:
             seconds={"read": seconds},
         )
 
-    def size(self, prepared: Prepared, batch_size: int | str) -> Sizing:
+    def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
         """How the run is cut, and what each GPU holds at least: cuGraph allocates for itself and says not how much."""
-        graph, load = prepared.graph, load_of(prepared)
+        graph, load = self._graph, load_of(prepared)
         edges = -(-(graph.nbytes + 8 * graph.n_edges) // self._together.n_workers)
         memory = {"edges": edges, "cuGraph's graph": edges, "traversal": load.state_bytes}
         memory["certificate"] = edges // 2 + 16 * graph.n_vertices if load.certified else 0
-        if batch_size == "auto":
-            most = min(_SOURCES_A_PART, sources_a_part(graph.n_vertices, load.rows_a_source, "cuda"))
-            batch_size = min(load.n_sources, most)
+        most = min(_SOURCES_A_PART, sources_a_part(graph.n_vertices, load.rows_a_source, "cuda"))
+        size = min(load.n_sources, most) if batch_size == "auto" else batch_size
         return Sizing(
             workers=self._together.n_workers,
             threads=1,
-            batch_size=batch_size,
-            n_batches=-(-load.n_sources // batch_size),
+            batch_size=size,
+            n_batches=-(-load.n_sources // size),
             memory=memory | {"total": sum(memory.values())},
             output_bytes=load.n_sources * load.most_rows * load.row_bytes,
         )
 
-    def answer(self, batches: dict[int, list[int]], prepared: Prepared, folder: Path, run: str, told) -> None:
-        """Answer all batches, one after another.
+    def choose(self, prepared: Prepared, sizing: Sizing) -> None:
+        """Nothing: there is one way."""
 
-        Parameters
-        ----------
-        batches : dict of int to list of int
-            Part to the vertex numbers of its sources.
-        prepared : Prepared
-        folder : Path
-        run : str
-            Fingerprint of the run.
-        told : Outcome
+    def answer(self, run: BatchRun) -> dict[str, float]:
+        """Answer all batches, one after another; see ``Engine.answer``. What is written when it raises is whole."""
+        started = time.perf_counter()
+        run.announce(self._together.client)
+        with run.watch(self._together.client) as observer:
+            self._answer(run, observer)
+        return {"start": self._start_seconds, "traverse": time.perf_counter() - started}
 
-        Raises
-        ------
-        ClusterError
-            A worker is lost or a search does not end. What is written is whole.
-        OutputError
-        """
-        answers = _Answers(prepared.graph, prepared.plan, prepared.request)
-        if prepared.graph.n_edges:
-            self._together.load(prepared.graph)
-        for part, sources in batches.items():
+    def _answer(self, run: BatchRun, observer: BatchObserver) -> None:
+        request = run.prepared.request
+        answers = _Answers(self._graph, self._plan, request)
+        if self._graph.n_edges:
+            self._together.load(self._graph)
+        for part, sources in run.batches.items():
             interrupts.check()
-            started, clock, tally = time.time(), Phases(), Tally()
-            failed: list[tuple[int, str]] = []
-            rows = answers.of(part, sources, False, _NoMark(), clock, tally, failed)
+            context = BatchContext()
+            rows = answers.of(part, sources, False, context)
             try:
-                with clock("write"):
-                    summary = write_part(folder, part, run, rows, result=prepared.request.result)
+                with context.clock("write"):
+                    summary = write_part(run.folder, part, run.fingerprint, rows, result=request.result)
             except OSError as error:
-                raise cannot_write(folder, error) from None
+                raise cannot_write(run.folder, error) from None
             with interrupts.held():  # what is done gets into the manifest
-                for source, reason in failed:
-                    told.failed(part, [source], reason)
+                for source, reason in context.failed:
+                    observer.failed(part, [source], reason)
                 if summary is not None:
-                    summary |= {"started": round(started, 3), "ended": round(time.time(), 3), "seconds": clock.elapsed}
-                    summary |= {"phases": clock.rounded(), "worker": f"all {self._together.n_workers}"} | tally.summary()
-                    told.done(part, summary, frozenset(source for source, _ in failed))
+                    context.finish(summary, worker=f"all {self._together.n_workers}")
+                    observer.done(part, summary, frozenset(source for source, _ in context.failed))

@@ -14,11 +14,13 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, cast
 
 import dask
 from distributed import Client, SchedulerPlugin
 
 from .chronicle import Chronicle
+from .manifest_types import Histogram
 
 PLUGIN = TOPIC = PATH = "kepler"
 MOST_RUNS = 8  # on one scheduler, whose chronicles are kept
@@ -30,12 +32,12 @@ _LAST_WORDS_SECONDS = 5  # that the end of a run waits for its last message
 class Run:
     """One run as the scheduler knows it: ``facts`` are what never changes, as the job's first message has them."""
 
-    facts: dict
+    facts: dict[str, Any]
     chronicle: Chronicle
     state: str
     news_at: float
 
-    def take(self, news: dict) -> None:
+    def take(self, news: dict[str, Any]) -> None:
         """Add what a message says."""
         self.news_at, self.state = time.time(), news["state"]
         for batch in news["batches"]:
@@ -62,9 +64,9 @@ class KeplerPage(SchedulerPlugin):
     def __init__(self, own: bool = False):
         self._own = own
         self.runs: OrderedDict[str, Run] = OrderedDict()
-        self._application = None
+        self._application: Any = None
 
-    async def start(self, scheduler) -> None:
+    async def start(self, scheduler: Any) -> None:
         """Add the page; raises RuntimeError where the scheduler has no dashboard to add it to."""
         from tornado.ioloop import IOLoop
 
@@ -97,7 +99,7 @@ class KeplerPage(SchedulerPlugin):
         if self._application is not None:
             self._application.stop()
 
-    def log_event(self, topic: str, msg: dict) -> None:
+    def log_event(self, topic: str, msg: dict[str, Any]) -> None:
         """Take the news of a job."""
         if topic != TOPIC:
             return
@@ -110,7 +112,7 @@ class KeplerPage(SchedulerPlugin):
                 self.runs.popitem(last=False)
         run.take(msg)
 
-    def remove_client(self, scheduler, client: str) -> None:  # noqa: ARG002
+    def remove_client(self, scheduler: Any, client: str) -> None:  # noqa: ARG002
         """A job that leaves without a last word was killed, or lost its way here."""
         for run in self.runs.values():
             if run.facts["client"] == client and run.state == "running":
@@ -118,7 +120,7 @@ class KeplerPage(SchedulerPlugin):
 
     def shown(self, asked: str | None) -> tuple[str, Run] | None:
         """The run that was asked for, else the newest one."""
-        if asked in self.runs:
+        if asked is not None and asked in self.runs:
             return asked, self.runs[asked]
         return next(reversed(self.runs.items()), None)
 
@@ -135,17 +137,18 @@ class News:
         Is told once if the page can no longer be reached.
     """
 
-    def __init__(self, client: Client, facts: dict, say: Callable[[str], None]):
+    def __init__(self, client: Client, facts: dict[str, Any], say: Callable[[str], None]) -> None:
         self._client, self._say = client, say
         self._run, self._facts = uuid.uuid4().hex[:12], facts | {"client": client.id}
         self._lock = threading.Lock()
-        self._waiting: dict | None = None
-        self._state, self._distances = "running", None
+        self._waiting: dict[str, Any] | None = None
+        self._state = "running"
+        self._distances: Histogram | None = None
         self._sending = self._broken = False
         self._sent_at = 0.0
         self.add()
 
-    def add(self, what: str = "", item: dict | None = None, distances: dict | None = None) -> None:
+    def add(self, what: str = "", item: dict[str, Any] | None = None, distances: Histogram | None = None) -> None:
         """Send one item of ``batches``, ``failed`` or ``retried``, together with others if there are many."""
         with self._lock:
             self._distances = distances or self._distances
@@ -154,7 +157,7 @@ class News:
             if item is not None:
                 self._waiting[what].append(item)
         if not self._broken:
-            self._client.loop.add_callback(self._send)
+            cast(Any, self._client.loop).add_callback(self._send)
 
     def end(self, state: str) -> None:
         """Send what is left and the state in which the run ended; waits a few seconds at most."""
@@ -183,7 +186,7 @@ class News:
                 with self._lock:
                     items, self._waiting = self._waiting, None
                 news = {"run": self._run, "facts": self._facts, "state": self._state, "distances": self._distances}
-                await self._client.scheduler.log_event(topic=TOPIC, msg=news | items)
+                await cast(Any, self._client.scheduler).log_event(topic=TOPIC, msg=news | items)
                 self._sent_at = time.monotonic()
         except (OSError, TimeoutError) as error:
             self._broken = True
@@ -192,7 +195,7 @@ class News:
             self._sending = False
 
 
-def open_page(client: Client, facts: dict, say: Callable[[str], None]) -> News | None:
+def open_page(client: Client, facts: dict[str, Any], say: Callable[[str], None]) -> News | None:
     """Put the page on a scheduler's dashboard, unless it is there.
 
     Parameters

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Collection
+from typing import Any
 from urllib.parse import urlsplit
 
 from tornado import web
@@ -66,12 +67,12 @@ def refuse_others(application: web.Application, names: Collection[str], allowed:
     """Have an application of Tornado's answer 403 to requests that ``is_allowed`` refuses, websockets among them."""
     find = application.find_handler
 
-    def find_handler(request, **keywords):
+    def find_handler(request: Any, **keywords: Any) -> Any:
         if is_allowed(request.host, request.headers.get("Origin"), names, allowed):
             return find(request, **keywords)
         return application.get_handler_delegate(request, _Refused)
 
-    application.find_handler = find_handler
+    application.find_handler = find_handler  # type: ignore[method-assign]
 
 
 class _Refused(web.RequestHandler):

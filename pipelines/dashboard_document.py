@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import dask
 from bokeh.document import Document
@@ -65,7 +66,7 @@ _TEMPLATE = Template(
 )
 
 
-def document(plugin, scheduler, extra: dict, doc: Document) -> None:  # noqa: ARG001
+def document(plugin: Any, scheduler: Any, extra: dict[str, Any], doc: Document) -> None:  # noqa: ARG001
     """Fill a new document; called by Bokeh for each browser that opens the page."""
     asked = doc.session_context.request.arguments.get("run", [b""])[0].decode(errors="replace")
     view = View(plugin, scheduler, asked)
@@ -91,9 +92,9 @@ class View:
     roots : dict of str to bokeh model
     """
 
-    def __init__(self, plugin, scheduler, asked: str):
+    def __init__(self, plugin: Any, scheduler: Any, asked: str) -> None:
         self._plugin, self._scheduler, self._asked = plugin, scheduler, asked
-        self._drawn: tuple | None = None
+        self._drawn: tuple[Any, ...] | None = None
         self._sources = {"sources": figures.rate_source(), "edges": figures.rate_source()}
         self._reach, self._phases = figures.reach_source(), figures.phase_source()
         self.roots = {what: figures.rate_figure(source, what) for what, source in self._sources.items()}
@@ -123,7 +124,7 @@ class View:
         if self.roots[name].text != html:
             self.roots[name].text = html
 
-    def _draw(self, run) -> None:
+    def _draw(self, run: Any) -> None:
         chronicle = run.chronicle
         for what, source in self._sources.items():
             figures.draw_rates(self.roots[what], source, chronicle, what)
@@ -131,7 +132,7 @@ class View:
         figures.draw_reach(histogram, reach, self._reach, chronicle.distances, run.facts["algorithm"])
         figures.draw_phases(self.roots["phases"], self._phases, chronicle.shares(MOST_LISTED))
 
-    def _head(self, name: str, run) -> Markup:
+    def _head(self, name: str, run: Any) -> Markup:
         chronicle, facts = run.chronicle, run.facts
         now = time.time() if run.state == "running" else run.news_at
         rate, edges = chronicle.rates(now)
@@ -161,7 +162,7 @@ class View:
             + f'</span></p>{page.cards(numbers)}<div class="meter"><i style="width: {100 * share:.2f}%"></i></div>'
         )
 
-    def _workers(self, run) -> Markup:
+    def _workers(self, run: Any) -> Markup:
         """Workers with what they have done and how full they are; the ones with most sources where there are many."""
         present = {address.rpartition("//")[2]: state for address, state in self._scheduler.workers.items()}
         shares = run.chronicle.shares(figures.MOST_ROWS)
@@ -177,7 +178,7 @@ class View:
         return Markup(page.table(heads, rows, numbers=(1, 2, 3, 4, 5)) + note)
 
 
-def state_of(worker, name: str) -> tuple[str, str, str | Markup]:
+def state_of(worker: Any, name: str) -> tuple[str, str, str | Markup]:
     """Memory, use and where Prometheus reads, of a worker as the scheduler knows it; of its GPU where it has one."""
     if worker is None:
         return "", "", "" if name == OTHERS else "gone"

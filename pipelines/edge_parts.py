@@ -7,8 +7,9 @@ refuses both), so that CuPy's kernels, which take subnormal numbers for zero, co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class Checked(NamedTuple):
     founded: np.ndarray
 
 
-def rows_in(frame, columns: dict[str, str], files: str) -> Part:
+def rows_in(frame: Any, columns: dict[str, str], files: str) -> Part:
     """Take the columns of a frame, pandas' or cuDF's, as arrays of rows.
 
     Raises
@@ -108,7 +109,7 @@ def facts_of(rows: Part, weight_kind: np.dtype | None, files: str) -> Facts:
         if weight.dtype.kind in "iu":
             _refuse(weight[weight < 0], files, "negative")
         else:
-            zeros = _look_at(weight, weight_kind, files)
+            zeros = _look_at(weight, weight.dtype if weight_kind is None else weight_kind, files)
     return Facts(rows.src.size, loops, zeros, ids, low, high)
 
 
@@ -139,7 +140,11 @@ def numbered(rows: Part, ids: np.ndarray, weight_kind: np.dtype | None, index: n
     xp = namespace(rows.src)
     ids = xp.asarray(ids)
     src, dst = (xp.searchsorted(ids, end.astype(ids.dtype, copy=False)).astype(index) for end in rows[:2])
-    weight = None if weight_kind is None else rows.weight.astype(weight_kind, copy=False) + weight_kind.type(0)
+    weight = (
+        None
+        if weight_kind is None or rows.weight is None
+        else rows.weight.astype(weight_kind, copy=False) + weight_kind.type(0)
+    )
     keep = src != dst
     src, dst, weight = src[keep], dst[keep], None if weight is None else weight[keep]
     if both_ways:
@@ -148,7 +153,7 @@ def numbered(rows: Part, ids: np.ndarray, weight_kind: np.dtype | None, index: n
     return _each_once(src, dst, weight, ids.size)
 
 
-def _each_once(src, dst, weight, n_vertices: int) -> Part:
+def _each_once(src: Any, dst: Any, weight: Any, n_vertices: int) -> Part:
     """Sort edges, and keep the lightest of parallel ones."""
     xp = namespace(src)
     key = src.astype(np.int64) * n_vertices + dst
@@ -177,11 +182,12 @@ def cut(part: Part, bounds: np.ndarray) -> list[Part]:
     return [Part(*(None if array is None else array[begin:end] for array in part)) for begin, end in pairwise(at)]
 
 
-def joined(pieces: list[Part], n_vertices: int) -> Part:
+def joined(pieces: Sequence[Part], n_vertices: int) -> Part:
     """Put pieces of one range of vertices together."""
     xp = namespace(pieces[0].src)
     arrays = [None if column[0] is None else xp.concatenate(column) for column in zip(*pieces, strict=True)]
-    return _each_once(*arrays, n_vertices)
+    src, dst, weight = arrays
+    return _each_once(src, dst, weight, n_vertices)
 
 
 def outline(part: Part, low: int, high: int, n_vertices: int) -> tuple[np.ndarray, np.ndarray]:
@@ -195,7 +201,7 @@ def host_column(part: Part, name: str) -> np.ndarray:
     return to_host(getattr(part, name))
 
 
-def frame_of(part: Part):
+def frame_of(part: Part) -> Any:
     """The edges as a cuDF frame, as cuGraph takes them."""
     import cudf
 
@@ -203,7 +209,7 @@ def frame_of(part: Part):
     return cudf.DataFrame(columns if part.weight is None else columns | {"weight": part.weight})
 
 
-def found_in(frame) -> tuple[np.ndarray, np.ndarray]:
+def found_in(frame: Any) -> tuple[np.ndarray, np.ndarray]:
     """Vertices and distances of one worker's piece of what cuGraph returned."""
     return to_host(frame["vertex"].values), to_host(frame["distance"].values)
 
@@ -243,11 +249,11 @@ def spread(part: Part, distance: np.ndarray, founded: np.ndarray) -> np.ndarray:
     return _bits(part.dst[level], distance.size)
 
 
-def _starts(part: Part, distance: np.ndarray):
+def _starts(part: Part, distance: np.ndarray) -> Any:
     return namespace(part.src).asarray(distance)[part.src]
 
 
-def _sums(part: Part, distance: np.ndarray):
+def _sums(part: Part, distance: np.ndarray) -> Any:
     """Of each edge how far its end is along it, how far it is said to be, and whether its start is reached."""
     here = _starts(part, distance)
     there = namespace(part.src).asarray(distance)[part.dst]
@@ -257,7 +263,7 @@ def _sums(part: Part, distance: np.ndarray):
         return here + part.weight, there, namespace(part.src).isfinite(here)
 
 
-def _bits(vertices, n_vertices: int) -> np.ndarray:
+def _bits(vertices: Any, n_vertices: int) -> np.ndarray:
     xp = namespace(vertices)
     marked = xp.zeros(n_vertices, bool)
     marked[vertices] = True

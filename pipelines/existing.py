@@ -11,9 +11,10 @@ import os
 import socket
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 from distributed import Client
@@ -23,6 +24,7 @@ from kepler_traverse import __version__, cuda
 from kepler_traverse.errors import CapacityError, InputError
 
 from .cluster import ClusterError, existing, pinned
+from .options import Settings
 from .terminal import in_units
 
 _PACKAGES = ("kepler_traverse", "pipelines")
@@ -66,7 +68,7 @@ def version_here() -> str:
     return f"{__version__}, sources {found.hexdigest()[:12]}"
 
 
-def survey(settings, device: str) -> dict[str, WorkerMemory]:
+def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
     """Ask the workers of the scheduler that the settings name what they may take.
 
     Raises
@@ -80,7 +82,7 @@ def survey(settings, device: str) -> dict[str, WorkerMemory]:
     return {worker: memory for worker, memory in found.items() if isinstance(memory, WorkerMemory)}
 
 
-def check_existing(settings, device: str, folders: list[Path]) -> None:
+def check_existing(settings: Settings, device: str, folders: list[Path]) -> None:
     """Raise InputError unless all workers of the scheduler that the settings name can run this job."""
     with pinned(), existing(settings) as client:
         refuse_unfit_workers(client, device, folders)
@@ -149,17 +151,19 @@ def check_newcomers(client: Client, workers: list[str], needed: int) -> None:
     needed : int
         Bytes that each must be able to take.
     """
-    problems = {worker: p for worker, p in _other_versions(client, workers).items() if not isinstance(p, OSError)}
+    problems: dict[str, object] = {
+        worker: p for worker, p in _other_versions(client, workers).items() if not isinstance(p, OSError)
+    }
     if not problems:
         found = client.run(_memory, workers=workers, on_error="return")
         known = {worker: memory for worker, memory in found.items() if isinstance(memory, WorkerMemory)}
-        problems = {worker: problem for worker, memory in known.items() if (problem := _too_small(memory, needed))}
+        problems = {worker: why for worker, memory in known.items() if (why := _too_small(memory, needed))}
     if problems:
-        worker, problem = min(problems.items())
+        worker, problem = min(problems.items(), key=lambda item: item[0])
         raise ClusterError(f"worker {worker} has joined and cannot run this job: {problem}. Then run again with --resume")
 
 
-def _refuse(problems: dict[str, object], n_workers: int | None = None, error: type[InputError] = InputError) -> None:
+def _refuse(problems: Mapping[str, object], n_workers: int | None = None, error: type[InputError] = InputError) -> None:
     if problems:
         worker, problem = min(problems.items(), key=lambda item: item[0])
         others = f", nor can {len(problems) - 1} others" if len(problems) > 1 else ""
@@ -167,9 +171,10 @@ def _refuse(problems: dict[str, object], n_workers: int | None = None, error: ty
         raise error(f"worker {worker} cannot run this job{others}{of_all}: {problem}")
 
 
-def _other_versions(client: Client, workers: Iterable[str] | None = None) -> dict[str, object]:
+def _other_versions(client: Client, workers: list[str] | None = None) -> dict[str, object]:
     """Which workers have another version of this package or none, and what to do; an OSError where one does not answer."""
-    here, problems = version_here(), {}
+    here = version_here()
+    problems: dict[str, object] = {}
     for worker, found in client.run(eval, _ASK_VERSION, workers=workers, on_error="return").items():
         host = worker.rpartition("://")[2].rpartition(":")[0]
         if isinstance(found, OSError):
@@ -198,7 +203,7 @@ def _too_small(memory: WorkerMemory, needed: int) -> str | None:
     )
 
 
-def _memory(dask_worker) -> WorkerMemory:
+def _memory(dask_worker: Any) -> WorkerMemory:
     """What this worker may take; runs in the worker."""
     import dask
 
@@ -226,7 +231,7 @@ def _unfitness(folders: list[Path], name: str, token: str, device: str) -> str |
                 mine.touch()
                 mine.unlink()
         except OSError as error:
-            seen = error.strerror
+            seen = str(error.strerror)
         if seen != token:
             return (
                 f"{here} it does not see what is written to {folder} ({seen}); "

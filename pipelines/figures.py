@@ -6,12 +6,14 @@ Each has one data source of bounded size, which the dashboard replaces and the r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from bokeh.models import ColumnDataSource, FactorRange, NumeralTickFormatter, Range1d
 from bokeh.plotting import figure
 
 from .chronicle import OTHERS, PHASES, Chronicle, Share
+from .manifest_types import Histogram
 
 # Readable on white and on black.
 _COLOURS = (
@@ -104,7 +106,7 @@ def draw_rates(plot: figure, source: ColumnDataSource, chronicle: Chronicle, wha
     total = sum(rates.values(), np.zeros(begins.size))
     word, size = large_unit(total.max())
     bottom = np.zeros(begins.size)
-    columns: dict[str, list] = {key: [] for key in source.data}
+    columns: dict[str, list[Any]] = {key: [] for key in source.data}
     for i, (name, rate) in enumerate(rates.items()):
         some = np.flatnonzero(rate)
         columns["left"].append(begins[some] / time_size)
@@ -138,7 +140,7 @@ def phase_figure(source: ColumnDataSource) -> figure:
 
 def draw_phases(plot: figure, source: ColumnDataSource, shares: dict[str, Share]) -> None:
     """Stacked bars: for each worker, its seconds by phase."""
-    columns: dict[str, list] = {key: [] for key in source.data}
+    columns: dict[str, list[Any]] = {key: [] for key in source.data}
     named = {name: share for name, share in shares.items() if name != OTHERS}  # a bar of many would dwarf the rest
     for name, share in named.items():
         left = 0.0
@@ -179,7 +181,9 @@ def reach_figure(source: ColumnDataSource) -> figure:
     return plot
 
 
-def draw_reach(histogram: figure, reach: figure, source: ColumnDataSource, distances: dict | None, algorithm: str) -> None:
+def draw_reach(
+    histogram: figure, reach: figure, source: ColumnDataSource, distances: Histogram | None, algorithm: str
+) -> None:
     """Fill both figures from a histogram of distances."""
     hops = algorithm == "bfs"
     reach.title.text = "hop plot" if hops else "pairs within a distance"
@@ -207,7 +211,7 @@ def draw_reach(histogram: figure, reach: figure, source: ColumnDataSource, dista
     }
 
 
-def timeline_data(batches: Sequence[dict], lanes: dict[str, str], started: float, unit: float) -> dict:
+def timeline_data(batches: Sequence[dict[str, Any]], lanes: dict[str, str], started: float, unit: float) -> dict[str, Any]:
     """Bars of batches in the lanes of their workers, each cut by phase.
 
     Parameters
@@ -219,7 +223,7 @@ def timeline_data(batches: Sequence[dict], lanes: dict[str, str], started: float
     unit : float
         Seconds of the axis's unit.
     """
-    columns: dict[str, list] = {key: [] for key in ("lane", "left", "right", "colour", "phase", "seconds", "part")}
+    columns: dict[str, list[Any]] = {key: [] for key in ("lane", "left", "right", "colour", "phase", "seconds", "part")}
     for bar in _bars(batches, lanes):
         begin, took = bar["started"] - started, bar["ended"] - bar["started"]
         phases = {phase: bar["phases"].get(phase, 0.0) for phase in PHASES if phase != "load"}
@@ -236,8 +240,8 @@ def timeline_data(batches: Sequence[dict], lanes: dict[str, str], started: float
     return columns
 
 
-def _bars(batches: Sequence[dict], lanes: dict[str, str]) -> list[dict]:
-    by_lane: dict[str, list[dict]] = {}
+def _bars(batches: Sequence[dict[str, Any]], lanes: dict[str, str]) -> list[dict[str, Any]]:
+    by_lane: dict[str, list[dict[str, Any]]] = {}
     for batch in sorted(batches, key=lambda batch: batch["started"]):
         by_lane.setdefault(lanes[batch["worker"]], []).append(batch)
     together = -(-len(batches) // MOST_BARS)
@@ -252,7 +256,7 @@ def _bars(batches: Sequence[dict], lanes: dict[str, str]) -> list[dict]:
     return bars
 
 
-def timeline_figure(data: dict, lanes: Sequence[str], unit: str) -> figure:
+def timeline_figure(data: dict[str, Any], lanes: Sequence[str], unit: str) -> figure:
     """When each worker was busy, and with what."""
     plot = _frame("timeline of batches", f"{unit} from the start", "", 120 + 18 * len(lanes), lanes)
     _bars_of_phases(plot, ColumnDataSource(data), "lane")

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from kepler_traverse.result_kinds import ResultKind
@@ -17,6 +17,8 @@ ROWS_A_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers li
 ROWS_A_GROUP = 1_000_000
 SOURCES_A_PART = 4096  # keeps the footer of a part small where the graph is tiny
 
+ResultName = Literal["distances", "predecessors", "summary", "levels", "targets", "reachable", "nearest"]
+
 
 def _table() -> ModuleType:
     """The library's table, without the rest of the library: importing that takes a second, and ``--help`` would wait."""
@@ -25,6 +27,7 @@ def _table() -> ModuleType:
         if library is None or library.origin is None:
             raise ImportError("kepler_traverse is not installed")
         spec = importlib.util.spec_from_file_location(_TABLE, Path(library.origin).with_name("result_kinds.py"))
+        assert spec is not None and spec.loader is not None  # a path of a Python file has both
         sys.modules[_TABLE] = module = importlib.util.module_from_spec(spec)  # so that the library takes the same one
         spec.loader.exec_module(module)
     return sys.modules[_TABLE]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from . import page
 from .chronicle import PHASES, Chronicle, batch_of
 from .forms import FORMS
+from .manifest_types import Failure, Manifest
 from .page import Markup
 from .report import columns_text
 from .strategy_choice import sentence
@@ -45,7 +47,7 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-def page_of(manifest: dict, command: str) -> str:
+def page_of(manifest: Manifest, command: str) -> str:
     """Return the report as HTML.
 
     Parameters
@@ -77,13 +79,13 @@ def page_of(manifest: dict, command: str) -> str:
     )
 
 
-def _timed(manifest: dict) -> list[dict]:
+def _timed(manifest: Manifest) -> list[dict[str, Any]]:
     """The batches whose time is known; parts that an earlier run left without a manifest have none."""
     batches = (batch_of(int(part["file"][5:11]), part) for part in manifest["parts"])
     return sorted((batch for batch in batches if batch is not None), key=lambda batch: batch["started"])
 
 
-def closed_up(batches: list[dict]) -> tuple[list[dict], list[float]]:
+def closed_up(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[float]]:
     """Take pauses out of the time of batches, which are in the order of their start: between a run and its resumption.
 
     Returns
@@ -92,7 +94,9 @@ def closed_up(batches: list[dict]) -> tuple[list[dict], list[float]]:
     pauses : list of float
         Seconds taken out, each longer than ``PAUSE``.
     """
-    closed, pauses, end = [], [], None
+    closed: list[dict[str, Any]] = []
+    pauses: list[float] = []
+    end: float | None = None
     for batch in batches:
         if end is not None and batch["started"] - end > PAUSE:
             pauses.append(batch["started"] - end)
@@ -102,7 +106,7 @@ def closed_up(batches: list[dict]) -> tuple[list[dict], list[float]]:
     return closed, pauses
 
 
-def _chronicle(manifest: dict, batches: list[dict]) -> Chronicle:
+def _chronicle(manifest: Manifest, batches: list[dict[str, Any]]) -> Chronicle:
     timed = sum(batch["sources"] for batch in batches)
     there = sum(len(part["sources"]) for part in manifest["parts"])
     started = batches[0]["started"] if batches else 0.0
@@ -119,7 +123,7 @@ def _chronicle(manifest: dict, batches: list[dict]) -> Chronicle:
     return chronicle
 
 
-def _head(title: str, manifest: dict, chronicle: Chronicle) -> str:
+def _head(title: str, manifest: Manifest, chronicle: Chronicle) -> str:
     kind, status = _STATUS[manifest["status"]]
     whole, took = chronicle.whole, max(chronicle.ended - chronicle.started, 1e-9)
     parts = manifest["parts"]
@@ -141,7 +145,7 @@ def _head(title: str, manifest: dict, chronicle: Chronicle) -> str:
     )
 
 
-def _unfinished(manifest: dict, command: str) -> str:
+def _unfinished(manifest: Manifest, command: str) -> str:
     """What is missing, by error, and the command that computes it; nothing for a run that is complete."""
     if manifest["status"] == "done":
         return ""
@@ -154,7 +158,7 @@ def _unfinished(manifest: dict, command: str) -> str:
         text.append(f"<p>The run was ended by this error:</p><pre>{page.text(manifest['ended_by'])}</pre>")
         first = " once that is mended"
     text.append(f"<p>To compute the rest{first}:</p><pre>{page.text(command)} --resume</pre>")
-    by_error: dict[str, list[dict]] = {}
+    by_error: dict[str, list[Failure]] = {}
     for failure in manifest["failed"]:
         by_error.setdefault(failure["error"], []).append(failure)
     rows = []
@@ -168,7 +172,7 @@ def _unfinished(manifest: dict, command: str) -> str:
     return "".join(text)
 
 
-def _plan(manifest: dict) -> Markup:
+def _plan(manifest: Manifest) -> Markup:
     graph, settings = manifest["graph"], manifest["settings"]
     built, direction = graph.get("built", {}), "directed" if graph["directed"] else "undirected"
     same = manifest["duplicate_sources"]
@@ -197,7 +201,7 @@ def _plan(manifest: dict) -> Markup:
     return page.pairs(rows)
 
 
-def _proof(manifest: dict) -> str:
+def _proof(manifest: Manifest) -> str:
     """What the certificates said, and how the files can be checked."""
     parts, how = manifest["parts"], manifest["settings"]["certify"]
     done = sum(len(part["sources"]) for part in parts)
@@ -226,7 +230,7 @@ def _proof(manifest: dict) -> str:
     )
 
 
-def _times(manifest: dict, chronicle: Chronicle, pauses: list[float]) -> str:
+def _times(manifest: Manifest, chronicle: Chronicle, pauses: list[float]) -> str:
     seconds, whole = manifest["seconds"], chronicle.whole
     named = {
         "read": "reading the edge list" if "build" in seconds else "reading the graph",
@@ -240,7 +244,7 @@ def _times(manifest: dict, chronicle: Chronicle, pauses: list[float]) -> str:
     for phase in PHASES:
         share = f" ({100 * whole.phases[phase] / busy:.1f} %)" if busy else ""
         rows.append((f"of the workers' time: {phase}", page.seconds(whole.phases[phase]) + share))
-    text = page.pairs(rows)
+    text: str = page.pairs(rows)
     if pauses:
         cut = ", ".join(page.seconds(pause) for pause in pauses[:12])
         said = f"The run was resumed; the time in between is cut out of the figures: {cut}. "
@@ -251,11 +255,11 @@ def _times(manifest: dict, chronicle: Chronicle, pauses: list[float]) -> str:
     return text
 
 
-def _shown(value) -> str:
+def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _drawn(manifest: dict, batches: list[dict], chronicle: Chronicle) -> tuple[dict[str, str], str, str]:
+def _drawn(manifest: Manifest, batches: list[dict[str, Any]], chronicle: Chronicle) -> tuple[dict[str, str], str, str]:
     """The figures as HTML by section, their scripts, and Bokeh's own code."""
     try:
         from bokeh.embed import components
@@ -274,7 +278,7 @@ def _drawn(manifest: dict, batches: list[dict], chronicle: Chronicle) -> tuple[d
     return drawn, f"{script}<script>{page.SCHEME_SCRIPT}</script>", resources
 
 
-def _figures(manifest: dict, batches: list[dict], chronicle: Chronicle) -> Iterator[tuple[str, object]]:
+def _figures(manifest: Manifest, batches: list[dict[str, Any]], chronicle: Chronicle) -> Iterator[tuple[str, object]]:
     from . import figures
 
     if batches:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 _asked = False
 _held = False
@@ -34,7 +35,7 @@ def held() -> Iterator[None]:
     check()
 
 
-def _raise(_number, _frame) -> None:
+def _raise(_number: Any, _frame: Any) -> None:
     global _asked
     is_first, _asked = not _asked, True
     if not (_held and is_first):

@@ -3,57 +3,49 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import json
-import math
-import platform
-import sys
 import time
-import uuid
-from collections.abc import Collection
-from dataclasses import asdict, replace
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import asdict
 from pathlib import Path
 
-import distributed
-import numba
-import numpy as np
-import pyarrow
+from distributed import Client
 
 from kepler_traverse import __version__
-from kepler_traverse.errors import InputError, OutputError
-from kepler_traverse.many import ManyPlan
-from kepler_traverse.storage import save_graph
+from kepler_traverse.errors import OutputError
 
 from . import report
-from .batches import Task, Window, batches_of
-from .cluster import cluster_for, give_plugin, take_plugin
-from .cugraph_mg import Engine, engine_for, proposed
+from .batches import BatchObserver, batches_of
+from .cugraph_mg import mg_engine, proposed
 from .dashboard import open_page
-from .existing import check_existing, check_newcomers, refuse_small_workers, survey, version_here
+from .engine import BatchRun, Engine, KeplerEngine
+from .environment import versions
 from .forms import FORMS
 from .html_report import page_of
 from .manifest import (
     GRAPH,
     REPORT,
     OutputFolder,
-    cannot_write,
     check_folder,
     digest_of,
     fingerprint_of,
     refuse_another_run,
     status_on_error,
 )
-from .prepare import Prepared, load_of, machine_for, prepare, state_bytes, with_threads
+from .manifest_types import Identity, Manifest, PartEntry, PartSummary
+from .options import Settings
+from .prepare import Prepared
+from .request import Ids
 from .settings import MG
 from .sink import checked_part, part_name
-from .sizing import Load, Sizing, size_up, with_room
+from .sizing import Sizing
 from .strategy_choice import StrategyChoice, current
-from .worker import TraversalPlugin, Work, run_batches
-from .writers import fits_beside
+from .terminal import say
 
 
-def run(settings, command: str) -> int:
+def run(settings: Settings, command: str) -> int:
     """Run the job and return its exit code: 0, or 3 if some sources could not be answered.
 
     Parameters
@@ -73,23 +65,33 @@ def run(settings, command: str) -> int:
     """
     output = None if settings.output is None else Path(settings.output).absolute()
     before = None if output is None or settings.plan else check_folder(output, settings.resume)
-    with engine_for(settings) if settings.engine == MG else contextlib.nullcontext() as engine:
+    with engine_of(settings) as engine:
         return _run(settings, command, output, before, engine)
 
 
-def _run(settings, command: str, output: Path | None, before: dict | None, engine: Engine | None) -> int:
-    """Run the job by an engine of its own, or by this library."""
+def engine_of(settings: Settings) -> AbstractContextManager[Engine]:
+    """The engine that the settings name, within a context that ends what it has started."""
+    return mg_engine(settings) if settings.engine == MG else contextlib.nullcontext(KeplerEngine(settings))
+
+
+def _run(settings: Settings, command: str, output: Path | None, before: Manifest | None, engine: Engine) -> int:
+    """Run the job by an engine."""
     started = time.perf_counter()
     with proposed(settings):
-        stored = output / GRAPH if before is not None else None
-        prepared = prepare(settings, stored) if engine is None else engine.prepare()
-        sizing, identity, names = _size(settings, prepared, before, engine)
-        choice = _choice(settings, prepared, sizing, names)
+        stored = None if output is None or before is None else output / GRAPH
+        prepared = engine.prepare(stored)
+        batch_size = settings.batch_size
+        if before is not None and batch_size == "auto":  # so that the parts are the same ones
+            batch_size = before["identity"].get("batch_size", "auto")
+        sizing = engine.size(prepared, batch_size)
+        identity = identity_of(settings, prepared, sizing)
+        choice = engine.choose(prepared, sizing)
     if settings.plan:
         if settings.resume:
-            report.say("note: --plan shows the whole run, also what --resume would find done")
-        report.show_plan(settings, prepared, sizing, choice and choice.record)
+            say("note: --plan shows the whole run, also what --resume would find done")
+        report.show_plan(settings, prepared, sizing, None if choice is None else choice.record)
         return 0
+    assert output is not None  # settings_of takes no settings without it but for --plan
     if before is not None:
         refuse_another_run(output, before, identity, sizing.n_batches)
     with OutputFolder(output) as folder:
@@ -111,101 +113,36 @@ def _run(settings, command: str, output: Path | None, before: dict | None, engin
     return 3 if folder.manifest["failed"] else 0
 
 
-def _size(settings, prepared: Prepared, before: dict | None, engine: Engine | None) -> tuple[Sizing, dict, list[str]]:
-    """How the run is cut, what decides its parts, and the strategies for which each worker has memory."""
-    batch_size = settings.batch_size
-    if before is not None and batch_size == "auto":
-        batch_size = before["identity"].get("batch_size", "auto")  # so that the parts are the same ones
-    names: list[str] = []
-    if engine is not None:
-        sizing = engine.size(prepared, batch_size)
-    else:
-        machine = machine_for(prepared, settings.gpu_memory)
-        if machine.device == "cpu" and settings.gpu_memory is not None:  # with --device auto this is known only now
-            raise InputError("--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out")
-        if settings.scheduler_address or settings.scheduler_file:
-            found = survey(settings, machine.device)
-            if machine.device == "cpu":  # the workers' memory counts, which may be that of other hosts
-                machine = replace(machine, available=sys.maxsize)
-
-            def size(load: Load) -> Sizing:
-                sizing = size_up(load, machine, len(found), batch_size)
-                refuse_small_workers(found, sizing.shared_bytes, sizing.worker_bytes)
-                return sizing
-        else:
-
-            def size(load: Load) -> Sizing:
-                return size_up(load, machine, settings.workers, batch_size)
-
-        sizing, names = with_room(load_of(prepared), _states(settings, prepared), size, prepared.plan.strategy.name)
+def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Identity:
+    """Everything that decides what the parts hold."""
     request = prepared.request
-    identity = {
+    return {
         "graph": prepared.graph.fingerprint if not settings.plan else "",
-        "algorithm": request.algorithm,
+        "algorithm": settings.algorithm,
         "limit": request.limit,
         "targets": None if request.targets is None else _digest(request.targets),
         "result": request.result,
-        "direction": request.direction,
-        "certify": request.certify,
+        "direction": settings.direction,
+        "certify": settings.certify,
         "sources": _digest(prepared.names),
         "batch_size": sizing.batch_size,
     }
-    return sizing, identity, names
 
 
-def _states(settings, prepared: Prepared) -> dict[str, int]:
-    """What each strategy that a worker may take holds, where there are several to choose from."""
-    if settings.strategy != "auto" or not isinstance(prepared.plan, ManyPlan):
-        return {}
-    candidates = prepared.plan.ranked(prepared.request.at_once)
-    # Without constants nothing is known of how long a strategy takes.
-    return {each.name: state_bytes(prepared, each.group, each.nbytes) for each in candidates if math.isfinite(each.seconds)}
-
-
-def _choice(settings, prepared: Prepared, sizing: Sizing, names: list[str]) -> StrategyChoice | None:
-    """The choice between several strategies, which workers are then told; None where there is nothing to choose."""
-    if settings.strategy != "auto" or not isinstance(prepared.plan, ManyPlan):
-        return None
-    first = prepared.plan.strategy.name
-    size, request = sizing.batch_size, replace(prepared.request, chosen=first)
-    prepared.request = request
-    if len(names) < 2:
-        return None
-    across = _writes_beside(settings, sizing, prepared.graph.n_vertices)
-    unit = request.at_once if across else size
-    with with_threads(sizing.threads) if _is_own_on_cpu(settings, prepared) else contextlib.nullcontext():
-        ranked = prepared.plan.ranked(unit)
-    found = [each._replace(seconds=each.seconds * size / unit) for each in ranked if each.name in names]
-    found.sort(key=lambda each: each.name != first)
-    memory = request.memory
-    if prepared.graph.device == "cuda":  # so that a worker plans the same: there a pool holds the memory
-        memory = max(each.nbytes for each in found)
-    prepared.request = replace(request, memory=memory)
-    return StrategyChoice(found, size, int(prepared.numbers.size), across)
-
-
-def _is_own_on_cpu(settings, prepared: Prepared) -> bool:
-    return prepared.graph.device == "cpu" and not (settings.scheduler_address or settings.scheduler_file)
-
-
-def _writes_beside(settings, sizing: Sizing, n_vertices: int) -> bool:
-    """Whether workers write parts on threads, so that groups have sources of several parts."""
-    is_foreign = settings.scheduler_address or settings.scheduler_file
-    return not is_foreign and sizing.writers > 1 and fits_beside(sizing.batch_size, n_vertices)
-
-
-def _digest(ids: list) -> str:
+def _digest(ids: Ids) -> str:
     return hashlib.sha256(json.dumps(ids).encode()).hexdigest()
 
 
-def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict, choice: StrategyChoice | None) -> dict:
+def _new_manifest(
+    settings: Settings, prepared: Prepared, sizing: Sizing, identity: Identity, choice: StrategyChoice | None
+) -> Manifest:
     graph = prepared.graph
     return {
         "format": 1,
         "status": "running",
-        "algorithm": prepared.request.algorithm,
+        "algorithm": settings.algorithm,
         "result": prepared.request.result,
-        "direction": prepared.request.direction,
+        "direction": settings.direction,
         "means": FORMS[prepared.request.result].means,
         "settings": asdict(settings),
         "identity": identity,
@@ -216,7 +153,7 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict, 
             "vertices": graph.n_vertices,
             "stored_edges": graph.n_edges,
             "directed": graph.directed,
-            "built": asdict(graph.report),
+            "built": graph.report.facts(),
             "reused": prepared.reused,
         },
         "device": prepared.plan.strategy.device,
@@ -229,8 +166,7 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict, 
         "batches": sizing.n_batches,
         "versions": {
             "kepler_traverse": __version__,
-            "python": platform.python_version(),
-            **{module.__name__: module.__version__ for module in (np, numba, pyarrow, distributed)},
+            **versions(("numpy", "numba", "pyarrow", "distributed")),
         },
         "seconds": {name: round(value, 3) for name, value in prepared.seconds.items()},
         "parts": [],
@@ -243,20 +179,26 @@ def _new_manifest(settings, prepared: Prepared, sizing: Sizing, identity: dict, 
 class _Job:
     """A run that may write: what is missing is computed, and the manifest follows."""
 
-    def __init__(self, settings, prepared: Prepared, sizing: Sizing, folder: OutputFolder, command: str, engine, choice):
-        self._choice = choice
+    def __init__(
+        self,
+        settings: Settings,
+        prepared: Prepared,
+        sizing: Sizing,
+        folder: OutputFolder,
+        command: str,
+        engine: Engine,
+        choice: StrategyChoice | None,
+    ):
         self._settings, self._prepared, self._sizing = settings, prepared, sizing
-        self._folder, self._command, self._engine = folder, command, engine
+        self._folder, self._command, self._engine, self._choice = folder, command, engine, choice
         self._batches = dict(batches_of(prepared.numbers, sizing.batch_size))
-        self._is_foreign = bool(settings.scheduler_address or settings.scheduler_file)
-        self._run_token = uuid.uuid4().hex[:8]
         self.computed = 0
 
-    def _names(self, part: int) -> list:
+    def _names(self, part: int) -> Ids:
         begin = part * self._sizing.batch_size
         return self._prepared.names[begin : begin + self._sizing.batch_size]
 
-    def keep_what_is_done(self, before: dict) -> None:
+    def keep_what_is_done(self, before: Manifest) -> None:
         """Check the parts on disk; those that are whole and right are not computed again."""
         manifest = self._folder.manifest
         known = {part["file"]: part for part in before["parts"]}
@@ -272,18 +214,20 @@ class _Job:
                 manifest["result"],
             )
             if summary is not None:
-                manifest["parts"].append(summary | {"sources": names})
+                manifest["parts"].append({**summary, "sources": names})
                 del self._batches[part]
 
-    def take(self, part: int, summary: dict, without: Collection[int]) -> None:
-        """A part is written, but for the sources ``without``."""
+    def take(self, part: int, summary: PartSummary, without: Collection[int]) -> PartEntry:
+        """A part is written, but for the sources ``without``; return its entry in the manifest."""
         numbers, names = self._batches[part], self._names(part)
-        summary |= {"sources": [name for number, name in zip(numbers, names, strict=True) if number not in without]}
-        self._folder.manifest["parts"].append(summary)
+        sources = [name for number, name in zip(numbers, names, strict=True) if number not in without]
+        entry: PartEntry = {**summary, "sources": sources}
+        self._folder.manifest["parts"].append(entry)
         self.computed += 1
         self._folder.save()
+        return entry
 
-    def give_up(self, part: int, sources: list[int] | None, reason: str) -> list:
+    def give_up(self, part: int, sources: list[int] | None, reason: str) -> Ids:
         """Sources of a part (all if None) cannot be answered; return their ids."""
         numbers, names = self._batches[part], self._names(part)
         known = {name for entry in self._folder.manifest["failed"] for name in entry["sources"]}
@@ -295,12 +239,12 @@ class _Job:
     def note_retry(self, part: int, why: str) -> None:
         self._folder.manifest["retried"].append({"file": part_name(part), "why": why})
 
-    def nothing_is_missing(self, before: dict) -> bool:
+    def nothing_is_missing(self, before: Manifest) -> bool:
         """Whether the folder is complete, and its manifest says of the parts what has been found of them here."""
         parts = self._folder.manifest["parts"]
         digest = digest_of(self._folder.manifest["graph"]["fingerprint"], parts)
         right = {"status": "done", "parts": parts, "failed": [], "digest": digest}
-        return not self._batches and self._folder.is_complete() and {key: before[key] for key in right} == right
+        return not self._batches and self._folder.is_complete() and {key: dict(before)[key] for key in right} == right
 
     def run(self) -> None:
         """Compute what is missing and complete the folder.
@@ -312,10 +256,9 @@ class _Job:
         with status_on_error(folder):
             folder.save("running")
             try:
-                if self._batches and self._engine is not None:
-                    self._run_by_engine()
-                elif self._batches:
-                    self._run_batches()
+                if self._batches:
+                    times = self._engine.answer(self.batch_run())
+                    manifest["seconds"] |= {name: round(value, 3) for name, value in times.items()}
             except KeyboardInterrupt:
                 done, total = sum(len(part["sources"]) for part in manifest["parts"]), manifest["sources"]
                 how = f"{self._command} --resume"
@@ -332,113 +275,47 @@ class _Job:
         try:
             self._folder.put(REPORT, page_of(self._folder.manifest, self._command))
         except OutputError as error:
-            report.say(f"no {REPORT}: {error}")
+            say(f"no {REPORT}: {error}")
         else:
-            report.say(f"report: {self._folder.path / REPORT}")
+            say(f"report: {self._folder.path / REPORT}")
 
-    def _run_batches(self) -> None:
-        work = self._work()
-        if self._is_foreign:
-            check_existing(self._settings, work.device, self._shared_folders())
-        started = time.perf_counter()
-        if self._prepared.folder is None:
-            try:
-                save_graph(self._prepared.graph, work.graph_folder, self._prepared.origin)
-            except OSError as error:
-                raise cannot_write(self._folder.path, error) from None
-        device, bytes_a_gpu = work.device, self._sizing.memory["total"]
-        self._prepared.release()
-        stored = time.perf_counter()
-        with cluster_for(self._settings, device, min(self._sizing.workers, len(self._batches)), bytes_a_gpu) as client:
-            self._say_notes()
-            report.say(f"dashboard: {client.dashboard_link}")
-            plugin = f"kepler-traverse-{self._run_token}"
-            give_plugin(client, TraversalPlugin(work, plugin), plugin)
-            ready = time.perf_counter()
-            facts = report.facts_of(self._folder.manifest)
-            with report.Progress(facts, open_page(client, facts, report.say)) as progress:
-                window = self._window(client, plugin, progress)
-                try:
-                    window.run(list(self._batches))
-                finally:
-                    if self._choice is not None:
-                        self._folder.manifest["strategy"] = current(self._choice.record)
-                    if client.status == "running" and self._is_foreign:
-                        take_plugin(client, plugin)
-            ended = time.perf_counter()
-        times = {"store": stored - started, "start": ready - stored, "traverse": ended - ready}
-        self._folder.manifest["seconds"] |= {name: round(value, 3) for name, value in times.items()}
-
-    def _run_by_engine(self) -> None:
-        engine, manifest = self._engine, self._folder.manifest
-        started = time.perf_counter()
-        self._say_notes()
-        report.say(f"dashboard: {engine.client.dashboard_link}")
-        facts = report.facts_of(manifest)
-        with report.Progress(facts, open_page(engine.client, facts, report.say)) as progress:
-            engine.answer(self._batches, self._prepared, self._folder.path, manifest["fingerprint"], _Told(self, progress))
-        times = {"start": engine.start_seconds, "traverse": time.perf_counter() - started}
-        manifest["seconds"] |= {name: round(value, 3) for name, value in times.items()}
-
-    def _say_notes(self) -> None:
-        for note in report.weights_not_used(self._settings, self._folder.manifest["graph"].get("built", {})):
-            report.say(note)
-
-    def _work(self) -> Work:
-        request = self._prepared.request
-        if self._choice is not None:
-            request = replace(request, chosen=self._choice.strategy)
-        return Work(
-            run=self._folder.manifest["fingerprint"],
-            graph_folder=self._prepared.folder or self._folder.path / GRAPH,
-            output=self._folder.path,
-            device=self._prepared.graph.device,
-            threads=0 if self._is_foreign else self._sizing.threads,
-            writers=1 if self._is_foreign else self._sizing.writers,
-            version=version_here() if self._is_foreign else "",
-            **asdict(request),
-        )
-
-    def _shared_folders(self) -> list[Path]:
-        """What all workers must see, whichever hosts they are on."""
-        cache = self._prepared.folder
-        return [self._folder.path] if cache is None else list(dict.fromkeys([self._folder.path, cache.parent]))
-
-    def _window(self, client, plugin: str, progress) -> Window:
-        deadline = self._settings.batch_deadline
-        beside = _writes_beside(self._settings, self._sizing, self._folder.manifest["graph"]["vertices"])
-        needed = self._sizing.shared_bytes + self._sizing.worker_bytes
-        return Window(
-            client,
-            self._submitter(client, plugin),
-            _Told(self, progress),
-            self._folder.path,
-            deadline=None if deadline == "auto" else deadline,
-            patience=self._settings.worker_timeout,
-            first=2 * self._sizing.writers if beside else 1,
-            newcomers=functools.partial(check_newcomers, client, needed=needed) if self._is_foreign else None,
+    def batch_run(self) -> BatchRun:
+        """What the engine is given to answer."""
+        return BatchRun(
+            batches=self._batches,
+            prepared=self._prepared,
+            sizing=self._sizing,
+            folder=self._folder.path,
+            fingerprint=self._folder.manifest["fingerprint"],
             choice=self._choice,
+            announce=self._announce,
+            watch=self._watched,
         )
 
-    def _submitter(self, client, plugin: str):
-        def submit(task: Task):
-            batches = [(part, [s for s in self._batches[part] if s not in task.without]) for part in task.parts]
-            # "bfs-000012-...": the dashboard groups by what stands before the first number.
-            key = f"{self._folder.manifest['algorithm']}-{task.parts[0]:06d}-{task.number}-{self._run_token}"
-            return client.submit(run_batches, plugin, batches, task.careful, task.mark, task.strategy, key=key, pure=False)
+    def _announce(self, client: Client) -> None:
+        for note in report.weights_not_used(self._settings, self._folder.manifest["graph"].get("built", {})):
+            say(note)
+        say(f"dashboard: {client.dashboard_link}")
 
-        return submit
+    @contextlib.contextmanager
+    def _watched(self, client: Client) -> Iterator[BatchObserver]:
+        facts = report.facts_of(self._folder.manifest)
+        with report.Progress(facts, open_page(client, facts, say)) as progress:
+            try:
+                yield _ManifestObserver(self, progress)
+            finally:
+                if self._choice is not None:
+                    self._folder.manifest["strategy"] = current(self._choice.record)
 
 
-class _Told:
+class _ManifestObserver:
     """Takes what becomes of the batches into the manifest, and tells whoever watches."""
 
-    def __init__(self, job: _Job, progress):
+    def __init__(self, job: _Job, progress: report.Progress):
         self._job, self._progress = job, progress
 
-    def done(self, part: int, summary: dict, without: frozenset[int]) -> None:
-        self._job.take(part, summary, without)
-        self._progress.advance(part, summary)
+    def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
+        self._progress.advance(part, self._job.take(part, summary, without))
 
     def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
         self._progress.failed(part, self._job.give_up(part, sources, reason), reason)
@@ -449,7 +326,7 @@ class _Told:
 
     def draining(self, tasks: int) -> None:
         what = "batches that run are" if tasks > 1 else "batch that runs is"
-        report.say(f"interrupted: the {what} finished first; interrupt again to stop at once")
+        say(f"interrupted: the {what} finished first; interrupt again to stop at once")
 
     def notice(self, message: str) -> None:
-        report.say(message)
+        say(message)

@@ -9,12 +9,15 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 from kepler_traverse.errors import OutputError
 from kepler_traverse.regular_files import irregular, json_of, read_regular
 
 from .locks import NoLocksError, open_lock, take_lock
+from .manifest_types import Identity, Manifest, PartEntry, Status
 from .sink import sync_folder
 
 MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
@@ -39,13 +42,13 @@ def cannot_write(folder: Path, error: OSError) -> OutputError:
     )
 
 
-def digest_of(fingerprint: str, parts: list[dict]) -> str:
+def digest_of(fingerprint: str, parts: Sequence[PartEntry]) -> str:
     """One value for the results of all sources, whatever the batches, their order, the workers and the device."""
     total = sum(int(part["checksum"], 16) for part in parts) % 2**64
     return f"{fingerprint[:16]}-{total:016x}"
 
 
-def check_folder(path: Path, resume: bool) -> dict | None:
+def check_folder(path: Path, resume: bool) -> Manifest | None:
     """Return the manifest of the run to resume, None where there is nothing yet; creates nothing.
 
     Raises
@@ -103,7 +106,7 @@ def _refuse_others_files(path: Path, names: list[str]) -> None:
             )
 
 
-def read_manifest(folder: Path) -> dict:
+def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a run.
 
     Raises
@@ -114,14 +117,14 @@ def read_manifest(folder: Path) -> dict:
         It is damaged, or none of this job.
     """
     # Only here, as workers need neither.
-    from .schemas import Manifest, checked
+    from . import schemas
 
     path = folder / MANIFEST
     try:
         data = read_regular(path, MAX_MANIFEST_BYTES)
     except OSError as error:
         raise OutputError(f"{path}: the manifest cannot be read: {error.strerror}") from None
-    return checked(json_of(data), Manifest)
+    return cast(Manifest, schemas.checked(json_of(data), schemas.Manifest))
 
 
 def mark_fits(folder: Path) -> bool:
@@ -140,17 +143,18 @@ def part_number(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def fingerprint_of(identity: dict) -> str:
+def fingerprint_of(identity: Identity) -> str:
     """SHA-256 of everything that decides what the parts hold."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
-def refuse_another_run(path: Path, manifest: dict, identity: dict, n_batches: int) -> None:
+def refuse_another_run(path: Path, manifest: Manifest, identity: Identity, n_batches: int) -> None:
     """Raise OutputError unless a manifest is of this very run, and the folder holds no part beyond its batches."""
-    before = manifest["identity"]
-    differing = [key for key in identity if before.get(key) != identity[key]]
+    before: Mapping[str, Any] = manifest["identity"]
+    now: Mapping[str, Any] = identity
+    differing = [key for key in now if before.get(key) != now[key]]
     if differing:
-        shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(identity[key])}" for key in differing)
+        shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(now[key])}" for key in differing)
         raise OutputError(f"{path}: --resume needs the settings of the run that it finishes: {shown}")
     for name in sorted(os.listdir(path)):
         number = part_number(name)
@@ -161,7 +165,7 @@ def refuse_another_run(path: Path, manifest: dict, identity: dict, n_batches: in
             )
 
 
-def _short(value) -> str:
+def _short(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= 20 else text[:16] + "..."
 
@@ -178,7 +182,7 @@ class OutputFolder:
 
     def __init__(self, path: Path):
         self.path = path
-        self.manifest: dict = {}
+        self.manifest = cast(Manifest, {})  # until the run is known
         self._save_again_at = 0.0
 
     def __enter__(self) -> OutputFolder:
@@ -219,7 +223,7 @@ class OutputFolder:
             # The run that held it has just ended and took its lock file away.
         return False
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: Any) -> None:
         status = self.manifest.get("status")
         with contextlib.suppress(OSError):
             if status in ("done", "failed"):  # after an interrupt a worker elsewhere may still be at its last part
@@ -250,7 +254,7 @@ class OutputFolder:
         """Whether the folder is what ``complete`` left."""
         return mark_fits(self.path)
 
-    def save(self, status: str | None = None) -> None:
+    def save(self, status: Status | None = None) -> None:
         """Write the manifest; without a status only if some time has passed."""
         now = time.monotonic()
         if status is None and now < self._save_again_at:
@@ -290,7 +294,7 @@ def _open_new(path: str, flags: int) -> int:
 
 
 @contextlib.contextmanager
-def status_on_error(folder: OutputFolder):
+def status_on_error(folder: OutputFolder) -> Iterator[None]:
     """Note in the manifest that a run was interrupted or failed."""
     try:
         yield

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import struct
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from kepler_traverse.regular_files import read_regular
 
@@ -39,6 +39,20 @@ class Place(NamedTuple):
     last: int
 
 
+class TaskProgress(Protocol):
+    """Is told where a task is."""
+
+    def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
+        """The task is at a source (vertex number; None at none) of a part, or of the parts up to ``last``."""
+
+
+class NullProgress:
+    """The ``TaskProgress`` of work that is given to no other worker where it fails: nothing is kept."""
+
+    def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
+        pass
+
+
 class Mark:
     """The mark of a task that runs here; its file ends with the block, unless the process does."""
 
@@ -52,7 +66,7 @@ class Mark:
         os.pwrite(self._file, _PLACE.pack(_NOT_BEGUN, _NO_SOURCE, _NOT_BEGUN).ljust(_PLACE.size + _LONGEST_REASON, b"\0"), 0)
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._file)
         self._path.unlink(missing_ok=True)
 

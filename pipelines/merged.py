@@ -23,9 +23,13 @@ from kepler_traverse.results import Traversal
 from kepler_traverse.sssp import STRATEGIES as SSSP
 from kepler_traverse.strategy import pick
 
-from .answers import free_memory
+from .answers import SourceRows, free_memory
+from .batch_context import BatchContext
 from .checksums import bits_of, checksums_by_source
 from .device_errors import is_out_of_memory, is_sticky
+from .manifest_types import Measured
+from .phases import Phases
+from .request import Knobs, Request
 from .rows import names_of
 from .tallies import histogram_of_values
 
@@ -45,7 +49,7 @@ class MergedPlan:
         All of them.
     """
 
-    def __init__(self, graph: Graph, algorithm: str, strategy: str, limit, knobs, n_sources: int):
+    def __init__(self, graph: Graph, algorithm: str, strategy: str, limit: float | None, knobs: Knobs, n_sources: int):
         self.graph, self.algorithm, self.group = graph, algorithm, n_sources
         self._singles = BFS if algorithm == "bfs" else SSSP
         self.strategy = pick(self._singles, strategy, graph)
@@ -70,14 +74,20 @@ class MergedAnswers:
     Parameters
     ----------
     graph, plan : Graph, MergedPlan
-    work : Work or Request
+    request : Request
     """
 
-    def __init__(self, graph: Graph, plan: MergedPlan, work):
-        self._graph, self._plan, self._work = graph, plan, work
-        self.measured: dict[int, list] = {}  # nothing: there is one search
+    def __init__(self, graph: Graph, plan: MergedPlan, request: Request):
+        self._graph, self._plan, self._request = graph, plan, request
+        self.measured: dict[int, Measured] = {}  # nothing: there is one search
 
-    def of(self, part: int, sources: Sequence[int], careful: bool, mark, clock, tally, failed: list) -> Iterator[tuple]:  # noqa: ARG002
+    def of(
+        self,
+        part: int,
+        sources: Sequence[int],
+        careful: bool,  # noqa: ARG002
+        context: BatchContext,
+    ) -> Iterator[SourceRows]:
         """Yield (source id, table, checksum) for each source in order; the rows of all stand in the first table.
 
         Parameters are those of ``Answers.of``. Sources cannot be taken one at a time here, so ``careful`` changes nothing.
@@ -91,32 +101,32 @@ class MergedAnswers:
         numbers = np.asarray(sources, np.int64)
         if not numbers.size:  # all of them have been given up
             return
-        mark.at(part)
-        found, reason, memory_ran_out = self._try(numbers, clock)
+        context.progress.at(part)
+        found, reason, memory_ran_out = self._try(numbers, context.clock)
         if memory_ran_out:  # once more, with all memory that can be had
             free_memory()
-            found, reason, _ = self._try(numbers, clock)
+            found, reason, _ = self._try(numbers, context.clock)
         if found is None:
-            failed.extend((int(number), reason) for number in numbers)
+            context.failed.extend((int(number), reason) for number in numbers)
             return
         traversal, seconds = found
         columns, (vertex, source, distance) = library.nearest_columns(self._graph, traversal, self._plan.query.limit)
         edges = int(self._graph.degrees[vertex].sum())
         vertex, source, distance = to_host(vertex), to_host(source), to_host(distance)
-        tally.add(None, seconds, edges, int(traversal.rounds), histogram_of_values(traversal.algorithm, distance))
+        context.tally.add(None, seconds, edges, int(traversal.rounds), histogram_of_values(traversal.algorithm, distance))
         table = arrow_table(columns)
         checksums = checksums_by_source(numbers, source, [bits_of(vertex), bits_of(distance)])
         for name, checksum in zip(names_of(self._graph, numbers), checksums, strict=True):
             yield name, table, checksum
             table = table.slice(0, 0)
 
-    def _try(self, numbers: np.ndarray, clock) -> tuple[tuple[Traversal, float] | None, str, bool]:
+    def _try(self, numbers: np.ndarray, clock: Phases) -> tuple[tuple[Traversal, float] | None, str, bool]:
         """Search from all; the exception, which holds on to memory, is gone when this returns."""
         try:
             with clock("traverse") as traversing:
                 rooted, traversal = self._plan.run(numbers)
             with clock("certify"):
-                if self._work.certify != "none":
+                if self._request.certify != "none":
                     certify(rooted, traversal).require()
         except NegativeCycleError:
             raise

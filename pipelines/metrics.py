@@ -13,17 +13,18 @@ from collections.abc import Callable, Iterator
 from distributed.metrics import context_meter
 
 from .chronicle import PHASES
+from .manifest_types import PartSummary
 
 try:
     from prometheus_client import Counter, Gauge
 except ModuleNotFoundError:  # a worker of somebody else's image; Dask's /metrics then says so by itself
-    Counter = Gauge = None
+    Counter = Gauge = None  # type: ignore[misc, assignment]
 
 
 class _Counts:
     """The metrics of this process, in the registry that Dask's workers serve; workers in one process count together."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         one = ["algorithm"]
         self.sources = Counter("kepler_sources", "Sources answered and written", one)
         self.edges = Counter("kepler_edges", "Stored edges of the vertices reached", one)
@@ -38,7 +39,7 @@ _COUNTS = None if Counter is None else _Counts()
 
 
 @contextlib.contextmanager
-def watched(algorithm: str) -> Iterator[Callable[[dict | None, int, list], None]]:
+def watched(algorithm: str) -> Iterator[Callable[[PartSummary | None, int, list[tuple[int, str]]], None]]:
     """Count one batch that a task of Dask answers within the block.
 
     Yields
@@ -52,7 +53,7 @@ def watched(algorithm: str) -> Iterator[Callable[[dict | None, int, list], None]
         counts.running.labels(algorithm).inc()
         counts.since.labels(algorithm).set(time.time())
 
-    def note(summary: dict | None, n_sources: int, failed: list) -> None:
+    def note(summary: PartSummary | None, n_sources: int, failed: list[tuple[int, str]]) -> None:
         if counts is not None:
             for _, reason in failed:
                 counts.failures.labels(algorithm, reason.partition(":")[0]).inc()

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import functools
 import math
+import operator
 import re
 import shlex
 import sys
-from dataclasses import dataclass
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any, Literal
 
-from .forms import FORMS
+from .forms import ResultName
 from .terminal import show
 
 
@@ -31,7 +36,7 @@ _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """One setting: its key in a file; its flag is the key with dashes.
+    """A setting that has a flag: its key in a file with dashes.
 
     Attributes
     ----------
@@ -41,6 +46,10 @@ class Option:
         None means "not set".
     least : number or None
         The smallest value allowed.
+    example : object
+        A value for the settings file where there is no default.
+    in_file : str
+        What stands in the settings file in place of ``help``; ``""`` for the same.
     """
 
     key: str
@@ -50,10 +59,30 @@ class Option:
     default: object = None
     choices: tuple[str, ...] = ()
     least: float | None = None
+    example: object = None
+    in_file: str = ""
 
     @property
     def flag(self) -> str:
         return "--" + self.key.replace("_", "-")
+
+
+def setting(
+    default: object = None,
+    *,
+    group: str,
+    help: str,
+    kind: str = "",
+    least: float | None = None,
+    example: object = None,
+    in_file: str = "",
+) -> Any:
+    """A field of ``Settings`` that has a flag; the parameters are the attributes of ``Option``.
+
+    ``kind`` is given where the type does not tell it: a text that is a folder, an integer that is a size.
+    """
+    metadata = {"group": group, "help": help, "kind": kind, "least": least, "example": example, "in_file": in_file}
+    return field(default=default, metadata=metadata)
 
 
 def _ids(text: str) -> list[str]:
@@ -97,7 +126,7 @@ def _size(text: str) -> int:
 
 
 # How the text of a flag becomes a value; a switch takes no text.
-PARSE = {
+PARSE: dict[str, Any] = {
     "text": str,
     "folder": str,
     "choice": str,
@@ -119,244 +148,307 @@ _METAVAR = {
     "ids": "ID,ID,...",
 }
 
-OPTIONS = (
-    Option(key="output", kind="folder", group="output", help="folder that takes the results; new or empty (see --resume)"),
-    Option(
-        key="algorithm",
-        kind="choice",
-        choices=("bfs", "sssp"),
-        default="bfs",
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings of one run, as ``settings.settings_of`` checks them.
+
+    The metadata of a field says what its flag and its key in a settings file are: see ``setting``. The command line,
+    ``conf/batch_sources.toml`` and ``docs/settings.md`` are made of these fields.
+    """
+
+    edges: list[str] = field(
+        metadata={"help": "files, folders, globs or URLs of the edge list", "example": ("edges.parquet",)}
+    )
+    output: str | None = setting(
+        group="output",
+        kind="folder",
+        example="out",
+        help="folder that takes the results; new or empty (see --resume)",
+    )
+    algorithm: Literal["bfs", "sssp"] = setting(
+        "bfs",
         group="traversal",
         help="bfs counts hops, sssp adds up weights",
-    ),
-    Option(
-        key="device",
-        kind="choice",
-        choices=("auto", "cpu", "cuda"),
-        default="auto",
+    )
+    device: Literal["auto", "cpu", "cuda"] = setting(
+        "auto",
         group="traversal",
         help="auto takes a GPU if one answers",
-    ),
-    Option(
-        key="engine",
-        kind="choice",
-        choices=("auto", "kepler", "cugraph-mg"),
-        default="auto",
+    )
+    engine: Literal["auto", "kepler", "cugraph-mg"] = setting(
+        "auto",
         group="traversal",
-        help="kepler: this library, the whole graph on each GPU; cugraph-mg: cuGraph, the graph spread over all GPUs, one "
-        "source after another; auto: kepler, and it says where the graph needs cugraph-mg",
-    ),
-    Option(
-        key="strategy",
-        kind="text",
-        default="auto",
+        help="kepler: this library, the whole graph on each GPU; cugraph-mg: cuGraph, the graph spread over all "
+        "GPUs, one source after another; auto: kepler, and it says where the graph needs cugraph-mg",
+    )
+    strategy: str = setting(
+        "auto",
         group="traversal",
         help="how to traverse; a wrong name lists those that fit",
-    ),
-    Option(key="max_depth", kind="integer", least=0, group="traversal", help="bfs: go no further than this many hops"),
-    Option(key="cutoff", kind="number", least=0, group="traversal", help="sssp: keep no vertex farther than this"),
-    Option(
-        key="result",
-        kind="choice",
-        choices=tuple(FORMS),
-        default="distances",
+    )
+    max_depth: int | None = setting(
+        group="traversal",
+        least=0,
+        example=5,
+        help="bfs: go no further than this many hops",
+    )
+    cutoff: float | None = setting(
+        group="traversal",
+        least=0,
+        example=1000.0,
+        help="sssp: keep no vertex farther than this",
+    )
+    result: ResultName = setting(
+        "distances",
         group="result",
-        help="what is written. distances: a row for each source and vertex that it reaches; predecessors: with the vertex "
-        "before it; summary: a row of figures for each source; levels: how many vertices lie at each hop count (bfs); "
-        "targets: a row for each source and target; reachable: rows without distances; nearest: one search from all "
-        "sources together, a row for each vertex with its nearest source",
-    ),
-    Option(
-        key="direction",
-        kind="choice",
-        choices=("out", "in"),
-        default="out",
+        help="what is written. distances: a row for each source and vertex that it reaches; predecessors: with the"
+        " vertex before it; summary: a row of figures for each source; levels: how many vertices lie at each "
+        "hop count (bfs); targets: a row for each source and target; reachable: rows without distances; "
+        "nearest: one search from all sources together, a row for each vertex with its nearest source",
+    )
+    direction: Literal["out", "in"] = setting(
+        "out",
         group="result",
-        help="of the distances of --result summary: out counts from the source to the others, in from the others to the "
-        "source, as NetworkX does",
-    ),
-    Option(key="predecessors", kind="switch", default=False, group="result", help="the same as --result predecessors"),
-    Option(key="targets", kind="ids", group="result", help="ids of the targets; distances are then written of these only"),
-    Option(key="targets_file", kind="text", group="result", help="the same as a file like that of the sources"),
-    Option(key="sources", kind="ids", group="sources (give one)", help="ids of the sources"),
-    Option(
-        key="sources_file",
-        kind="text",
+        help="of the distances of --result summary: out counts from the source to the others, in from the others "
+        "to the source, as NetworkX does",
+    )
+    predecessors: bool = setting(
+        False,
+        group="result",
+        help="the same as --result predecessors",
+    )
+    targets: list[int | str] | None = setting(
+        group="result",
+        example=(7, 8),
+        help="ids of the targets; distances are then written of these only",
+    )
+    targets_file: str | None = setting(
+        group="result",
+        example="targets.txt",
+        help="the same as a file like that of the sources",
+    )
+    sources: list[int | str] | None = setting(
         group="sources (give one)",
-        help="file with one id per line, where a line that begins with # is a comment, or a Parquet file with one column "
-        "or with the column source",
-    ),
-    Option(
-        key="random_sources",
-        kind="integer",
+        example=(3, 17, 99),
+        help="ids of the sources",
+    )
+    sources_file: str | None = setting(
+        group="sources (give one)",
+        example="sources.txt",
+        help="file with one id per line, where a line that begins with # is a comment, or a Parquet file with one "
+        "column or with the column source",
+    )
+    random_sources: int | None = setting(
+        group="sources (give one)",
         least=1,
-        group="sources (give one)",
+        example=64,
         help="that many different vertices with an outgoing edge, drawn with --seed",
-    ),
-    Option(key="all_sources", kind="switch", default=False, group="sources (give one)", help="every vertex"),
-    Option(key="seed", kind="integer", default=1, least=0, group="sources (give one)", help="of --random-sources"),
-    Option(
-        key="directed",
-        kind="switch",
-        default=True,
+    )
+    all_sources: bool = setting(
+        False,
+        group="sources (give one)",
+        help="every vertex",
+    )
+    seed: int = setting(
+        1,
+        group="sources (give one)",
+        least=0,
+        help="of --random-sources",
+    )
+    directed: bool = setting(
+        True,
         group="edge list",
         help="--undirected takes each row as an edge both ways",
-    ),
-    Option(
-        key="format",
-        kind="text",
-        default="auto",
+        in_file="false takes each row as an edge both ways",
+    )
+    format: str = setting(
+        "auto",
         group="edge list",
         help="auto goes by the file's name; a wrong name lists the formats",
-    ),
-    Option(
-        key="src_column",
-        kind="text",
+    )
+    src_column: str | None = setting(
         group="edge list",
-        help="column of the edges' starts (default: the one known by its name, such as src, source, from, u, origin; in a "
-        "text without names the first). Columns without names are called 0, 1 and so on",
-    ),
-    Option(
-        key="dst_column",
-        kind="text",
+        example="src",
+        help="column of the edges' starts (default: the one known by its name, such as src, source, from, u, "
+        "origin; in a text without names the first). Columns without names are called 0, 1 and so on",
+    )
+    dst_column: str | None = setting(
         group="edge list",
+        example="dst",
         help="column of the edges' ends (default: the one that goes with the starts, such as dst, target, to, v, "
         "destination; in a text without names the second)",
-    ),
-    Option(
-        key="weight_column",
-        kind="text",
+    )
+    weight_column: str | None = setting(
         group="edge list",
-        help="column of the weights (sssp; default: the only one known by its name, such as weight, length, cost, time, "
-        "distance, minutes; in a text without names the third)",
-    ),
-    Option(
-        key="header",
-        kind="choice",
-        choices=("auto", "yes", "no"),
-        default="auto",
+        example="weight",
+        help="column of the weights (sssp; default: the only one known by its name, such as weight, length, cost, "
+        "time, distance, minutes; in a text without names the third)",
+    )
+    header: Literal["auto", "yes", "no"] = setting(
+        "auto",
         group="edge list",
         help="whether a CSV file or SNAP text starts with column names",
-    ),
-    Option(
-        key="delimiter",
-        kind="text",
+    )
+    delimiter: str | None = setting(
         group="edge list",
+        example=",",
         help="between the columns of a CSV file (default: the one of comma, semicolon, tab and | that cuts all lines alike)",
-    ),
-    Option(
-        key="id_type",
-        kind="text",
-        default="auto",
+    )
+    id_type: str = setting(
+        "auto",
         group="edge list",
         help="type of the vertex ids: auto, int64, string, ...",
-    ),
-    Option(
-        key="weight_type",
-        kind="choice",
-        choices=("auto", "float32", "float64"),
-        default="auto",
+    )
+    weight_type: Literal["auto", "float32", "float64"] = setting(
+        "auto",
         group="edge list",
-        help="type of float weights and of their distances; distances of integer weights are exact integers, or with a "
-        "float type floats that are exact or refused",
-    ),
-    Option(
-        key="vertices",
-        kind="text",
+        help="type of float weights and of their distances; distances of integer weights are exact integers, or "
+        "with a float type floats that are exact or refused",
+    )
+    vertices: str | None = setting(
         group="edge list",
+        example="vertices.txt",
         help="file with the ids of further vertices, which may have no edge: one per line, or a Parquet file",
-    ),
-    Option(
-        key="batch_size",
-        kind="integer_or_auto",
-        default="auto",
-        least=1,
+    )
+    batch_size: int | Literal["auto"] = setting(
+        "auto",
         group="running",
+        least=1,
         help="sources a part file; auto goes by rows, workers and memory",
-    ),
-    Option(
-        key="workers",
-        kind="integer_or_auto",
-        default="auto",
-        least=1,
+    )
+    workers: int | Literal["auto"] = setting(
+        "auto",
         group="running",
+        least=1,
         help="auto is one a GPU, or one a core as far as memory goes; the cores are shared out evenly",
-    ),
-    Option(
-        key="gpu_memory",
+    )
+    gpu_memory: int | None = setting(
+        group="running",
         kind="size",
         least=1,
-        group="running",
+        example=40 * 2**30,
         help="what a run may take of each GPU, such as 40GiB, with this library's engine (default: what is free)",
-    ),
-    Option(key="scheduler_address", kind="text", group="running", help="run on this Dask scheduler instead of an own one"),
-    Option(
-        key="scheduler_file",
-        kind="text",
+        in_file="bytes that a run may take of each GPU, with this library's engine (default: what is free)",
+    )
+    scheduler_address: str | None = setting(
         group="running",
+        example="tcp://127.0.0.1:8786",
+        help="run on this Dask scheduler instead of an own one",
+    )
+    scheduler_file: str | None = setting(
+        group="running",
+        example="scheduler.json",
         help="the same by a scheduler file; also taken from the environment variable SCHEDULER_FILE",
-    ),
-    Option(key="tls_ca_file", kind="text", group="running", help="certificate (PEM) that the scheduler's is signed with"),
-    Option(key="tls_cert", kind="text", group="running", help="this job's own certificate (PEM), for a scheduler with TLS"),
-    Option(key="tls_key", kind="text", group="running", help="the key of that certificate (PEM)"),
-    Option(
-        key="worker_timeout",
-        kind="number",
-        default=60.0,
-        least=1,
+    )
+    tls_ca_file: str | None = setting(
         group="running",
+        example="ca.pem",
+        help="certificate (PEM) that the scheduler's is signed with",
+    )
+    tls_cert: str | None = setting(
+        group="running",
+        example="client.pem",
+        help="this job's own certificate (PEM), for a scheduler with TLS",
+    )
+    tls_key: str | None = setting(
+        group="running",
+        example="client-key.pem",
+        help="the key of that certificate (PEM)",
+    )
+    worker_timeout: float = setting(
+        60.0,
+        group="running",
+        least=1,
         help="give up after this many seconds without any worker",
-    ),
-    Option(
-        key="batch_deadline",
-        kind="number_or_auto",
-        default="auto",
+    )
+    batch_deadline: float | Literal["auto"] = setting(
+        "auto",
+        group="running",
         least=1,
+        help="restart a worker at which one batch takes longer than this many seconds; auto is 600, or 20 times "
+        "the slowest batch so far",
+    )
+    graph_cache: str | None = setting(
         group="running",
-        help="restart a worker at which one batch takes longer than this many seconds; auto is 600, "
-        "or 20 times the slowest batch so far",
-    ),
-    Option(
-        key="graph_cache",
         kind="folder",
-        group="running",
+        example="graphs",
         help="folder that keeps built graphs, so that the next run of the same files skips reading and building",
-    ),
-    Option(
-        key="dashboard_address",
-        kind="text",
-        default="127.0.0.1:0",
+    )
+    dashboard_address: str = setting(
+        "127.0.0.1:0",
         group="running",
         help="where the own scheduler's dashboard listens; port 0 takes a free one",
-    ),
-    Option(
-        key="certify",
-        kind="choice",
-        choices=("all", "sample", "none"),
-        default="all",
+    )
+    certify: Literal["all", "sample", "none"] = setting(
+        "all",
         group="running",
         help="prove every result right before it is written, or the first of each batch, or none",
-    ),
-    Option(
-        key="resume",
-        kind="switch",
-        default=False,
+    )
+    resume: bool = setting(
+        False,
         group="running",
         help="finish an interrupted run in the output folder: compute only what is missing",
-    ),
-    Option(
-        key="report",
-        kind="switch",
-        default=True,
+    )
+    report: bool = setting(
+        True,
         group="output",
         help="write _report.html beside the results: what ran, whether it is right, where the time went, what failed",
-    ),
-    Option(key="plan", kind="switch", default=False, group="output", help="print what would run, and stop"),
-    Option(
-        key="json", kind="switch", default=False, group="output", help="print one JSON object on stdout and nothing else"
-    ),
-    Option(key="debug", kind="switch", default=False, group="output", help="show the traceback of an error and Dask's log"),
-)
+    )
+    plan: bool = setting(
+        False,
+        group="output",
+        help="print what would run, and stop",
+    )
+    json: bool = setting(
+        False,
+        group="output",
+        help="print one JSON object on stdout and nothing else",
+    )
+    debug: bool = setting(
+        False,
+        group="output",
+        help="show the traceback of an error and Dask's log",
+    )
+    knobs: dict[str, bool | int | float | str] | None = field(
+        default=None,
+        metadata={
+            "help": "settings of the strategy, also as a table [knobs] at the end of the file; conf/h_bf.toml is an example",
+            "example": {"duplicates": "mark"},
+        },
+    )
+
+
+_KINDS: dict[object, str] = {
+    str: "text",
+    int: "integer",
+    float: "number",
+    bool: "switch",
+    list[int | str]: "ids",
+    int | Literal["auto"]: "integer_or_auto",
+    float | Literal["auto"]: "number_or_auto",
+}
+
+
+def _option(key: str, hint: Any, default: object, metadata: Mapping[str, Any]) -> Option:
+    """The option of a field of ``Settings``: what is not in its metadata follows from its type."""
+    members = [member for member in typing.get_args(hint) if member is not type(None)]
+    if type(None) in typing.get_args(hint):
+        hint = functools.reduce(operator.or_, members)
+    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
+    kind = metadata["kind"] or ("choice" if choices else _KINDS[hint])
+    kept = {name: metadata[name] for name in ("help", "group", "least", "example", "in_file")}
+    return Option(key=key, kind=kind, default=default, choices=choices, **kept)
+
+
+def _options() -> Iterator[Option]:
+    hints = typing.get_type_hints(Settings)
+    for each in fields(Settings):
+        if "group" in each.metadata:  # edges and knobs have no flag
+            yield _option(each.name, hints[each.name], each.default, each.metadata)
+
+
+OPTIONS = tuple(_options())
 
 # One choice each: a flag of a set replaces what a settings file says about the others.
 SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources")
@@ -377,10 +469,10 @@ exit codes: 0 done, 1 unexpected error, 2 bad input or usage, 3 some sources fai
 class OnceParser(argparse.ArgumentParser):
     """An argument parser that raises UsageError and takes no flag twice."""
 
-    def __init__(self, **keywords):
+    def __init__(self, **keywords: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **keywords)
 
-    def parse_args(self, args=None, namespace=None):
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; an option that is none is named with those that may be meant."""
         given, unknown = self.parse_known_args(self._joined(args), namespace)
         if unknown:
@@ -388,16 +480,16 @@ class OnceParser(argparse.ArgumentParser):
             self.error(self._no_option(flags[0].partition("=")[0]) if flags else f"unexpected argument {unknown[0]!r}")
         return given
 
-    def error(self, message: str):
+    def error(self, message: str) -> Any:
         option = re.match(r"argument (--\S+): expected one argument$", message)
         if option:
             message += f"; a value that begins with - is given as {option[1]}=VALUE"
         raise UsageError(f"{message}; see {self.prog} --help")
 
-    def _print_message(self, message: str, file=None) -> None:  # noqa: ARG002
+    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ARG002
         show(*message.splitlines())
 
-    def _joined(self, args) -> list[str]:
+    def _joined(self, args: Any) -> list[str]:
         """Words in which a number below zero, or a list that begins with one, cannot be taken for an option."""
         words = list(sys.argv[1:] if args is None else args)
         takers = {name for name, action in self._option_string_actions.items() if action.nargs != 0}
@@ -422,10 +514,10 @@ class OnceParser(argparse.ArgumentParser):
 class Once(argparse.Action):
     """Store a value, or for a switch what its flag stands for, unless it was given before."""
 
-    def __init__(self, option_strings, dest, const=None, **keywords):
+    def __init__(self, option_strings: Any, dest: Any, const: Any = None, **keywords: Any) -> None:
         super().__init__(option_strings, dest, const=const, default=argparse.SUPPRESS, **keywords)
 
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> Any:
         if hasattr(namespace, self.dest):
             parser.error(f"{option_string} is given twice, or against another flag for the same setting")
         value = not option_string.startswith(("--no-", "--undirected")) if self.nargs == 0 else values
@@ -439,7 +531,12 @@ def _text_metavar(key: str) -> str:
     return (file | {"address": "ADDRESS"}).get(key.rpartition("_")[2], "NAME")
 
 
-def add_option(group, option: Option) -> None:
+def metavar_of(option: Option) -> str:
+    """What stands for the value of a flag in ``--help``, of a flag without choices."""
+    return _METAVAR.get(option.kind) or _text_metavar(option.key)
+
+
+def add_option(group: Any, option: Option) -> None:
     """Add the flag of one setting to an argparse group."""
     shown = "" if option.default in (None, False) or option.kind == "switch" else f" (default: {option.default})"
     if option.kind == "switch":
@@ -452,7 +549,7 @@ def add_option(group, option: Option) -> None:
         action=Once,
         type=PARSE[option.kind],
         choices=option.choices or None,
-        metavar=None if option.choices else _METAVAR.get(option.kind) or _text_metavar(option.key),
+        metavar=None if option.choices else metavar_of(option),
         help=option.help + shown,
     )
 
@@ -466,7 +563,7 @@ def parser() -> OnceParser:
         epilog=_EXAMPLES,
     )
     result.add_argument("edges", nargs="*", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
-    groups = {}
+    groups: dict[str, argparse._ArgumentGroup] = {}
     for option in OPTIONS:
         group = groups.get(option.group) or groups.setdefault(option.group, result.add_argument_group(option.group))
         add_option(group, option)
@@ -495,7 +592,7 @@ def flag_text(name: str, value: object = None) -> str:
     return flag if value is None else f"{flag} {shlex.quote(str(value))}"
 
 
-def flags_of(argv: list[str]) -> tuple[dict, Path | None]:
+def flags_of(argv: list[str]) -> tuple[dict[str, Any], Path | None]:
     """Parse a command line into the settings that were given and the settings file.
 
     Raises

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
+from .chronicle import Chronicle
 from .terminal import printable
 
 # Bokeh draws on a canvas, where style sheets do not reach: this gives its models the colours of the scheme.
@@ -88,14 +90,14 @@ class Markup(str):
     __slots__ = ()
 
 
-def text(value) -> str:
+def text(value: Any) -> str:
     """One value as HTML; what is not printable, but for ends of lines, as ``repr`` writes it."""
     if isinstance(value, Markup):
         return value
     return escape("\n".join(map(printable, str(value).split("\n"))))
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence], numbers: Sequence[int] = ()) -> Markup:
+def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence[int] = ()) -> Markup:
     """Rows under heads; ``numbers`` are the columns set to the right."""
     kind = [' class="n"' if i in numbers else "" for i in range(len(heads))]
     head = "".join(f"<th{kind[i]}>{text(name)}</th>" for i, name in enumerate(heads))
@@ -136,19 +138,19 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def title(run: dict) -> str:
+def title(run: Mapping[str, Any]) -> str:
     """What a run does, from its ``algorithm``, ``sources`` and ``result``."""
     n, result = run["sources"], run["result"]
     said = f"{run['algorithm']} from {n:,} source" + ("" if n == 1 else "s")
     return said if result == "distances" else f"{said}: {result}"
 
 
-def edges_rate(chronicle, rate: float) -> str:
+def edges_rate(chronicle: Chronicle, rate: float) -> str:
     """Edges a second; a dash where none are counted, since not every result tells which vertices were reached."""
     return count(rate) if chronicle.whole.edges else "-"
 
 
-def sources_text(failure: dict) -> str:
+def sources_text(failure: dict[str, Any]) -> str:
     """The sources of a failure as they are given to ``--sources``."""
     shown = ", ".join(str(source) for source in failure["sources"])
     return shown + (
@@ -156,7 +158,7 @@ def sources_text(failure: dict) -> str:
     )
 
 
-def slowest(chronicle) -> Markup:
+def slowest(chronicle: Chronicle) -> Markup:
     """The batches and the sources that took longest."""
     if not chronicle.whole.batches:
         return Markup('<p class="soft">No batch is done yet.</p>')
@@ -172,7 +174,7 @@ def slowest(chronicle) -> Markup:
     return Markup(batches + (said + sources if rows else ""))
 
 
-def trouble(chronicle) -> Markup:
+def trouble(chronicle: Chronicle) -> Markup:
     """The last failures and retries of a run."""
     if not chronicle.failures and not chronicle.retries:
         return Markup('<p class="good">None.</p>')

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from distributed import Client
@@ -75,10 +76,10 @@ class Edges:
         Of the vertex numbers in the parts.
     """
 
-    def __init__(self, client: Client, rows: Sequence, weighted: bool):
+    def __init__(self, client: Client, rows: Sequence[Any], weighted: bool) -> None:
         self._client, self._rows, self._weighted = client, rows, weighted
         self._workers = sorted(client.nthreads())
-        self.parts: list = []
+        self.parts: list[Any] = []
         self.heaviest: float | None = None
         self.index = np.dtype(np.int32)
 
@@ -177,7 +178,7 @@ class Edges:
         has_edge = (offsets[1:] > 0) | np.unpackbits(touched)[:n_vertices].astype(bool)
         return np.cumsum(offsets), has_edge
 
-    def frames(self) -> list:
+    def frames(self) -> list[Any]:
         """Futures of the parts as cuDF frames ``src, dst[, weight]``, each where its part is."""
         return [self._client.submit(edge_parts.frame_of, part, pure=False) for part in self.parts]
 
@@ -225,7 +226,7 @@ class Edges:
             failures["C4"] += f"vertex number {lost[0]}"
         return Certificate(failures)
 
-    def _lost(self, source: int, distance: np.ndarray, bits: np.ndarray, everywhere) -> np.ndarray:
+    def _lost(self, source: int, distance: np.ndarray, bits: np.ndarray, everywhere: Any) -> np.ndarray:
         """Vertices that are said to be reached and are not founded."""
         reached = distance != -1 if distance.dtype.kind == "i" else np.isfinite(distance)
         founded = np.unpackbits(bits)[: distance.size].astype(bool)
@@ -240,16 +241,16 @@ class Edges:
             if lost.size == np.count_nonzero(reached & ~founded):
                 return lost
 
-    def _ask(self, question, parts: Sequence, *more) -> list:
+    def _ask(self, question: Any, parts: Sequence[Any], *more: Any) -> list[Any]:
         """Ask all parts the same, each where it is."""
         return self._client.gather([self._client.submit(question, part, *more, pure=False) for part in parts])
 
 
-def _item(pieces: list, at: int):
+def _item(pieces: list[Any], at: int) -> Any:
     return pieces[at]
 
 
-def _join(*pieces, n_vertices: int):
+def _join(*pieces: Any, n_vertices: int) -> Any:
     return edge_parts.joined(pieces, n_vertices)
 
 

@@ -6,8 +6,11 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from kepler_traverse.graph import Graph
 from kepler_traverse.storage import load_graph, save_graph
 
 from .peers import our_plan, peer_of
@@ -16,7 +19,7 @@ from .terminal import show
 _SOURCES = 4  # what one traversal needs is needed by all of them
 
 
-def peak_memory(graph, algorithm: str, strategy: str, sources) -> dict[str, int]:
+def peak_memory(graph: Graph, algorithm: str, strategy: str, sources: Any) -> dict[str, int]:
     """Return the peak resident bytes of a process for each side; both map the same stored graph first."""
     first = ",".join(str(source) for source in sources[:_SOURCES])
     peaks = {}
@@ -33,6 +36,7 @@ def peak_memory(graph, algorithm: str, strategy: str, sources) -> dict[str, int]
 
 def _traverse(folder: str, side: str, algorithm: str, strategy: str, sources: str) -> int:
     graph = load_graph(folder)
+    traverse: Callable[[int], object]
     if side == "ours":
         traverse = our_plan(graph, algorithm, strategy).run
     else:

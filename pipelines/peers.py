@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from kepler_traverse._arrays import FLOAT32_EXACT, UNREACHED, is_hops, namespace
 from kepler_traverse.errors import DeviceError, InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.plan import Plan
+
+from .request import weights_of
 
 # A peer's way to traverse: from a vertex number to the distances of all vertices in our encoding.
 Peer = Callable[[int], object]
@@ -43,11 +46,11 @@ def _scipy(graph: Graph, algorithm: str) -> Peer:
     if max(graph.n_vertices, graph.n_edges) > np.iinfo(np.int32).max:
         raise InputError("SciPy's shortest paths take at most 2^31 - 1 vertices and edges")
     # In the types that SciPy works in, so that no call converts the graph.
-    weights = np.ones(graph.n_edges) if algorithm == "bfs" else graph.weights.astype(np.float64)
+    weights = np.ones(graph.n_edges) if algorithm == "bfs" else weights_of(graph).astype(np.float64)
     shape = (graph.n_vertices, graph.n_vertices)
     matrix = csr_matrix((weights, graph.targets, graph.offsets.astype(np.int32)), shape=shape)
 
-    def traverse(source: int):
+    def traverse(source: int) -> Any:
         return dijkstra(matrix, directed=True, indices=source, unweighted=algorithm == "bfs", return_predecessors=True)[0]
 
     return traverse
@@ -75,12 +78,12 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Peer]:
         input_array_format="CSR",
     )
 
-    def sssp(source: int):
+    def sssp(source: int) -> Any:
         vertices, distances, _ = pylibcugraph.sssp(handle, theirs, source, np.inf, True, False)
         return vertices, distances
 
-    def bfs(direction_optimizing: bool):
-        def run(source: int):
+    def bfs(direction_optimizing: bool) -> Any:
+        def run(source: int) -> Any:
             start = cp.array([source], graph.targets.dtype)
             distances, _, vertices = pylibcugraph.bfs(handle, theirs, start, direction_optimizing, -1, True, False)
             return vertices, distances
@@ -95,7 +98,7 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Peer]:
     return ways
 
 
-def in_our_encoding(answer, graph: Graph, algorithm: str):
+def in_our_encoding(answer: Any, graph: Graph, algorithm: str) -> Any:
     """Bring a peer's distances to ours: by vertex number, its mark of the unreached replaced.
 
     Returns
@@ -116,7 +119,7 @@ def in_our_encoding(answer, graph: Graph, algorithm: str):
     return ours
 
 
-def refuse_rounded(expected, ours: np.dtype) -> None:
+def refuse_rounded(expected: Any, ours: np.dtype) -> None:
     """Refuse to compare distances of which one type has begun to round whole numbers that the other holds."""
     if is_hops(ours):
         return

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 class Phases:
     """Seconds by phase of one part; a phase within another counts for itself alone."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.seconds = dict.fromkeys(("load", "traverse", "certify", "rows", "write"), 0.0)
         self._started = time.perf_counter()
         self._within = 0.0  # seconds of phases that have ended, since the phase around them began
@@ -37,6 +37,6 @@ class Phases:
 class Lap:
     """One stretch of a phase; ``seconds`` are there once it is over."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.started = time.perf_counter()
         self.seconds = 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from kepler_traverse import plan_bfs_many, plan_sssp_many
 from kepler_traverse.answers import turned
 from kepler_traverse.graph import Graph
@@ -9,31 +11,32 @@ from kepler_traverse.many import ManyPlan
 
 from .forms import FORMS
 from .merged import MergedPlan
+from .request import Request
 
 
-def plan_for(graph: Graph, work) -> ManyPlan | MergedPlan:
-    """Plan the traversals of a ``Work`` or a ``Request``.
+def plan_for(graph: Graph, request: Request) -> ManyPlan | MergedPlan:
+    """Plan the traversals of a ``Request``.
 
     Distances are proven right before anything is made of them, so a plan keeps all of them, unless nothing is to be proven:
     then it may hold no more than what is written is made of.
     """
-    graph = turned(graph, work.direction)
-    kind = FORMS[work.result]
+    graph = turned(graph, request.direction)
+    kind = FORMS[request.result]
     if kind.merged:
-        return MergedPlan(graph, work.algorithm, work.strategy, work.limit, work.knobs, work.at_once)
-    proven = work.certify != "none"
+        return MergedPlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)
+    proven = request.certify != "none"
     as_it_is = kind.has_predecessors or not (proven or kind.keeps == "all")
-    result = work.result if as_it_is else "distances"
-    options = {
-        "n_sources": work.at_once,
-        "strategy": work.strategy,
+    result = request.result if as_it_is else "distances"
+    options: dict[str, Any] = {
+        "n_sources": request.at_once,
+        "strategy": request.strategy,
         "result": result,
-        "targets": work.targets,
-        "knobs": work.knobs,
-        "memory": work.memory,
+        "targets": request.targets,
+        "knobs": request.knobs,
+        "memory": request.memory,
     }
-    if getattr(work, "shape", None) is not None:
-        options["shape"] = work.shape
-    if work.algorithm == "bfs":
-        return plan_bfs_many(graph, max_depth=work.limit, **options)
-    return plan_sssp_many(graph, cutoff=work.limit, **options)
+    if request.shape is not None:
+        options["shape"] = request.shape
+    if request.algorithm == "bfs":
+        return plan_bfs_many(graph, max_depth=cast("int | None", request.limit), **options)
+    return plan_sssp_many(graph, cutoff=request.limit, **options)

@@ -11,8 +11,10 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -26,38 +28,20 @@ from kepler_traverse.cuda import figures as figures_on_gpu
 from kepler_traverse.errors import CapacityError, InputError
 from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.graph import Graph, has_vertex
-from kepler_traverse.many import ManyPlan, free_memory
+from kepler_traverse.many import free_memory
 from kepler_traverse.read import read_graph
 from kepler_traverse.storage import FORMAT, load_graph, stored_origin
-from kepler_traverse.strategy import Shape
 
-from . import report
 from .cluster import POOL_SHARE
 from .forms import FORMS
 from .graph_cache import cached_graph, found_graph
+from .options import Settings
 from .planning import plan_for
+from .request import Ids, Plan, Request, weights_of
 from .rows import OF_ALL_REACHED, names_of
 from .sizing import DISTANCES_AT_ONCE, Load, Machine, sources_a_part
-from .terminal import in_units
+from .terminal import in_units, say
 from .writers import fits_beside
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """The part of the settings that a plan needs, with the targets read."""
-
-    algorithm: str
-    strategy: str
-    limit: float | None
-    targets: list | None
-    result: str
-    certify: str
-    knobs: dict | None
-    direction: str = "out"
-    at_once: int = 1
-    memory: int | None = None
-    chosen: str = ""
-    shape: Shape | None = None
 
 
 @dataclass(kw_only=True)
@@ -66,8 +50,8 @@ class Prepared:
 
     Attributes
     ----------
-    graph, plan : Graph, ManyPlan
-        None once ``release`` was called.
+    graph, plan : Graph, Plan
+        Gone once ``release`` was called.
     origin : str
         What the graph was made of; ``""`` if that cannot be told.
     folder : Path or None
@@ -84,26 +68,26 @@ class Prepared:
         Of reading, and of building where the graph was not found built.
     """
 
-    graph: Graph | None
-    plan: ManyPlan | None
+    graph: Graph
+    plan: Plan
     request: Request
     origin: str
     folder: Path | None
     reused: bool
     numbers: np.ndarray
-    names: list
+    names: Ids
     duplicates: int
     seconds: dict[str, float]
 
     def release(self) -> None:
         """Give back the memory of the graph before the workers load theirs."""
-        self.graph = self.plan = None
+        del self.graph, self.plan
         gc.collect()
         if cuda.available():
             cuda.cp.get_default_memory_pool().free_all_blocks()
 
 
-def prepare(settings, stored: Path | None = None) -> Prepared:
+def prepare(settings: Settings, stored: Path | None = None) -> Prepared:
     """Read the graph, look up sources and targets, and plan.
 
     Parameters
@@ -119,11 +103,10 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
     """
     started = time.perf_counter()
     origin = origin_of(settings)
-    seconds: dict[str, float] = {}
-    graph, folder, reused = _graph(settings, origin, stored, seconds)
-    seconds = seconds or {"read": time.perf_counter() - started}
-    if settings.algorithm == "sssp" and graph.weights is None:
-        raise InputError("sssp needs weights, and this edge list has none; name their --weight-column, or take bfs")
+    graph, folder, reused = _graph(settings, origin, stored)
+    seconds = graph.report.seconds or {"read": time.perf_counter() - started}
+    if settings.algorithm == "sssp":
+        weights_of(graph)
     numbers, names, duplicates = chosen_sources(graph, settings)
     request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
     request = replace(request, at_once=_at_once(settings, graph, request, numbers))
@@ -144,14 +127,14 @@ def prepare(settings, stored: Path | None = None) -> Prepared:
     )
 
 
-def chosen_sources(graph: Graph, settings) -> tuple[np.ndarray, list, int]:
+def chosen_sources(graph: Graph, settings: Settings) -> tuple[np.ndarray, Ids, int]:
     """Numbers and ids of the sources that the settings ask for, each once, and how many were given once more."""
     given = _sources(graph, settings)
     numbers = given[np.sort(np.unique(given, return_index=True)[1])]
     return numbers, names_of(graph, numbers), given.size - numbers.size
 
 
-def _at_once(settings, graph: Graph, request: Request, numbers: np.ndarray) -> int:
+def _at_once(settings: Settings, graph: Graph, request: Request, numbers: np.ndarray) -> int:
     """About how many sources a part will have, which is what a worker is given to answer at once."""
     if FORMS[request.result].merged:
         return numbers.size
@@ -173,17 +156,17 @@ def _rows_a_source(graph: Graph, request: Request, depth: int = 0) -> tuple[int,
     return rows, rows
 
 
-def _planned(settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, ManyPlan]:
+def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan]:
     """Plan within a worker's share: half of what is free goes to the plans, the rest to everything else."""
     if graph.device == "cuda":
         more = _beyond_a_part(settings, graph, request, n_sources)
         if more is not None:
             return more
         if settings.gpu_memory is not None:
-            spare = settings.gpu_memory - graph.nbytes - graph.ids.nbytes
+            spare = settings.gpu_memory - graph.nbytes - bytes_of_ids(graph)
             if spare <= 0:
                 raise CapacityError(
-                    f"the graph takes {in_units(graph.nbytes + graph.ids.nbytes)} on each GPU, and --gpu-memory leaves "
+                    f"the graph takes {in_units(graph.nbytes + bytes_of_ids(graph))} on each GPU, and --gpu-memory leaves "
                     f"{in_units(settings.gpu_memory)}; take a smaller graph or a larger limit"
                 )
             request = replace(request, memory=spare)
@@ -215,7 +198,7 @@ def with_threads(count: int) -> Iterator[None]:
         numba.set_num_threads(before)
 
 
-def _threads_of_a_worker(settings, graph: Graph, n_sources: int):
+def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> AbstractContextManager[None]:
     """As many threads as a worker of an own cluster gets, unless memory is for fewer workers."""
     if graph.device == "cuda" or settings.scheduler_address or settings.scheduler_file:
         return contextlib.nullcontext()
@@ -225,7 +208,7 @@ def _threads_of_a_worker(settings, graph: Graph, n_sources: int):
     return with_threads(CPU_COUNT // max(workers, 1))
 
 
-def _beyond_a_part(settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, ManyPlan] | None:
+def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan] | None:
     """Plan for the sources of several parts at once, if these are written beside and a quarter of what is free is enough."""
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
     is_foreign = settings.scheduler_address or settings.scheduler_file
@@ -235,7 +218,7 @@ def _beyond_a_part(settings, graph: Graph, request: Request, n_sources: int) -> 
         return None
     free = free_memory("cuda")
     if settings.gpu_memory is not None:
-        free = min(free, settings.gpu_memory - graph.nbytes - graph.ids.nbytes)
+        free = min(free, settings.gpu_memory - graph.nbytes - bytes_of_ids(graph))
     wider = replace(request, at_once=at_once, memory=free // 4)
     try:
         plan = plan_for(graph, wider)
@@ -244,7 +227,7 @@ def _beyond_a_part(settings, graph: Graph, request: Request, n_sources: int) -> 
     return (replace(wider, memory=plan.nbytes), plan) if plan.group > request.at_once else None
 
 
-def request_of(settings, targets: list | None) -> Request:
+def request_of(settings: Settings, targets: Ids | None) -> Request:
     """The part of the settings that a plan needs."""
     return Request(
         algorithm=settings.algorithm,
@@ -258,31 +241,31 @@ def request_of(settings, targets: list | None) -> Request:
     )
 
 
-def _graph(settings, origin: str, stored: Path | None, seconds: dict) -> tuple[Graph, Path | None, bool]:
+def _graph(settings: Settings, origin: str, stored: Path | None) -> tuple[Graph, Path | None, bool]:
     """Return the graph, where it is stored already, and whether it was found there."""
     if settings.graph_cache is not None:
         cache = Path(settings.graph_cache).absolute()
         if not origin:
-            report.say("--graph-cache is not used: only an edge list of local files can be told to be the same again")
+            say("--graph-cache is not used: only an edge list of local files can be told to be the same again")
         elif settings.plan:
-            graph = found_graph(cache, origin, _device(settings), report.say)
-            return (graph or _read(settings, seconds)), None, graph is not None
+            graph = found_graph(cache, origin, _device(settings), say)
+            return (graph or _read(settings)), None, graph is not None
         else:
-            return cached_graph(cache, origin, _device(settings), lambda: _read(settings, seconds), report.say)
+            return cached_graph(cache, origin, _device(settings), lambda: _read(settings), say)
     if stored is not None and origin and stored_origin(stored) == origin:
         # InputError: half-written by a machine that went down, so it is built again.
         with contextlib.suppress(InputError):
             return load_graph(stored, _device(settings), verify=True), stored, True
-    return _read(settings, seconds), None, False
+    return _read(settings), None, False
 
 
-def _device(settings) -> str:
+def _device(settings: Settings) -> str:
     if settings.device != "auto":
         return settings.device
     return "cuda" if cuda.available() else "cpu"
 
 
-def read_options(settings) -> dict:
+def read_options(settings: Settings) -> dict[str, Any]:
     return {
         "directed": settings.directed,
         "src_column": settings.src_column,
@@ -298,13 +281,13 @@ def read_options(settings) -> dict:
     }
 
 
-def _read(settings, seconds: dict) -> Graph:
+def _read(settings: Settings) -> Graph:
     if settings.device == "cuda":
         cuda.require()
-    return read_graph(settings.edges, device=settings.device, seconds=seconds, **read_options(settings))
+    return read_graph(settings.edges, device=settings.device, **read_options(settings))
 
 
-def origin_of(settings) -> str:
+def origin_of(settings: Settings) -> str:
     """Digest of what a graph is made of; ``""`` if some of it are not plain local files.
 
     That is each file's absolute path, size, and times of change (of its content, and of its inode, which tools that set
@@ -330,7 +313,7 @@ def origin_of(settings) -> str:
     return hashlib.sha256(json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()).hexdigest()
 
 
-def _sources(graph: Graph, settings) -> np.ndarray:
+def _sources(graph: Graph, settings: Settings) -> np.ndarray:
     if settings.all_sources:
         numbers = np.arange(graph.n_vertices)
     elif settings.random_sources:
@@ -338,7 +321,7 @@ def _sources(graph: Graph, settings) -> np.ndarray:
     elif settings.sources_file is not None:
         numbers = graph.numbers_of(_ids_in(graph, settings.sources_file, "sources"))
     else:
-        numbers = graph.numbers_of(_ids_like(graph, settings.sources, "source"))
+        numbers = graph.numbers_of(_ids_like(graph, settings.sources or [], "source"))
     if not numbers.size:
         raise InputError("there are no sources: the graph has no vertex")
     return numbers
@@ -354,36 +337,43 @@ def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).choice(candidates, count, replace=False)
 
 
-def targets_of(graph: Graph, ids: list | None, file: str | None) -> list | None:
+def targets_of(graph: Graph, ids: Ids | None, file: str | None) -> Ids | None:
     """The targets, given by their ids or in a file, in the type of the graph's ids: each once, in the order given."""
     if ids is None and file is None:
         return None
-    given = _ids_like(graph, ids, "target") if file is None else _ids_in(graph, file, "targets")
+    given = _ids_like(graph, ids or [], "target") if file is None else _ids_in(graph, file, "targets")
     return list(dict.fromkeys(given))
 
 
-def _ids_in(graph: Graph, file: str, what: str) -> list:
+def _ids_in(graph: Graph, file: str, what: str) -> Ids:
     """Read the ids of sources or targets from a file, in the type of the graph's ids."""
     return read_ids(file, what).ids(graph.has_string_ids, functools.partial(has_vertex, graph))
 
 
-def _ids_like(graph: Graph, ids: list, role: str) -> list:
+def _ids_like(graph: Graph, ids: Ids, role: str) -> Ids:
     """Bring ids that were written as text to the type of the graph's ids."""
     return [str(i) for i in ids] if graph.has_string_ids else [_integer(i, role) for i in ids]
 
 
-def _integer(value, role: str) -> int:
+def _integer(value: object, role: str) -> int:
     number = integer_id(value) if isinstance(value, str) else value
     if isinstance(number, int) and not isinstance(number, bool):
         return number
     raise InputError(f"{role} {value!r} is not a vertex: the ids of this graph are integers")
 
 
+def bytes_of_ids(graph: Graph) -> int:
+    """Bytes of the user's ids, numbers or strings."""
+    ids: Any = graph.ids
+    return ids.nbytes
+
+
 def load_of(prepared: Prepared) -> Load:
     """The sizes of a prepared run."""
     graph, plan = prepared.graph, prepared.plan
     request, form = prepared.request, FORMS[prepared.request.result]
-    wide = 16 if graph.has_string_ids else graph.ids.dtype.itemsize
+    ids: Any = graph.ids
+    wide = 16 if graph.has_string_ids else ids.dtype.itemsize
     distance = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize
     certified = request.certify != "none"
     # A merged search has a graph of its own, which is directed whatever the other is.
@@ -393,12 +383,13 @@ def load_of(prepared: Prepared) -> Load:
     elif graph.device == "cpu":
         turned = certified or request.algorithm == "bfs"
     else:  # a plan that needs it has made it, and counts it
-        turned = certified and not form.has_predecessors and "reverse" not in vars(graph)
+        reverses = getattr(plan.strategy, "reverses", False)  # of many sources alone
+        turned = certified and not form.has_predecessors and not reverses
     rows, most_rows = _rows_a_source(graph, request, plan.depth)
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
-        graph_bytes=graph.nbytes + graph.ids.nbytes,
+        graph_bytes=graph.nbytes + bytes_of_ids(graph),
         reverse_bytes=graph.nbytes if one_way and turned else 0,
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=form.id_columns * wide + (distance if form.has_distance else 0) + 8 * form.numbers,

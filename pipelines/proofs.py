@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +21,12 @@ from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError, UnknownVertexError
 from kepler_traverse.exact import as_integers, narrowed
 from kepler_traverse.graph import Graph
+from kepler_traverse.plan import Plan
 from kepler_traverse.regular_files import open_regular
 
 from .checksums import MASK
 from .forms import FORMS, ROWS_A_GROUP
+from .manifest_types import Footer, Identity, PartEntry
 from .sink import as_written, read_footer, unfit_columns
 
 MOST_FAULTS = 100  # that are told one by one
@@ -46,7 +50,7 @@ class Findings:
     untold: int = 0
     sources: int = 0
     rows: int = 0
-    proven: Counter = field(default_factory=Counter)
+    proven: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, kind: str, file: str, message: str) -> None:
         if len(self.faults) < MOST_FAULTS:
@@ -54,7 +58,7 @@ class Findings:
         else:
             self.untold += 1
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"proven": dict(self.proven), "valid": not self.faults}
 
 
@@ -66,7 +70,7 @@ class Prover:
     certified and compared.
     """
 
-    def __init__(self, graph: Graph, identity: dict, targets, findings: Findings):
+    def __init__(self, graph: Graph, identity: Identity, targets: Any, findings: Findings) -> None:
         self.graph, self.targets, self._findings = graph, targets, findings
         self.limit, self.algorithm = identity["limit"], identity["algorithm"]
         self.form = FORMS[identity["result"]]
@@ -76,18 +80,19 @@ class Prover:
         self.integers = self.algorithm == "sssp" and graph.returns_integers
         self.kind = np.dtype(np.int64) if self.integers else self.column_kind
         self.unreached = unreached_of(self.kind)
-        self._plan = None
+        self._plan: Plan | None = None
         if targets is not None or (self.limit is not None and self.algorithm == "sssp" and graph.has_negative_weights):
-            plan = plan_bfs if self.algorithm == "bfs" else plan_sssp
-            limited = {"max_depth" if self.algorithm == "bfs" else "cutoff": self.limit}
-            self._plan = plan(graph, predecessors=True, **limited)
+            if self.algorithm == "bfs":
+                self._plan = plan_bfs(graph, predecessors=True, max_depth=cast("int | None", self.limit))
+            else:
+                self._plan = plan_sssp(graph, predecessors=True, cutoff=self.limit)
         self._most = max(1, min(64, BATCH_BYTES // max(1, graph.n_vertices * self.kind.itemsize)))
         self._waiting: list[tuple[str, results.Traversal]] = []
 
     def take(self, file: str, traversal: results.Traversal) -> None:
         """Prove one source, now or together with the next ones."""
         if self._plan is not None:
-            self._compare(file, traversal)
+            self._compare(self._plan, file, traversal)
         elif self.predecessors:
             self._certify(file, traversal)
         else:
@@ -109,7 +114,7 @@ class Prover:
             certificate = certify_many(self.graph, sources[at : at + 1], distances[at : at + 1], self.limit)
             self._conclude(file, traversal, certificate.failures, "certified without predecessors")
 
-    def _moved(self, distance: np.ndarray):
+    def _moved(self, distance: np.ndarray) -> Any:
         """Distances on the graph's device, in the type that they are proven in."""
         return namespace(self.graph.offsets).asarray(narrowed(self.graph, distance) if self.integers else distance)
 
@@ -118,14 +123,14 @@ class Prover:
         there = replace(traversal, distance=self._moved(traversal.distance), predecessor=move(traversal.predecessor))
         self._conclude(file, traversal, certify(self.graph, there).failures, "certified")
 
-    def _compare(self, file: str, traversal: results.Traversal) -> None:
+    def _compare(self, plan: Plan, file: str, traversal: results.Traversal) -> None:
         try:
-            again = self._plan.run(traversal.source)
+            again = plan.run(traversal.source)
         except NegativeCycleError as error:
             self._conclude(file, traversal, {"distances": str(error)}, "traversed again")
             return
         certify(self.graph, again).require()
-        query = replace(self._plan.query, targets=self.targets)
+        query = replace(plan.query, targets=self.targets)
         predecessor = again.predecessor
         again = replace(as_written(again, query), predecessor=predecessor)
         distance = to_host(as_integers(again.distance) if self.integers else again.distance)
@@ -141,7 +146,7 @@ class Prover:
                 failures["predecessors"] = self._difference(differing, kept, traversal.predecessor)
         self._conclude(file, traversal, failures, "traversed again")
 
-    def _difference(self, differing, right, written) -> str:
+    def _difference(self, differing: Any, right: Any, written: Any) -> str:
         at = differing[0]
         return f"{differing.size} differ, the first of vertex {self.name(at)}: {written[at]}, not {right[at]}"
 
@@ -172,7 +177,7 @@ class Part:
         Whose ``form`` the rows must have.
     """
 
-    def __init__(self, path: Path, entry: dict, run: str, number: int, prover: Prover, findings: Findings):
+    def __init__(self, path: Path, entry: PartEntry, run: str, number: int, prover: Prover, findings: Findings) -> None:
         self._path, self._entry, self._run, self._number = path, entry, run, number
         self._prover, self._findings = prover, findings
         self._graph, self._result = prover.graph, prover.form.name
@@ -182,7 +187,10 @@ class Part:
         entry, findings = self._entry, self._findings
         try:
             with open_regular(self._path) as file:
-                size, digest = os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()
+                size, digest = (
+                    os.fstat(file.fileno()).st_size,
+                    hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest(),
+                )
         except FileNotFoundError:
             self._add("missing part", "the file is not there")
             return
@@ -211,7 +219,7 @@ class Part:
     def _add(self, kind: str, message: str) -> None:
         self._findings.add(kind, self._path.name, message)
 
-    def _footer(self, file: pq.ParquetFile) -> dict | None:
+    def _footer(self, file: pq.ParquetFile) -> Footer | None:
         try:
             footer = read_footer(file)
         except ValueError as error:
@@ -239,7 +247,7 @@ class Part:
         kind = schema.field("distance").type
         return "" if kind == pa.from_numpy_dtype(self._prover.column_kind) else f"its column 'distance' has type {kind}"
 
-    def _check_rows(self, file: pq.ParquetFile, footer: dict) -> list[int]:
+    def _check_rows(self, file: pq.ParquetFile, footer: Footer) -> list[int]:
         """Go through the rows; returns the checksums of the sources."""
         try:
             numbers = self._graph.numbers_of(footer["sources"]).tolist()
@@ -250,7 +258,7 @@ class Part:
             self._add("sources", "its footer names a source twice")
             return []
         stated = dict(zip(numbers, footer["checksums"], strict=True))
-        checksums = []
+        checksums: list[int] = []
         waiting = iter(numbers)
         for source, runs in self._runs_of(file):
             if source not in stated:
@@ -281,9 +289,10 @@ class Part:
         else:
             self._prover.take(self._path.name, self._traversal(source, []))
 
-    def _runs_of(self, file: pq.ParquetFile) -> Iterator[tuple[int, list[tuple]]]:
+    def _runs_of(self, file: pq.ParquetFile) -> Iterator[tuple[int, list[list[Any]]]]:
         """Yield each source with its (vertices, distances, predecessors), a piece a row group."""
-        current, pieces = None, []
+        current: int | None = None
+        pieces: list[list[Any]] = []
         for group in range(file.num_row_groups):
             rows = file.metadata.row_group(group).num_rows
             if rows > ROWS_A_GROUP + self._graph.n_vertices:
@@ -311,7 +320,7 @@ class Part:
             raise ValueError("an id is null")
         return self._graph.numbers_of(column if self._graph.has_string_ids else column.to_numpy(), "id")
 
-    def _traversal(self, source: int, pieces: list) -> results.Traversal:
+    def _traversal(self, source: int, pieces: list[Any]) -> results.Traversal:
         """The rows of one source as arrays over all vertices."""
         prover, n = self._prover, self._graph.n_vertices
         distance = np.full(n, prover.unreached, prover.kind)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from distributed import Client, KilledWorker
@@ -28,6 +29,7 @@ from . import edge_parts
 from .cluster import ClusterError, cluster_for
 from .device_errors import is_out_of_memory
 from .existing import refuse_unfit_workers
+from .options import Settings
 from .partitioned import Edges, PartitionedGraph
 from .prepare import read_options
 from .settings import MG
@@ -39,7 +41,7 @@ _LEAST_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times t
 
 
 @contextlib.contextmanager
-def opened(settings) -> Iterator[Cugraph]:
+def opened(settings: Settings) -> Iterator[Cugraph]:
     """Yield cuGraph on a cluster of its own, or on the one that the settings name.
 
     Raises
@@ -82,7 +84,7 @@ def _rapids() -> SimpleNamespace:
     return SimpleNamespace(cudf=cudf, cugraph=cugraph, dask=cugraph.dask, dask_cudf=dask_cudf, comms=comms)
 
 
-def _n_workers(settings) -> int:
+def _n_workers(settings: Settings) -> int:
     n_gpus = cuda.cp.cuda.runtime.getDeviceCount()
     wanted = n_gpus if settings.workers == "auto" else settings.workers
     if wanted > n_gpus:
@@ -90,7 +92,7 @@ def _n_workers(settings) -> int:
     return wanted
 
 
-def sentinel(kind: np.dtype):
+def sentinel(kind: np.dtype) -> Any:
     """The distance that cuGraph gives vertices that are not reached."""
     return (np.iinfo if kind.kind in "iu" else np.finfo)(kind).max
 
@@ -106,7 +108,7 @@ class Cugraph:
         Whether all workers are there and answer, as far as is known.
     """
 
-    def __init__(self, settings, client: Client, rapids: SimpleNamespace):
+    def __init__(self, settings: Settings, client: Client, rapids: SimpleNamespace) -> None:
         self.client, self._settings, self._rapids = client, settings, rapids
         self._workers = set(client.nthreads())
         self.n_workers, self.is_whole = len(self._workers), True
@@ -121,7 +123,9 @@ class Cugraph:
         """Give the edges to cuGraph."""
         self.together(lambda: self._load(graph), "building cuGraph's graph")
 
-    def search(self, graph: PartitionedGraph, source: int, limit, kind: np.dtype) -> list[tuple[np.ndarray, np.ndarray]]:
+    def search(
+        self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Vertices and distances that cuGraph finds, from each worker, unreached ones by its ``sentinel``.
 
         Parameters
@@ -140,7 +144,7 @@ class Cugraph:
         self._slowest = max(self._slowest, time.monotonic() - started)
         return found
 
-    def certify(self, graph: PartitionedGraph, source: int, distance: np.ndarray, limit) -> Certificate:
+    def certify(self, graph: PartitionedGraph, source: int, distance: np.ndarray, limit: float | None) -> Certificate:
         """Prove distances right on the workers; see ``Edges.certify``."""
         return self.together(lambda: graph.edges.certify(source, distance, limit), "the certificate")
 
@@ -173,7 +177,9 @@ class Cugraph:
         )
         self._graph = loaded
 
-    def _searched(self, graph: PartitionedGraph, source: int, limit, kind: np.dtype) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _searched(
+        self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         all_zero = kind.kind == "f" and graph.edges.heaviest == 0
         if kind.kind == "i" or all_zero:  # with weights of 0 alone cuGraph's SSSP would never leave its first bucket
             index = graph.edges.index
@@ -192,12 +198,12 @@ class Cugraph:
             return [(v, np.where(d == sentinel(d.dtype), np.finfo(kind).max, 0).astype(kind)) for v, d in answers]
         return answers
 
-    def together(self, work, what: str):
+    def together(self, work: Any, what: str) -> Any:
         """Return what ``work()`` returns, which needs all workers; end it if one is lost, as the others would wait for ever.
 
         It runs in a thread, since neither NCCL nor Dask gives up by itself.
         """
-        done: queue.SimpleQueue = queue.SimpleQueue()
+        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         context = contextvars.copy_context()  # has the client that cuGraph and Dask take
         threading.Thread(target=lambda: done.put(_outcome(context, work)), daemon=True).start()
         started = time.monotonic()
@@ -235,7 +241,7 @@ class Cugraph:
             raise ClusterError(f"{what}: {reason}; run again with --resume")
 
 
-def _outcome(context: contextvars.Context, work) -> tuple[object, BaseException | None]:
+def _outcome(context: contextvars.Context, work: Any) -> tuple[object, BaseException | None]:
     try:
         return context.run(work), None
     except BaseException as error:  # of another thread, where it is raised again
@@ -247,7 +253,7 @@ def _short(error: BaseException) -> str:
     return text if len(text) <= 300 else text[:300] + "..."
 
 
-def _parquet_files(settings) -> tuple[EdgeColumns, dict[str, np.dtype], list[str]]:
+def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype], list[str]]:
     """The columns of the edges, roles to types, and the paths, all files looked into before a worker reads one."""
     import pyarrow
     import pyarrow.parquet
@@ -256,7 +262,10 @@ def _parquet_files(settings) -> tuple[EdgeColumns, dict[str, np.dtype], list[str
     endings = {row.name: row.endings for row in FORMATS}["parquet"]
     of_graph = ("directed", "format", "weight_type", "vertices")
     options = ReadOptions(**{key: value for key, value in read_options(settings).items() if key not in of_graph})
-    columns, kinds, paths, first = [], None, [], None
+    columns: list[EdgeColumns] = []
+    paths: list[str] = []
+    kinds: dict[str, np.dtype] | None = None
+    first = None
     for file in find_files(settings.edges, set(endings)):
         if file.ending not in endings and settings.format != "parquet":
             raise InputError(f"{file}: --engine {MG} reads Parquet files; convert the edge list")
@@ -289,4 +298,5 @@ def _parquet_files(settings) -> tuple[EdgeColumns, dict[str, np.dtype], list[str
             raise InputError(f"{file}: its columns are not of the types of {paths[0]}; cast either, so that they agree")
         kinds = found
         paths.append(file.path)
+    assert kinds is not None  # find_files finds one file or raises
     return columns_of_all(columns), kinds, paths

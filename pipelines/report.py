@@ -8,18 +8,24 @@ import threading
 import time
 from collections import Counter
 from dataclasses import asdict
+from typing import Any, cast
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from kepler_traverse.formats.column_names import is_weight_name
+from kepler_traverse.graph import Graph
 
 from . import page
 from .chronicle import MOST_LISTED, Chronicle, batch_of
 from .forms import FORMS
+from .manifest_types import Manifest, PartEntry, StrategyChoice
+from .options import Settings
+from .prepare import Prepared
+from .sizing import Sizing
 from .strategy_choice import sentence
 from .tallies import merged
 from .terminal import in_units, printable, say, show
@@ -31,11 +37,11 @@ _LINE_EVERY = 10.0  # seconds between two lines of progress where the output is 
 _MOST_WORKERS = 8  # with a line each on a terminal
 
 
-def facts_of(manifest: dict) -> dict:
+def facts_of(manifest: Manifest) -> dict[str, Any]:
     """What never changes while a run goes on, in plain values, for whoever watches it."""
     same = ("algorithm", "result", "means", "strategy", "device", "sources")
     return {
-        **{key: manifest[key] for key in same},
+        **{key: dict(manifest)[key] for key in same},
         "kept": sum(len(part["sources"]) for part in manifest["parts"]),
         "started": time.time(),
         "output": manifest["settings"]["output"],
@@ -56,7 +62,7 @@ class Progress:
         The page, where there is one.
     """
 
-    def __init__(self, facts: dict, news=None):
+    def __init__(self, facts: dict[str, Any], news: Any = None) -> None:
         self._news = news
         self._chronicle = Chronicle(facts["started"], facts["sources"], facts["kept"])
         self._lock = threading.Lock()  # the terminal is drawn by a thread of its own
@@ -70,7 +76,7 @@ class Progress:
             self._live.start()
         return self
 
-    def __exit__(self, kind, *_) -> None:
+    def __exit__(self, kind: Any, *_: Any) -> None:
         if self._live is not None:
             self._live.stop()
         if self._news is not None:
@@ -78,9 +84,10 @@ class Progress:
             bad = kind is not None or self._chronicle.failures
             self._news.end("interrupted" if interrupted else "failed" if bad else "done")
 
-    def advance(self, part: int, summary: dict) -> None:
+    def advance(self, part: int, summary: PartEntry) -> None:
         """A part is written; ``summary`` is what the manifest holds about it."""
         batch = batch_of(part, summary)
+        assert batch is not None  # a batch that is done in this run has its times
         with self._lock:
             self._chronicle.distances = merged(self._chronicle.distances, summary["distances"])
             self._chronicle.add(batch)
@@ -89,9 +96,9 @@ class Progress:
             self._told = time.monotonic()
             say(self._line())
 
-    def failed(self, part: int, sources: list, error: str) -> None:
+    def failed(self, part: int, sources: list[Any], error: str) -> None:
         """Some sources of a part are given up."""
-        item = {"part": part, "sources": sources[:MOST_LISTED], "n": len(sources), "error": error}
+        item: dict[str, Any] = {"part": part, "sources": sources[:MOST_LISTED], "n": len(sources), "error": error}
         with self._lock:
             self._chronicle.add_failure(**item)
         self._tell("failed", item)
@@ -99,12 +106,12 @@ class Progress:
 
     def retried(self, part: int, why: str) -> None:
         """A part is tried again."""
-        item = {"part": part, "why": why}
+        item: dict[str, Any] = {"part": part, "why": why}
         with self._lock:
             self._chronicle.add_retry(**item)
         self._tell("retried", item)
 
-    def _tell(self, what: str, item: dict) -> None:
+    def _tell(self, what: str, item: dict[str, Any]) -> None:
         if self._news is not None:
             self._news.add(what, item, self._chronicle.distances)
 
@@ -116,8 +123,9 @@ class Progress:
             f"{page.count(rate)} sources/s",
             *([f"{page.count(edges)} edges/s"] if chronicle.whole.edges else []),
         ]
-        if chronicle.left and rate:
-            words.append(f"about {page.seconds(max(1, round(chronicle.seconds_left())))} left")
+        left = chronicle.seconds_left()
+        if chronicle.left and rate and left is not None:
+            words.append(f"about {page.seconds(max(1, round(left)))} left")
         if chronicle.failures:
             words.append(f"{chronicle.failed_sources:,} sources failed")
         if chronicle.retries:
@@ -130,7 +138,7 @@ class Progress:
             chronicle = self._chronicle
             bar = Table.grid(expand=True)  # a bar by itself does not end its line
             bar.add_row(ProgressBar(total=max(1, chronicle.total), completed=chronicle.done, complete_style="green"))
-            lines = [bar, Text(self._line(), style="bold")]
+            lines: list[RenderableType] = [bar, Text(self._line(), style="bold")]
             took = sum(chronicle.whole.phases.values())
             if took:
                 shares = (f"{phase} {100 * value / took:.0f} %" for phase, value in chronicle.whole.phases.items())
@@ -151,10 +159,10 @@ def _workers_table(chronicle: Chronicle) -> Table:
     return table
 
 
-def show_plan(settings, prepared, sizing, choice: dict | None = None) -> None:
+def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: StrategyChoice | None = None) -> None:
     """Print what would run; ``choice`` is what the manifest would hold of the candidates."""
     graph, plan = prepared.graph, prepared.plan
-    notes = weights_not_used(settings, asdict(graph.report))
+    notes = weights_not_used(settings, graph.report.facts())
     if settings.json:
         facts = {
             "graph": {
@@ -162,7 +170,7 @@ def show_plan(settings, prepared, sizing, choice: dict | None = None) -> None:
                 "stored_edges": graph.n_edges,
                 "directed": graph.directed,
                 "max_degree": graph.max_degree,
-                "built": asdict(graph.report),
+                "built": graph.report.facts(),
             },
             "algorithm": plan.algorithm,
             "result": settings.result,
@@ -186,7 +194,7 @@ def show_plan(settings, prepared, sizing, choice: dict | None = None) -> None:
         ("graph", f"{graph.n_vertices:,} vertices, {graph.n_edges:,} stored edges, {_kind(graph)}"),
         ("degrees", f"at most {graph.max_degree:,}"),
         ("built", f"{built.rows:,} rows; dropped: {built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"),
-        ("columns", columns_text(asdict(built))),
+        ("columns", columns_text(built.facts())),
         *(("note", note) for note in notes),
         ("result", f"{settings.result}: {FORMS[settings.result].means}"),
         ("distances", "{type}, {sums}".format(**graph.distances_are(plan.algorithm))),
@@ -207,7 +215,7 @@ def show_plan(settings, prepared, sizing, choice: dict | None = None) -> None:
     show(*(f"{name:<{width}}  {text}" for name, text in lines))
 
 
-def weights_not_used(settings, built: dict) -> list[str]:
+def weights_not_used(settings: Settings, built: dict[str, Any]) -> list[str]:
     """Say which weights bfs passes over, so that nobody takes hops for distances.
 
     Parameters
@@ -234,7 +242,7 @@ def weights_not_used(settings, built: dict) -> list[str]:
     return notes
 
 
-def columns_text(built: dict) -> str:
+def columns_text(built: dict[str, Any]) -> str:
     """Say which columns of the edge list are the ends and the weight of an edge, and which are not used.
 
     Parameters
@@ -253,13 +261,13 @@ def columns_text(built: dict) -> str:
     return text
 
 
-def show_summary(settings, manifest: dict, computed: int, seconds: float) -> None:
+def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds: float) -> None:
     """Print what was done."""
     failed = manifest["failed"]
-    facts = {
+    facts: dict[str, Any] = {
         "output": settings.output,
         "status": manifest["status"],
-        **{key: manifest[key] for key in _SUMMARY},
+        **{key: dict(manifest)[key] for key in _SUMMARY},
         "columns": {key: manifest["graph"].get("built", {}).get(key) for key in _COLUMNS},
         "computed": computed,
         "kept": len(manifest["parts"]) - computed,
@@ -292,15 +300,15 @@ def show_summary(settings, manifest: dict, computed: int, seconds: float) -> Non
     show(*lines)
 
 
-def _phases(manifest: dict) -> dict[str, float]:
+def _phases(manifest: Manifest) -> dict[str, float]:
     """Seconds of all workers by phase; of a worker that does several things at a time, the sum of them."""
     total: Counter[str] = Counter()
     for part in manifest["parts"]:
         total.update(part.get("phases", {}))
-    return total
+    return cast("dict[str, float]", total)
 
 
-def _kind(graph) -> str:
+def _kind(graph: Graph) -> str:
     weights = "unweighted" if graph.weights is None else f"{graph.weights.dtype} weights"
     if graph.weights is not None and graph.returns_integers:
         weights = "integer weights"

@@ -11,14 +11,15 @@ import pyarrow.parquet as pq
 from kepler_traverse.errors import CertificateError, NegativeCycleError, UnknownVertexError
 from kepler_traverse.graph import Graph
 
+from .answers import SourceRows
+from .batch_context import BatchContext
 from .checksums import checksums_in
 from .forms import FORMS, ROWS_A_GROUP, SOURCES_A_PART
-from .phases import Phases
+from .manifest_types import Footer, Identity
 from .planning import plan_for
-from .prepare import Request
 from .proofs import Findings, Part
+from .request import Ids, Request
 from .sink import plain
-from .tallies import Tally
 from .worker import answers_for
 
 
@@ -34,7 +35,7 @@ class Retraversal:
     findings : Findings
     """
 
-    def __init__(self, graph: Graph, identity: dict, targets: list | None, findings: Findings):
+    def __init__(self, graph: Graph, identity: Identity, targets: Ids | None, findings: Findings):
         self.graph, self.form, self._findings = graph, FORMS[identity["result"]], findings
         request = Request(
             algorithm=identity["algorithm"],
@@ -50,7 +51,7 @@ class Retraversal:
         self._answers = answers_for(graph, plan_for(graph, request), request)
         self.most_rows = max(graph.n_vertices, 0 if targets is None else len(targets))
 
-    def of(self, part: int, numbers: list[int]) -> Iterator[tuple]:
+    def of(self, part: int, numbers: list[int]) -> Iterator[SourceRows]:
         """Yield (source id, table, checksum) of each source, as the job writes them.
 
         Raises
@@ -58,30 +59,25 @@ class Retraversal:
         CertificateError
             A traversal failed here and now: nothing can be said about the part.
         """
-        failed: list[tuple[int, str]] = []
-        for source, table, checksum in self._answers.of(part, numbers, False, _Unwatched(), Phases(), Tally(), failed):
+        context = BatchContext()
+        for source, table, checksum in self._answers.of(part, numbers, False, context):
             yield source, plain(table), checksum
-        if failed:
-            raise CertificateError(f"{len(failed)} sources could not be traversed again: {failed[0][1]}")
+        if context.failed:
+            raise CertificateError(f"{len(context.failed)} sources could not be traversed again: {context.failed[0][1]}")
 
     def settle(self) -> None:
         """Nothing waits here."""
 
 
-class _Unwatched:
-    """A mark that nobody reads."""
-
-    def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
-        pass
-
-
 class AgainPart(Part):
     """One file, compared with what its sources give when they are traversed again; its prover is a ``Retraversal``."""
+
+    _prover: Retraversal  # type: ignore[assignment]
 
     def _unfit_distances(self, schema: pa.Schema) -> str:  # noqa: ARG002
         return ""  # types of numbers are compared with the rows
 
-    def _check_rows(self, file: pq.ParquetFile, footer: dict) -> list[int]:
+    def _check_rows(self, file: pq.ParquetFile, footer: Footer) -> list[int]:
         """Compare the rows; returns the checksums of the sources, from the rows of the file."""
         try:
             numbers = self._graph.numbers_of(footer["sources"])
@@ -103,7 +99,7 @@ class AgainPart(Part):
             self._add("wrong result", str(error))
         return checksums
 
-    def _compare(self, rows: _Rows, numbers: list[int], footer: dict) -> None:
+    def _compare(self, rows: _Rows, numbers: list[int], footer: Footer) -> None:
         answers = self._prover.of(self._number, numbers)
         proven = 0
         for (name, right, checksum), stated in zip(answers, footer["checksums"], strict=True):

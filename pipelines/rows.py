@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import flat, is_hops, namespace, to_host, unreached_of
+from kepler_traverse._arrays import Array, flat, is_hops, namespace, to_host, unreached_of
 from kepler_traverse.answers import pair_columns
 from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.query import Query
+from kepler_traverse.result_kinds import ResultKind
 from kepler_traverse.results import Traversal, Traversals, checksum
 from kepler_traverse.source_records import with_source
 
 from .buffers import BUFFERS, FROM_GPU
 from .checksums import bits_of, checksum_of_rows, sums_of_rows
 from .forms import FORMS
+from .manifest_types import Histogram
 from .sink import as_written
 from .tallies import (
     counted,
@@ -44,7 +46,7 @@ class Rows(NamedTuple):
     source: object
     table: pa.Table
     checksum: int
-    counts: tuple
+    counts: tuple[Any, ...]
 
 
 def is_made_on_host(result: str, query: Query, graph: Graph) -> bool:
@@ -57,7 +59,7 @@ def on_host(traversals: Traversals) -> Traversals:
     return replace(traversals, distance=_moved(traversals.distance), predecessor=_moved(traversals.predecessor))
 
 
-def _moved(array):
+def _moved(array: Any) -> Any:
     if array is None:
         return None
     if namespace(array) is np:
@@ -99,16 +101,16 @@ class Vertices:
     @property
     def graph(self) -> Graph:
         """The graph in host memory, without its edges if it is not there anyway."""
-        self.bring()
-        return self._host
+        return self.bring()
 
-    def bring(self) -> None:
+    def bring(self) -> Graph:
         """Bring what is needed of the graph to host memory, once."""
         if self._host is None:
             graph = self._graph
-            here = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype), "weights": None}
+            here: dict[str, Any] = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype)}
             ids = graph.ids if graph.has_string_ids else to_host(graph.ids)
-            self._host = graph if graph.device == "cpu" else replace(graph, ids=ids, **here)
+            self._host = graph if graph.device == "cpu" else replace(graph, ids=ids, weights=None, **here)
+        return self._host
 
     def source_column(self, source: int, size: int) -> pa.DictionaryArray:
         """A source's id as often as it has rows, in no memory to speak of; ``sink.plain`` writes it out."""
@@ -152,7 +154,12 @@ class Selection(NamedTuple):
 
 
 def rows_of(
-    result: str, graph, query: Query, traversals: Traversals, asked: np.ndarray | None, vertices: Vertices | None = None
+    result: str,
+    graph: Graph,
+    query: Query,
+    traversals: Traversals,
+    asked: np.ndarray | None,
+    vertices: Vertices | None = None,
 ) -> Iterator[Rows]:
     """Yield the rows of each source of a group, in order.
 
@@ -206,7 +213,13 @@ def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = 
         pass
 
 
-def _of_all_reached(result: str, vertices: Vertices, query, traversals) -> Iterator[Rows]:
+def _held(array: Array | None) -> Any:
+    """An array that a result of this kind always has."""
+    assert array is not None
+    return array
+
+
+def _of_all_reached(result: str, vertices: Vertices, query: Query, traversals: Traversals) -> Iterator[Rows]:
     kind = FORMS[result]
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i)
@@ -220,14 +233,14 @@ def _of_all_reached(result: str, vertices: Vertices, query, traversals) -> Itera
             total = checksum(written, vertices.graph.returns_integers)
             columns["distance"] = pa.array(vertices.shown(selection.taken(written.distance)))
         if kind.has_predecessors:
-            before = vertices.graph.ids_at(selection.taken(traversals.predecessor[i]))
+            before = vertices.graph.ids_at(selection.taken(_held(traversals.predecessor)[i]))
             columns["predecessor"] = pa.array(before) if isinstance(before, np.ndarray) else before
         edges = selection.edges if written is traversal else edges_of(vertices.graph, traversal)
         counts = edges, int(traversal.rounds), histogram_of(written)
         yield Rows(id_of(vertices.graph, traversal.source), pa.table(columns), total, counts)
 
 
-def _of_targets(graph, query, traversals, with_predecessors: bool) -> Iterator[Rows]:
+def _of_targets(graph: Graph, query: Query, traversals: Traversals, with_predecessors: bool) -> Iterator[Rows]:
     for traversal in traversals:
         shown = traversal if with_predecessors else replace(traversal, predecessor=None)
         total, *counts = counted(graph, traversal, as_written(traversal, query))
@@ -236,9 +249,9 @@ def _of_targets(graph, query, traversals, with_predecessors: bool) -> Iterator[R
 
 def _of_one(traversals: Traversals, i: int) -> Traversal:
     """The distances of one source, in memory of their own: rows outlive the plan's next run."""
-    bfs = traversals.algorithm == "bfs"
-    distance = BUFFERS.empty(traversals.distance.shape[1], np.int32 if bfs else traversals.distance.dtype)
-    np.copyto(distance, traversals.distance[i])
+    bfs, found = traversals.algorithm == "bfs", _held(traversals.distance)
+    distance = BUFFERS.empty(found.shape[1], np.int32 if bfs else found.dtype)
+    np.copyto(distance, found[i])
     return Traversal(
         algorithm=traversals.algorithm,
         source=int(traversals.sources[i]),
@@ -250,31 +263,33 @@ def _of_one(traversals: Traversals, i: int) -> Traversal:
     )
 
 
-def _of_pairs(graph, query, traversals, asked) -> Iterator[Rows]:
-    xp = namespace(traversals.distance)
+def _of_pairs(graph: Graph, query: Query, traversals: Traversals, asked: Any) -> Iterator[Rows]:
+    found: Any = _held(traversals.distance)
+    xp = namespace(found)
     # Where nothing had to be proven, the plan has kept the distances of the targets alone, in their own order.
-    all_there = traversals.distance.shape[1] == graph.n_vertices and query.keep == "all"
-    places = xp.asarray(asked if all_there else np.searchsorted(query.targets, asked))
+    all_there = found.shape[1] == graph.n_vertices and query.keep == "all"
+    places = xp.asarray(asked if all_there else np.searchsorted(_held(query.targets), asked))
     number = bits_of(asked)
     for i, source in enumerate(traversals.sources):
-        distance = traversals.distance[i][places]
+        distance = found[i][places]
         columns = pair_columns(graph, traversals.sources[i : i + 1], asked, distance, query.limit)
         values, missing = (to_host(array) for array in (columns["distance"].values, columns["distance"].is_null))
         checksum = checksum_of_rows(source, [number, bits_of(values, missing)])
         if all_there:
-            traversal = traversals[i]
-            _, *counts = counted(graph, traversal, as_written(traversal, query))
+            traversal = cast(Traversal, traversals[i])
+            counts = counted(graph, traversal, as_written(traversal, query))[1:]
         else:
             counts = 0, int(traversals.rounds[i]), histogram_of_values(traversals.algorithm, values[~missing])
-        yield Rows(id_of(graph, source), arrow_table(columns), checksum, tuple(counts))
+        yield Rows(id_of(graph, source), arrow_table(columns), checksum, counts)
 
 
-def _of_sources(kind, graph, query, traversals) -> Iterator[Rows]:
+def _of_sources(kind: ResultKind, graph: Graph, query: Query, traversals: Traversals) -> Iterator[Rows]:
     """Records that belong to a source alone; what is counted for ``Tally`` is counted where the records are made."""
     edges: list[int] = []
-    histograms: list[dict | None] = []
+    histograms: list[Histogram | None] = []
+    assert kind.records_of is not None and kind.columns_of is not None
 
-    def observe(counts, stored: np.ndarray, farthest: np.ndarray) -> None:
+    def observe(counts: Any, stored: np.ndarray, farthest: np.ndarray) -> None:
         edges.extend(stored.tolist())
         histograms.extend(histograms_of_levels(counts, farthest))
 
@@ -292,7 +307,13 @@ def _of_sources(kind, graph, query, traversals) -> Iterator[Rows]:
     return _cut(traversals, columns, found.sizes, edges, histograms)
 
 
-def _cut(traversals, columns: dict[str, Column], sizes: np.ndarray, edges: list, histograms: list) -> Iterator[Rows]:
+def _cut(
+    traversals: Traversals,
+    columns: dict[str, Column],
+    sizes: np.ndarray,
+    edges: list[int],
+    histograms: list[Histogram | None],
+) -> Iterator[Rows]:
     """Cut the rows of a group at the sources, so that a part is made of the same pieces however large the groups were."""
     table = arrow_table(columns)
     bits = [bits_of(column.values) for name, column in columns.items() if name != "source"]
@@ -306,13 +327,14 @@ def _cut(traversals, columns: dict[str, Column], sizes: np.ndarray, edges: list,
         yield Rows(name, table.slice(start, size), total, count)
 
 
-def id_of(graph, number: int):
+def id_of(graph: Graph, number: int) -> Any:
     """The user's id of one vertex, as a plain Python value."""
     return names_of(graph, np.array([number]))[0]
 
 
-def names_of(graph, numbers: np.ndarray) -> list:
+def names_of(graph: Graph, numbers: np.ndarray) -> list[Any]:
     """The user's ids of vertices, as plain Python values."""
     if graph.device == "cuda" and not graph.has_string_ids:
-        return graph.ids[cuda.cp.asarray(numbers)].tolist()
+        ids: Any = graph.ids
+        return ids[cuda.cp.asarray(numbers)].tolist()
     return graph.ids_at(numbers).tolist()

@@ -8,7 +8,7 @@ time without end.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from .forms import FORMS
+from .forms import FORMS, ResultName
 from .tallies import MOST_BINS
 
 MAX_PARTS = 10**6  # part names have six digits
@@ -35,7 +35,6 @@ _Id = Annotated[StrictInt, Field(ge=-(2**63), lt=2**64)] | StrictStr
 _Seconds = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1e12)]
 _Phase = Annotated[StrictStr, Field(pattern="^[a-z_]{1,32}$")]
 _Algorithm = Literal["bfs", "sssp"]
-_Result = Literal[tuple(FORMS)]
 
 
 class _Model(BaseModel):
@@ -50,7 +49,7 @@ class Histogram(_Model):
     counts: Annotated[list[Annotated[StrictInt, Field(ge=0, le=2**53)]], Field(min_length=1, max_length=MOST_BINS)]
 
     @model_validator(mode="after")
-    def _is_within_the_numbers(self):
+    def _is_within_the_numbers(self) -> Any:
         """``tallies.merged`` makes bins twice as wide until they fit, and that must end."""
         half, exponent = math.frexp(self.width)
         if half != 0.5 or self.first.bit_length() + exponent > 1025:
@@ -78,7 +77,7 @@ class PartEntry(_Model):
     distances: Histogram | None = None
 
     @model_validator(mode="after")
-    def _is_timed_whole_or_not_at_all(self):
+    def _is_timed_whole_or_not_at_all(self) -> Any:
         """A part that was found on disk has no times, and the report takes all of them or none."""
         missing = {"started", "ended", "phases", "worker", "edges"} - self.model_fields_set
         if missing and {"started", "worker"} <= self.model_fields_set:
@@ -104,14 +103,14 @@ class Identity(_Model):
     algorithm: _Algorithm
     limit: Annotated[StrictInt, Field(ge=0, lt=2**63)] | Annotated[StrictFloat, Field(ge=0)] | None
     targets: _Hash | None
-    result: _Result
+    result: ResultName
     certify: Literal["all", "sample", "none"]
     sources: _Hash
     batch_size: Annotated[StrictInt, Field(ge=1, lt=2**63)]
     direction: Literal["out", "in"] = "out"
 
     @model_validator(mode="after")
-    def _is_of_one_run(self):
+    def _is_of_one_run(self) -> Any:
         """What ``settings`` refuses together no run has had."""
         form = FORMS[self.result]
         if (self.targets is None) if form.needs_targets else (self.targets is not None and not form.limits_targets):
@@ -179,7 +178,7 @@ class Manifest(_Model):
     format: _Format
     status: Literal["running", "done", "failed", "interrupted"]
     algorithm: _Algorithm
-    result: _Result
+    result: ResultName
     means: StrictStr
     direction: Literal["out", "in"] = "out"
     distances: dict[Literal["type", "sums"], StrictStr] = {}
@@ -209,13 +208,13 @@ class Footer(_Model):
     format: _Format
     run: StrictStr
     part: Annotated[StrictInt, Field(ge=0, lt=MAX_PARTS)]
-    result: _Result
+    result: ResultName
     rows: _Count
     sources: list[_Id]
     checksums: list[_Checksum]
 
 
-def checked(value: object, schema: type[BaseModel]) -> dict:
+def checked(value: object, schema: type[BaseModel]) -> dict[str, Any]:
     """Return a value that was read from JSON as it is, if it fits a schema.
 
     Raises

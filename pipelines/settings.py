@@ -7,15 +7,15 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import make_dataclass, replace
+from dataclasses import MISSING, fields, make_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from .forms import FORMS
-from .options import OPTIONS, SCHEDULER_CHOICES, SOURCE_CHOICES, TARGET_CHOICES, TLS, Option, UsageError
+from .forms import FORMS, ResultName
+from .options import OPTIONS, SCHEDULER_CHOICES, SOURCE_CHOICES, TARGET_CHOICES, TLS, Option, Settings, UsageError
 from .terminal import say
 
 _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
@@ -25,10 +25,10 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-def _annotation(option: Option):
+def _annotation(option: Option) -> Any:
     whole = Annotated[int, Field(ge=option.least)] if option.least is not None else int
     number = Annotated[float, Field(ge=option.least)] if option.least is not None else float
-    kinds = {
+    kinds: dict[str, Any] = {
         "text": Annotated[str, Field(min_length=1)],
         "folder": Annotated[str, Field(min_length=1)],
         "choice": Literal[option.choices],
@@ -41,21 +41,32 @@ def _annotation(option: Option):
         "switch": bool,
     }
     kind = kinds[option.kind]
-    return (kind | None, None) if option.default is None else (kind, option.default)
+    return kind | None if option.default is None else kind
 
 
-# The model is made from the table of options, so that no setting is listed twice.
-_KNOBS = Annotated[dict[str, bool | int | float | str], Field(min_length=1)] | None
-_FIELDS = [
-    ("edges", Annotated[list[str], Field(min_length=1)]),
-    *((o.key, *_annotation(o)) for o in OPTIONS),
-    ("knobs", _KNOBS, None),
-]
-Settings = dataclass(make_dataclass("Settings", _FIELDS, kw_only=True), config=_STRICT)
-KNOWN_KEYS = ("edges", *(option.key for option in OPTIONS), "knobs")
+def _checker() -> Any:
+    """The dataclass that checks values for ``Settings``: its fields, with the ranges that their metadata give them."""
+    annotations = {option.key: _annotation(option) for option in OPTIONS}
+    annotations["edges"] = Annotated[list[str], Field(min_length=1)]
+    annotations["knobs"] = Annotated[dict[str, bool | int | float | str], Field(min_length=1)] | None
+    checked: list[Any] = [
+        (key, annotations[key]) if default is MISSING else (key, annotations[key], default)
+        for key, default in ((each.name, each.default) for each in fields(Settings))
+    ]
+    return dataclass(make_dataclass("Settings", checked, kw_only=True), config=_STRICT)
 
 
-def read_file(path: Path) -> dict:
+_Checked = _checker()
+KNOWN_KEYS = tuple(each.name for each in fields(Settings))
+
+
+def _settings(values: dict[str, Any]) -> Settings:
+    """Check values; raises ValidationError for wrong ones, TypeError for a key that Python takes for something else."""
+    found = _Checked(**values)
+    return Settings(**{key: getattr(found, key) for key in KNOWN_KEYS})
+
+
+def read_file(path: Path) -> dict[str, Any]:
     """Read a settings file.
 
     Raises
@@ -80,7 +91,7 @@ def read_file(path: Path) -> dict:
     return values
 
 
-def settings_of(flags: dict, config: Path | None = None) -> Settings:
+def settings_of(flags: dict[str, Any], config: Path | None = None) -> Settings:
     """Merge defaults, file and flags, and check them.
 
     Parameters
@@ -110,7 +121,7 @@ def settings_of(flags: dict, config: Path | None = None) -> Settings:
     if "edges" not in values:
         raise UsageError("no edge list is given: name its files on the command line, or as 'edges' in a settings file")
     try:
-        settings = Settings(**values)
+        settings = _settings(values)
     except ValidationError as error:
         raise UsageError(_sentence(error, flags, config)) from None
     result = _result_of(in_file, flags, config)
@@ -127,19 +138,19 @@ def settings_of(flags: dict, config: Path | None = None) -> Settings:
     return settings
 
 
-def checked_settings(values: dict) -> Settings:
+def checked_settings(values: dict[str, Any]) -> Settings:
     """Check settings that a manifest holds; raises ValueError. What it lacks, an earlier version did not know."""
     try:
-        return Settings(**values)
+        return _settings(values)
     except ValidationError as error:
         raise ValueError(f"settings: {_sentence(error, values, None)}") from None
     except TypeError as error:  # a key that Python itself takes for something else
         raise ValueError(f"settings: {error}") from None
 
 
-def _sentence(error: ValidationError, flags: dict, config: Path | None) -> str:
+def _sentence(error: ValidationError, flags: dict[str, Any], config: Path | None) -> str:
     first = error.errors()[0]
-    key = first["loc"][0]
+    key = str(first["loc"][0])
     where = _named(key, flags, config)
     shown = first["input"] if first["type"] != "missing" else None
     return f"{where} cannot be {shown!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
@@ -157,14 +168,14 @@ def refuse_address(name: str, folder: str) -> None:
         raise UsageError(f"{name} {folder!r}: no path holds a null character")
 
 
-def _named(key: str, flags: dict, config: Path | None) -> str:
+def _named(key: str, flags: dict[str, Any], config: Path | None) -> str:
     """A setting in the words of where it was given."""
     if key == "edges":
         return "EDGES"
     return "--" + key.replace("_", "-") if key in flags or config is None else f"{config}: {key}"
 
 
-def _check_texts(settings, flags: dict, config: Path | None) -> None:
+def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
     """Raise UsageError for a text that no file system or network takes."""
     for key in KNOWN_KEYS:
         value = getattr(settings, key)
@@ -181,7 +192,7 @@ def _check_texts(settings, flags: dict, config: Path | None) -> None:
             raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: it is {example}")
 
 
-def idle_settings(settings) -> Iterator[tuple[str, str]]:
+def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
     """Settings that have a value and no effect beside the others, each with the reason."""
     if not settings.random_sources:
         yield "seed", "it draws --random-sources, and the sources are given otherwise"
@@ -201,7 +212,7 @@ def idle_settings(settings) -> Iterator[tuple[str, str]]:
         yield "worker_timeout", f"--engine {MG} ends as soon as a worker is lost"
 
 
-def _check_idle(settings, flags: dict, config: Path | None) -> None:
+def _check_idle(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
     """Raise UsageError for a flag that has no effect, and say so of a setting in a file, which may be for several runs."""
     defaults = {option.key: option.default for option in OPTIONS}
     for key, reason in idle_settings(settings):
@@ -214,7 +225,7 @@ def _check_idle(settings, flags: dict, config: Path | None) -> None:
         say(f"note: {message}")
 
 
-def _check_together(settings) -> None:
+def _check_together(settings: Settings) -> None:
     for option in OPTIONS:
         if option.kind == "folder" and getattr(settings, option.key) is not None:
             refuse_address(option.flag, getattr(settings, option.key))
@@ -234,15 +245,15 @@ def _check_together(settings) -> None:
         raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
 
 
-def _result_of(in_file: dict, flags: dict, config: Path | None) -> str:
+def _result_of(in_file: dict[str, Any], flags: dict[str, Any], config: Path | None) -> ResultName:
     """The one result that ``result`` and its other spelling, ``predecessors``, ask for; flags win over the file."""
-    result = flags.get("result")
+    result: ResultName | None = flags.get("result")
     if result is None:
-        result = in_file.get("result", "distances")
+        result = cast(ResultName, in_file.get("result", "distances"))
         if in_file.get("predecessors"):
             result = _with_predecessors(result, f"{config}: predecessors = true and result = {result!r}")
         if "predecessors" in flags:
-            result = "predecessors" if flags["predecessors"] else result.replace("predecessors", "distances")
+            result = "predecessors" if flags["predecessors"] else "distances" if result == "predecessors" else result
         return result
     if flags.get("predecessors"):
         return _with_predecessors(result, f"--predecessors and --result {result}")
@@ -251,13 +262,13 @@ def _result_of(in_file: dict, flags: dict, config: Path | None) -> str:
     return result
 
 
-def _with_predecessors(result: str, said: str) -> str:
+def _with_predecessors(result: str, said: str) -> ResultName:
     if result not in ("distances", "predecessors"):
         raise UsageError(f"{said} are two results, and --predecessors is another way to say --result predecessors; take one")
     return "predecessors"
 
 
-def _check_result(settings) -> None:
+def _check_result(settings: Settings) -> None:
     """Raise UsageError for a result that does not go with the other settings."""
     result, form = settings.result, FORMS[settings.result]
     given = [key for key in TARGET_CHOICES if getattr(settings, key) is not None]
@@ -276,7 +287,7 @@ def _check_result(settings) -> None:
         raise UsageError(f"--result {result} is one search from all sources together; leave --batch-size at auto")
 
 
-def unfit_for_mg(settings) -> str | None:
+def unfit_for_mg(settings: Settings) -> str | None:
     """Say why the engine ``cugraph-mg`` cannot do what the settings ask for, or None if it may."""
     if settings.device == "cpu":
         return "it runs on GPUs; leave --device out"
@@ -298,7 +309,7 @@ def unfit_for_mg(settings) -> str | None:
     return None
 
 
-def _check_tls(settings) -> None:
+def _check_tls(settings: Settings) -> None:
     missing = [key for key in TLS if getattr(settings, key) is None]
     named = ", ".join("--" + key.replace("_", "-") for key in missing)
     if len(missing) == len(TLS):
@@ -323,7 +334,7 @@ def _check_tls(settings) -> None:
             raise UsageError(f"{flag} {getattr(settings, key)} cannot be read: {error.strerror}") from None
 
 
-def _check_knobs(settings, config: Path) -> None:
+def _check_knobs(settings: Settings, config: Path | None) -> None:
     """Raise UsageError for knobs that the strategy does not have, before a graph is read that may be large."""
     from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
     from kepler_traverse.errors import InputError

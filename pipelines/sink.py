@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,12 +23,16 @@ import pyarrow.parquet as pq
 from kepler_traverse import __version__
 from kepler_traverse._arrays import at_most, namespace, unreached_of
 from kepler_traverse.errors import KeplerError, OutputError
+from kepler_traverse.graph import Graph
+from kepler_traverse.query import Query
 from kepler_traverse.regular_files import json_of, open_regular
 from kepler_traverse.result_kinds import ResultKind
+from kepler_traverse.results import Traversal
 
 from .buffers import BUFFERS
 from .checksums import MASK, checksums_in
 from .forms import FORMS, ROWS_A_GROUP
+from .manifest_types import Footer, PartEntry, PartSummary
 
 _GATHERED = 2**20  # bytes of a part that are written at once
 FOOTER_KEY = b"kepler_traverse"
@@ -38,7 +43,7 @@ def part_name(number: int) -> str:
     return f"part-{number:06d}.parquet"
 
 
-def as_written(traversal, query):
+def as_written(traversal: Traversal, query: Query) -> Any:
     """Return the traversal with everything unreached that its rows leave out: beyond the limit, or no target."""
     if query.limit is None and query.targets is None:
         return traversal
@@ -65,7 +70,7 @@ def write_part(
     answers: Iterable[tuple[object, pa.Table, int]],
     is_wanted: Callable[[], bool] = lambda: True,
     result: str = "distances",
-) -> dict | None:
+) -> PartSummary | None:
     """Write one batch.
 
     Parameters
@@ -123,7 +128,7 @@ class _Hashed(io.FileIO):
         super().__init__(path, mode)
         self.digest = hashlib.sha256()
 
-    def write(self, data) -> int:
+    def write(self, data: Any) -> int:
         written = super().write(data)
         self.digest.update(memoryview(data)[:written])
         return written
@@ -138,9 +143,12 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _write(file, number: int, run: str, form: ResultKind, answers) -> tuple[int, int]:
-    writer, held, n_held, rows = None, [], 0, 0
-    sources, checksums = [], []
+def _write(file: Any, number: int, run: str, form: ResultKind, answers: Any) -> tuple[int, int]:
+    writer: Any = None
+    held: list[pa.Table] = []
+    n_held = rows = 0
+    sources: list[object] = []
+    checksums: list[int] = []
     try:
         for source, table, checksum in answers:
             writer = writer or _writer(file, _plain_schema(table.schema), form)
@@ -190,7 +198,7 @@ def _plain_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema(kinds.items())
 
 
-def _writer(file, schema: pa.Schema, form: ResultKind) -> pq.ParquetWriter:
+def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> pq.ParquetWriter:
     schema = schema.with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means})
     # Sources and targets repeat. Vertices ascend within a source, and hops of neighbours differ by little, also where their
     # numbers are those of neighbours: of road networks that takes two thirds of what a dictionary takes, in half the time.
@@ -219,23 +227,24 @@ def _flush(writer: pq.ParquetWriter, held: list[pa.Table]) -> None:
         writer.write_table(table, row_group_size=table.num_rows)
 
 
-def read_footer(file: pq.ParquetFile) -> dict:
+def read_footer(file: pq.ParquetFile) -> Footer:
     """What a part says about itself; raises ValueError where that is nothing that this job has written."""
-    from .schemas import Footer, checked  # only here, as workers need neither
+    from . import schemas  # only here, as workers need neither
 
     metadata = file.metadata.metadata or {}
     if FOOTER_KEY not in metadata:
         raise ValueError("it is no part of this job")
-    footer = checked(json_of(metadata[FOOTER_KEY]), Footer)
+    footer = cast(Footer, schemas.checked(json_of(metadata[FOOTER_KEY]), schemas.Footer))
     if len(footer["sources"]) != len(footer["checksums"]):
         raise ValueError(f"it has {len(footer['sources'])} sources and {len(footer['checksums'])} checksums")
     return footer
 
 
-def unfit_columns(schema: pa.Schema, form: ResultKind, graph) -> str:
+def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
     """Say in which way the columns of a file are not those of a form over a graph's ids; ``""`` if they are."""
     if schema.names != list(form.columns):
         return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)}"
+    ids: Any = graph.ids
     for field in schema:
         kind = field.type
         if field.name not in ("source", "vertex", "target", "predecessor"):
@@ -243,15 +252,15 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph) -> str:
         elif graph.has_string_ids:
             right = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         else:
-            right = kind == pa.from_numpy_dtype(graph.ids.dtype)
+            right = kind == pa.from_numpy_dtype(ids.dtype)
         if not right:
             return f"its column {field.name!r} has type {kind}"
     return ""
 
 
 def checked_part(
-    folder: Path, number: int, run: str, sources: list, graph, known: dict | None, result: str = "distances"
-) -> dict | None:
+    folder: Path, number: int, run: str, sources: list[Any], graph: Graph, known: PartEntry | None, result: str = "distances"
+) -> PartSummary | None:
     """Return the summary of a part on disk if it is whole and right, else None.
 
     Parameters
@@ -272,7 +281,7 @@ def checked_part(
     path = folder / part_name(number)
     try:
         with open_regular(path) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest()
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from kepler_traverse.errors import CapacityError
 
@@ -75,6 +76,8 @@ class Sizing:
         Threads of each worker that write parts: the cores of a machine whose GPUs traverse; on a CPU none are to spare.
     shared_bytes, worker_bytes : int
         Memory of a host: the graph, which its workers share, and what each worker takes for itself.
+    strategies : tuple of str
+        Those for which each worker has memory, the one planned first; empty where an engine has one way only.
     """
 
     workers: int
@@ -86,9 +89,12 @@ class Sizing:
     writers: int = 1
     shared_bytes: int = 0
     worker_bytes: int = 0
+    strategies: tuple[str, ...] = ()
 
 
-def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_size: int | str = "auto") -> Sizing:
+def size_up(
+    load: Load, machine: Machine, workers: int | Literal["auto"] = "auto", batch_size: int | Literal["auto"] = "auto"
+) -> Sizing:
     """Choose workers and batch size, and add up the memory.
 
     Raises
@@ -99,29 +105,25 @@ def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_siz
     share = _worker_items(load)
     if load.merged:
         workers, batch_size = 1, load.n_sources
-    if workers == "auto":
-        workers = max(1, min(machine.n_gpus if machine.device == "cuda" else machine.cores, load.n_sources))
-        if machine.device == "cpu":
-            spare = machine.available - load.graph_bytes
-            workers = max(1, min(workers, spare // (sum(share.values()) + PROCESS_BYTES)))
-    memory = _memory(load, machine.device, share, workers)
+    n_workers = _n_workers(load, machine, share) if workers == "auto" else workers
+    memory = _memory(load, machine.device, share, n_workers)
     if memory["total"] > machine.available:
         items = ", ".join(f"{name} {in_units(size)}" for name, size in memory.items() if name != "total")
-        where = "on each GPU" if machine.device == "cuda" else f"with {workers} worker{'s' if workers > 1 else ''}"
-        remedy = "fewer --workers" if workers > 1 and machine.device == "cpu" else "a larger machine or a smaller graph"
+        where = "on each GPU" if machine.device == "cuda" else f"with {n_workers} worker{'s' if n_workers > 1 else ''}"
+        remedy = "fewer --workers" if n_workers > 1 and machine.device == "cpu" else "a larger machine or a smaller graph"
         raise CapacityError(
             f"this run needs {in_units(memory['total'])} of memory {where} ({items}), "
             f"and {in_units(machine.available)} are free; take {remedy}"
         )
     if batch_size == "auto":
-        by_workers = -(-load.n_sources // (BATCHES_A_WORKER * workers))
+        by_workers = -(-load.n_sources // (BATCHES_A_WORKER * n_workers))
         most = min(by_workers, sources_a_part(load.n_vertices, load.rows_a_source, machine.device))
-        batch_size = _whole_groups(load, workers, most)
+        batch_size = _whole_groups(load, n_workers, most)
     return Sizing(
-        workers=workers,
-        threads=1 if machine.device == "cuda" else max(1, machine.cores // workers),
+        workers=n_workers,
+        threads=1 if machine.device == "cuda" else max(1, machine.cores // n_workers),
         batch_size=batch_size,
-        writers=max(1, machine.cores // workers) if machine.device == "cuda" else 1,
+        writers=max(1, machine.cores // n_workers) if machine.device == "cuda" else 1,
         n_batches=-(-load.n_sources // batch_size),
         memory=memory,
         output_bytes=(1 if load.merged else load.n_sources) * load.most_rows * load.row_bytes,
@@ -129,6 +131,14 @@ def size_up(load: Load, machine: Machine, workers: int | str = "auto", batch_siz
         # Of a worker with a GPU the traversals are not in the memory of the host.
         worker_bytes=PROCESS_BYTES + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),
     )
+
+
+def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:
+    """One per GPU, or one per core as far as memory goes; no more than there are sources."""
+    if machine.device == "cuda":
+        return max(1, min(machine.n_gpus, load.n_sources))
+    spare = machine.available - load.graph_bytes
+    return max(1, min(machine.cores, load.n_sources, spare // (sum(share.values()) + PROCESS_BYTES)))
 
 
 def with_room(

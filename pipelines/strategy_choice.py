@@ -6,11 +6,16 @@ where that is worth it, and the tasks that follow are told the better one. Parts
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 
 from kepler_traverse.choice import Choice
 from kepler_traverse.many import Candidate
+
+from .manifest_types import Measured, Measurement
+from .manifest_types import StrategyChoice as Record
 
 CLEARLY = 1.1  # by which a measured strategy must be the faster one: each change has all workers plan anew
 _ALIKE = 1.5  # factor within which the estimates of a run and of its resumption are of the same machine
@@ -41,19 +46,19 @@ class StrategyChoice:
     def __init__(self, candidates: Sequence[Candidate], batch_size: int, n_sources: int, across_batches: bool = False):
         self._batch_size = batch_size
         self._seconds = {each.name: each.seconds for each in candidates}
-        self._trial_sizes = {}
+        self._trial_sizes: dict[str, int] = {}
         for each in candidates:
             group = each.group if across_batches else min(each.group, batch_size)
             self._trial_sizes[each.name] = -(-_TRIED_GROUPS * group // batch_size)
         self._choice = Choice(
-            {name: (lambda batches, of_one=seconds: batches * of_one) for name, seconds in self._seconds.items()},
+            {name: functools.partial(operator.mul, seconds) for name, seconds in self._seconds.items()},
             dict.fromkeys(self._seconds, 1),
         )
         self._pending = ""  # the strategy that is tried now
         self._next_trial: tuple[str, int] | None = None
         self._left_out: set[str] = set()
         self.strategy = candidates[0].name
-        self.record = {
+        self.record: Record = {
             "first": self.strategy,
             "candidates": [
                 {
@@ -68,7 +73,7 @@ class StrategyChoice:
             "switches": [],
         }
 
-    def resume(self, before: dict | None) -> None:
+    def resume(self, before: Record | None) -> None:
         """Take over what an earlier run has measured, if its estimates were about the same ones."""
         if not before:
             return
@@ -86,7 +91,7 @@ class StrategyChoice:
         self.record["first"], self.record["switches"] = before["first"], list(before["switches"])
         self.strategy = current(self.record)
 
-    def note(self, told: str, measured: Sequence | None) -> None:
+    def note(self, told: str, measured: Measured | None) -> None:
         """Note what the groups of a part took, if they ran the strategy that the task was told."""
         if not measured:
             return
@@ -98,7 +103,7 @@ class StrategyChoice:
         self._choice.note(name, sources / self._batch_size, seconds)
         entry = next((each for each in self.record["measured"] if each["strategy"] == name), None)
         if entry is None:
-            entry = {"strategy": name, "sources": 0, "seconds": 0.0, "estimated": 0.0}
+            entry = Measurement(strategy=name, sources=0, seconds=0.0, estimated=0.0)
             self.record["measured"].append(entry)
         entry["sources"] += sources
         entry["seconds"] = round(entry["seconds"] + seconds, 6)
@@ -165,12 +170,12 @@ class StrategyChoice:
         return None
 
 
-def current(record: dict) -> str:
+def current(record: Record) -> str:
     """The strategy that a run's tasks were told last."""
     return record["switches"][-1]["strategy"] if record["switches"] else record["first"]
 
 
-def sentence(record: dict | None) -> str:
+def sentence(record: Record | None) -> str:
     """Say in one sentence what was chosen, what was measured, and what went on; "" where there was no choice."""
     if not record:
         return ""

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 import sys
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from kepler_traverse._arrays import UNREACHED, namespace, to_host, unreached_of
 from kepler_traverse.figures import as_floats, bins_of
+from kepler_traverse.graph import Graph
 from kepler_traverse.results import Traversal, checksum
+
+from .manifest_types import Histogram, PartCounts
 
 MOST_BINS = 64  # of a histogram: enough for a plot, and a summary stays below about 1 KB
 
@@ -34,12 +38,12 @@ class Tally:
         The source that took longest, and its seconds of traversing.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.edges = self.rounds = 0
         self.slowest: tuple[object, float] | None = None
-        self._histograms: list[dict] = []
+        self._histograms: list[Histogram] = []
 
-    def add(self, source, seconds: float, edges: int, rounds: int, histogram: dict | None) -> None:
+    def add(self, source: Any, seconds: float, edges: int, rounds: int, histogram: Histogram | None) -> None:
         """Count one traversal: its source's id (None if it has several), how long it took, and what ``counted`` returned."""
         if source is not None and (self.slowest is None or seconds > self.slowest[1]):
             self.slowest = (source, round(seconds, 6))
@@ -48,9 +52,10 @@ class Tally:
         if histogram is not None:
             self._histograms.append(histogram)
         if len(self._histograms) >= _MERGED_AT_ONCE:
-            self._histograms = [merged(*self._histograms)]
+            together = merged(*self._histograms)
+            self._histograms = [] if together is None else [together]
 
-    def summary(self) -> dict:
+    def summary(self) -> PartCounts:
         """``edges``, ``rounds``, ``slowest``, and ``distances``: a histogram, or None where nothing is written."""
         return {
             "edges": self.edges,
@@ -60,7 +65,7 @@ class Tally:
         }
 
 
-def counted(graph, traversal, written) -> tuple[int, int, int, dict | None]:
+def counted(graph: Graph, traversal: Traversal, written: Traversal) -> tuple[int, int, int, Histogram | None]:
     """Count one traversal, while its arrays hold.
 
     Parameters
@@ -87,14 +92,14 @@ def counted(graph, traversal, written) -> tuple[int, int, int, dict | None]:
     )
 
 
-def edges_of(graph, traversal) -> int:
+def edges_of(graph: Graph, traversal: Traversal) -> int:
     """Stored edges of the vertices that a traversal reaches."""
     if graph.device == "cpu":
         return int(_edges(graph.offsets, traversal.distance, _unreached(traversal)))
     return int(namespace(graph.offsets).where(traversal.reached, graph.degrees, 0).sum())
 
 
-def histograms_of_levels(counts, farthest: np.ndarray) -> list[dict]:
+def histograms_of_levels(counts: Any, farthest: np.ndarray) -> list[Histogram]:
     """Of each of many rows of counts of vertices at 0, 1, 2, ... hops what ``histogram_of`` returns of those hops.
 
     Bins are made twice as wide for all rows together, and each row is taken when its own have their width.
@@ -124,7 +129,7 @@ def histograms_of_levels(counts, farthest: np.ndarray) -> list[dict]:
     return [{"width": width, "first": 0, "counts": row[:size]} for width, size, row in each]
 
 
-def histogram_of_values(algorithm: str, values: np.ndarray) -> dict | None:
+def histogram_of_values(algorithm: str, values: np.ndarray) -> Histogram | None:
     """The histogram of distances that are all reached."""
     values = values.astype(np.float64) if algorithm == "sssp" and values.dtype.kind == "i" else values
     traversal = Traversal(
@@ -133,7 +138,7 @@ def histogram_of_values(algorithm: str, values: np.ndarray) -> dict | None:
     return histogram_of(traversal)
 
 
-def histogram_of(traversal) -> dict | None:
+def histogram_of(traversal: Traversal) -> Histogram | None:
     """Count the reached vertices by distance.
 
     Returns
@@ -163,7 +168,7 @@ def histogram_of(traversal) -> dict | None:
     return {"width": width, "first": first, "counts": counts.tolist()}
 
 
-def histograms_of_group(distance, limit, figures) -> list[dict | None]:
+def histograms_of_group(distance: Any, limit: float | None, figures: Any) -> list[Histogram | None]:
     """Of each of many rows of weighted distances what ``histogram_of`` returns, by one pass over all of them.
 
     Parameters
@@ -178,23 +183,23 @@ def histograms_of_group(distance, limit, figures) -> list[dict | None]:
         for low, high in zip(figures.lowest.tolist(), figures.farthest.tolist(), strict=True)
     ]
     # One bin for what has one distance, which may be too large to be a number of bins.
-    several = [scale is not None and scale[2] > 1 for scale in scales]
-    bins_a_unit = np.array([1.0 / scale[0] if more else 0.0 for scale, more in zip(scales, several, strict=True)])
-    before = np.array([scale[1] if more else 0 for scale, more in zip(scales, several, strict=True)], np.int64)
+    several = [scale if scale is not None and scale[2] > 1 else None for scale in scales]
+    bins_a_unit = np.array([1.0 / scale[0] if scale else 0.0 for scale in several])
+    before = np.array([scale[1] if scale else 0 for scale in several], np.int64)
     most = max((scale[2] for scale in scales if scale), default=1)
     counts = bins_of(distance, limit, bins_a_unit, before, most).tolist()
     return [
-        scale and {"width": scale[0], "first": scale[1], "counts": row[: scale[2]]}
+        {"width": scale[0], "first": scale[1], "counts": row[: scale[2]]} if scale else None
         for scale, row in zip(scales, counts, strict=True)
     ]
 
 
-def _unreached(traversal):
+def _unreached(traversal: Traversal) -> Any:
     """What an unreached vertex has as its distance, in the distances' own type."""
     return unreached_of(traversal.distance.dtype)
 
 
-def merged(*histograms: dict | None) -> dict | None:
+def merged(*histograms: Histogram | None) -> Histogram | None:
     """Add histograms up, in bins as wide as the widest ones, or wider where ``MOST_BINS`` would be exceeded."""
     found = [histogram for histogram in histograms if histogram]
     if len(found) < 2:
@@ -244,7 +249,7 @@ def _width(low: float, high: float, least: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _edges(offsets, distance, unreached):
+def _edges(offsets: Any, distance: Any, unreached: Any) -> Any:
     edges = 0
     for v in range(distance.size):
         if distance[v] != unreached:
@@ -253,7 +258,7 @@ def _edges(offsets, distance, unreached):
 
 
 @njit(cache=True, nogil=True)
-def _range(distance, unreached, low, high):
+def _range(distance: Any, unreached: Any, low: Any, high: Any) -> Any:
     for v in range(distance.size):
         if distance[v] != unreached:
             low, high = min(low, distance[v]), max(high, distance[v])
@@ -261,7 +266,7 @@ def _range(distance, unreached, low, high):
 
 
 @njit(cache=True, nogil=True)
-def _count_bins(distance, unreached, bins_a_unit, first, n_bins):
+def _count_bins(distance: Any, unreached: Any, bins_a_unit: Any, first: Any, n_bins: Any) -> Any:
     # Neighbours are at about the same distance: counted in turn in four places, no count waits for the one before.
     counts = np.zeros((4, n_bins), np.int64)
     for v in range(distance.size):

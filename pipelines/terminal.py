@@ -10,6 +10,7 @@ import contextlib
 import os
 import sys
 import traceback
+from typing import Any
 
 
 def printable(text: str) -> str:
@@ -46,7 +47,7 @@ def show_traceback(error: BaseException) -> None:
     say(*"".join(traceback.format_exception(error)).splitlines())
 
 
-def _write(stream, lines: tuple[str, ...]) -> None:
+def _write(stream: Any, lines: tuple[str, ...]) -> None:
     if stream is None or stream.closed:  # as after 2>&-
         return
     text = "".join(f"{printable(line)}\n" for line in lines)
@@ -62,8 +63,9 @@ def _write(stream, lines: tuple[str, ...]) -> None:
 
 def in_units(size: int) -> str:
     """A number of bytes for people."""
+    amount = float(size)
     for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
+        if amount < 1024 or unit == "GiB":
             break
-        size /= 1024
-    return f"{size:.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.0f} {unit}" if unit == "bytes" or amount >= 100 else f"{amount:.1f} {unit}"

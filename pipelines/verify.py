@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,8 @@ from . import interrupts
 from .batch_sources import EXIT_INTERRUPTED, report_error
 from .forms import FORMS
 from .manifest import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest
-from .options import Once, OnceParser
+from .manifest_types import Manifest
+from .options import Once, OnceParser, Settings
 from .prepare import read_options, targets_of
 from .proofs import Findings, Part, Prover
 from .retraverse import AgainPart, Retraversal
@@ -128,12 +129,13 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
         targets = _targets(graph, manifest, targets_file)
     if FORMS[identity["result"]].is_distances:
         of_distances = None if targets is None else np.unique(graph.numbers_of(targets, "target"))
-        prover, part_of = Prover(graph, identity, of_distances, findings), Part
+        prover: Any = Prover(graph, identity, of_distances, findings)
+        part_of = Part
     else:
         prover, part_of = Retraversal(graph, identity, targets, findings), AgainPart
     for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
         number = part_number(name)
-        if number < manifest["batches"]:  # any other is a fault already
+        if number is not None and number < manifest["batches"]:  # any other is a fault already
             part_of(folder / name, entry, manifest["fingerprint"], number, prover, findings).check()
     prover.settle()
     proven = sum(findings.proven.values())
@@ -142,7 +144,7 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
     return findings
 
 
-def _manifest(folder: Path, findings: Findings) -> dict | None:
+def _manifest(folder: Path, findings: Findings) -> Manifest | None:
     """The manifest, or None and a fault where it contradicts itself.
 
     Raises
@@ -174,10 +176,11 @@ def _manifest(folder: Path, findings: Findings) -> dict | None:
     except ValueError as error:
         findings.add("manifest", MANIFEST, f"it is damaged ({error})")
         return None
-    return manifest | {"settings": settings}
+    manifest["settings"] = settings
+    return manifest
 
 
-def _check_manifest(folder: Path, manifest: dict, findings: Findings) -> None:
+def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> None:
     """What can be seen without the edge list: is the run complete, does the manifest agree with itself and the folder?"""
     identity, parts = manifest["identity"], manifest["parts"]
     if manifest["status"] != "done" or not os.path.lexists(folder / SUCCESS):
@@ -221,9 +224,9 @@ def _check_manifest(folder: Path, manifest: dict, findings: Findings) -> None:
             findings.add("extra part", name, "the manifest lists no such part of the run")
 
 
-def _graph(manifest: dict, edges: list[str], device: str, findings: Findings) -> Graph | None:
+def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings) -> Graph | None:
     """The graph of the run, read as the run read it."""
-    graph = read_graph(edges, device=device, **read_options(SimpleNamespace(**manifest["settings"])))
+    graph = read_graph(edges, device=device, **read_options(Settings(**manifest["settings"])))
     if graph.fingerprint == manifest["identity"]["graph"]:
         return graph
     if not findings.faults:
@@ -235,7 +238,7 @@ def _graph(manifest: dict, edges: list[str], device: str, findings: Findings) ->
     return None
 
 
-def _targets(graph: Graph, manifest: dict, file: str | None) -> list:
+def _targets(graph: Graph, manifest: Manifest, file: str | None) -> list[Any]:
     settings = manifest["settings"]
     name = file or settings["targets_file"]
     try:
@@ -244,7 +247,7 @@ def _targets(graph: Graph, manifest: dict, file: str | None) -> list:
         raise InputError(f"{error}; give the file of the run's targets by --targets-file") from None
     if hashlib.sha256(json.dumps(ids).encode()).hexdigest() != manifest["identity"]["targets"]:
         raise InputError(f"{name or 'manifest'}: these are not the targets of the run; give its own by --targets-file")
-    return ids
+    return ids or []
 
 
 if __name__ == "__main__":

@@ -13,32 +13,36 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
+import numpy as np
 from dask.system import CPU_COUNT
-from distributed import WorkerPlugin, get_worker, secede
+from distributed import Worker, WorkerPlugin, get_worker, secede
 
 from kepler_traverse.answers import turned
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.many import ManyPlan
 from kepler_traverse.storage import load_graph
-from kepler_traverse.strategy import Shape
 
-from .answers import Answers, Kept, free_memory
+from .answers import Answers, Batches, Kept, SourceRows, free_memory
+from .batch_context import BatchContext
 from .cluster import ClusterError
 from .device_errors import is_out_of_memory, is_sticky
 from .existing import version_here
 from .forms import FORMS
 from .manifest import cannot_write
+from .manifest_types import BatchOutcome
 from .marks import Mark
 from .merged import MergedAnswers, MergedPlan
 from .metrics import watched
-from .phases import Phases
 from .planning import plan_for
+from .request import Request, weights_of
 from .rows import OF_ALL_REACHED, warm_up
 from .sink import write_part
-from .tallies import Tally
 from .writers import Writers, fits_beside, writers_for
+
+Traverser = Answers | MergedAnswers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,27 +51,11 @@ class Work:
 
     Attributes
     ----------
+    request : Request
     run : str
         Fingerprint of the run.
     graph_folder, output : Path
         Absolute, and the same on every worker.
-    limit : int, float or None
-        Largest hop count or distance.
-    targets : list of ids or None
-    result : str
-        Name of the form that is written.
-    knobs : dict or None
-        Settings of the strategy.
-    direction : {"out", "in"}
-        Of the distances: from the sources, or to them.
-    at_once : int
-        Sources that a plan answers at once: those of a part, about, or of more parts where the device has room.
-    memory : int or None
-        Bytes that the plan of one worker may take beside the graph; None takes what is free.
-    chosen : str
-        Strategy that the driver has chosen where ``strategy`` is "auto"; "" otherwise.
-    shape : Shape or None
-        What the driver's plan has seen of the graph, so that no worker searches for it again.
     threads : int
         For each worker's kernels; 0 takes as many as the worker has for tasks.
     writers : int
@@ -76,68 +64,81 @@ class Work:
         Of this package on the driver, where a worker may have another; see ``existing.version_here``.
     """
 
+    request: Request
     run: str
     graph_folder: Path
     output: Path
     device: str
-    algorithm: str
-    strategy: str
-    limit: float | None
-    targets: list | None
-    result: str
-    certify: str
-    knobs: dict | None
-    direction: str = "out"
-    at_once: int = 1
-    memory: int | None = None
-    chosen: str = ""
-    shape: Shape | None = None
     threads: int
     writers: int = 1
     version: str = ""
 
 
-def plan_told(graph: Graph, work: Work, strategy: str) -> ManyPlan | MergedPlan:
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """What a worker holds once its plugin is set up.
+
+    Attributes
+    ----------
+    graph : Graph
+    plan : ManyPlan or MergedPlan
+    answers : Answers or MergedAnswers
+    writers : Writers or None
+        None where parts are written by the thread that traverses.
+    """
+
+    graph: Graph
+    plan: ManyPlan | MergedPlan
+    answers: Answers | MergedAnswers
+    writers: Writers | None
+
+
+def plan_told(graph: Graph, request: Request, strategy: str) -> ManyPlan | MergedPlan:
     """Plan with a strategy that the driver names; where this worker cannot run it, with the one that it chooses itself."""
     if strategy:
         try:
-            return plan_for(graph, replace(work, strategy=strategy))
+            return plan_for(graph, replace(request, strategy=strategy))
         except (InputError, MemoryError):  # another kind of device, or one that holds less
             free_memory()
-    return plan_for(graph, work)
+    return plan_for(graph, request)
 
 
-def answers_for(graph: Graph, plan: ManyPlan | MergedPlan, work) -> Answers | MergedAnswers:
-    """What answers with a plan that ``plan_for`` has made for the same ``Work`` or ``Request``."""
-    return (MergedAnswers if FORMS[work.result].merged else Answers)(turned(graph, work.direction), plan, work)
+def answers_for(graph: Graph, plan: ManyPlan | MergedPlan, request: Request) -> Answers | MergedAnswers:
+    """What answers with a plan that ``plan_for`` has made for the same request."""
+    graph = turned(graph, request.direction)
+    return MergedAnswers(graph, plan, request) if isinstance(plan, MergedPlan) else Answers(graph, plan, request)
 
 
 class TraversalPlugin(WorkerPlugin):
-    """Holds the graph and the plan of one worker; set up again whenever a worker is started anew."""
+    """Holds the graph and the plan of one worker; set up again whenever a worker is started anew.
+
+    Attributes
+    ----------
+    loaded : Loaded or None
+        None before ``setup``, and where it has failed.
+    """
+
+    _lock: threading.Lock  # made in the worker, as it cannot be sent there
 
     def __init__(self, work: Work, name: str):
         self.work, self.name = work, name
-        self.graph: Graph | None = None
-        self.plan: ManyPlan | MergedPlan | None = None
-        self._answers: Answers | MergedAnswers | None = None
-        self._writers: Writers | None = None
-        self._lock: threading.Lock | None = None
+        self.loaded: Loaded | None = None
         self._threads = work.threads
         self._load_seconds = 0.0
         self._told = ""
 
-    async def setup(self, worker) -> None:
+    async def setup(self, worker: Worker) -> None:
         self._lock = threading.Lock()
         self._threads = self.work.threads or worker.state.nthreads
         # In a thread, so that the worker answers the scheduler meanwhile.
         await asyncio.to_thread(self._load)
 
-    def teardown(self, worker) -> None:  # noqa: ARG002
-        self.graph = self.plan = self._answers = None
-        if self._writers is not None:
-            self._writers.close()
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002
+        loaded, self.loaded = self.loaded, None
+        if loaded is not None and loaded.writers is not None:
+            loaded.writers.close()
 
-    def _load(self) -> None:
+    def _load(self) -> Loaded:
         started = time.perf_counter()
         if self.work.version and self.work.version != version_here():  # it has joined after the others were asked
             raise ClusterError(
@@ -145,40 +146,50 @@ class TraversalPlugin(WorkerPlugin):
                 f"job ({self.work.version}); install the same one, start the worker anew, and run again with --resume"
             )
         self._take_fair_share()
-        self.graph = load_graph(self.work.graph_folder, self.work.device)
-        if self.work.writers > 1 and not FORMS[self.work.result].merged:
+        request, writers = self.work.request, None
+        graph = load_graph(self.work.graph_folder, self.work.device)
+        if self.work.writers > 1 and not FORMS[request.result].merged:
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
-            most = writers_for(self.graph.n_vertices, cores, CPU_COUNT)
-            self._writers = Writers(most) if most > 1 else None
-        warming = threading.Thread(target=self._warm_up)
+            most = writers_for(graph.n_vertices, cores, CPU_COUNT)
+            writers = Writers(most) if most > 1 else None
+        warming = threading.Thread(target=self._warm_up, args=(graph, writers))
         warming.start()
-        self._told = self.work.chosen
-        self.plan = plan_told(self.graph, self.work, self._told)
-        self._answers = answers_for(self.graph, self.plan, self.work)
+        self._told = request.chosen
+        plan = plan_told(graph, request, self._told)
+        answers = answers_for(graph, plan, request)
+        self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
         warming.join()
         self._load_seconds = time.perf_counter() - started
+        return loaded
 
-    def _warm_up(self) -> None:
+    def _warm_up(self, graph: Graph, writers: Writers | None) -> None:
         """What threads that write would all wait for at once, before there is anything to write."""
-        if self._writers is not None and self.work.result in OF_ALL_REACHED:
+        request = self.work.request
+        if writers is not None and request.result in OF_ALL_REACHED:
             self._take_fair_share()
-            kind = "int16" if self.work.algorithm == "bfs" else self.graph.weights.dtype
-            warm_up(self.work.result, self.work.algorithm, kind, self.graph.returns_integers)
+            kind = np.dtype(np.int16) if request.algorithm == "bfs" else weights_of(graph).dtype
+            warm_up(request.result, request.algorithm, kind, graph.returns_integers)
 
-    def _take(self, strategy: str) -> None:
-        """Plan anew if the driver now names another strategy; what the plan before had is given back first."""
+    def _ready(self, strategy: str) -> Loaded:
+        """What answers with the strategy that the driver names; plans anew where it names another one than before."""
+        loaded = self.loaded or self._load()  # Dask keeps a worker whose plugin failed to set up
         if not strategy or strategy == self._told:
-            return
+            return loaded
         self._told = strategy
-        if self.plan.strategy.name == strategy:
-            return
+        if loaded.plan.strategy.name == strategy:
+            return loaded
         started = time.perf_counter()
-        self._answers.let_go()
-        self.plan = self._answers = None
+        graph, writers, request = loaded.graph, loaded.writers, self.work.request
+        if isinstance(loaded.answers, Answers):
+            loaded.answers.let_go()
+        self.loaded = None
+        del loaded  # what the plan before had is given back first
         free_memory()
-        self.plan = plan_told(self.graph, self.work, strategy)
-        self._answers = answers_for(self.graph, self.plan, self.work)
+        plan = plan_told(graph, request, strategy)
+        answers = answers_for(graph, plan, request)
+        self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
         self._load_seconds += time.perf_counter() - started
+        return loaded
 
     def _take_fair_share(self) -> None:
         # Numba keeps the number of threads per calling thread, so each thread that traverses must set it.
@@ -188,12 +199,12 @@ class TraversalPlugin(WorkerPlugin):
 
     def answer(
         self,
-        batches: Sequence[tuple[int, Sequence[int]]],
+        batches: Batches,
         careful: bool,
         mark_path: Path,
-        make_way: Callable = lambda: None,
+        make_way: Callable[[], object] = lambda: None,
         strategy: str = "",
-    ) -> list[dict]:
+    ) -> list[BatchOutcome]:
         """Answer the batches of a task, one part each; see ``run_batches``.
 
         ``make_way`` is called once all of them are traversed, when the next task may begin.
@@ -202,19 +213,19 @@ class TraversalPlugin(WorkerPlugin):
             try:
                 with self._lock:  # a plan holds one traversal at a time, and a foreign worker may have several threads
                     self._take_fair_share()
-                    if self._answers is None:  # Dask keeps a worker whose plugin failed to set up
-                        self._load()
-                    self._take(strategy)
-                    if isinstance(self.plan, ManyPlan):
-                        self.plan.adopt()  # a task's results are used up before the lock is let go, in whichever thread
+                    loaded = self._ready(strategy)
+                    if isinstance(loaded.plan, ManyPlan):
+                        loaded.plan.adopt()  # a task's results are used up before the lock is let go, in whichever thread
                     most = max((len(sources) for _, sources in batches), default=0)
-                    if self._writers is None or careful or not fits_beside(most, self.graph.n_vertices):
-                        return [self._part(part, sources, careful, mark) for part, sources in batches]
+                    writers, answers, n_vertices = loaded.writers, loaded.answers, loaded.graph.n_vertices
+                    del loaded  # so that the next task can give the plan back while these parts are written
+                    if writers is None or isinstance(answers, MergedAnswers) or careful or not fits_beside(most, n_vertices):
+                        return [self._part(answers, part, sources, careful, mark) for part, sources in batches]
                     begun = time.perf_counter()
-                    parts = self._writers.take(self._ends(batches, mark))
+                    parts = writers.take(self._ends(answers, batches, mark))
                     seconds = time.perf_counter() - begun
                 make_way()
-                return self._outcomes(batches, parts, seconds, mark)
+                return self._outcomes(writers, batches, parts, seconds, mark)
             except Exception as error:
                 if is_sticky(error):
                     mark.leave(f"{type(error).__name__}: {error}")
@@ -222,30 +233,37 @@ class TraversalPlugin(WorkerPlugin):
                     os._exit(1)
                 raise
 
-    def _part(self, part: int, sources: Sequence[int], careful: bool, mark: Mark) -> dict:
+    def _part(self, answers: Traverser, part: int, sources: Sequence[int], careful: bool, mark: Mark) -> BatchOutcome:
         try:
-            return self._written(part, sources, careful, mark)
+            return self._written(answers, part, sources, careful, mark)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
         # Not at a source but while rows were written: once more, one source at a time and with all memory that can be had.
         free_memory()
         try:
-            return self._written(part, sources, True, mark)
+            return self._written(answers, part, sources, True, mark)
         except MemoryError as error:
             reason = f"MemoryError: its part could not be written: {error}"
             return {"part": part, "summary": None, "failed": [(int(source), reason) for source in sources]}
 
-    def _outcomes(self, batches, parts: list[Future], seconds: float, mark: Mark) -> list[dict]:
+    def _outcomes(
+        self,
+        writers: Writers,
+        batches: Batches,
+        parts: list[Future[BatchOutcome]],
+        seconds: float,
+        mark: Mark,
+    ) -> list[BatchOutcome]:
         """What has come of parts that are written on threads, after ``seconds`` in which the last one was begun."""
         wait(parts)
         done = [part.result()["summary"] for part in parts if part.exception() is None]
         written = sum(summary["phases"][phase] for summary in done if summary for phase in ("rows", "write"))
         # By which tasks are sized; parts side by side share their time, and no thread writes faster than it can.
-        seconds = round(max(seconds, written / self._writers.most) / max(len(parts), 1), 6)
-        outcomes = []
+        seconds = round(max(seconds, written / writers.most) / max(len(parts), 1), 6)
+        outcomes: list[BatchOutcome] = []
         for (part, sources), future in zip(batches, parts, strict=False):
-            with watched(self.work.algorithm) as note:
+            with watched(self.work.request.algorithm) as note:
                 error = future.exception()
                 if error is None:
                     outcome = future.result()
@@ -258,52 +276,46 @@ class TraversalPlugin(WorkerPlugin):
             if error is not None:
                 error.__traceback__ = None  # whose frames hold on to memory
                 with self._lock:
-                    self._writers.most = max(1, self._writers.most // 2)
+                    writers.most = max(1, writers.most // 2)
                     free_memory()
-                    outcome = self._part(part, sources, True, mark)
+                    # The next task may have planned anew by now.
+                    outcome = self._part(self._ready("").answers, part, sources, True, mark)
             outcomes.append(outcome)
         return outcomes
 
-    def _ends(self, batches: Sequence[tuple[int, Sequence[int]]], mark: Mark) -> Iterator[Callable[[], dict]]:
+    def _ends(self, answers: Answers, batches: Batches, mark: Mark) -> Iterator[Callable[[], BatchOutcome]]:
         """Traverse from the sources of the parts; yields for each part what is left to do for it."""
-        answers = self._answers  # as the next task may be told another strategy while these parts are written
         for kept in answers.kept(batches, mark):
-            kept.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
+            kept.context.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
             yield functools.partial(self._end, answers, kept, mark)
 
-    def _end(self, answers: Answers, kept: Kept, mark: Mark) -> dict:
-        rows = answers.of_kept(kept)
-        outcome = self._ended(kept.part, rows, kept.started, kept.clock, kept.tally, kept.failed, mark)
-        return outcome | {"measured": answers.measured.pop(kept.part, None)}
+    def _end(self, answers: Answers, kept: Kept, mark: Mark) -> BatchOutcome:
+        outcome = self._ended(kept.part, answers.of_kept(kept), kept.context, mark)
+        return {**outcome, "measured": answers.measured.pop(kept.part, None)}
 
-    def _ended(self, part, answers, started, clock, tally, failed, mark) -> dict:
-        with clock("write"):
-            summary = write_part(self.work.output, part, self.work.run, answers, mark.is_wanted, self.work.result)
+    def _ended(self, part: int, rows: Iterator[SourceRows], context: BatchContext, mark: Mark) -> BatchOutcome:
+        with context.clock("write"):
+            summary = write_part(self.work.output, part, self.work.run, rows, mark.is_wanted, self.work.request.result)
         if summary is not None:
-            summary |= {"started": round(started, 3), "ended": round(time.time(), 3), "seconds": clock.elapsed}
-            summary |= {"phases": clock.rounded()} | tally.summary()
-        return {"part": part, "summary": summary, "failed": failed}
+            context.finish(summary)
+        return {"part": part, "summary": summary, "failed": context.failed}
 
-    def _written(self, part: int, sources: Sequence[int], careful: bool, mark: Mark) -> dict:
-        started, clock, tally = time.time(), Phases(), Tally()
-        clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
-        failed: list[tuple[int, str]] = []
+    def _written(self, answers: Traverser, part: int, sources: Sequence[int], careful: bool, mark: Mark) -> BatchOutcome:
+        context = BatchContext(progress=mark)
+        context.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
         mark.at(part)
-        with watched(self.work.algorithm) as note:
-            answers = self._answers.of(part, sources, careful, mark, clock, tally, failed)
-            outcome = self._ended(part, answers, started, clock, tally, failed, mark)
-            note(outcome["summary"], len(sources) - len(failed), failed)
-        return outcome | {"measured": self._answers.measured.pop(part, None)}
+        with watched(self.work.request.algorithm) as note:
+            outcome = self._ended(part, answers.of(part, sources, careful, context), context, mark)
+            note(outcome["summary"], len(sources) - len(context.failed), context.failed)
+        return {**outcome, "measured": answers.measured.pop(part, None)}
 
 
-def dask_setup(_worker) -> None:
+def dask_setup(_worker: Worker) -> None:
     """Preload of the workers of an own cluster: Ctrl-C reaches the whole group, and ending them is the driver's part."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def run_batches(
-    plugin: str, batches: Sequence[tuple[int, Sequence[int]]], careful: bool, mark: Path, strategy: str = ""
-) -> list[dict]:
+def run_batches(plugin: str, batches: Batches, careful: bool, mark: Path, strategy: str = "") -> list[BatchOutcome]:
     """One task: some batches, a part for each. Small arguments, and an answer of 1 to 2 KB a batch.
 
     Parameters
@@ -321,7 +333,7 @@ def run_batches(
     Returns
     -------
     list of dict
-        For each batch ``part``; ``failed``, a list of (source, reason); ``measured``, ``[strategy, sources, seconds]`` of
+        For each batch ``part``; ``failed``, a list of (source, reason); ``measured``, ``(strategy, sources, seconds)`` of
         groups by which strategies are compared, or None; and ``summary``, None if no source was answered:
         what ``write_part`` returns, and for the manifest and whoever watches: ``worker`` (its address), ``started`` and
         ``ended`` (seconds since the epoch), ``seconds``, ``phases`` (seconds by phase; a worker's first part also has the
@@ -334,7 +346,7 @@ def run_batches(
         The output folder does not take the part.
     """
     worker = get_worker()
-    answering = worker.plugins[plugin]
+    answering = cast(TraversalPlugin, worker.plugins[plugin])
     try:
         outcomes = answering.answer(batches, careful, mark, secede, strategy)
     except OSError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
 
 from distributed.system import MEMORY_LIMIT
 
@@ -57,9 +58,9 @@ class Writers:
     def __init__(self, most: int):
         self.most = most
         self._pool = ThreadPoolExecutor(most, thread_name_prefix="kepler-writer")
-        self._under_way: list[Future] = []
+        self._under_way: list[Future[Any]] = []
 
-    def take(self, ends: Iterable[Callable]) -> list[Future]:
+    def take(self, ends: Iterable[Callable[..., Any]]) -> list[Future[Any]]:
         """End parts, each of which begins where the next callable is asked for; by one thread at a time.
 
         Parameters
@@ -73,7 +74,7 @@ class Writers:
             In the order of the parts; the last ones are still under way. After an error other than of memory no further part
             has begun.
         """
-        parts: list[Future] = []
+        parts: list[Future[Any]] = []
         try:
             for end in ends:
                 parts.append(self._pool.submit(end))
@@ -97,6 +98,6 @@ class Writers:
         self._pool.shutdown(wait=False)
 
 
-def _is_fatal(part: Future) -> bool:
+def _is_fatal(part: Future[Any]) -> bool:
     error = part.exception()
     return error is not None and not is_out_of_memory(error)

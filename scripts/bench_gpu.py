@@ -25,7 +25,6 @@ import json
 import statistics
 import time
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -302,6 +301,7 @@ def stress(bench: Bench, algorithm: str) -> list:
     return [bench.name, algorithm, done, certified]
 
 
+PACKAGES = ("numpy", "cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
 # The table of each part: its name and columns. Times are milliseconds: of "single" medians over 16 sources and the slowest
 # of them, of "many" and "summary" per source. "library" is result="summary"; "job" adds checksums and histograms.
 COLUMNS = {
@@ -325,17 +325,8 @@ def tables_of(found: dict[str, list[list]]) -> list[dict]:
     ]
 
 
-def packages() -> dict:
-    found = {}
-    for name in ("numpy", "cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
 def main(arguments: list[str]) -> int:
+    from pipelines.environment import package_versions
     from scripts.environment import commit, machine
 
     parser = argparse.ArgumentParser(prog="bench.py --suite gpu", description="One source and many on a GPU.")
@@ -359,7 +350,7 @@ def main(arguments: list[str]) -> int:
         "commit": options.commit or commit(),
         "command": f"python scripts/bench.py --suite gpu {' '.join(arguments)}",
         "machine": machine(),
-        "versions": packages(),
+        "versions": package_versions(PACKAGES),
         "traversals": [],
         "builds": [],
         "tables": [],

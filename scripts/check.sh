@@ -76,10 +76,12 @@ tests() {
 step "ruff check" "$VENV/bin/ruff" check .
 step "ruff format" "$VENV/bin/ruff" format --check .
 step "import contracts" "$VENV/bin/lint-imports"
+step "types" "$VENV/bin/mypy"
 step "spelling" spelling
 step "CUDA format" cuda_format
 step "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
 step "pages of strategies are current" "$PYTHON" scripts/make_docs.py --check
+step "conf/batch_sources.toml and docs/settings.md are current" "$PYTHON" scripts/settings_page.py --check
 step "docs/performance.md, docs/benchmarks and README.md are current" "$PYTHON" scripts/bench_table.py check
 step "docs/published is current" "$PYTHON" scripts/papers_page.py check
 step "docs/guarantees.md is current" "$PYTHON" scripts/trust.py check

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import platform
 import time
 from datetime import date
-from importlib import metadata
 from pathlib import Path
 
 PACKAGES = ("numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "nvidia-cuda-nvrtc")
@@ -56,17 +54,8 @@ def plain(value):
     return value.item()
 
 
-def versions() -> dict:
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
 def head(options, arguments: list[str]) -> dict:
+    from pipelines.environment import versions
     from scripts.environment import commit, machine
 
     return {
@@ -74,7 +63,7 @@ def head(options, arguments: list[str]) -> dict:
         "commit": options.commit or commit(),
         "command": f"python scripts/bench.py --suite papers {' '.join(arguments)}",
         "machine": machine(),
-        "versions": versions(),
+        "versions": versions(PACKAGES),
         "device": options.device,
         "repeats": options.repeats,
         "seed": options.seed,

@@ -8,13 +8,11 @@ far is cut off.
 from __future__ import annotations
 
 import json
-import platform
 import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +29,7 @@ from kepler_traverse.many import free_memory
 from kepler_traverse.sssp import papers as sssp_papers
 from kepler_traverse.sssp.catalogue import MANY as SSSP_MANY
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from pipelines.environment import versions
 from scripts import regret_graphs
 from scripts.environment import commit, machine
 from scripts.regret_graphs import GraphSource
@@ -324,18 +323,12 @@ def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict
 
 def about(device: str, at: str | None) -> dict:
     """The machine, the versions and the commit, as every line has them; a copy of the code cannot find out its commit."""
-    packages = {}
-    for name in ("numpy", "numba", "pyarrow", "cupy-cuda13x", "cupy-cuda12x", "cupy"):
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return {
         "device": device,
         "commit": at or commit(),
         "machine": machine(),
         "speeds": asdict(machine_of(device)),
-        "versions": {"python": platform.python_version()} | packages,
+        "versions": versions(("numpy", "numba", "pyarrow", "cupy-cuda13x", "cupy-cuda12x", "cupy")),
     }
 
 

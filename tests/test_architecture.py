@@ -43,7 +43,7 @@ EMPTY_NAMES = {
     "stuff",
 }
 EMPTY_FUNCTION_NAMES = EMPTY_NAMES - {"common", "core", "base"}  # with another word they say something: common_type
-LONGEST_MODULE = 600
+LONGEST_MODULE = 700
 LONGEST_KERNEL_FILE = 600
 
 

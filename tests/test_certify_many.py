@@ -20,7 +20,7 @@ from kepler_traverse.errors import CertificateError, DeviceError, InputError
 from kepler_traverse.query import Query
 from kepler_traverse.results import checksum as checksum_of
 from pipelines.answers import Answers
-from pipelines.phases import Phases
+from pipelines.batch_context import BatchContext
 from scripts.fault_study import DISTANCE_FAULTS, with_fault
 
 INTEGERS = (np.int8, np.int16, np.int32)
@@ -223,10 +223,10 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
         there = graph.to("cuda")
         moved = replace(traversals, distance=namespace(there.offsets).asarray(traversals.distance))
         plan = SimpleNamespace(group=5, query=Query(predecessors=False), run=lambda _numbers: moved)
-        answers, failed = Answers(there, plan, work), []
-        told = list(answers.of(0, range(5), False, Mock(), Phases(), Mock(), failed))
+        answers, context = Answers(there, plan, work), BatchContext(tally=Mock())
+        told = list(answers.of(0, range(5), False, context))
         assert [checksum for _, _, checksum in told] == [checksum_of(traversal) for traversal in traversals]
         moved.distance[3, 7] += 1
-        assert not list(answers.of(0, range(3, 4), False, Mock(), Phases(), Mock(), failed))
+        assert not list(answers.of(0, range(3, 4), False, context))
     assert proven == [5, 5]
-    assert "C3" in failed[0][1]
+    assert "C3" in context.failed[0][1]

@@ -400,6 +400,15 @@ def test_a_stored_graph_keeps_the_columns(tmp_path, named):
     assert load_graph(tmp_path / "graph").report == graph.report
 
 
+def test_graph_report_has_the_seconds_of_reading_which_a_stored_graph_has_not(tmp_path, named):
+    graph = named(EDGES)
+    assert list(graph.report.seconds) == ["read", "build"]
+    assert min(graph.report.seconds.values()) >= 0
+    assert "seconds" not in graph.report.facts()
+    save_graph(graph, tmp_path / "graph")
+    assert load_graph(tmp_path / "graph").report.seconds == {}
+
+
 def test_a_graph_of_arrays_has_no_columns():
     assert graph_from_edges(np.array([1]), np.array([2])).report.src_column == ""
 

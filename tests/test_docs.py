@@ -16,7 +16,7 @@ import kepler_traverse
 from kepler_traverse.bfs import cpu, gpu
 from kepler_traverse.bfs.levels import levels, switch
 from pipelines import compare
-from scripts import bench_table, make_docs, make_graphs
+from scripts import bench_table, make_docs, make_graphs, settings_page
 from scripts.strategy_lines import kernel_lines, lines_of_code, lines_with_code
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,6 +85,20 @@ def test_every_strategy_is_on_one_of_the_two_pages_and_auto_on_the_first():
             assert not (row.default and make_docs.is_published(row))
     assert "| auto |" in own
     assert "## Knobs" in published
+
+
+def test_settings_page_and_template_are_current():
+    assert settings_page.TEMPLATE.read_text(encoding="utf-8") == settings_page.template()
+    assert settings_page.PAGE.read_text(encoding="utf-8") == settings_page.page()
+
+
+def test_settings_page_check_names_a_stale_file(tmp_path, monkeypatch, capsys):
+    stale = tmp_path / "settings.md"
+    stale.write_text(settings_page.page() + "more\n")
+    monkeypatch.setattr(settings_page, "ROOT", tmp_path)
+    monkeypatch.setattr(settings_page, "PAGE", stale)
+    assert settings_page.main(["--check"]) == 1
+    assert capsys.readouterr().err == "settings.md is stale: run python scripts/settings_page.py\n"
 
 
 def test_lines_of_code_are_those_that_a_plan_reaches_and_no_comments(tmp_path):

@@ -77,7 +77,7 @@ def test_many_hosts_are_planned_beyond_the_memory_of_the_driver(edges, tmp_path,
     """Fifty thousand workers would not fit this machine; on hosts of their own they do."""
     memory = WorkerMemory(host="", limit=0, usable=0, available=2**40)
     hosts = {f"tcp://{i}:1": SimpleNamespace(**(vars(memory) | {"host": str(i)})) for i in range(50_000)}
-    monkeypatch.setattr("pipelines.job.survey", lambda *_: hosts)
+    monkeypatch.setattr("pipelines.engine.survey", lambda *_: hosts)
     words = ["--scheduler-address", "tcp://nowhere:1", "--output", tmp_path / "out", "--plan", "--json"]
     code, out, err = run(capsys, edges, *words)
     assert code == 0, err
@@ -148,7 +148,7 @@ def test_a_worker_of_another_version_that_joins_unseen_writes_nothing(monkeypatc
     plugin = TraversalPlugin(SimpleNamespace(threads=1, version=version_here()), "plugin")
     with pytest.raises(ClusterError, match=r"has another version of this package \(0\.0\.9, .*\) than the job"):
         plugin._load()
-    assert plugin.graph is None
+    assert plugin.loaded is None
 
 
 def test_the_version_changes_with_any_source(monkeypatch, tmp_path):
@@ -169,7 +169,7 @@ def test_a_worker_that_is_small_and_joins_later_ends_the_run_by_name():
 
 def test_workers_that_dask_has_paused_are_named_and_end_the_run(edges, tmp_path, capsys, monkeypatch):
     """This process, whose threads they are, uses more than the limit, so they are paused from the start."""
-    monkeypatch.setattr("pipelines.job.refuse_small_workers", lambda *_: None)
+    monkeypatch.setattr("pipelines.engine.refuse_small_workers", lambda *_: None)
     out = tmp_path / "out"
     with threads_of_this_process(n_workers=1, memory_limit="60MiB") as small:
         (worker,) = small.scheduler_info["workers"]

@@ -143,7 +143,6 @@ def file_arguments(path):
         "id_type": ("int64", one_of("int64", "auto")),
         "weight_type": ("auto", one_of("auto", "float32", "float64")),
         "vertices": ([5], or_none(list_of(is_vertex))),
-        "seconds": ({}, or_none(lambda value: type(value) is dict)),
     }
 
 

@@ -13,7 +13,7 @@ import pytest
 from clusters import threads_of_this_process
 from test_idle_options import EDGES, TOGETHER, VALUES
 
-from pipelines import batch_sources, compare, job, verify
+from pipelines import batch_sources, compare, engine, verify
 from pipelines.options import OPTIONS, TARGET_CHOICES, TLS
 
 WRONG = [
@@ -73,7 +73,7 @@ def no_cluster(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SCHEDULER_FILE", raising=False)
     monkeypatch.setattr("pipelines.cluster.Client", NoClient)
-    monkeypatch.setattr(job._Job, "_run_batches", lambda self: self._work())
+    monkeypatch.setattr(engine.KeplerEngine, "answer", lambda self, run: self.work(run) and {})
 
 
 def call(capsys, program, argv):

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from kepler_traverse.errors import InputError
-from pipelines import cluster, job, prepare
+from pipelines import cluster, engine, job, prepare
 from pipelines.existing import WorkerMemory
 from pipelines.options import OPTIONS, SOURCE_CHOICES, TLS, UsageError, flags_of
 from pipelines.settings import settings_of
@@ -92,8 +92,8 @@ def nothing_starts(monkeypatch):
     monkeypatch.delenv("SCHEDULER_FILE", raising=False)
     monkeypatch.setattr(prepare, "CPU_COUNT", 4)
     memory = WorkerMemory(host="a", limit=0, usable=0, available=2**40)
-    monkeypatch.setattr(job, "survey", lambda *_: dict.fromkeys("abc", memory))
-    monkeypatch.setattr(job, "version_here", lambda: "")
+    monkeypatch.setattr(engine, "survey", lambda *_: dict.fromkeys("abc", memory))
+    monkeypatch.setattr(engine, "version_here", lambda: "")
 
 
 class Client:
@@ -119,11 +119,14 @@ def what_a_run_does(argv, folder, monkeypatch):
     settings = settings_of(*flags_of(argv))
     if settings.engine == "cugraph-mg":  # decided by the settings alone, as far as a machine without GPUs can tell
         return asdict(settings)
-    prepared = prepare.prepare(settings)
-    sizing, identity = job._size(settings, prepared, None, None)
-    manifest = {"fingerprint": "", "graph": {"vertices": prepared.graph.n_vertices}, "algorithm": settings.algorithm}
-    the_job = job._Job(settings, prepared, sizing, SimpleNamespace(path=folder, manifest=manifest), "", None)
-    window = the_job._window(None, "", None)
+    kepler = engine.KeplerEngine(settings)
+    prepared = kepler.prepare(None)
+    sizing = kepler.size(prepared, settings.batch_size)
+    identity = job.identity_of(settings, prepared, sizing)
+    choice = kepler.choose(prepared, sizing)
+    result_folder = SimpleNamespace(path=folder, manifest={"fingerprint": ""})
+    the_job = job._Job(settings, prepared, sizing, result_folder, "", kepler, choice)
+    window = kepler.window(the_job.batch_run(), None, None, "", prepared.graph.n_vertices)
     made = []
     monkeypatch.setattr(Client, "made", made, raising=False)
     monkeypatch.setattr(cluster, "Client", Client)

@@ -231,7 +231,7 @@ def test_an_unexpected_error_is_one_message_and_exit_code_one(edges, tmp_path, c
     def broken(*_, **__):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("pipelines.job.prepare", broken)
+    monkeypatch.setattr("pipelines.engine.prepare", broken)
     message = fails(capsys, edges, "--sources", 1, "--output", tmp_path / "out", code=1)
     assert "unexpected RuntimeError: a bug" in message
     assert "--debug" in message

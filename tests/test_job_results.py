@@ -31,6 +31,7 @@ from pipelines.checksums import checksums_in
 from pipelines.forms import FORMS
 from pipelines.manifest import digest_of
 from pipelines.merged import MergedPlan
+from pipelines.request import Request
 from pipelines.sink import FOOTER_KEY, MEANS_KEY, RESULT_KEY
 from pipelines.worker import TraversalPlugin, Work
 
@@ -304,11 +305,10 @@ def one_worker(edges, tmp_path):
         graph = read_graph(edges, device="cpu", weighted="sssp" in CASES[case])
         save_graph(graph, tmp_path / "graph")
         targets = TARGETS if result_of(case) == "targets" else None
-        request = {"limit": None, "targets": targets, "result": result_of(case), "certify": "all", "knobs": None} | options
-        work = Work(
-            run="run", graph_folder=tmp_path / "graph", output=tmp_path, device="cpu", strategy="auto", threads=1,
-            algorithm="sssp" if "sssp" in CASES[case] else "bfs", at_once=graph.n_vertices, **request,
-        )  # fmt: skip
+        asked = {"limit": None, "targets": targets, "result": result_of(case), "certify": "all", "knobs": None} | options
+        algorithm = "sssp" if "sssp" in CASES[case] else "bfs"
+        request = Request(algorithm=algorithm, strategy="auto", at_once=graph.n_vertices, **asked)
+        work = Work(request=request, run="run", graph_folder=tmp_path / "graph", output=tmp_path, device="cpu", threads=1)
         plugin = TraversalPlugin(work, "plugin")
         asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
         (outcome,) = plugin.answer([(0, list(range(N_SOURCES)))], False, tmp_path / "mark")

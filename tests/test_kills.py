@@ -24,11 +24,11 @@ from pipelines import interrupts
 BESIDE = """
 import sys
 from dataclasses import replace
-from pipelines import batch_sources, interrupts, job, prepare
+from pipelines import batch_sources, engine, interrupts, prepare
 
 interrupts.listen()
-size_up = job.size_up
-job.size_up = lambda *load: replace(size_up(*load), writers=4)
+size_up = engine.size_up
+engine.size_up = lambda *load: replace(size_up(*load), writers=4)
 prepare._at_once = lambda *_: 12
 sys.exit(batch_sources.main(sys.argv[1:]))
 """

@@ -12,6 +12,7 @@ import pytest
 from kepler_traverse import graph_from_edges
 from kepler_traverse.storage import save_graph
 from pipelines.answers import Answers
+from pipelines.request import Request
 from pipelines.worker import TraversalPlugin, Work
 
 
@@ -53,8 +54,11 @@ def one_worker(tmp_path):
     folder = tmp_path / "out"
     folder.mkdir()
     work = Work(
-        run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", algorithm="sssp", strategy="auto",
-        limit=None, targets=None, result="predecessors", certify="all", knobs=None, threads=1, at_once=8,
+        request=Request(
+            algorithm="sssp", strategy="auto", limit=None, targets=None, result="predecessors", certify="all", knobs=None,
+            at_once=8,
+        ),
+        run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1,
     )  # fmt: skip
 
     def start():

@@ -4,9 +4,10 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 
@@ -14,8 +15,8 @@ from kepler_traverse.answers import RESULTS
 from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
 from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
 from pipelines import planning, prepare, worker
-from pipelines.forms import FORMS
-from pipelines.options import OPTIONS, UsageError, flags_of
+from pipelines.forms import FORMS, ResultName
+from pipelines.options import OPTIONS, Settings, UsageError, flags_of
 from pipelines.settings import KNOWN_KEYS, settings_of
 
 CONF = Path(__file__).parent.parent / "conf"
@@ -90,9 +91,8 @@ def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
     request = prepare.request_of(chosen, targets=None)
     graph = SimpleNamespace(device="cuda")
-    planning.plan_for(
-        graph, worker.Work(**asdict(request), run="", graph_folder=CONF, output=CONF, device="cuda", threads=1)
-    )
+    work = worker.Work(request=request, run="", graph_folder=CONF, output=CONF, device="cuda", threads=1)
+    planning.plan_for(graph, work.request)
     assert given["knobs"] == chosen.knobs
     assert given["strategy"] == "h_bf"
 
@@ -250,6 +250,14 @@ def test_predecessors_are_one_result_however_they_are_asked_for(tmp_path, text, 
 
 def test_the_results_are_those_of_the_library_but_for_a_dense_matrix():
     assert set(FORMS) == set(RESULTS) - {"matrix"}
+
+
+def test_settings_results_are_those_of_the_forms():
+    assert get_args(ResultName) == tuple(FORMS)
+
+
+def test_settings_have_a_flag_but_for_edges_and_knobs():
+    assert [field.name for field in fields(Settings)] == ["edges", *(option.key for option in OPTIONS), "knobs"]
 
 
 def test_the_scheduler_file_of_the_environment_is_taken(monkeypatch):

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import InputError
 from pipelines.planning import plan_for
-from pipelines.prepare import Prepared, Request, load_of
+from pipelines.prepare import Prepared, load_of
+from pipelines.request import Request
 from pipelines.sizing import Load, Machine, size_up
 
 LOAD = Load(

@@ -3,10 +3,12 @@
 import asyncio
 import errno
 import functools
+import gc
 import io
 import itertools
 import threading
 import time
+import weakref
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -29,7 +31,7 @@ from pipelines.buffers import Buffers
 from pipelines.cluster import pinned
 from pipelines.phases import Phases
 from pipelines.planning import plan_for
-from pipelines.prepare import Request
+from pipelines.request import Request
 from pipelines.rows import is_made_on_host, rows_of
 from pipelines.sink import plain
 from pipelines.worker import TraversalPlugin, Work, run_batches
@@ -80,20 +82,24 @@ def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result,
 def answered(tmp_path):
     """Answers all parts in this process with so many writing threads, and returns (outcomes, parts on disk, folder)."""
 
-    def answer(n_writers, result="distances", algorithm="bfs", ids="integers", at_once=SOURCES_A_PART, **more):
+    def answer(
+        n_writers, result="distances", algorithm="bfs", ids="integers", at_once=SOURCES_A_PART, make_way=None, **more
+    ):
         folder = tmp_path / f"{result}-{algorithm}-{n_writers}-{at_once}"
         folder.mkdir()
         save_graph(graph_of(ids), tmp_path / f"graph-{folder.name}")
         work = Work(
-            run="run", graph_folder=tmp_path / f"graph-{folder.name}", output=folder, device="cpu", algorithm=algorithm,
-            strategy="auto", limit=None, targets=None, result=result, knobs=None, threads=1, at_once=at_once,
-            **{"certify": "all"} | more,
+            request=Request(
+                algorithm=algorithm, strategy="auto", limit=None, targets=None, result=result, knobs=None, at_once=at_once,
+                **{"certify": "all"} | more,
+            ),
+            run="run", graph_folder=tmp_path / f"graph-{folder.name}", output=folder, device="cpu", threads=1,
         )  # fmt: skip
         plugin = TraversalPlugin(work, "plugin")
         asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
-        plugin._writers = None if n_writers == 1 else Writers(n_writers)
-        plugin._answers.group = min(plugin._answers.group, at_once)  # of bits a plan takes 64
-        outcomes = plugin.answer(BATCHES, False, tmp_path / "mark")
+        plugin.loaded = replace(plugin.loaded, writers=None if n_writers == 1 else Writers(n_writers))
+        plugin.loaded.answers.group = min(plugin.loaded.answers.group, at_once)  # of bits a plan takes 64
+        outcomes = plugin.answer(BATCHES, False, tmp_path / "mark", functools.partial(make_way or (lambda _: None), plugin))
         plugin.teardown(None)
         return outcomes, {path.name: path.read_bytes() for path in sorted(folder.iterdir())}, folder
 
@@ -130,14 +136,14 @@ def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm,
 
 def failing_from(plugin, monkeypatch, broken, error):
     """Make searches fail in whose group a source is."""
-    run = plugin.plan.run
+    run = plugin.loaded.plan.run
 
     def broken_run(sources):
         if set(broken) & set(sources):
             raise error
         return run(sources)
 
-    monkeypatch.setattr(plugin.plan, "run", broken_run)
+    monkeypatch.setattr(plugin.loaded.plan, "run", broken_run)
 
 
 @pytest.mark.parametrize(
@@ -210,6 +216,25 @@ def failing_at(monkeypatch, part, error, times):
     monkeypatch.setattr(worker, "write_part", written)
 
 
+def test_a_task_that_plans_anew_gives_back_the_plan_of_one_that_still_writes(answered, monkeypatch, tmp_path):
+    _, expected, _ = answered(1)
+    failing_at(monkeypatch, 2, MemoryError("too much"), 1)
+    gone = []
+
+    def plan_anew(plugin):
+        before = weakref.ref(plugin.loaded.plan)
+        other = next(name for name in ("many_bits", "many_queues") if name != plugin.loaded.plan.strategy.name)
+        plugin.answer([], False, tmp_path / "mark of the next task", strategy=other)
+        assert plugin.loaded.plan.strategy.name == other
+        gc.collect()
+        gone.append(before() is None)
+
+    outcomes, found, _ = answered(3, make_way=plan_anew)
+    assert gone == [True]
+    assert found == expected, "also the part that was tried again, with the new plan"
+    assert [outcome["failed"] for outcome in outcomes] == [[]] * N_PARTS
+
+
 def test_a_write_that_runs_out_of_memory_among_several_is_tried_again_alone(answered, monkeypatch):
     _, expected, _ = answered(1)
     failing_at(monkeypatch, 2, MemoryError("too much"), 1)
@@ -280,8 +305,11 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
     folder.mkdir()
     save_graph(graph_of("integers"), tmp_path / "graph")
     work = Work(
-        run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", algorithm="bfs", strategy="auto",
-        limit=None, targets=None, result="distances", certify="all", knobs=None, threads=1, at_once=12, writers=8,
+        request=Request(
+            algorithm="bfs", strategy="auto", limit=None, targets=None, result="distances", certify="all", knobs=None,
+            at_once=12,
+        ),
+        run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1, writers=8,
     )  # fmt: skip
     monkeypatch.setattr(worker, "writers_for", lambda *_: 8)
     write, second = worker.write_part, threading.Event()

@@ -81,6 +81,7 @@ MANY = (
     ManyStrategy.of(
         many_bits,
         name="many_bits",
+        reverses=True,
         device="cpu",
         paper="Then et al. 2014 (MS-BFS)",
         teaches="a bit a source: one walk over the edges serves hundreds of searches",
@@ -101,6 +102,7 @@ MANY = (
     ManyStrategy.of(
         many_bits_gpu,
         name="many_bits",
+        reverses=True,
         device="cuda",
         needs=frozenset({"narrow"}),
         paper="Then et al. 2014 (MS-BFS)",

@@ -27,7 +27,8 @@ def _table() -> ModuleType:
         if library is None or library.origin is None:
             raise ImportError("kepler_traverse is not installed")
         spec = importlib.util.spec_from_file_location(_TABLE, Path(library.origin).with_name("result_kinds.py"))
-        assert spec is not None and spec.loader is not None  # a path of a Python file has both
+        assert spec is not None  # a path of a Python file has one
+        assert spec.loader is not None
         sys.modules[_TABLE] = module = importlib.util.module_from_spec(spec)  # so that the library takes the same one
         spec.loader.exec_module(module)
     return sys.modules[_TABLE]

@@ -287,7 +287,8 @@ def _of_sources(kind: ResultKind, graph: Graph, query: Query, traversals: Traver
     """Records that belong to a source alone; what is counted for ``Tally`` is counted where the records are made."""
     edges: list[int] = []
     histograms: list[Histogram | None] = []
-    assert kind.records_of is not None and kind.columns_of is not None
+    assert kind.records_of is not None
+    assert kind.columns_of is not None
 
     def observe(counts: Any, stored: np.ndarray, farthest: np.ndarray) -> None:
         edges.extend(stored.tolist())

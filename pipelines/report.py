@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import asdict
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -24,11 +24,13 @@ from .chronicle import MOST_LISTED, Chronicle, batch_of
 from .forms import FORMS
 from .manifest_types import Manifest, PartEntry, StrategyChoice
 from .options import Settings
-from .prepare import Prepared
-from .sizing import Sizing
 from .strategy_choice import sentence
 from .tallies import merged
 from .terminal import in_units, printable, say, show
+
+if TYPE_CHECKING:  # these import what imports this
+    from .prepare import Prepared
+    from .sizing import Sizing
 
 _SUMMARY = ("algorithm", "result", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
 _COLUMNS = ("src_column", "dst_column", "weight_column", "unused_columns")

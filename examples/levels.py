@@ -31,9 +31,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for a script:
 
 from kepler_traverse import Graph, KeplerError, certify, cuda, plan_bfs, read_graph
 from kepler_traverse._arrays import to_host
-from kepler_traverse.bfs.levels import levels
-from kepler_traverse.bfs.params import Tuning
-from kepler_traverse.cuda.trace import TracedSearch
+from kepler_traverse.bfs.host_loop import levels
+from kepler_traverse.bfs.tuning import Tuning
+from kepler_traverse.cuda.kernel_trace import TracedSearch
 
 TRACE = 1 << 16  # turns that a trace has room for
 MOST_DEPTHS = 48  # searches to a growing depth: more would take long and tell little

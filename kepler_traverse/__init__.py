@@ -2,7 +2,6 @@
 
 from .bfs import bfs, bfs_many, plan_bfs, plan_bfs_many
 from .build import graph_from_edges
-from .catalogue import strategies
 from .certificate import Certificate, certify, certify_many
 from .errors import (
     CapacityError,
@@ -21,9 +20,10 @@ from .errors import (
 )
 from .frames import paths
 from .graph import Graph
-from .many import ManyPlan
+from .multi_source.planning import ManyPlan
 from .plan import Plan
 from .read import read_graph
+from .registry import strategies
 from .results import Traversal, Traversals
 from .sssp import plan_sssp, plan_sssp_many, sssp, sssp_many
 

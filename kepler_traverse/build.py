@@ -19,8 +19,8 @@ from ._arrays import (
     parts,
     to_host,
 )
-from .cpu import csr
-from .cuda import csr as csr_on_gpu
+from .cpu import csr_build
+from .cuda import csr_build as csr_on_gpu
 from .errors import DeviceError, EdgeListError, InputError, option_text
 from .graph import BuildReport, Graph
 from .protocols import CsrBackend
@@ -97,7 +97,7 @@ def graph_from_edges(
     weight = columns.pop("weight", None)
     src, dst, *others = _one_integer_type(columns)
     del columns
-    backend: CsrBackend = csr_on_gpu if device_of(src) == "cuda" else csr
+    backend: CsrBackend = csr_on_gpu if device_of(src) == "cuda" else csr_build
     ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_most_vertices([src, dst, *others])))
     return graph_from_numbers(
         src, dst, weight, ids=ids, directed=directed, weight_type=weight_type, all_are_ends=vertices is None
@@ -118,7 +118,7 @@ def graph_from_numbers(
 
     ``all_are_ends`` says that each vertex is an end of some row, so that without self-loops none can be isolated.
     """
-    backend: CsrBackend = csr_on_gpu if device_of(src) == "cuda" else csr
+    backend: CsrBackend = csr_on_gpu if device_of(src) == "cuda" else csr_build
     weight_source = "" if weight is None else str(weight.dtype)
     negative_zeros, loops, integers = 0, {}, False
     if weight is not None:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import answers, frames
+from . import frames
 from .algorithms import Algorithm
 from .errors import NegativeCycleError
 from .graph import Graph
-from .many import ManyPlan
+from .multi_source import outputs
+from .multi_source.planning import ManyPlan
 from .plan import Plan, query_for
 from .result_kinds import RESULT_KINDS
 from .strategy import ManyStrategy, Shape, Strategy
@@ -67,7 +68,7 @@ class Registry:
     ) -> ManyPlan:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``."""
         name = self.algorithm.name
-        keep = answers.keep_for(result, name, targets)
+        keep = outputs.keep_for(result, name, targets)
         predecessors = RESULT_KINDS[result].has_predecessors
         query = query_for(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
         rows = self.multi_source, self.single_source
@@ -89,11 +90,11 @@ class Registry:
     ) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
         name = self.algorithm.name
-        graph, sources, targets = answers.checked(graph, sources, targets, result, direction, unreached, memory)
+        graph, sources, targets = outputs.checked(graph, sources, targets, result, direction, unreached, memory)
         if RESULT_KINDS[result].records == "nearest":
-            answers.keep_for(result, name, targets)
+            outputs.keep_for(result, name, targets)
             asked = query_for(graph, True, limit, None, knobs, self.algorithm.limit_name)
-            return answers.nearest(graph, sources, name, self.single_source, asked, strategy)
+            return outputs.nearest(graph, sources, name, self.single_source, asked, strategy)
         plan = self.plan_many(
             graph,
             n_sources=len(sources),
@@ -105,6 +106,6 @@ class Registry:
             memory=memory,
         )
         try:
-            return answers.answer(plan, sources, result, targets, unreached)
+            return outputs.answer(plan, sources, result, targets, unreached)
         except NegativeCycleError as error:
-            raise answers.turned_back(error, direction) from None
+            raise outputs.turned_back(error, direction) from None

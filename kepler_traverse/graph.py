@@ -14,8 +14,8 @@ import numpy as np
 from . import arguments, cuda
 from ._arrays import EXACT_BELOW, LARGEST_INTEGER, Array, device_of, is_negative, namespace, parts, to_host
 from .algorithms import ALGORITHMS
-from .cpu import csr
-from .cuda import csr as csr_on_gpu
+from .cpu import csr_build
+from .cuda import csr_build as csr_on_gpu
 from .errors import DeviceError, InputError, UnknownVertexError, option_text
 from .protocols import CsrBackend
 
@@ -265,7 +265,7 @@ class Graph:
         """The graph with every edge turned round; an undirected graph is its own."""
         if not self.directed:
             return self
-        backend: CsrBackend = csr_on_gpu if self.device == "cuda" else csr
+        backend: CsrBackend = csr_on_gpu if self.device == "cuda" else csr_build
         offsets, targets, weights = backend.transpose(self.offsets, self.targets, self.weights)
         return replace(self, offsets=offsets, targets=targets, weights=weights)
 

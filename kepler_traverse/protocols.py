@@ -14,7 +14,7 @@ import numpy as np
 from ._arrays import Array
 
 if TYPE_CHECKING:
-    from .cuda.trace import Turn
+    from .cuda.kernel_trace import Turn
     from .graph import Graph
     from .query import Query
     from .strategy import ManyOutcome, Outcome

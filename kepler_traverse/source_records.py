@@ -9,7 +9,7 @@ import numpy as np
 
 from ._arrays import Array, namespace, to_host
 from .algorithms import ALGORITHMS
-from .figures import Figures, exact_totals, figures_of, figures_of_levels, levels_of
+from .distance_stats import Figures, exact_totals, figures_of, figures_of_levels, levels_of
 from .frames import Column
 from .graph import Graph
 from .results import Traversals

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ._arrays import to_host
-from .cpu import structure
+from .cpu import csr_check
 from .errors import InputError
 from .graph import BuildReport, Graph
 from .regular_files import irregular, json_of, read_regular
@@ -126,7 +126,7 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
         )
         if any(vertex >= graph.n_vertices for vertex in graph.negative_loops):
             raise ValueError("a loop is at no vertex")
-        fault = structure.fault_of(graph.offsets, graph.targets, graph.weights, not graph.directed) or _fault_of_ids(graph)
+        fault = csr_check.fault_of(graph.offsets, graph.targets, graph.weights, not graph.directed) or _fault_of_ids(graph)
         if fault:
             raise ValueError(fault)
         found = graph.fingerprint

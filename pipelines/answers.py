@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import namespace
-from kepler_traverse.answers import turned_back
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph import Graph
+from kepler_traverse.multi_source.outputs import turned_back
 from kepler_traverse.results import Traversals
 
 from .batch_context import BatchContext

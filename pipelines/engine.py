@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 from distributed import Client, Future
 
 from kepler_traverse.errors import InputError
-from kepler_traverse.many import ManyPlan
+from kepler_traverse.multi_source.planning import ManyPlan
 from kepler_traverse.storage import save_graph
 
 from .batches import BatchObserver, Task, Window

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from kepler_traverse import answers as library
 from kepler_traverse._arrays import to_host
 from kepler_traverse.bfs import STRATEGIES as BFS
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.frames import arrow_table
 from kepler_traverse.graph import Graph
+from kepler_traverse.multi_source import outputs as library
 from kepler_traverse.plan import query_for
 from kepler_traverse.results import Traversal
 from kepler_traverse.sssp import STRATEGIES as SSSP
@@ -62,7 +62,7 @@ class MergedPlan:
         self.why = f"{graph!r}; {self.strategy.name}, one search from all {n_sources} sources together"
 
     def run(self, numbers: np.ndarray) -> tuple[Graph, Traversal]:
-        """Search; see ``kepler_traverse.answers.merged_search``."""
+        """Search; see ``kepler_traverse.multi_source.outputs.merged_search``."""
         return library.merged_search(
             self.graph, np.sort(numbers), self.algorithm, self._singles, self.strategy.name, self.query
         )

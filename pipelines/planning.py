@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, cast
 
 from kepler_traverse import plan_bfs_many, plan_sssp_many
-from kepler_traverse.answers import turned
 from kepler_traverse.graph import Graph
-from kepler_traverse.many import ManyPlan
+from kepler_traverse.multi_source.outputs import turned
+from kepler_traverse.multi_source.planning import ManyPlan
 
 from .forms import FORMS
 from .merged import MergedPlan

@@ -24,11 +24,11 @@ from distributed.system import MEMORY_LIMIT
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
-from kepler_traverse.cuda import figures as figures_on_gpu
+from kepler_traverse.cuda import distance_stats as figures_on_gpu
 from kepler_traverse.errors import CapacityError, InputError
 from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.graph import Graph, has_vertex
-from kepler_traverse.many import free_memory
+from kepler_traverse.multi_source.planning import free_memory
 from kepler_traverse.read import read_graph
 from kepler_traverse.storage import FORMAT, load_graph, stored_origin
 

@@ -21,7 +21,7 @@ from kepler_traverse.certificate import Certificate
 from kepler_traverse.errors import CapacityError, DeviceError, InputError, KeplerError
 from kepler_traverse.formats import FORMATS, ReadOptions
 from kepler_traverse.formats.arrow import typed_columns
-from kepler_traverse.formats.edges import EdgeColumns, columns_of_all
+from kepler_traverse.formats.edge_list import EdgeColumns, columns_of_all
 from kepler_traverse.formats.files import Where, find_files, reading
 from kepler_traverse.formats.text import no_rows
 

@@ -79,7 +79,8 @@ class PlannedStrategy(Protocol):
 
 
 class Plan(Protocol):
-    """What the driver reads off the plan of a run; ``kepler_traverse.many.ManyPlan`` explains the attributes."""
+    """What the driver reads off the plan of a run; ``kepler_traverse.multi_source.planning.ManyPlan`` explains the
+    attributes."""
 
     @property
     def algorithm(self) -> str: ...

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import Array, flat, is_hops, namespace, to_host, unreached_of
-from kepler_traverse.answers import pair_columns
 from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import BuildReport, Graph
+from kepler_traverse.multi_source.outputs import pair_columns
 from kepler_traverse.query import Query
 from kepler_traverse.result_kinds import ResultKind
 from kepler_traverse.results import Traversal, Traversals, checksum

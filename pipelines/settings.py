@@ -336,9 +336,9 @@ def _check_tls(settings: Settings) -> None:
 
 def _check_knobs(settings: Settings, config: Path | None) -> None:
     """Raise UsageError for knobs that the strategy does not have, before a graph is read that may be large."""
-    from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+    from kepler_traverse.bfs.registry import STRATEGIES as BFS
     from kepler_traverse.errors import InputError
-    from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+    from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 
     if settings.strategy == "auto":
         raise UsageError(f"{config}: [knobs] are those of one strategy, and strategy is 'auto'; name the strategy")

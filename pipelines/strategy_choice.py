@@ -1,7 +1,7 @@
 """Which strategy the tasks of a run are told: the plan's choice, corrected by what groups took, once for all workers.
 
-The rules are those of ``kepler_traverse.choice``, with a batch where a plan has a group: one task tries another strategy
-where that is worth it, and the tasks that follow are told the better one. Parts and digest do not depend on it.
+The rules are those of ``kepler_traverse.auto.choice``, with a batch where a plan has a group: one task tries another
+strategy where that is worth it, and the tasks that follow are told the better one. Parts and digest do not depend on it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import math
 import operator
 from collections.abc import Sequence
 
-from kepler_traverse.choice import Choice
-from kepler_traverse.many import Candidate
+from kepler_traverse.auto.choice import Choice
+from kepler_traverse.multi_source.planning import Candidate
 
 from .manifest_types import Measured, Measurement
 from .manifest_types import StrategyChoice as Record

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from kepler_traverse._arrays import UNREACHED, namespace, to_host, unreached_of
-from kepler_traverse.figures import as_floats, bins_of
+from kepler_traverse.distance_stats import as_floats, bins_of
 from kepler_traverse.graph import Graph
 from kepler_traverse.results import Traversal, checksum
 
@@ -175,7 +175,7 @@ def histograms_of_group(distance: Any, limit: float | None, figures: Any) -> lis
     ----------
     distance : array of shape (k, n_vertices)
     limit : float or None
-    figures : kepler_traverse.figures.Figures
+    figures : kepler_traverse.distance_stats.Figures
         Of the same distances within the same limit.
     """
     scales = [

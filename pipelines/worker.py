@@ -19,10 +19,10 @@ import numpy as np
 from dask.system import CPU_COUNT
 from distributed import Worker, WorkerPlugin, get_worker, secede
 
-from kepler_traverse.answers import turned
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.many import ManyPlan
+from kepler_traverse.multi_source.outputs import turned
+from kepler_traverse.multi_source.planning import ManyPlan
 from kepler_traverse.storage import load_graph
 
 from .answers import Answers, Batches, Kept, SourceRows, free_memory

@@ -13,7 +13,7 @@ from typing import Any
 
 from distributed.system import MEMORY_LIMIT
 
-from kepler_traverse.many import free_memory
+from kepler_traverse.multi_source.planning import free_memory
 
 from .device_errors import is_out_of_memory
 from .forms import ROWS_A_GROUP, ROWS_A_PART

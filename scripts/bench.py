@@ -166,8 +166,8 @@ def random_sources(graph, count: int, seed: int) -> np.ndarray:
 def bench_job(path: Path, options: argparse.Namespace, log) -> list[dict]:
     """Every strategy of the device that fits the graph, over the same sources."""
     from kepler_traverse import certify, cuda, plan_bfs, plan_sssp, read_graph
-    from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
-    from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+    from kepler_traverse.bfs.registry import STRATEGIES as BFS
+    from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 
     graph = read_graph(str(path), directed=not options.undirected).to(options.device)
     sources = random_sources(graph, options.sources, options.seed)

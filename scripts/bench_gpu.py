@@ -230,7 +230,8 @@ def many(bench: Bench, algorithm: str) -> list[list]:
 
 def summary(bench: Bench, algorithm: str, k: int) -> list:
     """Summaries beside the distances that they are made of, a row of their table: by the library, and as the job does."""
-    from kepler_traverse import answers, plan_bfs_many, plan_sssp_many
+    from kepler_traverse import plan_bfs_many, plan_sssp_many
+    from kepler_traverse.multi_source import outputs
     from pipelines.rows import rows_of
 
     graph = bench.graph(algorithm)
@@ -246,7 +247,7 @@ def summary(bench: Bench, algorithm: str, k: int) -> list:
     def with_rows():
         return [row for group in plan.over(sources) for row in rows_of("summary", graph, plan.query, group, None)]
 
-    frame = answers.answer(short, ids, "summary", None, "omit").to_arrow().to_pylist()
+    frame = outputs.answer(short, ids, "summary", None, "omit").to_arrow().to_pylist()
     rows = with_rows()
     for i, group in zip(range(0, sources.size, plan.group), plan.over(sources), strict=True):
         one = group[0]
@@ -256,18 +257,18 @@ def summary(bench: Bench, algorithm: str, k: int) -> list:
             same = found[:2] == (row["reached"], row["eccentricity"]) and np.isclose(found[2], float(row["sum"]), rtol=1e-12)
             if not same:
                 raise SystemExit(f"{bench.name}, {algorithm}: the {name}'s summary of source {sources[i]} is not {found}")
-    calls = (distances, lambda: answers.answer(short, ids, "summary", None, "omit"), with_rows)
+    calls = (distances, lambda: outputs.answer(short, ids, "summary", None, "omit"), with_rows)
     each = [statistics.median(bench.seconds(call)[0] for _ in range(5)) / sources.size * 1e3 for call in calls]
     return [bench.name, algorithm, plan.strategy.name, sources.size, *each]
 
 
 def trace(bench: Bench, algorithm: str) -> list[dict]:
     """Turns of one search, with a kernel that notes them."""
-    from kepler_traverse.bfs import params as bfs_params
     from kepler_traverse.bfs import persistent as bfs_persistent
+    from kepler_traverse.bfs import tuning as bfs_params
     from kepler_traverse.query import Query
-    from kepler_traverse.sssp import params as sssp_params
-    from kepler_traverse.sssp import persistent as sssp_persistent
+    from kepler_traverse.sssp import near_far_gpu as sssp_persistent
+    from kepler_traverse.sssp import tuning as sssp_params
 
     module, params = (bfs_persistent, bfs_params) if algorithm == "bfs" else (sssp_persistent, sssp_params)
     source = bench.typical_source()

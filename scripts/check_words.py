@@ -75,8 +75,8 @@ ALLOWED = {
     "edges_a_pile": ("*",),
     "room": (
         "*/params.py",
-        "*/papers/queues.py",
-        "*/papers/scans.py",
+        "*/published/hierarchical_queues.py",
+        "*/published/topology_driven.py",
         "*/published/hierarchical_queues.py",
         "*/published/topology_driven.py",
     ),

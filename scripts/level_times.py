@@ -10,7 +10,7 @@ docs/benchmarks/levels.json holds, for each graph and algorithm, where and when 
 
     at              the level (BFS) or the number of the turn (SSSP), from 0, of the first of them
     turns           how many they are
-    what            their kind; see kepler_traverse/cuda/trace.py
+    what            their kind; see kepler_traverse/cuda/kernel_trace.py
     microseconds    from the beginning of a turn to that of the next one, summed up
     vertices        of the frontiers that they began with, summed up
     edges           out of those; 0 where the kernel does not count them
@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from kepler_traverse.cuda.trace import TURNS
+from kepler_traverse.cuda.kernel_trace import TURNS
 from scripts import papers_plots
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from kepler_traverse.bfs.catalogue import MANY as BFS_MANY
-from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
-from kepler_traverse.bfs.papers import STRATEGIES as PUBLISHED_BFS
-from kepler_traverse.sssp.catalogue import MANY as SSSP_MANY
-from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
-from kepler_traverse.sssp.papers import STRATEGIES as PUBLISHED_SSSP
+from kepler_traverse.bfs.published import STRATEGIES as PUBLISHED_BFS
+from kepler_traverse.bfs.registry import MANY as BFS_MANY
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.sssp.published import STRATEGIES as PUBLISHED_SSSP
+from kepler_traverse.sssp.registry import MANY as SSSP_MANY
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from scripts.strategy_lines import lines_of_code
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -189,8 +189,8 @@ def counted_of(strategy: str) -> list[Setting]:
 
 def rows_for(algorithm: str, device: str) -> list:
     """The rows of a catalogue for a device."""
-    from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
-    from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+    from kepler_traverse.bfs.registry import STRATEGIES as BFS
+    from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 
     rows = BFS if algorithm == "bfs" else SSSP
     return [row for row in rows if row.device == device and row.sums == "float"]

@@ -2,7 +2,7 @@
 """How far ``auto`` is from the best strategy: measure, fit the estimates' constants, and show the worst cells.
 
 python scripts/regret.py sweep --device cpu --graphs FOLDER --output FILE.jsonl [--seconds N] [--largest N] [--resume]
-python scripts/regret.py fit FILE.jsonl ...     writes kepler_traverse/costs.json
+python scripts/regret.py fit FILE.jsonl ...     writes kepler_traverse/auto/costs.json
 python scripts/regret.py numbers FILE.jsonl ... writes docs/regret.json
 python scripts/regret.py page                   writes docs/regret.md from docs/regret.json
 
@@ -26,7 +26,7 @@ from scripts.regret_cells import total
 ROOT = Path(__file__).resolve().parent.parent
 
 NUMBERS, PAGE = ROOT / "docs" / "regret.json", ROOT / "docs" / "regret.md"
-COSTS = ROOT / "kepler_traverse" / "costs.json"
+COSTS = ROOT / "kepler_traverse" / "auto" / "costs.json"
 WORST = 20
 MOST, MEAN = 1.15, 1.03  # targets: of each cell, and of the geometric mean
 SHORT = 0.005  # seconds up to which regret does not count
@@ -44,7 +44,7 @@ def machine_name(line: dict) -> str:
 
 def chosen(ways: dict[str, dict]) -> str | None:
     """The strategy of a cell that the constants of ``costs.json`` choose, by the shape that the plan saw."""
-    from kepler_traverse.costs import costs_of
+    from kepler_traverse.auto.costs import costs_of
     from scripts.regret_fit import predicted
 
     lines = [line for name, line in ways.items() if name != "auto" and line.get("group") and "shape" in line]

@@ -1,4 +1,4 @@
-"""Fit the constants of ``kepler_traverse/costs.json`` to a sweep, and show by cross-validation how well they hold.
+"""Fit the constants of ``kepler_traverse/auto/costs.json`` to a sweep, and show by cross-validation how well they hold.
 
 The error is that of the logarithm of the time, so that small and large graphs count the same, and too slow and too fast. No
 constant is negative. Each graph's times are predicted by constants that were fitted without that graph.
@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import least_squares, nnls
 
-from kepler_traverse.bfs.catalogue import MANY as BFS
-from kepler_traverse.bfs.catalogue import STRATEGIES as BFS_SINGLE
-from kepler_traverse.costs import SPEED_OF_TERM, Costs, Machine, key_of
-from kepler_traverse.many import one_at_a_time
-from kepler_traverse.sssp.catalogue import MANY as SSSP
-from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP_SINGLE
+from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, key_of
+from kepler_traverse.bfs.registry import MANY as BFS
+from kepler_traverse.bfs.registry import STRATEGIES as BFS_SINGLE
+from kepler_traverse.multi_source.planning import one_at_a_time
+from kepler_traverse.sssp.registry import MANY as SSSP
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP_SINGLE
 from kepler_traverse.strategy import Shape
 from scripts.regret_cells import total
 
-FILE = Path(__file__).resolve().parents[1] / "kepler_traverse" / "costs.json"
+FILE = Path(__file__).resolve().parents[1] / "kepler_traverse" / "auto" / "costs.json"
 LONG, _WEIGHT_OF_SHORT = 0.005, 0.4  # seconds from which on a time counts in full, and what it counts below
 _NEGLIGIBLE = 1e-6  # of the time: what a term that NNLS leaves out begins with
 _NOTHING = 1e-4  # of the time: a term that is nowhere more is left out

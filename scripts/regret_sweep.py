@@ -18,17 +18,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kepler_traverse import cuda, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many, survey
+from kepler_traverse import cuda, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
 from kepler_traverse._arrays import namespace, to_host
-from kepler_traverse.bfs import papers as bfs_papers
-from kepler_traverse.bfs.catalogue import MANY as BFS_MANY
-from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
-from kepler_traverse.calibration import machine_of
+from kepler_traverse.auto import survey
+from kepler_traverse.auto.calibration import machine_of
+from kepler_traverse.bfs import published as bfs_papers
+from kepler_traverse.bfs.registry import MANY as BFS_MANY
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.errors import CapacityError
-from kepler_traverse.many import free_memory
-from kepler_traverse.sssp import papers as sssp_papers
-from kepler_traverse.sssp.catalogue import MANY as SSSP_MANY
-from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from kepler_traverse.multi_source.planning import free_memory
+from kepler_traverse.sssp import published as sssp_papers
+from kepler_traverse.sssp.registry import MANY as SSSP_MANY
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from pipelines.environment import versions
 from scripts import regret_graphs
 from scripts.environment import commit, machine

@@ -1,7 +1,7 @@
 """Lines of code of a strategy: its plan, all that the plan reaches in its algorithm's folder, and its kernels.
 
-Blank lines, comments and docstrings do not count. What rows share does not either: the drivers (levels.py, rounds.py),
-``params.py``, ``cuda/``, ``cpu/`` and the headers ``kt/``.
+Blank lines, comments and docstrings do not count. What rows share does not either: the drivers (host_loop.py),
+``tuning.py``, ``params.py``, ``cuda/``, ``cpu/`` and the headers ``kt/``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from functools import cache, partial
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
-from kepler_traverse.bfs.levels import LevelLoop
-from kepler_traverse.cuda.entry import Entry
-from kepler_traverse.sssp.rounds import RoundLoop
+from kepler_traverse.bfs.host_loop import LevelLoop
+from kepler_traverse.cuda.kernel_spec import Entry
+from kepler_traverse.sssp.host_loop import RoundLoop
 
 OWNERS = ("kepler_traverse.bfs", "kepler_traverse.sssp")
-SHARED = ("levels", "rounds", "params")
+SHARED = ("host_loop", "tuning", "params")
 _SILENT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 

@@ -33,10 +33,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp, read_graph
 from kepler_traverse.bfs import plan_bfs_many
-from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.sssp import plan_sssp_many
-from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from scripts import fault_study, fuzz_readers, trust_gpu, trust_huge
 from scripts.environment import commit, machine
 from scripts.trust_gpu import digests

@@ -17,9 +17,9 @@ import numpy as np
 
 from kepler_traverse import cuda, graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
 from kepler_traverse._arrays import namespace, to_host
-from kepler_traverse.bfs import catalogue as bfs
+from kepler_traverse.bfs import registry as bfs
 from kepler_traverse.certificate import certify, certify_many
-from kepler_traverse.sssp import catalogue as sssp
+from kepler_traverse.sssp import registry as sssp
 from pipelines.peers import in_our_encoding, peer_of
 from scripts import fault_study, papers_graphs
 from scripts.papers_settings import GraphSource
@@ -33,8 +33,8 @@ ALGORITHMS = {
         *([row for row in rows if row.device == "cuda" and row.sums == "float"] for rows in (own, catalogue.MANY)),
     )
     for name, single, many, catalogue, own in (
-        ("bfs", plan_bfs, plan_bfs_many, bfs, [row for row in bfs.STRATEGIES if row not in bfs.papers.STRATEGIES]),
-        ("sssp", plan_sssp, plan_sssp_many, sssp, [row for row in sssp.STRATEGIES if row not in sssp.papers.STRATEGIES]),
+        ("bfs", plan_bfs, plan_bfs_many, bfs, [row for row in bfs.STRATEGIES if row not in bfs.published.STRATEGIES]),
+        ("sssp", plan_sssp, plan_sssp_many, sssp, [row for row in sssp.STRATEGIES if row not in sssp.published.STRATEGIES]),
     )
 }
 COST_GRAPHS = (

@@ -22,7 +22,7 @@ from kepler_traverse import (
 )
 from kepler_traverse.arguments import as_array, ids, shown
 from kepler_traverse.errors import EdgeListError, InputError, UnknownVertexError
-from kepler_traverse.sssp.catalogue import STRATEGIES
+from kepler_traverse.sssp.registry import STRATEGIES
 
 PATH = build(NAMED["path"], [1] * 1200)
 

@@ -13,10 +13,11 @@ from graphs import NAMED, build, lattice, path, rmat, star
 from simt import device, harness
 
 from kepler_traverse import plan_bfs
-from kepler_traverse.bfs import bfs_4k, gpu
-from kepler_traverse.bfs.params import Bfs4kKnobs
+from kepler_traverse.bfs import gpu_steps
+from kepler_traverse.bfs.published import bfs_4k
+from kepler_traverse.bfs.tuning import Bfs4kKnobs
 from kepler_traverse.certificate import certify
-from kepler_traverse.cuda import csr
+from kepler_traverse.cuda import csr_build
 from kepler_traverse.errors import InputError, StrategyError
 
 MODES = orders(  # of one block size, so that kernels are compiled once; test_simt.py has others
@@ -148,8 +149,8 @@ def test_frontiers_beyond_shared_memory_are_spilled_and_come_back():
 @pytest.mark.parametrize("k5", [0, 1])
 @pytest.mark.usefixtures("small_block")
 def test_a_level_that_overflows_its_queue_is_listed_again(monkeypatch, k5):
-    frontier, widest = gpu.Frontier, 40
-    monkeypatch.setattr(gpu, "Frontier", lambda _n, *types: frontier(widest, *types))
+    frontier, widest = gpu_steps.Frontier, 40
+    monkeypatch.setattr(gpu_steps, "Frontier", lambda _n, *types: frontier(widest, *types))
     with device.present(), harness.settings(stress=True, seed=5, block=32, resident=4):
         result = run(GRAPHS["bipartite layers"], replace(ALL_OFF, k5=k5, counters=True))
     assert result.counters["overflows"] > 0
@@ -308,4 +309,4 @@ def test_the_rule_follows_the_paper(statistics, expected):
 
 
 def test_degrees_of_no_vertices_are_zero():
-    assert csr.degree_statistics(np.zeros(1, np.int64)) == (0.0, 0.0, 0)
+    assert csr_build.degree_statistics(np.zeros(1, np.int64)) == (0.0, 0.0, 0)

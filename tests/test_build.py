@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kepler_traverse import _arrays, graph_from_edges
 from kepler_traverse import build as build_module
-from kepler_traverse.cpu import csr
+from kepler_traverse.cpu import csr_build
 from kepler_traverse.errors import DeviceError, EdgeListError, InputError, UnknownVertexError
 
 
@@ -219,9 +219,9 @@ def test_a_device_that_does_not_exist_is_refused():
 @given(edge_rows(), st.integers(-(2**40), 2**40))
 def test_dense_and_sparse_ids_are_ranked_alike(rows, offset):
     src, dst = (np.array(column, np.int64) + offset for column in zip(*rows, strict=True))
-    ids, (a, b) = csr.renumber([src, dst], np.dtype(np.int32))
+    ids, (a, b) = csr_build.renumber([src, dst], np.dtype(np.int32))
     stretched = [src * 1_000_003, dst * 1_000_003]
-    sparse_ids, (c, d) = csr.renumber(stretched, np.dtype(np.int32))
+    sparse_ids, (c, d) = csr_build.renumber(stretched, np.dtype(np.int32))
     assert np.array_equal(ids * 1_000_003, sparse_ids)
     assert np.array_equal(a, c)
     assert np.array_equal(b, d)
@@ -232,7 +232,7 @@ def test_dense_and_sparse_ids_are_ranked_alike(rows, offset):
 @pytest.mark.parametrize("gap", [1, 2])
 def test_narrow_id_types_do_not_overflow(gap):
     src = np.arange(-20000, 20000, gap, dtype=np.int16)
-    ids, (numbers,) = csr.renumber([src], np.dtype(np.int32))
+    ids, (numbers,) = csr_build.renumber([src], np.dtype(np.int32))
     assert np.array_equal(ids, src)
     assert np.array_equal(numbers, np.arange(src.size))
 
@@ -276,7 +276,7 @@ def test_edges_in_the_order_of_their_sources_give_the_same_csr(drawn):
     weights = np.array(weights, np.float32)
     n = int(max(src.max(initial=0), dst.max(initial=0))) + 1
     order = np.argsort(src, kind="stable")
-    expected = csr.assemble(src[order[::-1]], dst[order[::-1]], weights[order[::-1]], n)
-    found = csr.assemble(src[order], dst[order], weights[order], n)
+    expected = csr_build.assemble(src[order[::-1]], dst[order[::-1]], weights[order[::-1]], n)
+    found = csr_build.assemble(src[order], dst[order], weights[order], n)
     for a, b in zip(expected, found, strict=True):
         np.testing.assert_array_equal(a, b)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from kepler_traverse.cpu import cache
+from kepler_traverse.cpu import numba_cache
 
 ROOT = Path(__file__).parents[1]
 # Root may write anywhere, unless that right is dropped.
@@ -22,8 +22,8 @@ import kepler_traverse
 from kepler_traverse import bfs, graph_from_edges
 graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
 assert bfs(graph, 0, strategy="queue")["distance"].tolist() == [0, 1, 2]
-from kepler_traverse.bfs import cpu
-print(len(cpu.push_serial.stats.cache_hits), len(cpu.push_serial.stats.cache_misses))
+from kepler_traverse.bfs import cpu_steps
+print(len(cpu_steps.push_serial.stats.cache_hits), len(cpu_steps.push_serial.stats.cache_misses))
 """
 
 
@@ -67,23 +67,23 @@ def test_a_read_only_package_and_home_still_keep_compiled_code(sealed, tmp_path)
 
 def test_a_writable_package_is_left_to_numba(monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    cache.settle()
+    numba_cache.settle()
     assert numba.config.CACHE_DIR == ""
 
 
 def test_a_folder_that_others_can_write_to_is_not_taken(monkeypatch, tmp_path):
-    monkeypatch.setattr(cache.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(numba_cache.tempfile, "tempdir", str(tmp_path))
     theirs = tmp_path / f"kepler_traverse-{os.getuid()}"
     theirs.mkdir()
     theirs.chmod(0o777)
-    taken = cache._own_folder()
+    taken = numba_cache._own_folder()
     assert taken != theirs
     assert taken.stat().st_mode & 0o077 == 0
 
 
 def test_a_link_in_its_place_is_not_followed(monkeypatch, tmp_path):
-    monkeypatch.setattr(cache.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(numba_cache.tempfile, "tempdir", str(tmp_path))
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / f"kepler_traverse-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
-    assert cache._own_folder().name.startswith("kepler_traverse-")
-    assert cache._own_folder().resolve() != tmp_path / "elsewhere"
+    assert numba_cache._own_folder().name.startswith("kepler_traverse-")
+    assert numba_cache._own_folder().resolve() != tmp_path / "elsewhere"

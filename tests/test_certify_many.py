@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp
 from kepler_traverse._arrays import namespace
-from kepler_traverse.certificate import certify_many, many_gpu
+from kepler_traverse.certificate import batch_gpu, certify_many
 from kepler_traverse.errors import CertificateError, DeviceError, InputError
 from kepler_traverse.query import Query
 from kepler_traverse.results import checksum as checksum_of
@@ -143,7 +143,7 @@ def test_distances_elsewhere_than_the_graph_are_refused():
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Rows of few edges are cut as those of hubs are."""
-    monkeypatch.setattr(many_gpu, "PIECE", 8)
+    monkeypatch.setattr(batch_gpu, "PIECE", 8)
 
 
 @on_a_device

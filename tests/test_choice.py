@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from graphs import build
 
-from kepler_traverse import many as many_module
 from kepler_traverse import plan_bfs_many
+from kepler_traverse.auto.choice import Choice
+from kepler_traverse.auto.costs import Costs, Machine
 from kepler_traverse.bfs import STRATEGIES
-from kepler_traverse.choice import Choice
-from kepler_traverse.costs import Costs, Machine
-from kepler_traverse.many import ManyPlan
+from kepler_traverse.multi_source import planning as many_module
+from kepler_traverse.multi_source.planning import ManyPlan
 from kepler_traverse.query import Query
 from kepler_traverse.strategy import ManyOutcome, ManyStrategy
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import NegativeCycleError, bfs, plan_bfs, plan_sssp
-from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import PrecisionError, StrategyError
-from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 
 SSSP = tuple(row for row in SSSP if row.sums == "float")  # test_exact_sums has the others
 

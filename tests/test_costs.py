@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from graphs import build
 
-from kepler_traverse import calibration, survey
-from kepler_traverse.bfs.catalogue import MANY as BFS_MANY
-from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
-from kepler_traverse.costs import SPEED_OF_TERM, Costs, Machine, costs_of
-from kepler_traverse.many import one_at_a_time
-from kepler_traverse.sssp.catalogue import MANY as SSSP_MANY
-from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from kepler_traverse.auto import calibration, survey
+from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, costs_of
+from kepler_traverse.bfs.registry import MANY as BFS_MANY
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.multi_source.planning import one_at_a_time
+from kepler_traverse.sssp.registry import MANY as SSSP_MANY
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from kepler_traverse.strategy import Shape
 from scripts import regret_fit
 
@@ -173,7 +173,7 @@ def test_equal_graphs_are_seen_equally():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(calibration.cache, "own_folder", lambda: tmp_path)
+    monkeypatch.setattr(calibration.numba_cache, "own_folder", lambda: tmp_path)
     calibration._kept.cache_clear()
     yield tmp_path
     calibration._kept.cache_clear()
@@ -210,7 +210,7 @@ def test_a_file_that_others_may_write_to_is_not_believed(folder):
 
 
 def test_no_folder_to_keep_it_in_is_no_error(monkeypatch):
-    monkeypatch.setattr(calibration.cache, "own_folder", lambda: None)
+    monkeypatch.setattr(calibration.numba_cache, "own_folder", lambda: None)
     calibration._kept.cache_clear()
     assert calibration.machine_of("cpu").step > 0
     calibration._kept.cache_clear()

@@ -13,8 +13,8 @@ import pyarrow.parquet
 import pytest
 
 import kepler_traverse
-from kepler_traverse.bfs import cpu, gpu
-from kepler_traverse.bfs.levels import levels, switch
+from kepler_traverse.bfs import cpu_steps, gpu_steps
+from kepler_traverse.bfs.host_loop import levels, switch
 from pipelines import compare
 from scripts import bench_table, make_docs, make_graphs, settings_page
 from scripts.strategy_lines import kernel_lines, lines_of_code, lines_with_code
@@ -105,15 +105,18 @@ def test_lines_of_code_are_those_that_a_plan_reaches_and_no_comments(tmp_path):
     file = tmp_path / "module.py"
     file.write_text('"""What it is."""\n\nx = 1  # one\n# two\ndef f():\n    """Why."""\n    return (1,\n            2)\n')
     assert lines_with_code(file) == {3, 5, 7, 8}
-    push, both = levels(cpu.Run, cpu.push), levels(cpu.Run, switch(cpu.push, cpu.pull, cpu.is_dense))
+    push, both = (
+        levels(cpu_steps.Run, cpu_steps.push),
+        levels(cpu_steps.Run, switch(cpu_steps.push, cpu_steps.pull, cpu_steps.is_dense)),
+    )
     assert 50 < lines_of_code(push)[0] < lines_of_code(both)[0]
     assert lines_of_code(push)[1] == 0
-    assert lines_of_code(levels(gpu.PushRun, gpu.push("warp")))[1] > 0
+    assert lines_of_code(levels(gpu_steps.PushRun, gpu_steps.push("warp")))[1] > 0
 
 
 def test_a_kernel_is_counted_without_the_entry_points_that_others_use():
-    counted = {entry.name: kernel_lines({entry}) for entry in gpu.ENTRIES}
-    everything = kernel_lines(set(gpu.ENTRIES))
+    counted = {entry.name: kernel_lines({entry}) for entry in gpu_steps.ENTRIES}
+    everything = kernel_lines(set(gpu_steps.ENTRIES))
     shared = (sum(counted.values()) - everything) / (len(counted) - 1)
     assert all(0 < shared < lines < everything for lines in counted.values())
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kepler_traverse.auto.costs import costs_of
 from kepler_traverse.bfs import MANY as MANY_BFS
-from kepler_traverse.costs import costs_of
 from kepler_traverse.sssp import MANY as MANY_SSSP
 from kepler_traverse.strategy import Shape
 

@@ -29,7 +29,7 @@ from kepler_traverse.certificate import certify_many
 from kepler_traverse.errors import EdgeListError, InputError, PrecisionError
 from kepler_traverse.exact import any_beyond
 from kepler_traverse.results import checksum
-from kepler_traverse.sssp.catalogue import MANY, STRATEGIES
+from kepler_traverse.sssp.registry import MANY, STRATEGIES
 from kepler_traverse.storage import load_graph, save_graph
 
 DEVICES = [pytest.param("cpu"), pytest.param("cuda", marks=pytest.mark.gpu)]

@@ -6,7 +6,7 @@ from devices import on_a_device, orders, running
 
 from examples import levels as example
 from kepler_traverse import graph_from_edges, plan_bfs
-from kepler_traverse.cuda.trace import Turn
+from kepler_traverse.cuda.kernel_trace import Turn
 from scripts import make_graphs
 
 LATTICE = make_graphs.lattice(12, 15, 0.1, 1)

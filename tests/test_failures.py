@@ -24,7 +24,7 @@ import pytest
 from clusters import two_workers
 from distributed import Client, WorkerPlugin
 
-from kepler_traverse import many
+from kepler_traverse.multi_source import planning
 from pipelines.batch_sources import main
 from pipelines.cluster import take_plugin
 
@@ -84,7 +84,7 @@ class Fault(WorkerPlugin):
         self.sources, self.once = sources, once
 
     def setup(self, worker):  # noqa: ARG002
-        run = self.sound = many.ManyPlan.run
+        run = self.sound = planning.ManyPlan.run
 
         def faulty(planned, numbers):
             for number in numbers:
@@ -92,7 +92,7 @@ class Fault(WorkerPlugin):
                     self.strike(number)
             return run(planned, numbers)
 
-        many.ManyPlan.run = faulty
+        planning.ManyPlan.run = faulty
 
     def _strikes(self):
         if self.once is None:
@@ -104,7 +104,7 @@ class Fault(WorkerPlugin):
         return True
 
     def teardown(self, worker):  # noqa: ARG002
-        many.ManyPlan.run = self.sound
+        planning.ManyPlan.run = self.sound
 
 
 class Kills(Fault):

@@ -11,9 +11,9 @@ from devices import count_allocations, host, on_a_device, orders, running
 from graphs import NAMED, build, weights_for
 
 from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
-from kepler_traverse.cpu import figures as on_cpu
-from kepler_traverse.cuda import figures as on_gpu
-from kepler_traverse.figures import Figures, figures_of, figures_of_levels, levels_of
+from kepler_traverse.cpu import distance_stats as on_cpu
+from kepler_traverse.cuda import distance_stats as on_gpu
+from kepler_traverse.distance_stats import Figures, figures_of, figures_of_levels, levels_of
 from pipelines.rows import rows_of as made
 from pipelines.tallies import histogram_of_values, histograms_of_group, histograms_of_levels
 

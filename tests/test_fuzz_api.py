@@ -20,14 +20,14 @@ from wrong_values import NOTHING, values
 
 import kepler_traverse
 from kepler_traverse import Graph, KeplerError, bfs, graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp, sssp
-from kepler_traverse.bfs.catalogue import MANY as BFS_MANY
-from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+from kepler_traverse.bfs.registry import MANY as BFS_MANY
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.errors import InputError
-from kepler_traverse.many import ManyPlan
+from kepler_traverse.multi_source.planning import ManyPlan
 from kepler_traverse.plan import Plan
-from kepler_traverse.sssp.catalogue import MANY as SSSP_MANY
-from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from kepler_traverse.sssp.registry import MANY as SSSP_MANY
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 
 VALUES = list(values())
 

@@ -12,11 +12,11 @@ from kepler_traverse import Graph, NegativeCycleError, bfs, graph_from_edges, pa
 from kepler_traverse import cuda as cuda_package
 from kepler_traverse._arrays import to_host
 from kepler_traverse.bfs import STRATEGIES as BFS
-from kepler_traverse.bfs import gpu as bfs_gpu
-from kepler_traverse.bfs.levels import levels
-from kepler_traverse.certificate import certify, cpu, gpu
-from kepler_traverse.cpu import csr as cpu_csr
-from kepler_traverse.cuda import csr as gpu_csr
+from kepler_traverse.bfs import gpu_steps as bfs_gpu
+from kepler_traverse.bfs.host_loop import levels
+from kepler_traverse.certificate import certify, single_cpu, single_gpu
+from kepler_traverse.cpu import csr_build as cpu_csr
+from kepler_traverse.cuda import csr_build as gpu_csr
 from kepler_traverse.cuda import launch
 from kepler_traverse.errors import FrontierOverflowError, PrecisionError
 from kepler_traverse.frames import table_of
@@ -24,8 +24,8 @@ from kepler_traverse.query import Query
 from kepler_traverse.read import read_graph
 from kepler_traverse.results import checksum
 from kepler_traverse.sssp import STRATEGIES as SSSP
-from kepler_traverse.sssp import gpu as sssp_gpu
-from kepler_traverse.sssp.rounds import rounds
+from kepler_traverse.sssp import gpu_steps as sssp_gpu
+from kepler_traverse.sssp.host_loop import rounds
 
 pytestmark = pytest.mark.gpu
 
@@ -318,9 +318,9 @@ def test_the_certificate_counts_what_the_cpu_counts(algorithm, fault):
     elif fault != "none":
         result.distance[hit] += 1 if fault == "too far" else -1
     limit = result.distance.dtype.type(np.inf if algorithm == "sssp" else np.iinfo(np.int32).max)
-    expected = cpu.check(graph, result, limit)
+    expected = single_cpu.check(graph, result, limit)
     there = replace(result, distance=cp.asarray(result.distance), predecessor=cp.asarray(result.predecessor))
-    counts = gpu.check(graph.to("cuda"), there, limit)
+    counts = single_gpu.check(graph.to("cuda"), there, limit)
     assert counts[:8] == expected[:8]
     assert (counts[4] + counts[6] == 0) == (fault == "none")
 
@@ -331,7 +331,7 @@ def test_a_lost_vertex_at_the_limit_itself_is_noticed(plan_of, limit, violated):
     graph = build([(0, 1), (1, 2)], [1, 1]).to("cuda")
     result = plan_of(graph)(0).copy()
     result.distance[2], result.predecessor[2] = -1 if plan_of is plan_bfs else np.inf, -1
-    assert gpu.check(graph, result, result.distance.dtype.type(limit)) == [1, 0, 3, 2, *violated, 0, 3, 0]
+    assert single_gpu.check(graph, result, result.distance.dtype.type(limit)) == [1, 0, 3, 2, *violated, 0, 3, 0]
 
 
 def test_results_on_the_gpu_are_certified():

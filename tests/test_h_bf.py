@@ -19,9 +19,9 @@ from kepler_traverse import NegativeCycleError, plan_sssp
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import FrontierOverflowError
 from kepler_traverse.query import Query
-from kepler_traverse.sssp import h_bf
-from kepler_traverse.sssp.params import HBfKnobs
-from kepler_traverse.sssp.rounds import rounds
+from kepler_traverse.sssp.host_loop import rounds
+from kepler_traverse.sssp.published import h_bf
+from kepler_traverse.sssp.tuning import HBfKnobs
 
 # One block size for all, since each is compiled apart.
 MODES = orders(

@@ -14,8 +14,8 @@ from simt import device, harness
 from kepler_traverse import plan_sssp
 from kepler_traverse.errors import InputError, StrategyError
 from kepler_traverse.query import Query
-from kepler_traverse.sssp import h_bf
-from kepler_traverse.sssp.params import HBfKnobs
+from kepler_traverse.sssp.published import h_bf
+from kepler_traverse.sssp.tuning import HBfKnobs
 
 pytestmark = pytest.mark.skipif(not HAS_GPU and harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 

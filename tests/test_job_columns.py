@@ -13,7 +13,7 @@ import pytest
 
 from kepler_traverse import read_graph
 from kepler_traverse.errors import EdgeListError, option_text
-from kepler_traverse.formats.edges import ReadOptions
+from kepler_traverse.formats.edge_list import ReadOptions
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.options import OPTIONS, flag_text

@@ -23,7 +23,7 @@ from distributed import LocalCluster
 
 from kepler_traverse import bfs_many, graph_from_edges, read_graph, sssp_many
 from kepler_traverse.errors import NegativeCycleError
-from kepler_traverse.many import ManyPlan
+from kepler_traverse.multi_source.planning import ManyPlan
 from kepler_traverse.storage import save_graph
 from pipelines import verify
 from pipelines.batch_sources import main

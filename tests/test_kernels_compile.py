@@ -13,28 +13,30 @@ import numpy as np
 import pytest
 
 import kepler_traverse
-from kepler_traverse.bfs import bfs_4k, many_bits_gpu, persistent
-from kepler_traverse.bfs import gpu as bfs_gpu
-from kepler_traverse.bfs import many_blocks as bfs_many_blocks
-from kepler_traverse.bfs.papers import gathers, layers, queues
-from kepler_traverse.bfs.papers import scans as bfs_scans
-from kepler_traverse.certificate import gpu as certificate_gpu
-from kepler_traverse.certificate import many_gpu as certificate_many_gpu
-from kepler_traverse.cuda import csr, exact, figures, launch
-from kepler_traverse.cuda.entry import Entry, chosen_types
-from kepler_traverse.cuda.loader import header_folders, options
-from kepler_traverse.sssp import gpu as sssp_gpu
-from kepler_traverse.sssp import h_bf, many_rows
-from kepler_traverse.sssp import many_blocks as sssp_many_blocks
-from kepler_traverse.sssp import persistent as sssp_persistent
-from kepler_traverse.sssp.papers import on_gpu as sssp_papers
+from kepler_traverse.bfs import gpu_steps as bfs_gpu
+from kepler_traverse.bfs import persistent
+from kepler_traverse.bfs.multi_source import bit_parallel_gpu
+from kepler_traverse.bfs.multi_source import source_per_block as bfs_many_blocks
+from kepler_traverse.bfs.published import bfs_4k, expand_contract, hierarchical_queues, hybrid_and_spmv
+from kepler_traverse.bfs.published import topology_driven as bfs_scans
+from kepler_traverse.certificate import batch_gpu as certificate_many_gpu
+from kepler_traverse.certificate import single_gpu as certificate_gpu
+from kepler_traverse.cuda import csr_build, distance_stats, exact, launch
+from kepler_traverse.cuda.compiler import header_folders, options
+from kepler_traverse.cuda.kernel_spec import Entry, chosen_types
+from kepler_traverse.sssp import gpu_steps as sssp_gpu
+from kepler_traverse.sssp import near_far_gpu as sssp_persistent
+from kepler_traverse.sssp.multi_source import source_per_block as sssp_many_blocks
+from kepler_traverse.sssp.multi_source import source_per_lane
+from kepler_traverse.sssp.published import bellman_ford_gpu as sssp_papers
+from kepler_traverse.sssp.published import h_bf
 
 PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (
-    *(bfs_gpu, bfs_4k, persistent, many_bits_gpu, bfs_many_blocks),
-    *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks, many_rows, sssp_papers),
-    *(csr, exact, figures, certificate_gpu, certificate_many_gpu),
-    *(gathers, layers, queues, bfs_scans),
+    *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_many_blocks),
+    *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks, source_per_lane, sssp_papers),
+    *(csr_build, exact, distance_stats, certificate_gpu, certificate_many_gpu),
+    *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
 FILES = sorted({entry.file for entry in ENTRIES})
@@ -223,14 +225,14 @@ KNOBS = [
     persistent._CLUSTER.variant(PREDECESSORS=0, CLUSTER=8, TRACE=100),
     persistent._GRID.variant(PREDECESSORS=0, SHARED_ROWS=1, MIN_BLOCKS=1),
     sssp_persistent._ENTRY.variant(PREDECESSORS=1, SHARED_ROWS=1, MIN_BLOCKS=1, TAIL=1 << 21, TRACE=100),
-    gathers._CONTRACT_EXPAND.variant(CULLING=0, COUNTING=0),
-    gathers._CONTRACT_EXPAND.variant(CULLING=5, COUNTING=1),
-    many_bits_gpu._PULL.variant(WORDS=1, LANES=1),
-    many_bits_gpu._PULL.variant(WORDS=32, LANES=32),
-    many_bits_gpu._WRITE.variant(WORDS=1, LANES=1),
+    expand_contract._CONTRACT_EXPAND.variant(CULLING=0, COUNTING=0),
+    expand_contract._CONTRACT_EXPAND.variant(CULLING=5, COUNTING=1),
+    bit_parallel_gpu._PULL.variant(WORDS=1, LANES=1),
+    bit_parallel_gpu._PULL.variant(WORDS=32, LANES=32),
+    bit_parallel_gpu._WRITE.variant(WORDS=1, LANES=1),
     bfs_many_blocks._ENTRIES[np.dtype(np.int16)].variant(SLOTS=8192, UNDIRECTED=1),
-    figures._OF_LEVELS.variant(COUNT_BYTES=4),
-    figures._HOPS.variant(HOP_BYTES=4),
+    distance_stats._OF_LEVELS.variant(COUNT_BYTES=4),
+    distance_stats._HOPS.variant(HOP_BYTES=4),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=2),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=4),
     h_bf.RELAX.variant(launches_children=True, DUPLICATES=2, HEAVY=2),
@@ -298,24 +300,24 @@ def test_it_compiles_for_volta_with_the_compiler_before(file):
         h_bf._FILE,
         sssp_persistent._FILE,
         sssp_many_blocks._FILE,
-        many_rows._ENTRY.file,
+        source_per_lane._ENTRY.file,
         certificate_gpu._FILE,
         certificate_many_gpu._WEIGHTED_FILE,
-        figures._FILE,
-        figures._LEVELS_FILE,
+        distance_stats._FILE,
+        distance_stats._LEVELS_FILE,
         *sorted({entry.file for entry in sssp_papers.ENTRIES}),
     ],
     ids=lambda file: file.stem,
 )
 def test_sums_of_distances_keep_subnormal_numbers(nvrtc, file):
     ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
-    of_64_bits = {figures._FILE: "cvt.f64.f32", figures._LEVELS_FILE: "add.rn.f64"}
+    of_64_bits = {distance_stats._FILE: "cvt.f64.f32", distance_stats._LEVELS_FILE: "add.rn.f64"}
     assert of_64_bits.get(file, "add.rn.f32") in ptx
     assert ".ftz" not in ptx
 
 
 def test_a_product_is_rounded_before_it_is_added(nvrtc):
-    file = figures._LEVELS_FILE
+    file = distance_stats._LEVELS_FILE
     for types in TYPES[:2]:
         ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, types, "PTX").decode()
         assert "mul.rn.f64" in ptx or "mul.f64" in ptx

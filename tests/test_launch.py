@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from kepler_traverse import cuda
+from kepler_traverse.cuda import compiler
 from kepler_traverse.cuda import launch as launching
-from kepler_traverse.cuda import loader
-from kepler_traverse.cuda.entry import WARP, Argument, Entry, arguments, chosen_types, struct_arguments
+from kepler_traverse.cuda.kernel_spec import WARP, Argument, Entry, arguments, chosen_types, struct_arguments
 from kepler_traverse.errors import DeviceError
 
 ENTRY = Entry(
@@ -226,25 +226,25 @@ def test_the_largest_grid_fills_the_device_a_few_times(monkeypatch):
 
 
 def test_options_name_every_type_the_block_and_the_headers():
-    options = loader.options(ENTRY, chosen_types(np.int64, np.float32))
+    options = compiler.options(ENTRY, chosen_types(np.int64, np.float32))
     assert {"-std=c++17", "-DBLOCK=128", "-Dvertex_t=long long", "-Doffset_t=long long", "-Dweight_t=float"} <= set(options)
-    folders = loader.header_folders(Path(ENTRY.file))
-    assert f"-DKT_HEADERS=0x{loader.header_digest(folders)}" in options
+    folders = compiler.header_folders(Path(ENTRY.file))
+    assert f"-DKT_HEADERS=0x{compiler.header_digest(folders)}" in options
     assert [f"-I{folder}" for folder in folders] == [option for option in options if option.startswith("-I")]
-    assert (loader.include_directory() / "kt" / "platform.cuh").is_file()
+    assert (compiler.include_directory() / "kt" / "platform.cuh").is_file()
 
 
 @pytest.mark.parametrize("place", ["include/kt", "kernels"])
 def test_a_changed_header_changes_the_options(monkeypatch, tmp_path, place):
     def digest():
-        loader.header_folders.cache_clear()
-        loader.header_digest.cache_clear()
-        return loader.header_digest(loader.header_folders(tmp_path / "kernels" / "example.cu"))
+        compiler.header_folders.cache_clear()
+        compiler.header_digest.cache_clear()
+        return compiler.header_digest(compiler.header_folders(tmp_path / "kernels" / "example.cu"))
 
     (tmp_path / place).mkdir(parents=True)
     header = tmp_path / place / "one.cuh"
     with monkeypatch.context() as patch:
-        patch.setattr(loader, "include_directory", lambda: tmp_path / "include")
+        patch.setattr(compiler, "include_directory", lambda: tmp_path / "include")
         without = digest()
         header.write_text("int a;")
         first = digest()
@@ -253,21 +253,21 @@ def test_a_changed_header_changes_the_options(monkeypatch, tmp_path, place):
         second = digest()
         header.rename(tmp_path / place / "two.cuh")
         assert len({without, first, second, digest()}) == 4
-    loader.header_folders.cache_clear()
-    loader.header_digest.cache_clear()
+    compiler.header_folders.cache_clear()
+    compiler.header_digest.cache_clear()
 
 
 def test_a_header_in_an_archive_is_a_clear_error(monkeypatch, tmp_path):
     with zipfile.ZipFile(tmp_path / "package.zip", "w") as archive:
-        monkeypatch.setattr(loader.resources, "files", lambda _package: zipfile.Path(archive))
+        monkeypatch.setattr(compiler.resources, "files", lambda _package: zipfile.Path(archive))
         with pytest.raises(DeviceError, match="zip archive"):
-            loader.include_directory()
+            compiler.include_directory()
 
 
 def test_without_a_gpu_a_kernel_is_refused_with_what_is_missing(monkeypatch):
     monkeypatch.setattr(cuda, "cp", None)
     with pytest.raises(DeviceError, match="needs CuPy"):
-        loader.kernel(ENTRY, np.int32)
+        compiler.kernel(ENTRY, np.int32)
 
 
 def test_the_package_imports_and_traverses_without_cupy():

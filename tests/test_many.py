@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import bfs_many, certify, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many, sssp_many
-from kepler_traverse import many as many_module
 from kepler_traverse.bfs import MANY as BFS
-from kepler_traverse.bfs import many_bits
+from kepler_traverse.bfs.multi_source import bit_parallel_cpu
 from kepler_traverse.errors import InputError, NegativeCycleError, PrecisionError, StrategyError
+from kepler_traverse.multi_source import planning as many_module
 from kepler_traverse.sssp import MANY as SSSP
 
 GROUPS = (1, 31, 32, 33, 64, 65, 257, 600)
@@ -89,8 +89,8 @@ def test_hops_of_any_graph(way):
 @pytest.mark.parametrize("pushing", ["always", "never"])
 @pytest.mark.parametrize("name", ["power law", "lattice", "in-star", "self-loops and parallel edges"])
 def test_levels_pushed_and_levels_pulled_give_the_same(monkeypatch, pushing, name):
-    monkeypatch.setattr(many_bits, "PUSH_VERTICES", 0 if pushing == "always" else 10**9)
-    monkeypatch.setattr(many_bits, "PUSH_EDGES", 0 if pushing == "always" else 10**9)
+    monkeypatch.setattr(bit_parallel_cpu, "PUSH_VERTICES", 0 if pushing == "always" else 10**9)
+    monkeypatch.setattr(bit_parallel_cpu, "PUSH_EDGES", 0 if pushing == "always" else 10**9)
     graph = build(NAMED[name], directed=True)
     sources = np.arange(graph.n_vertices)[:300]
     check(plan_bfs_many(graph, n_sources=300, strategy="many_bits"), plan_bfs(graph), sources)

@@ -10,15 +10,16 @@ from graphs import awkward_floats, build, edge_rows, lattice, path, rmat, star, 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kepler_traverse import certify, many, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
+from kepler_traverse import certify, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
 from kepler_traverse._arrays import device_of
-from kepler_traverse.bfs import many_bits_gpu
-from kepler_traverse.bfs import many_blocks as bfs_blocks
-from kepler_traverse.bfs import params as bfs_params
+from kepler_traverse.bfs import tuning as bfs_params
+from kepler_traverse.bfs.multi_source import bit_parallel_gpu
+from kepler_traverse.bfs.multi_source import source_per_block as bfs_blocks
 from kepler_traverse.errors import InputError, PrecisionError, StrategyError
-from kepler_traverse.sssp import many_blocks as sssp_blocks
-from kepler_traverse.sssp import many_rows
-from kepler_traverse.sssp import params as sssp_params
+from kepler_traverse.multi_source import planning
+from kepler_traverse.sssp import tuning as sssp_params
+from kepler_traverse.sssp.multi_source import source_per_block as sssp_blocks
+from kepler_traverse.sssp.multi_source import source_per_lane
 from kepler_traverse.strategy import Shape
 
 pytestmark = on_a_device
@@ -75,7 +76,7 @@ def _spare_the_first_search(monkeypatch):
         weight = 0 if graph.weights is None else graph.weights.dtype.itemsize
         return Shape(graph.n_vertices, graph.n_edges, graph.directed, 40, graph.targets.dtype.itemsize, weight)
 
-    monkeypatch.setattr(many, "survey", shape)
+    monkeypatch.setattr(planning, "survey", shape)
 
 
 def force(monkeypatch, changes: dict, module, params) -> None:
@@ -121,7 +122,7 @@ def levels(single, sources) -> list:
 @pytest.mark.parametrize(("name", "directed"), SHAPES)
 @pytest.mark.usefixtures("mode")
 def test_bits_find_the_hops_of_each_alone(monkeypatch, name, directed, forced):
-    force(monkeypatch, FORCED_BITS[forced], many_bits_gpu, bfs_params)
+    force(monkeypatch, FORCED_BITS[forced], bit_parallel_gpu, bfs_params)
     graph = build(GRAPHS[name], directed=directed)
     sources, asked = sources_of(graph, 50), {"strategy": "many_bits", "n_sources": 50}
     check(plan_bfs_many(graph.to("cuda"), result="predecessors", **asked), plan_bfs(graph), sources)
@@ -165,7 +166,7 @@ def test_a_lane_may_take_more_words_of_a_row_than_one_load_reads(monkeypatch):
 
 @pytest.mark.usefixtures("one_order")
 def test_a_source_that_is_through_does_not_hold_up_the_others(monkeypatch):
-    force(monkeypatch, FORCED_BITS["pull only"], many_bits_gpu, bfs_params)
+    force(monkeypatch, FORCED_BITS["pull only"], bit_parallel_gpu, bfs_params)
     # No source of the second component reaches the first, whose vertices are done all the same while some still search.
     tail = [(39, 200), *((v, v + 1) for v in range(200, 204))]
     graph = build([*[(u, v) for u in range(40) for v in range(40)], (100, 101), *tail], directed=False)
@@ -332,7 +333,7 @@ def test_what_a_plan_says_it_takes_covers_what_it_allocates(monkeypatch, strateg
     rows = GRAPHS["power law"]
     graph = build(rows, weights_for(rows, 3), directed=True).to("cuda")
     assert graph.reverse.n_edges == graph.n_edges
-    taken = count_allocations(monkeypatch, many_bits_gpu, bfs_blocks, sssp_blocks, many_rows)
+    taken = count_allocations(monkeypatch, bit_parallel_gpu, bfs_blocks, sssp_blocks, source_per_lane)
     weighted = {"blocks": "many_blocks", "rows": "many_rows"}
     planner, name = (plan_sssp_many, weighted[strategy]) if strategy in weighted else (plan_bfs_many, strategy)
     plan = planner(graph, n_sources=50, strategy=name, result=result, targets=[1, 3] if result == "targets" else None)

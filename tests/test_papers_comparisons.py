@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
-from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from scripts import bench, bench_papers, bench_systems, papers_measured, papers_page, papers_systems
 from scripts.papers_comparisons import COMPARISONS, OURS, compared
 from scripts.papers_settings import GRAPHS, GraphSource, rows_for, systems_of
@@ -226,8 +226,8 @@ def test_every_knob_that_is_swept_is_one_that_its_row_takes():
 
 
 def test_every_system_of_a_comparison_has_a_row():
-    from kepler_traverse.bfs.papers import STRATEGIES as PAPERS_BFS
-    from kepler_traverse.sssp.papers import STRATEGIES as PAPERS_SSSP
+    from kepler_traverse.bfs.published import STRATEGIES as PAPERS_BFS
+    from kepler_traverse.sssp.published import STRATEGIES as PAPERS_SSSP
 
     for table in COMPARISONS:
         if PAPERS_BFS if table.algorithm == "bfs" else PAPERS_SSSP:

@@ -375,8 +375,8 @@ def test_the_suite_runs_on_the_host_harness(suite, monkeypatch):
 
 @pytest.mark.parametrize(("algorithm", "strategy"), [("bfs", "bfs_4k"), ("sssp", "h_bf")])
 def test_every_setting_has_knobs_that_the_strategy_takes(algorithm, strategy):
-    from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
-    from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+    from kepler_traverse.bfs.registry import STRATEGIES as BFS
+    from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 
     (found,) = [row for row in (BFS if algorithm == "bfs" else SSSP) if row.name == strategy]
     settings = settings_for(algorithm, "cuda", papers_settings.DETAILED[0], papers_settings.PARTS)

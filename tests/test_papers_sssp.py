@@ -12,9 +12,9 @@ from simt.launching import launch
 
 from kepler_traverse import plan_bfs, plan_sssp
 from kepler_traverse.errors import InputError, StrategyError
-from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
-from kepler_traverse.sssp.papers import STRATEGIES as PAPERS
-from kepler_traverse.sssp.papers.params import BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
+from kepler_traverse.sssp.published import STRATEGIES as PAPERS
+from kepler_traverse.sssp.published.params import BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 
 # With blocks as in test_simt.py, so that nothing is compiled twice.
 MODES = orders(in_turn={"block": 256}, stress={"stress": True, "seed": 3, "block": 32, "resident": 2})

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from simt import harness
 
 from kepler_traverse import plan_bfs
-from kepler_traverse.bfs.levels import levels
-from kepler_traverse.bfs.papers import gathers, layers, queues
-from kepler_traverse.bfs.papers.params import GATHERINGS, BlockQueueKnobs, GatherKnobs, WarpQueueKnobs
-from kepler_traverse.bfs.papers.pieces import split
+from kepler_traverse.bfs.host_loop import levels
+from kepler_traverse.bfs.published import expand_contract, hierarchical_queues, hybrid_and_spmv
+from kepler_traverse.bfs.published.params import GATHERINGS, BlockQueueKnobs, GatherKnobs, WarpQueueKnobs
+from kepler_traverse.bfs.published.row_splitting import split
 from kepler_traverse.certificate import certify
-from kepler_traverse.cuda.entry import WARP
+from kepler_traverse.cuda.kernel_spec import WARP
 from kepler_traverse.errors import InputError, StrategyError
 from kepler_traverse.query import Query
 
@@ -78,7 +78,9 @@ def _order_of_the_test(request):
 def _three_multiprocessors(monkeypatch):
     """On the harness, whose device has one, so that blocks wait for each other."""
     if not HAS_GPU:
-        monkeypatch.setattr(queues, "resident_threads", lambda: 3 * queues.threads_per_multiprocessor())
+        monkeypatch.setattr(
+            hierarchical_queues, "resident_threads", lambda: 3 * hierarchical_queues.threads_per_multiprocessor()
+        )
 
 
 def check(result, graph, rows, source, directed=True):
@@ -180,9 +182,9 @@ def test_a_launch_of_many_levels_stops_once_targets_are_reached(knobs):
 @on_a_device
 def test_the_host_is_asked_seldom_where_one_launch_takes_many_levels(monkeypatch):
     launched = []
-    launch_blocks = queues.launch_blocks
+    launch_blocks = hierarchical_queues.launch_blocks
     monkeypatch.setattr(
-        queues,
+        hierarchical_queues,
         "launch_blocks",
         lambda kernel, *rest, **more: (launched.append(kernel), launch_blocks(kernel, *rest, **more)),
     )
@@ -202,7 +204,7 @@ def test_the_host_is_asked_seldom_where_one_launch_takes_many_levels(monkeypatch
     ],
 )
 def test_rows_are_cut_where_they_are_uneven(mean, largest, expected):
-    assert queues.rule(mean, largest, 9000) == expected
+    assert hierarchical_queues.rule(mean, largest, 9000) == expected
 
 
 @on_a_device
@@ -231,7 +233,7 @@ CULLING = {
 @pytest.mark.parametrize("strategy", GATHERING[:3])
 def test_rows_are_gathered_by_lanes_warps_and_blocks(strategy, gathering, monkeypatch):
     if not HAS_GPU:  # blocks are of 64 threads there
-        monkeypatch.setitem(gathers._TAKEN_FROM, "scan_warp_block", (64, WARP))
+        monkeypatch.setitem(expand_contract._TAKEN_FROM, "scan_warp_block", (64, WARP))
     for graph in ("power law", "star of 300 behind a path"):
         run(strategy, GRAPHS[graph], {"gathering": gathering})
 
@@ -277,12 +279,15 @@ def test_each_way_to_cull_finds_what_would_be_queued_twice():
 def test_the_hybrid_takes_two_kernels_for_large_frontiers_alone(monkeypatch):
     taken = []
     for name in ("two_phase", "contract_expand"):
-        step = getattr(gathers, name)
+        step = getattr(expand_contract, name)
         monkeypatch.setattr(
-            gathers, name, lambda run, level, step=step, name=name: (taken.append(name), step(run, level))[1]
+            expand_contract, name, lambda run, level, step=step, name=name: (taken.append(name), step(run, level))[1]
         )
-    plan = levels(gathers.EdgeRun, gathers.switch(gathers.two_phase, gathers.contract_expand, gathers.is_small))
-    monkeypatch.setattr(gathers, "resident_threads", lambda: 100)
+    plan = levels(
+        expand_contract.EdgeRun,
+        expand_contract.switch(expand_contract.two_phase, expand_contract.contract_expand, expand_contract.is_small),
+    )
+    monkeypatch.setattr(expand_contract, "resident_threads", lambda: 100)
     graph = build(WIDE).to("cuda")
     plan(graph, Query())(0)
     # From 0; 30 edges; 900 edges, twice; 60 edges, or more where threads come upon a vertex at the same time.
@@ -296,9 +301,9 @@ def test_the_hybrid_takes_two_kernels_for_large_frontiers_alone(monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "step"),
     [
-        (gathers.VertexRun, gathers.expand_contract),
-        (gathers.EdgeRun, gathers.contract_expand),
-        (gathers.EdgeRun, gathers.two_phase),
+        (expand_contract.VertexRun, expand_contract.expand_contract),
+        (expand_contract.EdgeRun, expand_contract.contract_expand),
+        (expand_contract.EdgeRun, expand_contract.two_phase),
     ],
     ids=GATHERING[:3],
 )
@@ -307,8 +312,8 @@ def test_a_level_that_overflows_its_queue_is_listed_again(kind, step):
     query = Query(knobs=GatherKnobs(**NO_CULLING, counters=True))
     found = kind(graph, query)
     # As much room as the widest level has vertices, or edges.
-    found.frontier.capacity = 20 if kind is gathers.VertexRun else 400
-    if step is gathers.two_phase:
+    found.frontier.capacity = 20 if kind is expand_contract.VertexRun else 400
+    if step is expand_contract.two_phase:
         found.vertices = found.vertices[:20]
     on_cpu = plan_bfs(graph.to("cpu"))(0)
     overflows = 0
@@ -329,16 +334,16 @@ def test_a_level_that_overflows_its_queue_is_listed_again(kind, step):
 @pytest.mark.parametrize("graph", ["power law", "lattice"])
 def test_bottom_up_takes_a_level_of_a_32nd_of_the_vertices(strategy, graph, monkeypatch):
     sizes = {True: [], False: []}
-    is_dense = layers.is_dense
+    is_dense = hybrid_and_spmv.is_dense
     seen = lambda run: (dense := is_dense(run), sizes[dense].append(run.frontier_size))[0]  # noqa: E731
-    monkeypatch.setattr(layers, "is_dense", seen)
+    monkeypatch.setattr(hybrid_and_spmv, "is_dense", seen)
     rows = GRAPHS[graph]
     n = build(rows).n_vertices
     run_, push, pull = {
-        "scan_switch": (layers.LayerRun, layers.push_layer, layers.pull_layer),
-        "queue_switch": (layers.QueueRun, layers.gpu.push("thread"), layers.pull_queue),
+        "scan_switch": (hybrid_and_spmv.LayerRun, hybrid_and_spmv.push_layer, hybrid_and_spmv.pull_layer),
+        "queue_switch": (hybrid_and_spmv.QueueRun, hybrid_and_spmv.gpu_steps.push("thread"), hybrid_and_spmv.pull_queue),
     }[strategy]
-    outcome = levels(run_, layers.switch(push, pull, layers.is_dense))(build(rows).to("cuda"), Query())(0)
+    outcome = levels(run_, hybrid_and_spmv.switch(push, pull, hybrid_and_spmv.is_dense))(build(rows).to("cuda"), Query())(0)
     assert min(sizes[True]) * 32 >= n > max(sizes[False]) * 32
     assert np.array_equal(host(outcome.distance), plan_bfs(build(rows)).run(0).distance)
     run(strategy, rows, directed=False)
@@ -349,7 +354,7 @@ def test_bottom_up_takes_a_level_of_a_32nd_of_the_vertices(strategy, graph, monk
 def test_a_row_of_the_matrix_has_lanes_for_its_mean_length(degree, width):
     rows = [(v, (v + by) % 50) for v in range(50) for by in range(1, degree + 1)]
     graph = build(rows).to("cuda")
-    assert layers.ProductRun(graph, Query()).width == width
+    assert hybrid_and_spmv.ProductRun(graph, Query()).width == width
     run("sparse_product", rows)
 
 

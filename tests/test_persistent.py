@@ -14,7 +14,7 @@ from simt import device, harness
 
 from kepler_traverse import plan_bfs
 from kepler_traverse.bfs import persistent
-from kepler_traverse.bfs.params import Tuning
+from kepler_traverse.bfs.tuning import Tuning
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import StrategyError
 from kepler_traverse.query import Query

@@ -13,7 +13,7 @@ from kepler_traverse import plan_sssp
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import PrecisionError, StrategyError
 from kepler_traverse.query import Query
-from kepler_traverse.sssp import gpu, params, persistent
+from kepler_traverse.sssp import gpu_steps, near_far_gpu, tuning
 
 pytestmark = on_a_device
 
@@ -81,10 +81,10 @@ def mode(request):
 
 def force(monkeypatch, hops=None, **constants):
     """Make plans choose these constants, and so many hops, whatever the graph."""
-    chosen = persistent.entry_for
-    monkeypatch.setattr(persistent, "entry_for", lambda *args: chosen(*args).variant(**constants))
+    chosen = near_far_gpu.entry_for
+    monkeypatch.setattr(near_far_gpu, "entry_for", lambda *args: chosen(*args).variant(**constants))
     if hops is not None:
-        monkeypatch.setattr(persistent, "hops_for", lambda _graph: hops)
+        monkeypatch.setattr(near_far_gpu, "hops_for", lambda _graph: hops)
 
 
 @pytest.fixture(params=FORCED)
@@ -137,7 +137,7 @@ def test_distances_of_64_bits_are_exact_too(way, kind, monkeypatch):
 @pytest.mark.usefixtures("forced")
 @pytest.mark.parametrize("width", [0, 1e-30, 1e-3, 1, 1e30, np.inf])
 def test_piles_of_any_width_give_the_same_answer(width, monkeypatch):
-    monkeypatch.setattr(persistent, "first_width", lambda graph, *_: graph.weights.dtype.type(width))
+    monkeypatch.setattr(near_far_gpu, "first_width", lambda graph, *_: graph.weights.dtype.type(width))
     run(SMALLER, awkward(len(SMALLER), "whole numbers"))
 
 
@@ -238,15 +238,17 @@ def test_predecessors_made_inside_the_search_are_those_made_after_it(kind):
         graph = build(rows, awkward(len(rows), kind), directed=directed).to("cuda")
         source, found = rows[0][0], []
         for is_inside in (True, False):
-            search = persistent.plan(graph, Query(tuning=params.Tuning(predecessors_inside=is_inside)))
+            search = near_far_gpu.plan(graph, Query(tuning=tuning.Tuning(predecessors_inside=is_inside)))
             found.append(host(search(int(graph.numbers_of([source])[0])).predecessor).tolist())
         assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(("weight", "is_walked_again"), [(1, False), (0, True)])
 def test_only_edges_of_no_length_are_walked_once_more_for_predecessors(weight, is_walked_again, monkeypatch):
-    launched, launch = [], gpu.launch
-    monkeypatch.setattr(gpu, "launch", lambda kernel, *args: launched.append(kernel.entry.name) or launch(kernel, *args))
+    launched, launch = [], gpu_steps.launch
+    monkeypatch.setattr(
+        gpu_steps, "launch", lambda kernel, *args: launched.append(kernel.entry.name) or launch(kernel, *args)
+    )
     plan_sssp(build(path(9), [weight] * 9).to("cuda"), strategy="persistent")(0)
     assert bool(launched) is is_walked_again
     assert "sssp_point_to_nearer_warp" not in launched
@@ -262,7 +264,7 @@ def test_a_search_after_one_that_failed_starts_afresh():
 
 
 def test_marks_are_cleared_before_their_numbers_run_out(monkeypatch):
-    monkeypatch.setattr(persistent, "_MOST_STEPS", 10)
+    monkeypatch.setattr(near_far_gpu, "_MOST_STEPS", 10)
     plan = plan_sssp(build(path(20), [1] * 20).to("cuda"), strategy="persistent")
     for source in (0, 3, 0, 15, 2):
         assert int(host(plan(source).distance)[20]) == 20 - source
@@ -283,7 +285,7 @@ def test_a_graph_without_edges_has_one_reached_vertex():
 def test_a_trace_tells_what_each_turn_was(room, monkeypatch):
     force(monkeypatch, **FORCED["small and grid"], TRACE=room)
     graph = build(LATTICE, awkward(len(LATTICE), "whole numbers"), directed=False).to("cuda")
-    traverse = persistent.plan(graph, Query())
+    traverse = near_far_gpu.plan(graph, Query())
     steps = traverse(0).rounds
     turns = traverse.turns()
     relaxed = [turn for turn in turns if "relax" in turn.what]
@@ -307,7 +309,7 @@ def test_negative_weights_are_refused():
 def test_a_plan_holds_no_more_than_it_says(monkeypatch):
     """At most 24 bytes a vertex beside distances and predecessors, and what it allocates is what memory() tells."""
     held = []
-    empty = persistent.cp.empty if not HAS_GPU else None
+    empty = near_far_gpu.cp.empty if not HAS_GPU else None
     if HAS_GPU:
         pytest.skip("counts what the stand-in for CuPy is asked for")
     rows = GRAPHS["power law"]
@@ -315,12 +317,12 @@ def test_a_plan_holds_no_more_than_it_says(monkeypatch):
         graph = build(rows, weights_for(rows, 2), weight_type=weight_type).to("cuda")
         held.clear()
         monkeypatch.setattr(
-            type(persistent.cp), "empty", lambda _cp, *args: held.append(empty(*args)) or held[-1], raising=True
+            type(near_far_gpu.cp), "empty", lambda _cp, *args: held.append(empty(*args)) or held[-1], raising=True
         )
         plan_sssp(graph, strategy="persistent")
         monkeypatch.undo()
-        n, said = graph.n_vertices, persistent.memory(graph.n_vertices, graph.n_edges, True)
-        pieces = 32 * graph.n_edges // params.PIECE + 16
+        n, said = graph.n_vertices, near_far_gpu.memory(graph.n_vertices, graph.n_edges, True)
+        pieces = 32 * graph.n_edges // tuning.PIECE + 16
         assert sum(array.nbytes for array in held) <= said
         assert said <= n * (8 + 4 + 24) + pieces
         assert sum(array.nbytes for array in held) - pieces <= n * (graph.weights.dtype.itemsize + 4 + 24)

@@ -11,8 +11,8 @@ from graphs import NAMED, build, lattice, path, rmat, star
 from simt import device, harness
 
 from kepler_traverse import plan_bfs
-from kepler_traverse.bfs.papers import scans
-from kepler_traverse.bfs.papers.params import DeferKnobs, VirtualWarpKnobs
+from kepler_traverse.bfs.published import topology_driven
+from kepler_traverse.bfs.published.params import DeferKnobs, VirtualWarpKnobs
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import InputError
 
@@ -102,14 +102,14 @@ def test_vertices_are_renamed_by_degree_with_all_of_their_edges():
     rows = [row[:2] for row in NAMED["self-loops and parallel edges"]] + star(40) + [(40, v) for v in range(20)]
     graph = build(rows).to("cuda")
     degrees = np.diff(host(graph.offsets))
-    order = host(scans.order_by_degree(graph))
+    order = host(topology_driven.order_by_degree(graph))
     assert sorted(order) == list(range(graph.n_vertices))
     assert degrees[order].tolist() == sorted(degrees)
     run("scan_by_degree", rows)
 
 
 @on_a_device
-@pytest.mark.parametrize("strategy", [row.name for row in scans.STRATEGIES])
+@pytest.mark.parametrize("strategy", [row.name for row in topology_driven.STRATEGIES])
 @pytest.mark.usefixtures("mode")
 def test_a_plan_allocates_no_more_than_it_says(strategy, monkeypatch):
     if HAS_GPU:

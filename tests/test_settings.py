@@ -11,9 +11,9 @@ from typing import get_args
 
 import pytest
 
-from kepler_traverse.answers import RESULTS
-from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
-from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.multi_source.outputs import RESULTS
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from pipelines import planning, prepare, worker
 from pipelines.forms import FORMS, ResultName
 from pipelines.options import OPTIONS, Settings, UsageError, flags_of

@@ -13,19 +13,19 @@ from simt import device, harness
 from simt.contract import POWER_LAW, contract, rows_in
 
 from kepler_traverse import plan_bfs, plan_sssp
-from kepler_traverse.bfs import gpu as bfs_gpu
-from kepler_traverse.bfs.catalogue import STRATEGIES as ALL_BFS
-from kepler_traverse.bfs.levels import levels
-from kepler_traverse.bfs.papers import STRATEGIES as BFS_OF_PAPERS
+from kepler_traverse.bfs import gpu_steps as bfs_gpu
+from kepler_traverse.bfs.host_loop import levels
+from kepler_traverse.bfs.published import STRATEGIES as BFS_OF_PAPERS
+from kepler_traverse.bfs.registry import STRATEGIES as ALL_BFS
 from kepler_traverse.certificate import certify
-from kepler_traverse.cpu import csr
-from kepler_traverse.cuda import csr as cuda_csr
+from kepler_traverse.cpu import csr_build
+from kepler_traverse.cuda import csr_build as cuda_csr
 from kepler_traverse.errors import FrontierOverflowError, PrecisionError
 from kepler_traverse.query import Query
-from kepler_traverse.sssp import gpu as sssp_gpu
-from kepler_traverse.sssp.catalogue import STRATEGIES as ALL_SSSP
-from kepler_traverse.sssp.papers import STRATEGIES as SSSP_OF_PAPERS
-from kepler_traverse.sssp.rounds import rounds
+from kepler_traverse.sssp import gpu_steps as sssp_gpu
+from kepler_traverse.sssp.host_loop import rounds
+from kepler_traverse.sssp.published import STRATEGIES as SSSP_OF_PAPERS
+from kepler_traverse.sssp.registry import STRATEGIES as ALL_SSSP
 
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 
@@ -96,7 +96,7 @@ def test_a_graph_is_assembled_as_on_the_cpu(name, kind, both_ways, smallest_piec
     src, dst = ends[:, 0].copy(), ends[:, 1].copy()
     weight = None if kind is None else np.array(weights_for(rows, 3, "floats"), kind) - kind(2)
     n = int(ends.max()) + 1
-    expected = csr.assemble(src, dst, weight, n, both_ways)
+    expected = csr_build.assemble(src, dst, weight, n, both_ways)
     moved = [None if a is None else device.cp.asarray(a) for a in (src, dst, weight)]
     assert on_host(cuda_csr.assemble(*moved, n, both_ways)) == as_bytes(expected)
 

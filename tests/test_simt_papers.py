@@ -14,9 +14,9 @@ from simt import device, harness
 from simt.contract import POWER_LAW, contract, rows_in
 
 from kepler_traverse import plan_bfs, plan_sssp
-from kepler_traverse.bfs.papers import STRATEGIES as OF_BFS
+from kepler_traverse.bfs.published import STRATEGIES as OF_BFS
 from kepler_traverse.certificate import certify
-from kepler_traverse.sssp.papers import STRATEGIES as OF_SSSP
+from kepler_traverse.sssp.published import STRATEGIES as OF_SSSP
 
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 

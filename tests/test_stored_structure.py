@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kepler_traverse import Graph, bfs, graph_from_edges, sssp
 from kepler_traverse.build import graph_from_numbers
-from kepler_traverse.cpu.structure import fault_of
+from kepler_traverse.cpu.csr_check import fault_of
 from kepler_traverse.errors import InputError
 from kepler_traverse.storage import load_graph, save_graph
 

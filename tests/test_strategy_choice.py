@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from clusters import threads_of_this_process
 
-from kepler_traverse import graph_from_edges, many, plan_bfs_many
+from kepler_traverse import graph_from_edges, plan_bfs_many
 from kepler_traverse.errors import CapacityError, InputError
-from kepler_traverse.many import Candidate, ManyPlan
+from kepler_traverse.multi_source import planning
+from kepler_traverse.multi_source.planning import Candidate, ManyPlan
 from pipelines.batch_sources import main
 from pipelines.batches import WINDOW, Window
 from pipelines.marks import Mark
@@ -233,7 +234,7 @@ def test_a_plan_that_is_given_a_shape_searches_for_none(monkeypatch):
     ranked = plan.ranked(64)
     assert ranked[0].name == plan.strategy.name
     assert [each.seconds for each in ranked] == sorted(each.seconds for each in ranked)
-    monkeypatch.setattr(many, "survey", None)
+    monkeypatch.setattr(planning, "survey", None)
     for each in ranked:
         again = plan_bfs_many(graph, n_sources=64, strategy=each.name, shape=plan.shape)
         assert (again.strategy.name, again.group, again.nbytes) == each[:3]
@@ -327,8 +328,8 @@ def test_the_job_switches_once_for_all_workers_and_writes_the_same(job, workers)
 
 def test_a_job_without_need_plans_once_per_worker_and_searches_once(job, monkeypatch):
     surveys = []
-    survey = many.survey
-    monkeypatch.setattr(many, "survey", lambda *given, **named: surveys.append(1) or survey(*given, **named))
+    survey = planning.survey
+    monkeypatch.setattr(planning, "survey", lambda *given, **named: surveys.append(1) or survey(*given, **named))
     found = job({SLOW: 10.0, FAST: 1e-3}, 2)
     assert len(surveys) == 1, "the workers go by what the driver has seen"
     assert {name for names in found.plans for name in names} == {FAST}

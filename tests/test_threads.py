@@ -12,7 +12,7 @@ from graphs import NAMED, build, weights_for
 from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
 from kepler_traverse.concurrency import SerializedSearch
 from kepler_traverse.errors import UnknownVertexError
-from kepler_traverse.many import ManyPlan
+from kepler_traverse.multi_source.planning import ManyPlan
 from kepler_traverse.strategy import Outcome
 
 THREADS, RUNS = 8, 25

@@ -12,12 +12,12 @@ import pytest
 from graphs import build, rmat, weights_for
 
 from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
-from kepler_traverse.bfs.catalogue import STRATEGIES as BFS
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import PrecisionError
 from kepler_traverse.frames import table_of
 from kepler_traverse.results import checksum
-from kepler_traverse.sssp.catalogue import STRATEGIES as SSSP
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from pipelines.sink import write_part
 
 STRATEGIES = [(plan_bfs, row.name) for row in BFS if row.device == "cpu"]

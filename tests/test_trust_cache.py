@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from kepler_traverse.cuda import cache
+from kepler_traverse.cuda import kernel_cache
 from kepler_traverse.errors import DeviceError
 
 
@@ -18,10 +18,10 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_a_cache_is_made_for_its_owner_alone_and_then_accepted(folder):
-    cache.require_private_cache()
+    kernel_cache.require_private_cache()
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o755)
-    cache.require_private_cache()
+    kernel_cache.require_private_cache()
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o775, 0o707, 0o777, 0o1777])
@@ -29,7 +29,7 @@ def test_a_cache_that_others_can_write_to_is_refused(folder, mode):
     folder.mkdir()
     folder.chmod(mode)
     with pytest.raises(DeviceError, match="others can write") as caught:
-        cache.require_private_cache()
+        kernel_cache.require_private_cache()
     assert str(folder) in str(caught.value)
 
 
@@ -39,22 +39,22 @@ def test_a_cache_of_another_user_is_refused(folder, monkeypatch):
     owner = folder.stat().st_uid or 7
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
     if folder.stat().st_uid == 0:  # root's folders are anybody's to trust
-        cache.require_private_cache()
+        kernel_cache.require_private_cache()
     else:
         with pytest.raises(DeviceError, match="others can write"):
-            cache.require_private_cache()
+            kernel_cache.require_private_cache()
 
 
 def test_a_cache_that_cannot_be_made_is_an_error_and_one_in_memory_needs_no_folder(folder, monkeypatch):
     folder.write_text("a file")
     with pytest.raises(DeviceError, match="cannot be used"):
-        cache.require_private_cache()
+        kernel_cache.require_private_cache()
     monkeypatch.setenv("CUPY_CACHE_IN_MEMORY", "1")
-    cache.require_private_cache()
+    kernel_cache.require_private_cache()
 
 
 def test_without_a_variable_it_is_the_folder_that_cupy_takes(monkeypatch, tmp_path):
     monkeypatch.delenv("CUPY_CACHE_DIR", raising=False)
     monkeypatch.delenv("CUPY_CACHE_IN_MEMORY", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache.cache_folder() == tmp_path / ".cupy" / "kernel_cache"
+    assert kernel_cache.cache_folder() == tmp_path / ".cupy" / "kernel_cache"

@@ -7,11 +7,11 @@ from typing import Any
 from ..algorithms import BFS
 from ..entry_points import Registry
 from ..graph import Graph
-from ..many import ManyPlan
+from ..multi_source.planning import ManyPlan
 from ..plan import Plan
 from ..protocols import Frame, Ids, Knobs, VertexId
 from ..strategy import Shape
-from .catalogue import MANY, STRATEGIES
+from .registry import MANY, STRATEGIES
 
 __all__ = ["MANY", "STRATEGIES", "bfs", "bfs_many", "plan_bfs", "plan_bfs_many"]
 

@@ -7,29 +7,29 @@ from pathlib import Path
 import numpy as np
 
 from ..cuda import cp
-from ..cuda.csr import degree_statistics
-from ..cuda.entry import Entry, struct_arguments
+from ..cuda.compiler import kernel
+from ..cuda.csr_build import degree_statistics
+from ..cuda.kernel_spec import Entry, struct_arguments
+from ..cuda.kernel_trace import TracedSearch, words
 from ..cuda.launch import blocks_at_once, largest_cluster, prepare
-from ..cuda.loader import kernel
-from ..cuda.trace import TracedSearch, words
 from ..strategy import Outcome
-from . import params
+from . import tuning as bfs_tuning
 
 _KERNELS = Path(__file__).parent / "kernels"
-_SHORTEST_PIECE = min(length for length, _ in params.PIECES.values())
+_SHORTEST_PIECE = min(length for length, _ in bfs_tuning.PIECES.values())
 _STATE_WORDS = 6  # of a LoopState
 _CLUSTER = Entry(
     "bfs_cluster",
     _KERNELS / "cluster.cu",
-    params.CLUSTER_BLOCK,
+    bfs_tuning.CLUSTER_BLOCK,
     struct_arguments(_KERNELS / "cluster.cu", "ClusterArgs"),
     argument_struct="ClusterArgs",
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
         ("CHUNK", _SHORTEST_PIECE),
-        ("ROOM", params.CLUSTER_ROOM),
-        ("BATCH_EDGES", params.BATCH_EDGES),
+        ("ROOM", bfs_tuning.CLUSTER_ROOM),
+        ("BATCH_EDGES", bfs_tuning.BATCH_EDGES),
         ("CLUSTER", 1),
         ("STATE_WORDS", _STATE_WORDS),
     ),
@@ -37,7 +37,7 @@ _CLUSTER = Entry(
 _GRID = Entry(
     "bfs_persistent",
     _KERNELS / "persistent.cu",
-    params.PERSISTENT_BLOCK,
+    bfs_tuning.PERSISTENT_BLOCK,
     struct_arguments(_KERNELS / "persistent.cu", "PersistentArgs"),
     argument_struct="PersistentArgs",
     is_cooperative=True,
@@ -47,12 +47,12 @@ _GRID = Entry(
         ("CHUNK", _SHORTEST_PIECE),
         ("PIECE_WARPS", 0),
         ("SHARED_ROWS", 0),
-        ("AHEAD", params.AHEAD),
-        ("CLEANS_UP", params.CLEANS_UP),
-        ("MIN_BLOCKS", params.MIN_BLOCKS),
-        ("PATIENCE", params.PATIENCE),
-        ("ALPHA", params.PULL_ABOVE),
-        ("BETA", params.PUSH_BELOW),
+        ("AHEAD", bfs_tuning.AHEAD),
+        ("CLEANS_UP", bfs_tuning.CLEANS_UP),
+        ("MIN_BLOCKS", bfs_tuning.MIN_BLOCKS),
+        ("PATIENCE", bfs_tuning.PATIENCE),
+        ("ALPHA", bfs_tuning.PULL_ABOVE),
+        ("BETA", bfs_tuning.PUSH_BELOW),
         ("STATE_WORDS", _STATE_WORDS),
     ),
 )
@@ -128,9 +128,9 @@ def plan(graph, query) -> TracedSearch:
 
 def entries_for(graph, query) -> tuple[Entry, Entry]:
     """The kernels of cluster and grid with the constants for a graph."""
-    tuning = query.tuning or params.Tuning()
+    tuning = query.tuning or bfs_tuning.Tuning()
     _, _, largest = degree_statistics(graph.offsets)
-    piece, warps = params.PIECES["pull" if _can_pull(graph) else "push"]
+    piece, warps = bfs_tuning.PIECES["pull" if _can_pull(graph) else "push"]
     shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": piece}
     # Without clusters the first levels are one block's.
     begins = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, largest_cluster()))

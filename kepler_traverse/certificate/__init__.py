@@ -41,7 +41,7 @@ from ..exact import any_beyond
 from ..graph import Graph
 from ..protocols import Frame, Ids
 from ..results import Traversal
-from . import cpu, gpu, integer_sums, many, many_cpu, many_gpu
+from . import batch, batch_cpu, batch_gpu, integer_sums, single_cpu, single_gpu
 
 RULES = ("C1", "C2", "C3", "C4", "C5")
 
@@ -228,8 +228,8 @@ def certify_many(graph: Graph, sources: Ids, distances: Array, limit: float | No
     if distances.dtype == np.int64:
         findings = integer_sums.findings_of(graph, sources, distances, limit)
     else:
-        checker = (many_gpu if graph.device == "cuda" else many_cpu).Checker(graph, limit)
-        findings = many.findings_of(checker, sources, distances)
+        checker = (batch_gpu if graph.device == "cuda" else batch_cpu).Checker(graph, limit)
+        findings = batch.findings_of(checker, sources, distances)
     failures = {}
     for rule, (count, at, vertex) in zip(RULES, findings.tolist(), strict=True):
         if count:
@@ -287,7 +287,7 @@ def _unsound(graph: Graph, distance: Any) -> dict[str, str]:
 def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
     if result.predecessor is None:
         raise InputError("a certificate needs predecessors: plan with predecessors=True, or take certify_many")
-    device = gpu if graph.device == "cuda" else cpu
+    device = single_gpu if graph.device == "cuda" else single_cpu
     d, p = result.distance, result.predecessor
     if d.shape != (graph.n_vertices,) or p.shape != (graph.n_vertices,):
         return {"C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"}

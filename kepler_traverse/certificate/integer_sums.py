@@ -9,11 +9,11 @@ import numpy as np
 from numba import njit
 
 from .._arrays import LARGEST_INTEGER, as_distance, to_host
-from .many import NOTHING
+from .batch import NOTHING
 
 
 def findings_of(graph, sources, distances, limit) -> np.ndarray:
-    """As ``many.findings_of``; ``distances`` are int64 of shape (n_sources, n_vertices), on either device."""
+    """As ``batch.findings_of``; ``distances`` are int64 of shape (n_sources, n_vertices), on either device."""
     host = graph.with_sums_in("int64").to("cpu")
     edges = (host.offsets, host.targets, host.weights)
     bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))

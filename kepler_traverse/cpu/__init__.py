@@ -1,6 +1,6 @@
 """What the Numba kernels share: atomics, rows of bits, the CSR assembly. The twin of ``kepler_traverse.cuda``."""
 
-from . import cache, forks
+from . import forks, numba_cache
 
-cache.settle()  # before any function is compiled
+numba_cache.settle()  # before any function is compiled
 forks.watch()

@@ -48,7 +48,7 @@ def refuse_after_fork() -> None:
 def _after_fork() -> None:
     global _is_lost
     _is_lost = _has_answered
-    if _is_lost and (loader := sys.modules.get(f"{__name__}.loader")):  # kernels that the parent has made
+    if _is_lost and (loader := sys.modules.get(f"{__name__}.compiler")):  # kernels that the parent has made
         loader.Kernel.function = property(lambda _: refuse_after_fork())
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from . import cp
-from .entry import Entry, arguments
+from .compiler import kernel
+from .kernel_spec import Entry, arguments
 from .launch import launch
-from .loader import kernel
 
 _ANY_BEYOND = Entry(
     "exact_any_beyond",

@@ -8,8 +8,8 @@ import struct
 import numpy as np
 
 from . import cp
-from .entry import Entry
-from .loader import Kernel
+from .compiler import Kernel
+from .kernel_spec import Entry
 
 # Every kernel strides over its work by the size of the grid, so more blocks than fit at once gain nothing but an even
 # load: blocks that finish early make room for the next ones.

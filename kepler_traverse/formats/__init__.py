@@ -9,7 +9,7 @@ from ..errors import EdgeListError, InputError, option_text
 from .arrow import read_arrow
 from .csv import read_csv
 from .dimacs import read_dimacs
-from .edges import ID_TYPES, EdgeColumns, EdgeList, ReadOptions
+from .edge_list import ID_TYPES, EdgeColumns, EdgeList, ReadOptions
 from .files import COMPRESSIONS, DataFile, find_files
 from .matrix_market import read_matrix_market
 from .parquet import read_parquet

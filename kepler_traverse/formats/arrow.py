@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import EdgeListError
 from .column_names import choose_columns
 from .columns import edge_column, is_number_type
-from .edges import EdgeColumns, EdgeList, ReadOptions, read_each
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, read_each
 from .files import DataFile, Where, reading
 from .text import no_rows
 

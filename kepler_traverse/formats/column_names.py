@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..errors import EdgeListError, option_text
-from .edges import EdgeColumns, ReadOptions
+from .edge_list import EdgeColumns, ReadOptions
 from .files import DataFile, shown
 
 # Names of the two ends as they are compared: in lower case, letters and digits only. "tail" and "head" are left out:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..errors import EdgeListError, option_text
 from .column_names import choose_columns
-from .edges import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
 from .files import DataFile, reading, shown
 from .header import holds_names, numeric_columns
 from .text import SAMPLE_LINES, TextLayout, first_lines, id_type_of, is_plain_integer, no_rows, read_lines

@@ -6,7 +6,7 @@ import io
 import re
 
 from ..errors import EdgeListError
-from .edges import EdgeColumns, EdgeList, ReadOptions, no_column_names, refuse_absurd_size
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_column_names, refuse_absurd_size
 from .files import DataFile, reading
 from .text import BlankSeparated, TextLayout, first_lines, no_rows, read_lines
 

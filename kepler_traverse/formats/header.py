@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from .column_names import end_pairs
-from .edges import ReadOptions
+from .edge_list import ReadOptions
 from .text import is_number
 
 # What stands in a column of numbers where there is none.

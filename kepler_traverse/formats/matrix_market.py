@@ -11,7 +11,7 @@ import re
 from ..errors import EdgeListError, option_text
 from .columns import cast_exactly
 from .dimacs import as_strings, check_numbers, numbers_type, only_file
-from .edges import EdgeColumns, EdgeList, ReadOptions, no_column_names, refuse_absurd_size
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_column_names, refuse_absurd_size
 from .files import DataFile, Where, reading
 from .text import BlankSeparated, TextLayout, first_lines, no_rows, read_lines
 

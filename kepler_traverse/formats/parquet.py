@@ -7,7 +7,7 @@ import contextlib
 from ..errors import EdgeListError
 from .arrow import edges_of, typed_columns
 from .columns import check_type
-from .edges import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
 from .files import DataFile, Where, reading
 from .text import no_rows
 

@@ -6,7 +6,7 @@ import io
 
 from ..errors import EdgeListError, option_text
 from .column_names import choose_columns
-from .edges import EdgeList, ReadOptions, read_each
+from .edge_list import EdgeList, ReadOptions, read_each
 from .files import DataFile, reading
 from .header import has_words_over_numbers, holds_names, numeric_columns
 from .text import SAMPLE_LINES, BlankSeparated, TextLayout, first_lines, id_type_of, no_rows, read_lines

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..errors import EdgeListError, option_text
 from .columns import IdText, WeightText, edge_column
-from .edges import EdgeColumns, EdgeList
+from .edge_list import EdgeColumns, EdgeList
 from .files import DataFile, Where
 
 BLOCK_BYTES = 1 << 18  # larger blocks are no faster and leave more behind in Arrow's memory pool

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..algorithms import SSSP
-from ..bfs.catalogue import STRATEGIES as BFS_STRATEGIES
+from ..bfs.registry import STRATEGIES as BFS_STRATEGIES
 from ..entry_points import Registry
 from ..graph import Graph
-from ..many import ManyPlan
+from ..multi_source.planning import ManyPlan
 from ..plan import Plan
 from ..protocols import Frame, Ids, Knobs, VertexId
 from ..strategy import Shape
-from .catalogue import MANY, STRATEGIES
+from .registry import MANY, STRATEGIES
 
 __all__ = ["MANY", "STRATEGIES", "plan_sssp", "plan_sssp_many", "sssp", "sssp_many"]
 

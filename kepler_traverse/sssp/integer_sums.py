@@ -17,8 +17,8 @@ from .. import cuda
 from .._arrays import LARGEST_INTEGER, NO_PREDECESSOR, as_distance
 from ..errors import NegativeCycleError, PrecisionError
 from ..strategy import ManyOutcome, Outcome
-from . import cycles
-from .params import FIRST_CYCLE_SEARCH
+from . import negative_cycles
+from .tuning import FIRST_CYCLE_SEARCH
 
 _LOWEST = -(2**62)  # where falling distances stop: the sum with a weight above it stays within int64
 _UNRESOLVED = -1
@@ -168,12 +168,12 @@ def _bellman_ford(graph, source: int, distance) -> int:
         frontier = _relax(graph.offsets, graph.targets, graph.weights, frontier, count, distance, parent, queued_in)
         count += 1
         if count >= next_search and frontier.size:
-            cycles.search(graph, parent)
+            negative_cycles.search(graph, parent)
             next_search *= 2
         if count > n and frontier.size:
-            cycles.give_up(graph, parent)
+            negative_cycles.give_up(graph, parent)
     if distance.min() <= _LOWEST:  # no path without a cycle is so short
-        cycles.give_up(graph, parent)
+        negative_cycles.give_up(graph, parent)
     return count
 
 

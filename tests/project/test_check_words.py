@@ -58,11 +58,11 @@ def test_an_idiom_in_a_page_is_found_and_one_in_data_of_its_day_is_not():
         ("kepler_traverse/plan.py", 'raise InputError("in turn, a bit a source; told")\n'),
         ("kepler_traverse/plan.py", "rows_per_source = MAX_BINS + turned + untold + n_rooms\n"),
         ("kepler_traverse/plan.py", "# each block in turn, and edges a task of its own\n"),
-        ("kepler_traverse/bfs/papers/params.py", "room: int = 2048\n"),
+        ("kepler_traverse/bfs/published/params.py", "room: int = 2048\n"),
         ("kepler_traverse/x.cu", '#error "turn"\n'),
         ("tests/test_x.py", "told = turn = room\n"),
         ("tests/test_x.py", "def test_few_rows_a_source_make_batches(): ...\n"),
-        ("kepler_traverse/sssp/params.py", "edges_a_bucket = 32.0\n"),
+        ("kepler_traverse/sssp/tuning.py", "edges_a_bucket = 32.0\n"),
     ],
 )
 def test_words_of_the_field_and_texts_of_programs_pass(path, text):

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 
 import kepler_traverse
-from kepler_traverse.cuda import launch, loader
+from kepler_traverse.cuda import compiler, launch
 
 from . import harness
 
@@ -137,7 +137,7 @@ def present():
     holders = [m for name, m in sys.modules.items() if name.startswith("kepler_traverse") and "cp" in vars(m)]
     before = [(module, module.cp) for module in holders]
     cupy = sys.modules.get("cupy")
-    caches = (loader._module, launch._device_size)
+    caches = (compiler._module, launch._device_size)
     try:
         for module in holders:
             module.cp = cp

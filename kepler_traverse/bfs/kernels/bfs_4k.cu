@@ -16,7 +16,7 @@
 #include <kt/local_queue.cuh>
 #include <kt/queue.cuh>
 
-// What the host passes (bfs/bfs_4k.py).
+// What the host passes (bfs/published/bfs_4k.py).
 struct ManyBlocksArgs {
   const offset_t* offsets;
   const vertex_t* targets;

@@ -32,7 +32,7 @@ using kt::int64;
 using kt::uint32;
 using kt::uint64;
 
-// What the host passes (bfs/many_bits_gpu.py).
+// What the host passes (bfs/multi_source/bit_parallel_gpu.py).
 struct PullArgs {
   const offset_t* offsets;
   const offset_t* in_offsets;

@@ -24,7 +24,7 @@ using kt::int32;
 using kt::int64;
 using kt::uint32;
 
-// What the host passes (bfs/many_blocks.py).
+// What the host passes (bfs/multi_source/source_per_block.py).
 template <typename hop_t>
 struct SearchArgs {
   const offset_t* offsets;

@@ -1,7 +1,7 @@
 // Building a CSR: count the edges of each row, then put each edge in its row.
 //
 // Edges take their places within a row from an atomic cursor, so in any order;
-// the rows are sorted afterwards (cuda/csr.py), which makes the result one.
+// the rows are sorted afterwards (cuda/csr_build.py), which makes the result one.
 //
 //   threads   one an edge; for a CSR see kt/edges.cuh
 #include <kt/edges.cuh>

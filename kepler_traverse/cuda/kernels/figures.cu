@@ -1,10 +1,10 @@
 // Figures of many rows of distances at once: how many vertices are reached, the nearest and the farthest of them, the
 // sums of distances and of reciprocals of positive ones, edges; and how many distances lie in each bin of a histogram.
 //
-// A sum is added in an order that the number of vertices alone decides (kepler_traverse/figures.py), so that it has the
-// bits of the CPU's: a piece of PIECE values is folded by halves, the sums of the pieces likewise, until one is left.
-// What is not reached counts as 0. A warp takes a piece: lane i holds the values at i, i + 32, i + 64, ..., folds them
-// in its registers, and the lanes fold what they hold.
+// A sum is added in an order that the number of vertices alone decides (kepler_traverse/distance_stats.py), so that it
+// has the bits of the CPU's: a piece of PIECE values is folded by halves, the sums of the pieces likewise, until one is
+// left. What is not reached counts as 0. A warp takes a piece: lane i holds the values at i, i + 32, i + 64, ..., folds
+// them in its registers, and the lanes fold what they hold.
 //
 //   pieces   one record of FIGURES words a row and piece of its vertices
 //   fold     records of pieces to records of PIECE times as many

@@ -5,7 +5,7 @@
 //   of levels   vertices, the largest hop count, the sum of hops and that of reciprocals, of such counts: a block a row
 //
 // The reciprocals are folded by halves in place, value i and value i + half of it, from the row's own last level on: so
-// nobody else in the group has a part in the bits (kepler_traverse/figures.py).
+// nobody else in the group has a part in the bits (kepler_traverse/distance_stats.py).
 #include <kt/pieces.cuh>
 
 namespace {

@@ -22,7 +22,7 @@ using kt::int64;
 using kt::uint32;
 using ordered_t = kt::key_of<weight_t>;
 
-// What the host passes (sssp/many_blocks.py).
+// What the host passes (sssp/multi_source/source_per_block.py).
 struct SearchArgs {
   const offset_t* offsets;
   const vertex_t* targets;

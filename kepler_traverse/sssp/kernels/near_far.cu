@@ -33,7 +33,7 @@ using kt::ordered_t;
 using kt::uint32;
 using kt::uint64;
 
-// What the host passes (sssp/persistent.py).
+// What the host passes (sssp/near_far_gpu.py).
 struct NearFarArgs {
   const offset_t* offsets;
   const vertex_t* targets;

@@ -4,7 +4,7 @@
 // each other, or by a single block whose frontier lies in shared memory. Vertices are
 // claimed with a compare-and-swap and so queued once.
 //
-// With `pieces` the queue holds pieces of rows (papers/pieces.py): `offsets` are those of
+// With `pieces` the queue holds pieces of rows (published/row_splitting.py): `offsets` are those of
 // the pieces then, and whoever reaches a vertex queues all of its pieces.
 //
 //   shared   n_queues * room vertices; the frontier of a single block after them

@@ -13,7 +13,7 @@
 
 #define KT_DEVICE __device__ __forceinline__
 
-// Before a field of an argument struct: a pointer that may be null. The host reads it (cuda/entry.py).
+// Before a field of an argument struct: a pointer that may be null. The host reads it (cuda/kernel_spec.py).
 #define KT_NULLABLE
 
 namespace kt {

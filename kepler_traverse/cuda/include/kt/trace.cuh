@@ -6,7 +6,7 @@
 
 namespace kt {
 
-// What a turn was; kepler_traverse.cuda.trace knows their names.
+// What a turn was; kepler_traverse.cuda.kernel_trace knows their names.
 enum Turn { CLUSTER_LEVEL, PUSH, DRAW, PULL, LIST, RELAX, SPLIT, SMALL_RELAX, SMALL_SPLIT, LAST_PASS, END };
 
 // One thread of a search calls it, always the same one of a kernel. Behind their number rows of TRACE_FIELDS.

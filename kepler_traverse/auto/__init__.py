@@ -1,0 +1,1 @@
+"""How ``strategy="auto"`` chooses: a survey of the graph, fitted costs, this machine's speeds, and the choice."""

@@ -1,0 +1,144 @@
+"""What the machine is: its cores and cache, and three speeds, measured once per machine in less than half a second."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numba
+import numpy as np
+
+from .. import cuda
+from ..cpu import machine_speeds, numba_cache
+from .costs import Machine, costs_of
+
+_COPIED = 1 << 25  # bytes
+_CHASED, _LOADS = 1 << 21, 1 << 15  # entries of a table, and loads that are made
+_STEPS = 1 << 18
+_REPEATS = 5
+_SMALLEST_CACHE = 1 << 18
+# Of a GPU: a load from the second level takes about the same number of cycles on all devices of ten years, so its time goes
+# with the clock; and the clock where the driver does not say it.
+_CYCLES_OF_A_LOAD, _KILOHERTZ = 260, 1_500_000
+
+
+def machine_of(device: str) -> Machine:
+    """The machine: what is kept of it, or else measured now and kept. Cores are those that this thread may use now."""
+    found = _kept(device)
+    return replace(found, cores=numba.get_num_threads()) if device == "cpu" else found
+
+
+@functools.cache
+def _kept(device: str) -> Machine:
+    file = _file(device)
+    found = None if file is None else _read(file)
+    if found is None:
+        try:
+            found = _of_gpu() if device == "cuda" else _of_cpu()
+        except MemoryError:  # there is no room to measure in: as where the constants were measured, and not kept
+            return costs_of(device).measured_on
+        if file is not None:
+            _write(file, found)
+    return found
+
+
+def _file(device: str) -> Path | None:
+    folder = numba_cache.own_folder()
+    if folder is None:
+        return None
+    name = hashlib.sha256(repr((3, platform.node(), _names(device))).encode()).hexdigest()[:16]
+    return folder / f"machine-{device}-{name}.json"
+
+
+def _names(device: str) -> tuple:
+    """What tells one machine from another."""
+    if device == "cuda":
+        there = cuda.cp.cuda.Device()
+        attributes = there.attributes
+        return there.compute_capability, attributes["MultiProcessorCount"], attributes.get("ClockRate")
+    return platform.machine(), platform.processor(), os.cpu_count()
+
+
+def _read(file: Path) -> Machine | None:
+    """What a file says, if it is this user's and says it all; numbers only, so that a wrong one costs time, not trust."""
+    try:
+        facts = file.stat()
+        if facts.st_uid != os.getuid() or facts.st_mode & 0o022:
+            return None
+        found = Machine(**json.loads(file.read_text()))
+        numbers = np.array(list(asdict(found).values()), np.float64)
+    except (OSError, ValueError, TypeError):
+        return None
+    return found if (np.isfinite(numbers) & (numbers > 0)).all() else None
+
+
+def _write(file: Path, machine: Machine) -> None:
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        beside.touch(mode=0o600)
+        beside.write_text(json.dumps(asdict(machine)))
+        beside.replace(file)
+    except OSError:
+        beside.unlink(missing_ok=True)  # it is measured again next time
+
+
+def _best(call) -> float:
+    """Fewest seconds of some calls, after one that is not counted."""
+    call()
+    taken = []
+    for _ in range(_REPEATS):
+        began = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+def _of_cpu() -> Machine:
+    source, copied = np.ones(_COPIED, np.uint8), np.zeros(_COPIED, np.uint8)
+    order = np.random.default_rng(1).permutation(_CHASED).astype(np.int32)
+    chain = np.empty_like(order)
+    chain[order] = np.roll(order, 1)  # one cycle through all of the table
+    return Machine(
+        cores=numba.get_num_threads(),
+        cache=_second_level(),
+        copy=_best(lambda: np.copyto(copied, source)) / _COPIED,
+        load=_best(lambda: machine_speeds.chase(chain, _LOADS)) / _LOADS,
+        step=_best(lambda: machine_speeds.walk(_STEPS)) / _STEPS,
+    )
+
+
+def _second_level() -> int:
+    try:
+        found = os.sysconf("SC_LEVEL2_CACHE_SIZE")
+    except (ValueError, OSError):
+        found = 0
+    return max(found, _SMALLEST_CACHE)
+
+
+def _of_gpu() -> Machine:
+    cp, there = cuda.cp, cuda.cp.cuda.Device()
+    attributes = there.attributes
+    source, copied = cp.ones(_COPIED, np.uint8), cp.empty(_COPIED, np.uint8)
+    word = cp.zeros(1, np.int64)
+
+    def copy():
+        cp.copyto(copied, source)
+        cp.cuda.get_current_stream().synchronize()
+
+    def step():
+        word.fill(0)
+        word.get()
+
+    return Machine(
+        cores=attributes["MultiProcessorCount"],
+        cache=max(attributes.get("L2CacheSize", 0), _SMALLEST_CACHE),
+        copy=_best(copy) / _COPIED,
+        load=_CYCLES_OF_A_LOAD / (1e3 * attributes.get("ClockRate", _KILOHERTZ)),
+        step=_best(step),
+    )

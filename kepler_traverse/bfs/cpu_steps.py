@@ -1,0 +1,224 @@
+"""BFS steps on the CPU: top-down with a queue, bottom-up with a bitmap.
+
+Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019, sections 3 and 4. There each thread fills a buffer of
+its own and a prefix sum gives its place in the next queue; here a vertex is claimed by compare-and-swap and takes its
+place from one counter, which needs no second pass. Predecessors are the smallest frontier neighbour, whatever the order.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba import njit, prange
+
+from .._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, UNREACHED
+from ..cpu.atomics import atomic_add, atomic_umin, compare_and_swap
+from .tuning import SERIAL_FRONTIER, SPARSE_FRACTION
+
+_WORD = 64
+
+
+class Run:
+    """The state of a CPU traversal: the frontier as a queue or as a bitmap, whichever the last step left."""
+
+    counted = None
+
+    def __init__(self, graph, query):
+        n = graph.n_vertices
+        self.graph = graph
+        self.distance = np.empty(n, np.int32)
+        self.predecessor = np.empty(n, graph.targets.dtype) if query.predecessors else None
+        # Kernels take an empty array for "not wanted".
+        self.predecessor_or_empty = np.empty(0, graph.targets.dtype) if self.predecessor is None else self.predecessor
+        self.queue, self.next_queue = np.empty((2, n), graph.targets.dtype)
+        self.bitmap, self.next_bitmap = np.empty((2, -(-n // _WORD)), np.uint64)
+        self.counter = np.zeros(1, np.int64)
+        self.targets = query.targets
+        self.last_level = LARGEST_HOP_COUNT if query.limit is None else query.limit
+
+    def start(self, source: int) -> None:
+        self.distance.fill(UNREACHED)
+        self.distance[source] = 0
+        if self.predecessor is not None:
+            self.predecessor.fill(NO_PREDECESSOR)
+            self.predecessor[source] = source
+        self.queue[0] = source
+        self.frontier_size = 1
+        self.is_bitmap = False
+
+    def targets_reached(self) -> bool:
+        return self.targets is not None and bool((self.distance[self.targets] != UNREACHED).all())
+
+    def as_queue(self) -> None:
+        if self.is_bitmap:
+            _list_bits(self.bitmap, self.queue)
+            self.is_bitmap = False
+
+    def as_bitmap(self) -> None:
+        if not self.is_bitmap:
+            self.bitmap.fill(0)
+            _set_bits(self.queue[: self.frontier_size], self.bitmap)
+            self.is_bitmap = True
+
+
+def memory(n_vertices: int, _n_edges: int, predecessors: bool) -> int:
+    """Bytes of a run: distance, predecessor, two queues, two bitmaps."""
+    index = 4 if n_vertices < 2**31 else 8
+    return n_vertices * (4 + index * (2 + predecessors)) + n_vertices // 4
+
+
+def push(run: Run, level: int) -> int:
+    """Top-down: every frontier vertex claims its unreached neighbours; return the levels taken.
+
+    While the frontier is small, one thread goes on level by level without a return to the loop: a road network has a
+    thousand levels of a few microseconds.
+    """
+    run.as_queue()
+    graph = run.graph
+    run.counter[0] = run.frontier_size
+    edges = (graph.offsets, graph.targets)
+    reached = (run.distance, run.predecessor_or_empty)
+    if run.frontier_size < SERIAL_FRONTIER:
+        last = level + 1 if run.targets is not None else run.last_level
+        most = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))  # from where another step may be better
+        levels = push_serial(*edges, level, last, most, *reached, run.queue, run.next_queue, run.counter)
+    else:
+        frontier = run.queue[: run.frontier_size]
+        run.counter[0] = 0
+        _push_parallel(*edges, frontier, level + 1, *reached, run.next_queue, run.counter)
+        levels = 1
+    if levels % 2:
+        run.queue, run.next_queue = run.next_queue, run.queue
+    run.frontier_size = int(run.counter[0])
+    return levels
+
+
+def pull(run: Run, level: int) -> None:
+    """Bottom-up: every unreached vertex looks for a neighbour in the frontier and stops at the first."""
+    run.as_bitmap()
+    reverse = run.graph.reverse
+    run.counter[0] = 0
+    _pull(
+        reverse.offsets,
+        reverse.targets,
+        run.bitmap,
+        level + 1,
+        run.distance,
+        run.predecessor_or_empty,
+        run.next_bitmap,
+        run.counter,
+    )
+    run.frontier_size = int(run.counter[0])
+    run.bitmap, run.next_bitmap = run.next_bitmap, run.bitmap
+
+
+def is_dense(run: Run) -> bool:
+    """The rule of the direction switch: pull while the frontier holds at least one vertex of SPARSE_FRACTION."""
+    return run.frontier_size * SPARSE_FRACTION >= run.graph.n_vertices
+
+
+def point_back(graph, sources, distance) -> np.ndarray:
+    """Predecessors out of the hop counts of several searches: both arrays are of shape (k, n_vertices)."""
+    predecessor = np.empty(distance.shape, graph.targets.dtype)
+    reverse = graph.reverse
+    with numba.parallel_chunksize(1):
+        _point_back(reverse.offsets, reverse.targets, sources, distance, predecessor)
+    return predecessor
+
+
+@njit(cache=True)
+def push_serial(offsets, targets, level, last, most, distance, predecessor, queue, next_queue, counter):
+    """Take levels, one at least, up to the last one or until more than ``most`` vertices are in the frontier."""
+    first, size = level, counter[0]
+    while size and (level == first or (level < last and size < most)):
+        level += 1
+        n_next = 0
+        for i in range(size):
+            u = queue[i]
+            for e in range(offsets[u], offsets[u + 1]):
+                v = targets[e]
+                if distance[v] == UNREACHED:
+                    distance[v] = level
+                    next_queue[n_next] = v
+                    n_next += 1
+                    if predecessor.size:
+                        predecessor[v] = u
+                elif predecessor.size and distance[v] == level and u < predecessor[v]:
+                    predecessor[v] = u
+        queue, next_queue = next_queue, queue
+        size = n_next
+    counter[0] = size
+    return level - first
+
+
+@njit(parallel=True, cache=True)
+def _push_parallel(offsets, targets, frontier, level, distance, predecessor, next_queue, counter):
+    for i in prange(frontier.size):
+        u = frontier[i]
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            if distance[v] == UNREACHED and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED:
+                next_queue[atomic_add(counter, 0, 1)] = v
+            # Every frontier neighbour of v comes here in this level, so the smallest one stays.
+            if predecessor.size and distance[v] == level:
+                atomic_umin(predecessor, v, u)
+
+
+@njit(parallel=True, cache=True)
+def _pull(offsets, sources, bitmap, level, distance, predecessor, next_bitmap, counter):
+    n = distance.size
+    for word in prange(next_bitmap.size):
+        bits = np.uint64(0)
+        claimed = 0
+        for v in range(word * _WORD, min(n, word * _WORD + _WORD)):
+            if distance[v] != UNREACHED:
+                continue
+            for e in range(offsets[v], offsets[v + 1]):
+                u = sources[e]
+                if (bitmap[u >> 6] >> np.uint64(u & 63)) & np.uint64(1):
+                    distance[v] = level
+                    if predecessor.size:
+                        predecessor[v] = u  # rows ascend: the first is the smallest
+                    bits |= np.uint64(1) << np.uint64(v & 63)
+                    claimed += 1
+                    break
+        next_bitmap[word] = bits
+        if claimed:
+            atomic_add(counter, 0, claimed)  # not a reduction: Numba 0.68 on Python 3.12 cannot compile one here
+
+
+@njit(cache=True)
+def _set_bits(queue, bitmap):
+    for i in range(queue.size):
+        v = queue[i]
+        bitmap[v >> 6] |= np.uint64(1) << np.uint64(v & 63)
+
+
+@njit(cache=True)
+def _list_bits(bitmap, queue):
+    at = 0
+    for word in range(bitmap.size):
+        bits = bitmap[word]
+        v = word * _WORD
+        while bits:
+            if bits & np.uint64(1):
+                queue[at] = v
+                at += 1
+            bits >>= np.uint64(1)
+            v += 1
+
+
+@njit(parallel=True, cache=True)
+def _point_back(offsets, sources, roots, distance, predecessor):
+    """Give each vertex its smallest neighbour that is one hop nearer: rows ascend, so the first one found."""
+    for i in prange(roots.size):
+        row, back = distance[i], predecessor[i]
+        for v in range(row.size):
+            back[v] = NO_PREDECESSOR
+            nearer = row[v] - 1
+            if row[v] > 0:
+                e = offsets[v]
+                while row[sources[e]] != nearer:
+                    e += 1
+                back[v] = sources[e]
+        back[roots[i]] = roots[i]

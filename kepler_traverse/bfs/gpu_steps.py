@@ -1,0 +1,125 @@
+"""BFS steps on a GPU: top-down with a queue; a thread or a warp takes the edges of a frontier vertex."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import NO_PREDECESSOR, UNREACHED
+from ..cuda import cp
+from ..cuda.compiler import kernel
+from ..cuda.frontier import Frontier
+from ..cuda.kernel_spec import WARP, Entry, arguments
+from ..cuda.launch import launch
+
+BLOCK = 256  # threads; small enough that blocks with a heavy vertex free their place soon
+
+_PUSH_FILE = Path(__file__).parent / "kernels" / "push.cu"
+_PUSH_ARGUMENTS = arguments(
+    "offset_t* offsets",
+    "vertex_t* targets",
+    "vertex_t* frontier",
+    "int64 n_frontier",
+    "int32 level",
+    "int64 capacity",
+    "int32* distance",
+    "vertex_t*? predecessor",
+    "vertex_t* next",
+    "int64* counters",
+)
+_PUSH = {
+    "thread": Entry("bfs_push_thread", _PUSH_FILE, BLOCK, _PUSH_ARGUMENTS),
+    "warp": Entry("bfs_push_warp", _PUSH_FILE, BLOCK, _PUSH_ARGUMENTS, item_threads=WARP),
+}
+_COUNT_UNREACHED = Entry(
+    "bfs_count_unreached",
+    _PUSH_FILE,
+    BLOCK,
+    arguments("int64* wanted", "int64 n_wanted", "int32* distance", "int64* counters"),
+)
+ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED)
+
+
+class Run:
+    """The state of a GPU traversal: distances, predecessors, the frontier, and which targets are still wanted.
+
+    ``room``: vertices that a queue of the frontier takes; None: all.
+    """
+
+    counted = None
+
+    def __init__(self, graph, query, n_counters: int = 2, room: int | None = None):
+        n, index = graph.n_vertices, graph.targets.dtype
+        self.graph = graph
+        self.distance = cp.empty(n, np.int32)
+        self.predecessor = cp.empty(n, index) if query.predecessors else None
+        self.frontier = Frontier(n if room is None else room, index, n_counters)
+        self.host_targets = query.targets
+        self.targets = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._count_unreached = kernel(_COUNT_UNREACHED, index)
+
+    def start(self, source: int) -> None:
+        self.distance.fill(UNREACHED)
+        self.distance[source] = 0
+        if self.predecessor is not None:
+            self.predecessor.fill(NO_PREDECESSOR)
+            self.predecessor[source] = source
+        self.frontier.start(source)
+        self.targets_left = 0 if self.targets is None else int((self.host_targets != source).sum())
+
+    @property
+    def frontier_size(self) -> int:
+        return self.frontier.size
+
+    def count_targets_left(self) -> None:
+        """Let the device count, into the frontier's second counter, the targets that are unreached."""
+        if self.targets is not None:
+            size = self.targets.size
+            arguments_ = (self.targets, np.int64(size), self.distance, self.frontier.counters)
+            launch(self._count_unreached, size, arguments_)
+
+    def targets_reached(self) -> bool:
+        return self.targets is not None and self.targets_left == 0
+
+
+class PushRun(Run):
+    """A traversal by the push kernels."""
+
+    def __init__(self, graph, query):
+        super().__init__(graph, query)
+        self.push = {who: kernel(entry, graph.targets.dtype) for who, entry in _PUSH.items()}
+
+
+def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: ARG001  (every strategy is asked alike)
+    """Bytes of a run: distance, predecessor, two queues."""
+    index = 4 if n_vertices < 2**31 else 8
+    return n_vertices * (4 + index * (2 + predecessors))
+
+
+def push(who: str):
+    """Return the top-down step in which a ``"thread"`` or a ``"warp"`` takes the edges of a frontier vertex."""
+
+    def step(run: PushRun, level: int) -> None:
+        graph, frontier = run.graph, run.frontier
+        frontier.clear_counters()
+        launch(
+            run.push[who],
+            frontier.size,
+            (
+                graph.offsets,
+                graph.targets,
+                frontier.queue,
+                np.int64(frontier.size),
+                np.int32(level + 1),
+                np.int64(frontier.capacity),
+                run.distance,
+                run.predecessor,
+                frontier.next,
+                frontier.counters,
+            ),
+        )
+        run.count_targets_left()
+        run.targets_left = frontier.advance()
+
+    return step

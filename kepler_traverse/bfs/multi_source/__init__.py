@@ -1,0 +1,1 @@
+"""BFS from many sources at once, one module per way."""

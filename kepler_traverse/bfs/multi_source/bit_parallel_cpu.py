@@ -1,0 +1,357 @@
+"""Many searches at once on the CPU: a bit for each source, a row of bits for each vertex.
+
+Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source graph
+traversal. PVLDB 8(4), 2014 (MS-BFS). One walk over the edges serves all sources of a group. Levels are kept as bit planes:
+plane j holds the bits of those whose hop count has bit j, so that a level costs as many row operations as its number has
+ones, and becomes bytes only on the way out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from ..._arrays import hops_dtype
+from ...cpu.atomics import atomic_add
+from ...cpu.simd_bitsets import DIGITS, copy_row, count_row, is_full, or_row, take_new
+from ...strategy import ManyOutcome
+from .. import cpu_steps
+from ..tuning import PUSH_EDGES, PUSH_VERTICES
+
+WORD = 64
+ROW_WORDS = (1, 4, 8)  # eight words are one cache line
+_PLANES = 8  # for hop counts up to 255; as many more at a time where a graph is deeper
+_CHUNK = 1024  # vertices that a thread takes at a time
+_TILE = 64  # vertices turned into bytes at a time
+_COUNTED = 2**DIGITS - 1  # rows that the counters hold
+
+
+def group_size(n_sources: int) -> int:
+    """Sources a group: the fewest words a row that take all of them, or the most there are."""
+    words = next((words for words in ROW_WORDS if n_sources <= words * WORD), ROW_WORDS[-1])
+    return words * WORD
+
+
+def memory(shape, query, group: int) -> int:
+    """Bytes of a run: three rows of bits and the planes of the levels, two flags, lists; distances; the reverse graph."""
+    n = shape.n_vertices
+    rows = group // 8 * (3 + shape.depth.bit_length())
+    distances = group * hops_dtype(shape.depth).itemsize if query.keep == "all" else 0
+    reverse = shape.n_edges * shape.index + 8 * n if shape.directed else 0
+    return n * (rows + distances + 2 + 2 * shape.index) + reverse
+
+
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
+    """Amounts of the terms of the cost: a level is pushed by one thread, or all threads pull what is not yet seen by all."""
+    groups, words, together = -(-n_sources // group), group // WORD, min(group, n_sources)
+    levels, frontier = groups * shape.likely_depth, shape.frontier(together)
+    pulled = levels * (frontier > 1 / PUSH_VERTICES)
+    return {
+        "start": groups,
+        "reverse": shape.n_edges * shape.directed,
+        "level": levels,
+        "share": (levels - pulled) * shape.n_edges * frontier,
+        "vertex": pulled * shape.n_vertices / machine.cores,
+        "edge": pulled * shape.n_edges * shape.together(together) / machine.cores,
+        "row": min(pulled, 6 * groups) * shape.n_edges * shape.together(together) * words / machine.cores,
+        "write": n_sources * shape.n_vertices / machine.cores * (shape.keep == "all"),
+    }
+
+
+def plan(graph, query, group: int):
+    """Return ``traverse(sources)`` for up to ``group`` vertex numbers at once."""
+    run = _Run(graph, group)
+
+    def traverse(sources) -> ManyOutcome:
+        rounds, depth, limit = run.search(sources, query)
+        k = len(sources)
+        distance = counts = None
+        if query.keep == "counts":
+            counts = run.counts(k, depth)
+        else:
+            distance = run.distances(k, depth, query.targets if query.keep == "targets" else None)
+        predecessor = cpu_steps.point_back(graph, np.asarray(sources), distance) if query.predecessors else None
+        return ManyOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
+
+    return traverse
+
+
+class _Run:
+    """The state of a group: rows of bits seen, in the frontier and found; planes of levels."""
+
+    def __init__(self, graph, group: int):
+        n, self._words = graph.n_vertices, group // WORD
+        self._graph, self._reverse, self._degrees = graph, graph.reverse, graph.degrees
+        self._seen, self._front, self._found = (self._rows(n) for _ in range(3))
+        self._in_front, self._is_found = np.zeros((2, n), np.uint8)
+        self._listed = np.empty(n, graph.targets.dtype)
+        self._arrived = self._rows(-(-n // _CHUNK))
+        self._planes = self._rows(_PLANES * n)  # memory that is not touched costs nothing
+        self._used_planes = 0
+        self._level_counts: list[np.ndarray] = []
+
+    def _rows(self, n: int) -> np.ndarray:
+        return np.zeros((n, self._words), np.uint64)
+
+    def search(self, sources, query) -> tuple[int, int, int | None]:
+        """Go level by level until nothing is new.
+
+        Returns
+        -------
+        tuple
+            Levels walked, the last of them that found something, and up to which one the answer is complete.
+        """
+        self._start(sources, query.keep == "counts")
+        n = self._graph.n_vertices
+        frontier = np.unique(sources)
+        level = depth = 0
+        size = frontier.size
+        while size:
+            depth = level
+            if query.limit is not None and level >= query.limit:
+                return level, depth, query.limit
+            if query.targets is not None and self._all_reach(query.targets):
+                return level, depth, level
+            level += 1
+            self._add_planes(level)
+            counts = np.zeros(self._words * WORD if query.keep == "counts" else 0, np.int64)
+            if frontier is None and size * PUSH_VERTICES <= n:
+                frontier = np.flatnonzero(self._in_front)
+            if frontier is not None and int(self._degrees[frontier].sum()) * PUSH_EDGES <= self._graph.n_edges:
+                size = self._push(frontier.astype(self._listed.dtype), level, counts)
+                frontier = self._listed[:size].copy()
+            else:
+                size, frontier = self._pull(level, counts), None
+            self._level_counts.append(counts)
+        return level, depth, query.limit
+
+    def _start(self, sources, counted: bool) -> None:
+        words, bits = np.divmod(np.arange(len(sources)), WORD)
+        lanes = np.zeros(self._words, np.uint64)
+        np.bitwise_or.at(lanes, words, np.uint64(1) << bits.astype(np.uint64))
+        self._all_lanes = lanes
+        # Those whose search goes on: what the others lack they will never reach.
+        self._lanes = tuple(lanes)
+        for rows in (self._seen, self._front, self._planes[: self._used_planes * self._graph.n_vertices]):
+            rows.fill(0)
+        self._used_planes = 0
+        np.bitwise_or.at(self._seen, (sources, words), np.uint64(1) << bits.astype(np.uint64))
+        self._front[sources] = self._seen[sources]
+        for flags in (self._in_front, self._is_found):
+            flags.fill(0)
+        self._in_front[sources] = 1
+        self._is_clear = True
+        self._level_counts = [np.repeat([1, 0], [len(sources), self._words * WORD - len(sources)])] if counted else [None]
+
+    def _all_reach(self, targets) -> bool:
+        return bool((self._seen[targets] == self._all_lanes).all())
+
+    def _add_planes(self, level: int) -> None:
+        n = self._graph.n_vertices
+        self._used_planes = level.bit_length()
+        if self._used_planes * n > self._planes.shape[0]:
+            self._planes = np.concatenate([self._planes, self._rows(_PLANES * n)])
+
+    def _pull(self, level: int, counts) -> int:
+        size = np.zeros(1, np.int64)
+        self._arrived.fill(0)
+        reverse = self._reverse
+        _pull(
+            reverse.offsets,
+            reverse.targets,
+            self._front,
+            self._in_front,
+            self._seen,
+            self._lanes,
+            self._found,
+            self._is_found,
+            self._planes,
+            level,
+            counts,
+            size,
+            self._arrived,
+        )
+        self._lanes = tuple(np.bitwise_or.reduce(self._arrived, axis=0))
+        self._is_clear = False
+        self._swap()
+        return int(size[0])
+
+    def _push(self, frontier, level: int, counts) -> int:
+        graph = self._graph
+        if not self._is_clear:
+            self._is_found.fill(0)
+        size = _push(
+            graph.offsets,
+            graph.targets,
+            frontier,
+            self._front,
+            self._seen,
+            self._lanes,
+            self._found,
+            self._is_found,
+            self._planes,
+            level,
+            counts,
+            self._listed,
+        )
+        self._lanes = tuple(np.bitwise_or.reduce(self._found[self._listed[:size]], axis=0))
+        self._in_front[frontier] = 0
+        self._is_clear = True
+        self._swap()
+        return size
+
+    def _swap(self) -> None:
+        self._front, self._found = self._found, self._front
+        self._in_front, self._is_found = self._is_found, self._in_front
+
+    def distances(self, k: int, depth: int, columns) -> np.ndarray:
+        """Hop counts of shape (k, n), or of some columns only, in the narrowest type."""
+        n = self._graph.n_vertices
+        n_planes = depth.bit_length()
+        seen, planes = self._seen, self._planes[: n_planes * n].reshape(n_planes, n, self._words)
+        if columns is not None:
+            seen, planes = seen[columns], np.ascontiguousarray(planes[:, columns])
+        distance = np.empty((k, seen.shape[0]), hops_dtype(depth))
+        octets = distance.view(np.uint8).reshape(*distance.shape, distance.itemsize)
+        for octet in range(distance.itemsize):
+            _write_octets(planes[8 * octet : 8 * octet + 8], seen, octets[:, :, octet])
+        return distance
+
+    def counts(self, k: int, depth: int) -> np.ndarray:
+        """How many vertices each source has at each level, int64 of shape (k, depth + 1)."""
+        return np.stack(self._level_counts[: depth + 1], axis=1)[:k]
+
+
+@njit(inline="always")
+def _transposed(x):
+    """Eight bytes of eight bits, turned round."""
+    t = (x ^ (x >> np.uint64(7))) & np.uint64(0x00AA00AA00AA00AA)
+    x ^= t ^ (t << np.uint64(7))
+    t = (x ^ (x >> np.uint64(14))) & np.uint64(0x0000CCCC0000CCCC)
+    x ^= t ^ (t << np.uint64(14))
+    t = (x ^ (x >> np.uint64(28))) & np.uint64(0x00000000F0F0F0F0)
+    return x ^ t ^ (t << np.uint64(28))
+
+
+@njit(inline="always")
+def _octet(word, i):
+    return (word >> np.uint64(8 * i)) & np.uint64(0xFF)
+
+
+@njit(inline="always")
+def _arrive(v, seen, lanes, found, planes, level, digits, n):
+    """Settle what was found for a vertex; return whether any of it is new."""
+    if not take_new(found, seen, v, lanes):
+        return False
+    plane = 0
+    while level >> plane:
+        if (level >> plane) & 1:
+            or_row(planes, plane * n + v, found, v, lanes)
+        plane += 1
+    if digits.shape[0]:
+        count_row(digits, found, v, lanes)
+    return True
+
+
+@njit(cache=True)
+def _flush(digits, counts):
+    """Add the counters to the counts and clear them."""
+    for word in range(digits.shape[1]):
+        for i in range(8):
+            octets = np.uint64(0)
+            for d in range(DIGITS):
+                octets |= _octet(digits[d, word], i) << np.uint64(8 * d)
+            octets = _transposed(octets)
+            for bit in range(8):
+                count = np.int64(_octet(octets, bit))
+                if count:
+                    atomic_add(counts, word * WORD + i * 8 + bit, count)
+    digits[:] = 0
+
+
+@njit(parallel=True, cache=True)
+def _pull(offsets, sources, front, in_front, seen, lanes, found, is_found, planes, level, counts, size, arrived_lanes):
+    n = seen.shape[0]
+    for chunk in prange((n + _CHUNK - 1) // _CHUNK):
+        digits = np.zeros((DIGITS if counts.size else 0, len(lanes)), np.uint64)
+        arrived = 0
+        for v in range(chunk * _CHUNK, min(n, (chunk + 1) * _CHUNK)):
+            is_found[v] = 0
+            if is_full(seen, v, lanes):
+                continue
+            copy_row(found, v, seen, v, lanes)
+            for e in range(offsets[v], offsets[v + 1]):
+                u = sources[e]
+                if in_front[u]:
+                    or_row(found, v, front, u, lanes)
+                    if is_full(found, v, lanes):
+                        break
+            if _arrive(v, seen, lanes, found, planes, level, digits, n):
+                is_found[v] = 1
+                or_row(arrived_lanes, chunk, found, v, lanes)
+                arrived += 1
+                if counts.size and arrived % _COUNTED == 0:
+                    _flush(digits, counts)
+        if counts.size:
+            _flush(digits, counts)
+        if arrived:
+            atomic_add(size, 0, arrived)
+
+
+@njit(cache=True)
+def _push(offsets, targets, frontier, front, seen, lanes, found, is_found, planes, level, counts, listed):
+    n_listed = 0
+    for i in range(frontier.size):
+        u = frontier[i]
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            if is_found[v] == 0:
+                if is_full(seen, v, lanes):
+                    continue
+                is_found[v] = 1
+                copy_row(found, v, seen, v, lanes)
+                listed[n_listed] = v
+                n_listed += 1
+            or_row(found, v, front, u, lanes)
+    digits = np.zeros((DIGITS if counts.size else 0, len(lanes)), np.uint64)
+    arrived = 0
+    for i in range(n_listed):
+        v = listed[i]
+        if not _arrive(v, seen, lanes, found, planes, level, digits, seen.shape[0]):
+            is_found[v] = 0
+            continue
+        listed[arrived] = v
+        arrived += 1
+        if counts.size and arrived % _COUNTED == 0:
+            _flush(digits, counts)
+    if counts.size:
+        _flush(digits, counts)
+    return arrived
+
+
+@njit(parallel=True, cache=True)
+def _write_octets(planes, seen, out):
+    """Write eight planes as one byte a source and vertex, all bits set where a vertex was not seen."""
+    n_planes, k = planes.shape[0], out.shape[0]
+    n, words = seen.shape
+    for tile in prange((n + _TILE - 1) // _TILE):
+        octets = np.empty((8, _TILE), np.uint64)  # [j, i]: of vertex i the sources 8 j to 8 j + 7 of a word
+        first = tile * _TILE
+        m = min(n - first, _TILE)
+        for word in range((min(k, words * WORD) + WORD - 1) // WORD):
+            for i in range(m):
+                unseen = ~seen[first + i, word]
+                for j in range(8):
+                    octets[j, i] = _octet(unseen, j) * np.uint64(0x0101010101010101)
+            for plane in range(n_planes):
+                for i in range(m):
+                    bits = planes[plane, first + i, word]
+                    for j in range(8):
+                        octets[j, i] |= _octet(bits, j) << np.uint64(8 * plane)
+            for j in range(8):
+                for i in range(m):
+                    octets[j, i] = _transposed(octets[j, i])
+                for source in range(min(8, k - word * WORD - 8 * j)):
+                    shift = np.uint64(8 * source)
+                    for i in range(m):
+                        out[word * WORD + 8 * j + source, first + i] = np.uint8(octets[j, i] >> shift)

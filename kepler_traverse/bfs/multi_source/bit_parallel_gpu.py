@@ -1,0 +1,377 @@
+"""Many searches at once on a GPU: a bit for each source, a row of bits for each vertex. The twin of ``bit_parallel_cpu``.
+
+Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source graph
+traversal. PVLDB 8(4), 2014 (MS-BFS). See many_bits.cu. The host waits once a level, for a few numbers; there are few levels
+where this pays.
+
+What bounds it, of 1,024 sources in rows of 128 bytes: an edge that is walked while it leads to the frontier reads one row,
+all others four bytes and a bit. Rows of kron20 are 134 MB, of which the hubs' lie in a cache of 50 MB. A level changes at
+most all rows: front, seen and found, and one plane for each one of its number. The way out reads the planes and seen, and
+writes a byte a source and vertex.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ..._arrays import hops_dtype
+from ...cuda import cp
+from ...cuda.compiler import kernel
+from ...cuda.csr_build import degree_statistics
+from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.launch import launch
+from ...strategy import ManyOutcome
+from .. import tuning
+
+WORD = 32
+ROW_WORDS = (1, 2, 4, 8, 16, 32)  # 32 words are one line
+TILE = 128  # places that a row of distances is a multiple of
+PLANES = 4  # of the hop counts, before more are made
+_N_TOLD = 4  # vertices, edges, missing targets, pieces
+_TOLD_WORDS = 2 * _N_TOLD
+
+_BITS = Path(__file__).parents[1] / "kernels" / "many_bits.cu"
+_LEVELS = Path(__file__).parents[1] / "kernels" / "many_levels.cu"
+_ROWS = (("WORDS", 32), ("LANES", 8), ("PIECE", tuning.MANY_PIECE))
+
+
+def _bits(name: str, item_threads: int, *declared: str) -> Entry:
+    return Entry(name, _BITS, tuning.MANY_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS)
+
+
+def _bits_struct(name: str, struct: str) -> Entry:
+    fields = struct_arguments(_BITS, struct)
+    return Entry(name, _BITS, tuning.MANY_BLOCK, fields, constants=_ROWS, argument_struct=struct)
+
+
+def _levels(name: str, item_threads: int, *declared: str) -> Entry:
+    return Entry(name, _LEVELS, tuning.MANY_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS[:2])
+
+
+_IDLE = _bits("bfs_many_idle_warp", 1, "offset_t* in_offsets", "int64 n_vertices", "uint32* idle")
+_START = _bits(
+    "bfs_many_start",
+    1,
+    *("offset_t* offsets", "int64* sources", "int64 n_sources", "uint32* seen", "uint32* front", "uint32* in_front"),
+    "int64* told",
+)
+_PULL = _bits_struct("bfs_many_pull_warp", "PullArgs")
+_LIST = _bits(
+    "bfs_many_list",
+    1,
+    *("offset_t* offsets", "int64 n_vertices", "uint32* in_front", "int64 capacity", "uint64* pieces", "int64* told"),
+)
+_PUSH = _bits(
+    "bfs_many_push_warp",
+    WARP,
+    *("offset_t* offsets", "vertex_t* targets", "uint64* pieces", "int64 capacity", "int64* told"),
+    *("uint32* front", "uint32* seen", "uint32* done", "uint32* gathered", "uint32* touched"),
+)
+_SETTLE = _bits_struct("bfs_many_settle_warp", "SettleArgs")
+_MISSING = _bits(
+    "bfs_many_missing_warp", WARP, "int64* wanted", "int64 n_wanted", "uint32* seen", "uint32* alive", "int64* told"
+)
+_WRITE = _levels(
+    "bfs_many_write",
+    1,
+    *("uint32* seen", "uint32* planes", "int32 n_planes", "int64 n_vertices", "int64 n_sources", "int64 pitch"),
+    *("int32 hop_bytes", "uint8* distance"),
+)
+_COUNT = _levels("bfs_many_count", 1, "uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
+POINT_BACK = {
+    np.dtype(hops): _levels(
+        f"bfs_point_back_{8 * np.dtype(hops).itemsize}_warp",
+        1,
+        *("offset_t* in_offsets", "vertex_t* in_targets", "int64 n_vertices", "int64* sources", "int64 n_sources"),
+        *("int64 pitch", f"{hops}* distance", "vertex_t* predecessor"),
+    )
+    for hops in ("int8", "int16", "int32")
+}
+ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _SETTLE, _MISSING, _WRITE, _COUNT, *POINT_BACK.values())
+
+
+def group_size(n_sources: int) -> int:
+    """Sources a group: the fewest words a row that take all of them, or the most there are."""
+    return WORD * next((words for words in ROW_WORDS if n_sources <= words * WORD), ROW_WORDS[-1])
+
+
+def pitch_of(n: int) -> int:
+    """Places of a row of distances: whole tiles."""
+    return -(-n // TILE) * TILE
+
+
+def memory(shape, query, group: int) -> int:
+    """Bytes of a run.
+
+    Four rows of bits a vertex, and those of the planes; six bitmaps; pieces of rows; distances, predecessors; and the
+    reverse graph. The depth is known of one search only, and others may go twice as deep.
+    """
+    n, m, depth = shape.n_vertices, shape.n_edges, 2 * shape.depth
+    planes = 0
+    if query.keep != "counts":
+        more = depth.bit_length()
+        planes = PLANES if more <= PLANES else PLANES * (2 ** (-(-more // PLANES)).bit_length())  # both, while they grow
+    rows = (4 + planes) * group // 8 * n
+    pieces = 8 * (_push_room(n, m) + 2 * m // tuning.MANY_PIECE + 2)
+    kept = group * pitch_of(n) * hops_dtype(depth).itemsize if query.keep == "all" else 0
+    back = group * n * shape.index if query.predecessors else 0
+    if query.keep == "targets":
+        columns = query.targets.size
+        kept = columns * group // 8 * (1 + planes) + group * pitch_of(columns) * hops_dtype(depth).itemsize
+    counts = 24 * group * depth if query.keep == "counts" else 0
+    reverse = m * shape.index + 8 * n if shape.directed else 0
+    return rows + 6 * (n // 8 + 4) + pieces + kept + back + counts + reverse + 1024
+
+
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a machine)
+    """Amounts of the terms of the cost: the host waits at each level, which looks at edges, and reads rows of bits once."""
+    groups, row, together = -(-n_sources // group), group // 8, min(group, n_sources)
+    levels, frontier = groups * shape.likely_depth, shape.frontier(together)
+    pulled = levels * (frontier > 1 / tuning.MANY_PUSH_VERTICES)
+    edges = shape.n_edges * shape.together(together)
+    return {
+        "start": groups,
+        "sort": shape.directed,
+        "reverse": shape.n_edges * shape.directed,
+        "level": levels,
+        "share": (levels - pulled) * shape.n_edges * frontier * row,
+        "vertex": levels * shape.n_vertices * row,
+        "edge": pulled * edges,
+        "row": groups * (edges * max(row, 32) + 6 * shape.n_vertices * row),
+        "write": n_sources * shape.n_vertices * (shape.keep == "all"),
+    }
+
+
+def plan(graph, query, group: int):
+    """Allocate and compile; return ``traverse(sources)`` for up to ``group`` vertex numbers at once."""
+    run = _Run(graph, query, group)
+
+    def traverse(sources) -> ManyOutcome:
+        sources = np.asarray(sources, np.int64)
+        k = sources.size
+        rounds, depth, limit = run.search(sources)
+        distance = predecessor = counts = None
+        if query.keep == "counts":
+            counts = run.counts(k, depth)
+        else:
+            distance = run.distances(k, depth)
+        if query.predecessors:
+            predecessor = point_back(graph, run.kernels, sources, run.padded, graph.n_vertices)
+        return ManyOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
+
+    return traverse
+
+
+def point_back(graph, kernels, sources, padded, n: int):
+    """Predecessors out of rows of hop counts, which may have places beyond the last vertex."""
+    k = sources.size
+    predecessor = cp.empty((k, n), graph.targets.dtype)
+    reverse = graph.reverse
+    sizes = (np.int64(k), np.int64(padded.shape[1]))
+    rows = (reverse.offsets, reverse.targets, np.int64(n), cp.asarray(sources), *sizes, padded, predecessor)
+    launch(kernels[POINT_BACK[padded.dtype]], k * (-(-n // WARP)) * WARP, rows)
+    return predecessor
+
+
+def _push_room(n: int, m: int) -> int:
+    """Pieces of rows of a frontier that is pushed."""
+    return n // max(tuning.MANY_PUSH_VERTICES, 1) + m // max(tuning.MANY_PUSH_EDGES, 1) // tuning.MANY_PIECE + 1
+
+
+def kernels_for(graph, words: int, entries) -> dict:
+    """Kernels for rows of so many words."""
+    mean, _, largest = degree_statistics(graph.offsets)
+    lanes = tuning.MANY_LANES["uneven" if largest >= tuning.MANY_UNEVEN * mean else "even"]
+    chosen = {"WORDS": words, "LANES": min(words, lanes)}
+    return {
+        entry: kernel(
+            entry.variant(**chosen, **({"PIECE": tuning.MANY_PIECE} if entry.file == _BITS else {})), graph.targets.dtype
+        )
+        for entry in entries
+    }
+
+
+class _Run:
+    """The state of a group: rows of bits, bitmaps over the vertices, and what a level tells the next."""
+
+    def __init__(self, graph, query, group: int):
+        n, m, words = graph.n_vertices, graph.n_edges, group // WORD
+        self._graph, self._query, self._words, self._n = graph, query, words, np.int64(n)
+        reverse = graph.reverse
+        self._incoming = (reverse.offsets, reverse.targets)
+        self.kernels = kernels_for(graph, words, ENTRIES)
+        self._seen, self._front, self._found, self._gathered = (cp.empty((n, words), np.uint32) for _ in range(4))
+        self._planes = None if query.keep == "counts" else self._rows_of_planes(PLANES)
+        bitmap = -(-n // 32)
+        self._in_front, self._is_found, self._done, self._idle, self._touched = (
+            cp.empty(bitmap, np.uint32) for _ in range(5)
+        )
+        launch(self.kernels[_IDLE], bitmap * 32, (self._incoming[0], self._n, self._idle))
+        self._heavy = _pieces_of_long_rows(self._incoming[0])
+        self._room = np.int64(_push_room(n, m))
+        self._pieces = cp.empty(int(self._room), np.uint64)
+        # Two places, one of which is read while the other is written.
+        self._state = [cp.zeros(_TOLD_WORDS + max(words, 4), np.uint32) for _ in range(2)]
+        self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(8 * _N_TOLD), np.int64, _N_TOLD)
+        self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._distance = self.padded = None
+        self._level_counts: list = []
+
+    def _rows_of_planes(self, n_planes: int):
+        return cp.empty((n_planes * self._graph.n_vertices, self._words), np.uint32)
+
+    def search(self, sources) -> tuple[int, int, int | None]:
+        """Go level by level until nothing is new.
+
+        Returns
+        -------
+        tuple
+            Levels walked, the last of them that found something, and up to which one the answer is complete.
+        """
+        query = self._query
+        vertices, edges, missing = self._start(sources)
+        level = depth = 0
+        while vertices:
+            depth = level
+            if query.limit is not None and level >= query.limit:
+                return level, depth, query.limit
+            if self._wanted is not None and not missing:
+                return level, depth, level
+            level += 1
+            vertices, edges, missing = self._step(level, vertices, edges)
+        return level, depth, query.limit
+
+    def _start(self, sources) -> tuple[int, int, int]:
+        clear(self._seen, self._gathered, self._in_front, self._touched, *self._state)
+        # What is not in the frontier is never read, but the bits of sources are added.
+        self._front[cp.asarray(sources)] = 0
+        self._done[...] = self._idle
+        lanes = np.zeros(self._words * WORD, np.uint8)
+        lanes[: sources.size] = 1
+        alive = np.packbits(lanes, bitorder="little").view(np.uint32)
+        self._alive()[...] = cp.asarray(alive)
+        k = np.int64(sources.size)
+        rows = (self._graph.offsets, cp.asarray(sources), k, self._seen, self._front, self._in_front, self._told())
+        launch(self.kernels[_START], sources.size, rows)
+        self._level_counts = [cp.asarray(lanes.astype(np.int64))]
+        return self._heard()
+
+    def _told(self):
+        return self._state[0][:_TOLD_WORDS].view(np.int64)
+
+    def _alive(self):
+        return self._state[0][_TOLD_WORDS : _TOLD_WORDS + self._words]
+
+    def _heard(self) -> tuple[int, int, int]:
+        """What the level has told: vertices and edges of the frontier, targets that are missing."""
+        if self._wanted is not None:
+            size = self._wanted.size
+            told = (self._wanted, np.int64(size), self._seen, self._alive(), self._told())
+            launch(self.kernels[_MISSING], size, told)
+        self._told().get(out=self._on_host)
+        return tuple(self._on_host[:3].tolist())
+
+    def _step(self, level: int, vertices: int, edges: int) -> tuple[int, int, int]:
+        self._make_planes(level)
+        graph = self._graph
+        told, alive = self._told(), self._alive()
+        self._state.reverse()
+        clear(self._state[0])
+        n, threads = self._n, int(self._n + 31) // 32 * WARP  # one warp per word of a bitmap
+        written = {
+            "offsets": graph.offsets,
+            "n_vertices": n,
+            "alive": alive,
+            "level": np.int32(level),
+            "seen": self._seen,
+            "found": self._found,
+            "is_found": self._is_found,
+            "done": self._done,
+            "gathered": self._gathered,
+            "touched": self._touched,
+            "planes": self._planes,
+            "alive_next": self._alive(),
+            "told": self._told(),
+        }
+        is_pushed = vertices * tuning.MANY_PUSH_VERTICES <= n and edges * tuning.MANY_PUSH_EDGES <= graph.n_edges
+        if is_pushed:
+            capacity, pieces = self._room, self._pieces
+            launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, told))
+            rows = (self._front, self._seen, self._done, self._gathered, self._touched)
+            at_most = min(vertices + edges // tuning.MANY_PIECE, int(capacity))
+            launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, pieces, capacity, told, *rows))
+        else:
+            in_offsets, in_targets = self._incoming
+            read = {
+                "in_offsets": in_offsets,
+                "in_targets": in_targets,
+                "heavy_pieces": self._heavy,
+                "n_heavy_pieces": np.int64(self._heavy.size),
+                "front": self._front,
+                "in_front": self._in_front,
+            }
+            launch(self.kernels[_PULL], threads, {**written, **read})
+        if is_pushed or self._heavy.size:
+            launch(self.kernels[_SETTLE], threads, {**written, "is_added": np.int32(not is_pushed)})
+        self._front, self._found = self._found, self._front
+        self._in_front, self._is_found = self._is_found, self._in_front
+        if self._query.keep == "counts":
+            self._count()
+        return self._heard()
+
+    def _make_planes(self, level: int) -> None:
+        """See that there is a plane for each one of a level's number, an empty one where it is the first to have it."""
+        n, needed = self._graph.n_vertices, level.bit_length()
+        if self._planes is None or level != 1 << (needed - 1):
+            return
+        if needed * n > self._planes.shape[0]:
+            before, self._planes = self._planes, self._rows_of_planes(2 * (needed - 1))
+            self._planes[: before.shape[0]] = before
+        clear(self._planes[(needed - 1) * n : needed * n])
+
+    def _count(self) -> None:
+        counts = cp.zeros(self._words * WORD, np.int64)
+        launch(self.kernels[_COUNT], self._graph.n_vertices, (self._front, self._in_front, self._n, counts))
+        self._level_counts.append(counts)
+
+    def distances(self, k: int, depth: int):
+        """Hop counts of shape (k, n), or of the targets only, in the narrowest type."""
+        n, n_planes, dtype = self._graph.n_vertices, depth.bit_length(), hops_dtype(depth)
+        seen, planes = self._seen, self._planes
+        if self._query.keep == "targets":
+            columns = self._wanted
+            seen = seen[columns]
+            planes = cp.ascontiguousarray(planes.reshape(-1, n, self._words)[:n_planes, columns]).reshape(-1, self._words)
+            n = columns.size
+        pitch = pitch_of(n)
+        if self._distance is None or self._distance.dtype != dtype:
+            self._distance = None  # before the other is made
+            self._distance = cp.empty((self._words * WORD, pitch), dtype)
+        self.padded = rows = self._distance[:k]
+        sizes = (np.int32(n_planes), np.int64(n), np.int64(k), np.int64(pitch), np.int32(dtype.itemsize))
+        launch(self.kernels[_WRITE], k * pitch, (seen, planes, *sizes, rows.view(np.uint8)))
+        return rows[:, :n]
+
+    def counts(self, k: int, depth: int):
+        """How many vertices each source has at each level, int64 of shape (k, depth + 1)."""
+        return cp.stack([counts[:k] for counts in self._level_counts[: depth + 1]], axis=1)
+
+
+def clear(*arrays) -> None:
+    """Set all bits to zero."""
+    for array in arrays:
+        array.data.memset_async(0, array.nbytes)
+
+
+def _pieces_of_long_rows(offsets):
+    """Rows of MANY_PIECE edges or more in pieces, as the kernels take them: which piece above, vertex below."""
+    degrees = cp.diff(offsets)
+    rows = cp.flatnonzero(degrees >= tuning.MANY_PIECE)
+    lengths = degrees[rows].get() if rows.size else np.zeros(0, np.int64)
+    pieces = -(-lengths // tuning.MANY_PIECE)
+    first = np.repeat(np.cumsum(pieces) - pieces, pieces)
+    which = np.arange(first.size) - first
+    on_host = rows.get() if rows.size else np.zeros(0, np.int64)
+    return cp.asarray(which.astype(np.uint64) << np.uint64(32) | np.repeat(on_host, pieces).astype(np.uint64))

@@ -1,0 +1,261 @@
+"""Many searches at once on a GPU: a block for each source. The twin of ``source_per_thread``; see many_blocks.cu.
+
+For graphs of many small levels, where no walk over edges can be shared, and where a barrier of the grid is what a level
+costs. What bounds it is random requests to the second-level cache: of each vertex reached its offsets, its edges and its hop
+count, 3 to 4, of 152 billion a second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..._arrays import LARGEST_HOP_COUNT, hops_dtype
+from ...cuda import cp
+from ...cuda.compiler import kernel
+from ...cuda.kernel_spec import Entry, struct_arguments
+from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
+from ...errors import StrategyError
+from ...strategy import ManyOutcome, slowdown, turns_of
+from .. import tuning
+from .bit_parallel_gpu import POINT_BACK, kernels_for, pitch_of, point_back
+
+_FILE = Path(__file__).parents[1] / "kernels" / "many_blocks.cu"
+_C_HOPS = {"int16": "short", "int32": "int"}
+_ENTRIES = {
+    np.dtype(hops): Entry(
+        f"bfs_many_blocks_{8 * np.dtype(hops).itemsize}",
+        _FILE,
+        tuning.SHARING_BLOCK,
+        struct_arguments(_FILE, "SearchArgs", hop_t=hops),
+        argument_struct=f"SearchArgs<{_C_HOPS[hops]}>",
+        constants=(
+            ("SHARED_BITS", 0),
+            ("SHARED_WORDS", 0),
+            ("SLOTS", tuning.FEWEST_SLOTS),
+            ("ROOM", tuning.BLOCK_ROOM),
+            ("UNDIRECTED", 0),
+            ("AHEAD", tuning.BLOCK_AHEAD),
+            ("MOST_HOPS", tuning.SHORT_HOPS),
+        ),
+    )
+    for hops in _C_HOPS
+}
+ENTRIES = tuple(_ENTRIES.values())
+GROUP = 1024
+_SLOT_BYTES = 5  # a word, and a quarter of one that a bucket has
+_BLOCK_SHARED = 1024  # static shared memory, and some that the driver takes
+_BUCKET = 4  # slots
+_MOST_VERTICES = 2**28 - 1  # of a word of the table four bits are the level
+# What an estimate takes of a multiprocessor; a run asks the device itself.
+_MOST_ON_A_PROCESSOR, _SHARED = 4, 227 << 10
+_STOPPED_NOWHERE, _TOO_DEEP = -1, -2
+
+
+def group_size(n_sources: int) -> int:
+    """Sources a group."""
+    return min(n_sources, GROUP)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What a block has: threads, bits of vertices or else slots of a table, and bytes of shared memory.
+
+    ``shared_words`` of the bits are in shared memory, or all if it is 0; ``outside`` bytes of them are in global memory.
+    """
+
+    block: int
+    shared_bits: bool
+    slots: int
+    room: int
+    nbytes: int
+    shared_words: int = 0
+    outside: int = 0
+
+
+def _layout(n: int) -> _Layout:
+    room = tuning.BLOCK_ROOM  # whatever the graph: of each constant there is a kernel to compile
+    available, bits = shared_memory()[0] - _BLOCK_SHARED, -(-n // 32) * 4
+    inside = min(available - 8 * room, tuning.MOST_SHARED_BITS) // 4 * 4
+    if bits <= inside:
+        block = tuning.SHARING_BLOCK if 2 * (bits + 8 * room) <= available else tuning.ALONE_BLOCK
+        return _Layout(block, True, _BUCKET, room, bits + 8 * room)
+    processors = resident_threads() // threads_per_multiprocessor()
+    inside = min(inside, tuning.SPLIT_BITS)
+    if inside and (bits - inside) * processors <= tuning.MOST_BITS_OUTSIDE:
+        return _Layout(tuning.ALONE_BLOCK, True, _BUCKET, room, inside + 8 * room, inside // 4, bits - inside)
+    # A planar graph's levels have about the root of its vertices; three of them lie in the table, in the freer half.
+    slots = min(1 << int(tuning.SLOTS_A_ROOT * n**0.5).bit_length(), 1 << int(n).bit_length())
+    slots = max(slots, tuning.FEWEST_SLOTS)
+    while slots * (_SLOT_BYTES + 1) > available:
+        slots //= 2
+    room = max(room, slots // 8)
+    return _Layout(tuning.SHARING_BLOCK, False, slots, room, slots * _SLOT_BYTES + 8 * room)
+
+
+def _most_blocks(n: int) -> int:
+    """Blocks of a run that the device holds at once, going by threads and shared memory."""
+    if tuning.IN_FLIGHT:
+        return tuning.IN_FLIGHT
+    layout, threads = _layout(n), threads_per_multiprocessor()
+    processors = resident_threads() // threads
+    by_memory = shared_memory()[1] // (layout.nbytes + _BLOCK_SHARED)
+    return processors * max(1, min(threads // layout.block, by_memory))
+
+
+def memory(shape, query, group: int) -> int:
+    """Bytes of a run: distances of a group, or of one search a block; what a block's queues spill, and its visited bits."""
+    n, depth = shape.n_vertices, 2 * shape.depth
+    blocks = min(group, _most_blocks(n))
+    rows = group if query.keep == "all" else blocks
+    width = max(hops_dtype(depth).itemsize, 2) + (hops_dtype(shape.depth).itemsize == 1)  # int8 beside what it is made of
+    spilled = 2 * shape.index * min(n, tuning.SPILL_ROOM)
+    counts = 12 * group * (min(n, max(depth, tuning.SHORT_HOPS)) + 1) if query.keep == "counts" else 0
+    at_targets = 0 if query.targets is None else 4 * group * query.targets.size
+    back = group * n * shape.index + (shape.n_edges * shape.index + 8 * n) * shape.directed if query.predecessors else 0
+    spilled += _layout(n).outside
+    return rows * pitch_of(n) * width + blocks * spilled + counts + at_targets + back + 32 * group + 1024
+
+
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+    """Amounts of the terms of the cost: requests of all blocks; levels and edges of one block after the other's."""
+    if shape.n_vertices > _MOST_VERTICES:
+        return {"start": float("inf")}
+    each = max(1, min(_MOST_ON_A_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * tuning.BLOCK_ROOM)))
+    turns = turns_of(n_sources, each * machine.cores)
+    edges = n_sources * shape.n_edges * shape.walked
+    share = shape.n_edges * ((turns - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
+    results = min(n_sources, each * machine.cores) * shape.n_vertices * shape.reach
+    return {
+        "start": 1,
+        "chain": (turns - 1) * shape.likely_rounds + shape.likely_depth,
+        "share": share,
+        "uneven": share * shape.unevenness,
+        "spill": share * shape.scatter * max(0.0, 1 - 8 * _SHARED / shape.n_vertices),
+        "edge": edges,
+        "vertex": n_sources * shape.n_vertices * shape.reach,
+        "miss": edges * shape.scatter * machine.missing(4 * shape.n_edges + 8 * shape.n_vertices + results),
+        "write": n_sources * shape.n_vertices * (shape.keep == "all"),
+    }
+
+
+def plan(graph, query, group: int):
+    """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
+    run = _Run(graph, query, group)
+
+    def traverse(sources) -> ManyOutcome:
+        sources = np.asarray(sources, np.int64)
+        levels, stops = run.search(sources)
+        limits = [query.limit if stop == _STOPPED_NOWHERE else stop for stop in stops.tolist()]
+        # A search that ran out of vertices noticed one level later.
+        depth = int((levels - (stops == _STOPPED_NOWHERE)).max(initial=0))
+        predecessor = run.predecessors(sources) if query.predecessors else None
+        counts = run.counts(sources.size, depth) if query.keep == "counts" else None
+        return ManyOutcome(run.distances(sources.size, depth), predecessor, limits, levels.tolist(), counts)
+
+    return traverse
+
+
+class _Run:
+    """The state of a group; it keeps the type of distances that the last group needed."""
+
+    def __init__(self, graph, query, group: int):
+        n, self._query, self._graph, self._group = graph.n_vertices, query, graph, group
+        if n > _MOST_VERTICES:
+            raise StrategyError(f"strategy 'many_blocks' cannot take {_MOST_VERTICES + 1} vertices or more")
+        layout, self._kernels = _layout(n), {}
+        for hops, entry in _ENTRIES.items():
+            entry = entry.variant(
+                block=layout.block,
+                SHARED_BITS=int(layout.shared_bits),
+                SHARED_WORDS=layout.shared_words,
+                SLOTS=layout.slots,
+                ROOM=layout.room,
+                UNDIRECTED=int(not graph.directed),
+                AHEAD=tuning.BLOCK_AHEAD if layout.shared_bits else tuning.TABLE_AHEAD,
+                MOST_HOPS=tuning.SHORT_HOPS,
+            )
+            self._kernels[hops] = kernel(entry, graph.targets.dtype)
+        self._shared = layout.nbytes
+        fitting = min(blocks_at_once(each, self._shared) for each in self._kernels.values())
+        self._n_blocks = max(1, min(group, _most_blocks(n), fitting))
+        self._pitch = pitch_of(n)
+        self._spill = cp.empty((self._n_blocks, 2, min(n, tuning.SPILL_ROOM)), graph.targets.dtype)
+        self._outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
+        self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._taken = cp.zeros(1, np.int64)
+        self._outcome = cp.zeros((group, 2), np.int32)
+        self._columns = min(n, tuning.SHORT_HOPS) + 1
+        self._dtype = self._distance = self._at_targets = self._counts = None
+        self._allocate(np.dtype(np.int16))
+        self._point_back = kernels_for(graph, 1, tuple(POINT_BACK.values())) if query.predecessors else None
+
+    def _allocate(self, dtype) -> None:
+        keep = self._query.keep
+        self._distance = self._at_targets = self._counts = None  # before others are made
+        self._dtype = dtype
+        self._distance = cp.empty((self._group if keep == "all" else self._n_blocks, self._pitch), dtype)
+        if keep == "targets":
+            self._at_targets = cp.empty((self._group, self._wanted.size), dtype)
+        if keep == "counts":
+            self._counts = cp.empty((self._group, self._columns), np.int32)
+
+    def search(self, sources) -> tuple[np.ndarray, np.ndarray]:
+        """Search from each; return the levels walked and at which one each was stopped."""
+        on_device = cp.asarray(sources)
+        while True:
+            self._search(on_device)
+            levels, stops = self._outcome[: sources.size].get().T.astype(np.int64)
+            if not (stops == _TOO_DEEP).any():
+                return levels, stops
+            self._columns = min(self._graph.n_vertices + 1, 4 * self._columns)
+            self._allocate(np.dtype(np.int32))
+
+    def _search(self, sources) -> None:
+        graph, query = self._graph, self._query
+        self._taken.data.memset_async(0, self._taken.nbytes)
+        if self._counts is not None:
+            self._counts.data.memset_async(0, self._counts.nbytes)
+        last_level = np.int32(LARGEST_HOP_COUNT if query.limit is None else query.limit)
+        args = {
+            "offsets": graph.offsets,
+            "targets": graph.targets,
+            "n_vertices": np.int64(graph.n_vertices),
+            "sources": sources,
+            "n_sources": np.int64(sources.size),
+            "taken": self._taken,
+            "last_level": last_level,
+            "wanted": self._wanted,
+            "n_wanted": np.int64(0 if self._wanted is None else self._wanted.size),
+            "spill_room": np.int64(self._spill.shape[2]),
+            "spill": self._spill,
+            "outside": self._outside,
+            "pitch": np.int64(self._pitch),
+            "is_kept": np.int32(query.keep == "all"),
+            "distance": self._distance,
+            "at_wanted": self._at_targets,
+            "columns": np.int64(self._columns),
+            "counts": self._counts,
+            "outcome": self._outcome,
+        }
+        blocks = min(self._n_blocks, sources.size)
+        launch_blocks(self._kernels[self._dtype], blocks, args, shared_bytes=self._shared)
+
+    def predecessors(self, sources):
+        """Previous vertices, of shape (k, n)."""
+        return point_back(self._graph, self._point_back, sources, self._distance, self._graph.n_vertices)
+
+    def distances(self, k: int, depth: int):
+        """Hop counts of shape (k, n), or of the targets only, in the narrowest type; None where they are only counted."""
+        if self._query.keep == "counts":
+            return None
+        if self._query.keep == "targets":
+            return self._at_targets[:k].astype(hops_dtype(depth), copy=False)
+        rows = self._distance[:k, : self._graph.n_vertices]
+        return rows.astype(hops_dtype(depth), copy=False)
+
+    def counts(self, k: int, depth: int):
+        """How many vertices each source has at each level, int32 of shape (k, depth + 1), until the next search."""
+        return self._counts[:k, : depth + 1]

@@ -1,0 +1,138 @@
+"""Many searches at once on the CPU: each core takes a source, and keeps its queue to itself.
+
+The textbook's search (Cormen, Leiserson, Rivest, Stein, section 22.2) once a source: where levels are many and small, no
+walk over edges can be shared and no barrier is wanted. Sources are handed to cores one by one as these become free.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba import njit, prange
+
+from ..._arrays import LARGEST_HOP_COUNT, UNREACHED, hops_dtype
+from ...strategy import ManyOutcome, turns_of
+from .. import cpu_steps
+
+SOURCES_A_CORE = 16  # of a group, so that cores end at about the same time
+_NOT_YET = -1  # the depth of a search that outgrew the type of its distances
+
+
+def group_size(n_sources: int) -> int:
+    """Sources a group."""
+    return min(n_sources, SOURCES_A_CORE * numba.get_num_threads())
+
+
+def memory(shape, query, group: int) -> int:
+    """Bytes of a run: distances of a group, or of one search a core; a queue a core."""
+    rows = group if query.keep == "all" else numba.get_num_threads()
+    counts = 8 * group * shape.depth if query.keep == "counts" else 0
+    return shape.n_vertices * (rows * hops_dtype(shape.depth).itemsize + shape.index * numba.get_num_threads()) + counts
+
+
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+    """Amounts of the terms of the cost: each core walks what its own sources reach; beyond the cache an edge is a miss."""
+    turns = turns_of(n_sources, machine.cores)
+    edges = turns * shape.n_edges * shape.walked
+    return {
+        "start": turns,
+        "clear": turns * shape.n_vertices,
+        "vertex": turns * shape.n_vertices * shape.reach,
+        "edge": edges,
+        "miss": edges * shape.scatter * machine.missing(2 * shape.n_vertices),
+    }
+
+
+def plan(graph, query, _group: int):
+    """Return ``traverse(sources)`` for several vertex numbers."""
+    n = graph.n_vertices
+    # For as many threads as there may ever be: the caller's number of them may change. What is never touched costs nothing.
+    queues = np.empty((numba.config.NUMBA_NUM_THREADS, n + 1), graph.targets.dtype)
+    limit = LARGEST_HOP_COUNT if query.limit is None else query.limit
+    targets = np.empty(0, np.int64) if query.targets is None else query.targets
+    dtype = hops_dtype(0)
+
+    def traverse(sources) -> ManyOutcome:
+        nonlocal dtype
+        sources = np.asarray(sources, np.int64)
+        k = sources.size
+        levels, stops = np.empty((2, k), np.int64)
+        while True:
+            # Where distances are not wanted, each core has one row for all its searches.
+            distance = np.empty((k if query.keep == "all" else queues.shape[0], n), dtype)
+            at_targets = np.empty((k, targets.size if query.keep == "targets" else 0), dtype)
+            counts = np.zeros((k, min(np.iinfo(dtype).max, n) + 1 if query.keep == "counts" else 0), np.int64)
+            with numba.parallel_chunksize(1):  # cores take sources as they become free
+                _search_each(
+                    graph.offsets,
+                    graph.targets,
+                    sources,
+                    limit,
+                    targets,
+                    queues,
+                    distance,
+                    at_targets,
+                    counts,
+                    levels,
+                    stops,
+                )
+            if not (levels == _NOT_YET).any():
+                break
+            dtype = hops_dtype(np.iinfo(dtype).max + 1)  # kept, as the next group will need it too
+        limits = [query.limit if stop == _NOT_YET else stop for stop in stops.tolist()]
+        predecessor = cpu_steps.point_back(graph, sources, distance) if query.predecessors else None
+        kept = {"all": distance, "targets": at_targets, "counts": None}[query.keep]
+        if query.keep == "counts":
+            counts = counts[:, : int(counts.any(axis=0).nonzero()[0].max(initial=0)) + 1]
+        return ManyOutcome(kept, predecessor, limits, levels.tolist(), counts if query.keep == "counts" else None)
+
+    return traverse
+
+
+@njit(parallel=True, cache=True)
+def _search_each(offsets, targets, sources, limit, wanted, queues, distance, at_targets, counts, levels, stops):
+    shared = distance.shape[0] != sources.size or at_targets.size > 0 or counts.size > 0
+    for i in prange(sources.size):
+        core = np.int64(numba.get_thread_id())
+        row = distance[core if shared else np.int64(i)]
+        levels[i], stops[i] = _search(offsets, targets, sources[i], limit, wanted, queues[core], row)
+        for j in range(at_targets.shape[1]):
+            at_targets[i, j] = row[wanted[j]]
+        if counts.shape[1]:
+            for v in range(row.size):
+                if row[v] != UNREACHED:
+                    counts[i, row[v]] += 1
+
+
+@njit(cache=True)
+def _search(offsets, targets, source, limit, wanted, queue, distance):
+    """Return the levels walked and at which one the search was stopped; the latter is _NOT_YET if it was not."""
+    deepest = np.iinfo(distance.dtype).max
+    distance[:] = UNREACHED
+    distance[source] = 0
+    queue[0] = source
+    at, end = 0, 1
+    level = 0
+    missing = 0  # the first target that is not reached
+    while at < end:
+        if level >= limit:
+            return level, np.int64(limit)
+        if wanted.size:
+            while missing < wanted.size and distance[wanted[missing]] != UNREACHED:
+                missing += 1
+            if missing == wanted.size:
+                return level, level
+        level += 1
+        last = end
+        while at < last:
+            u = queue[at]
+            at += 1
+            for e in range(offsets[u], offsets[u + 1]):
+                v = targets[e]
+                if distance[v] == UNREACHED:
+                    if level > deepest:
+                        return _NOT_YET, _NOT_YET
+                    distance[v] = level
+                    queue[end] = v
+                    end += 1
+    return level, _NOT_YET

@@ -1,0 +1,186 @@
+"""Systems for CPUs: the textbook's, and the steps of Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019.
+
+``fifo``: one core, one queue. Cormen, Leiserson, Rivest, Stein, section 22.2; the paper's serial top-down.
+    Here the queue is cut into levels, so that a vertex keeps the smallest of its predecessors.
+``buffers``: the multicore top-down of section 4.2.1 and appendix 1.
+    There as here each thread gathers what it finds in a buffer of its own, and the sums of the buffers' sizes say where each
+    is copied to. There two threads that find a vertex unvisited both queue it; here a compare-and-swap lets one of them.
+``pull_integers``, ``pull_bits``: the bottom-up of section 4.2.2 in each level, with an integer and with a bit a vertex that
+    says whether it is in the frontier (items 2 and 3 there).
+    There bottom-up is used in dense levels alone, by the hybrid of section 3.1.3; that one is the row ``switch``.
+
+Only the first method of section 4.2.2, a search through the whole frontier for each neighbour, is left out: its cost is
+vertices times degree times frontier.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba import njit, prange
+
+from ..._arrays import UNREACHED
+from ...cpu.atomics import atomic_add, atomic_umin, compare_and_swap
+from ...strategy import Strategy
+from .. import cpu_steps
+from ..host_loop import levels
+
+_SHARE = 128  # vertices that a thread takes at a time
+
+
+def _fifo(run: cpu_steps.Run, level: int) -> int:
+    """Take all levels that are left, or one where targets are waited for."""
+    graph, predecessor = run.graph, run.predecessor_or_empty
+    run.counter[0] = run.frontier_size
+    last = level + 1 if run.targets is not None else run.last_level
+    most = graph.n_vertices + 1  # no frontier is too large for one thread
+    queues = (run.queue, run.next_queue, run.counter)
+    taken = cpu_steps.push_serial(graph.offsets, graph.targets, level, last, most, run.distance, predecessor, *queues)
+    if taken % 2:
+        run.queue, run.next_queue = run.next_queue, run.queue
+    run.frontier_size = int(run.counter[0])
+    return taken
+
+
+class BuffersRun(cpu_steps.Run):
+    """A traversal with a buffer a thread."""
+
+    def __init__(self, graph, query):
+        super().__init__(graph, query)
+        self.buffers = np.empty((numba.get_num_threads(), graph.n_vertices), graph.targets.dtype)
+        self.sizes = np.empty(len(self.buffers), np.int64)
+
+
+def _buffers_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
+    index = 4 if n_vertices < 2**31 else 8
+    return index * n_vertices * numba.get_num_threads() + cpu_steps.memory(n_vertices, n_edges, predecessors)
+
+
+def _push_into_buffers(run: BuffersRun, level: int) -> None:
+    """Top-down: what each thread claims goes into its buffer, then all buffers go into the next queue."""
+    graph, frontier = run.graph, run.queue[: run.frontier_size]
+    run.counter[0] = 0
+    state = (run.distance, run.predecessor_or_empty, run.next_queue, run.counter)
+    _push(graph.offsets, graph.targets, frontier, level + 1, run.buffers, run.sizes, *state)
+    run.queue, run.next_queue = run.next_queue, run.queue
+    run.frontier_size = int(run.sizes.sum())
+
+
+@njit(parallel=True, cache=True)
+def _push(offsets, targets, frontier, level, buffers, sizes, distance, predecessor, queue, counter):
+    for thread in prange(sizes.size):
+        size = 0
+        first = atomic_add(counter, 0, _SHARE)
+        while first < frontier.size:
+            for i in range(first, min(first + _SHARE, frontier.size)):
+                u = frontier[i]
+                for e in range(offsets[u], offsets[u + 1]):
+                    v = targets[e]
+                    if distance[v] == UNREACHED and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED:
+                        buffers[thread, size] = v
+                        size += 1
+                    # Every frontier neighbour of v comes here in this level, so the smallest one stays.
+                    if predecessor.size and distance[v] == level:
+                        atomic_umin(predecessor, v, u)
+            first = atomic_add(counter, 0, _SHARE)
+        sizes[thread] = size
+    for thread in prange(sizes.size):
+        at = 0
+        for before in range(thread):
+            at += sizes[before]
+        for i in range(sizes[thread]):
+            queue[at + i] = buffers[thread, i]
+
+
+class IntegersRun(cpu_steps.Run):
+    """A traversal with an integer a vertex that says whether it is in the frontier."""
+
+    def __init__(self, graph, query):
+        super().__init__(graph, query)
+        self.in_frontier, self.in_next = np.zeros((2, graph.n_vertices), np.int32)
+
+    def start(self, source: int) -> None:
+        super().start(source)
+        self.in_frontier.fill(0)
+        self.in_frontier[source] = 1
+
+
+def _integers_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
+    return 8 * n_vertices + cpu_steps.memory(n_vertices, n_edges, predecessors)
+
+
+def _pull_by_integers(run: IntegersRun, level: int) -> None:
+    """Bottom-up: every unreached vertex looks for a neighbour in the frontier and stops at the first."""
+    reverse = run.graph.reverse
+    run.counter[0] = 0
+    state = (run.distance, run.predecessor_or_empty, run.in_next, run.counter)
+    _pull(reverse.offsets, reverse.targets, run.in_frontier, level + 1, *state)
+    run.in_frontier, run.in_next = run.in_next, run.in_frontier
+    run.frontier_size = int(run.counter[0])
+
+
+@njit(parallel=True, cache=True)
+def _pull(offsets, sources, in_frontier, level, distance, predecessor, in_next, counter):
+    for share in prange((distance.size + _SHARE - 1) // _SHARE):
+        claimed = 0
+        for v in range(share * _SHARE, min(distance.size, (share + 1) * _SHARE)):
+            in_next[v] = 0
+            if distance[v] != UNREACHED:
+                continue
+            for e in range(offsets[v], offsets[v + 1]):
+                u = sources[e]
+                if in_frontier[u]:
+                    distance[v] = level
+                    if predecessor.size:
+                        predecessor[v] = u  # rows ascend: the first is the smallest
+                    in_next[v] = 1
+                    claimed += 1
+                    break
+        if claimed:
+            atomic_add(counter, 0, claimed)
+
+
+_SEVILMIS = "Sevilmis, Sivri, Aydin 2019"
+
+STRATEGIES = (
+    Strategy(
+        name="fifo",
+        also=("clrs",),
+        device="cpu",
+        plan=levels(cpu_steps.Run, _fifo),
+        memory=cpu_steps.memory,
+        paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
+        teaches="one core needs no atomic: what all others are measured against",
+        complexity="O(V + E)",
+    ),
+    Strategy(
+        name="buffers",
+        also=("top_down",),
+        device="cpu",
+        plan=levels(BuffersRun, _push_into_buffers),
+        memory=_buffers_memory,
+        paper=f"{_SEVILMIS}, section 4.2.1",
+        teaches="each thread counts what it found, and a sum gives its place in the next queue",
+        complexity="O(V + E)",
+    ),
+    Strategy(
+        name="pull_integers",
+        also=("bottom_up_integers",),
+        device="cpu",
+        plan=levels(IntegersRun, _pull_by_integers),
+        memory=_integers_memory,
+        paper=f"{_SEVILMIS}, section 4.2.2, item 2",
+        teaches="bottom-up in each level: the first levels cost as much as the large ones",
+        complexity="O(D (V + E))",
+    ),
+    Strategy(
+        name="pull_bits",
+        also=("bottom_up_bitset",),
+        device="cpu",
+        plan=levels(cpu_steps.Run, cpu_steps.pull),
+        memory=cpu_steps.memory,
+        paper=f"{_SEVILMIS}, section 4.2.2, item 3",
+        teaches="the frontier as a bitset: 32 times as many vertices in a cache as with integers",
+        complexity="O(D (V + E))",
+    ),
+)

@@ -1,0 +1,84 @@
+"""Distances from many sources proven right together, without predecessors: each edge is read once for a block of sources.
+
+Without predecessors C3 and C4 are one equation: every vertex but the source is as far as the best of its in-neighbours
+allows. What is left of C5 are vertices that only edges of length zero explain (or absorbed ones, d + w == d): those must
+be reached along such edges from vertices that a strictly nearer one explains.
+
+A block is as many sources as fit a line of 64 bytes a vertex, on either device; ``batch_cpu`` and ``batch_gpu`` check one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array, as_distance
+from ..protocols import BatchChecker
+
+TILE_BYTES = 64  # bytes of one vertex's distances from a block of sources: what the memory moves at once
+
+C1, C2, C3, C4, C5 = range(5)
+NOTHING = np.zeros((5, 3), np.int64)
+
+
+def findings_of(checker: BatchChecker, sources: np.ndarray, distances: Array) -> np.ndarray:
+    """Check distances from several sources.
+
+    Parameters
+    ----------
+    checker : BatchChecker
+    sources : int64 array of shape (n_sources,), NumPy
+        Vertex numbers.
+    distances : array of shape (n_sources, n_vertices)
+        Hops as int8, int16 or int32 with -1 for unreached, or weighted distances as float32 or float64 with inf.
+
+    Returns
+    -------
+    int64 array of shape (5, 3), NumPy
+        For each of C1 to C5: how often it is broken, and for one example the position of the source and the vertex.
+    """
+    every = NOTHING.copy()
+    first = 0
+    for size, found in checker.summaries(_blocks(sources, distances)):
+        new = (every[:, 0] == 0) & (found[:, 0] > 0)
+        every[new, 1:] = found[new, 1:] + [first, 0]
+        every[:, 0] += found[:, 0]
+        first += size
+    return every
+
+
+def _blocks(sources: np.ndarray, distances: Array) -> Iterator[tuple[np.ndarray, Array, np.dtype]]:
+    """Sources, their rows, and the type in which a line holds as many of them."""
+    first = 0
+    while first < sources.size:
+        rows = distances[first : first + TILE_BYTES // (distances.itemsize if distances.dtype.kind == "f" else 1)]
+        kind = _key_type(rows)
+        rows = rows[: TILE_BYTES // kind.itemsize]
+        yield sources[first : first + len(rows)], rows, kind
+        first += len(rows)
+
+
+def _key_type(distances: Array) -> np.dtype:
+    """The narrowest type for distances, so that a line holds many; its two largest numbers stay free."""
+    if distances.dtype.kind == "f":
+        weighted: np.dtype = distances.dtype
+        return weighted
+    # Row by row first: of rows with gaps between them a GPU would find one number for all with a single block.
+    most = 0 if distances.itemsize == 1 else int(distances.max(axis=1).max())
+    return next(np.dtype(f"u{size}") for size in (1, 2, 4) if most < 2 ** (8 * size) - 2)
+
+
+def bound(limit: float | None, kind: np.dtype) -> Any:
+    """The limit in the type of the keys; the largest number means none."""
+    if kind.kind == "f":
+        return as_distance(np.inf if limit is None else limit, kind)
+    largest = np.iinfo(kind).max
+    return kind.type(largest if limit is None else min(limit, largest))
+
+
+def leads_farther(least_weight: Any, farthest: Any) -> bool:
+    """Whether d + w > d for the smallest weight and the largest distance: then no circle can close."""
+    # A weight of half a unit in the last place may be rounded away, a whole one is not.
+    return bool(least_weight > 0 and least_weight >= np.spacing(farthest))

@@ -1,0 +1,233 @@
+"""Blocks of many sources checked on the CPU; see ``many`` for what is checked. The twin of ``batch_gpu``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numba import njit, prange
+
+from .._arrays import LARGEST_HOP_COUNT, UNREACHED
+from ..cpu.simd_distances import differing_hops, differing_sums, lay_out
+from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
+from .single_cpu import chunks_of
+
+TILE = 512  # vertices laid out at once: some lines of memory of each row, which are then asked for in advance
+
+
+class Checker:
+    """Checks blocks of sources of one graph; a ``protocols.BatchChecker``.
+
+    Parameters
+    ----------
+    graph : Graph
+        On the CPU. Its reverse is made if it is not there yet.
+    limit : float or None
+        Up to where the distances are complete.
+    """
+
+    def __init__(self, graph, limit):
+        self._graph, self._limit = graph, limit
+
+    def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
+        """See ``protocols.BatchChecker.summaries``."""
+        for sources, rows, kind in blocks:
+            yield len(rows), _check_block(self._graph, sources, rows, kind, self._limit)
+
+
+def _check_block(graph, sources, distances, kind, limit) -> np.ndarray:
+    """Check as many sources as fit one line; C3 to C5 only where C1 and C2 hold."""
+    summary = NOTHING.copy()
+    summary[C2] = _out_of_range(distances, limit, graph.has_negative_weights)
+    wrong = np.flatnonzero(distances[np.arange(len(sources)), sources] != 0)
+    if wrong.size:
+        summary[C1] = wrong.size, wrong[0], sources[wrong[0]]
+    if summary[:, 0].any():
+        return summary
+    reverse = graph.reverse
+    n_lanes = TILE_BYTES // kind.itemsize
+    doublings = (0,) * (n_lanes.bit_length() - 1)
+    bounds = chunks_of(reverse.offsets)
+    found = np.zeros((bounds.size - 1, 5, 3), np.int64)
+    lines = np.empty((graph.n_vertices, n_lanes), kind)
+    unreached = np.iinfo(kind).max if kind.kind == "u" else np.inf
+    narrow = distances.astype(kind, copy=False) if distances.itemsize > kind.itemsize else distances.view(kind)
+    _lay_out(narrow, kind.type(unreached), bounds, lines, doublings)
+    source_of = np.full(n_lanes, -1, np.int64)
+    source_of[: len(sources)] = sources
+    state = (lines, bound(limit, kind), source_of, bounds, found, doublings)
+    if kind.kind == "u":
+        _check_hops(reverse.offsets, reverse.targets, *state)
+        return _summed(found)
+    unfounded = np.zeros(graph.n_vertices, np.uint16)
+    _check_sums(*_csr(reverse), *state, graph.has_negative_weights, unfounded)
+    summary = _summed(found)
+    if not graph.n_edges or leads_farther(graph.least_weight, _farthest(distances)):
+        return summary
+    _found(*_csr(reverse), *_csr(graph), lines, unfounded)
+    lost = np.flatnonzero(unfounded)
+    if lost.size:
+        bits = int(unfounded[lost[0]])
+        summary[C5] = int(np.bitwise_count(unfounded).sum()), (bits & -bits).bit_length() - 1, lost[0]
+    return summary
+
+
+def _out_of_range(distances, limit, negative: bool) -> tuple[int, int, int]:
+    """How many distances can be none (C2), and source and vertex of one."""
+    if distances.dtype.kind == "i":
+        sound = distances.min(initial=UNREACHED) >= UNREACHED
+    else:  # the bits of what is negative, -0.0 too, are those of a negative integer; the largest is NaN if one is
+        sound = not negative and distances.view(f"i{distances.itemsize}").min(initial=0) >= 0
+        sound &= not np.isnan(distances.max(initial=0))
+    if sound and limit is None:
+        return 0, 0, 0
+    count, lane, vertex = 0, 0, 0
+    for i, row in enumerate(distances):
+        if row.dtype.kind == "i":
+            bad = (row < UNREACHED) | (row > (LARGEST_HOP_COUNT if limit is None else limit))
+        else:
+            bad = ~(row <= bound(limit, row.dtype)) & (row != np.inf)
+            bad |= np.signbit(row) & ~(negative & (-np.inf < row) & (row < 0))  # no sum of weights is -0.0
+        if not count and bad.any():
+            lane, vertex = i, int(bad.argmax())
+        count += int(bad.sum())
+    return count, lane, vertex
+
+
+def _farthest(distances):
+    """The largest finite distance, 0 at least, in their type."""
+    return max(np.max(row, where=row != np.inf, initial=0) for row in distances)
+
+
+def _csr(graph) -> tuple:
+    return graph.offsets, graph.targets, graph.weights
+
+
+def _summed(found) -> np.ndarray:
+    """Add the findings of all chunks; the example is that of the first chunk with any."""
+    summary = NOTHING.copy()
+    for rule in (C2, C3, C4):
+        chunks = np.flatnonzero(found[:, rule, 0])
+        if chunks.size:
+            summary[rule] = found[:, rule, 0].sum(), *found[chunks[0], rule, 1:]
+    return summary
+
+
+@njit(nogil=True)
+def _note(found, rule, lane, v):
+    if found[rule, 0] == 0:
+        found[rule, 1], found[rule, 2] = lane, v
+    found[rule, 0] += 1
+
+
+@njit(parallel=True, cache=True)
+def _lay_out(distances, unreached, bounds, lines, doublings):
+    """Put the distances of a vertex side by side; -1 becomes the largest number, so the unreached are the farthest."""
+    for c in prange(bounds.size - 1):
+        _lay_out_chunk(distances, unreached, bounds[c], bounds[c + 1], lines, doublings)
+
+
+@njit(nogil=True, cache=True)
+def _lay_out_chunk(distances, unreached, first, last, lines, doublings):
+    rows, side = distances.shape[0], min(lines.shape[1], 16)
+    in_squares = rows // side * side
+    whole = first + (last - first) // TILE * TILE
+    for begin in range(first, whole, TILE):  # a line of memory of each row, then the next one
+        for lane in range(0, in_squares, side):
+            for v in range(begin, begin + TILE, side):
+                lay_out(lines, v, lane, distances, doublings)
+    for v in range(first, last):
+        for lane in range(in_squares if v < whole else 0, lines.shape[1]):
+            lines[v, lane] = distances[lane, v] if lane < rows else unreached
+
+
+@njit(parallel=True, cache=True)
+def _check_hops(offsets, neighbours, lines, limit, source_of, bounds, found, doublings):
+    for c in prange(bounds.size - 1):
+        _check_chunk_of_hops(offsets, neighbours, lines, limit, source_of, bounds[c], bounds[c + 1], found[c], doublings)
+
+
+@njit(nogil=True, cache=True)
+def _check_chunk_of_hops(offsets, neighbours, lines, limit, source_of, first, last, found, doublings):
+    unreached = ~lines.dtype.type(0)
+    for v in range(first, last):
+        wrong = differing_hops(lines, v, neighbours, offsets[v], offsets[v + 1], limit, doublings)
+        for lane in range(lines.shape[1] if wrong else 0):
+            if wrong >> np.uint64(lane) & np.uint64(1):
+                best = unreached
+                for e in range(offsets[v], offsets[v + 1]):
+                    best = min(best, lines[neighbours[e], lane])
+                best = lines.dtype.type(best + (best != unreached))
+                _compare(found, lane, v, lines[v, lane], best, limit, source_of)
+
+
+@njit(parallel=True, cache=True)
+def _check_sums(offsets, neighbours, weights, lines, limit, source_of, bounds, found, doublings, negative, unfounded):
+    for c in prange(bounds.size - 1):
+        first, last = bounds[c], bounds[c + 1]
+        of_chunk = (source_of, first, last, found[c], doublings, negative, unfounded)
+        _check_chunk_of_sums(offsets, neighbours, weights, lines, limit, *of_chunk)
+
+
+@njit(nogil=True, cache=True)
+def _check_chunk_of_sums(
+    offsets, neighbours, weights, lines, limit, source_of, first, last, found, doublings, negative, unfounded
+):
+    """Compare, and note a bit a source for vertices that no strictly nearer one explains."""
+    for v in range(first, last):
+        row = (neighbours, offsets[v], offsets[v + 1])
+        wrong, open_ = differing_sums(lines, v, *row, weights, limit, doublings)
+        # Negative steps lead to vertices strictly farther than the next one, too: there all are in question.
+        open_ |= ~np.uint64(0) if negative else np.uint64(0)
+        for lane in range(lines.shape[1] if wrong | open_ else 0):
+            if wrong >> np.uint64(lane) & np.uint64(1):
+                best = lines.dtype.type(np.inf)
+                for e in range(offsets[v], offsets[v + 1]):
+                    best = min(best, lines[neighbours[e], lane] + weights[e])
+                _compare(found, lane, v, lines[v, lane], best, limit, source_of)
+            if open_ >> np.uint64(lane) & np.uint64(1) and v != source_of[lane] and lines[v, lane] != np.inf:
+                unfounded[v] |= np.uint16(1 << lane)
+
+
+@njit(nogil=True)
+def _compare(found, lane, v, here, best, limit, source_of):
+    """Note a vertex whose distance is not the best that its in-neighbours allow."""
+    if v == source_of[lane]:
+        if best < here:
+            _note(found, C3, lane, v)
+    elif here > best:
+        if best <= limit:
+            _note(found, C3, lane, v)
+    elif here < best:
+        _note(found, C4, lane, v)
+
+
+@njit(cache=True)
+def _found(in_offsets, sources, in_weights, offsets, targets, weights, keys, unfounded):
+    """Take the bits from all vertices that a chain of exact edges joins to one without."""
+    waiting = 0
+    for v in range(unfounded.size):
+        for lane in range(keys.shape[1]):
+            waiting += (unfounded[v] >> lane) & 1
+    queue = np.empty((waiting, 2), np.int64)
+    size = at = 0
+    for v in range(unfounded.size):
+        for e in range(in_offsets[v], in_offsets[v + 1] if unfounded[v] else in_offsets[v]):
+            u = sources[e]
+            for lane in range(keys.shape[1]):
+                bit = np.uint16(1 << lane)
+                exact = keys[u, lane] + in_weights[e] == keys[v, lane]
+                if unfounded[v] & bit and not unfounded[u] & bit and exact:
+                    unfounded[v] ^= bit
+                    queue[size, 0], queue[size, 1] = v, lane
+                    size += 1
+    while at < size:
+        u, lane = queue[at, 0], queue[at, 1]
+        at += 1
+        bit = np.uint16(1 << lane)
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            if unfounded[v] & bit and keys[u, lane] + weights[e] == keys[v, lane]:
+                unfounded[v] ^= bit
+                queue[size, 0], queue[size, 1] = v, lane
+                size += 1

@@ -1,0 +1,313 @@
+"""The passes over vertices and edges on the CPU.
+
+Rows are those of the reverse graph: what an edge brings to a vertex is laid side by side for many rows, in the order of
+the edges, and each row is then compared sixteen edges at a time. So no loop ends where the processor does not expect it,
+and an edge costs one access out of order. Hop counts are 8 or 16 bits wide there, so that they stay in a near cache.
+
+Each chunk of vertices writes what it finds into a row of its own: Numba loses reductions that stand in a loop under a
+condition (0.68), or refuses to compile them (on Python 3.12).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from .._arrays import NO_PREDECESSOR, UNREACHED
+from ..cpu.simd_compare import SIXTEEN, are_equal, are_less
+
+CHUNK = 1 << 15  # vertices and edges of a chunk, so that a few of them balance the threads and one costs no time to start
+
+
+def check(graph, result, limit) -> list[int]:
+    """Check C1 to C4; C3 and C4 only where C1 and C2 hold.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its reverse is made if it is not there yet.
+    result : Traversal
+    limit : scalar of the distances' type
+        Up to where the result is complete; the largest value means everywhere.
+
+    Returns
+    -------
+    list of int
+        Vertices that are their own predecessor; vertices that break C2, the smallest of them (or the number of vertices);
+        vertices reached; edges that break C3, the smallest vertex that such an edge leads to; vertices that break C4, the
+        smallest of them; reached vertices no farther than their predecessor.
+    """
+    alone = check_vertices(result, limit, graph.has_negative_weights)
+    if alone[0] != 1 or alone[1]:
+        return [*alone, 0, graph.n_vertices, 0, graph.n_vertices, 0]
+    edges = check_edges(graph, result.source, result.distance, result.predecessor, limit, alone[3])
+    return [*alone, *edges.tolist()]
+
+
+def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
+    """Look at each vertex alone, for C1 and C2.
+
+    Parameters
+    ----------
+    result : Traversal
+        Distances and predecessors of one length.
+    limit : scalar of the distances' type
+        No vertex may be farther; the largest value means no limit.
+    negative : bool
+        Whether a distance may be below zero.
+
+    Returns
+    -------
+    tuple of int
+        Vertices that are their own predecessor, vertices that break C2, the smallest of them (or the number of vertices),
+        vertices reached.
+    """
+    distance = result.distance
+    bounds = np.append(np.arange(0, distance.size, CHUNK), distance.size)
+    found = np.empty((bounds.size - 1, 4), np.int64)
+    if distance.dtype.kind == "i":
+        _look_at_all_hops(distance, result.predecessor, limit, bounds, found)
+    else:
+        _look_at_all_weighted(distance, result.predecessor, limit, negative, bounds, found)
+    roots, bad, _, reached = found.sum(axis=0).tolist()
+    return roots, bad, int(found[:, 2].min(initial=distance.size)), reached
+
+
+def check_edges(graph, source: int, distance, predecessor, limit, reached: int) -> np.ndarray:
+    """Check C3 and C4 in one pass over the edges.
+
+    Parameters
+    ----------
+    graph : Graph
+        Its reverse is made if it is not there yet.
+    source : int
+    distance, predecessor : arrays of shape (n_vertices,)
+        In range already. Integer distances are hops, floating ones are weighted.
+    limit : scalar of the distances' type
+        Vertices beyond it may be unreached; the largest value means no limit.
+    reached : int
+        Vertices reached.
+
+    Returns
+    -------
+    int64 array of shape (5,)
+        Edges that break C3, the smallest vertex such an edge leads to, vertices that break C4, the smallest of them,
+        reached vertices no farther than their predecessor.
+    """
+    reverse = graph.reverse
+    bounds = chunks_of(reverse.offsets)
+    found = np.empty((bounds.size - 1, 3), np.int64)
+    rows = (reverse.offsets, _with_room(reverse.targets))
+    if distance.dtype.kind == "i":
+        keys = _as_keys(distance)
+        farthest = keys.dtype.type(min(int(limit), np.iinfo(keys.dtype).max))
+        _check_all_hops(*rows, keys, predecessor, farthest, bounds, found)
+    else:
+        # A vertex that was not reached is in the wrong from the first distance beyond the limit downwards.
+        beyond = limit if np.isinf(limit) else np.nextafter(limit, limit.dtype.type(np.inf))
+        _check_all_weighted(*rows, reverse.weights, distance, predecessor, beyond, source, bounds, found)
+    violated, explained, level = found.sum(axis=0).tolist()
+    counts = np.array([0, graph.n_vertices, 0, graph.n_vertices, level])
+    if violated or explained != reached - 1:
+        weights, distance = _as_weighted(graph, distance)
+        counts[:4] = _name_findings(graph.offsets, graph.targets, distance, weights, predecessor, source, limit)
+    return counts
+
+
+def _as_keys(distance) -> np.ndarray:
+    """Hop counts as narrow as they can be; the unreached become the largest number of the type."""
+    most = int(distance.max(initial=0))
+    kind = next(kind for kind in (np.uint8, np.uint16, np.uint32) if most < np.iinfo(kind).max)
+    return distance.astype(kind)
+
+
+def _with_room(neighbours) -> np.ndarray:
+    """Sixteen neighbours at least."""
+    return neighbours if neighbours.size >= SIXTEEN else np.append(neighbours, np.zeros(SIXTEEN, neighbours.dtype))
+
+
+def _as_weighted(graph, distance) -> tuple:
+    """Weights and distances of one float type; an edge without a weight counts 1."""
+    if distance.dtype.kind == "f":
+        return graph.weights, distance
+    return np.broadcast_to(np.float64(1), graph.targets.shape), np.where(distance == UNREACHED, np.inf, distance)
+
+
+def chunks_of(offsets) -> np.ndarray:
+    """Cut the vertices into pieces with about CHUNK vertices and edges each; a heavy vertex is one piece alone."""
+    work = int(offsets[-1]) + offsets.size - 1
+    return _cut(offsets, np.arange(1, work // CHUNK + 1) * CHUNK)
+
+
+@njit(cache=True)
+def _cut(offsets, wanted):
+    n = offsets.size - 1
+    bounds = np.empty(wanted.size + 2, np.int64)
+    bounds[0] = low = 0
+    for i in range(wanted.size):
+        high = n
+        while low < high:
+            middle = (low + high) // 2
+            if offsets[middle] + middle < wanted[i]:
+                low = middle + 1
+            else:
+                high = middle
+        bounds[i + 1] = low
+    bounds[-1] = n
+    return bounds
+
+
+# Loops over vertices and edges are functions of their own, over slices from 0 on: Numba makes faster code of them than of a
+# loop in ``prange``, and has not to ask whether an index is negative.
+
+
+@njit(nogil=True, cache=True)
+def _look_at_hops(distance, predecessor, limit, first, last, found):
+    """Roots, vertices that are out of range, the first of them, vertices reached."""
+    n = distance.size
+    here, back = distance[first:last], predecessor[first:last]
+    roots = bad = reached = 0
+    for v in range(here.size):
+        d, p = here[v], back[v]
+        roots += p == first + v
+        reached += d != UNREACHED
+        out_of_range = (d < UNREACHED) | (d > limit) | (p < NO_PREDECESSOR) | (p >= n)
+        bad += out_of_range | ((p != NO_PREDECESSOR) != (d != UNREACHED))
+    found[0], found[1], found[2], found[3] = roots, bad, n, reached
+    if bad and here.size > 1:  # the first of them: halve until it is alone
+        _look_at_hops(distance, predecessor, limit, first, (first + last) // 2, found)
+        if not found[1]:
+            _look_at_hops(distance, predecessor, limit, (first + last) // 2, last, found)
+        found[0], found[1], found[3] = roots, bad, reached
+    elif bad:
+        found[2] = first
+
+
+@njit(nogil=True, cache=True)
+def _look_at_weighted(distance, predecessor, limit, negative, first, last, found):
+    n = distance.size
+    here, back = distance[first:last], predecessor[first:last]
+    roots = bad = reached = 0
+    for v in range(here.size):
+        d, p = here[v], back[v]
+        is_reached = d != np.inf
+        roots += p == first + v
+        reached += is_reached
+        sound = (d <= limit) | (not is_reached)  # NaN is neither
+        sound &= (not np.signbit(d)) | (negative & (d > -np.inf) & (d < 0))  # no sum of weights is -0.0
+        bad += (not sound) | (p < NO_PREDECESSOR) | (p >= n) | ((p != NO_PREDECESSOR) != is_reached)
+    found[0], found[1], found[2], found[3] = roots, bad, n, reached
+    if bad and here.size > 1:
+        _look_at_weighted(distance, predecessor, limit, negative, first, (first + last) // 2, found)
+        if not found[1]:
+            _look_at_weighted(distance, predecessor, limit, negative, (first + last) // 2, last, found)
+        found[0], found[1], found[3] = roots, bad, reached
+    elif bad:
+        found[2] = first
+
+
+@njit(inline="always")
+def _compare_row(neighbours, near, first, begin, end, bound, explained, p):
+    """Bits of the edges of a row that bring less than a bound, and of those from ``p`` that bring exactly ``explained``.
+
+    ``near`` has what each edge brings, from the edge ``first`` on, after ``SIXTEEN`` places; edges are compared sixteen at a
+    time, and the last sixteen may overlap those before.
+    """
+    less = same = np.uint64(0)
+    left, edge = end - begin, begin
+    while True:
+        at = min(edge, neighbours.size - SIXTEEN)
+        inside = np.uint64((1 << min(left, SIXTEEN)) - 1) << np.uint64(edge - at)
+        less |= are_less(near, at - first + SIXTEEN, bound) & inside
+        same |= are_equal(near, at - first + SIXTEEN, explained) & are_equal(neighbours, at, p) & inside
+        if left <= SIXTEEN:
+            break
+        left, edge = left - SIXTEEN, edge + SIXTEEN
+    return less, same
+
+
+@njit(nogil=True, cache=True)
+def _check_hops(offsets, neighbours, keys, predecessor, farthest, begin, end, found):
+    first, unreached = offsets[begin], ~keys.dtype.type(0)
+    row = neighbours[first : offsets[end]]
+    near = np.empty(row.size + 2 * SIXTEEN, keys.dtype)
+    for i in range(row.size):
+        near[i + SIXTEEN] = keys[np.uint64(row[i])]
+    begins, ends, here, back = offsets[begin:end], offsets[begin + 1 : end + 1], keys[begin:end], predecessor[begin:end]
+    violated = explained = 0
+    for v in range(here.size):
+        key, p = here[v], back[v]
+        # An edge must not come from more than one level before; to the unreached from none within the limit.
+        bound = farthest if key == unreached else keys.dtype.type(max(key, 1) - 1)
+        wanted = keys.dtype.type(key - 1)
+        less, same = _compare_row(neighbours, near, first, begins[v], ends[v], bound, wanted, p)
+        violated += less != 0
+        explained += same != 0
+    found[0], found[1], found[2] = violated, explained, 0
+
+
+@njit(nogil=True, cache=True)
+def _check_weighted(offsets, neighbours, weights, distance, predecessor, beyond, source, begin, end, found):
+    first = offsets[begin]
+    row, steps = neighbours[first : offsets[end]], weights[first : offsets[end]]
+    near = np.empty(row.size + 2 * SIXTEEN, distance.dtype)
+    for i in range(row.size):
+        near[i + SIXTEEN] = distance[np.uint64(row[i])] + steps[i]
+    begins, ends, here, back = offsets[begin:end], offsets[begin + 1 : end + 1], distance[begin:end], predecessor[begin:end]
+    violated = explained = level = 0
+    for v in range(here.size):
+        d, p = here[v], back[v]
+        is_reached = p != NO_PREDECESSOR
+        bound = d if is_reached else beyond
+        less, same = _compare_row(neighbours, near, first, begins[v], ends[v], bound, d, p)
+        violated += less != 0
+        explained += is_reached & (same != 0)
+        level += is_reached & (begin + v != source) & (distance[np.uint64(max(p, 0))] >= d)
+    found[0], found[1], found[2] = violated, explained, level
+
+
+@njit(parallel=True, cache=True)
+def _look_at_all_hops(distance, predecessor, limit, bounds, found):
+    for c in prange(bounds.size - 1):
+        _look_at_hops(distance, predecessor, limit, bounds[c], bounds[c + 1], found[c])
+
+
+@njit(parallel=True, cache=True)
+def _look_at_all_weighted(distance, predecessor, limit, negative, bounds, found):
+    for c in prange(bounds.size - 1):
+        _look_at_weighted(distance, predecessor, limit, negative, bounds[c], bounds[c + 1], found[c])
+
+
+@njit(parallel=True, cache=True)
+def _check_all_hops(offsets, neighbours, keys, predecessor, farthest, bounds, found):
+    for c in prange(bounds.size - 1):
+        _check_hops(offsets, neighbours, keys, predecessor, farthest, bounds[c], bounds[c + 1], found[c])
+
+
+@njit(parallel=True, cache=True)
+def _check_all_weighted(offsets, neighbours, weights, distance, predecessor, beyond, source, bounds, found):
+    for c in prange(bounds.size - 1):
+        begin, end = bounds[c], bounds[c + 1]
+        _check_weighted(offsets, neighbours, weights, distance, predecessor, beyond, source, begin, end, found[c])
+
+
+@njit(cache=True)
+def _name_findings(offsets, targets, distance, weights, predecessor, source, limit):
+    """Edges that break C3, the smallest vertex that one leads to, how many vertices break C4, and the smallest of them."""
+    n = distance.size
+    explained = np.zeros(n, np.bool_)
+    explained[source] = True
+    first = n
+    violated = 0
+    for u in range(n):
+        if distance[u] == np.inf:
+            continue
+        for e in range(offsets[u], offsets[u + 1]):
+            v, through = targets[e], distance[u] + weights[e]
+            if distance[v] > through and through <= limit:
+                violated += 1
+                first = min(first, v)
+            if predecessor[v] == u and distance[v] == through:
+                explained[v] = True
+    missing = np.flatnonzero(~explained & (predecessor != NO_PREDECESSOR))
+    return violated, first, missing.size, missing[0] if missing.size else n

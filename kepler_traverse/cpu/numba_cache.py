@@ -1,0 +1,82 @@
+"""Where Numba keeps compiled code, also where neither the package nor the user's home can be written to.
+
+Numba looks for a folder beside each module, then in the user's cache, and raises an error if it may write to neither, as in
+a container with a read-only image. Such a process takes a folder in the place for temporary files, which later processes
+find again.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import numba
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def settle() -> None:
+    """Name a folder for compiled code to Numba if those that it would take cannot be written to."""
+    if numba.config.CACHE_DIR or all(map(_is_writable, _folders())) or _can_be_made(_users_folder()):
+        return
+    numba.config.CACHE_DIR = str(_own_folder())
+
+
+def _folders() -> list[Path]:
+    """The folders beside the modules that hold compiled functions."""
+    return [
+        _PACKAGE / name
+        for name in (
+            "bfs",
+            "bfs/multi_source",
+            "bfs/published",
+            "sssp",
+            "sssp/multi_source",
+            "sssp/published",
+            "cpu",
+            "certificate",
+        )
+    ]
+
+
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder / "__pycache__" if (folder / "__pycache__").exists() else folder, os.W_OK)
+
+
+def _users_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba"
+
+
+def _can_be_made(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
+
+
+def _own_folder() -> Path:
+    """A folder that is this user's alone: whoever can write to it can have their code run."""
+    folder = Path(tempfile.gettempdir()) / f"kepler_traverse-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        found = None
+    if found and stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
+        return folder
+    return Path(tempfile.mkdtemp(prefix="kepler_traverse-"))
+
+
+def own_folder() -> Path | None:
+    """A folder for what was measured of this machine; None where there is none that is this user's alone."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kepler_traverse"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+    except (OSError, RuntimeError):  # RuntimeError: no home
+        return None
+    is_own = found.st_uid == os.getuid() and not found.st_mode & 0o022
+    return folder if is_own and os.access(folder, os.W_OK) else None

@@ -1,0 +1,285 @@
+"""Edge arrays to CSR on a GPU, with the contract of ``kepler_traverse.cpu.csr_build``: the same arrays, bit for bit.
+
+Count, scan, scatter, with the offsets as cursors; then the rows are sorted. How much memory that takes at most, in bytes a
+stored edge with 32-bit ends and weights (12 bytes): the caller's edge list 12 (6 if stored both ways), targets and weights
+8, and for sorting a sixteenth of the edges at a time 8 for keys, 8 for their copy in argsort, 8 for the order, 16 for the
+buffers of the radix sort, so 2.5; or then, where parallel edges went, one copy of the targets or the weights: 4. That is
+2 times the edge list, and 8 bytes a vertex. A row longer than such a piece is sorted whole, at 40 bytes an edge.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import extent
+from . import cp
+from .compiler import kernel
+from .kernel_spec import WARP, Entry, arguments
+from .launch import launch
+
+BLOCK = 256
+PIECES = 16
+SMALLEST_PIECE = 1 << 16  # edges; below it the launches cost more than the sorting
+SHIFTED_AT_ONCE = 1 << 20  # offsets
+MARKED_AT_ONCE = 1 << 20  # targets: CuPy widens indices to 64 bits, so a whole edge list of them would cost too much
+RENUMBERED_AT_ONCE = 1 << 24  # ids; bounds the temporaries of renumber to some 100 MB
+
+_FILE = Path(__file__).parent / "kernels" / "csr.cu"
+_COUNT_ROWS = Entry(
+    "csr_count_rows",
+    _FILE,
+    BLOCK,
+    arguments("vertex_t* src", "vertex_t* dst", "int64 n_rows", "int32 both_ways", "int64* counts", "int64* counters"),
+)
+_SCATTER = Entry(
+    "csr_scatter",
+    _FILE,
+    BLOCK,
+    arguments(
+        "vertex_t* src",
+        "vertex_t* dst",
+        "weight_t*? weight",
+        "int64 n_rows",
+        "int32 both_ways",
+        "int64* cursor",
+        "vertex_t* targets",
+        "weight_t*? weights",
+    ),
+)
+_COUNT_TARGETS = Entry("csr_count_targets", _FILE, BLOCK, arguments("vertex_t* targets", "int64 n_edges", "int64* counts"))
+_SCATTER_REVERSE = Entry(
+    "csr_scatter_reverse_warp",
+    _FILE,
+    BLOCK,
+    arguments(
+        "offset_t* offsets",
+        "vertex_t* targets",
+        "weight_t*? weights",
+        "int64 n_vertices",
+        "int64* cursor",
+        "vertex_t* sources",
+        "weight_t*? reverse_weights",
+    ),
+    item_threads=WARP,
+)
+_ROW_KEYS = Entry(
+    "csr_row_keys_warp",
+    _FILE,
+    BLOCK,
+    arguments(
+        "offset_t* offsets",
+        "vertex_t* targets",
+        "int64 first_row",
+        "int64 n_rows",
+        "int64 first_edge",
+        "int32 target_bits",
+        "int64* keys",
+    ),
+    item_threads=WARP,
+)
+_LOWER_WEIGHTS = Entry(
+    "csr_lower_weights",
+    _FILE,
+    BLOCK,
+    arguments("int64* sets", "weight_t* weights", "int64 n_edges", "ordered_t* lowest"),
+)
+_DECODE_WEIGHTS = Entry(
+    "csr_decode_weights", _FILE, BLOCK, arguments("ordered_t* lowest", "int64 n_edges", "weight_t* weights")
+)
+ENTRIES = (_COUNT_ROWS, _SCATTER, _COUNT_TARGETS, _SCATTER_REVERSE, _ROW_KEYS, _LOWER_WEIGHTS, _DECODE_WEIGHTS)
+
+
+def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
+    """See ``protocols.CsrBackend.assemble``."""
+    src, dst = cp.ascontiguousarray(src), cp.ascontiguousarray(dst)
+    weight = None if weight is None else cp.ascontiguousarray(weight)
+    types = _types(src, weight)
+    rows, ways = np.int64(src.size), np.int32(both_ways)
+    offsets, counters = cp.zeros(n_vertices + 1, np.int64), cp.zeros(2, np.int64)
+    launch(kernel(_COUNT_ROWS, *types), src.size, (src, dst, rows, ways, offsets, counters))
+    _sum_up(offsets)
+    total = int(offsets[-1])
+    targets = cp.empty(total, src.dtype)
+    weights = None if weight is None else cp.empty(total, weight.dtype)
+    launch(kernel(_SCATTER, *types), src.size, (src, dst, weight, rows, ways, offsets, targets, weights))
+    _set_back(offsets)
+    stored = _sort_rows(offsets, targets, weights)
+    if stored < total:
+        targets = targets[:stored].copy()
+        weights = None if weights is None else weights[:stored].copy()
+    return offsets, targets, weights, int(counters[0]), total - stored
+
+
+def count_isolated(offsets, targets, directed: bool) -> int:
+    """As ``cpu.csr.count_isolated``."""
+    touched = offsets[1:] != offsets[:-1]
+    for first in range(0, targets.size if directed else 0, MARKED_AT_ONCE):
+        touched[targets[first : first + MARKED_AT_ONCE]] = True
+    return touched.size - int(touched.sum())
+
+
+def transpose(offsets, targets, weights):
+    """Return the CSR of the reversed edges: offsets, sources (ascending within a row), weights or None."""
+    types = _types(targets, weights)
+    n_vertices = offsets.size - 1
+    reverse_offsets = cp.zeros(offsets.size, np.int64)
+    launch(kernel(_COUNT_TARGETS, *types), targets.size, (targets, np.int64(targets.size), reverse_offsets))
+    _sum_up(reverse_offsets)
+    sources = cp.empty_like(targets)
+    reverse_weights = None if weights is None else cp.empty_like(weights)
+    launch(
+        kernel(_SCATTER_REVERSE, *types),
+        n_vertices,
+        (offsets, targets, weights, np.int64(n_vertices), reverse_offsets, sources, reverse_weights),
+    )
+    _set_back(reverse_offsets)
+    _sort_rows(reverse_offsets, sources, reverse_weights)
+    return reverse_offsets, sources, reverse_weights
+
+
+def renumber(columns, dtype):
+    """See ``protocols.CsrBackend.renumber``."""
+    kind = np.result_type(*(column.dtype for column in columns))
+    occupied = [column for column in columns if column.size]
+    if not occupied:
+        return cp.zeros(0, kind), [cp.zeros(0, dtype) for _ in columns]
+    lows, highs = zip(*(extent(column) for column in occupied), strict=True)
+    lowest = min(lows)
+    span = max(highs) - lowest + 1
+    if span <= 4 * sum(column.size for column in columns) + 1024 and lowest + span <= np.iinfo(np.int64).max:
+        return _renumber_by_table(columns, dtype, kind, lowest, span)
+    ids = cp.unique(cp.concatenate([cp.unique(column).astype(kind) for column in occupied]))
+    return ids, [_in_parts(column, dtype, lambda part: cp.searchsorted(ids, part.astype(kind))) for column in columns]
+
+
+def _renumber_by_table(columns, dtype, kind, lowest: int, span: int):
+    """Rank ids that fill at least a part of their range by a table over the range."""
+    present = cp.zeros(span, np.uint8)
+    for column in columns:
+        for first in range(0, column.size, RENUMBERED_AT_ONCE):
+            present[_above(column[first : first + RENUMBERED_AT_ONCE], lowest)] = 1
+    if bool(present.all()):
+        ids = cp.arange(lowest, lowest + span, dtype=np.int64).astype(kind, copy=False)
+        if lowest == 0:  # numbers already: no copy of the edge list
+            return ids, [column.astype(dtype, copy=False) for column in columns]
+        return ids, [_in_parts(column, dtype, lambda part: _above(part, lowest)) for column in columns]
+    ids = (cp.flatnonzero(present) + lowest).astype(kind)
+    rank = cp.cumsum(present, dtype=dtype)
+    rank -= 1
+    return ids, [_in_parts(column, dtype, lambda part: rank[_above(part, lowest)]) for column in columns]
+
+
+def _above(ids, lowest: int):
+    """Distance of ids from the lowest, in 64 bits: a narrow type could not hold it."""
+    return ids.astype(np.int64) - lowest
+
+
+def _in_parts(column, dtype, number):
+    """Apply ``number`` to a column part by part, so that its temporaries stay small."""
+    numbers = cp.empty(column.size, dtype)
+    for first in range(0, column.size, RENUMBERED_AT_ONCE):
+        last = first + RENUMBERED_AT_ONCE
+        numbers[first:last] = number(column[first:last])
+    return numbers
+
+
+def _types(vertices, weights):
+    return vertices.dtype, np.dtype(np.float32) if weights is None else weights.dtype
+
+
+def degree_statistics(offsets) -> tuple[float, float, int]:
+    """Mean, standard deviation and maximum of the out-degrees; zeros without a vertex."""
+    if offsets.size < 2:
+        return 0.0, 0.0, 0
+    degrees = cp.diff(offsets)
+    return float(degrees.mean()), float(degrees.std()), int(degrees.max())
+
+
+def _sum_up(counts) -> None:
+    """Turn the counts of rows into offsets, in place: CuPy's own cumsum would hold both."""
+    for first in range(0, counts.size, SHIFTED_AT_ONCE):
+        part = counts[first : first + SHIFTED_AT_ONCE]
+        if first:
+            part[:1] += counts[first - 1 : first]
+        part[:] = cp.cumsum(part)
+
+
+def _set_back(offsets) -> None:
+    """After a scatter every offset stands at the end of its row, where the next row begins: move all by one."""
+    for last in range(offsets.size - 1, 0, -SHIFTED_AT_ONCE):
+        first = max(0, last - SHIFTED_AT_ONCE)
+        offsets[first + 1 : last + 1] = offsets[first:last].copy()
+    offsets[0] = 0
+
+
+def _sort_rows(offsets, targets, weights) -> int:
+    """Sort every row by target and merge parallel edges, in place; return how many edges are left.
+
+    The edges left move to the front of ``targets`` and ``weights``, and ``offsets`` follow.
+    """
+    if not targets.size:
+        return 0
+    n_vertices = offsets.size - 1
+    types = _types(targets, weights)
+    target_bits = max(1, (n_vertices - 1).bit_length())
+    stored = 0
+    for first_row, last_row, first, last in _pieces(offsets, targets.size, 1 << (63 - target_bits)):
+        n_rows = last_row - first_row
+        if first == last:
+            offsets[first_row:last_row] = stored
+            continue
+        keys = cp.empty(last - first, np.int64)
+        bounds = (np.int64(first_row), np.int64(n_rows), np.int64(first), np.int32(target_bits))
+        launch(kernel(_ROW_KEYS, *types), n_rows, (offsets, targets, *bounds, keys))
+        if weights is None:
+            keys.sort()
+            row_weights = None
+        else:
+            order = cp.argsort(keys)
+            keys, row_weights = keys[order], weights[first:last][order]
+            del order
+        keys, row_weights = _merge(keys, row_weights)
+        if stored != first or keys.size < last - first:
+            starts = cp.searchsorted(keys, cp.arange(n_rows, dtype=np.int64) << target_bits)
+            offsets[first_row:last_row] = starts + stored
+        # What was read of this piece lies in keys by now, and what is left of the pieces before is no longer than they.
+        targets[stored : stored + keys.size] = keys & ((1 << target_bits) - 1)
+        if weights is not None:
+            weights[stored : stored + keys.size] = row_weights
+        stored += keys.size
+    offsets[n_vertices:] = stored
+    return stored
+
+
+def _merge(keys, weights):
+    """Keep one edge of each run of equal keys, with the smallest weight of the run."""
+    is_first = cp.ones(keys.size, np.bool_)
+    cp.not_equal(keys[1:], keys[:-1], out=is_first[1:])
+    n_sets = int(cp.count_nonzero(is_first))
+    if n_sets == keys.size:
+        return keys, weights
+    if weights is not None:
+        ordered = np.dtype(f"i{weights.dtype.itemsize}")
+        sets = cp.cumsum(is_first, dtype=np.int64)
+        sets -= 1
+        lowest = cp.full(n_sets, np.iinfo(ordered).max, ordered)
+        types = (np.int32, weights.dtype)
+        launch(kernel(_LOWER_WEIGHTS, *types), keys.size, (sets, weights, np.int64(keys.size), lowest))
+        weights = cp.empty(n_sets, weights.dtype)
+        launch(kernel(_DECODE_WEIGHTS, *types), n_sets, (lowest, np.int64(n_sets), weights))
+    return keys[is_first], weights
+
+
+def _pieces(offsets, n_edges: int, most_rows: int):
+    """Yield (first row, end row, first edge, end edge) of pieces of whole rows, of about 1 / PIECES of the edges."""
+    n_vertices = offsets.size - 1
+    size = max(SMALLEST_PIECE, -(-n_edges // PIECES))
+    marks = np.arange(size, n_edges, size)
+    # Rows in which the marks lie; each begins a piece.
+    cuts = (cp.searchsorted(offsets, cp.asarray(marks), side="right") - 1).get().tolist() if marks.size else []
+    rows = sorted({0, n_vertices, *cuts, *range(0, n_vertices, most_rows)})
+    edges = offsets[cp.asarray(rows, np.int64)].get().tolist()
+    for i in range(len(rows) - 1):
+        yield rows[i], rows[i + 1], edges[i], edges[i + 1]

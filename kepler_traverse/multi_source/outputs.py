@@ -1,0 +1,310 @@
+"""What a traversal from many sources is asked for, beside distances: each answer in the form that its users want.
+
+``bfs_many`` and ``sssp_many`` take the name of one as ``result=``. Everything is put together group by group, so that beside
+the answer one group of distances is in memory; frames of rows are there twice while they are joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .. import arguments
+from .._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, unreached_of
+from ..algorithms import ALGORITHMS, BFS
+from ..errors import InputError, NegativeCycleError
+from ..frames import Column, check_unreached, columns_of, concatenated, frame_from, shown_distance, with_query
+from ..graph import BuildReport, Graph
+from ..plan import Plan
+from ..protocols import Ids
+from ..query import Query
+from ..result_kinds import RESULT_KINDS, ResultKind
+from ..results import Traversal
+from ..source_records import joined, steps, with_source
+from ..strategy import Strategy
+
+RESULTS = tuple(RESULT_KINDS)
+DIRECTIONS = ("out", "in")
+
+
+def keep_for(result: str, algorithm: str, targets: Ids | None) -> str:
+    """What a query must keep for a result; see ``Query.keep``.
+
+    Raises
+    ------
+    InputError
+        There is no such result, or not of this algorithm, or it needs targets.
+    """
+    kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
+    if algorithm not in kind.algorithms:
+        raise InputError(f"result={result!r} counts hops; take bfs_many, or result='summary'")
+    if kind.needs_targets and targets is None:
+        raise InputError(f"result={result!r} needs targets=, the vertices where the ways end")
+    if targets is not None and not kind.limits_targets:
+        raise InputError(f"result={result!r} is about all vertices; leave targets out")
+    return kind.keeps_for(ALGORITHMS[algorithm].counts_hops, targets is not None)
+
+
+def checked(
+    graph: Graph, sources: Ids, targets: Ids | None, result: str, direction: str, unreached: str, memory: int | None
+) -> tuple[Graph, Any, Any]:
+    """Check what ``bfs_many`` and ``sssp_many`` are given; returns the graph to search, and sources and targets as lists."""
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
+    check_unreached(unreached, graph)
+    if memory is not None:
+        arguments.whole("memory", memory)
+    if arguments.choice("direction", direction, DIRECTIONS) == "in" and not kind.takes_direction:
+        able = " or ".join(f"result={name!r}" for name, other in RESULT_KINDS.items() if other.takes_direction)
+        raise InputError(f"direction='in' is for {able}, not {result!r}; take graph.reverse in place of graph")
+    sources = arguments.ids("sources", sources)
+    targets = None if targets is None else arguments.ids("targets", targets)
+    return turned(graph, direction), sources, targets
+
+
+def turned(graph: Graph, direction: str) -> Graph:
+    """Return the graph in which to search for distances from a source (``"out"``), or to it (``"in"``)."""
+    if arguments.choice("direction", direction, DIRECTIONS) == "out" or not graph.directed:
+        return graph
+    reverse = graph.reverse
+    reverse.__dict__.setdefault("reverse", graph)  # so that reversing it again does not build a third graph
+    return reverse
+
+
+def turned_back(error: NegativeCycleError, direction: str) -> NegativeCycleError:
+    """Return the error of a search in a ``turned`` graph with the cycle in the order of the graph's own edges."""
+    return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
+
+
+def answer(plan: Any, sources: Ids, result: str, targets: Ids | None, unreached: str) -> Any:
+    """Run a plan for many sources and return the result of that name."""
+    graph = plan.graph
+    numbers = graph.numbers_of(sources)
+    check_unreached(unreached, graph)
+    distinct, places = np.unique(numbers, return_inverse=True)
+    kind = RESULT_KINDS[result]
+    if kind.is_array and not kind.is_dense:
+        return _bitmap(plan, distinct, places)
+    if kind.records == "vertex":
+        return _rows(plan, distinct, places, unreached)
+    if kind.records == "source":
+        return _of_sources(plan, kind, distinct, places, numbers)
+    asked: Any = None if targets is None else graph.numbers_of(targets, "target")
+    matrix = _matrix(plan, distinct, places, asked)
+    return matrix if kind.is_array else _pairs(plan, numbers, asked, matrix)
+
+
+def _rows(plan: Any, distinct: np.ndarray, places: np.ndarray, unreached: str) -> Any:
+    """One frame of all sources: ``source, vertex, distance[, predecessor]``."""
+    graph, query = plan.graph, plan.query
+    pieces = []
+    for group in plan.over(distinct):
+        for traversal in group:
+            pieces.append(frame_from(columns_of(graph, traversal, query, unreached, with_source=True), graph.device))
+    if not pieces:
+        return frame_from(_no_columns(plan), graph.device)
+    return with_query(concatenated([pieces[i] for i in places], graph.device), plan)
+
+
+def _no_columns(plan: Any) -> dict[str, Column]:
+    """Columns of the right types without a row, for an empty list of sources."""
+    graph = plan.graph
+    xp = namespace(graph.offsets)
+    nothing = xp.zeros(0, np.int64)
+    result = Traversal(
+        algorithm=plan.algorithm,
+        source=0,
+        distance=xp.zeros(0, np.int32 if ALGORITHMS[plan.algorithm].counts_hops else plan.sums.dtype),
+        predecessor=xp.zeros(0, graph.targets.dtype) if plan.query.predecessors else None,
+        limit=None,
+        strategy=plan.strategy.name,
+        rounds=0,
+    )
+    columns = columns_of(graph, result, Query(predecessors=plan.query.predecessors), "omit")
+    return {"source": Column(graph.ids_at(nothing)), **columns}
+
+
+def _matrix(plan: Any, distinct: np.ndarray, places: np.ndarray, asked: np.ndarray | None) -> Array:
+    """Distances as an array: a row a source, a column a vertex, or a target in the order asked for."""
+    graph = plan.graph
+    xp = namespace(graph.offsets)
+    kind = ALGORITHMS[plan.algorithm].narrowest_dtype(graph)
+    columns = slice(None) if asked is None else xp.asarray(np.searchsorted(plan.query.targets, asked))
+    matrix = xp.empty((places.size, graph.n_vertices if asked is None else asked.size), kind)
+    at = 0
+    for group in plan.over(distinct):
+        if group.distance.dtype != matrix.dtype:
+            matrix = _in_wider_type(matrix, group.distance.dtype)
+        rows = np.flatnonzero((places >= at) & (places < at + len(group)))
+        for row, i in zip(rows.tolist(), (places[rows] - at).tolist(), strict=True):
+            matrix[row] = group.distance[i][columns]
+        at += len(group)
+    return matrix
+
+
+def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
+    """A matrix in the type of a group that came later; itself if its own holds that already."""
+    if np.can_cast(dtype, matrix.dtype, "safe") and dtype.kind == matrix.dtype.kind:
+        return matrix
+    xp = namespace(matrix)
+    reached = is_reached(matrix)
+    return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_of(dtype))
+
+
+def _pairs(plan: Any, numbers: np.ndarray, asked: np.ndarray, matrix: Array) -> Any:
+    """Every pair of source and target, in the order given: ``source, target, distance``, null where there is no way."""
+    return frame_from(pair_columns(plan.graph, numbers, asked, matrix, plan.query.limit), plan.graph.device)
+
+
+def pair_columns(
+    graph: Graph, numbers: np.ndarray, asked: np.ndarray, distance: Array, limit: float | None
+) -> dict[str, Column]:
+    """Columns ``source, target, distance`` of a matrix of distances, null where there is no way within the limit.
+
+    Parameters
+    ----------
+    graph : Graph
+    numbers, asked : int64 arrays of vertex numbers, NumPy
+        Of the matrix's rows, and of its columns.
+    distance : array of shape (n_sources, n_targets)
+    limit : int, float or None
+    """
+    xp = namespace(distance)
+    distance = distance.ravel()
+    hops = is_hops(distance.dtype)
+    missing = ~is_reached(distance)
+    if limit is not None:
+        missing |= ~at_most(distance, limit)
+    distance = distance.astype(np.int32) if hops else shown_distance(graph, distance, missing)
+    sources, ends = xp.repeat(xp.asarray(numbers), asked.size), xp.tile(xp.asarray(asked), numbers.size)
+    return {
+        "source": Column(graph.ids_at(sources)),
+        "target": Column(graph.ids_at(ends)),
+        "distance": Column(distance, missing),
+    }
+
+
+def _bitmap(plan: Any, distinct: np.ndarray, places: np.ndarray) -> Array:
+    """Which vertices each source reaches: uint8 of shape (k, ceil(n / 8)), vertex v in bit v % 8 of byte v // 8."""
+    n = plan.graph.n_vertices
+    xp = namespace(plan.graph.offsets)
+    bitmap = xp.zeros((distinct.size, -(-n // 8)), np.uint8)
+    at = 0
+    for group in plan.over(distinct):
+        reached = is_reached(group.distance)
+        if plan.query.limit is not None:
+            reached &= at_most(group.distance, plan.query.limit)
+        for bit in range(min(n, 8)):
+            ones = reached[:, bit::8].astype(np.uint8) << bit
+            bitmap[at : at + len(group), : ones.shape[1]] |= ones
+        at += len(group)
+    return bitmap[xp.asarray(places)]
+
+
+def _of_sources(plan: Any, kind: ResultKind, distinct: np.ndarray, places: np.ndarray, numbers: np.ndarray) -> Any:
+    """Frame of records that belong to one source alone, in the order of the sources."""
+    graph = plan.graph
+    if kind.records_of is None or kind.columns_of is None:
+        raise TypeError(f"the result kind {kind.name!r} says nothing of how its records are made")
+    groups = [kind.records_of(graph, group, plan.query.limit, None) for group in plan.over(distinct)]
+    values, sizes = joined(groups, kind.values)
+    starts = np.cumsum(sizes) - sizes
+    sizes, starts = sizes[places], starts[places]
+    chosen = np.repeat(starts, sizes) + steps(sizes)
+    columns = kind.columns_of(graph, plan.algorithm, {name: value[chosen] for name, value in values.items()}, sizes)
+    return _on(with_source(graph, numbers, sizes, columns), graph)
+
+
+def _on(columns: dict[str, Column], graph: Graph) -> Any:
+    """A frame on the graph's device of columns on the host."""
+    xp = namespace(graph.offsets)
+    moved = {name: Column(xp.asarray(c.values) if hasattr(c.values, "dtype") else c.values) for name, c in columns.items()}
+    return frame_from(moved, graph.device)
+
+
+def nearest(
+    graph: Graph, sources: Ids, algorithm: str, singles: Sequence[Strategy], asked: Query, strategy: str = "auto"
+) -> Any:
+    """One search from all sources together; see ``bfs_many`` and ``sssp_many``."""
+    numbers = np.unique(graph.numbers_of(sources))
+    if not numbers.size:
+        raise InputError("result='nearest' needs at least one source")
+    _, found = merged_search(graph, numbers, algorithm, singles, strategy, asked)
+    columns, _ = nearest_columns(graph, found, asked.limit)
+    return frame_from(columns, graph.device)
+
+
+def merged_search(
+    graph: Graph, numbers: np.ndarray, algorithm: str, singles: Sequence[Strategy], strategy: str, asked: Query
+) -> tuple[Graph, Traversal]:
+    """Search from several vertices together.
+
+    An edge of length 0 leads from one more vertex to each source (for hops, one of length 1), so that the search from there
+    finds for every vertex the nearest source; its predecessors lead back to which one that is.
+
+    Returns
+    -------
+    Graph
+        With that vertex, the last one.
+    Traversal
+        Of that graph, from there; ``certify`` can prove it right.
+
+    Raises
+    ------
+    NegativeCycleError
+        A negative cycle can be reached from one of the sources (SSSP only).
+    """
+    limit = asked.limit
+    if limit is not None and ALGORITHMS[algorithm].counts_hops:
+        limit = BFS.largest_limit(limit + 1)
+    rooted = _with_root(graph, numbers)
+    plan = Plan(rooted, algorithm, singles, strategy, Query(predecessors=True, limit=limit, knobs=asked.knobs))
+    try:
+        return rooted, plan.run_number(graph.n_vertices)
+    except NegativeCycleError as error:  # of the graph with one vertex more, whose ids are numbers
+        raise NegativeCycleError(graph.ids_at(np.array(error.cycle)).tolist(), error.weight) from None
+
+
+def nearest_columns(
+    graph: Graph, found: Traversal, limit: float | None
+) -> tuple[dict[str, Column], tuple[Array, Array, Array]]:
+    """Columns ``vertex, source, distance`` of a merged search, by ascending vertex; and the same in vertex numbers."""
+    xp = namespace(found.distance)
+    n, algorithm = graph.n_vertices, ALGORITHMS[found.algorithm]
+    owner = xp.where(found.predecessor == NO_PREDECESSOR, xp.arange(n + 1), found.predecessor)
+    owner = xp.where(owner == n, xp.arange(n + 1), owner)  # sources point at themselves
+    while True:
+        further = owner[owner]
+        if bool((further == owner).all()):
+            break
+        owner = further
+    reached = found.reached[:n]
+    distance = found.distance[:n] - 1 if algorithm.counts_hops else found.distance[:n]
+    if limit is not None:
+        reached &= at_most(distance, algorithm.largest_limit(limit))
+    vertex = xp.flatnonzero(reached)
+    source, distance = owner[:n][vertex], shown_distance(graph, distance[vertex])
+    columns = {
+        "vertex": Column(graph.ids_at(vertex)),
+        "source": Column(graph.ids_at(source)),
+        "distance": Column(distance),
+    }
+    return columns, (vertex, source, distance)
+
+
+def _with_root(graph: Graph, numbers: np.ndarray) -> Graph:
+    """The graph and one more vertex, the last, from which an edge leads to each of some vertices."""
+    xp = namespace(graph.offsets)
+    added = xp.asarray(numbers)
+    return replace(
+        graph,
+        offsets=xp.append(graph.offsets, graph.n_edges + numbers.size),
+        targets=xp.append(graph.targets, added.astype(graph.targets.dtype)),
+        weights=None if graph.weights is None else xp.append(graph.weights, xp.zeros(numbers.size, graph.weights.dtype)),
+        ids=xp.arange(graph.n_vertices + 1),
+        directed=True,
+        report=BuildReport(),
+    )

@@ -1,0 +1,398 @@
+"""Traversals from many sources: which way is cheapest for a graph, how many sources at once, and what memory that takes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import arguments, cuda
+from .._arrays import hops_dtype, namespace, to_host
+from ..auto.calibration import machine_of
+from ..auto.choice import Choice, Measured
+from ..auto.costs import costs_of
+from ..auto.survey import outline, survey
+from ..concurrency import SerializedSearch
+from ..errors import CapacityError, InputError, StrategyError
+from ..exact import Sums, WideningSearch
+from ..graph import Graph
+from ..plan import Plan, running, without_bound
+from ..query import Query
+from ..results import Traversal, Traversals
+from ..strategy import ManyOutcome, ManyStrategy, Shape, Strategy, in_use, pick
+
+ONE_AT_A_TIME = "one_at_a_time"
+LOOPED = 16  # sources of a group that are run one after the other
+_SHARE = 0.8  # of the free memory that a plan may take
+_MOST_SOURCES = 1 << 62  # more would not fit into an int64
+
+
+class Candidate(NamedTuple):
+    """A strategy that a plan may take: sources at once, bytes beside the graph, and estimated seconds."""
+
+    name: str
+    group: int
+    nbytes: int
+    seconds: float
+
+
+class ManyPlan:
+    """Traversals from many sources, ready to run; made by ``plan_bfs_many`` and ``plan_sssp_many``.
+
+    Any thread may run it, as with ``Plan``.
+
+    Attributes
+    ----------
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    strategy : Strategy
+        The row of the catalogue that runs.
+    query : Query
+    group : int
+        Sources answered at once.
+    nbytes : int
+        Bytes that a run takes beside the graph, the results of one group included, for one thread.
+    depth : int
+        Levels of one search from a vertex of the highest degree; 0 where none was made.
+    why : str
+        What the choice went by, and what was measured since.
+    history : list of Measured
+        What each group took, and what it was estimated to take, where there was a choice.
+    shape : Shape
+        What the choice went by. Given to another plan of the same graph, it saves that plan the searches.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        algorithm: str,
+        rows: Sequence[ManyStrategy],
+        singles: Sequence[Strategy],
+        name: str,
+        query: Query,
+        n_sources: int,
+        memory: int | None = None,
+        shape: Shape | None = None,
+        searches: Sequence[Strategy] | None = None,
+    ):
+        self.graph, self.algorithm = graph, algorithm
+        n_sources = min(arguments.whole("n_sources", n_sources), _MOST_SOURCES)
+        memory = None if memory is None else arguments.whole("memory", memory)
+        name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
+        is_single = any(name in (row.name, *row.also) for row in singles)
+        single = pick(singles, name if is_single else "auto", graph)
+        loop = one_at_a_time(single, algorithm)
+        if name != "auto":
+            fitting = [pick([*rows, loop], name, graph)]
+        elif n_sources <= 1:
+            fitting = [loop]
+        else:
+            here = [row for row in rows if row.default and row.device == graph.device and row.misfit(graph) is None]
+            fitting = [*here, loop]
+        # Where there is nothing to choose and no depth to know, a search for it would be one too many.
+        wanted = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
+        if shape is None:
+            shape = survey(graph, algorithm, searches or singles, n_sources) if wanted else outline(graph)
+        elif not isinstance(shape, Shape) or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges):
+            raise InputError("shape must be that of an earlier plan of the same graph (plan.shape)")
+        self.shape = self._shape = shape = shape._replace(keep=query.keep)
+        why = [repr(graph)]
+        if shape.depth:
+            why.append(f"{shape.depth} levels")
+        if shape.reach < 1:
+            why.append(f"a search reaches {shape.reach:.0%}")
+        self.depth = shape.depth
+        self._rows, self._n_sources, self._memory, self._asked = rows, max(n_sources, 1), memory, query
+        self._owner = threading.current_thread()
+        self._lock = threading.Lock()
+        self.sums = Sums(graph, algorithm, query.limit)
+        self._candidates = self._fitting_memory(fitting)
+        if not self._candidates:
+            _group(fitting[0], shape, query, self._n_sources, memory)  # raises the error that says how much is missing
+        self._clock = time.perf_counter
+        self._choice = Choice(
+            {name: partial(self._estimate, name) for name in self._candidates},
+            {name: group for name, (_, group, _) in self._candidates.items()},
+        )
+        first = next(iter(self._candidates))
+        if len(self._candidates) > 1:
+            costs = {name: self._estimate(name, self._n_sources) for name in self._candidates}
+            first = min(costs, key=costs.get)
+            why.append("estimated: " + ", ".join(f"{name} {costs[name]:.3g} s" for name in sorted(costs, key=costs.get)))
+        self._take(first)
+        why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
+        if algorithm == "sssp":
+            why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
+        self._why = "; ".join(why)
+
+    @property
+    def why(self) -> str:
+        """What the choice went by, and what was measured since."""
+        measured = []
+        for name in dict.fromkeys(each.strategy for each in self.history):
+            own = [each for each in self.history if each.strategy == name]
+            taken, estimated = sum(each.seconds for each in own), sum(each.estimated for each in own)
+            measured.append(
+                f"{name} {sum(each.sources for each in own):,} sources in {taken:.3g} s (estimated {estimated:.3g} s)"
+            )
+        return self._why + ("; measured: " + ", ".join(measured) if measured else "")
+
+    @property
+    def history(self) -> list[Measured]:
+        """What each group took, where there was a choice."""
+        return self._choice.history
+
+    def ranked(self, n_sources: int) -> list[Candidate]:
+        """The strategies that fit, with estimates for so many sources in groups, the fastest first."""
+        n_sources = min(arguments.whole("n_sources", n_sources), _MOST_SOURCES)
+        found = [
+            Candidate(name, group, nbytes, self._estimate(name, n_sources))
+            for name, (_, group, nbytes) in self._candidates.items()
+        ]
+        return sorted(found, key=lambda each: each.seconds)
+
+    def _fitting_memory(self, rows: Sequence[ManyStrategy]) -> dict[str, tuple[ManyStrategy, int, int]]:
+        """Of each strategy that fits into the memory, by name: itself, sources of a group, and bytes."""
+        found = {}
+        for row in rows:
+            with suppress(CapacityError):
+                found[row.name] = (row, *_group(row, self._shape, self._asked, self._n_sources, self._memory))
+        return found
+
+    def _estimate(self, name: str, n_sources: int) -> float:
+        """Seconds that a candidate is estimated to take for so many sources."""
+        row, group, _ = self._candidates[name]
+        return _seconds(self.graph.device, self.algorithm, row, self._shape, group, n_sources)
+
+    def _take(self, name: str) -> None:
+        """Allocate and compile a candidate; the results of the one before hold no longer."""
+        self._search = None  # gives back what the one before had
+        self.strategy, self.group, self.nbytes = strategy, group, nbytes = self._candidates[name]
+        self.query = query = replace(self._asked, knobs=strategy.knobs_from(self._asked.knobs))
+        prepare = partial(self._prepared, strategy, group, nbytes, query)
+        self._search = SerializedSearch(lambda: WideningSearch(Sums(self.graph, self.algorithm, query.limit), prepare))
+
+    def run(self, numbers) -> Traversals:
+        """Traverse from up to ``group`` vertices, given by their numbers 0..n-1, in that order.
+
+        Raises
+        ------
+        UnknownVertexError
+            Not vertex numbers of this graph.
+        NegativeCycleError
+            A negative cycle can be reached from one of them (SSSP only).
+        PrecisionError
+            A distance is too large for the graph's float type.
+        """
+        numbers = arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False)
+        with self._lock:
+            search, strategy, group = self._search, self.strategy, self.group
+        if numbers.size > group:
+            raise InputError(f"{numbers.size} sources at once, and this plan takes {group}; use over()")
+        return self._run(search, strategy, numbers)
+
+    def over(self, numbers) -> Iterator[Traversals]:
+        """Traverse from any number of vertices, a group at a time; each result holds until the next is asked for.
+
+        Where groups take longer than estimated, another strategy may go on with what is left: with the same results.
+        """
+        return self._groups(arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False))
+
+    def adopt(self) -> None:
+        """Make the calling thread the one whose results are not copied; see ``Plan.adopt``."""
+        with self._lock:
+            self._owner = threading.current_thread()
+            self._search.adopt()
+
+    def _groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
+        begin = 0
+        while begin < numbers.size:
+            search, strategy, size = self._settled(numbers.size - begin)
+            yield self._run(search, strategy, numbers[begin : begin + size])
+            begin += size
+
+    def _run(self, search, strategy: ManyStrategy, numbers: np.ndarray) -> Traversals:
+        """Traverse from a group; take down what it took, if this is the plan's own thread and there was a choice."""
+        with self._lock:  # of its own, as the strategy before may still search for another thread
+            began = self._clock()
+            outcome = search(numbers)
+            if len(self._candidates) > 1 and threading.current_thread() is self._owner:
+                if self.graph.device == "cuda":
+                    cuda.cp.cuda.get_current_stream().synchronize()
+                self._choice.note(strategy.name, numbers.size, self._clock() - began)
+        name = running(strategy, self._rows, outcome).name
+        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=name, **without_bound(outcome))
+
+    def _settled(self, left: int) -> tuple:
+        """The search and the strategy for the next group, and how many sources that has.
+
+        Other threads take what is there: a change gives back memory that results of the plan's own thread are in.
+        """
+        with self._lock:
+            size = self.group
+            if len(self._candidates) > 1 and threading.current_thread() is self._owner:
+                before = self.strategy.name
+                name, size = self._choice.next(before, left)
+                if name != before and not self._try_to_take(name, before):
+                    size = self.group
+            return self._search, self.strategy, size
+
+    def _try_to_take(self, name: str, before: str) -> bool:
+        """Take another candidate; where memory does not do for it after all, the one before, and never that one again."""
+        try:
+            self._take(name)
+        except MemoryError:
+            del self._candidates[name]
+            self._choice.keep({name: group for name, (_, group, _) in self._candidates.items()})
+            self._take(before)
+            return False
+        return True
+
+    def _prepared(self, strategy: ManyStrategy, planned: int, nbytes: int, query: Query, sums: Sums):
+        """Allocate for sums of a type; in a wider one than planned for, fewer sources may fit at once."""
+        strategy, group = in_use(strategy, self._rows, sums, self.algorithm), planned
+        if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
+            memory = None if self._memory is None else max(self._memory, nbytes)
+            group = min(group, _group(strategy, outline(sums.graph), query, group, memory)[0])
+        search = strategy.plan(sums.graph, query, group)
+        if group == planned:
+            return search
+
+        def in_smaller_groups(numbers) -> ManyOutcome:
+            return _joined(search(numbers[i : i + group]) for i in range(0, numbers.size, group))
+
+        return in_smaller_groups
+
+
+def _joined(found: Iterable[ManyOutcome]) -> ManyOutcome:
+    """The outcomes of several groups, in arrays of their own."""
+    pieces: list[ManyOutcome] = []
+    for outcome in found:  # whose arrays hold until the next one
+        arrays = {name: value.copy() for name, value in outcome._asdict().items() if hasattr(value, "dtype")}
+        pieces.append(outcome._replace(**arrays))
+    first = pieces[0]
+
+    def rows(name: str):
+        value = getattr(first, name)
+        return None if value is None else namespace(value).concatenate([getattr(each, name) for each in pieces])
+
+    return ManyOutcome(
+        rows("distance"),
+        rows("predecessor"),
+        [limit for each in pieces for limit in each.limits],
+        [count for each in pieces for count in each.rounds],
+    )
+
+
+def free_memory(device: str) -> int:
+    """Bytes that can be had on a device."""
+    if device == "cuda":
+        return cuda.cp.cuda.runtime.memGetInfo()[0] + cuda.cp.get_default_memory_pool().free_bytes()
+    import psutil
+
+    return psutil.virtual_memory().available
+
+
+def _seconds(device: str, algorithm: str, row: ManyStrategy, shape: Shape, group: int, n_sources: int) -> float:
+    """Estimated seconds of a strategy for so many sources."""
+    group = min(group, row.group_size(max(n_sources, 1)))
+    return costs_of(device).seconds(algorithm, row, shape, n_sources, group, machine_of(device))
+
+
+def _group(strategy: ManyStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None) -> tuple[int, int]:
+    """The largest group that fits, and its bytes.
+
+    Raises
+    ------
+    InputError
+        Not even the smallest one fits; the message has the numbers.
+    """
+    device = strategy.device
+    most = int(free_memory(device) * _SHARE) if memory is None else memory
+    sizes = {strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())}
+    for group in sorted(sizes, reverse=True):
+        needed = strategy.memory(shape, query, group)
+        if needed <= most:
+            return group, needed
+    raise CapacityError(
+        f"strategy {strategy.name!r} needs {needed / 2**20:,.1f} MiB beside the graph for {group} sources at once, and "
+        f"{most / 2**20:,.1f} MiB are free; take a larger machine, a result that holds less (summary, targets), or "
+        f"strategy={ONE_AT_A_TIME!r}"
+    )
+
+
+def one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
+    """The row that runs a strategy for one source again and again; it has that strategy's name."""
+
+    def plan(graph, query, _group):
+        one = Plan(graph, algorithm, [single], single.name, replace(query, keep="all"), may_widen=False)
+        return lambda sources: _gathered(
+            [_kept(one.run_unguarded(int(source)), query) for source in sources], graph, algorithm, query
+        )
+
+    def memory(shape, query, group):
+        width = shape.weight if algorithm == "sssp" else 4
+        rows = 2 * group if query.keep == "all" else 0  # each on its own, then side by side
+        state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
+        return state + rows * shape.n_vertices * (width + shape.index * query.predecessors)
+
+    return ManyStrategy(
+        name=single.name,
+        device=single.device,
+        plan=plan,
+        memory=memory,
+        needs=single.needs,
+        paper=single.paper,
+        teaches=single.teaches,
+        default=True,
+        also=(*single.also, ONE_AT_A_TIME),
+        knobs=single.knobs,
+        group_size=lambda n_sources: min(n_sources, LOOPED),
+        terms=partial(_terms_of_loop, algorithm, single.device),
+        repeats=True,
+    )
+
+
+def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _group: int, machine) -> dict[str, float]:
+    edges = n_sources * shape.n_edges * shape.walked
+    return {
+        "start": n_sources,
+        "count": n_sources * (shape.keep == "counts"),
+        "level": n_sources * shape.likely_rounds,
+        "vertex": n_sources * shape.n_vertices,
+        "edge": edges / (machine.cores if device == "cpu" and algorithm == "bfs" else 1),
+        "again": edges * shape.detours if algorithm == "sssp" else 0,
+        "stretch": n_sources * shape.stretch if algorithm == "sssp" else 0,
+        "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
+    }
+
+
+def _kept(traversal: Traversal, query: Query) -> Traversal:
+    """What is wanted of a traversal, in arrays that outlive the plan's next run."""
+    if query.keep == "all":
+        return traversal.copy()
+    xp = namespace(traversal.distance)
+    if query.keep == "targets":
+        return replace(traversal, distance=traversal.distance[xp.asarray(query.targets)], predecessor=None)
+    return replace(traversal, distance=xp.bincount(traversal.distance[traversal.reached]), predecessor=None)
+
+
+def _gathered(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> ManyOutcome:
+    xp = namespace(graph.offsets)
+    limits, rounds = [t.limit for t in traversals], [t.rounds for t in traversals]
+    if query.keep == "counts":
+        counts = np.zeros((len(traversals), max(t.distance.size for t in traversals)), np.int64)
+        for row, traversal in zip(counts, traversals, strict=True):
+            row[: traversal.distance.size] = to_host(traversal.distance)
+        return ManyOutcome(None, None, limits, rounds, counts)
+    distance = xp.stack([t.distance for t in traversals])
+    if algorithm == "bfs":
+        distance = distance.astype(hops_dtype(int(distance.max()) if distance.size else 0), copy=False)
+    predecessor = xp.stack([t.predecessor for t in traversals]) if query.predecessors and query.keep == "all" else None
+    return ManyOutcome(distance, predecessor, limits, rounds)

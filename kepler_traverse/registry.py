@@ -1,0 +1,61 @@
+"""What can be run: the strategies of both algorithms as a frame."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from . import arguments, frames
+from .bfs.registry import MANY as BFS_MANY
+from .bfs.registry import STRATEGIES as BFS
+from .sssp.registry import MANY as SSSP_MANY
+from .sssp.registry import STRATEGIES as SSSP
+
+
+def strategies(published: bool = False) -> Any:
+    """Return the strategies that can be asked for, one per record.
+
+    Parameters
+    ----------
+    published : bool
+        Also list the published systems that are reproduced here. They are there to be read and measured; ``auto`` takes none
+        of them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``algorithm, sources, name, device, default, needs, knobs, paper, teaches``; ``name`` is what ``strategy=``
+        takes, ``knobs`` the names that ``knobs=`` takes with it. ``sources`` is "one" or "many"; functions for many sources
+        take names of either.
+
+    Examples
+    --------
+    >>> strategies().query("algorithm == 'bfs' and device == 'cpu' and default")["name"].tolist()
+    ['switch', 'many_bits', 'many_queues']
+    >>> strategies(published=True).set_index("name")["knobs"]["h_bf"].split(", ")[:3]
+    ['edge_classes', 'duplicates', 'cache_modifiers']
+    """
+    published = arguments.flag("published", published)
+    return frames.host_frame(
+        [
+            {
+                "algorithm": algorithm,
+                "sources": sources,
+                "name": row.name,
+                "device": row.device,
+                "default": row.default,
+                "needs": ", ".join(sorted(row.needs)),
+                "knobs": ", ".join(field.name for field in fields(row.knobs)) if row.knobs else "",
+                "paper": row.paper,
+                "teaches": row.teaches,
+            }
+            for algorithm, sources, rows in (
+                ("bfs", "one", BFS),
+                ("bfs", "many", BFS_MANY),
+                ("sssp", "one", SSSP),
+                ("sssp", "many", SSSP_MANY),
+            )
+            for row in rows
+            if published or not row.published
+        ]
+    )

@@ -1,0 +1,220 @@
+"""SSSP on the CPU: relaxing a frontier, and predecessors out of final distances.
+
+Distances are kept as integers whose order is that of the floats (``cpu_steps.atomics``), so that a relaxation is one atomic
+minimum. The sum d[u] + w is rounded once in the graph's type, and the rounded sum grows with d[u]; so with non-negative
+weights the distances are the same bits as Dijkstra's, in any order of relaxation and with any number of threads.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from .._arrays import NO_PREDECESSOR, as_distance
+from ..cpu.atomics import (
+    atomic_add,
+    atomic_exchange,
+    atomic_min,
+    atomic_umin,
+    compare_and_swap,
+    from_ordered,
+    ordered_dtype,
+    to_ordered,
+)
+from ..errors import PrecisionError
+from .tuning import SERIAL_FRONTIER
+
+_UNRESOLVED = -1
+
+
+class Run:
+    """The state of a CPU traversal."""
+
+    counted = None
+
+    def __init__(self, graph, query):
+        n, index = graph.n_vertices, graph.targets.dtype
+        self.graph = graph
+        self.distance = np.empty(n, graph.weights.dtype)
+        self.keys = self.distance.view(ordered_dtype(graph.weights.dtype))
+        # With negative weights a path may lead through vertices beyond the limit: no pruning then.
+        bounded = query.limit is not None and not graph.has_negative_weights
+        self.limit = as_distance(query.limit if bounded else np.inf, graph.weights.dtype)
+        self.predecessor = np.empty(n, index) if query.predecessors else None
+        self.queue, self.next_queue = np.empty((2, n), index)
+        self.queued_in = np.empty(n, np.int32)  # the round that last put a vertex on the queue, for one entry a round
+        self.counters = np.zeros(1, np.int64)  # of the next queue
+        self.parent = np.empty(n if graph.has_negative_weights else 0, index)
+
+    def start(self, source: int) -> None:
+        self.distance.fill(np.inf)
+        self.distance[source] = 0
+        self.queued_in.fill(-1)
+        self.parent.fill(NO_PREDECESSOR)
+        self.queue[0] = source
+        self.frontier_size = 1
+
+    def finish(self, source: int) -> None:
+        graph = self.graph
+        if graph.has_negative_weights:
+            _decode(self.keys, self.distance)
+        edges = (graph.offsets, graph.targets, graph.weights, self.distance)
+        if may_overflow(graph):
+            self.counters[0] = 0
+            _count_overflows(*edges, self.limit, self.counters)
+            if self.counters[0]:
+                raise overflow_error(graph)
+        if self.predecessor is not None:
+            self.find_predecessors(source)
+
+    def find_predecessors(self, source: int) -> None:
+        """Make predecessors out of final distances."""
+        graph, layer = self.graph, self.queued_in  # the rounds are over, so the array is free
+        edges = (graph.offsets, graph.targets, graph.weights, self.distance)
+        self.predecessor.fill(NO_PREDECESSOR)
+        self.predecessor[source] = source
+        if graph.has_negative_weights:
+            layer.fill(_UNRESOLVED)
+            layer[source] = 0
+            self.queue[0] = source
+            size = 1
+        else:
+            _point_to_nearer(*edges, self.predecessor)
+            size = _list_resolved(self.distance, self.predecessor, layer, self.queue)
+            if size == int(np.isfinite(self.distance).sum()):
+                return
+        depth = 0
+        while size:
+            depth += 1
+            self.counters[0] = 0
+            _point_along_tight(*edges, self.queue[:size], depth, layer, self.predecessor, self.next_queue, self.counters)
+            self.queue, self.next_queue = self.next_queue, self.queue
+            size = int(self.counters[0])
+        if bool((np.isfinite(self.distance) & (self.predecessor == NO_PREDECESSOR)).any()):
+            raise PrecisionError(
+                f"rounding in {graph.weights.dtype} closed a cycle of equal distances that no path enters; "
+                "build the graph with weight_type='float64'"
+            )
+
+
+def memory(n_vertices: int, _n_edges: int, predecessors: bool) -> int:
+    """Bytes of a run at most: float64 distances, predecessor, two queues, a mark, parent."""
+    index = 4 if n_vertices < 2**31 else 8
+    return n_vertices * (8 + 4 + index * (3 + predecessors))
+
+
+def may_overflow(graph) -> bool:
+    """Whether a path could be longer than the largest number of the graph's float type."""
+    if not graph.n_edges:
+        return False
+    heaviest = max(abs(float(graph.weights.max())), abs(float(graph.weights.min())))
+    return heaviest * graph.n_vertices >= float(np.finfo(graph.weights.dtype).max)
+
+
+def overflow_error(graph) -> PrecisionError:
+    advice = "build the graph with weight_type='float64', or scale" if graph.weights.dtype.itemsize < 8 else "scale"
+    return PrecisionError(f"a distance exceeds the largest {graph.weights.dtype}; {advice} the weights down")
+
+
+def relax(run: Run, count: int) -> None:
+    """Relax the edges of the frontier; every vertex that fell is in the next one."""
+    graph = run.graph
+    run.counters[0] = 0
+    (_relax_serial if run.frontier_size < SERIAL_FRONTIER else _relax_parallel)(
+        graph.offsets,
+        graph.targets,
+        graph.weights,
+        run.queue[: run.frontier_size],
+        run.keys,
+        run.limit,
+        np.int32(count),
+        run.queued_in,
+        run.next_queue,
+        run.counters,
+        run.parent,
+    )
+    run.queue, run.next_queue = run.next_queue, run.queue
+    run.frontier_size = int(run.counters[0])
+
+
+@njit
+def _relax_edges(u, offsets, targets, weights, keys, limit, count, queued_in, queue, counters, parent):
+    nearer = from_ordered(keys[u])
+    for e in range(offsets[u], offsets[u + 1]):
+        v = targets[e]
+        distance = nearer + weights[e]
+        key = to_ordered(distance)
+        if not (key < keys[v] and distance <= limit):
+            continue
+        if atomic_min(keys, v, key) <= key:
+            continue
+        if parent.size:
+            parent[v] = u  # may race with another lowering of v: only the search for cycles reads it
+        if atomic_exchange(queued_in, v, count) != count:
+            queue[atomic_add(counters, 0, 1)] = v
+
+
+@njit(cache=True)
+def _relax_serial(offsets, targets, weights, frontier, *state):
+    for i in range(frontier.size):
+        _relax_edges(frontier[i], offsets, targets, weights, *state)
+
+
+@njit(parallel=True, cache=True)
+def _relax_parallel(offsets, targets, weights, frontier, *state):
+    for i in prange(frontier.size):
+        _relax_edges(frontier[i], offsets, targets, weights, *state)
+
+
+@njit(cache=True)
+def _decode(keys, distance):
+    for v in range(keys.size):
+        distance[v] = from_ordered(keys[v])
+
+
+@njit(parallel=True, cache=True)
+def _count_overflows(offsets, targets, weights, distance, limit, counters):
+    for u in prange(distance.size):
+        if np.isfinite(distance[u]) and limit == np.inf:
+            for e in range(offsets[u], offsets[u + 1]):
+                if np.isinf(distance[u] + weights[e]) and np.isinf(distance[targets[e]]):
+                    atomic_add(counters, 0, 1)
+
+
+@njit(parallel=True, cache=True)
+def _point_to_nearer(offsets, targets, weights, distance, predecessor):
+    """Every vertex takes the smallest of its tight in-neighbours that are strictly nearer; so no cycle can close."""
+    for u in prange(distance.size):
+        d = distance[u]
+        if np.isfinite(d):
+            for e in range(offsets[u], offsets[u + 1]):
+                v = targets[e]
+                if d < distance[v] < np.inf and d + weights[e] == distance[v]:
+                    atomic_umin(predecessor, v, u)
+
+
+@njit(cache=True)
+def _list_resolved(distance, predecessor, layer, queue):
+    size = 0
+    for v in range(distance.size):
+        layer[v] = _UNRESOLVED
+        if predecessor[v] != NO_PREDECESSOR:
+            layer[v] = 0
+            queue[size] = v
+            size += 1
+    return size
+
+
+@njit(parallel=True, cache=True)
+def _point_along_tight(offsets, targets, weights, distance, frontier, depth, layer, predecessor, next_queue, counters):
+    """One level of a BFS over tight edges, for vertices that only zero-length (or negative) edges lead to."""
+    for i in prange(frontier.size):
+        u = frontier[i]
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            if not (np.isfinite(distance[v]) and distance[u] + weights[e] == distance[v]):
+                continue
+            if layer[v] == _UNRESOLVED and compare_and_swap(layer, v, _UNRESOLVED, depth) == _UNRESOLVED:
+                next_queue[atomic_add(counters, 0, 1)] = v
+            if layer[v] == depth:
+                atomic_umin(predecessor, v, u)

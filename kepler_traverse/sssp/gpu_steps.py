@@ -1,0 +1,228 @@
+"""SSSP on a GPU: relaxing a frontier, and predecessors out of final distances. The twin of ``sssp.cpu``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import NO_PREDECESSOR
+from ..cuda import cp
+from ..cuda.compiler import kernel
+from ..cuda.frontier import Frontier
+from ..cuda.kernel_spec import WARP, Entry, arguments
+from ..cuda.launch import launch
+from ..errors import PrecisionError
+from .cpu_steps import may_overflow, overflow_error
+
+BLOCK = 256
+
+_RELAX_FILE = Path(__file__).parent / "kernels" / "relax.cu"
+_FINISH_FILE = Path(__file__).parent / "kernels" / "finish.cu"
+_GRAPH = ("offset_t* offsets", "vertex_t* targets", "weight_t* weights")
+_RELAX = {
+    "warp": Entry(
+        "sssp_relax_warp",
+        _RELAX_FILE,
+        BLOCK,
+        arguments(
+            *_GRAPH,
+            "vertex_t* frontier",
+            "int64 n_frontier",
+            "weight_t limit",
+            "int32 round",
+            "int64 capacity",
+            "ordered_t* keys",
+            "int32* queued_in",
+            "vertex_t*? parent",
+            "vertex_t* next",
+            "int64* counters",
+        ),
+        item_threads=WARP,
+    )
+}
+_DECODE = Entry("sssp_decode", _FINISH_FILE, BLOCK, arguments("int64 n_vertices", "ordered_t* keys"))
+_COUNT_OVERFLOWS = Entry(
+    "sssp_count_overflows_warp",
+    _FINISH_FILE,
+    BLOCK,
+    arguments(*_GRAPH, "int64 n_vertices", "weight_t* distance", "int64* counters"),
+    item_threads=WARP,
+)
+_POINT_TO_NEARER = Entry(
+    "sssp_point_to_nearer_warp",
+    _FINISH_FILE,
+    BLOCK,
+    arguments(*_GRAPH, "int64 n_vertices", "weight_t* distance", "vertex_t* predecessor"),
+    item_threads=WARP,
+)
+_LIST_RESOLVED = Entry(
+    "sssp_list_resolved",
+    _FINISH_FILE,
+    BLOCK,
+    arguments(
+        "int64 n_vertices",
+        "weight_t* distance",
+        "vertex_t* predecessor",
+        "int64 capacity",
+        "int32* layer",
+        "vertex_t* queue",
+        "int64* counters",
+    ),
+)
+_POINT_ALONG_TIGHT = Entry(
+    "sssp_point_along_tight_warp",
+    _FINISH_FILE,
+    BLOCK,
+    arguments(
+        *_GRAPH,
+        "weight_t* distance",
+        "vertex_t* frontier",
+        "int64 n_frontier",
+        "int32 depth",
+        "int64 capacity",
+        "int32* layer",
+        "vertex_t* predecessor",
+        "vertex_t* next",
+        "int64* counters",
+    ),
+    item_threads=WARP,
+)
+_FINISH = (_DECODE, _COUNT_OVERFLOWS, _POINT_TO_NEARER, _LIST_RESOLVED, _POINT_ALONG_TIGHT)
+ENTRIES = (*_RELAX.values(), *_FINISH)
+
+
+class Run:
+    """The state of a GPU traversal; ``entries`` are the kernels that its steps launch, by name.
+
+    ``distance`` and ``predecessor``: arrays for the results, where the caller has some to use for both.
+    """
+
+    counted = None
+
+    def __init__(self, graph, query, entries=_RELAX, n_counters: int = 2, distance=None, predecessor=None):
+        n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
+        self.graph, self.edges = graph, (graph.offsets, graph.targets, graph.weights)
+        self.n_vertices = np.int64(n)
+        self.distance = cp.empty(n, real) if distance is None else distance
+        self.keys = self.distance.view(f"i{real.itemsize}")
+        # With negative weights a path may lead through vertices beyond the limit: no pruning then.
+        bounded = query.limit is not None and not graph.has_negative_weights
+        with np.errstate(over="ignore"):  # beyond the type's range is no limit
+            self.limit = real.type(query.limit if bounded else np.inf)
+        self.may_overflow = may_overflow(graph) and self.limit == np.inf
+        self.predecessor = cp.empty(n, index) if query.predecessors and predecessor is None else predecessor
+        self.frontier = Frontier(n, index, n_counters)
+        # During the rounds: the last one that queued a vertex. Afterwards: its layer in the search for predecessors.
+        self.queued_in = cp.empty(n, np.int32)
+        self.parent = cp.empty(n, index) if graph.has_negative_weights else None
+        self.relax = {name: kernel(entry, index, real) for name, entry in entries.items()}
+        self.kernels = {entry: kernel(entry, index, real) for entry in _FINISH}
+
+    def start(self, source: int) -> None:
+        self.distance.fill(np.inf)
+        self.distance[source] = 0
+        self.queued_in.fill(-1)
+        if self.parent is not None:
+            self.parent.fill(NO_PREDECESSOR)
+        self.frontier.start(source)
+
+    @property
+    def frontier_size(self) -> int:
+        return self.frontier.size
+
+    def finish(self, source: int, n_open: int | None = None) -> None:
+        """Make results of what the search left; ``n_open`` reached vertices lack a predecessor, None: all do."""
+        n = self.n_vertices
+        if self.parent is not None:
+            launch(self.kernels[_DECODE], n, (n, self.keys))
+        if self.may_overflow:
+            self.frontier.clear_counters()
+            launch(self.kernels[_COUNT_OVERFLOWS], n, (*self.edges, n, self.distance, self.frontier.counters))
+            if self.frontier.read_counters()[0]:
+                raise overflow_error(self.graph)
+        if self.predecessor is None or n_open == 0:
+            return
+        if n_open is None:
+            self._point_to_nearer(source)
+        self._resolve_in_layers()
+
+    def _point_to_nearer(self, source: int) -> None:
+        n = self.n_vertices
+        self.predecessor.fill(NO_PREDECESSOR)
+        self.predecessor[source] = source
+        if self.parent is None:
+            launch(self.kernels[_POINT_TO_NEARER], n, (*self.edges, n, self.distance, self.predecessor))
+
+    def _resolve_in_layers(self) -> None:
+        n, frontier, layer = self.n_vertices, self.frontier, self.queued_in
+        # With negative weights only the source is resolved so far: a nearer in-neighbour may lie behind the vertex.
+        frontier.clear_counters()
+        resolved = (n, self.distance, self.predecessor, np.int64(frontier.capacity), layer, frontier.next, frontier.counters)
+        launch(self.kernels[_LIST_RESOLVED], n, resolved)
+        reached = frontier.advance()
+        found, depth = frontier.size, 0
+        while frontier.size and found < reached:
+            depth += 1
+            self._point_along_tight(depth)
+            found += frontier.size
+        if found < reached:
+            raise PrecisionError(
+                f"rounding in {self.distance.dtype} closed a cycle of equal distances that no path enters; "
+                "build the graph with weight_type='float64'"
+            )
+
+    def _point_along_tight(self, depth: int) -> None:
+        frontier = self.frontier
+        frontier.clear_counters()
+        launch(
+            self.kernels[_POINT_ALONG_TIGHT],
+            frontier.size,
+            (
+                *self.edges,
+                self.distance,
+                frontier.queue,
+                np.int64(frontier.size),
+                np.int32(depth),
+                np.int64(frontier.capacity),
+                self.queued_in,
+                self.predecessor,
+                frontier.next,
+                frontier.counters,
+            ),
+        )
+        frontier.advance()
+
+
+def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: ARG001  (every strategy is asked alike)
+    """Bytes of a run at most: float64 distances, predecessor, two queues, marks, parent."""
+    index = 4 if n_vertices < 2**31 else 8
+    return n_vertices * (8 + 4 + index * (3 + predecessors))
+
+
+def relax(who: str):
+    """Return the step in which a ``"warp"`` relaxes the edges of a frontier vertex."""
+
+    def step(run: Run, count: int) -> None:
+        frontier = run.frontier
+        frontier.clear_counters()
+        launch(
+            run.relax[who],
+            frontier.size,
+            (
+                *run.edges,
+                frontier.queue,
+                np.int64(frontier.size),
+                run.limit,
+                np.int32(count),
+                np.int64(frontier.capacity),
+                run.keys,
+                run.queued_in,
+                run.parent,
+                frontier.next,
+                frontier.counters,
+            ),
+        )
+        frontier.advance()
+
+    return step

@@ -1,0 +1,56 @@
+"""The round loop of Bellman-Ford, written once for every strategy that returns to the host between rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..graph import Graph
+from ..protocols import RelaxStep, RoundRun, Search
+from ..query import Query
+from ..strategy import Outcome
+from . import negative_cycles
+from .tuning import FIRST_CYCLE_SEARCH
+
+
+@dataclass(frozen=True)
+class RoundLoop:
+    """The ``plan`` of a strategy: relax the frontier until no distance changes.
+
+    Attributes
+    ----------
+    new_run : callable
+        ``new_run(graph, query)`` allocates the state of a search, a ``RoundRun``.
+    relax : RelaxStep
+    """
+
+    new_run: Callable[[Graph, Query], RoundRun]
+    relax: RelaxStep
+
+    def __call__(self, graph: Graph, query: Query) -> Search:
+        """Allocate the state of a search and return the search."""
+        run, relax = self.new_run(graph, query), self.relax
+
+        def traverse(source: int) -> Outcome:
+            run.start(source)
+            count = 0
+            next_search = FIRST_CYCLE_SEARCH
+            while run.frontier_size:
+                count += relax(run, count) or 1
+                if graph.has_negative_weights and run.frontier_size:
+                    if count > graph.n_vertices:
+                        negative_cycles.give_up(graph, run.parent)
+                    if count >= next_search:
+                        negative_cycles.search(graph, run.parent)
+                        next_search *= 2
+            run.finish(source)
+            # With negative weights a path may lead through vertices beyond the limit, so all of them were computed.
+            limit = None if graph.has_negative_weights else query.limit
+            return Outcome(run.distance, run.predecessor, limit, count, run.counted)
+
+        return traverse
+
+
+def rounds(new_run: Callable[[Graph, Query], RoundRun], relax: RelaxStep) -> RoundLoop:
+    """Return the ``plan`` of a strategy; see ``RoundLoop``."""
+    return RoundLoop(new_run, relax)

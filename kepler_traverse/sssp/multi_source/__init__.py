@@ -1,0 +1,1 @@
+"""Shortest paths from many sources at once, one module per way."""

@@ -1,0 +1,176 @@
+"""Many searches at once on a GPU: a block for each source. The twin of ``source_per_thread``; see many_blocks.cu.
+
+What bounds it is random requests to the second-level cache, about as many a relaxation as there are words that it touches:
+distance, and if it lowers one, the mark and a place in a pile.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ..._arrays import as_distance
+from ...cuda import cp
+from ...cuda.compiler import kernel
+from ...cuda.kernel_spec import Entry, struct_arguments
+from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads
+from ...strategy import ManyOutcome, slowdown, turns_of
+from .. import cpu_steps, gpu_steps, tuning
+from ..near_far_gpu import first_width
+
+_FILE = Path(__file__).parents[1] / "kernels" / "many_blocks.cu"
+_ENTRY = Entry(
+    "sssp_many_blocks",
+    _FILE,
+    tuning.MANY_BLOCK,
+    struct_arguments(_FILE, "SearchArgs"),
+    argument_struct="SearchArgs",
+    constants=(
+        ("ROOM", tuning.MANY_ROOM),
+        ("WARM_UP", tuning.MANY_WARM_UP),
+        ("FEW", tuning.MANY_FEW),
+        ("AHEAD", tuning.MANY_AHEAD),
+    ),
+)
+ENTRIES = (_ENTRY,)
+GROUP = 1024
+
+
+def group_size(n_sources: int) -> int:
+    """Sources a group."""
+    return min(n_sources, GROUP)
+
+
+def memory(shape, query, group: int) -> int:
+    """Bytes of a run.
+
+    Distances of a group, or of one search a block; three piles and as many marks a block; what makes predecessors and
+    finds overflows of one search at a time.
+    """
+    n = shape.n_vertices
+    blocks = min(group, _most_blocks(n))
+    rows = group if query.keep == "all" or query.limit is None else blocks  # an overflow is looked for in rows
+    kept = group * query.targets.size if query.keep == "targets" else 0
+    back = group * n * shape.index if query.predecessors else 0
+    single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
+    return (rows * n + kept) * shape.weight + blocks * (3 * n * shape.index + 3 * (n // 8 + 4)) + back + single + 64 * group
+
+
+def _block(n: int) -> int:
+    """Threads of a block: fewer where near piles are smaller."""
+    return tuning.MANY_BLOCK if n >= tuning.MANY_LARGE else tuning.MANY_BLOCK // 2
+
+
+def _most_blocks(n: int) -> int:
+    """Blocks that the device holds at once, going by threads."""
+    return tuning.IN_FLIGHT or max(1, resident_threads() // _block(n))
+
+
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+    """Amounts of the terms of the cost: requests of all blocks; pile rounds and edges of one block after the other's."""
+    each = 2 if shape.n_vertices >= tuning.MANY_LARGE else 4
+    turns = turns_of(n_sources, each * machine.cores)
+    edges = n_sources * shape.n_edges * shape.walked
+    share = shape.n_edges * ((turns - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
+    rows = min(n_sources, each * machine.cores) * shape.n_vertices * shape.weight * shape.reach
+    return {
+        "start": 1,
+        "chain": (turns - 1) * shape.likely_rounds + shape.likely_depth,
+        "share": share,
+        "again": share * shape.detours,
+        "uneven": share * shape.unevenness,
+        "edge": edges,
+        "stretch": turns * shape.stretch,
+        "vertex": n_sources * shape.n_vertices * shape.reach,
+        "miss": edges * shape.scatter * machine.missing(8 * shape.n_edges + rows),
+        "write": n_sources * shape.n_vertices * shape.weight / 4 * (shape.keep == "all"),
+    }
+
+
+def plan(graph, query, group: int):
+    """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
+    run = _Run(graph, query, group)
+
+    def traverse(sources) -> ManyOutcome:
+        sources = np.asarray(sources, np.int64)
+        rounds, (complete, below) = run.search(sources)
+        predecessor = run.finish(sources)
+        limits = [query.limit if np.isinf(distance) else float(distance) for distance in complete]
+        highest = float(below.max(initial=0))
+        return ManyOutcome(run.distances(sources.size), predecessor, limits, rounds, below=highest)
+
+    return traverse
+
+
+class _Run:
+    """The state of a group: distances, and the piles and marks of each block."""
+
+    def __init__(self, graph, query, group: int):
+        n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
+        self._graph, self._query = graph, query
+        constants = {"ROOM": tuning.MANY_ROOM, "WARM_UP": tuning.MANY_WARM_UP, "FEW": tuning.MANY_FEW}
+        self._kernel = kernel(_ENTRY.variant(block=_block(n), AHEAD=tuning.MANY_AHEAD, **constants), index, real)
+        self._n_blocks = max(1, min(group, _most_blocks(n), blocks_at_once(self._kernel)))
+        may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
+        self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
+        self._is_kept = query.keep == "all" or self._single is not None
+        self._distance = cp.empty((group if self._is_kept else self._n_blocks, n), real)
+        self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._at_wanted = cp.empty((group, self._wanted.size), real) if query.keep == "targets" else None
+        self._piles = cp.empty((self._n_blocks, 3, n), index)
+        self._marks = cp.empty((self._n_blocks, 3, -(-n // 32)), np.uint32)
+        self._taken = cp.zeros(1, np.int64)
+        self._rounds = cp.zeros(group, np.int32)
+        self._bounds = cp.zeros((2, group), real)  # up to where each search is complete, and its last threshold
+        self._limit = as_distance(np.inf if query.limit is None else query.limit, real)
+        self._width = first_width(graph, query.limit is not None or query.targets is not None)
+
+    def search(self, sources) -> tuple[list, np.ndarray]:
+        """Search from each; return the rounds that each took, up to where it is complete, and its last threshold."""
+        graph, k = self._graph, sources.size
+        ordered = f"i{self._distance.itemsize}"
+        self._taken.data.memset_async(0, self._taken.nbytes)
+        complete, below = self._bounds.view(ordered)
+        args = {
+            "offsets": graph.offsets,
+            "targets": graph.targets,
+            "weights": graph.weights,
+            "n_vertices": np.int64(graph.n_vertices),
+            "sources": cp.asarray(sources),
+            "n_sources": np.int64(k),
+            "taken": self._taken,
+            "limit": self._limit,
+            "width": self._width,
+            "wanted": self._wanted,
+            "n_wanted": np.int64(0 if self._wanted is None else self._wanted.size),
+            "piles": self._piles,
+            "marks": self._marks,
+            "is_kept": np.int32(self._is_kept),
+            "keys": self._distance.view(ordered),
+            "at_wanted": None if self._at_wanted is None else self._at_wanted.view(ordered),
+            "rounds": self._rounds,
+            "complete": complete,
+            "below": below,
+        }
+        launch_blocks(self._kernel, min(self._n_blocks, k), args)
+        return self._rounds[:k].get().tolist(), self._bounds[:, :k].get()
+
+    def finish(self, sources):
+        """Look for overflows, and make predecessors, of shape (k, n), by the launches that all strategies share."""
+        if self._single is None:
+            return None
+        query, single = self._query, self._single
+        predecessor = (
+            cp.empty((sources.size, self._graph.n_vertices), self._graph.targets.dtype) if query.predecessors else None
+        )
+        for i, source in enumerate(sources.tolist()):
+            single.distance[...] = self._distance[i]
+            single.finish(source)
+            if predecessor is not None:
+                predecessor[i] = single.predecessor
+        return predecessor
+
+    def distances(self, k: int):
+        """Distances of shape (k, n), or of the targets only."""
+        return (self._distance if self._at_wanted is None else self._at_wanted)[:k]

@@ -1,0 +1,142 @@
+"""Many searches at once on the CPU: each core takes a source, and keeps its near and far piles to itself.
+
+The search is that of ``near_far_cpu``, where the paper is named. Sources are handed to cores one by one as these become
+free.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba import njit, prange
+
+from ..._arrays import as_distance
+from ...cpu.atomics import ordered_dtype
+from ...strategy import ManyOutcome, turns_of
+from .. import cpu_steps
+from ..near_far_cpu import NEVER, pile_width, search
+
+SOURCES_A_CORE = 8  # of a group, so that cores end at about the same time
+
+
+def group_size(n_sources: int) -> int:
+    """Sources a group."""
+    return min(n_sources, SOURCES_A_CORE * numba.get_num_threads())
+
+
+def memory(shape, query, group: int) -> int:
+    """Bytes of a run: distances of a group, or of one search a core; three piles and two marks a core."""
+    cores = numba.get_num_threads()
+    rows = group if query.keep == "all" else cores
+    single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True) if query.predecessors else 0
+    return shape.n_vertices * (shape.weight * rows + (3 * shape.index + 5) * cores) + single
+
+
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+    """Amounts of the terms of the cost: those of one search, over the cores."""
+    turns = turns_of(n_sources, machine.cores)
+    edges = turns * shape.n_edges * shape.walked
+    return {
+        "start": turns,
+        "chain": turns * shape.likely_rounds,
+        "clear": turns * shape.n_vertices,
+        "vertex": turns * shape.n_vertices * shape.reach,
+        "edge": edges,
+        "again": edges * shape.detours,
+        "miss": edges * shape.scatter * machine.missing(shape.n_vertices * max(shape.weight, 4)),
+    }
+
+
+def plan(graph, query, _group: int):
+    """Return ``traverse(sources)`` for several vertex numbers."""
+    n, kind = graph.n_vertices, graph.weights.dtype
+    cores = numba.config.NUMBA_NUM_THREADS  # as many as there may ever be; what is never touched costs nothing
+    piles = np.empty((cores, 3, n), graph.targets.dtype)
+    marks = np.empty((cores, n), np.int32), np.empty((cores, n), np.uint8)
+    limit = as_distance(np.inf if query.limit is None else query.limit, kind)
+    targets = np.empty(0, np.int64) if query.targets is None else query.targets
+    width = pile_width(graph)
+    graph_arrays = (graph.offsets, graph.targets, graph.weights)
+    single = cpu_steps.Run(graph, query) if query.predecessors else None
+
+    def traverse(sources) -> ManyOutcome:
+        sources = np.asarray(sources, np.int64)
+        k = sources.size
+        is_kept = query.keep == "all"  # else each core has one row for all its searches
+        distance = np.empty((k if is_kept else cores, n), kind)
+        at_targets = np.empty((k, targets.size if query.keep == "targets" else 0), kind)
+        rounds, stops = np.empty(k, np.int64), np.empty(k, kind)
+        overflows = np.zeros(k if cpu_steps.may_overflow(graph) and query.limit is None else 0, np.int64)
+        with numba.parallel_chunksize(1):
+            _search_each(
+                *graph_arrays,
+                sources,
+                limit,
+                targets,
+                width,
+                piles,
+                *marks,
+                is_kept,
+                distance.view(ordered_dtype(kind)),
+                distance,
+                at_targets,
+                rounds,
+                stops,
+                overflows,
+            )
+        if overflows.any():
+            raise cpu_steps.overflow_error(graph)
+        limits = [query.limit if np.isinf(stop) else float(stop) for stop in stops]
+        predecessor = None
+        if query.predecessors:
+            predecessor = np.empty(distance.shape, graph.targets.dtype)
+            for i, source in enumerate(sources.tolist()):
+                single.distance[:] = distance[i]
+                single.find_predecessors(source)
+                predecessor[i] = single.predecessor
+        return ManyOutcome(distance if is_kept else at_targets, predecessor, limits, rounds.tolist())
+
+    return traverse
+
+
+@njit(parallel=True, cache=True)
+def _search_each(
+    offsets,
+    targets,
+    weights,
+    sources,
+    limit,
+    wanted,
+    width,
+    piles,
+    queued_in,
+    is_far,
+    is_kept,
+    keys,
+    distance,
+    at_targets,
+    rounds,
+    stops,
+    overflows,
+):
+    for i in prange(sources.size):
+        core = np.int64(numba.get_thread_id())
+        at = np.int64(i) if is_kept else core
+        row = distance[at]
+        state = (piles[core], queued_in[core], is_far[core], keys[at], row)
+        rounds[i], stops[i] = search(offsets, targets, weights, sources[i], limit, wanted, width, NEVER, *state)
+        if overflows.size:
+            overflows[i] = _overflows(offsets, targets, weights, row)
+        for j in range(at_targets.shape[1]):
+            at_targets[i, j] = row[wanted[j]]
+
+
+@njit(cache=True)
+def _overflows(offsets, targets, weights, distance):
+    """Count the edges that lead to a vertex which is reached at no finite distance."""
+    found = 0
+    for u in range(distance.size):
+        if distance[u] != np.inf:
+            for e in range(offsets[u], offsets[u + 1]):
+                found += np.isinf(distance[u] + weights[e]) and np.isinf(distance[targets[e]])
+    return found

@@ -1,0 +1,208 @@
+"""Systems for one core of a CPU: what the textbook has, and what the papers for GPUs are measured against.
+
+``sweeps``: Bellman-Ford's algorithm. H-BF, algorithms 1 and 2.
+    There all edges are relaxed V - 1 times. Here a sweep over all vertices ends the search once nothing fell behind it.
+``fifo``: the same with a queue of active vertices. H-BF, section 4, after Sedgewick, Wayne [30]; Table 2, "Queue-Based Seq."
+    A vertex is in the queue once; one that falls while it waits there is not queued again. Here the queue is cut into the
+    passes of Bellman-Ford, so that negative cycles are looked for between them.
+``heap``: Dijkstra's algorithm. H-BF, section 3, and Table 2, where it is Boost's with a relaxed heap.
+    Here a binary heap with decrease-key. Targets end the search.
+
+All give the canonical predecessors (``cpu.Run.find_predecessors``), for which all threads walk the edges once more; so a
+time without predecessors is one core's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ..._arrays import as_distance
+from ...cpu.atomics import from_ordered, to_ordered
+from ...strategy import Outcome, Strategy
+from .. import cpu_steps
+from ..host_loop import rounds
+
+_WAITS = 1  # in place of the round that a vertex was queued in
+_NOWHERE = -1  # not in the heap
+
+
+class SweepRun(cpu_steps.Run):
+    """A search whose frontier is all vertices as long as a distance falls."""
+
+    def __init__(self, graph, query):
+        super().__init__(graph, query)
+        self.all_vertices = np.arange(graph.n_vertices, dtype=graph.targets.dtype)
+
+
+def _sweep(run: SweepRun, _count: int) -> None:
+    """Relax the edges of all vertices in turn."""
+    run.queued_in.fill(_WAITS)  # what falls ahead of the sweep is still to come
+    run.frontier_size = _relax_in_order(run, run.all_vertices)
+
+
+def _pass(run: cpu_steps.Run, _count: int) -> None:
+    """Relax the edges of the vertices in the queue, from its head to where its end was at first."""
+    run.frontier_size = _relax_in_order(run, run.queue[: run.frontier_size])
+    run.queue, run.next_queue = run.next_queue, run.queue
+
+
+def _relax_in_order(run: cpu_steps.Run, order) -> int:
+    graph, state = run.graph, (run.keys, run.limit, run.queued_in, run.next_queue, run.parent)
+    return _relax(graph.offsets, graph.targets, graph.weights, order, *state)
+
+
+@njit(cache=True)
+def _relax(offsets, targets, weights, order, keys, limit, waits, queue, parent):
+    """Relax the edges of vertices in this order; queue what fell and is not still to come; return how much that is."""
+    n_queued = 0
+    for i in range(order.size):
+        u = order[i]
+        waits[u] = 0
+        here = from_ordered(keys[u])
+        if here == np.inf:
+            continue
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            through = here + weights[e]
+            key = to_ordered(through)
+            if not (key < keys[v] and through <= limit):
+                continue
+            keys[v] = key
+            if parent.size:
+                parent[v] = u
+            if waits[v] != _WAITS:
+                waits[v] = _WAITS
+                queue[n_queued] = v
+                n_queued += 1
+    return n_queued
+
+
+def _plan_heap(graph, query):
+    """Return ``traverse(source)``."""
+    run = cpu_steps.Run(graph, query)
+    limit = as_distance(np.inf if query.limit is None else query.limit, graph.weights.dtype)
+    edges = (graph.offsets, graph.targets, graph.weights)
+    n_wanted = 0 if query.targets is None else query.targets.size
+
+    def traverse(source: int) -> Outcome:
+        distance, place, is_wanted = run.distance, run.next_queue, run.queued_in
+        distance.fill(np.inf)
+        place.fill(_NOWHERE)
+        is_wanted.fill(0)
+        if n_wanted:
+            is_wanted[query.targets] = 1
+        n_settled, stop = _dijkstra(*edges, source, limit, n_wanted, distance, run.queue, place, is_wanted)
+        if stop < np.inf:
+            distance[distance > stop] = np.inf
+        run.finish(source)
+        return Outcome(distance, run.predecessor, query.limit if np.isinf(stop) else float(stop), n_settled)
+
+    return traverse
+
+
+@njit(cache=True)
+def _dijkstra(offsets, targets, weights, source, limit, n_wanted, distance, heap, place, is_wanted):
+    """Search from one source; return how many vertices it settled, and up to where it is complete or infinity."""
+    stop = distance[source]  # infinite
+    distance[source] = 0
+    heap[0] = source
+    place[source] = 0
+    size, n_settled = 1, 0
+    while size:
+        u = heap[0]
+        here = distance[u]
+        if here > stop:
+            break
+        size -= 1
+        if size:
+            _sink(heap, place, distance, size, heap[size])
+        n_settled += 1
+        if is_wanted[u]:
+            n_wanted -= 1
+            if n_wanted == 0:
+                stop = here  # but others may lie as near
+        for e in range(offsets[u], offsets[u + 1]):
+            v = targets[e]
+            through = here + weights[e]
+            if through < distance[v] and through <= limit:
+                distance[v] = through
+                if place[v] == _NOWHERE:
+                    place[v] = size
+                    size += 1
+                _rise(heap, place, distance, v)
+    return n_settled, stop
+
+
+@njit
+def _rise(heap, place, distance, v):
+    """Put a vertex, whose place is empty, where it belongs between there and the top."""
+    at = place[v]
+    while at > 0:
+        above = (at - 1) // 2
+        if distance[heap[above]] <= distance[v]:
+            break
+        heap[at] = heap[above]
+        place[heap[at]] = at
+        at = above
+    heap[at] = v
+    place[v] = at
+
+
+@njit
+def _sink(heap, place, distance, size, v):
+    """Put a vertex where it belongs between the empty top and the end."""
+    at = 0
+    while 2 * at + 1 < size:
+        below = 2 * at + 1
+        if below + 1 < size and distance[heap[below + 1]] < distance[heap[below]]:
+            below += 1
+        if distance[heap[below]] >= distance[v]:
+            break
+        heap[at] = heap[below]
+        place[heap[at]] = at
+        at = below
+    heap[at] = v
+    place[v] = at
+
+
+def _sweep_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
+    index = 4 if n_vertices < 2**31 else 8
+    return index * n_vertices + cpu_steps.memory(n_vertices, n_edges, predecessors)
+
+
+STRATEGIES = (
+    Strategy(
+        name="sweeps",
+        also=("bellman_ford",),
+        device="cpu",
+        plan=rounds(SweepRun, _sweep),
+        memory=_sweep_memory,
+        needs=frozenset({"weights"}),
+        paper="Bellman 1958, Ford 1956; Busato, Bombieri 2015, algorithm 1",
+        teaches="relax every edge again and again until nothing falls",
+        complexity="O(V E)",
+    ),
+    Strategy(
+        name="fifo",
+        also=("bellman_ford_queue",),
+        device="cpu",
+        plan=rounds(cpu_steps.Run, _pass),
+        memory=cpu_steps.memory,
+        needs=frozenset({"weights"}),
+        paper="Sedgewick, Wayne 2011; Busato, Bombieri 2015, section 4",
+        teaches="only a vertex that fell has anything new to offer",
+        complexity="O(V E)",
+    ),
+    Strategy(
+        name="heap",
+        also=("dijkstra",),
+        device="cpu",
+        plan=_plan_heap,
+        memory=cpu_steps.memory,
+        needs=frozenset({"weights", "non_negative"}),
+        paper="Dijkstra 1959; Cormen, Leiserson, Rivest, Stein, section 24.3",
+        teaches="the nearest vertex first: every edge is relaxed once, one after the other",
+        complexity="O(E log V)",
+    ),
+)

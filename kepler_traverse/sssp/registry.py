@@ -1,0 +1,140 @@
+"""Every way to compute shortest distances, one row each."""
+
+from __future__ import annotations
+
+from ..strategy import ManyStrategy, Strategy
+from . import cpu_steps, gpu_steps, integer_sums, near_far_cpu, near_far_gpu, published
+from .host_loop import rounds
+from .multi_source import source_per_block, source_per_lane, source_per_thread
+from .published import h_bf
+from .tuning import HBfKnobs
+
+STRATEGIES = (
+    Strategy(
+        name="near_far",
+        device="cpu",
+        plan=near_far_cpu.plan,
+        memory=near_far_cpu.memory,
+        needs=frozenset({"weights", "non_negative"}),
+        paper="Davidson, Baxter, Garland, Owens 2014",
+        teaches="settle what is near before touching what is far",
+        complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
+        wins="two cores, one source: faster than SciPy, NetworKit, igraph and rustworkx on all four graphs measured",
+        default=True,
+    ),
+    Strategy(
+        name="frontier",
+        device="cpu",
+        plan=rounds(cpu_steps.Run, cpu_steps.relax),
+        memory=cpu_steps.memory,
+        needs=frozenset({"weights"}),
+        paper="Bellman-Ford with active vertices: Busato, Bombieri 2015, algorithm 3",
+        teaches="relax only what changed; negative weights are welcome",
+        complexity="O(V E)",
+        default=True,
+    ),
+    Strategy(
+        name="persistent",
+        device="cuda",
+        plan=near_far_gpu.plan,
+        memory=near_far_gpu.memory,
+        needs=frozenset({"weights", "non_negative"}),
+        paper="Davidson, Baxter, Garland, Owens 2014; a width that adapts: Wang, Fussell, Lin 2021 (ADDS)",
+        teaches="nothing returns to the host between steps",
+        complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
+        wins="H200: on 14 of 15 graphs without negative weights, 1.1 to 5.7 times as fast as the next row",
+        default=True,
+    ),
+    Strategy(
+        name="frontier",
+        device="cuda",
+        plan=rounds(gpu_steps.Run, gpu_steps.relax("warp")),
+        memory=gpu_steps.memory,
+        needs=frozenset({"weights"}),
+        paper="Bellman-Ford with active vertices: Busato, Bombieri 2015, algorithm 3",
+        teaches="one atomic minimum a relaxation, one queue entry a vertex and round",
+        complexity="O(V E)",
+        wins="H200: second to persistent on dblp-2010 and web-NotreDame",
+        default=True,
+    ),
+    Strategy(
+        name="h_bf",
+        device="cuda",
+        plan=rounds(h_bf.Run, h_bf.relax),
+        memory=h_bf.memory,
+        needs=frozenset({"weights"}),
+        paper="Busato, Bombieri 2015 (H-BF)",
+        teaches="edges of some classes need no atomic, and some no relaxation before the end",
+        complexity="O(V E)",
+        wins="H200: on USA-road-NY with negative weights, and on cnr-2000, directed",
+        knobs=HBfKnobs,
+        published=True,
+    ),
+    *(
+        Strategy(
+            name="dijkstra_int64",
+            device=device,
+            plan=integer_sums.plan,
+            memory=integer_sums.memory,
+            needs=frozenset({"weights"}),
+            paper="Dijkstra 1959; Bellman-Ford where weights are negative",
+            teaches="exact sums of integers beyond 2^53, on the host",
+            complexity="O((V + E) log V); O(V E) with negative weights",
+            sums="int64",
+        )
+        for device in ("cpu", "cuda")
+    ),
+    *published.STRATEGIES,
+)
+
+MANY = (
+    ManyStrategy.of(
+        source_per_thread,
+        name="many_piles",
+        device="cpu",
+        needs=frozenset({"weights", "non_negative"}),
+        paper="Davidson, Baxter, Garland, Owens 2014",
+        teaches="one core a source, near and far piles, no atomic",
+        complexity="S times that of near_far",
+        wins="two cores, 64 sources: 3.4 to 6.2 times as fast as the best library on all four graphs measured",
+        default=True,
+    ),
+    ManyStrategy.of(
+        source_per_block,
+        name="many_blocks",
+        device="cuda",
+        needs=frozenset({"weights", "non_negative", "narrow"}),
+        paper="Davidson, Baxter, Garland, Owens 2014",
+        teaches="a block a source: near and far piles with no barrier of the grid",
+        default=True,
+        complexity="S times that of near_far",
+        wins="H200, 1,024 sources: on roads, 11,000 to 22,000 times as fast as cuGraph's loop",
+    ),
+    ManyStrategy.of(
+        source_per_lane,
+        name="many_rows",
+        device="cuda",
+        needs=frozenset({"weights", "non_negative", "narrow"}),
+        paper="Davidson, Baxter, Garland, Owens 2014; Then et al. 2014 (MS-BFS)",
+        teaches="distances of 32 sources side by side: each edge is read once for all of them",
+        default=True,
+        complexity="that of near_far for 32 sources, as long as their piles are alike",
+        wins="H200, 1,024 sources: on R-MAT, 97 to 260 times as fast as cuGraph's loop",
+    ),
+    *(
+        ManyStrategy(
+            name="dijkstra_int64",
+            device=device,
+            plan=integer_sums.plan_many,
+            memory=integer_sums.memory_of_many,
+            group_size=integer_sums.group_size,
+            terms=integer_sums.terms,
+            needs=frozenset({"weights"}),
+            paper="Dijkstra 1959; Bellman-Ford where weights are negative",
+            teaches="exact sums of integers beyond 2^53, on the host, one core per source",
+            complexity="O(S (V + E) log V); O(S V E) with negative weights",
+            sums="int64",
+        )
+        for device in ("cpu", "cuda")
+    ),
+)

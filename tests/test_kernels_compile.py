@@ -1,6 +1,6 @@
 """Every kernel file compiles for all architectures, and takes what the Python side declares; no GPU is needed.
 
-All names of platform.cuh compile for each architecture by itself, kernels for one at least on each side of each branch.
+All names of cuda_api.cuh compile for each architecture by itself, kernels for one at least on each side of each branch.
 """
 
 import ctypes
@@ -51,7 +51,7 @@ IN_HASTE = "--Ofast-compile=max"
 TYPES = [chosen_types(vertex, weight) for vertex in (np.int32, np.int64) for weight in (np.float32, np.float64)]
 
 
-# Every name of platform.cuh, with what the host harness is tested with.
+# Every name of cuda_api.cuh, with what the host harness is tested with.
 SIMT = Path(__file__).parent / "simt"
 SURFACE = (
     Entry("places", SIMT / "platform.cu", 64, ()),
@@ -255,13 +255,13 @@ def test_architectures_are_told_apart_at_80_and_90_alone():
         for file in (*FILES, *PACKAGE.rglob("*.cuh"))
         if "__CUDA_ARCH__" in file.read_text(encoding="utf-8")
     }
-    assert found == {"platform.cuh": {800}, "cluster.cuh": {900}}, "the next test is to compile for another one then"
+    assert found == {"cuda_api.cuh": {800}, "cluster.cuh": {900}}, "the next test is to compile for another one then"
 
 
 @pytest.mark.parametrize("file", EVERY_FILE, ids=lambda file: file.stem)
 def test_it_compiles_on_each_side_of_each_branch(nvrtc, architectures, file):
     assert {75, 80, 90, 100, 120} <= set(architectures)
-    of_papers = "papers" in file.parts
+    of_papers = "published" in file.parts
     # Machine code of the oldest, of the first with clusters and of the newest; of one between the branches the front end's.
     # The systems of the papers use nothing that the others do not: machine code of one.
     machine = [90] if of_papers else [75, 90, max(architectures)]
@@ -269,7 +269,7 @@ def test_it_compiles_on_each_side_of_each_branch(nvrtc, architectures, file):
         more = () if architecture == 90 and not of_papers else (IN_HASTE,)
         assert compile_kernels(nvrtc, file, f"sm_{architecture}", TYPES[0], "CUBIN", *more).startswith(b"\x7fELF")
     others = [architecture for architecture in architectures if architecture not in machine]
-    if file in FILES:  # SURFACE has every name of platform.cuh and goes through all; each file takes another one of them
+    if file in FILES:  # SURFACE has every name of cuda_api.cuh and goes through all; each file takes another one of them
         others = [] if of_papers else [80, others[FILES.index(file) % len(others)]]
     for architecture in others:
         assert b".entry" in compile_kernels(nvrtc, file, f"compute_{architecture}", TYPES[0], "PTX", IN_HASTE)
@@ -286,7 +286,7 @@ def test_clusters_of_blocks_compile_where_there_are_any(nvrtc, architecture):
         compile_kernels(nvrtc, of_eight, "sm_80", TYPES[0], "PTX")
 
 
-@pytest.mark.parametrize("file", [file for file in EVERY_FILE if "papers" not in file.parts], ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [file for file in EVERY_FILE if "published" not in file.parts], ids=lambda file: file.stem)
 def test_it_compiles_for_volta_with_the_compiler_before(file):
     before = find_nvrtc("nvidia-cuda-nvrtc-cu12")
     assert compile_kernels(before, file, f"sm_{VOLTA}", TYPES[0], "CUBIN", IN_HASTE).startswith(b"\x7fELF")
@@ -340,4 +340,4 @@ def test_python_files_hold_no_kernels():
 def test_cuda_is_touched_in_platform_alone(file):
     text = re.sub(r"//.*", "", file.read_text(encoding="utf-8"))
     cuda = r"threadIdx|blockIdx|blockDim|gridDim|__\w+_sync|__activemask|__syncthreads|atomic[A-Z]\w*|__ld\w+|\basm\b|<cu"
-    assert (file.name in ("platform.cuh", "caches.cuh")) == bool(re.search(cuda, text))
+    assert (file.name in ("cuda_api.cuh", "memory_access.cuh")) == bool(re.search(cuda, text))

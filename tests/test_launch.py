@@ -231,7 +231,7 @@ def test_options_name_every_type_the_block_and_the_headers():
     folders = compiler.header_folders(Path(ENTRY.file))
     assert f"-DKT_HEADERS=0x{compiler.header_digest(folders)}" in options
     assert [f"-I{folder}" for folder in folders] == [option for option in options if option.startswith("-I")]
-    assert (compiler.include_directory() / "kt" / "platform.cuh").is_file()
+    assert (compiler.include_directory() / "kt" / "cuda_api.cuh").is_file()
 
 
 @pytest.mark.parametrize("place", ["include/kt", "kernels"])

@@ -145,7 +145,7 @@ def test_each_name_among_the_tests_fits_kernels_and_all_tests_named_are_there():
 
 def test_kernels_that_the_contract_does_not_launch_have_tests_of_their_own():
     for path in kernel_files():
-        if "papers" in path.parts or path.name.startswith("many_"):
+        if "published" in path.parts or path.name.startswith("many_"):
             assert mutate_kernels.tests_for(path.as_posix()) != mutate_kernels.tests_for("none"), path
 
 

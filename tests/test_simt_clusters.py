@@ -142,6 +142,6 @@ def test_a_grid_is_a_number_of_whole_clusters_of_at_most_eight_blocks():
 
 
 def test_a_cluster_takes_its_size_from_the_constant():
-    text = '#include <kt/platform.cuh>\nextern "C" __global__ void KT_CLUSTER(4) wrong(int* out) { *out = 1; }\n'
+    text = '#include <kt/cuda_api.cuh>\nextern "C" __global__ void KT_CLUSTER(4) wrong(int* out) { *out = 1; }\n'
     with pytest.raises(harness.SimtError, match="KT_CLUSTER takes the constant CLUSTER"):
         harness.Module(text, (f"-I{HEADERS}", "-DCLUSTER=2"), "wrong").compile()

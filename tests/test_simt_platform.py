@@ -1,4 +1,4 @@
-"""What kernels see of CUDA, kt/platform.cuh, on the host: each name computes what CUDA defines, and faults with it show."""
+"""What kernels see of CUDA, kt/cuda_api.cuh, on the host: each name computes what CUDA defines, and faults with it show."""
 
 from __future__ import annotations
 

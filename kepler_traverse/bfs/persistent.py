@@ -1,4 +1,5 @@
-"""BFS of which nothing returns to the host: a cluster of blocks begins, the grid goes on. See cluster.cu, persistent.cu."""
+"""BFS of which nothing returns to the host: a cluster of blocks begins, the grid goes on. See persistent_cluster.cu,
+persistent_grid.cu."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ _SHORTEST_PIECE = min(length for length, _ in bfs_tuning.PIECES.values())
 _STATE_WORDS = 6  # of a LoopState
 _CLUSTER = Entry(
     "bfs_cluster",
-    _KERNELS / "cluster.cu",
+    _KERNELS / "persistent_cluster.cu",
     bfs_tuning.CLUSTER_BLOCK,
-    struct_arguments(_KERNELS / "cluster.cu", "ClusterArgs"),
+    struct_arguments(_KERNELS / "persistent_cluster.cu", "ClusterArgs"),
     argument_struct="ClusterArgs",
     constants=(
         ("TRACE", 0),
@@ -36,9 +37,9 @@ _CLUSTER = Entry(
 )
 _GRID = Entry(
     "bfs_persistent",
-    _KERNELS / "persistent.cu",
+    _KERNELS / "persistent_grid.cu",
     bfs_tuning.PERSISTENT_BLOCK,
-    struct_arguments(_KERNELS / "persistent.cu", "PersistentArgs"),
+    struct_arguments(_KERNELS / "persistent_grid.cu", "PersistentArgs"),
     argument_struct="PersistentArgs",
     is_cooperative=True,
     constants=(

@@ -1,4 +1,4 @@
-"""Blocks of many sources checked on a GPU. The twin of ``batch_cpu``; see many_hops.cu and many_weighted.cu.
+"""Blocks of many sources checked on a GPU. The twin of ``batch_cpu``; see batch_hops.cu and batch_weighted.cu.
 
 What bounds it, in bytes, for k sources, n vertices and m edges, with b bytes a distance (a hop count has 1, or 2, or 4):
 
@@ -27,12 +27,12 @@ from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 
 BLOCK = 256
 PIECE = 512  # edges of a part of a row; rows of as many and more are cut, so that no warp is alone with a hub
-_TILE = 64  # vertices, as in lines.cuh
+_TILE = 64  # vertices, as in certificate_tiles.cuh
 _N_FINDINGS = 10
 _FARTHEST, _UNFOUNDED = 8, 9
 
-_HOPS_FILE = Path(__file__).parent / "kernels" / "many_hops.cu"
-_WEIGHTED_FILE = Path(__file__).parent / "kernels" / "many_weighted.cu"
+_HOPS_FILE = Path(__file__).parent / "kernels" / "batch_hops.cu"
+_WEIGHTED_FILE = Path(__file__).parent / "kernels" / "batch_weighted.cu"
 _GRAPH = ("offset_t* offsets", "vertex_t* neighbours")
 _HEAVY = ("vertex_t* heavy", "uint64* pieces", "int64* counts")
 _SOURCES = ("int64* sources", "int64 n_sources")

@@ -1,4 +1,4 @@
-"""The passes over edges and vertices on a GPU: one each, and one wait. See check.cu."""
+"""The passes over edges and vertices on a GPU: one each, and one wait. See single.cu."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .batch import TILE_BYTES
 
 BLOCK = 256
 
-_FILE = Path(__file__).parent / "kernels" / "check.cu"
+_FILE = Path(__file__).parent / "kernels" / "single.cu"
 _SIZES = (("PIECE", batch_gpu.PIECE), ("TILE_BYTES", TILE_BYTES))
 _ROWS = ("int64 n_vertices", "vertex_t* heavy", "uint64* pieces", "int64* n_heavy")
 _OF_VERTICES = ("vertex_t* predecessor", "uint8* explained", "int64 n_vertices", "int64 source")

@@ -26,7 +26,7 @@ SHIFTED_AT_ONCE = 1 << 20  # offsets
 MARKED_AT_ONCE = 1 << 20  # targets: CuPy widens indices to 64 bits, so a whole edge list of them would cost too much
 RENUMBERED_AT_ONCE = 1 << 24  # ids; bounds the temporaries of renumber to some 100 MB
 
-_FILE = Path(__file__).parent / "kernels" / "csr.cu"
+_FILE = Path(__file__).parent / "kernels" / "csr_build.cu"
 _COUNT_ROWS = Entry(
     "csr_count_rows",
     _FILE,

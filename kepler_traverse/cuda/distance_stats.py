@@ -1,4 +1,4 @@
-"""Figures and histograms of rows of distances on a GPU, all rows at once; see figures.cu, levels.cu.
+"""Figures and histograms of rows of distances on a GPU, all rows at once; see distance_stats.cu, hop_histograms.cu.
 
 The twin of ``cpu.figures``.
 
@@ -31,8 +31,8 @@ LEVELS_AT_ONCE = 1 << 23  # of all rows together: 64 MiB of counts, which a sear
 _WORDS = 6  # of a record
 _N_FIGURES = 4  # of a row of levels
 
-_FILE = Path(__file__).parent / "kernels" / "figures.cu"
-_LEVELS_FILE = Path(__file__).parent / "kernels" / "levels.cu"
+_FILE = Path(__file__).parent / "kernels" / "distance_stats.cu"
+_LEVELS_FILE = Path(__file__).parent / "kernels" / "hop_histograms.cu"
 _ROWS = ("weight_t* distance", "int64 pitch", "int64 n_vertices", "int64 n_rows", "weight_t limit")
 
 
@@ -150,7 +150,7 @@ def _n_pieces(size: int) -> int:
 
 
 def _from_ordered(keys: np.ndarray, kind: np.dtype) -> np.ndarray:
-    """Distances of their keys; see kt/ordered.cuh."""
+    """Distances of their keys; see kt/float_order.cuh."""
     ordered = np.dtype(f"i{kind.itemsize}")
     bits = keys.astype(ordered)
     return np.where(bits >= 0, bits, bits ^ np.iinfo(ordered).max).view(kind).astype(np.float64)

@@ -18,7 +18,7 @@ from .cpu_steps import may_overflow, overflow_error
 BLOCK = 256
 
 _RELAX_FILE = Path(__file__).parent / "kernels" / "relax.cu"
-_FINISH_FILE = Path(__file__).parent / "kernels" / "finish.cu"
+_FINISH_FILE = Path(__file__).parent / "kernels" / "predecessors.cu"
 _GRAPH = ("offset_t* offsets", "vertex_t* targets", "weight_t* weights")
 _RELAX = {
     "warp": Entry(

@@ -16,7 +16,7 @@ from ..strategy import Outcome
 from . import gpu_steps
 from . import tuning as sssp_tuning
 
-_FILE = Path(__file__).parent / "kernels" / "near_far.cu"
+_FILE = Path(__file__).parent / "kernels" / "near_far" / "near_far.cu"
 _STATE_WORDS = 14  # of a LoopState
 _N_OUTCOMES = 5
 _ENTRY = Entry(
@@ -50,7 +50,7 @@ _ENTRY = Entry(
 )
 ENTRIES = (_ENTRY,)
 
-_NO_LABEL = np.uint64(0x7F800000_FFFFFFFF)  # infinite, without a predecessor: labels.cuh
+_NO_LABEL = np.uint64(0x7F800000_FFFFFFFF)  # infinite, without a predecessor: packed_distance.cuh
 _MOST_STEPS = 1 << 30  # since the marks were last cleared
 
 

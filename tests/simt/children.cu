@@ -1,5 +1,5 @@
 // Kernels that launch kernels. NVRTC compiles this file, too.
-#include <kt/platform.cuh>
+#include <kt/cuda_api.cuh>
 
 using kt::int32;
 using kt::int64;

@@ -1,5 +1,5 @@
 // Clusters of CLUSTER blocks: kernels with known results, and some with a mistake. NVRTC compiles this file, too.
-#include <kt/platform.cuh>
+#include <kt/cuda_api.cuh>
 
 using kt::int32;
 using kt::int64;

@@ -1,5 +1,5 @@
 // Kernels with one mistake each, which the harness must report.
-#include <kt/platform.cuh>
+#include <kt/cuda_api.cuh>
 
 // The last comparison lets one element too many through.
 extern "C" __global__ void writes_one_too_far(int* values, int n) {

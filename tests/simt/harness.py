@@ -239,7 +239,9 @@ def lines_of(library: str, address: str) -> str:
     """The source line of an address, and the lines that it is inlined at."""
     found = subprocess.run(["addr2line", "-i", "-e", library, address], capture_output=True, text=True, check=True).stdout
     lines = [re.sub(r".*/| \(discriminator.*", "", line) for line in found.splitlines()]
-    lines = [line for line in lines if not line.startswith(("simt.hpp", "platform.cuh", "caches.cuh", "cluster.cuh", "??"))]
+    lines = [
+        line for line in lines if not line.startswith(("simt.hpp", "cuda_api.cuh", "memory_access.cuh", "cluster.cuh", "??"))
+    ]
     return "at " + " in ".join(lines) if lines else f"at {address}"
 
 

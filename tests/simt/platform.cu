@@ -1,5 +1,5 @@
-// Every name of kt/platform.cuh once, with results that the tests know. NVRTC compiles this file, too.
-#include <kt/platform.cuh>
+// Every name of kt/cuda_api.cuh once, with results that the tests know. NVRTC compiles this file, too.
+#include <kt/cuda_api.cuh>
 
 using kt::float_of;
 using kt::int32;

@@ -1,5 +1,5 @@
 // Who walks which edges, counted: each edge of the listed rows is visited once, and no warp has more than its share.
-#include <kt/shares.cuh>
+#include "advance_balanced.cuh"
 
 extern "C" __global__ void count_visits(const offset_t* offsets, const vertex_t* targets, const vertex_t* vertices,
                                         kt::int64 n, const offset_t* ends, kt::int32* visits, kt::int64* of_warp) {

@@ -1,4 +1,4 @@
-// CUDA's names for a host compiler: what kt/platform.cuh builds on when no CUDA
+// CUDA's names for a host compiler: what kt/cuda_api.cuh builds on when no CUDA
 // compiler reads it. Every kernel thread is a fiber of runtime.cpp.
 //
 // No system header is included: a kernel may use any name at global scope. All
@@ -151,7 +151,7 @@ constexpr int widths(void (*)(P...), int i) {
   extern "C" __global__ void simt_call_##name(void** arguments) { ::simt::call(&name, arguments); } \
   extern "C" __global__ int simt_width_##name(int i) { return ::simt::widths(&name, i); }
 
-// A kernel of clusters, as its own text says; CLUSTER is what the names of kt/platform.cuh go by on a GPU.
+// A kernel of clusters, as its own text says; CLUSTER is what the names of kt/cuda_api.cuh go by on a GPU.
 #define SIMT_CLUSTERS(name, n)                                                                                       \
   static_assert((n) == CLUSTER, "KT_CLUSTER takes the constant CLUSTER");                                            \
   __attribute__((constructor)) static void simt_clusters_##name() {                                                  \

@@ -12,8 +12,8 @@
 // Writes: distances and predecessors of claimed vertices; the next queue, its size in counters[0].
 //
 // Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019, section 5.
-#include <kt/edges.cuh>
-#include <kt/reach.cuh>
+#include <kt/advance.cuh>
+#include <kt/bfs_visit.cuh>
 
 namespace {
 

@@ -1,8 +1,8 @@
 """Many searches at once on a GPU: a bit for each source, a row of bits for each vertex. The twin of ``bit_parallel_cpu``.
 
 Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source graph
-traversal. PVLDB 8(4), 2014 (MS-BFS). See many_bits.cu. The host waits once a level, for a few numbers; there are few levels
-where this pays.
+traversal. PVLDB 8(4), 2014 (MS-BFS). See bit_parallel.cu. The host waits once a level, for a few numbers; there are few
+levels where this pays.
 
 What bounds it, of 1,024 sources in rows of 128 bytes: an edge that is walked while it leads to the frontier reads one row,
 all others four bytes and a bit. Rows of kron20 are 134 MB, of which the hubs' lie in a cache of 50 MB. A level changes at
@@ -32,8 +32,8 @@ PLANES = 4  # of the hop counts, before more are made
 _N_TOLD = 4  # vertices, edges, missing targets, pieces
 _TOLD_WORDS = 2 * _N_TOLD
 
-_BITS = Path(__file__).parents[1] / "kernels" / "many_bits.cu"
-_LEVELS = Path(__file__).parents[1] / "kernels" / "many_levels.cu"
+_BITS = Path(__file__).parents[1] / "kernels" / "bit_parallel.cu"
+_LEVELS = Path(__file__).parents[1] / "kernels" / "bit_parallel_output.cu"
 _ROWS = (("WORDS", 32), ("LANES", 8), ("PIECE", tuning.MANY_PIECE))
 
 

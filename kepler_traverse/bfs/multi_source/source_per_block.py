@@ -1,4 +1,4 @@
-"""Many searches at once on a GPU: a block for each source. The twin of ``source_per_thread``; see many_blocks.cu.
+"""Many searches at once on a GPU: a block for each source. The twin of ``source_per_thread``; see source_per_block.cu.
 
 For graphs of many small levels, where no walk over edges can be shared, and where a barrier of the grid is what a level
 costs. What bounds it is random requests to the second-level cache: of each vertex reached its offsets, its edges and its hop
@@ -22,7 +22,7 @@ from ...strategy import ManyOutcome, slowdown, turns_of
 from .. import tuning
 from .bit_parallel_gpu import POINT_BACK, kernels_for, pitch_of, point_back
 
-_FILE = Path(__file__).parents[1] / "kernels" / "many_blocks.cu"
+_FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
 _C_HOPS = {"int16": "short", "int32": "int"}
 _ENTRIES = {
     np.dtype(hops): Entry(

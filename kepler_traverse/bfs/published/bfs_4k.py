@@ -30,7 +30,7 @@ from ...errors import StrategyError
 from .. import gpu_steps
 from ..tuning import Bfs4kKnobs
 
-_FILE = Path(__file__).parents[1] / "kernels" / "bfs_4k.cu"
+_FILE = Path(__file__).parents[1] / "kernels" / "published" / "bfs_4k.cu"
 
 # As in the kernel file.
 _DUPLICATES = {"keep": 0, "hash64": 1, "atomic": 2}

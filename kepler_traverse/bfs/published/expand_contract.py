@@ -6,13 +6,13 @@ expansion and edge contraction, edge contraction and vertex expansion, and hybri
 to reduce redundant work due to duplicate vertices on the frontiers". What goes beyond that account is from memory of the
 paper.
 
-Gathering (knob ``gathering``) is by block, warp and lane: ``edges_of_block`` in kt/gathering.cuh. Contraction asks a bit,
-then the distance, which it marks by a plain store, and culls duplicates by a table a block (history) and one a warp. What
-differs: the finest gathering looks for edges within a warp, by shuffles, where the paper lays them out in shared memory for
-the block; vertices are queued by way of registers (kt/local_queue.cuh) in place of a scan of the block; distances are always
-written, and predecessors are the smallest. For those every edge of a level has to be looked at, so bits are then set a level
-later than in the paper, and vertices of the same level are found by their distance. A queue that overflows with duplicates
-is listed again out of the distances; the paper makes its queues larger.
+Gathering (knob ``gathering``) is by block, warp and lane: ``edges_of_block`` in published/advance_by_degree.cuh. Contraction
+asks a bit, then the distance, which it marks by a plain store, and culls duplicates by a table a block (history) and one a
+warp. What differs: the finest gathering looks for edges within a warp, by shuffles, where the paper lays them out in shared
+memory for the block; vertices are queued by way of registers (kt/thread_queue.cuh) in place of a scan of the block;
+distances are always written, and predecessors are the smallest. For those every edge of a level has to be looked at, so bits
+are then set a level later than in the paper, and vertices of the same level are found by their distance. A queue that
+overflows with duplicates is listed again out of the distances; the paper makes its queues larger.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .params import GatherKnobs
 BLOCK = 256
 NEVER = 2**62  # edges
 
-_FILE = Path(__file__).parents[1] / "kernels" / "papers" / "gathers.cu"
+_FILE = Path(__file__).parents[1] / "kernels" / "published" / "expand_contract.cu"
 _CONSTANTS = (("CULLING", 7), ("COUNTING", 0))
 # As in the kernel file.
 _CULLING = {"bits": 1, "warp_culling": 2, "history_culling": 4}

@@ -9,7 +9,7 @@ queue a vertex.
 
 ``queue_by_prefix_sum``: Springer, section 3.7. A level leaves a flag at each vertex, and a prefix sum over the flags of all
 gives each vertex of the queue its place. There the sum is made by NVIDIA's scan of GPU Gems 3 and kept in an array; here by
-three launches that keep a sum a tile (``kernels/papers/prefix_sum.cu``), and the flag is the distance, as in section 3.2.
+three launches that keep a sum a tile (``kernels/published/prefix_sum.cu``), and the flag is the distance, as in section 3.2.
 
 ``queue_of_warps``: Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC 2010, section 3.3 in full.
 Intra-block synchronization "only applies to the levels with frontiers of no larger than 512 vertices"; beyond, blocks wait
@@ -40,7 +40,7 @@ from .row_splitting import split
 BLOCK = 512  # threads, as in UIUC-BFS, 3.3
 TILE = 1024  # vertices whose flags a block sums up at once, as many as Springer's listing has in shared memory
 
-_KERNELS = Path(__file__).parents[1] / "kernels" / "papers"
+_KERNELS = Path(__file__).parents[1] / "kernels" / "published"
 _QUEUES_FILE, _PREFIX_FILE = _KERNELS / "block_queues.cu", _KERNELS / "prefix_sum.cu"
 _GRAPH = ("offset_t* offsets", "vertex_t* targets", "int64*? first_piece", "vertex_t*? owner")
 _ROOM = ("int32 n_queues", "int32 room", "int64 capacity")

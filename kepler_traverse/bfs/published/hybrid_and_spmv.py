@@ -11,7 +11,7 @@ distance here, as in their kernel by layers. Bottom-up "requires the inverse gra
 
 Deng, Wang, Mu. Taming irregular EDA applications on GPUs. ICCAD 2009, of which Luo, Wong, Hwu 2010 say (section 2): "each
 frontier propagation can be transformed into a matrix-vector multiplication ... the running time of each matrix-vector
-multiplication is O(E)". The product is a kernel of this library (``kernels/papers/product.cu``) and none of cuSPARSE's: a
+multiplication is O(E)". The product is a kernel of this library (``kernels/published/product.cu``) and none of cuSPARSE's: a
 library's product sums numbers, so that it needs one at each edge, 4 bytes more, and says how many predecessors a vertex has
 but not which. Minima in place of sums say that at once.
 """
@@ -34,27 +34,25 @@ from ..host_loop import levels, switch
 
 BLOCK = 256
 
-_KERNELS = Path(__file__).parents[1] / "kernels" / "papers"
+_KERNELS = Path(__file__).parents[1] / "kernels" / "published"
 _RESULTS = ("int32* distance", "vertex_t*? predecessor")
 _REVERSE = ("offset_t* in_offsets", "vertex_t* in_targets", "int64 n_vertices")
 _LAYER_PUSH = Entry(
     "bfs_layer_push_thread",
-    _KERNELS / "layers.cu",
+    _KERNELS / "hybrid.cu",
     BLOCK,
     arguments("offset_t* offsets", "vertex_t* targets", "int64 n_vertices", "int32 level", *_RESULTS, "int64* counters"),
 )
 _PULL = Entry(
     "bfs_pull_thread",
-    _KERNELS / "layers.cu",
+    _KERNELS / "hybrid.cu",
     BLOCK,
     arguments(*_REVERSE, "int32 level", "int64 capacity", *_RESULTS, "vertex_t*? next", "int64* counters"),
 )
-_PRODUCT = Entry(
-    "bfs_product", _KERNELS / "product.cu", BLOCK, arguments(*_REVERSE, "int32 width", "uint8* x", "vertex_t* y")
-)
+_PRODUCT = Entry("bfs_product", _KERNELS / "spmv.cu", BLOCK, arguments(*_REVERSE, "int32 width", "uint8* x", "vertex_t* y"))
 _TAKE = Entry(
     "bfs_product_take",
-    _KERNELS / "product.cu",
+    _KERNELS / "spmv.cu",
     BLOCK,
     arguments("int64 n_vertices", "int32 level", "vertex_t* y", "uint8* x", *_RESULTS, "int64* counters"),
 )

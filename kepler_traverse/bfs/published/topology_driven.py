@@ -25,7 +25,7 @@ from .params import DeferKnobs, VirtualWarpKnobs
 
 BLOCK = 256
 
-_KERNELS = Path(__file__).parents[1] / "kernels" / "papers"
+_KERNELS = Path(__file__).parents[1] / "kernels" / "published"
 _ROWS = ("offset_t* offsets", "vertex_t* targets")
 _EDGES = ("vertex_t* sources", "vertex_t* targets", "int64 n_edges")
 _RESULTS = ("int32 level", "int32* distance", "vertex_t*? predecessor", "int64* counters")
@@ -35,13 +35,17 @@ def _entry(file: str, name: str, *declared: str, item_threads: int = 1) -> Entry
     return Entry(name, _KERNELS / f"{file}.cu", BLOCK, arguments(*declared), item_threads=item_threads)
 
 
-_LEVEL = _entry("scan", "bfs_scan_level_thread", *_ROWS, "int64 n_vertices", *_RESULTS)
-_REDIRECTED = _entry("scan", "bfs_scan_redirected_thread", *_ROWS, "vertex_t* order", "int64 n_vertices", *_RESULTS)
-_VIRTUAL_WARP = _entry("scan", "bfs_scan_virtual_warp", *_ROWS, "int64 n_vertices", "int32 width", *_RESULTS)
-_DEFERRED = _entry("scan", "bfs_scan_deferred", *_ROWS, "int64 n_vertices", "offset_t defer_from", "int32 room", *_RESULTS)
-_LEVEL_OF_EDGES = _entry("scan", "bfs_scan_edges", *_EDGES, *_RESULTS)
+_LEVEL = _entry("topology_driven", "bfs_scan_level_thread", *_ROWS, "int64 n_vertices", *_RESULTS)
+_REDIRECTED = _entry(
+    "topology_driven", "bfs_scan_redirected_thread", *_ROWS, "vertex_t* order", "int64 n_vertices", *_RESULTS
+)
+_VIRTUAL_WARP = _entry("topology_driven", "bfs_scan_virtual_warp", *_ROWS, "int64 n_vertices", "int32 width", *_RESULTS)
+_DEFERRED = _entry(
+    "topology_driven", "bfs_scan_deferred", *_ROWS, "int64 n_vertices", "offset_t defer_from", "int32 room", *_RESULTS
+)
+_LEVEL_OF_EDGES = _entry("topology_driven", "bfs_scan_edges", *_EDGES, *_RESULTS)
 _FLAGS = _entry(
-    "scan",
+    "topology_driven",
     "bfs_scan_flags_thread",
     *_ROWS,
     *(
@@ -54,7 +58,7 @@ _FLAGS = _entry(
     ),
 )
 _ADVANCE_FLAGS = _entry(
-    "scan",
+    "topology_driven",
     "bfs_scan_flags_advance",
     "int64 n_vertices",
     "uint8* visited",
@@ -62,10 +66,10 @@ _ADVANCE_FLAGS = _entry(
     "uint8* updated",
     "int64* counters",
 )
-_RELAX = _entry("scan_relax", "bfs_relax_thread", *_ROWS, "int64 n_vertices", "int32* distance", "int64* counters")
-_RELAX_EDGES = _entry("scan_relax", "bfs_relax_edges", *_EDGES, "int32* distance", "int64* counters")
+_RELAX = _entry("bellman_ford_hops", "bfs_relax_thread", *_ROWS, "int64 n_vertices", "int32* distance", "int64* counters")
+_RELAX_EDGES = _entry("bellman_ford_hops", "bfs_relax_edges", *_EDGES, "int32* distance", "int64* counters")
 _COUNT_UNSETTLED = _entry(
-    "scan_relax",
+    "bellman_ford_hops",
     "bfs_count_unsettled",
     "int64* wanted",
     "int64 n_wanted",
@@ -74,16 +78,16 @@ _COUNT_UNSETTLED = _entry(
     "int64* counters",
 )
 _FIND_PREDECESSORS = _entry(
-    "scan_relax",
+    "bellman_ford_hops",
     "bfs_find_predecessors_warp",
     *(*_ROWS, "int64 n_vertices", "int32* distance", "vertex_t* predecessor"),
     item_threads=WARP,
 )
 _LIST_SOURCES = _entry(
-    "scan_relax", "bfs_list_sources_warp", *_ROWS, "int64 n_vertices", "vertex_t* sources", item_threads=WARP
+    "bellman_ford_hops", "bfs_list_sources_warp", *_ROWS, "int64 n_vertices", "vertex_t* sources", item_threads=WARP
 )
 _RENAME = _entry(
-    "scan_relax",
+    "bellman_ford_hops",
     "bfs_rename_warp",
     *(*_ROWS, "vertex_t* rank", "offset_t* renamed_offsets", "int64 n_vertices", "vertex_t* renamed"),
     item_threads=WARP,
@@ -279,7 +283,7 @@ _row = partial(Strategy, device="cuda")
 # it shows them. It tries out sizes of grids; here a grid has a thread for each item, up to four times what the device holds.
 STRATEGIES = (
     # Springer's figure 9: a thread a vertex relaxes all of its edges in every round, whether or not anything changed, until
-    # nothing does. Here with an atomic minimum and a pass for predecessors (kernels/papers/scan_relax.cu says why).
+    # nothing does. Here with an atomic minimum and a pass for predecessors (kernels/published/scan_relax.cu says why).
     _row(
         name="scan_relax",
         also=("springer-simple",),

@@ -1,12 +1,12 @@
 // Whether any finite distance has an absolute value of `bound` or more, so that the type may
 // have rounded it.
 //
-// Distances are compared as ordered integers (kt/ordered.cuh). One flag: any thread that finds
+// Distances are compared as ordered integers (kt/float_order.cuh). One flag: any thread that finds
 // such a distance stores 1, and no thread stores anything else.
 //
 //   threads   one per distance, striding over the grid
 //   reads     every distance once, 4 or 8 bytes    writes   at most the flag
-#include <kt/ordered.cuh>
+#include <kt/float_order.cuh>
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     exact_any_beyond(const weight_t* __restrict__ distance, kt::int64 n_distances, weight_t bound, kt::int32* found) {

@@ -1,6 +1,6 @@
 // One round of a frontier-based Bellman-Ford: every frontier vertex relaxes its edges.
 //
-// Distances are ordered integers (kt/ordered.cuh), so that relaxing is one atomic minimum
+// Distances are ordered integers (kt/float_order.cuh), so that relaxing is one atomic minimum
 // (kt::Relaxing) and any order of events ends at the same distances. A vertex that is improved
 // is queued at most once per round: queued_in[v] holds the last round that queued v, and the
 // first thread to exchange it for this round appends v. A source distance may be old when it is
@@ -11,9 +11,9 @@
 //
 // Busato, Bombieri. An efficient implementation of the Bellman-Ford algorithm
 // for Kepler GPU architectures. IEEE TPDS 2015, algorithm 3.
-#include <kt/edges.cuh>
-#include <kt/queue.cuh>
-#include <kt/relaxing.cuh>
+#include <kt/advance.cuh>
+#include <kt/frontier_queue.cuh>
+#include <kt/relax.cuh>
 
 using ordered_t = kt::key_of<weight_t>;
 

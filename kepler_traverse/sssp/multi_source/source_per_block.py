@@ -1,4 +1,4 @@
-"""Many searches at once on a GPU: a block for each source. The twin of ``source_per_thread``; see many_blocks.cu.
+"""Many searches at once on a GPU: a block for each source. The twin of ``source_per_thread``; see source_per_block.cu.
 
 What bounds it is random requests to the second-level cache, about as many a relaxation as there are words that it touches:
 distance, and if it lowers one, the mark and a place in a pile.
@@ -19,7 +19,7 @@ from ...strategy import ManyOutcome, slowdown, turns_of
 from .. import cpu_steps, gpu_steps, tuning
 from ..near_far_gpu import first_width
 
-_FILE = Path(__file__).parents[1] / "kernels" / "many_blocks.cu"
+_FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
 _ENTRY = Entry(
     "sssp_many_blocks",
     _FILE,

@@ -1,4 +1,4 @@
-"""Many searches at once on a GPU, 32 side by side: each edge load serves all of them. See many_rows.cu.
+"""Many searches at once on a GPU, 32 side by side: each edge load serves all of them. See source_per_lane.cu.
 
 For graphs of few rounds and many edges. What bounds it: each edge relaxed reads a row of 32 distances, 128 bytes of float32,
 and so many times that as vertices are lowered again.
@@ -22,7 +22,7 @@ from ..near_far_gpu import first_width
 
 _ENTRY = Entry(
     "sssp_many_rows_warp",
-    Path(__file__).parents[1] / "kernels" / "many_rows.cu",
+    Path(__file__).parents[1] / "kernels" / "source_per_lane.cu",
     tuning.ROWS_BLOCK,
     arguments(
         *("offset_t* offsets", "vertex_t* targets", "weight_t* weights", "int64 n_vertices", "uint64* heavy_pieces"),

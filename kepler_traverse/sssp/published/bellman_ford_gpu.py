@@ -33,18 +33,18 @@ from ..host_loop import rounds
 from . import threshold_methods
 from .params import BLOCK, DELTA_BUCKETS, MOST_BUCKETS, BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
 
-_KERNELS = Path(__file__).parents[1] / "kernels" / "papers"
+_KERNELS = Path(__file__).parents[1] / "kernels" / "published"
 _GRAPH = ("offset_t* offsets", "vertex_t* targets", "weight_t* weights")
 _SWEEP = Entry(
     "sssp_sweep_thread",
-    _KERNELS / "topology.cu",
+    _KERNELS / "topology_driven.cu",
     BLOCK,
     arguments(*_GRAPH, "int64 n_vertices", "weight_t limit", "ordered_t* keys", "vertex_t*? parent", "int64* counters"),
 )
 _MASK = {
     "relax": Entry(
         "sssp_mask_relax_thread",
-        _KERNELS / "topology.cu",
+        _KERNELS / "topology_driven.cu",
         BLOCK,
         arguments(
             *_GRAPH,
@@ -54,7 +54,7 @@ _MASK = {
     ),
     "take over": Entry(
         "sssp_mask_take_over",
-        _KERNELS / "topology.cu",
+        _KERNELS / "topology_driven.cu",
         BLOCK,
         arguments("ordered_t* updating", "int64 n_vertices", "ordered_t* keys", "int32* mask", "int64* counters"),
     ),
@@ -62,13 +62,13 @@ _MASK = {
 _WORK_FRONT = {
     "degrees": Entry(
         "sssp_work_front_degrees",
-        _KERNELS / "work_front.cu",
+        _KERNELS / "workfront_sweep.cu",
         BLOCK,
         arguments("offset_t* offsets", "vertex_t* frontier", "int64 n_frontier", "offset_t* degrees"),
     ),
     "relax": Entry(
         "sssp_work_front_relax",
-        _KERNELS / "work_front.cu",
+        _KERNELS / "workfront_sweep.cu",
         BLOCK,
         arguments(
             *_GRAPH,

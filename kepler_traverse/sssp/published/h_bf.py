@@ -24,7 +24,7 @@ from ..tuning import WIDTHS, HBfKnobs
 
 BLOCK = 256
 
-_FILE = Path(__file__).parents[1] / "kernels" / "h_bf.cu"
+_FILE = Path(__file__).parents[1] / "kernels" / "published" / "h_bf.cu"
 
 # As in the kernel file.
 _DUPLICATES = {"keep": 0, "mark": 1, "atomic64": 2}

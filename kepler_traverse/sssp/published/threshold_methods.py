@@ -1,5 +1,5 @@
 """The loop over an ascending list of distance thresholds, of which near-far, bucketing, delta-stepping and Dijkstra-like
-frontiers are made. See piles.cu.
+frontiers are made. See threshold_methods.cu.
 
 While vertices wait beyond the last threshold, a rule makes a new list of the nearest of them; then one pile after the other
 is relaxed in rounds until nothing falls into it any more. The systems differ in the list alone:
@@ -32,7 +32,7 @@ from ...strategy import Outcome
 from .. import gpu_steps
 from .params import BLOCK
 
-_FILE = Path(__file__).parents[1] / "kernels" / "papers" / "piles.cu"
+_FILE = Path(__file__).parents[1] / "kernels" / "published" / "threshold_methods.cu"
 _GRAPH = ("offset_t* offsets", "vertex_t* targets", "weight_t* weights")
 _LIST = ("ordered_t* thresholds", "int32 n_thresholds", "int32 side")
 _LIGHTEST = Entry(

@@ -11,7 +11,7 @@
 // cluster, by that one's block_in_cluster; for loads, stores, racy ones and atomics.
 #pragma once
 
-#include <kt/platform.cuh>
+#include <kt/cuda_api.cuh>
 
 #ifndef CLUSTER
 #define CLUSTER 1

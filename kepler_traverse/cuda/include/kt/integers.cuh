@@ -1,7 +1,7 @@
 // Integer types by their width in bytes.
 #pragma once
 
-#include <kt/platform.cuh>
+#include <kt/cuda_api.cuh>
 
 namespace kt {
 

@@ -4,7 +4,7 @@
 // Busato, Bombieri. BFS-4K. IEEE TPDS 2015, sections 5.1 (figure 3) and 5.4 (figure 6).
 #pragma once
 
-#include <kt/platform.cuh>
+#include <kt/cuda_api.cuh>
 
 namespace kt {
 

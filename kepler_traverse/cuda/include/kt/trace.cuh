@@ -2,7 +2,7 @@
 // constant that the compiler is given; with 0 nothing is left of it in a kernel.
 #pragma once
 
-#include <kt/platform.cuh>
+#include <kt/cuda_api.cuh>
 
 namespace kt {
 

@@ -8,7 +8,7 @@
 // step, one word each.
 #pragma once
 
-#include <kt/platform.cuh>
+#include <kt/cuda_api.cuh>
 
 namespace kt {
 

@@ -1,0 +1,356 @@
+// Bit-parallel BFS: one level of up to 1,024 searches at once, with one bit per source.
+//
+// A source bitset has one bit for each source; there is one per vertex.
+//
+//   seen      the sources that have reached the vertex
+//   front     the sources that reached it in the last level   in_front   bitmap: where front is not empty
+//   found     the sources that reach it in this level         is_found   bitmap: likewise
+//   gathered  bits that several threads add to: all of a push level; in a pull level those of
+//             adjacency lists of PIECE edges or more. bfs_many_settle_warp moves them to found.
+//             Zero between levels                             touched    bitmap: where it is not zero
+//   planes    plane j holds the sources whose hop count of the vertex has bit j
+//
+//   alive     one bitset: the sources whose frontier is not empty. No other source can change
+//             anything, so a vertex that all of them have reached is done, for good
+//   done      bitmap: such vertices
+//   told      [VERTICES, EDGES, MISSING, PIECES] of the next frontier
+//
+// A warp owns 32 vertices, so that it writes bitmaps without atomics; LANES of its lanes share one
+// bitset. A pull level tests a bit of in_front before it reads a bitset, and leaves a vertex once
+// no living source is missing.
+//
+// Reads:  per edge of a pull level, a vertex number, a bit and, on a hit, a bitset.
+// Writes: front, seen and found of the vertices that change, and the planes of the level's bits.
+//
+// Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source
+// graph traversal. PVLDB 8(4), 2014 (MS-BFS).
+#include <kt/advance.cuh>
+
+#include "source_bitsets.cuh"
+
+using kt::int32;
+using kt::int64;
+using kt::uint32;
+using kt::uint64;
+
+// What the host passes (bfs/multi_source/bit_parallel_gpu.py).
+struct PullArgs {
+  const offset_t* offsets;
+  const offset_t* in_offsets;
+  const vertex_t* in_targets;
+  int64 n_vertices;
+  const uint64* heavy_pieces;  // of adjacency lists of PIECE edges or more: number of the piece above, vertex below
+  int64 n_heavy_pieces;
+  const uint32* front;
+  const uint32* in_front;
+  const uint32* alive;
+  int32 level;
+  uint32* seen;
+  uint32* found;
+  uint32* is_found;
+  uint32* done;
+  uint32* gathered;
+  uint32* touched;
+  KT_NULLABLE uint32* planes;
+  uint32* alive_next;
+  int64* told;
+};
+
+struct SettleArgs {
+  const offset_t* offsets;
+  int64 n_vertices;
+  const uint32* alive;
+  int32 level;
+  int32 is_added;  // after a pull: keep the bits of is_found
+  uint32* seen;
+  uint32* found;
+  uint32* is_found;
+  uint32* done;
+  uint32* gathered;
+  uint32* touched;
+  KT_NULLABLE uint32* planes;
+  uint32* alive_next;
+  int64* told;
+};
+
+namespace {
+
+using kt::ALL_LANES;
+using kt::Part;
+
+enum Told { VERTICES, EDGES, MISSING, PIECES };
+
+// The edges of a piece: the number of the piece above, the vertex below.
+KT_DEVICE kt::Row piece_of(const offset_t* offsets, uint64 piece) {
+  kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(piece & 0xffffffffu));
+  row.begin += static_cast<offset_t>(piece >> 32) * PIECE;
+  if (row.end > row.begin + PIECE) row.end = row.begin + PIECE;
+  return row;
+}
+
+// Finishes vertices: stores the bits that a level finds and counts the next frontier. All lanes of a warp call it.
+struct Settling {
+  const offset_t* offsets;
+  int64 n_vertices;
+  uint32* seen;
+  uint32* found;
+  uint32* planes;  // null: hop counts are not needed
+  int32 level;
+  Part alive, alive_next = {};
+  int64 vertices = 0, edges = 0;
+  uint32 is_found = 0, is_done = 0;  // of the warp's 32 vertices
+
+  // `bits`: all that vertex `bit` of the word has seen now, of which `before` are old. `has`: there is a vertex.
+  KT_DEVICE void arrive(bool has, int64 word, int32 bit, const Part& bits, const Part& before) {
+    const Part fresh = bits.without(before);
+    const int64 v = word * 32 + bit;
+    const bool is_new = kt::any_in_row(has && fresh.is_any());
+    const bool is_missing = kt::any_in_row(has && alive.without(bits).is_any());
+    if (has && is_new) {
+      kt::part_of(seen, v) = bits;
+      kt::part_of(found, v) = fresh;
+      alive_next.add(fresh);
+      if (planes)
+        for (int32 plane = 0; level >> plane; ++plane)
+          if (level >> plane & 1) kt::part_of(planes, plane * n_vertices + v).add(fresh);
+    }
+    const bool speaks = has && kt::lane_in_row() == 0;
+    if (speaks && is_new) {
+      ++vertices;
+      edges += kt::load_constant(offsets + v + 1) - kt::load_constant(offsets + v);
+    }
+    is_found |= kt::reduce_or(ALL_LANES, speaks && is_new ? 1u << bit : 0u);
+    is_done |= kt::reduce_or(ALL_LANES, speaks && !is_missing ? 1u << bit : 0u);
+  }
+
+  KT_DEVICE void tell(uint32* to_alive, int64* told) {
+    kt::join_rows(alive_next);
+    if (kt::row_in_warp() == 0) kt::add_shared(to_alive, 0, alive_next);
+    for (int32 mask = 1; mask < kt::WARP; mask *= 2) {
+      vertices += kt::shuffle_xor(ALL_LANES, vertices, mask);
+      edges += kt::shuffle_xor(ALL_LANES, edges, mask);
+    }
+    if (kt::lane() || vertices == 0) return;
+    kt::atomic_add(told + VERTICES, vertices);
+    kt::atomic_add(told + EDGES, edges);
+  }
+};
+
+// Adds up the bitsets of the vertices that the lanes in `hits` hold.
+struct Gather {
+  const uint32* front;
+  Part bits;
+
+  // AT_ONCE bitsets per group of lanes, with their loads in flight together.
+  KT_DEVICE void add(uint32& hits, vertex_t v, bool is_shared) {
+    constexpr int32 AT_ONCE = 4;
+    vertex_t u[AT_ONCE];
+    bool has[AT_ONCE];
+#pragma unroll
+    for (int32 i = 0; i < AT_ONCE; ++i) {
+      const int32 from = is_shared ? kt::take_bit(hits) : kt::first_lane(hits);
+      if (!is_shared) hits &= hits - 1;
+      has[i] = from >= 0;
+      u[i] = kt::broadcast(ALL_LANES, v, has[i] ? from : 0);
+    }
+#pragma unroll
+    for (int32 i = 0; i < AT_ONCE; ++i)
+      if (has[i]) bits.add(kt::constant_part_of(front, u[i]));
+  }
+};
+
+}  // namespace
+
+// Vertices without incoming edges, and bits beyond the last vertex, are done from the start.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_many_idle_warp(const offset_t* __restrict__ in_offsets, int64 n_vertices, uint32* idle) {
+  for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
+    const int64 v = word * 32 + kt::lane();
+    const bool is_idle = v >= n_vertices || kt::load_constant(in_offsets + v) == kt::load_constant(in_offsets + v + 1);
+    const uint32 bits = kt::ballot(ALL_LANES, is_idle);
+    if (kt::lane() == 0) idle[word] = bits;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_many_start(const offset_t* __restrict__ offsets, const int64* __restrict__ sources, int64 n_sources,
+                   uint32* seen, uint32* front, uint32* in_front, int64* told) {
+  for (int64 i = kt::thread_id(); i < n_sources; i += kt::n_threads()) {
+    const int64 s = kt::load_constant(sources + i);
+    const uint32 bit = 1u << (i % 32);
+    kt::atomic_or(seen + s * WORDS + i / 32, bit);
+    kt::atomic_or(front + s * WORDS + i / 32, bit);
+    if (kt::atomic_or(in_front + s / 32, 1u << (s % 32)) >> (s % 32) & 1u) continue;
+    kt::atomic_add(told + VERTICES, int64{1});
+    kt::atomic_add(told + EDGES, int64{kt::load_constant(offsets + s + 1) - kt::load_constant(offsets + s)});
+  }
+}
+
+// Every vertex that is not done looks for neighbors in the frontier.
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_many_pull_warp(const PullArgs args) {
+  const offset_t* __restrict__ const offsets = args.offsets;
+  const offset_t* __restrict__ const in_offsets = args.in_offsets;
+  const vertex_t* __restrict__ const in_targets = args.in_targets;
+  const int64 n_vertices = args.n_vertices;
+  const uint64* __restrict__ const heavy_pieces = args.heavy_pieces;
+  const int64 n_heavy_pieces = args.n_heavy_pieces;
+  const uint32* __restrict__ const front = args.front;
+  const uint32* __restrict__ const in_front = args.in_front;
+  const uint32* __restrict__ const alive = args.alive;
+  const int32 level = args.level;
+  uint32* const seen = args.seen;
+  uint32* const found = args.found;
+  uint32* const is_found = args.is_found;
+  uint32* const done = args.done;
+  uint32* const gathered = args.gathered;
+  uint32* const touched = args.touched;
+  uint32* const planes = args.planes;
+  uint32* const alive_next = args.alive_next;
+  int64* const told = args.told;
+  const Part living = kt::constant_part_of(alive, 0);
+  for (int64 i = kt::warp_id(); i < n_heavy_pieces; i += kt::n_warps()) {
+    const kt::Row row = piece_of(in_offsets, kt::load_constant(heavy_pieces + i));
+    const int64 v = row.u;
+    if (kt::racy_load(done + v / 32) >> (v % 32) & 1u)
+      continue;                                // settle alone sets this bit; the others of the word may change now
+    const Part before = kt::part_of(seen, v);  // settle changes it
+    Gather gather{front, before};
+#pragma unroll
+    for (int32 j = 0; j < kt::PART; ++j)  // what other pieces have found so far
+      gather.bits.words[j] |= kt::racy_load(gathered + v * WORDS + kt::lane_in_row() * kt::PART + j);
+    const Part others = gather.bits;
+    if (!kt::any(ALL_LANES, living.without(gather.bits).is_any())) continue;
+    kt::edges_until(in_targets, row, kt::WARP, [&](bool valid, vertex_t u) {
+      uint32 hits = kt::ballot(ALL_LANES, valid && kt::has_bit(in_front, u));
+      if (hits == 0) return true;
+      while (hits) gather.add(hits, u, true);
+      kt::join_rows(gather.bits);
+      return kt::any(ALL_LANES, living.without(gather.bits).is_any());
+    });
+    const bool is_new =
+        kt::row_in_warp() == 0 && kt::add_shared(gathered, v, gather.bits.without(others).without(before));
+    if (kt::any(ALL_LANES, is_new) && kt::lane() == 0) kt::atomic_or(touched + v / 32, 1u << (v % 32));
+  }
+  Settling settling{offsets, n_vertices, seen, found, planes, level, living};
+  for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
+    const uint32 done_before = kt::racy_load(done + word);
+    settling.is_found = settling.is_done = 0;
+    for (uint32 left = ~done_before; left;) {
+      const int32 bit = kt::take_bit(left);
+      kt::Row row = bit >= 0 ? kt::row_of(in_offsets, static_cast<vertex_t>(word * 32 + bit)) : kt::Row{};
+      const bool has = bit >= 0 && row.end - row.begin < PIECE;
+      const Part before = has ? kt::part_of(seen, word * 32 + bit) : living;
+      Gather gather{front, before};
+      if (!kt::any_in_row(living.without(before).is_any())) row.end = row.begin;
+      kt::edges_until(in_targets, row, LANES, [&](bool valid, vertex_t u) {
+        const uint32 lanes = kt::ballot(ALL_LANES, valid && kt::has_bit(in_front, u));
+        const int32 shift = kt::row_in_warp() * LANES;
+        uint32 hits = LANES == kt::WARP ? lanes : lanes & (((1u << (LANES % kt::WARP)) - 1u) << shift);
+        bool wants_more = true;
+        while (kt::any(ALL_LANES, hits != 0)) {
+          gather.add(hits, u, false);
+          wants_more = kt::any_in_row(living.without(gather.bits).is_any());
+          if (!wants_more) hits = 0;
+        }
+        return wants_more;
+      });
+      settling.arrive(has, word, bit, gather.bits, before);
+    }
+    if (kt::lane() == 0) {
+      is_found[word] = settling.is_found;
+      if (settling.is_done) kt::racy_store(done + word, done_before | settling.is_done);
+    }
+  }
+  settling.tell(alive_next, told);
+}
+
+// Lists the adjacency lists of the frontier in pieces.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_many_list(const offset_t* __restrict__ offsets, int64 n_vertices, const uint32* __restrict__ in_front,
+                  int64 capacity, uint64* pieces, int64* told) {
+  for (int64 word = kt::thread_id(); word < (n_vertices + 31) / 32; word += kt::n_threads()) {
+    for (uint32 left = kt::load_constant(in_front + word); left; left &= left - 1) {
+      const kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(word * 32 + kt::first_lane(left)));
+      const int64 n = (row.end - row.begin + PIECE - 1) / PIECE;
+      if (n == 0) continue;
+      const int64 first = kt::atomic_add(told + PIECES, n);
+      for (int64 i = 0; i < n && first + i < capacity; ++i)
+        pieces[first + i] = static_cast<uint64>(i) << 32 | static_cast<uint32>(row.u);
+    }
+  }
+}
+
+// Every frontier vertex adds its bits to the neighbors that lack some.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_many_push_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                       const uint64* __restrict__ pieces, int64 capacity, const int64* __restrict__ told,
+                       const uint32* __restrict__ front, const uint32* __restrict__ seen,
+                       const uint32* __restrict__ done, uint32* gathered, uint32* touched) {
+  const int64 listed = kt::load_constant(told + PIECES);
+  for (int64 i = kt::warp_id(); i < (listed < capacity ? listed : capacity); i += kt::n_warps()) {
+    const kt::Row row = piece_of(offsets, kt::load_constant(pieces + i));
+    const Part mine = kt::part_of(front, row.u);
+    kt::edges_of_row(targets, {0, 1}, row, [&](bool valid, vertex_t, offset_t, vertex_t v) {
+      for (uint32 hits = kt::ballot(ALL_LANES, valid && !kt::has_bit(done, v)); hits;) {
+        const int32 from = kt::take_bit(hits);
+        const int64 to = kt::broadcast(ALL_LANES, v, from >= 0 ? from : 0);
+        const bool is_new = from >= 0 && kt::add_shared(gathered, to, mine.without(kt::part_of(seen, to)));
+        if (kt::any_in_row(is_new) && kt::lane_in_row() == 0) kt::atomic_or(touched + to / 32, 1u << (to % 32));
+      }
+    });
+  }
+}
+
+// Makes the next frontier from the bits gathered.
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_many_settle_warp(const SettleArgs args) {
+  const offset_t* __restrict__ const offsets = args.offsets;
+  const int64 n_vertices = args.n_vertices;
+  const uint32* __restrict__ const alive = args.alive;
+  const int32 level = args.level;
+  const int32 is_added = args.is_added;
+  uint32* const seen = args.seen;
+  uint32* const found = args.found;
+  uint32* const is_found = args.is_found;
+  uint32* const done = args.done;
+  uint32* const gathered = args.gathered;
+  uint32* const touched = args.touched;
+  uint32* const planes = args.planes;
+  uint32* const alive_next = args.alive_next;
+  int64* const told = args.told;
+  Settling settling{offsets, n_vertices, seen, found, planes, level, kt::constant_part_of(alive, 0)};
+  for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
+    const uint32 bits = touched[word];
+    settling.is_found = settling.is_done = 0;
+    for (uint32 left = bits; left;) {
+      const int32 bit = kt::take_bit(left);
+      Part before = {}, after = {};
+      if (bit >= 0) {
+        const int64 v = word * 32 + bit;
+        before = after = kt::part_of(seen, v);
+        after.add(kt::part_of(gathered, v));
+        kt::part_of(gathered, v) = Part{};
+      }
+      settling.arrive(bit >= 0, word, bit, after, before);
+    }
+    kt::warp_barrier(ALL_LANES);  // all have read the word
+    if (kt::lane() == 0) {
+      is_found[word] = (is_added ? is_found[word] : 0u) | settling.is_found;
+      if (settling.is_done) done[word] |= settling.is_done;
+      if (bits) touched[word] = 0;
+    }
+  }
+  settling.tell(alive_next, told);
+}
+
+// Counts the vertices of a list that some living source has not reached.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_many_missing_warp(const int64* __restrict__ wanted, int64 n_wanted, const uint32* __restrict__ seen,
+                          const uint32* __restrict__ alive, int64* told) {
+  const Part living = kt::constant_part_of(alive, 0);
+  for (int64 first = kt::warp_id() * kt::ROWS_AT_ONCE; first < n_wanted; first += kt::n_warps() * kt::ROWS_AT_ONCE) {
+    const int64 i = first + kt::row_in_warp();
+    const bool is_missing = i < n_wanted && living.without(kt::part_of(seen, kt::load_constant(wanted + i))).is_any();
+    const uint32 lanes = kt::ballot(ALL_LANES, is_missing);
+    if (kt::lane() == 0 && lanes) kt::atomic_add(told + MISSING, int64{kt::count_lanes(lanes)});
+  }
+}

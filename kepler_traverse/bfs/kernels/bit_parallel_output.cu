@@ -1,0 +1,179 @@
+// What becomes of many searches: hop counts out of bit planes, how many vertices lie at a
+// level, predecessors out of hop counts.
+//
+// Distances are rows of `pitch` places a source, a multiple of TILE: so that a warp writes
+// whole lines, four hop counts of 8 bits a lane.
+#include <kt/advance.cuh>
+
+#include "source_bitsets.cuh"
+
+namespace {
+
+using kt::int32;
+using kt::int64;
+using kt::uint32;
+using kt::uint64;
+using kt::uint8;
+
+constexpr int32 TILE = 128;  // vertices
+constexpr int32 COLUMNS = WORDS < 4 ? WORDS : 4;
+constexpr int32 OCTETS = 8;  // planes at once
+constexpr int32 DIGITS = 8;  // of a counter, which so holds up to 255
+constexpr int32 A_LANE = TILE / kt::WARP;
+
+// Eight bytes of eight bits, turned round.
+KT_DEVICE uint64 transposed(uint64 x) {
+  uint64 t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AAull;
+  x ^= t ^ (t << 7);
+  t = (x ^ (x >> 14)) & 0x0000CCCC0000CCCCull;
+  x ^= t ^ (t << 14);
+  t = (x ^ (x >> 28)) & 0x00000000F0F0F0F0ull;
+  return x ^ t ^ (t << 28);
+}
+
+KT_DEVICE uint32 octet(uint64 x, int32 i) { return static_cast<uint32>(x >> (8 * i)) & 0xffu; }
+
+// Bit planes of one octet of the hop counts, of a tile, and where a vertex was not seen.
+struct Tile {
+  uint32 planes[OCTETS][COLUMNS][TILE];
+  uint32 unseen[COLUMNS][TILE];
+};
+
+// The hop counts, or one octet of them, of a vertex and eight sources; all bits set where it was not seen.
+KT_DEVICE uint64 hops_of_eight(const Tile& tile, int32 n_planes, int32 column, int32 i, int32 eight) {
+  uint64 bits = octet(tile.unseen[column][i], eight) * 0x0101010101010101ull;
+  for (int32 plane = 0; plane < n_planes; ++plane)
+    bits |= static_cast<uint64>(octet(tile.planes[plane][column][i], eight)) << (8 * plane);
+  return transposed(bits);
+}
+
+template <typename hop_t>
+KT_DEVICE void point_back(const offset_t* in_offsets, const vertex_t* in_targets, int64 n_vertices,
+                          const int64* sources, int64 n_sources, int64 pitch, const hop_t* distance,
+                          vertex_t* predecessor) {
+  const int64 n_words = (n_vertices + kt::WARP - 1) / kt::WARP;
+  for (int64 task = kt::warp_id(); task < n_sources * n_words; task += kt::n_warps()) {
+    const int64 i = task / n_words;
+    const int64 v = task % n_words * kt::WARP + kt::lane();
+    const hop_t* const row = distance + i * pitch;
+    const int32 hops = v < n_vertices ? kt::load_constant(row + v) : kt::UNREACHED;
+    const kt::Row in_row = hops > 0 ? kt::row_of(in_offsets, static_cast<vertex_t>(v)) : kt::Row{};
+    // Rows ascend, so the first is the smallest. Each lane asks for another level: none can help it.
+    const vertex_t found = kt::first_hit(in_targets, in_row, 0x7fffffff,
+                                         [&](vertex_t u) { return kt::load_constant(row + u) == hops - 1; });
+    if (v < n_vertices)
+      predecessor[i * n_vertices + v] = v == kt::load_constant(sources + i) ? static_cast<vertex_t>(v) : found;
+  }
+}
+
+}  // namespace
+
+// Each block takes tiles, and of a tile COLUMNS words at a time.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_many_write(const uint32* __restrict__ seen, const uint32* __restrict__ planes, int32 n_planes, int64 n_vertices,
+                   int64 n_sources, int64 pitch, int32 hop_bytes, uint8* distance) {
+  KT_SHARED(Tile, tile, [1]);
+  const int64 n_tiles = (n_vertices + TILE - 1) / TILE;
+  for (int64 task = kt::block_id(); task < n_tiles * (WORDS / COLUMNS) * hop_bytes; task += kt::n_blocks()) {
+    const int32 byte = static_cast<int32>(task % hop_bytes);
+    const int32 first_column = static_cast<int32>(task / hop_bytes % (WORDS / COLUMNS)) * COLUMNS;
+    const int64 first = task / hop_bytes / (WORDS / COLUMNS) * TILE;
+    int32 n_here = n_planes - byte * OCTETS;
+    n_here = n_here < 0 ? 0 : n_here < OCTETS ? n_here : OCTETS;
+    kt::block_barrier();
+    for (int32 at = kt::thread_in_block(); at < (n_here + 1) * TILE; at += BLOCK) {
+      const int32 i = at % TILE;
+      const int32 plane = at / TILE - 1;
+      if (first + i >= n_vertices) continue;
+      const uint32* const from = plane < 0 ? seen : planes + (byte * OCTETS + plane) * n_vertices * WORDS;
+      for (int32 column = 0; column < COLUMNS; ++column) {
+        const uint32 bits = kt::load_constant(from + (first + i) * WORDS + first_column + column);
+        (plane < 0 ? tile->unseen[column] : tile->planes[plane][column])[i] = plane < 0 ? ~bits : bits;
+      }
+    }
+    kt::block_barrier();
+    for (int32 part = kt::warp_in_block(); part < COLUMNS * 4; part += BLOCK / kt::WARP) {
+      const int32 column = part / 4;
+      uint64 hops[A_LANE];
+#pragma unroll
+      for (int32 j = 0; j < A_LANE; ++j) {
+        const int32 i = kt::lane() * A_LANE + j;
+        hops[j] = first + i < n_vertices ? hops_of_eight(tile[0], n_here, column, i, part % 4) : 0;
+      }
+      const int64 source = int64{32} * (first_column + column) + 8 * (part % 4);
+#pragma unroll
+      for (int32 eighth = 0; eighth < 8; ++eighth) {
+        if (source + eighth >= n_sources) break;
+        uint8* const to = distance + ((source + eighth) * pitch + first + kt::lane() * A_LANE) * hop_bytes + byte;
+        if (hop_bytes == 1) {
+          uint32 four = 0;
+#pragma unroll
+          for (int32 j = 0; j < A_LANE; ++j) four |= octet(hops[j], eighth) << (8 * j);
+          kt::store_streaming(reinterpret_cast<uint32*>(to), four);
+        } else {
+#pragma unroll
+          for (int32 j = 0; j < A_LANE; ++j) to[j * hop_bytes] = static_cast<uint8>(octet(hops[j], eighth));
+        }
+      }
+    }
+  }
+}
+
+// How many vertices each source has in a frontier: a thread a word, in counters of which each
+// digit is a word of 32 sources.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_many_count(const uint32* __restrict__ front, const uint32* __restrict__ in_front, int64 n_vertices,
+                   int64* counts) {
+  KT_SHARED(int32, sums, [32 * WORDS]);
+  for (int32 i = kt::thread_in_block(); i < 32 * WORDS; i += BLOCK) sums[i] = 0;
+  kt::block_barrier();
+  constexpr int32 AT_ONCE = BLOCK / WORDS;
+  const int32 column = kt::thread_in_block() % WORDS;
+  uint32 digits[DIGITS] = {};
+  int32 n_counted = 0;
+  const auto flush = [&] {
+    for (int32 bit = 0; bit < 32; ++bit) {
+      uint32 count = 0;
+#pragma unroll
+      for (int32 d = 0; d < DIGITS; ++d) count |= (digits[d] >> bit & 1u) << d;
+      if (count) kt::atomic_add(sums + 32 * column + bit, static_cast<int32>(count));
+    }
+    for (uint32& digit : digits) digit = 0;
+    n_counted = 0;
+  };
+  for (int64 v = int64{kt::block_id()} * AT_ONCE + kt::thread_in_block() / WORDS; v < n_vertices;
+       v += int64{kt::n_blocks()} * AT_ONCE) {
+    if (!kt::has_bit(in_front, v)) continue;
+    uint32 carry = kt::load_constant(front + v * WORDS + column);
+#pragma unroll
+    for (int32 d = 0; d < DIGITS; ++d) {
+      const uint32 before = digits[d];
+      digits[d] = before ^ carry;
+      carry &= before;
+    }
+    if (++n_counted == (1 << DIGITS) - 1) flush();
+  }
+  if (n_counted) flush();
+  kt::block_barrier();
+  for (int32 i = kt::thread_in_block(); i < 32 * WORDS; i += BLOCK)
+    if (sums[i]) kt::atomic_add(counts + i, int64{sums[i]});
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_point_back_8_warp(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets,
+                          int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
+                          const signed char* __restrict__ distance, vertex_t* predecessor) {
+  point_back(in_offsets, in_targets, n_vertices, sources, n_sources, pitch, distance, predecessor);
+}
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_point_back_16_warp(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets,
+                           int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
+                           const short* __restrict__ distance, vertex_t* predecessor) {
+  point_back(in_offsets, in_targets, n_vertices, sources, n_sources, pitch, distance, predecessor);
+}
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_point_back_32_warp(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets,
+                           int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
+                           const int32* __restrict__ distance, vertex_t* predecessor) {
+  point_back(in_offsets, in_targets, n_vertices, sources, n_sources, pitch, distance, predecessor);
+}

@@ -1,0 +1,310 @@
+// Direction-optimizing BFS in one cooperative launch.
+//
+// Continues with the frontier that the cluster kernel leaves (kernels/bfs_persistent_state.cuh). All threads read
+// the same LoopState after the grid barrier that ends a level, and so choose the same step:
+//
+//   push   from a queue. Adjacency lists of CHUNK edges or more are expanded in chunks
+//   pull   over bitmaps, each adjacency list up to its first hit. At most one phase per search:
+//          it begins once the frontier has more than 1 / ALPHA of the unexplored edges and ends
+//          once it has fewer than 1 / BETA of the vertices
+//
+// Either takes one grid barrier per level.
+//
+// Reads:  the CSR graph and, to pull, its reverse.
+// Writes: one claim per vertex; with PREDECESSORS, distances and predecessors from the claims.
+//
+// Beamer, Asanovic, Patterson. Direction-optimizing breadth-first search. SC 2012.
+// Gupta, Stuart, Owens. A study of persistent threads style GPU programming. 2012.
+#include <kt/advance.cuh>
+#include <kt/thread_queue.cuh>
+#include <kt/trace.cuh>
+
+#include "bfs_persistent_state.cuh"
+
+using kt::int32;
+using kt::int64;
+using kt::uint32;
+using kt::uint64;
+
+// What the host passes (bfs/persistent.py).
+struct PersistentArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  KT_NULLABLE const offset_t* in_offsets;  // null: no pulling
+  KT_NULLABLE const vertex_t* in_targets;
+  int64 n_vertices;
+  int64 n_edges;
+  int32 last_level;
+  KT_NULLABLE const int64* wanted;  // vertices whose distances end the search
+  int64 n_wanted;
+  KT_NULLABLE uint64* packed;  // [n_vertices] claims, with PREDECESSORS
+  vertex_t* queue;             // [n_vertices]
+  uint64* pieces;
+  uint32* bitmaps;  // [3][n_vertices / 32, rounded up]: visited, frontier, next frontier
+  int64* states;    // [3] LoopState
+  uint32* arrived;  // of the grid barrier, 0 at first
+  int32* distance;  // [n_vertices]; the claims, without PREDECESSORS
+  KT_NULLABLE vertex_t* predecessor;
+  int64* outcome;  // [2]: levels searched; whether the frontier is not empty
+  KT_NULLABLE int64* trace;
+};
+
+namespace {
+
+using kt::Gathering;
+using kt::level_of;
+using kt::LoopState;
+using kt::LoopStates;
+
+struct Search {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const offset_t* in_offsets;
+  const vertex_t* in_targets;
+  int64 n_vertices;
+  kt::claim_t* claims;
+};
+
+// Uniform across the grid after each barrier.
+struct Frontier {
+  int32 level = 0;
+  vertex_t* queue;
+  int64 n_queued = 0;
+  uint64* chunks;
+  int64 n_chunks = 0;
+  int64 vertices = 0, edges = 0;
+};
+
+// Claims the ends of edges; all lanes of a warp call it.
+struct Push {
+  const vertex_t* targets;
+  kt::claim_t* claims;
+  int32 level;
+  Gathering& into;
+  kt::LocalQueue found;
+
+  KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
+    take(valid && make(u, v, kt::racy_load(claims + v)), v);
+  }
+  // The same for N edges per lane, with N loads in flight.
+  template <int32 N>
+  KT_DEVICE void ahead(const kt::Edges<N>& edges) {
+    vertex_t v[N];
+    kt::claim_t old[N];
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) v[i] = edges.valid[i] ? kt::load_constant(targets + edges.e[i]) : edges.u[i];
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) old[i] = kt::racy_load(claims + v[i]);
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) take(edges.valid[i] && make(edges.u[i], v[i], old[i]), v[i]);
+  }
+  // `old` may be too large, as claims only fall: then the result of the atomic decides.
+  KT_DEVICE bool make(vertex_t u, vertex_t v, kt::claim_t old) const {
+    const kt::claim_t mine = kt::claim_of(level + 1, u);
+    return mine < old && level_of(kt::atomic_min(claims + v, mine)) == kt::UNREACHED;
+  }
+  KT_DEVICE void take(bool fresh, vertex_t v) {
+    if (fresh) found.push(v);
+    if (kt::any(kt::ALL_LANES, found.is_full())) empty();
+  }
+  KT_DEVICE void empty() {
+    found.empty_into(
+        kt::LOCAL_QUEUE + 1, [this](int64 n) { return into.reserve(n); },
+        [this](int64 place, vertex_t v) { into.store(place, v); });
+  }
+};
+
+KT_DEVICE void push_level(const Search& search, const Frontier& frontier, Gathering& into) {
+  Push push = {search.targets, search.claims, frontier.level, into, {}};
+  const auto rows = [&](int64 i, bool) {
+    const kt::Row row = kt::row_of(search.offsets, frontier.queue[i]);
+    return row.end - row.begin < CHUNK ? row : kt::Row{};
+  };
+  // Few adjacency lists get several lanes each; of many a warp takes 32, and its lanes search for their edges.
+  // With SHARED_ROWS the lanes search in the first case too, so that no lane waits for a longer list.
+  const int32 width = kt::lanes_a_row(kt::n_threads(), frontier.n_queued);
+  const int32 at_once = SHARED_ROWS && width >= 4 ? kt::WARP / width : kt::WARP;
+  if (width >= 4 && !SHARED_ROWS)
+    kt::edges_by_virtual_warp(search.targets, kt::whole_grid(), frontier.n_queued, width, rows, push);
+  else
+    kt::edges_by_discovery<AHEAD>(search.targets, kt::whole_grid(), frontier.n_queued, true, rows, push, at_once);
+  const kt::Teams teams(PIECE_WARPS);
+  for (int64 i = teams.mine(); i < frontier.n_chunks; i += teams.how_many()) {
+    const uint64 chunk = frontier.chunks[i];
+    kt::Row row = kt::row_of(search.offsets, static_cast<vertex_t>(chunk & 0xffffffffu));
+    row.begin += static_cast<offset_t>(chunk >> 32) * CHUNK;
+    if (row.end > row.begin + CHUNK) row.end = row.begin + CHUNK;
+    kt::edges_of_row<AHEAD>(search.targets, teams.team(), row, push);
+  }
+  push.empty();
+}
+
+// Builds the bitmaps of the vertices reached so far and of those reached in this level.
+KT_DEVICE void draw_bitmaps(const Search& search, int32 level, uint32* visited, uint32* front) {
+  const int64 n_words = (search.n_vertices + 31) / 32;
+  for (int64 word = kt::warp_id(); word < n_words; word += kt::n_warps()) {
+    const int64 v = word * 32 + kt::lane();
+    // Bits beyond the last vertex count as visited.
+    const int32 at = v < search.n_vertices ? level_of(kt::racy_load(search.claims + v)) : level + 1;
+    const uint32 reached = kt::ballot(kt::ALL_LANES, at != kt::UNREACHED);
+    const uint32 in_level = kt::ballot(kt::ALL_LANES, at == level);
+    if (kt::lane() == 0) {
+      visited[word] = reached;
+      front[word] = in_level;
+    }
+  }
+}
+
+KT_DEVICE int64 pull_level(const Search& search, int32 level, uint32* visited, const uint32* front, uint32* next,
+                           Gathering& into) {
+  const int64 n_words = (search.n_vertices + 31) / 32;
+  int64 vertices = 0;
+  for (int64 word = kt::warp_id(); word < n_words; word += kt::n_warps()) {
+    const uint32 before = visited[word];
+    uint32 claimed = 0;
+    if (before != kt::ALL_LANES) {
+      const vertex_t v = static_cast<vertex_t>(word * 32 + kt::lane());
+      const kt::Row row = before >> kt::lane() & 1 ? kt::Row{} : kt::row_of(search.in_offsets, v);
+      // Adjacency lists are sorted, so the first hit is the smallest predecessor.
+      const vertex_t u =
+          kt::first_hit(search.in_targets, row, PATIENCE, [=](vertex_t of) { return front[of / 32] >> of % 32 & 1; });
+      const bool is_claimed = u != kt::NO_PREDECESSOR;
+      if (is_claimed) {
+        search.claims[v] = kt::claim_of(level + 1, u);
+        into.edges += kt::load_constant(search.offsets + v + 1) - kt::load_constant(search.offsets + v);
+        ++vertices;
+      }
+      claimed = kt::ballot(kt::ALL_LANES, is_claimed);
+    }
+    kt::warp_barrier(kt::ALL_LANES);  // all lanes have read the word
+    if (kt::lane() == 0) {
+      next[word] = claimed;
+      if (claimed) visited[word] = before | claimed;
+    }
+  }
+  return vertices;
+}
+
+// Appends the vertices of a bitmap to the queue.
+KT_DEVICE void list_bitmap(int64 n_vertices, const uint32* front, Gathering& into) {
+  const int64 n_words = (n_vertices + 31) / 32;
+  kt::LocalQueue found;
+  const auto reserve = [&](int64 n) { return into.reserve(n); };
+  const auto store = [&](int64 place, vertex_t v) { into.store(place, v); };
+  for (int64 word = kt::warp_id(); word < n_words; word += kt::n_warps()) {
+    if (front[word] >> kt::lane() & 1) found.push(static_cast<vertex_t>(word * 32 + kt::lane()));
+    if (kt::any(kt::ALL_LANES, found.is_full())) found.empty_into(kt::LOCAL_QUEUE + 1, reserve, store);
+  }
+  found.empty_into(kt::LOCAL_QUEUE + 1, reserve, store);
+}
+
+// Adds what the threads of a block have counted to the next state.
+KT_DEVICE void publish(LoopState* next, int64 vertices, int64 edges, int64* sums) {
+  vertices = kt::sum_through(vertices);
+  edges = kt::sum_through(edges);
+  if (kt::lane() == kt::WARP - 1 && edges) {
+    kt::atomic_add(sums, vertices);
+    kt::atomic_add(sums + 1, edges);
+  }
+  kt::block_barrier();
+  const int32 thread = kt::thread_in_block();
+  if (thread < 2 && sums[thread]) {
+    kt::atomic_add(thread == 0 ? &next->vertices : &next->edges, sums[thread]);
+    sums[thread] = 0;
+  }
+}
+
+KT_DEVICE void advance(Frontier& frontier, const LoopState& prev) {
+  frontier.level = static_cast<int32>(prev.level);
+  frontier.queue += frontier.n_queued;
+  frontier.n_queued = prev.queued;
+  frontier.chunks += frontier.n_chunks;
+  frontier.n_chunks = prev.chunks;
+  frontier.vertices = prev.queued + prev.vertices;
+  frontier.edges = prev.edges;
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const PersistentArgs args) {
+  KT_SHARED(LoopState, prev, [1]);
+  KT_SHARED(int64, sums, [2]);
+  kt::claim_t* const claims =
+      PREDECESSORS ? reinterpret_cast<kt::claim_t*>(args.packed) : reinterpret_cast<kt::claim_t*>(args.distance);
+  const int64 n_vertices = args.n_vertices;
+  const Search search = {args.offsets, args.targets, args.in_offsets, args.in_targets, n_vertices, claims};
+  const int64 n_words = (n_vertices + 31) / 32;
+  uint32* const visited = args.bitmaps;
+  uint32* front = args.bitmaps + n_words;
+  uint32* next_front = args.bitmaps + 2 * n_words;
+  uint32* const arrived = args.arrived;
+  const LoopStates states = {reinterpret_cast<LoopState*>(args.states)};
+  const int32 thread = kt::thread_in_block();
+  const kt::Trace trace = {args.trace};
+  const auto note = [&](kt::Turn turn, const Frontier& of) {
+    if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), turn, of.level, of.vertices, of.edges);
+  };
+
+  if (thread < 2) sums[thread] = 0;
+  Frontier frontier = {0, args.queue, 0, args.pieces};
+  int64 unexplored = args.n_edges;
+  bool is_pulling = false, has_pulled = args.in_offsets == nullptr;
+  for (int32 iteration = 0;; ++iteration) {
+    LoopStates::copy(prev[0], states.read(iteration), thread);
+    kt::block_barrier();
+    advance(frontier, prev[0]);
+    unexplored -= prev->walked;
+    if (frontier.vertices == 0 || frontier.level >= args.last_level) break;
+    if (args.n_wanted) {
+      const bool is_missing = kt::is_one_unreached(claims, args.wanted, args.n_wanted);
+      kt::grid_barrier(arrived);  // every block has read the claims before a thread makes more
+      if (!is_missing) break;
+    }
+    LoopState& next = states.written(iteration);
+    LoopStates::clear(states.cleared(iteration), kt::thread_id());
+    Gathering into = {args.offsets, frontier.queue + frontier.n_queued, frontier.chunks + frontier.n_chunks, &next};
+    int64 vertices = 0, level = frontier.level + 1, walked = frontier.edges;
+    if (is_pulling && frontier.vertices < n_vertices / BETA) {
+      note(kt::LIST, frontier);
+      list_bitmap(n_vertices, front, into);
+      is_pulling = false;
+      level = frontier.level;
+      walked = 0;
+    } else {
+      if (!has_pulled && frontier.edges > unexplored / ALPHA) {
+        note(kt::DRAW, frontier);
+        draw_bitmaps(search, frontier.level, visited, front);
+        is_pulling = has_pulled = true;
+        kt::grid_barrier(arrived);
+      }
+      note(is_pulling ? kt::PULL : kt::PUSH, frontier);
+      if (is_pulling) {
+        vertices = pull_level(search, frontier.level, visited, front, next_front, into);
+        uint32* const written = next_front;
+        next_front = front;
+        front = written;
+      } else {
+        push_level(search, frontier, into);
+      }
+    }
+    if (kt::thread_id() == 0) {
+      next.level = level;
+      next.walked = walked;
+    }
+    publish(&next, vertices, into.edges, sums);
+    kt::grid_barrier(arrived);
+  }
+  note(kt::LAST_PASS, frontier);
+  if (PREDECESSORS)
+    for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
+      const kt::claim_t claim = claims[v];
+      args.distance[v] = level_of(claim);
+      args.predecessor[v] = static_cast<vertex_t>(static_cast<int32>(claim & 0xffffffffu));
+      if (CLEANS_UP) claims[v] = static_cast<kt::claim_t>(-1);  // the next search begins without claims
+    }
+  note(kt::END, frontier);
+  if (kt::thread_id() == 0) {
+    args.outcome[0] = frontier.level;
+    args.outcome[1] = frontier.vertices > 0;
+  }
+}

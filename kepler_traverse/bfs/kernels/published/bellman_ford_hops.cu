@@ -1,0 +1,89 @@
+// BFS as Bellman-Ford: every round offers each vertex's distance plus one along all edges.
+//
+// There are no levels: an offer may go on within the round that it was made in. After
+// r rounds all vertices within r hops are right, the others may still fall. That takes
+// an atomic minimum: the paper's plain store may put a larger number over a smaller
+// one, which later rounds mend, but nobody could say any more what is settled.
+// Predecessors follow from the distances, so they are looked for once, in the end.
+//
+//   threads   see kt/advance.cuh
+//   reads     all edges, the distances of their ends    writes   distances that fall
+//
+// Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, sections 3 and 4.1 (figures 9 and 16).
+#include <kt/advance.cuh>
+#include <kt/frontier_queue.cuh>
+
+namespace {
+
+// Unsigned, so that UNREACHED is larger than all.
+KT_DEVICE kt::uint32 hops_of(const kt::int32* distance, vertex_t v) {
+  return static_cast<kt::uint32>(kt::racy_load(distance + v));
+}
+
+struct Relax {
+  kt::int32* distance;
+  kt::int64* counters;
+
+  KT_DEVICE void operator()(vertex_t u, offset_t, vertex_t v) const {
+    // Distances only fall: an old one makes an offer that is too high, and whoever lowered it has
+    // asked for another round.
+    const kt::uint32 hops = hops_of(distance, u);
+    if (hops == static_cast<kt::uint32>(kt::UNREACHED) || hops + 1 >= hops_of(distance, v)) return;
+    kt::atomic_min(reinterpret_cast<kt::uint32*>(distance + v), hops + 1);
+    kt::racy_store(counters, kt::int64{1});
+  }
+};
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_relax_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, kt::int64 n_vertices,
+                     kt::int32* distance, kt::int64* counters) {
+  kt::edges_by_thread({offsets, targets}, kt::Range{0, n_vertices}, Relax{distance, counters});
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_relax_edges(const vertex_t* __restrict__ sources, const vertex_t* __restrict__ targets, kt::int64 n_edges,
+                    kt::int32* distance, kt::int64* counters) {
+  kt::edges_by_edge(sources, targets, n_edges, Relax{distance, counters});
+}
+
+// How many of the wanted vertices may still fall after so many rounds, into counters[1].
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_count_unsettled(const kt::int64* __restrict__ wanted, kt::int64 n_wanted, kt::int32 rounds,
+                        const kt::int32* __restrict__ distance, kt::int64* counters) {
+  for (kt::int64 i = kt::thread_id(); i < n_wanted; i += kt::n_threads()) {
+    const kt::int32 hops = kt::load_constant(distance + kt::load_constant(wanted + i));
+    if (hops == kt::UNREACHED || hops > rounds) kt::count(counters + 1);
+  }
+}
+
+// The smallest predecessor that explains each distance. A warp takes a vertex in every row that needs this, so that
+// it costs each of them the same.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_find_predecessors_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                               kt::int64 n_vertices, const kt::int32* __restrict__ distance, vertex_t* predecessor) {
+  kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t, vertex_t v) {
+    const kt::int32 hops = kt::load_constant(distance + u);
+    if (hops != kt::UNREACHED && kt::load_constant(distance + v) == hops + 1) kt::keep_smallest(predecessor + v, u);
+  });
+}
+
+// The source of every edge, beside its target: the graph as a list of edges.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_list_sources_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                          kt::int64 n_vertices, vertex_t* sources) {
+  kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices},
+                    [=](vertex_t u, offset_t e, vertex_t) { sources[e] = u; });
+}
+
+// The graph with vertex u renamed rank[u]; `renamed_offsets` are those of its rows.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_rename_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                    const vertex_t* __restrict__ rank, const offset_t* __restrict__ renamed_offsets,
+                    kt::int64 n_vertices, vertex_t* renamed) {
+  kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
+    const offset_t begin = kt::load_constant(renamed_offsets + kt::load_constant(rank + u));
+    renamed[begin + e - kt::load_constant(offsets + u)] = kt::load_constant(rank + v);
+  });
+}

@@ -1,0 +1,42 @@
+// A level as a product of a sparse matrix and a vector.
+//
+// The matrix has a row a vertex, of the vertices with an edge to it; the vector x is 1 for
+// those at the last level. In place of sums of products y holds minima: the smallest vertex
+// of a row for which x is 1, which is the predecessor. Every row is walked to its end, and
+// every level costs all edges. A second kernel takes what is new from y, makes it the next x,
+// and clears y.
+//
+// Deng, Wang, Mu. Taming irregular EDA applications on GPUs. ICCAD 2009, as
+// Luo, Wong, Hwu 2010, section 2, tell of it.
+#include <kt/advance.cuh>
+#include <kt/frontier_queue.cuh>
+
+using kt::int32;
+using kt::int64;
+using kt::uint8;
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_product(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets, int64 n_vertices,
+                int32 width, const uint8* __restrict__ x, vertex_t* y) {
+  kt::edges_by_virtual_warp(
+      in_targets, kt::whole_grid(), n_vertices, width,
+      [=](int64 v, bool) { return kt::row_of(in_offsets, static_cast<vertex_t>(v)); },
+      [=](bool valid, vertex_t v, offset_t, vertex_t u) {
+        if (valid && kt::load_constant(x + u)) kt::keep_smallest(y + v, u);
+      });
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    bfs_product_take(int64 n_vertices, int32 level, vertex_t* y, uint8* x, int32* distance, vertex_t* predecessor,
+                     int64* counters) {
+  for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
+    const bool is_new = y[v] != kt::NO_PREDECESSOR && distance[v] == kt::UNREACHED;
+    x[v] = is_new;
+    if (is_new) {
+      distance[v] = level;
+      if (predecessor) predecessor[v] = y[v];
+      kt::count(counters);
+    }
+    y[v] = kt::NO_PREDECESSOR;
+  }
+}

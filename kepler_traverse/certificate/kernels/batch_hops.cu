@@ -1,0 +1,145 @@
+// Check many, hops: is every vertex as far from each of many sources as the nearest of its
+// in-neighbours allows?
+//
+// Keys are hop counts of KEY_BYTES bytes, and all bits set where a vertex was not reached, so
+// that it is the farthest; a lane takes a word of them.
+//
+//   list_heavy   rows of PIECE edges and more, and their pieces: once for all blocks of sources
+//   lay_out      makes lines of rows of distances, and looks at each distance alone (C1, C2)
+//   warp         the rows of the reverse graph; settle: those that were taken in pieces (C3, C4)
+//
+//   findings     see kernels/certificate_tiles.cuh; places are a source, source * n_vertices + vertex, and
+//                vertex * sources of a line + source
+#include "certificate_tiles.cuh"
+
+namespace {
+
+using kt::ALL_LANES;
+using kt::AT_ONCE;
+using kt::Heavy;
+using kt::int32;
+using kt::int64;
+using kt::TILE;
+using kt::uint32;
+using kt::uint64;
+using kt::uint8;
+
+constexpr int32 KEYS = 4 / KEY_BYTES;  // of hops, a word
+constexpr uint32 FARTHEST = 0xffffffffu >> (32 - 8 * KEY_BYTES);
+
+struct HopsLine {
+  static constexpr int32 LANES = TILE_BYTES / 4;
+  static constexpr int32 SOURCES = LANES * KEYS;
+
+  const uint32* lines;
+  uint32* best_of_heavy;
+  int64* findings;
+  uint32 limit;
+  int32 in_line;
+  int64 sources[KEYS];
+  int64 v = 0;
+  uint32 best[KEYS];
+
+  KT_DEVICE HopsLine(const uint32* all, const int64* of, int64 n_sources, uint32 farthest, uint32* kept, int64* found)
+      : lines(all), best_of_heavy(kept), findings(found), limit(farthest), in_line(kt::lane() % LANES) {
+    for (int32 i = 0; i < KEYS; ++i) {
+      const int32 source = in_line * KEYS + i;
+      sources[i] = source < n_sources ? kt::load_constant(of + source) : -1;
+    }
+  }
+  KT_DEVICE static uint32 key(uint32 word, int32 i) { return word >> (8 * KEY_BYTES * i) & FARTHEST; }
+  KT_DEVICE uint32 word_of(int64 vertex) const { return kt::load_constant(lines + vertex * LANES + in_line); }
+
+  KT_DEVICE void begin(vertex_t vertex) {
+    v = vertex;
+    for (uint32& key : best) key = FARTHEST;
+  }
+  KT_DEVICE void take(bool valid, offset_t, vertex_t u) {
+    kt::share_edges<LANES>(valid, [&](int32 first, int32 n) {
+      uint32 words[AT_ONCE];
+#pragma unroll
+      for (int32 i = 0; i < AT_ONCE; ++i) {
+        const vertex_t from = kt::broadcast(ALL_LANES, u, first + i < n ? first + i : 0, LANES);
+        words[i] = first + i < n ? word_of(from) : ~0u;
+      }
+#pragma unroll
+      for (int32 i = 0; i < AT_ONCE; ++i)
+#pragma unroll
+        for (int32 k = 0; k < KEYS; ++k) best[k] = key(words[i], k) < best[k] ? key(words[i], k) : best[k];
+    });
+  }
+  KT_DEVICE uint32* place_of(int64 slot, int32 i) const { return best_of_heavy + slot * SOURCES + in_line * KEYS + i; }
+  KT_DEVICE void keep(int64 slot) const {
+    for (int32 i = 0; i < KEYS; ++i)
+      if (best[i] != FARTHEST) kt::atomic_min(place_of(slot, i), best[i]);
+  }
+  KT_DEVICE void recall(int64 slot) {
+    for (int32 i = 0; i < KEYS; ++i) best[i] = *place_of(slot, i) & FARTHEST;
+  }
+  KT_DEVICE void compare_with_best() const {
+    const uint32 word = word_of(v);
+    for (int32 i = 0; i < KEYS; ++i) {
+      const uint32 hops = best[i] + (best[i] != FARTHEST ? 1u : 0u);
+      kt::compare(findings, v == sources[i], key(word, i), hops, limit, v * SOURCES + in_line * KEYS + i);
+    }
+  }
+};
+
+KT_DEVICE int32 hops_at(const uint8* distance, int32 hop_bytes, int64 at) {
+  if (hop_bytes == 1) return kt::load_streaming(reinterpret_cast<const signed char*>(distance) + at);
+  if (hop_bytes == 2) return kt::load_streaming(reinterpret_cast<const short*>(distance) + at);
+  return kt::load_streaming(reinterpret_cast<const int32*>(distance) + at);
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    certificate_list_heavy(const offset_t* __restrict__ offsets, int64 n_vertices, vertex_t* vertices, uint64* pieces,
+                           int64* counts) {
+  for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
+    const kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(v));
+    if (row.end - row.begin < PIECE) continue;
+    const int64 n = (row.end - row.begin + PIECE - 1) / PIECE;
+    const int64 slot = kt::atomic_add(counts, int64{1});
+    const int64 first = kt::atomic_add(counts + 1, n);
+    vertices[slot] = row.u;
+    for (int64 i = 0; i < n; ++i) pieces[first + i] = static_cast<uint64>(i) << 32 | static_cast<uint64>(slot);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    certificate_lay_out_hops(const uint8* __restrict__ distance, int32 hop_bytes, int64 pitch, int64 n_vertices,
+                             const int64* __restrict__ sources, int64 n_sources, int32 limit, uint32* lines,
+                             int64* findings) {
+  KT_SHARED(uint32, tile, [HopsLine::LANES][TILE + 1]);
+  for (int64 i = kt::thread_id(); i < n_sources; i += kt::n_threads())
+    if (hops_at(distance, hop_bytes, i * pitch + kt::load_constant(sources + i)) != 0) kt::note(findings, kt::C1, i);
+  kt::lay_out(tile, n_vertices, lines, [&](int64 v, int32 cell) {
+    uint32 word = 0;
+    for (int32 i = 0; i < KEYS; ++i) {
+      const int64 source = cell * KEYS + i;
+      const int32 hops = source < n_sources ? hops_at(distance, hop_bytes, source * pitch + v) : kt::UNREACHED;
+      if (hops < kt::UNREACHED || hops > limit) kt::note(findings, kt::C2, source * n_vertices + v);
+      word |= (static_cast<uint32>(hops) & FARTHEST) << (8 * KEY_BYTES * i);  // -1 is the largest
+    }
+    return word;
+  });
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    certificate_many_hops_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ neighbours,
+                               int64 n_vertices, const vertex_t* __restrict__ heavy, const uint64* __restrict__ pieces,
+                               const int64* __restrict__ counts, const uint32* __restrict__ lines,
+                               const int64* __restrict__ sources, int64 n_sources, uint32 limit, uint32* best_of_heavy,
+                               int64* findings) {
+  HopsLine line(lines, sources, n_sources, limit, best_of_heavy, findings);
+  kt::walk({offsets, neighbours}, n_vertices, Heavy{heavy, pieces, counts}, line);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    certificate_settle_hops(const vertex_t* __restrict__ heavy, const int64* __restrict__ counts,
+                            const uint32* __restrict__ lines, const int64* __restrict__ sources, int64 n_sources,
+                            uint32 limit, uint32* best_of_heavy, int64* findings) {
+  HopsLine line(lines, sources, n_sources, limit, best_of_heavy, findings);
+  kt::settle(Heavy{heavy, nullptr, counts}, line);
+}

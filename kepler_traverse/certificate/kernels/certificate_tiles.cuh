@@ -1,0 +1,122 @@
+// Lines: what a vertex holds of a block of sources, side by side in 64 bytes, so that an edge is
+// read once for all of them. Some lanes take a line together, and one edge of its vertex after
+// the other.
+//
+// What is found about them goes into `findings`: for each rule how often it is broken, and the
+// smallest place where it is. OTHER are two numbers with another meaning.
+//
+// Compile-time constants: PIECE and TILE_BYTES, in edges and in bytes.
+#pragma once
+
+#include <kt/advance.cuh>
+#include <kt/frontier_queue.cuh>
+
+namespace kt {
+
+constexpr int32 TILE = 64;    // vertices that a block lays out at once
+constexpr int32 AT_ONCE = 4;  // lines on their way together
+
+enum Finding { C1, C2, C3, C4, OTHER };
+
+KT_DEVICE void note(int64* findings, Finding rule, int64 place) {
+  count(findings + 2 * rule);
+  atomic_min(findings + 2 * rule + 1, place);
+}
+
+// What a vertex holds against what its in-neighbours allow.
+template <typename Key>
+KT_DEVICE void compare(int64* findings, bool is_source, Key here, Key best, Key limit, int64 place) {
+  if (here > best) {
+    if (is_source || best <= limit) note(findings, C3, place);
+  } else if (here < best && !is_source) {
+    note(findings, C4, place);
+  }
+}
+
+// Lines out of cells that read(v, cell) gives, whole lines at a time.
+template <typename Cell, typename Read>
+KT_DEVICE void lay_out(Cell (&tile)[TILE_BYTES / sizeof(Cell)][TILE + 1], int64 n_vertices, Cell* lines, Read read) {
+  constexpr int32 CELLS = TILE_BYTES / sizeof(Cell);
+  for (int64 first = int64{block_id()} * TILE; first < n_vertices; first += int64{n_blocks()} * TILE) {
+    const int32 here = n_vertices - first < TILE ? static_cast<int32>(n_vertices - first) : TILE;
+    block_barrier();
+    for (int32 i = thread_in_block(); i < CELLS * TILE; i += BLOCK)
+      if (i % TILE < here) tile[i / TILE][i % TILE] = read(first + i % TILE, i / TILE);
+    block_barrier();
+    for (int32 i = thread_in_block(); i < CELLS * here; i += BLOCK)
+      lines[first * CELLS + i] = tile[i % CELLS][i / CELLS];
+  }
+}
+
+// A row of PIECE edges or more, of which this is a part; `slot` says where its best is kept.
+struct Heavy {
+  const vertex_t* vertices;
+  const uint64* pieces;  // which PIECE edges above, slot below
+  const int64* counts;   // rows, pieces
+  KT_DEVICE int64 slot(int64 i) const { return static_cast<int64>(load_constant(pieces + i) & 0xffffffffu); }
+  KT_DEVICE Row row(const offset_t* offsets, int64 i) const {
+    Row row = row_of(offsets, load_constant(vertices + slot(i)));
+    row.begin += static_cast<offset_t>(load_constant(pieces + i) >> 32) * PIECE;
+    if (row.end > row.begin + PIECE) row.end = row.begin + PIECE;
+    return row;
+  }
+};
+
+// Hands the edges of all rows to `line`, as many lanes a row as a line has: it begins a row,
+// takes edges, and keeps or compares what it has at the end of a piece or of a row.
+template <typename Line>
+KT_DEVICE void walk(Csr graph, int64 n_vertices, const Heavy& heavy, Line& line) {
+  const auto visit = [&](bool valid, vertex_t, offset_t e, vertex_t u) { line.take(valid, e, u); };
+  bool is_open = false;
+  int64 slot = 0;
+  const auto keep = [&] {
+    if (is_open) line.keep(slot);
+    is_open = false;
+  };
+  const auto piece = [&](int64 i, bool) {
+    keep();
+    const Row row = heavy.row(graph.offsets, i);
+    slot = heavy.slot(i);
+    line.begin(row.u);
+    is_open = true;
+    return row;
+  };
+  edges_by_virtual_warp(graph.targets, whole_grid(), load_constant(heavy.counts + 1), Line::LANES, piece, visit);
+  keep();
+  const auto compare_last = [&] {
+    if (is_open) line.compare_with_best();
+    is_open = false;
+  };
+  const auto whole = [&](int64 i, bool) {
+    compare_last();
+    const Row row = row_of(graph.offsets, static_cast<vertex_t>(i));
+    if (row.end - row.begin >= PIECE) return Row{row.u, row.end, row.end};
+    line.begin(row.u);
+    is_open = true;
+    return row;
+  };
+  edges_by_virtual_warp(graph.targets, whole_grid(), n_vertices, Line::LANES, whole, visit);
+  compare_last();
+}
+
+// Rows of PIECE edges and more: what their pieces have kept.
+template <typename Line>
+KT_DEVICE void settle(const Heavy& heavy, Line& line) {
+  const int64 n = load_constant(heavy.counts) * Line::LANES;
+  for (int64 i = thread_id(); i < n; i += n_threads()) {
+    line.begin(load_constant(heavy.vertices + i / Line::LANES));
+    line.recall(i / Line::LANES);
+    line.compare_with_best();
+  }
+}
+
+// What the lanes of a row hand each other: up to AT_ONCE edges of them, then the next ones.
+template <int32 LANES, typename Each>
+KT_DEVICE void share_edges(bool valid, Each each) {
+  const uint32 of_row = (~0u >> (WARP - LANES)) << (lane() / LANES * LANES);
+  const int32 n = count_lanes(ballot(ALL_LANES, valid) & of_row);
+  const int32 most = reduce_max(ALL_LANES, n);
+  for (int32 first = 0; first < most; first += AT_ONCE) each(first, n);
+}
+
+}  // namespace kt

@@ -1,0 +1,140 @@
+// Check: one pass over the edges and one over the vertices that a right answer passes without a finding.
+//
+// The edges: one over which a shorter distance could be had is counted (C3), with the smallest
+// vertex that such an edge leads to; explained[v] is set where the edge from v's predecessor
+// gives exactly v's distance. Then each vertex alone: its own predecessor (C1), out of range
+// (C2), not explained (C4), no farther than its predecessor (C5 has to be looked at). No edge is
+// found by a predecessor, so that one out of range does no harm. No two threads set one
+// explained[v]: a graph has each edge once.
+//
+//   counts    see Count; places of the first are the smallest vertex
+//   threads   a warp takes 32 rows, and one of PIECE edges and more in pieces; then one a vertex
+//
+// Bytes: an edge reads 4 of targets (and its weight), a sector that holds the distance of its
+// end, and where that fits exactly one of its predecessor; a vertex 8 of offsets and once more
+// the distance, the predecessor, and twice a byte.
+#include <kt/float_order.cuh>
+
+#include "certificate_tiles.cuh"
+
+namespace {
+
+using kt::int32;
+using kt::int64;
+using kt::uint64;
+using kt::uint8;
+
+enum Count { ROOTS, BAD, BAD_AT, REACHED, VIOLATED, VIOLATED_AT, UNEXPLAINED, UNEXPLAINED_AT, LEVEL };
+
+KT_DEVICE void find(int64* counts, Count what, int64 v) {
+  kt::count(counts + what);
+  kt::atomic_min(counts + what + 1, v);
+}
+
+// All edges of rows that are taken, of any length; visit as the loops of kt/advance.cuh call it.
+template <typename Visit>
+KT_DEVICE void all_edges(kt::Csr graph, int64 n_vertices, const kt::Heavy& heavy, Visit visit) {
+  for (int64 i = kt::warp_id(); i < kt::load_constant(heavy.counts + 1); i += kt::n_warps())
+    kt::edges_of_row(graph.targets, {0, 1}, heavy.row(graph.offsets, i), visit);
+  const auto light = [&](int64 i, bool) {
+    const kt::Row row = kt::row_of(graph.offsets, static_cast<vertex_t>(i));
+    return row.end - row.begin < PIECE ? row : kt::Row{};
+  };
+  kt::edges_by_discovery(graph.targets, kt::whole_grid(), n_vertices, true, light, visit);
+}
+
+// What a vertex that is_sound and has a predecessor or none says about the rest.
+struct Looking {
+  int64 n_vertices;
+  const vertex_t* predecessor;
+  const uint8* explained;
+  int64 source;
+  int64* counts;
+  int64 reached = 0;
+
+  template <typename IsLevel>
+  KT_DEVICE void look(int64 v, bool is_reached, bool is_sound, IsLevel is_level) {
+    const vertex_t p = kt::load_constant(predecessor + v);
+    const bool is_vertex = p >= 0 && p < n_vertices;
+    if (p == v) kt::count(counts + ROOTS);
+    if (!is_sound || (p == kt::NO_PREDECESSOR ? is_reached : !is_reached || !is_vertex)) find(counts, BAD, v);
+    reached += is_reached;
+    if (v == source || p == kt::NO_PREDECESSOR) return;
+    if (!kt::load_constant(explained + v)) find(counts, UNEXPLAINED, v);
+    if (is_vertex && is_level(p)) kt::count(counts + LEVEL);
+  }
+  KT_DEVICE void tell() {
+    for (int32 mask = 1; mask < kt::WARP; mask *= 2) reached += kt::shuffle_xor(kt::ALL_LANES, reached, mask);
+    if (kt::lane() == 0 && reached) kt::atomic_add(counts + REACHED, reached);
+  }
+};
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    certificate_check_hops_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                                int64 n_vertices, const vertex_t* __restrict__ heavy, const uint64* __restrict__ pieces,
+                                const int64* __restrict__ n_heavy, const int32* __restrict__ distance,
+                                const vertex_t* __restrict__ predecessor, int32 limit, uint8* explained,
+                                int64* counts) {
+  const auto visit = [&](bool valid, vertex_t u, offset_t, vertex_t v) {
+    const int32 here = valid ? kt::load_constant(distance + u) : kt::UNREACHED;
+    if (here == kt::UNREACHED || here == 0x7fffffff) return;
+    const int32 hops = here + 1;
+    const int32 there = kt::load_constant(distance + v);
+    if (hops <= limit && (there == kt::UNREACHED || there > hops)) find(counts, VIOLATED, v);
+    if (there == hops && kt::load_constant(predecessor + v) == u) explained[v] = 1;
+  };
+  all_edges({offsets, targets}, n_vertices, kt::Heavy{heavy, pieces, n_heavy}, visit);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    certificate_look_at_hops(const int32* __restrict__ distance, const vertex_t* __restrict__ predecessor,
+                             const uint8* __restrict__ explained, int64 n_vertices, int64 source, int32 limit,
+                             int64* counts) {
+  Looking looking{n_vertices, predecessor, explained, source, counts};
+  for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
+    const int32 d = kt::load_constant(distance + v);
+    looking.look(v, d != kt::UNREACHED, d >= kt::UNREACHED && d <= limit, [](vertex_t) { return false; });
+  }
+  looking.tell();
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    certificate_check_weighted_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                                    const weight_t* __restrict__ weights, int64 n_vertices,
+                                    const vertex_t* __restrict__ heavy, const uint64* __restrict__ pieces,
+                                    const int64* __restrict__ n_heavy, const weight_t* __restrict__ distance,
+                                    const vertex_t* __restrict__ predecessor, weight_t limit, uint8* explained,
+                                    int64* counts) {
+  using ordered_t = kt::key_of<weight_t>;
+  const ordered_t farthest = kt::to_ordered(limit);
+  const auto visit = [&](bool valid, vertex_t u, offset_t e, vertex_t v) {
+    if (!valid) return;
+    const weight_t here = kt::load_constant(distance + u);
+    if (kt::to_ordered(here) == kt::Key<weight_t>::INFINITE) return;
+    const ordered_t there = kt::to_ordered(kt::load_constant(distance + v));
+    const ordered_t through = kt::to_ordered(kt::add_rounded(here, kt::load_constant(weights + e)));
+    if (through <= farthest && there > through) find(counts, VIOLATED, v);
+    if (there == through && kt::load_constant(predecessor + v) == u) explained[v] = 1;
+  };
+  all_edges({offsets, targets}, n_vertices, kt::Heavy{heavy, pieces, n_heavy}, visit);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    certificate_look_at_weighted(const weight_t* __restrict__ distance, const vertex_t* __restrict__ predecessor,
+                                 const uint8* __restrict__ explained, int64 n_vertices, int64 source, weight_t limit,
+                                 int32 is_negative, int64* counts) {
+  using ordered_t = kt::key_of<weight_t>;
+  constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
+  const ordered_t farthest = kt::to_ordered(limit);
+  Looking looking{n_vertices, predecessor, explained, source, counts};
+  for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
+    const ordered_t d = kt::to_ordered(kt::load_constant(distance + v));
+    // No sum of weights is -0.0, the largest of the negative keys; NaN lies beyond both infinities.
+    const bool is_sound = d == INFINITE || (d <= farthest && (d >= 0 || (is_negative && d < -1 && d > ~INFINITE)));
+    looking.look(v, d != INFINITE, is_sound,
+                 [&](vertex_t p) { return kt::to_ordered(kt::load_constant(distance + p)) >= d; });
+  }
+  looking.tell();
+}

@@ -1,0 +1,270 @@
+// Who walks which edges. These are the only loops over edges.
+//
+// The first two call visit(u, edge, v) once for every edge (u, v) that leaves the
+// vertices of a list: a Queue of them, or a Range of numbers. Threads come in any
+// order and, within a warp, may have diverged.
+//
+//   edges_by_thread         a thread takes a vertex    short rows
+//   edges_by_warp           a warp takes a vertex      rows of about 32 edges and more
+//
+// So do two others, for kernels that find out themselves whose edges are to be walked:
+//
+//   edges_of_thread         a thread takes the row that it holds
+//   edges_by_edge           a thread takes an edge of the graph, whose source stands beside it
+//
+// The others keep the warp together: all its lanes call visit(valid, u, edge, v),
+// so that collectives are allowed there, and lanes without an edge say so. They
+// ask rows(i, is_first) for the i-th row of n; that one may give an empty row where
+// it has handed a vertex to somebody else, for which it is_first in one lane.
+//
+//   edges_by_virtual_warp   2^k lanes take a vertex (Hong et al. 2011)
+//   edges_by_shared_reads   a warp takes a vertex, having read 32 rows at a time
+//   edges_by_discovery      a warp takes 32 rows and gives each lane an edge
+//   edges_of_lanes          a warp takes the rows that its lanes hold
+//   edges_of_lanes_in_turn  the same, all lanes at one row after the other
+//   edges_of_row            all threads of a grid or a block take one row
+//   edges_until             2^k lanes take a row that they hold, until they have enough of it
+//   first_hit               each lane looks through a row of its own
+//
+// Those with a parameter N visit N edges of each lane at once (advance_unrolled.cuh).
+//
+// All stride over their list by the size of the grid, so that any grid is right.
+#pragma once
+
+#include <kt/advance_unrolled.cuh>
+#include <kt/csr.cuh>
+#include <kt/scan.cuh>
+
+// For __launch_bounds__: with MIN_BLOCKS, a constant that the compiler is given, so many
+// blocks fit on a multiprocessor at once; without it, or where it is 0, the compiler
+// weighs them against registers.
+#if defined(MIN_BLOCKS) && MIN_BLOCKS > 0
+#define KT_BOUNDS BLOCK, MIN_BLOCKS
+#else
+#define KT_BOUNDS BLOCK
+#endif
+
+namespace kt {
+
+static_assert(BLOCK % WARP == 0, "a block is made of whole warps");
+
+struct Queue {
+  const vertex_t* vertices;
+  int64 size;
+  KT_DEVICE vertex_t operator[](int64 i) const { return load_constant(vertices + i); }
+};
+
+struct Range {
+  int64 first;
+  int64 size;
+  KT_DEVICE vertex_t operator[](int64 i) const { return static_cast<vertex_t>(first + i); }
+};
+
+// The edges of one vertex: positions begin to end - 1.
+struct Row {
+  vertex_t u = 0;
+  offset_t begin = 0;
+  offset_t end = 0;
+};
+
+KT_DEVICE Row row_of(const offset_t* offsets, vertex_t u) {
+  return {u, load_constant(offsets + u), load_constant(offsets + u + 1)};
+}
+
+template <typename Visit>
+KT_DEVICE void edges_of_thread(const vertex_t* targets, Row row, Visit& visit) {
+  for (offset_t e = row.begin; e < row.end; ++e) visit(row.u, e, load_constant(targets + e));
+}
+
+template <typename List, typename Visit>
+KT_DEVICE void edges_by_thread(Csr graph, List list, Visit visit) {
+  for (int64 i = thread_id(); i < list.size; i += n_threads())
+    edges_of_thread(graph.targets, row_of(graph.offsets, list[i]), visit);
+}
+
+template <typename List, typename Visit>
+KT_DEVICE void edges_by_warp(Csr graph, List list, Visit visit) {
+  for (int64 i = warp_id(); i < list.size; i += n_warps()) {
+    const vertex_t u = list[i];
+    const offset_t end = load_constant(graph.offsets + u + 1);
+    for (offset_t e = load_constant(graph.offsets + u) + lane(); e < end; e += WARP)
+      visit(u, e, load_constant(graph.targets + e));
+  }
+}
+
+template <typename Visit>
+KT_DEVICE void edges_by_edge(const vertex_t* sources, const vertex_t* targets, offset_t n_edges, Visit visit) {
+  for (offset_t e = thread_id(); e < n_edges; e += n_threads())
+    visit(load_constant(sources + e), e, load_constant(targets + e));
+}
+
+// Which warp of how many takes part: of the grid, or of a block alone.
+struct Team {
+  int64 warp;
+  int64 n_warps;
+};
+KT_DEVICE Team whole_grid() { return {warp_id(), n_warps()}; }
+KT_DEVICE Team one_block() { return {warp_in_block(), BLOCK / WARP}; }
+
+// Teams of `wanted` warps each, at most a block; 0: a block.
+struct Teams {
+  int32 warps;
+  KT_DEVICE explicit Teams(int32 wanted) : warps(wanted > 0 && wanted < BLOCK / WARP ? wanted : BLOCK / WARP) {}
+  KT_DEVICE int64 mine() const { return warp_id() / warps; }
+  KT_DEVICE int64 how_many() const { return n_warps() / warps; }
+  KT_DEVICE Team team() const { return {warp_in_block() % warps, warps}; }
+};
+
+// The width for edges_by_virtual_warp: more lanes a row while there are threads to spare.
+template <typename T>
+KT_DEVICE int32 lanes_a_row(T n_threads, T n_rows) {
+  int32 width = WARP;
+  while (width > 1 && static_cast<T>(width) * n_rows > n_threads) width /= 2;
+  return width;
+}
+
+template <int32 N = 1, typename Rows, typename Visit>
+KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n, int32 width, Rows rows,
+                                     Visit&& visit) {
+  // A width is a power of two: shifts, where a division would take longer than the load that it precedes.
+  const int32 shift = first_lane(static_cast<uint32>(width));
+  const int32 rows_at_once = WARP >> shift;
+  const int32 in_group = lane() & (width - 1);
+  for (int64 first = team.warp * rows_at_once; first < n; first += team.n_warps * rows_at_once) {
+    const int64 i = first + (lane() >> shift);
+    const Row row = i < n ? rows(i, in_group == 0) : Row{};
+    for (offset_t at = row.begin + in_group; any(ALL_LANES, at < row.end); at += N * width) {
+      Edges<N> edges;
+#pragma unroll
+      for (int32 k = 0; k < N; ++k) {
+        edges.e[k] = at + k * width;
+        edges.valid[k] = edges.e[k] < row.end;
+        edges.u[k] = row.u;
+      }
+      visit_edges(targets, edges, visit, 0);
+    }
+  }
+}
+
+template <typename Visit>
+KT_DEVICE void edges_of_lanes_in_turn(const vertex_t* targets, Row mine, Visit&& visit) {
+  for (uint32 left = ballot(ALL_LANES, mine.begin < mine.end); left; left &= left - 1) {
+    const int32 owner = first_lane(left);
+    const vertex_t u = broadcast(ALL_LANES, mine.u, owner);
+    const offset_t end = broadcast(ALL_LANES, mine.end, owner);
+    for (offset_t e = broadcast(ALL_LANES, mine.begin, owner) + lane(); any(ALL_LANES, e < end); e += WARP)
+      visit_edge(targets, e < end, u, e, visit);
+  }
+}
+
+template <typename Rows, typename Visit>
+KT_DEVICE void edges_by_shared_reads(const vertex_t* targets, Team team, int64 n, Rows rows, Visit&& visit) {
+  for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP)
+    edges_of_lanes_in_turn(targets, first + lane() < n ? rows(first + lane(), true) : Row{}, visit);
+}
+
+// The edges of the rows that the lanes of a warp hold, one row after the other: each
+// lane searches for its edge. `extended`: while the row that the last lane is in goes
+// on for a whole warp, it is not searched for again (for N == 1).
+template <int32 N = 1, typename Visit>
+KT_DEVICE void edges_of_lanes(const vertex_t* targets, Row mine, bool extended, Visit&& visit) {
+  const offset_t through = sum_through(mine.end - mine.begin);
+  // Where the row would begin if all rows lay side by side from 0 on.
+  const offset_t shift = mine.end - through;
+  const offset_t total = broadcast(ALL_LANES, through, WARP - 1);
+  for (offset_t at = 0; at < total; at += N * WARP) {
+    Edges<N> edges = {};
+    int32 owner = 0;
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) {
+      const offset_t k = at + i * WARP + lane();
+      if (i > 0 && at + i * WARP >= total) continue;  // for all lanes
+      owner = lane_past(through, k);
+      edges.valid[i] = k < total;
+      edges.u[i] = broadcast(ALL_LANES, mine.u, owner);
+      edges.e[i] = broadcast(ALL_LANES, shift, owner) + k;
+    }
+    visit_edges(targets, edges, visit, 0);
+    if constexpr (N == 1) {
+      if (!extended) continue;
+      const int32 last = broadcast(ALL_LANES, owner, WARP - 1);
+      const offset_t row_end = broadcast(ALL_LANES, through, last);
+      if (at + 2 * WARP > row_end) continue;
+      const vertex_t last_u = broadcast(ALL_LANES, mine.u, last);
+      const offset_t last_shift = broadcast(ALL_LANES, shift, last);
+      for (; at + 2 * WARP <= row_end; at += WARP)
+        visit_edge(targets, true, last_u, last_shift + at + WARP + lane(), visit);
+    }
+  }
+}
+
+// A warp takes 32 rows at once, or fewer where there are not enough for all warps.
+template <int32 N = 1, typename Rows, typename Visit>
+KT_DEVICE void edges_by_discovery(const vertex_t* targets, Team team, int64 n, bool extended, Rows rows, Visit&& visit,
+                                  int32 at_once = WARP) {
+  for (int64 first = team.warp * at_once; first < n; first += team.n_warps * at_once) {
+    const bool holds_one = lane() < at_once && first + lane() < n;
+    edges_of_lanes<N>(targets, holds_one ? rows(first + lane(), true) : Row{}, extended, visit);
+  }
+}
+
+template <int32 N = 1, typename Visit>
+KT_DEVICE void edges_of_row(const vertex_t* targets, Team team, Row row, Visit&& visit) {
+  for (offset_t first = row.begin + team.warp * WARP * N; first < row.end; first += team.n_warps * WARP * N) {
+    Edges<N> edges;
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) {
+      edges.e[i] = first + i * WARP + lane();
+      edges.valid[i] = edges.e[i] < row.end;
+      edges.u[i] = row.u;
+    }
+    visit_edges(targets, edges, visit, 0);
+  }
+}
+
+// Of each row that `width` lanes hold together, the edges until one of their visits, which
+// then all of them must, says that it wants no more.
+template <typename Visit>
+KT_DEVICE void edges_until(const vertex_t* targets, Row row, int32 width, Visit&& visit) {
+  offset_t first = row.begin;
+  while (any(ALL_LANES, first < row.end)) {
+    const offset_t e = first + (lane() & (width - 1));
+    const bool valid = e < row.end;
+    const bool wants_more = visit(valid, valid ? load_constant(targets + e) : row.u);
+    first = wants_more ? first + width : row.end;
+  }
+}
+
+// The first target of each lane's row for which is_hit(target); NO_PREDECESSOR where
+// there is none. After `patience` edges alone the whole warp helps with a row.
+template <typename IsHit>
+KT_DEVICE vertex_t first_hit(const vertex_t* targets, Row row, int32 patience, IsHit is_hit) {
+  vertex_t found = NO_PREDECESSOR;
+  offset_t e = row.begin;
+  const offset_t alone = row.end - row.begin < patience ? row.end : row.begin + patience;
+  while (e < alone && found == NO_PREDECESSOR) {
+    constexpr int32 AT_ONCE = 4;  // loads on their way together
+    vertex_t ahead[AT_ONCE];
+#pragma unroll
+    for (int32 i = 0; i < AT_ONCE; ++i) ahead[i] = load_constant(targets + (e + i < alone ? e + i : alone - 1));
+#pragma unroll
+    for (int32 i = AT_ONCE - 1; i >= 0; --i)
+      if (is_hit(ahead[i])) found = ahead[i];
+    e = e + AT_ONCE < alone ? e + AT_ONCE : alone;
+  }
+  for (uint32 left = ballot(ALL_LANES, found == NO_PREDECESSOR && e < row.end); left; left &= left - 1) {
+    const int32 owner = first_lane(left);
+    const offset_t end = broadcast(ALL_LANES, row.end, owner);
+    for (offset_t first = broadcast(ALL_LANES, e, owner); first < end; first += WARP) {
+      const vertex_t v = first + lane() < end ? load_constant(targets + first + lane()) : static_cast<vertex_t>(0);
+      const uint32 hits = ballot(ALL_LANES, first + lane() < end && is_hit(v));
+      if (hits == 0) continue;
+      const vertex_t hit = broadcast(ALL_LANES, v, first_lane(hits));
+      if (lane() == owner) found = hit;
+      break;
+    }
+  }
+  return found;
+}
+
+}  // namespace kt

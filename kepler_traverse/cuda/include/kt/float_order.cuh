@@ -1,0 +1,69 @@
+// Floats as integers of their width, in the same order.
+//
+// The bits of floats, read as signed integers, ascend for the non-negative ones
+// and descend for the negative; turning all bits but the sign of the negative
+// ones mends that. Non-negative floats stay the bits they are. So an integer
+// atomic is a minimum of floats, also of negative and subnormal ones, and
+// comparing keys is exact where -ftz=true would take subnormals for zero.
+// -0.0 would be less than 0.0: graphs hold no such weight, and sums make none.
+#pragma once
+
+#include <kt/cuda_api.cuh>
+
+namespace kt {
+
+template <typename Float>
+struct Key;
+template <>
+struct Key<float> {
+  using type = int32;
+  static constexpr int32 INFINITE = 0x7f800000;
+  static constexpr int32 LOWEST_BITS = 0x7fffffff;
+};
+template <>
+struct Key<double> {
+  using type = int64;
+  static constexpr int64 INFINITE = 0x7ff0000000000000;
+  static constexpr int64 LOWEST_BITS = 0x7fffffffffffffff;
+};
+
+// Weights beyond 2^53 are integers themselves, and their own keys.
+template <>
+struct Key<int64> {
+  using type = int64;
+  static constexpr int64 INFINITE = 0x7fffffffffffffff;
+  static constexpr int64 LOWEST_BITS = 0;
+};
+
+template <typename Float>
+using key_of = typename Key<Float>::type;
+
+KT_DEVICE int64 bits_of(int64 value) { return value; }
+
+template <typename Float>
+KT_DEVICE Float of_bits(key_of<Float> bits) {
+  return float_of(bits);
+}
+template <>
+KT_DEVICE int64 of_bits<int64>(int64 bits) {
+  return bits;
+}
+
+template <typename Float>
+KT_DEVICE key_of<Float> to_ordered(Float value) {
+  const key_of<Float> bits = bits_of(value);
+  return bits >= 0 ? bits : bits ^ Key<Float>::LOWEST_BITS;
+}
+
+template <typename Float>
+KT_DEVICE Float from_ordered(key_of<Float> key) {
+  return of_bits<Float>(key >= 0 ? key : key ^ Key<Float>::LOWEST_BITS);
+}
+
+// Strictly between the two infinities.
+template <typename Float>
+KT_DEVICE bool is_finite(key_of<Float> key) {
+  return key < Key<Float>::INFINITE && key > (~Key<Float>::INFINITE);
+}
+
+}  // namespace kt

@@ -1,0 +1,96 @@
+// Loads and stores: of what nobody writes, of one cache or another, and of words that others write
+// meanwhile. Included by cuda_api.cuh, of which it is a part.
+#pragma once
+
+namespace kt {
+
+// An array that no thread writes during the launch.
+template <typename T>
+KT_DEVICE T load_constant(const T* address) {
+  return __ldg(address);
+}
+
+// N words of such an array side by side, in the widest loads; their address is a multiple of those loads' width.
+template <int32 N>
+KT_DEVICE void load_constant_words(const uint32* address, uint32 (&words)[N]) {
+#if defined(__CUDACC__)
+  if constexpr (N % 4 == 0) {
+#pragma unroll
+    for (int32 i = 0; i < N; i += 4) {
+      const uint4 four = __ldg(reinterpret_cast<const uint4*>(address + i));
+      words[i] = four.x;
+      words[i + 1] = four.y;
+      words[i + 2] = four.z;
+      words[i + 3] = four.w;
+    }
+  } else if constexpr (N == 2) {
+    const uint2 two = __ldg(reinterpret_cast<const uint2*>(address));
+    words[0] = two.x;
+    words[1] = two.y;
+  } else {
+    for (int32 i = 0; i < N; ++i) words[i] = load_constant(address + i);
+  }
+#else
+  for (int32 i = 0; i < N; ++i) words[i] = load_constant(address + i);
+#endif
+}
+
+// Loads and stores for one cache or another; they mean the same. Streaming: read
+// or written once, evict it first. L2: leave this multiprocessor's own cache alone.
+template <typename T>
+KT_DEVICE T load_streaming(const T* address) {
+  return __ldcs(address);
+}
+template <typename T>
+KT_DEVICE T load_l2(const T* address) {
+  return __ldcg(address);
+}
+template <typename T>
+KT_DEVICE void store_streaming(T* address, T value) {
+  __stcs(address, value);
+}
+template <typename T>
+KT_DEVICE void store_l2(T* address, T value) {
+  __stcg(address, value);
+}
+
+// A word that other threads write during the launch, where an old value does no
+// harm; whoever calls these says why. Relaxed: not kept in a register, not served
+// from this multiprocessor's own cache, and no order with other words.
+template <typename T>
+KT_DEVICE volatile T* of_any_space(T* address) {
+#if defined(__CUDACC__) && CLUSTER > 1
+  // NVRTC drops `volatile` where it sees that an address comes from shared_of.
+  asm("" : "+l"(address));
+#endif
+  return address;
+}
+template <typename T>
+KT_DEVICE T racy_load(const T* address) {
+  return *of_any_space(address);
+}
+// The same, but this multiprocessor's own cache may serve it: what was stored before the last barrier is seen,
+// what came after it may not be.
+template <typename T>
+KT_DEVICE T racy_load_cached(const T* address) {
+#if defined(__CUDACC__)
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a word of global memory");
+  if constexpr (sizeof(T) == 4) {
+    uint32 word;
+    asm volatile("ld.relaxed.cta.global.u32 %0, [%1];" : "=r"(word) : "l"(address));
+    return static_cast<T>(word);
+  } else {
+    uint64 word;
+    asm volatile("ld.relaxed.cta.global.u64 %0, [%1];" : "=l"(word) : "l"(address));
+    return static_cast<T>(word);
+  }
+#else
+  return racy_load(address);
+#endif
+}
+template <typename T>
+KT_DEVICE void racy_store(T* address, T value) {
+  *of_any_space(address) = value;
+}
+
+}  // namespace kt

@@ -1,0 +1,86 @@
+// Building a CSR: count the edges of each row, then put each edge in its row.
+//
+// Edges take their places within a row from an atomic cursor, so in any order;
+// the rows are sorted afterwards (cuda/csr_build.py), which makes the result one.
+//
+//   threads   one an edge; for a CSR see kt/advance.cuh
+#include <kt/advance.cuh>
+#include <kt/float_order.cuh>
+#include <kt/frontier_queue.cuh>
+
+using ordered_t = kt::key_of<weight_t>;
+
+// counts[u + 1] counts row u; counters[0] the self-loops, which belong to no row.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_count_rows(const vertex_t* __restrict__ src, const vertex_t* __restrict__ dst, kt::int64 n_rows,
+                   kt::int32 both_ways, kt::int64* counts, kt::int64* counters) {
+  for (kt::int64 i = kt::thread_id(); i < n_rows; i += kt::n_threads()) {
+    const vertex_t u = kt::load_constant(src + i), v = kt::load_constant(dst + i);
+    if (u == v) {
+      kt::count(counters);
+      continue;
+    }
+    kt::atomic_add(counts + u + 1, 1);
+    if (both_ways) kt::atomic_add(counts + v + 1, 1);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_scatter(const vertex_t* __restrict__ src, const vertex_t* __restrict__ dst, const weight_t* __restrict__ weight,
+                kt::int64 n_rows, kt::int32 both_ways, kt::int64* cursor, vertex_t* targets, weight_t* weights) {
+  for (kt::int64 i = kt::thread_id(); i < n_rows; i += kt::n_threads()) {
+    const vertex_t u = kt::load_constant(src + i), v = kt::load_constant(dst + i);
+    if (u == v) continue;
+    kt::int64 at = kt::atomic_add(cursor + u, 1);
+    targets[at] = v;
+    if (weights) weights[at] = kt::load_constant(weight + i);
+    if (!both_ways) continue;
+    at = kt::atomic_add(cursor + v, 1);
+    targets[at] = u;
+    if (weights) weights[at] = kt::load_constant(weight + i);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_count_targets(const vertex_t* __restrict__ targets, kt::int64 n_edges, kt::int64* counts) {
+  for (kt::int64 e = kt::thread_id(); e < n_edges; e += kt::n_threads())
+    kt::atomic_add(counts + kt::load_constant(targets + e) + 1, 1);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_scatter_reverse_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                             const weight_t* __restrict__ weights, kt::int64 n_vertices, kt::int64* cursor,
+                             vertex_t* sources, weight_t* reverse_weights) {
+  kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
+    const kt::int64 at = kt::atomic_add(cursor + v, 1);
+    sources[at] = u;
+    if (weights) reverse_weights[at] = kt::load_constant(weights + e);
+  });
+}
+
+// Numbers that ascend by row, then by target, for the rows from first_row on; their first edge is first_edge.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_row_keys_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, kt::int64 first_row,
+                      kt::int64 n_rows, kt::int64 first_edge, kt::int32 target_bits, kt::int64* keys) {
+  kt::edges_by_warp({offsets, targets}, kt::Range{first_row, n_rows}, [=](vertex_t u, offset_t e, vertex_t v) {
+    keys[e - first_edge] = (static_cast<kt::int64>(u) - first_row) << target_bits | static_cast<kt::int64>(v);
+  });
+}
+
+// The smallest weight of each set of parallel edges; edge i belongs to set sets[i].
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_lower_weights(const kt::int64* __restrict__ sets, const weight_t* __restrict__ weights, kt::int64 n_edges,
+                      ordered_t* lowest) {
+  for (kt::int64 i = kt::thread_id(); i < n_edges; i += kt::n_threads()) {
+    ordered_t* place = lowest + kt::load_constant(sets + i);
+    const ordered_t key = kt::to_ordered(kt::load_constant(weights + i));
+    // Weights only fall: an old one costs an atomic.
+    if (key < kt::racy_load(place)) kt::atomic_min(place, key);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_decode_weights(const ordered_t* __restrict__ lowest, kt::int64 n_edges, weight_t* weights) {
+  for (kt::int64 i = kt::thread_id(); i < n_edges; i += kt::n_threads())
+    weights[i] = kt::from_ordered<weight_t>(kt::load_constant(lowest + i));
+}

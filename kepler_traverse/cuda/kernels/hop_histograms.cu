@@ -1,0 +1,141 @@
+// Rows of hop counts, and of how many vertices lie at each: what weighted distances have in distance_stats.cu.
+//
+//   hops     the largest hop count of a row, and stored edges of vertices reached
+//   levels   how many vertices are at 0, 1, 2, ... hops: a block counts a stretch of a row in shared memory
+//   of levels   vertices, the largest hop count, the sum of hops and that of reciprocals, of such counts: a block a row
+//
+// The reciprocals are folded by halves in place, value i and value i + half of it, from the row's own last level on: so
+// nobody else in the group has a part in the bits (kepler_traverse/distance_stats.py).
+#include "row_reductions.cuh"
+
+namespace {
+
+using kt::ALL_LANES;
+using kt::HELD;
+using kt::int32;
+using kt::int64;
+using kt::larger;
+using kt::lesser;
+using kt::n_pieces_of;
+using kt::uint32;
+using kt::WARP;
+
+constexpr int32 FIGURES = 4;
+
+using hop_t = kt::Signed<HOP_BYTES>::type;
+using count_t = kt::Signed<COUNT_BYTES>::type;
+
+}  // namespace
+
+// found: of each row the most hops, and stored edges of vertices reached.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    figures_hops_warp(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
+                      const offset_t* __restrict__ offsets, int64* found) {
+  const int64 n_pieces = n_pieces_of(n_vertices);
+  for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
+    const int64 first = i % n_pieces * PIECE, end = lesser(first + PIECE, n_vertices);
+    const hop_t* const row = reinterpret_cast<const hop_t*>(distance) + i / n_pieces * pitch;
+    int32 hops[HELD];
+#pragma unroll
+    for (int32 j = 0; j < HELD; ++j) {
+      const int64 v = first + j * WARP + kt::lane();
+      hops[j] = v < end ? kt::load_constant(row + v) : kt::UNREACHED;
+    }
+    uint32 bits = 0;
+    int32 most = kt::UNREACHED;
+#pragma unroll
+    for (int32 j = 0; j < HELD; ++j) {
+      if (hops[j] != kt::UNREACHED) bits |= 1u << j;
+      if (hops[j] > most) most = hops[j];
+    }
+    int64 edges = kt::edges_of_piece(offsets, first, end, bits);
+    for (int32 half = WARP / 2; half > 0; half /= 2) edges += kt::shuffle_down(ALL_LANES, edges, half);
+    most = kt::reduce_max(ALL_LANES, most);
+    if (kt::lane() != 0 || most == kt::UNREACHED) continue;
+    kt::atomic_max(found + i / n_pieces * 2, int64{most});
+    kt::atomic_add(found + i / n_pieces * 2 + 1, edges);
+  }
+}
+
+// Levels that have no place in shared memory are counted where they are wanted.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    figures_levels(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows, int64 n_levels,
+                   int64* levels) {
+  KT_SHARED(uint32, counts, [LEVELS]);
+  const int64 n_stretches = (n_vertices + STRETCH - 1) / STRETCH, n_shared = lesser(n_levels, LEVELS);
+  for (int64 i = kt::block_id(); i < n_rows * n_stretches; i += kt::n_blocks()) {
+    for (int32 level = kt::thread_in_block(); level < n_shared; level += BLOCK) counts[level] = 0;
+    kt::block_barrier();
+    const int64 first = i % n_stretches * STRETCH, end = lesser(first + STRETCH, n_vertices);
+    const hop_t* const row = reinterpret_cast<const hop_t*>(distance) + i / n_stretches * pitch;
+    int64* const mine = levels + i / n_stretches * n_levels;
+    int32 last = 0;
+    uint32 equal = 0;
+    const auto add = [&] {
+      if (equal && last < LEVELS)
+        kt::atomic_add(counts + last, equal);
+      else if (equal)
+        kt::atomic_add(mine + last, int64{equal});
+    };
+    kt::walk(row, first, end, static_cast<hop_t>(kt::UNREACHED), [&](int32 hops) {
+      if (hops == kt::UNREACHED || hops >= n_levels) return;
+      if (hops != last) {
+        add();
+        equal = 0;
+      }
+      last = hops;
+      ++equal;
+    });
+    add();
+    kt::block_barrier();
+    for (int32 level = kt::thread_in_block(); level < n_shared; level += BLOCK)
+      if (counts[level]) kt::atomic_add(mine + level, int64{counts[level]});
+    kt::block_barrier();
+  }
+}
+
+// values: room for the levels of a row, for each block of the grid.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    figures_of_levels(const kt::uint8* __restrict__ counts, int64 pitch, int64 n_levels, int64 n_rows, double* values,
+                      double* figures) {
+  KT_SHARED(int64, found, [3]);  // vertices, the sum of their hops, the most hops
+  double* const mine = values + kt::block_id() * n_levels;
+  for (int64 i = kt::block_id(); i < n_rows; i += kt::n_blocks()) {
+    if (kt::thread_in_block() < 3) found[kt::thread_in_block()] = 0;
+    kt::block_barrier();
+    const count_t* const row = reinterpret_cast<const count_t*>(counts) + i * pitch;
+    int64 vertices = 0, total = 0, farthest = 0;
+    for (int64 level = kt::thread_in_block(); level < n_levels; level += BLOCK) {
+      const int64 count = kt::load_constant(row + level);
+      mine[level] = level > 0 ? static_cast<double>(count) * (1.0 / static_cast<double>(level)) : 0.0;
+      vertices += count;
+      total += count * level;
+      if (count > 0) farthest = level;
+    }
+    for (int32 half = WARP / 2; half > 0; half /= 2) {
+      vertices += kt::shuffle_down(ALL_LANES, vertices, half);
+      total += kt::shuffle_down(ALL_LANES, total, half);
+      farthest = larger(farthest, kt::shuffle_down(ALL_LANES, farthest, half));
+    }
+    if (kt::lane() == 0) {
+      kt::atomic_add(found, vertices);
+      kt::atomic_add(found + 1, total);
+      kt::atomic_max(found + 2, farthest);
+    }
+    kt::block_barrier();
+    for (int64 size = found[2] + 1, half; size > 1; size = half) {
+      half = (size + 1) / 2;
+      for (int64 at = kt::thread_in_block(); at < size - half; at += BLOCK)
+        mine[at] = kt::add_rounded(mine[at], mine[at + half]);  // which is never joined with the product above
+      kt::block_barrier();
+    }
+    if (kt::thread_in_block() == 0) {
+      double* const figure = figures + i * FIGURES;
+      figure[0] = static_cast<double>(found[0]);
+      figure[1] = static_cast<double>(found[2]);
+      figure[2] = static_cast<double>(found[1]);
+      figure[3] = mine[0];
+    }
+    kt::block_barrier();
+  }
+}

@@ -1,0 +1,320 @@
+// Near-far single-source shortest paths in one cooperative launch.
+//
+// The loop over thresholds runs on the device; the host waits once, at the end. Each vertex
+// holds a label (near_far/packed_distance.cuh): its distance and, with PREDECESSORS, its predecessor. Relaxing
+// an edge is one atomic minimum on the label, so the result does not depend on the order of events.
+//
+//   near queue  vertices whose distance fell below the threshold. A vertex enters it at most once
+//               per iteration: marks[v] holds the last step that queued v.
+//   far pile    vertices reached for the first time at or beyond the threshold. Thresholds only
+//               rise, so a vertex enters it once per search. An entry below the threshold is stale:
+//               that vertex has been in the near queue.
+//
+// One place per vertex is therefore enough for each of them. All threads read the same LoopState
+// (near_far/near_far_state.cuh) after the grid barrier that begins an iteration, and so choose the same step:
+//
+//   relax       relaxes the edges of the near queue. Adjacency lists of CHUNK edges or more are
+//               relaxed in chunks. If there are few edges, each block continues for up to n_hops
+//               local iterations from the vertices that it improved, without a grid barrier
+//   split       raises the threshold and splits the far pile. No distance changes
+//   small steps block 0 alone relaxes and splits while there is little to do, with its queue and
+//               state in shared memory
+//
+// Reads:  the CSR graph.   Writes: one distance and one predecessor per vertex.
+//
+// Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source
+// shortest paths. IPDPS 2014. Wang, Fussell, Lin. ADDS. PPoPP 2021 (adaptive width).
+#include <kt/trace.cuh>
+
+#include "near_far_relax.cuh"
+
+using kt::int32;
+using kt::int64;
+using kt::ordered_t;
+using kt::uint32;
+using kt::uint64;
+
+// What the host passes (sssp/near_far_gpu.py).
+struct NearFarArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  int64 n_vertices;
+  weight_t limit;                   // vertices beyond it are not reached
+  weight_t width;                   // distance between the first two thresholds
+  KT_NULLABLE const int64* wanted;  // vertices whose distances end the search
+  int64 n_wanted;
+  int32 n_hops;  // local iterations per block between two grid barriers
+  vertex_t source;
+  int32 first_step;            // marks of earlier searches are smaller, so that they need not be cleared
+  KT_NULLABLE uint64* packed;  // [n_vertices] labels, with PREDECESSORS
+  ordered_t* keys;             // [n_vertices] distances; the labels, without PREDECESSORS
+  KT_NULLABLE vertex_t* predecessor;
+  int32* marks;  // [n_vertices]
+  vertex_t* queue;
+  vertex_t* next_queue;
+  vertex_t* piles;  // [2][n_vertices]
+  uint64* pieces;   // [2][piece_room]
+  int64 piece_room;
+  int64* states;    // [3] LoopState
+  uint32* arrived;  // of the grid barrier, 0 at first
+  int64* outcome;   // [5] Outcome
+  KT_NULLABLE int64* trace;
+};
+
+namespace {
+
+using kt::LoopState;
+using kt::LoopStates;
+using kt::Search;
+
+// What a search reports to the host.
+struct Outcome {
+  int64 last_step;
+  int64 is_settled;  // whether it stopped because all targets had their distances
+  int64 limit;       // key up to which the search is complete then
+  int64 n_open;      // reached vertices without a predecessor
+  int64 threshold;   // key; below it all distances are final, unless the search stopped early
+};
+
+// The threads that share an iteration.
+struct Grid {
+  static constexpr bool IS_SMALL = false;
+  KT_DEVICE static kt::Team team() { return kt::whole_grid(); }
+  KT_DEVICE static bool is_first() { return kt::thread_id() == 0; }
+};
+struct OneBlock {
+  static constexpr bool IS_SMALL = true;
+  KT_DEVICE static kt::Team team() { return kt::one_block(); }
+  KT_DEVICE static int64 thread() { return kt::thread_in_block(); }
+  KT_DEVICE static int64 n_threads() { return BLOCK; }
+  KT_DEVICE static bool is_first() { return thread() == 0; }
+  KT_DEVICE static void barrier() { kt::block_barrier(); }
+};
+
+// Whether all targets have their final distances; all threads of a block call it. A distance that is not below
+// the threshold now never falls below this one, so an old value gives the same answer.
+KT_DEVICE bool is_enough(const Search& search, const LoopState& prev) {
+  if (search.n_wanted == 0 || prev.near || prev.gap) return false;
+  bool is_open = false;
+  for (int64 i = kt::thread_in_block(); i < search.n_wanted; i += BLOCK)
+    is_open |= search.key(static_cast<vertex_t>(kt::load_constant(search.wanted + i))) >= prev.threshold;
+  return !kt::block_any(is_open);
+}
+
+template <typename Scope>
+KT_DEVICE void relax(const Search& search, const LoopState& prev, int32 iteration, const vertex_t* near,
+                     const kt::Hops& hops, kt::Piles<Scope>& into) {
+  // Where degrees are high, a block's local frontier could outgrow those of all others.
+  const bool goes_on = !Scope::IS_SMALL && search.n_hops > 1 && prev.chunks == 0 && prev.edges <= HOP_EDGES &&
+                       prev.edges <= HOP_DEGREE * prev.near;
+  const ordered_t threshold = prev.current().key;
+  kt::Relax<Scope> offer = {search, threshold, static_cast<int32>(prev.step), into, goes_on, hops.of(0)};
+  const auto rows = [&](int64 i, bool) {
+    const kt::Row row = kt::row_of(search.offsets, near[i]);
+    return Scope::IS_SMALL || row.end - row.begin < CHUNK ? row : kt::Row{};
+  };
+  kt::walk(search.targets, Scope::team(), prev.near, prev.edges - prev.chunks * CHUNK, rows, offer);
+  if (goes_on) kt::go_on(search, hops, offer);
+  const int64 n_chunks = Scope::IS_SMALL ? 0 : prev.chunks;
+  const kt::Teams teams(PIECE_WARPS);
+  for (int64 i = teams.mine(); i < n_chunks; i += teams.how_many()) {
+    const uint64 chunk = search.chunks(iteration)[i];
+    kt::Row row = kt::row_of(search.offsets, static_cast<vertex_t>(chunk & ((uint64{1} << kt::VERTEX_BITS) - 1)));
+    row.begin += static_cast<offset_t>(chunk >> kt::VERTEX_BITS) * CHUNK;
+    if (row.end > row.begin + CHUNK) row.end = row.begin + CHUNK;
+    kt::edges_of_row<AHEAD>(search.targets, teams.team(), row, offer);
+  }
+}
+
+template <typename Scope>
+KT_DEVICE void split(const Search& search, const LoopState& prev, ordered_t threshold, kt::Piles<Scope>& into) {
+  const vertex_t* const pile = search.far(prev.side);
+  const int64 size = prev.far_size();
+  for (int64 first = Scope::team().warp * kt::WARP; first < size; first += Scope::team().n_warps * kt::WARP) {
+    const int64 i = first + kt::lane();
+    const vertex_t v = i < size ? pile[i] : static_cast<vertex_t>(0);
+    const ordered_t key = i < size ? kt::key_in(search.labels[v]) : static_cast<ordered_t>(-1);
+    const bool stays_far = key >= threshold;
+    if (stays_far && kt::INFINITE - key > into.gap) into.gap = kt::INFINITE - key;
+    into.add(!stays_far && key >= prev.threshold, stays_far, v);
+  }
+}
+
+// Traces the beginning of an iteration; one thread calls it.
+KT_DEVICE void note(const kt::Trace& trace, bool is_small, const LoopState& prev) {
+  const kt::Turn relaxing = is_small ? kt::SMALL_RELAX : kt::RELAX, splitting = is_small ? kt::SMALL_SPLIT : kt::SPLIT;
+  trace.note(trace.now(), prev.near ? relaxing : splitting, prev.step, prev.near ? prev.near : prev.far_size(),
+             prev.edges);
+}
+
+// One iteration: from the state `prev` to the state `next`, which other threads add to as well.
+template <typename Scope>
+KT_DEVICE void iterate(const Search& search, const LoopState& prev, LoopState& next, int32 iteration,
+                       const vertex_t* near, vertex_t* near_shared, const kt::Hops& hops, kt::BlockSums* sums) {
+  const bool splits = prev.near == 0;
+  const kt::Threshold now = splits ? kt::raised(prev) : prev.current();
+  const int64 side = splits ? 1 - prev.side : prev.side;
+  const int64 far_before = splits ? 0 : prev.far_size();
+  kt::Piles<Scope> into = {search.offsets,
+                           &next,
+                           search.near(iteration + 1),
+                           near_shared,
+                           search.chunks(iteration + 1),
+                           search.far(side) + far_before};
+  if (splits)
+    split(search, prev, now.key, into);
+  else
+    relax(search, prev, iteration, near, hops, into);
+  into.empty();
+  kt::publish<Scope>(&next, splits, into.edges, into.gap, sums);
+  if (!Scope::is_first()) return;
+  next.step = prev.step + !splits;
+  next.threshold = now.key;
+  next.width = kt::bits_of(now.width);
+  next.far_before = far_before;
+  next.side = side;
+  next.phase = prev.phase + (splits && !prev.gap);
+  next.phase_steps = splits ? 0 : prev.phase_steps + 1;
+  next.phase_edges = splits ? 0 : prev.phase_edges + prev.edges;
+  next.last_split = splits ? prev.far_size() : prev.last_split;
+}
+
+// Iterations of a small scope alone, until there is too much work for it. Leaves the queue, the chunks and the state
+// in global memory as an iteration of the grid does.
+template <typename Few>
+KT_DEVICE void iterate_small(const Search& search, const LoopState& prev, LoopState& next, int32 grid_iteration,
+                             vertex_t* queues, LoopState* small_states, const kt::Trace& trace) {
+  const LoopStates states = {small_states};
+  for (int64 i = Few::thread(); i < prev.near; i += Few::n_threads()) queues[i] = search.near(grid_iteration)[i];
+  LoopStates::copy(states.read(0), prev, Few::thread());
+  LoopStates::clear(states.written(0), Few::thread());
+  LoopStates::clear(states.cleared(0), Few::thread());
+  int32 iteration = 0;
+  while (true) {
+    Few::barrier();
+    const LoopState& now = states.read(iteration);
+    if (now.is_over() || !now.is_small() || is_enough(search, now)) break;
+    if (TRACE && Few::is_first()) note(trace, true, now);
+    LoopStates::clear(states.cleared(iteration), Few::thread());
+    iterate<Few>(search, now, states.written(iteration), grid_iteration, queues + iteration % 2 * SMALL,
+                 queues + (iteration + 1) % 2 * SMALL, {}, nullptr);
+    ++iteration;
+  }
+  const LoopState& last = states.read(iteration);
+  vertex_t* const near = search.near(grid_iteration + 1);
+  for (int64 i = Few::thread(); i < last.near; i += Few::n_threads()) {
+    if (i < SMALL) near[i] = queues[iteration % 2 * SMALL + i];
+    kt::cut(near[i], kt::degree_of(search.offsets, near[i]), search.chunks(grid_iteration + 1), &next.chunks);
+  }
+  // The chunks are counted above, by all threads; a block's state has none.
+  if (LoopStates::words_of(next) + Few::thread() != &next.chunks) LoopStates::copy(next, last, Few::thread());
+}
+
+// Key of the farthest target. All threads of a block call it; *farthest is the block's own, and 0 at first.
+KT_DEVICE ordered_t farthest_wanted(const Search& search, int64* farthest) {
+  for (int64 i = kt::thread_in_block(); i < search.n_wanted; i += BLOCK)
+    kt::atomic_max(farthest, int64{search.key(static_cast<vertex_t>(kt::load_constant(search.wanted + i)))});
+  kt::block_barrier();
+  return static_cast<ordered_t>(*farthest);
+}
+
+// Writes the results. Vertices beyond the farthest target become unreached, since their distances may not be final;
+// with PREDECESSORS, labels become distances and predecessors.
+KT_DEVICE void finish(const Search& search, const LoopState& last, bool is_settled, int64* farthest, uint32* arrived,
+                      ordered_t* keys, vertex_t* predecessor, Outcome& outcome) {
+  ordered_t limit = kt::INFINITE;
+  if (is_settled) {
+    limit = farthest_wanted(search, farthest);
+    kt::grid_barrier(arrived);  // every block has read the labels of the targets before one is cleared
+  }
+  if (PREDECESSORS) {
+    const int32 n_open = kt::unpack_labels(search.labels, search.n_vertices, limit, CLEANS_UP, keys, predecessor);
+    if (n_open) kt::atomic_add(&outcome.n_open, int64{n_open});
+  } else if (is_settled) {
+    for (int64 v = kt::thread_id(); v < search.n_vertices; v += kt::n_threads())
+      if (keys[v] > limit) keys[v] = kt::INFINITE;
+  }
+  if (kt::thread_id() != 0) return;
+  outcome.last_step = last.step;
+  outcome.is_settled = is_settled;
+  outcome.limit = limit;
+  outcome.threshold = last.threshold;
+}
+
+// Labels, marks and the state as they are when a search begins. With CLEANS_UP the search before has left the labels
+// cleared, and its marks are below first_step, so that there is no pass over all vertices.
+KT_DEVICE void begin(const Search& search, const NearFarArgs& args, const LoopStates& states, const kt::Trace& trace,
+                     Outcome& outcome) {
+  if (!PREDECESSORS || !CLEANS_UP) kt::begin_labels(search.labels, search.n_vertices, args.source);
+  for (int64 v = kt::thread_id(); !CLEANS_UP && v < search.n_vertices; v += kt::n_threads()) search.marks[v] = -1;
+  if (kt::thread_id() != 0) return;
+  for (int32 w = 0; w < 3 * LoopStates::N_WORDS; ++w) LoopStates::words_of(states.states[0])[w] = 0;
+  if (PREDECESSORS && CLEANS_UP) search.labels[args.source] = kt::label_of(0, args.source);
+  search.queue[0] = args.source;
+  LoopState& first = states.read(0);
+  first.near = 1;
+  first.edges = kt::degree_of(search.offsets, args.source);
+  first.step = args.first_step;
+  first.threshold = kt::to_ordered(args.width) > 0 ? kt::to_ordered(args.width) : 1;
+  first.width = kt::bits_of(args.width);
+  kt::cut(args.source, first.edges, search.all_pieces, &first.chunks);
+  outcome.n_open = 0;
+  trace.clear();
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const NearFarArgs args) {
+  KT_SHARED(vertex_t, queues, [2 * SMALL]);
+  KT_SHARED(LoopState, small_states, [3]);
+  KT_SHARED(LoopState, prev, [1]);
+  KT_SHARED(kt::BlockSums, sums, [1]);
+  KT_SHARED(vertex_t, lowered, [2 * LOCAL]);
+  KT_SHARED(ordered_t, lowered_to, [2 * LOCAL]);
+  KT_SHARED(int32, n_lowered, [3]);
+  const kt::Hops hops = {lowered, lowered_to, n_lowered};
+  const kt::Trace trace = {args.trace};
+  const LoopStates states = {reinterpret_cast<LoopState*>(args.states)};
+  Outcome& outcome = *reinterpret_cast<Outcome*>(args.outcome);
+  Search search;
+  search.offsets = args.offsets;
+  search.targets = args.targets;
+  search.weights = args.weights;
+  search.n_vertices = args.n_vertices;
+  search.farthest = kt::to_ordered(args.limit);
+  search.wanted = args.wanted;
+  search.n_wanted = args.n_wanted;
+  search.labels =
+      PREDECESSORS ? reinterpret_cast<kt::label_t*>(args.packed) : reinterpret_cast<kt::label_t*>(args.keys);
+  search.marks = args.marks;
+  search.queue = args.queue;
+  search.next_queue = args.next_queue;
+  search.piles = args.piles;
+  search.all_pieces = args.pieces;
+  search.piece_room = args.piece_room;
+  search.n_hops = args.n_hops;
+
+  begin(search, args, states, trace, outcome);
+  if (kt::thread_in_block() == 0) sums[0] = {0, 0, 0};
+  bool is_settled = false;
+  for (int32 iteration = 0;; ++iteration) {
+    kt::grid_barrier(args.arrived);
+    LoopStates::copy(prev[0], states.read(iteration), kt::thread_in_block());
+    if (kt::thread_in_block() < 3) n_lowered[kt::thread_in_block()] = 0;
+    kt::block_barrier();
+    if (prev->is_over()) break;
+    is_settled = is_enough(search, prev[0]);
+    if (is_settled) break;
+    LoopStates::clear(states.cleared(iteration), kt::thread_id());
+    LoopState& next = states.written(iteration);
+    if (TRACE && kt::thread_id() == 0 && !prev->is_small()) note(trace, false, prev[0]);
+    if (!prev->is_small())
+      iterate<Grid>(search, prev[0], next, iteration, search.near(iteration), nullptr, hops, sums);
+    else if (kt::block_id() == 0)
+      iterate_small<OneBlock>(search, prev[0], next, iteration, queues, small_states, trace);
+  }
+  if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), kt::LAST_PASS, prev->step, 0, 0);
+  finish(search, prev[0], is_settled, &sums->farthest, args.arrived, args.keys, args.predecessor, outcome);
+  if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), kt::END, prev->step, 0, 0);
+}

@@ -1,0 +1,155 @@
+// Relaxing edges in a near-far search (near_far.cu).
+//
+// Compile-time constants: EDGES_A_LANE, SHARED_ROWS, AHEAD, and those of near_far_state.cuh.
+#pragma once
+
+#include <kt/advance.cuh>
+
+#include "near_far_state.cuh"
+
+namespace kt {
+
+// What the device functions of a search see. The fields are those of the kernel's arguments.
+struct Search {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  int64 n_vertices;
+  ordered_t farthest;  // vertices beyond this key are not reached
+  const int64* wanted;
+  int64 n_wanted;
+  label_t* labels;
+  int32* marks;  // [n_vertices]: the last step that queued a vertex as near
+  vertex_t* queue;
+  vertex_t* next_queue;
+  vertex_t* piles;     // [2][n_vertices]
+  uint64* all_pieces;  // [2][piece_room]
+  int64 piece_room;
+  int32 n_hops;
+
+  KT_DEVICE vertex_t* near(int32 iteration) const { return iteration % 2 ? next_queue : queue; }
+  KT_DEVICE uint64* chunks(int32 iteration) const { return all_pieces + iteration % 2 * piece_room; }
+  KT_DEVICE vertex_t* far(int64 side) const { return piles + side * n_vertices; }
+  KT_DEVICE ordered_t key(vertex_t v) const { return key_in(racy_load(labels + v)); }
+};
+
+// Relaxes edges; all lanes of a warp call it.
+template <typename Scope>
+struct Relax {
+  const Search search;  // by value, so that the compiler can keep its fields in registers
+  ordered_t threshold;
+  int32 step;
+  Piles<Scope>& into;
+  bool goes_on;  // the block continues with a local iteration, from what it improves in this one
+  Lowered lowered;
+
+  KT_DEVICE void operator()(bool valid, vertex_t u, offset_t e, vertex_t v) {
+    bool is_near = false, is_far = false;
+    if (valid) {
+      const Offer offer = offer_of(u, search.key(u), load_constant(search.weights + e));
+      if (goes_on && offer.key <= search.farthest) {
+        // Few edges: an unsuccessful atomic costs less than a load before it, which is one more round trip to the L2.
+        const ordered_t before = key_in(atomic_min(search.labels + v, offer.label));
+        is_far = before == INFINITE && offer.key < before && offer.key >= threshold;
+        is_near = offer.key < before && offer.key < threshold && !lowered.store(v, offer.key) && is_first_in(v);
+      } else {
+        make(offer, v, racy_load(search.labels + v), is_near, is_far);
+      }
+    }
+    into.add(is_near, is_far, v);
+  }
+  // The same for N edges per lane, with N loads in flight.
+  template <int32 N>
+  KT_DEVICE void ahead(const Edges<N>& edges) {
+    vertex_t v[N];
+    weight_t weight[N];
+    ordered_t nearer[N];
+    label_t old[N];
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) {
+      v[i] = edges.valid[i] ? load_constant(search.targets + edges.e[i]) : edges.u[i];
+      weight[i] = edges.valid[i] ? load_constant(search.weights + edges.e[i]) : weight_t{0};
+      // May be old: if another thread improves u in this iteration, it queues u again.
+      nearer[i] = key_in(racy_load_cached(search.labels + edges.u[i]));
+    }
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) old[i] = racy_load(search.labels + v[i]);
+#pragma unroll
+    for (int32 i = 0; i < N; ++i) {
+      bool is_near = false, is_far = false;
+      if (edges.valid[i]) make(offer_of(edges.u[i], nearer[i], weight[i]), v[i], old[i], is_near, is_far);
+      into.add(is_near, is_far, v[i]);
+    }
+  }
+
+ private:
+  struct Offer {
+    ordered_t key;
+    label_t label;
+  };
+  // `nearer`, the distance of u, may be old: a thread that improves u queues it again.
+  KT_DEVICE Offer offer_of(vertex_t u, ordered_t nearer, weight_t weight) const {
+    const ordered_t key = to_ordered(add_rounded(from_ordered<weight_t>(nearer), weight));
+    return {key, label_of(key, nearer < key ? u : NO_PREDECESSOR)};
+  }
+  // `old` may be too large, as labels only fall: then the atomic changes nothing.
+  KT_DEVICE void make(const Offer& offer, vertex_t v, label_t old, bool& is_near, bool& is_far) {
+    const ordered_t key = offer.key;
+    if (key > search.farthest || offer.label >= old) return;
+    label_t* const place = search.labels + v;
+    if (PREDECESSORS && key == key_in(old)) {
+      atomic_min(place, offer.label);  // a smaller predecessor, no smaller distance
+    } else if (key >= threshold) {
+      is_far = key_in(atomic_min(place, offer.label)) == INFINITE;
+    } else if (goes_on) {
+      is_near = key < key_in(atomic_min(place, offer.label)) && !lowered.store(v, key) && is_first_in(v);
+    } else {
+      // This offer or a better one improves v in this iteration; which one does not matter.
+      is_near = is_first_in(v);
+      atomic_min(place, offer.label);
+    }
+  }
+
+ public:
+  KT_DEVICE bool is_first_in(vertex_t v) { return atomic_exchange(search.marks + v, step) != step; }
+};
+
+// Chooses the load balancing. Few or long adjacency lists get several lanes each; of many
+// short ones a warp takes 32, and its lanes search for their edges. With SHARED_ROWS the lanes
+// search in the first case too, so that no lane waits for a longer list.
+template <typename Rows, typename Visit>
+KT_DEVICE void walk(const vertex_t* targets, Team team, int64 size, int64 edges, Rows rows, Visit& visit) {
+  int32 width = lanes_a_row(team.n_warps * WARP, size);
+  while (width < WARP && 2 * width * size * EDGES_A_LANE <= edges) width *= 2;
+  const int32 at_once = SHARED_ROWS && width >= 4 ? WARP / width : WARP;
+  if (width >= 4 && !SHARED_ROWS)
+    edges_by_virtual_warp(targets, team, size, width, rows, visit);
+  else
+    edges_by_discovery<AHEAD>(targets, team, size, true, rows, visit, at_once);
+}
+
+// Local iterations of one block, from the vertices that it improved itself. Long adjacency lists
+// wait for the next iteration of the grid.
+template <typename Scope>
+KT_DEVICE void go_on(const Search& search, const Hops& hops, Relax<Scope>& offer) {
+  for (int32 hop = 1; hop < search.n_hops; ++hop) {
+    block_barrier();
+    const Lowered from = hops.of(hop - 1);
+    const int32 size = *from.size < LOCAL ? *from.size : LOCAL;
+    if (size == 0) break;
+    if (thread_in_block() == 0) *hops.of(hop + 1).size = 0;
+    offer.lowered = hops.of(hop);
+    offer.goes_on = hop + 1 < search.n_hops;
+    const auto rows = [&](int64 i, bool is_first) {
+      const vertex_t v = from.vertices[i];
+      const Row row = row_of(search.offsets, v);  // in flight together with the label
+      if (search.key(v) < from.keys[i]) return Row{};
+      if (row.end - row.begin < CHUNK) return row;
+      if (is_first && offer.is_first_in(v)) offer.into.put_near(atomic_add(&offer.into.next->near, int64{1}), v);
+      return Row{};
+    };
+    walk(search.targets, one_block(), size, 0, rows, offer);
+  }
+}
+
+}  // namespace kt

@@ -1,0 +1,100 @@
+// Finish: from final distances to predecessors that do not depend on the order
+// of events.
+//
+// A tight edge (u, v) is one with distance[u] + weight == distance[v], rounded
+// as in the relaxation. A vertex takes the smallest of its tight in-neighbours
+// that are strictly nearer; no cycle can close so. Vertices that only tight edges
+// of no (or negative) length lead to follow in a BFS along tight edges from those
+// resolved so far, each taking the smallest neighbour of the layer before.
+// All comparisons are on ordered integers (kt/float_order.cuh).
+//
+//   threads   see kt/advance.cuh    reads   the graph    writes   predecessors
+#include <kt/advance.cuh>
+#include <kt/float_order.cuh>
+#include <kt/frontier_queue.cuh>
+
+using ordered_t = kt::key_of<weight_t>;
+
+namespace {
+
+constexpr kt::int32 UNRESOLVED = -1;
+
+struct Distances {
+  const weight_t* distance;
+  const weight_t* weights;
+
+  KT_DEVICE ordered_t at(vertex_t v) const { return kt::to_ordered(kt::load_constant(distance + v)); }
+  KT_DEVICE ordered_t through(vertex_t u, offset_t e) const {
+    return kt::to_ordered(kt::add_rounded(kt::load_constant(distance + u), kt::load_constant(weights + e)));
+  }
+};
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_decode(kt::int64 n_vertices, ordered_t* keys) {
+  for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads())
+    keys[v] = kt::bits_of(kt::from_ordered<weight_t>(keys[v]));
+}
+
+// Edges over which a sum left the range of the type, so that a vertex with a path looks unreached, into counters[0].
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    sssp_count_overflows_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                              const weight_t* __restrict__ weights, kt::int64 n_vertices,
+                              const weight_t* __restrict__ distance, kt::int64* counters) {
+  const Distances d = {distance, weights};
+  kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
+    if (kt::is_finite<weight_t>(d.at(u)) && !kt::is_finite<weight_t>(d.through(u, e)) &&
+        !kt::is_finite<weight_t>(d.at(v)))
+      kt::count(counters);
+  });
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    sssp_point_to_nearer_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                              const weight_t* __restrict__ weights, kt::int64 n_vertices,
+                              const weight_t* __restrict__ distance, vertex_t* predecessor) {
+  const Distances d = {distance, weights};
+  kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
+    const ordered_t there = d.at(v);
+    if (d.at(u) < there && kt::is_finite<weight_t>(there) && d.through(u, e) == there)
+      kt::keep_smallest(predecessor + v, u);
+  });
+}
+
+// Into counters: how many vertices have a predecessor (they are queued, in layer 0), and how many are reached.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    sssp_list_resolved(kt::int64 n_vertices, const weight_t* __restrict__ distance,
+                       const vertex_t* __restrict__ predecessor, kt::int64 capacity, kt::int32* layer, vertex_t* queue,
+                       kt::int64* counters) {
+  const kt::Appender resolved = {queue, capacity, counters};
+  for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
+    const bool has = kt::load_constant(predecessor + v) != kt::NO_PREDECESSOR;
+    layer[v] = has ? 0 : UNRESOLVED;
+    if (has) resolved.append(static_cast<vertex_t>(v));
+    if (kt::is_finite<weight_t>(kt::to_ordered(kt::load_constant(distance + v)))) kt::count(counters + 1);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    sssp_point_along_tight_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                                const weight_t* __restrict__ weights, const weight_t* __restrict__ distance,
+                                const vertex_t* __restrict__ frontier, kt::int64 n_frontier, kt::int32 depth,
+                                kt::int64 capacity, kt::int32* layer, vertex_t* predecessor, vertex_t* next,
+                                kt::int64* counters) {
+  const Distances d = {distance, weights};
+  const kt::Appender queue = {next, capacity, counters};
+  kt::edges_by_warp({offsets, targets}, kt::Queue{frontier, n_frontier}, [=](vertex_t u, offset_t e, vertex_t v) {
+    const ordered_t there = d.at(v);
+    if (!kt::is_finite<weight_t>(there) || d.through(u, e) != there) return;
+    // Old is UNRESOLVED only, and then the compare-and-swap tells.
+    kt::int32 reached_in = kt::racy_load(layer + v);
+    if (reached_in == UNRESOLVED) {
+      reached_in = kt::compare_and_swap(layer + v, UNRESOLVED, depth);
+      if (reached_in == UNRESOLVED) {
+        queue.append(v);
+        reached_in = depth;
+      }
+    }
+    if (reached_in == depth) kt::keep_smallest(predecessor + v, u);
+  });
+}

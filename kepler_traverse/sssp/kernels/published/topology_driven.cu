@@ -1,0 +1,59 @@
+// Without a frontier: each round a thread looks at each vertex, whether there is something
+// to do for it or not.
+//
+// Sweep: every vertex that has a distance offers it to all its neighbours, in one array of
+// distances that all read and lower meanwhile; a flag says whether one fell.
+//   Burtscher, Nasre, Pingali. A quantitative study of irregular programs on GPUs. IISWC
+//   2012 (LonestarGPU).
+//
+// Mask: only vertices whose mask is set do so, which is cleared. Offers go into a second
+// array, so that no distance changes while others read it; another kernel takes over what
+// fell and sets the masks.
+//   Harish, Narayanan. Accelerating large graph algorithms on the GPU using CUDA. HiPC 2007.
+//
+//   threads   one a vertex, see kt/advance.cuh    writes   distances, masks, the flag counters[0]
+#include <kt/advance.cuh>
+#include <kt/relax.cuh>
+
+using ordered_t = kt::key_of<weight_t>;
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    sssp_sweep_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                      const weight_t* __restrict__ weights, kt::int64 n_vertices, weight_t limit, ordered_t* keys,
+                      vertex_t* parent, kt::int64* counters) {
+  const kt::Relaxing relaxing = {weights, kt::to_ordered(limit), keys, parent};
+  kt::edges_by_thread({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
+    const ordered_t nearer = kt::racy_load(keys + u);
+    // If u is reached or falls after this, the flag calls for another round. All write the same there.
+    if (nearer < kt::Key<weight_t>::INFINITE && relaxing.relax(u, nearer, e, v)) kt::racy_store(counters, kt::int64{1});
+  });
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    sssp_mask_relax_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                           const weight_t* __restrict__ weights, const ordered_t* __restrict__ keys,
+                           kt::int64 n_vertices, weight_t limit, kt::int32* mask, ordered_t* updating,
+                           vertex_t* parent) {
+  const kt::Relaxing relaxing = {weights, kt::to_ordered(limit), updating, parent};
+  const auto rows = [=](kt::int64 u, bool) {
+    if (mask[u] == 0) return kt::Row{};
+    mask[u] = 0;
+    return kt::row_of(offsets, static_cast<vertex_t>(u));
+  };
+  kt::edges_by_virtual_warp(targets, kt::whole_grid(), n_vertices, 1, rows,
+                            [=](bool valid, vertex_t u, offset_t e, vertex_t v) {
+                              if (valid) relaxing.relax(u, kt::load_constant(keys + u), e, v);
+                            });
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    sssp_mask_take_over(const ordered_t* __restrict__ updating, kt::int64 n_vertices, ordered_t* keys, kt::int32* mask,
+                        kt::int64* counters) {
+  for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
+    const ordered_t key = kt::load_constant(updating + v);
+    if (key >= keys[v]) continue;
+    keys[v] = key;
+    mask[v] = 1;
+    kt::racy_store(counters, kt::int64{1});  // all write the same
+  }
+}

@@ -1,0 +1,325 @@
+// Shortest paths from many sources by near and far piles, one source per thread block.
+//
+// Each block runs a search of its own and then takes the next source from a global counter.
+// Iterations are separated by block barriers only. An iteration relaxes the near pile: vertices
+// that fall below the threshold are near in the next one, all others go onto the far pile. Of two
+// bits per vertex for the near piles, by the parity of the iteration, and one for the far pile, the
+// first thread to set one queues the vertex, so that no pile outgrows the number of vertices.
+// When nothing is near, the threshold rises and the far pile is split: entries below the old
+// threshold are stale, since those vertices have been near, and are dropped. The width of the piles
+// doubles while they are too small to fill a block.
+//
+// Shared: the first ROOM vertices of two near piles.
+// Reads:  the adjacency lists, with weights.
+// Writes: one row of distances per source, as ordered integers.
+//
+// Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014.
+#include <kt/advance.cuh>
+#include <kt/float_order.cuh>
+
+using kt::int32;
+using kt::int64;
+using kt::uint32;
+using ordered_t = kt::key_of<weight_t>;
+
+// What the host passes (sssp/multi_source/source_per_block.py).
+struct SearchArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  int64 n_vertices;
+  const int64* sources;
+  int64 n_sources;
+  int64* taken;                     // the next source, 0 at first
+  weight_t limit;                   // vertices beyond it are not reached
+  weight_t width;                   // distance between the first two thresholds
+  KT_NULLABLE const int64* wanted;  // vertices whose distances end a search
+  int64 n_wanted;
+  vertex_t* piles;  // [blocks][3][n_vertices]
+  uint32* marks;    // [blocks][3]: one bit per vertex
+  int32 is_kept;    // a row of distances per source; else per block
+  ordered_t* keys;
+  KT_NULLABLE ordered_t* at_wanted;  // [n_sources][n_wanted]
+  int32* rounds;                     // [n_sources]
+  ordered_t* complete;               // [n_sources]: up to where a search is complete
+  ordered_t* below;                  // [n_sources]: its last threshold
+};
+
+namespace {
+
+using kt::ALL_LANES;
+constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
+
+// What the threads of a block share.
+struct Told {
+  int64 task;
+  ordered_t nearest;  // that a split has left on the far pile
+  ordered_t farthest;
+  int32 near[3];  // one read, one written, one cleared
+  int32 far;
+  int32 kept;
+};
+
+struct Pile {
+  vertex_t* in_shared;
+  vertex_t* in_global;
+
+  KT_DEVICE void store(int32 i, vertex_t v) const { (i < ROOM ? in_shared[i] : in_global[i - ROOM]) = v; }
+  KT_DEVICE vertex_t load(int64 i) const { return i < ROOM ? in_shared[i] : in_global[i - ROOM]; }
+};
+
+KT_DEVICE bool set_bit(uint32* marks, int64 v) {
+  const uint32 bit = 1u << (v % 32);
+  return (kt::atomic_or(marks + v / 32, bit) & bit) == 0;
+}
+KT_DEVICE void clear_bit(uint32* marks, int64 v) { kt::atomic_and(marks + v / 32, ~(1u << (v % 32))); }
+
+// A place for each lane that has something, with one atomic per warp. All lanes call it.
+KT_DEVICE int32 place_of(bool has, int32* size) {
+  const uint32 lanes = kt::ballot(ALL_LANES, has);
+  if (lanes == 0) return 0;
+  int32 first = 0;
+  if (kt::lane() == 0) first = kt::atomic_add(size, kt::count_lanes(lanes));
+  return kt::broadcast(ALL_LANES, first, 0) + kt::count_lanes(lanes & kt::lanes_before());
+}
+
+// The key that is higher by a width, and at least the next key, so that there is always progress.
+KT_DEVICE ordered_t beyond(ordered_t key, weight_t width) {
+  const ordered_t next = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(key), width));
+  return next > key ? next : key + 1;
+}
+
+struct Wanted {
+  const int64* vertices;
+  int64 size;
+};
+
+struct Search;
+
+// Relaxes edges, N per lane with N loads in flight.
+struct Offering {
+  const Search& search;
+  int32 turn;
+  ordered_t threshold;
+  Pile to;
+
+  template <int32 N>
+  KT_DEVICE void ahead(const kt::Edges<N>& edges) const;
+};
+
+struct Search {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  int64 n_vertices;
+  ordered_t limit;
+  ordered_t* keys;
+  vertex_t* queues;  // the first ROOM vertices of two near piles
+  vertex_t* piles;   // the others of both, and the far pile
+  uint32* marks;     // of all three
+  Told* told;
+
+  KT_DEVICE Pile near(int32 turn) const {
+    const int32 which = turn % 2;
+    return {queues + which * ROOM, piles + which * n_vertices};
+  }
+  KT_DEVICE uint32* near_marks(int32 turn) const { return marks + turn % 2 * n_words(); }
+  KT_DEVICE uint32* far_marks() const { return marks + 2 * n_words(); }
+  KT_DEVICE int64 n_words() const { return (n_vertices + 31) / 32; }
+
+  KT_DEVICE void begin(vertex_t source) const {
+    for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK) keys[v] = INFINITE;
+    for (int64 word = kt::thread_in_block(); word < 3 * n_words(); word += BLOCK) marks[word] = 0;
+    kt::block_barrier();
+    if (kt::thread_in_block() == 0) {
+      keys[source] = 0;
+      near(0).store(0, source);
+      told->near[0] = 1;
+      told->near[1] = told->far = 0;
+    }
+    kt::block_barrier();
+  }
+
+  KT_DEVICE void relax(int32 turn, int32 size, ordered_t threshold) const {
+    const Pile from = near(turn);
+    uint32* const marks_from = near_marks(turn);
+    const auto rows = [&](int64 i, bool) {
+      const vertex_t u = from.load(i);
+      clear_bit(marks_from, u);  // no thread sets marks for this iteration any more
+      return kt::row_of(offsets, u);
+    };
+    Offering offering = {*this, turn, threshold, near(turn + 1)};
+    const int32 width = kt::lanes_a_row(BLOCK, size);
+    kt::edges_by_discovery<AHEAD>(targets, kt::one_block(), int64{size}, false, rows, offering, kt::WARP / width);
+  }
+
+  // Moves what lies below the threshold to the next near pile.
+  KT_DEVICE void split(int32 turn, int32 n_far, ordered_t before, ordered_t threshold) const {
+    vertex_t* const far = piles + 2 * n_vertices;
+    const Pile to = near(turn + 1);
+    if (kt::thread_in_block() == 0) {
+      told->kept = 0;
+      told->nearest = INFINITE;
+    }
+    for (int64 first = 0; first < n_far; first += BLOCK) {
+      const bool has = first + kt::thread_in_block() < n_far;
+      const vertex_t v = has ? far[first + kt::thread_in_block()] : static_cast<vertex_t>(0);
+      const ordered_t key = has ? keys[v] : INFINITE;
+      kt::block_barrier();  // the next stores go to places that all threads have read
+      const bool is_kept = has && key >= threshold;
+      const bool is_near = has && key >= before && key < threshold;
+      if (has && !is_kept) clear_bit(far_marks(), v);
+      if (is_near) set_bit(near_marks(turn + 1), v);
+      const int32 in_near = place_of(is_near, told->near + (turn + 1) % 3);
+      if (is_near) to.store(in_near, v);
+      const int32 in_far = place_of(is_kept, &told->kept);
+      if (is_kept) far[in_far] = v;
+      if (is_kept && key < kt::racy_load(&told->nearest)) kt::atomic_min(&told->nearest, key);
+    }
+    kt::block_barrier();
+    if (kt::thread_in_block() == 0) told->far = told->kept;
+    kt::block_barrier();
+  }
+
+  // The farthest of some vertices. All threads of the block call it, while no thread relaxes.
+  KT_DEVICE ordered_t farthest_of(const Wanted& wanted) const {
+    if (kt::thread_in_block() == 0) told->farthest = 0;
+    kt::block_barrier();
+    ordered_t mine = 0;
+    for (int64 i = kt::thread_in_block(); i < wanted.size; i += BLOCK) {
+      const ordered_t key = keys[kt::load_constant(wanted.vertices + i)];
+      if (key > mine) mine = key;
+    }
+    if (mine) kt::atomic_max(&told->farthest, mine);
+    kt::block_barrier();
+    return told->farthest;
+  }
+
+  // Returns the iterations that relaxed. Distances up to `complete` are final, and below the last threshold all that
+  // are finite.
+  KT_DEVICE int32 run(vertex_t source, weight_t width, const Wanted& wanted, ordered_t& complete,
+                      ordered_t& threshold) const {
+    begin(source);
+    threshold = beyond(0, width);
+    complete = INFINITE;
+    int32 rounds = 0, pile_rounds = 0;
+    int64 pile_size = 0;
+    bool is_empty = false;  // the last split found nothing
+    for (int32 turn = 0;; ++turn) {
+      const int32 size = told->near[turn % 3];
+      if (size) {
+        if (kt::thread_in_block() == 0) told->near[(turn + 2) % 3] = 0;
+        relax(turn, size, threshold);
+        kt::block_barrier();
+        ++rounds;
+        ++pile_rounds;
+        pile_size += size;
+        is_empty = false;
+        continue;
+      }
+      const int32 n_far = told->far;
+      if (n_far == 0) return rounds;
+      if (wanted.size) {
+        const ordered_t farthest = farthest_of(wanted);
+        if (farthest < threshold) {
+          complete = farthest;
+          for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK)
+            if (keys[v] > farthest) keys[v] = INFINITE;
+          return rounds;
+        }
+      }
+      if (pile_rounds >= WARM_UP) {
+        if (pile_size < int64{FEW} * pile_rounds) width = kt::add_rounded(width, width);
+        pile_rounds = 0;
+        pile_size = 0;
+      }
+      const ordered_t before = threshold;
+      threshold = beyond(is_empty ? told->nearest : threshold, width);
+      kt::block_barrier();  // all threads have read what a split changes
+      if (kt::thread_in_block() == 0) told->near[(turn + 2) % 3] = 0;
+      split(turn, n_far, before, threshold);
+      is_empty = true;
+    }
+  }
+};
+
+template <int32 N>
+KT_DEVICE void Offering::ahead(const kt::Edges<N>& edges) const {
+  ordered_t* const keys = search.keys;
+  uint32* const near_marks = search.near_marks(turn + 1);
+  vertex_t v[N];
+  ordered_t key[N], before[N];
+  bool is_near[N], is_far[N];
+#pragma unroll
+  for (int32 i = 0; i < N; ++i) {
+    v[i] = edges.valid[i] ? kt::load_constant(search.targets + edges.e[i]) : edges.u[i];
+    const weight_t weight = edges.valid[i] ? kt::load_constant(search.weights + edges.e[i]) : static_cast<weight_t>(0);
+    // A thread that improves u from now on queues it for the next iteration.
+    const ordered_t here = edges.valid[i] ? kt::racy_load(keys + edges.u[i]) : INFINITE;
+    key[i] = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(here), weight));
+  }
+#pragma unroll
+  for (int32 i = 0; i < N; ++i) before[i] = edges.valid[i] ? kt::racy_load(keys + v[i]) : 0;
+#pragma unroll
+  for (int32 i = 0; i < N; ++i)  // an old value is too large; then the result of the atomic decides
+    if (key[i] <= search.limit && key[i] < before[i]) before[i] = kt::atomic_min(keys + v[i], key[i]);
+  int32 near = 0, far = 0;
+#pragma unroll
+  for (int32 i = 0; i < N; ++i) {
+    const bool is_lower = edges.valid[i] && key[i] <= search.limit && key[i] < before[i];
+    const bool is_below = key[i] < threshold;
+    const bool is_first = is_lower && set_bit(is_below ? near_marks : search.far_marks(), v[i]);
+    near += is_near[i] = is_first && is_below;
+    far += is_far[i] = is_first && !is_below;
+  }
+  // Both counts in one word: a warp has 32 N edges.
+  static_assert(N * kt::WARP < 1 << 15, "");
+  const int32 through = kt::sum_through(near | far << 16);
+  const int32 all = kt::broadcast(ALL_LANES, through, kt::WARP - 1);
+  if (all == 0) return;
+  int32 first = 0;
+  if (kt::lane() == 0 && (all & 0xffff)) first = kt::atomic_add(search.told->near + (turn + 1) % 3, all & 0xffff);
+  if (kt::lane() == 1 && all >> 16) first = kt::atomic_add(&search.told->far, all >> 16);
+  int32 in_near = kt::broadcast(ALL_LANES, first, 0) + (through & 0xffff) - near;
+  int32 in_far = kt::broadcast(ALL_LANES, first, 1) + (through >> 16) - far;
+  vertex_t* const far_pile = search.piles + 2 * search.n_vertices;
+#pragma unroll
+  for (int32 i = 0; i < N; ++i) {
+    if (is_near[i]) to.store(in_near++, v[i]);
+    if (is_far[i]) far_pile[in_far++] = v[i];
+  }
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_many_blocks(const SearchArgs args) {
+  KT_SHARED(vertex_t, queues, [2 * ROOM]);
+  KT_SHARED(Told, told, [1]);
+  const int64 block = kt::block_id();
+  const int64 n_words = (args.n_vertices + 31) / 32;
+  vertex_t* const mine = args.piles + 3 * block * args.n_vertices;
+  uint32* const bits = args.marks + 3 * block * n_words;
+  for (;;) {
+    if (kt::thread_in_block() == 0) told->task = kt::atomic_add(args.taken, int64{1});
+    kt::block_barrier();
+    const int64 i = told->task;
+    if (i >= args.n_sources) return;
+    ordered_t* const row = args.keys + (args.is_kept ? i : block) * args.n_vertices;
+    const Search search{
+        args.offsets, args.targets, args.weights, args.n_vertices, kt::to_ordered(args.limit), row, queues,
+        mine,         bits,         told};
+    const vertex_t source = static_cast<vertex_t>(kt::load_constant(args.sources + i));
+    ordered_t all_up_to = INFINITE, threshold = INFINITE;
+    const int32 n_rounds = search.run(source, args.width, {args.wanted, args.n_wanted}, all_up_to, threshold);
+    kt::block_barrier();  // all threads have read the task and written the row
+    if (kt::thread_in_block() == 0) {
+      args.rounds[i] = n_rounds;
+      args.complete[i] = all_up_to;
+      args.below[i] = threshold;
+    }
+    if (args.at_wanted)
+      for (int64 j = kt::thread_in_block(); j < args.n_wanted; j += BLOCK)
+        args.at_wanted[i * args.n_wanted + j] = row[kt::load_constant(args.wanted + j)];
+    kt::block_barrier();
+  }
+}

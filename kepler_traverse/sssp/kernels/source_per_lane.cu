@@ -1,0 +1,127 @@
+// Many rows: 32 searches side by side, a lane a source, their distances of a vertex in one row.
+//
+// A round relaxes every vertex of which a source's distance has fallen: a warp reads an edge
+// once and the rows of its ends in whole lines, for all sources. `now` has a bit for each
+// source and vertex to be relaxed, `next` for the round after. What lies at the threshold or
+// beyond waits, and the host raises it when nothing is nearer. Rows of PIECE edges or more
+// are relaxed by several warps.
+//
+//   told   [rows lowered below the threshold, edges relaxed, how far the nearest that waits is below INFINITE]
+//
+// After Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source shortest paths.
+// IPDPS 2014, and Then et al. 2014 (MS-BFS), who share edges among searches.
+#include <kt/advance.cuh>
+#include <kt/float_order.cuh>
+
+namespace {
+
+using kt::ALL_LANES;
+using kt::int32;
+using kt::int64;
+using kt::uint32;
+using kt::uint64;
+
+using ordered_t = kt::key_of<weight_t>;
+constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
+
+enum Told { NEAR, EDGES, GAP };
+
+struct Relaxing {
+  const vertex_t* targets;
+  const weight_t* weights;
+  ordered_t threshold;
+  ordered_t limit;
+  ordered_t* keys;
+  uint32* next;
+  int64 near = 0, edges = 0, gap = 0;
+
+  KT_DEVICE void wait(bool waits, ordered_t key) {
+    if (waits && INFINITE - key > gap) gap = INFINITE - key;
+  }
+
+  // All lanes come: with a row, or a piece of one, and the sources to relax. `is_first`:
+  // only for one of its pieces.
+  KT_DEVICE void relax(const kt::Row& row, uint32 sources, bool is_first) {
+    const int32 lane = kt::lane();
+    const bool is_asked = (sources >> lane & 1u) != 0;
+    // Whoever lowers it from now on says so for the next round.
+    const ordered_t here = is_asked ? kt::racy_load(keys + int64{row.u} * kt::WARP + lane) : INFINITE;
+    const bool waits = is_asked && here >= threshold;
+    const bool is_near = is_asked && !waits;
+    const uint32 waiting = kt::ballot(ALL_LANES, waits);
+    if (is_first) wait(waits, here);
+    if (is_first && lane == 0 && waiting) kt::atomic_or(next + row.u, waiting);
+    if (waiting == sources) return;
+    const weight_t distance = kt::from_ordered<weight_t>(here);
+    edges += row.end - row.begin;
+    kt::edges_of_row(targets, {0, 1}, row, [&](bool valid, vertex_t, offset_t e, vertex_t v) {
+      const weight_t weight = valid ? kt::load_constant(weights + e) : static_cast<weight_t>(0);
+      constexpr int32 AT_ONCE = 4;  // rows on their way together
+      const int32 n = kt::count_lanes(kt::ballot(ALL_LANES, valid));
+      for (int32 first = 0; first < n; first += AT_ONCE) {
+        ordered_t key[AT_ONCE], before[AT_ONCE];
+        vertex_t to[AT_ONCE];
+#pragma unroll
+        for (int32 i = 0; i < AT_ONCE; ++i) {
+          const int32 from = first + i < n ? first + i : n - 1;
+          to[i] = kt::broadcast(ALL_LANES, v, from);
+          key[i] = kt::to_ordered(kt::add_rounded(distance, kt::broadcast(ALL_LANES, weight, from)));
+          before[i] = is_near ? kt::racy_load(keys + int64{to[i]} * kt::WARP + lane) : 0;
+        }
+#pragma unroll
+        for (int32 i = 0; i < AT_ONCE; ++i) {
+          // Old is too large only, and then the atomic tells.
+          const bool is_lower = first + i < n && is_near && key[i] <= limit && key[i] < before[i] &&
+                                key[i] < kt::atomic_min(keys + int64{to[i]} * kt::WARP + lane, key[i]);
+          const uint32 lowered = kt::ballot(ALL_LANES, is_lower);
+          if (lowered == 0) continue;
+          if (lane == 0) kt::atomic_or(next + to[i], lowered);
+          wait(is_lower && key[i] >= threshold, key[i]);
+          near += kt::any(ALL_LANES, is_lower && key[i] < threshold);
+        }
+      }
+    });
+  }
+
+  KT_DEVICE void tell(int64* told) {
+    for (int32 mask = 1; mask < kt::WARP; mask *= 2) {
+      const int64 other = kt::shuffle_xor(ALL_LANES, gap, mask);
+      if (other > gap) gap = other;
+    }
+    if (kt::lane()) return;
+    if (near) kt::atomic_add(told + NEAR, near);
+    if (edges) kt::atomic_add(told + EDGES, edges);
+    if (gap) kt::atomic_max(told + GAP, gap);
+  }
+};
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    sssp_many_rows_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                        const weight_t* __restrict__ weights, int64 n_vertices, const uint64* __restrict__ heavy_pieces,
+                        int64 n_heavy_pieces, weight_t threshold, weight_t limit, ordered_t* keys,
+                        const uint32* __restrict__ now, uint32* next, int64* told) {
+  Relaxing relaxing{targets, weights, kt::to_ordered(threshold), kt::to_ordered(limit), keys, next};
+  for (int64 i = kt::warp_id(); i < n_heavy_pieces; i += kt::n_warps()) {
+    const uint64 piece = kt::load_constant(heavy_pieces + i);
+    kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(piece & 0xffffffffu));
+    row.begin += static_cast<offset_t>(piece >> 32) * PIECE;
+    if (row.end > row.begin + PIECE) row.end = row.begin + PIECE;
+    const uint32 sources = kt::load_constant(now + row.u);
+    if (sources) relaxing.relax(row, sources, piece >> 32 == 0);
+  }
+  for (int64 first = kt::warp_id() * kt::WARP; first < n_vertices; first += kt::n_warps() * kt::WARP) {
+    const int64 mine = first + kt::lane();
+    uint32 sources = mine < n_vertices ? kt::load_constant(now + mine) : 0;
+    const kt::Row row = sources ? kt::row_of(offsets, static_cast<vertex_t>(mine)) : kt::Row{};
+    if (row.end - row.begin >= PIECE) sources = 0;
+    for (uint32 left = kt::ballot(ALL_LANES, sources != 0); left; left &= left - 1) {
+      const int32 owner = kt::first_lane(left);
+      relaxing.relax({kt::broadcast(ALL_LANES, row.u, owner), kt::broadcast(ALL_LANES, row.begin, owner),
+                      kt::broadcast(ALL_LANES, row.end, owner)},
+                     kt::broadcast(ALL_LANES, sources, owner), true);
+    }
+  }
+  relaxing.tell(told);
+}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 import sys
 
-from . import interrupts
-from .options import UsageError, flag_text, flags_of, parser
-from .terminal import say, show_traceback
+from .cli import signals
+from .cli.options import UsageError, flag_text, flags_of, parser
+from .cli.terminal import say, show_traceback
 
 EXIT_UNEXPECTED, EXIT_USAGE, EXIT_NEGATIVE_CYCLE, EXIT_INTERRUPTED = 1, 2, 4, 130
 
@@ -32,16 +32,16 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         flags, config = flags_of(argv)
         # Only now, so that --help and a misspelt flag are answered at once.
-        from .settings import settings_of
+        from .cli.settings import settings_of
 
         settings = settings_of(flags, config)
         from kepler_traverse.errors import options_spelled
 
-        from . import job
+        from .run import driver
 
         words = [word for word in argv if word != "--resume"]
         with options_spelled(flag_text):
-            return job.run(settings, f"python -m pipelines.batch_sources {shlex.join(words)}")
+            return driver.run(settings, f"python -m pipelines.batch_sources {shlex.join(words)}")
     except KeyboardInterrupt as interrupt:
         say(str(interrupt) if interrupt.args else "interrupted before anything was written")
         return EXIT_INTERRUPTED
@@ -71,5 +71,5 @@ def report_error(error: Exception, debug: bool) -> int:
 
 
 if __name__ == "__main__":
-    interrupts.listen()
+    signals.listen()
     sys.exit(main())

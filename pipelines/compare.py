@@ -15,8 +15,8 @@ from typing import Any
 
 from kepler_traverse.graph import Graph
 
-from .options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option, flag_text
-from .terminal import show
+from .cli.options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option, flag_text
+from .cli.terminal import show
 
 _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
 _SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "dst_column", "weight_column", "header",
@@ -87,8 +87,8 @@ def main(argv: list[str] | None = None) -> int:
 def _compare(given: Any) -> dict[str, Any]:
     from kepler_traverse.errors import InputError
 
-    from .peak_memory import peak_memory
-    from .prepare import random_sources
+    from .comparison.peak_memory import peak_memory
+    from .run.prepare import random_sources
 
     runs: list[dict[str, Any]] = []
     graph: Any = None
@@ -123,7 +123,7 @@ def _graph(given: Any, algorithm: str) -> Any:
     from kepler_traverse.errors import InputError
     from kepler_traverse.read import read_graph
 
-    from .edge_hash import hashed_weights
+    from .comparison.hashed_weights import hashed_weights
 
     graph: Any = read_graph(
         given.edges,
@@ -172,7 +172,7 @@ def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> d
     from kepler_traverse._arrays import namespace
     from kepler_traverse.certificate import certify
 
-    from .peers import in_our_encoding, our_plan, peer_of, refuse_rounded
+    from .comparison.baselines import in_our_encoding, our_plan, peer_of, refuse_rounded
 
     xp = namespace(graph.offsets)
     plan = our_plan(graph, algorithm, strategy)
@@ -220,7 +220,7 @@ def _times(seconds: list[float]) -> dict[str, Any]:
 def _machine(device: str) -> dict[str, Any]:
     import os
 
-    from .environment import versions
+    from .run.environment import versions
 
     gpu = None
     if device == "cuda":

@@ -22,17 +22,17 @@ from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.read import read_graph
 
-from . import interrupts
 from .batch_sources import EXIT_INTERRUPTED, report_error
-from .forms import FORMS
-from .manifest import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest
-from .manifest_types import Manifest
-from .options import Once, OnceParser, Settings
-from .prepare import read_options, targets_of
-from .proofs import Findings, Part, Prover
-from .retraverse import AgainPart, Retraversal
-from .settings import checked_settings, refuse_address
-from .terminal import say, show
+from .cli import signals
+from .cli.options import Once, OnceParser, Settings
+from .cli.settings import checked_settings, refuse_address
+from .cli.terminal import say, show
+from .output.manifest_types import Manifest
+from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest
+from .output.schemas import FORMS
+from .run.prepare import read_options, targets_of
+from .verification.part_checks import Findings, Part, Prover
+from .verification.recompute import AgainPart, Retraversal
 
 EXIT_WRONG = 5
 
@@ -251,5 +251,5 @@ def _targets(graph: Graph, manifest: Manifest, file: str | None) -> list[Any]:
 
 
 if __name__ == "__main__":
-    interrupts.listen()
+    signals.listen()
     sys.exit(main())

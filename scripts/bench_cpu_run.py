@@ -209,7 +209,7 @@ def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
     from distributed import Client, LocalCluster
 
     from kepler_traverse.storage import save_graph
-    from pipelines.cluster import pinned
+    from pipelines.scheduling.cluster import pinned
 
     rows, cores = Rows(Path(folder)), len(os.sched_getaffinity(0))
     stored = str(Path(folder) / "_graph")

@@ -108,7 +108,7 @@ class Bench:
 
     def peers(self, algorithm: str) -> tuple[dict, dict]:
         """Seconds a source of each of the peer's ways, and the distances, for as many sources as there is time."""
-        from pipelines.peers import in_our_encoding, peer_of, refuse_rounded
+        from pipelines.comparison.baselines import in_our_encoding, peer_of, refuse_rounded
 
         if algorithm in self._of_peer:
             return self._of_peer[algorithm]
@@ -232,7 +232,7 @@ def summary(bench: Bench, algorithm: str, k: int) -> list:
     """Summaries beside the distances that they are made of, a row of their table: by the library, and as the job does."""
     from kepler_traverse import plan_bfs_many, plan_sssp_many
     from kepler_traverse.multi_source import outputs
-    from pipelines.rows import rows_of
+    from pipelines.output.rows import rows_of
 
     graph = bench.graph(algorithm)
     make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
@@ -327,7 +327,7 @@ def tables_of(found: dict[str, list[list]]) -> list[dict]:
 
 
 def main(arguments: list[str]) -> int:
-    from pipelines.environment import package_versions
+    from pipelines.run.environment import package_versions
     from scripts.environment import commit, machine
 
     parser = argparse.ArgumentParser(prog="bench.py --suite gpu", description="One source and many on a GPU.")

@@ -89,7 +89,7 @@ class Bench:
 
     def peers(self) -> None:
         """Time the peer in all its ways; they must agree with each other."""
-        from pipelines.peers import in_our_encoding, peer_of, refuse_rounded
+        from pipelines.comparison.baselines import in_our_encoding, peer_of, refuse_rounded
 
         graph = self.graph if self.algorithm == "bfs" else self.made.peer_weighted
         name, ways = peer_of(graph, self.algorithm)

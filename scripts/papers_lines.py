@@ -55,7 +55,7 @@ def plain(value):
 
 
 def head(options, arguments: list[str]) -> dict:
-    from pipelines.environment import versions
+    from pipelines.run.environment import versions
     from scripts.environment import commit, machine
 
     return {

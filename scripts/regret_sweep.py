@@ -30,7 +30,7 @@ from kepler_traverse.multi_source.planning import free_memory
 from kepler_traverse.sssp import published as sssp_papers
 from kepler_traverse.sssp.registry import MANY as SSSP_MANY
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
-from pipelines.environment import versions
+from pipelines.run.environment import versions
 from scripts import regret_graphs
 from scripts.environment import commit, machine
 from scripts.regret_graphs import GraphSource

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Write conf/batch_sources.toml and docs/settings.md from the fields of ``pipelines.options.Settings``.
+"""Write conf/batch_sources.toml and docs/settings.md from the fields of ``pipelines.cli.options.Settings``.
 
 ``python scripts/settings_page.py`` writes both; with ``--check`` nothing is written, and the exit code is 1 if one is stale.
 """
@@ -14,7 +14,7 @@ import textwrap
 from dataclasses import MISSING, fields
 from pathlib import Path
 
-from pipelines.options import OPTIONS, Option, Settings, metavar_of
+from pipelines.cli.options import OPTIONS, Option, Settings, metavar_of
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE, PAGE = ROOT / "conf/batch_sources.toml", ROOT / "docs/settings.md"
@@ -23,7 +23,7 @@ WIDTH = 125  # characters of a line of the template
 TEMPLATE_HEAD = """\
 # Every setting of `python -m pipelines.batch_sources` with its default. Flags win over this file. An unknown key is an
 # error. Settings without a default stand behind a #, with an example value.
-# Written by scripts/settings_page.py: change pipelines/options.py instead.
+# Written by scripts/settings_page.py: change pipelines/cli/options.py instead.
 """
 PAGE_HEAD = """\
 # Settings
@@ -32,7 +32,7 @@ Every setting of `python -m pipelines.batch_sources`. A flag is the key of a set
 file is `--batch-size` on the command line. Flags win over `--config FILE`. The file `conf/batch_sources.toml` has all
 settings with their defaults. [operations.md](operations.md) says how they are used.
 
-`scripts/settings_page.py` writes this page from `pipelines/options.py`.
+`scripts/settings_page.py` writes this page from `pipelines/cli/options.py`.
 """
 COLUMNS = ("key", "value", "default", "meaning")
 

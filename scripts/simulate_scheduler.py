@@ -29,8 +29,8 @@ from distributed import Client
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from pipelines.batches import WINDOW, Window
-from pipelines.cluster import pinned
+from pipelines.scheduling.cluster import pinned
+from pipelines.scheduling.scheduler import WINDOW, Window
 
 WORKERS = (8, 64, 512)
 SECONDS = (0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0)  # a task

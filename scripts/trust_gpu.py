@@ -20,7 +20,7 @@ from kepler_traverse._arrays import namespace, to_host
 from kepler_traverse.bfs import registry as bfs
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.sssp import registry as sssp
-from pipelines.peers import in_our_encoding, peer_of
+from pipelines.comparison.baselines import in_our_encoding, peer_of
 from scripts import fault_study, papers_graphs
 from scripts.papers_settings import GraphSource
 

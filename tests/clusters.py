@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from distributed import LocalCluster
 
-from pipelines.cluster import pinned
+from pipelines.scheduling.cluster import pinned
 
 
 @contextmanager

@@ -29,16 +29,20 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 # Workers of clusters that begin in this process are forked from one that has imported what they need, which takes most of
 # their time. A job in a process of its own has its workers as a user has them: each imports for itself.
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
-PINNED = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # as pipelines.cluster has it
+PINNED = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}  # as pipelines.scheduling.cluster has it
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _server_of_workers():
     """Begins before Dask would begin it without what only this project imports."""
-    if "pipelines.cluster" not in sys.modules:
+    if "pipelines.scheduling.cluster" not in sys.modules:
         yield
         return
-    multiprocessing.forkserver.set_forkserver_preload(["distributed", "pipelines.worker"])
+    multiprocessing.forkserver.set_forkserver_preload(["distributed", "pipelines.worker.plugin"])
     with pytest.MonkeyPatch.context() as patch:
         for name, value in PINNED.items():
             patch.setenv(name, value)

@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from distributed import LocalCluster, default_client
 
 from kepler_traverse import cuda
-from pipelines import cluster, partitioned, rapids_mg
+from pipelines.multi_gpu import partitioned_graph, rapids
+from pipelines.scheduling import cluster
 
 N_WORKERS = 2
 
@@ -142,8 +143,8 @@ def install(monkeypatch) -> types.SimpleNamespace:
             setattr(made[parent], child, made[name])
         monkeypatch.setitem(sys.modules, name, made[name])
     monkeypatch.setattr(cuda, "require", lambda: None)
-    monkeypatch.setattr(rapids_mg, "_n_workers", lambda _settings: N_WORKERS)
-    monkeypatch.setattr(partitioned, "_PARTS_A_WORKER", 2)
+    monkeypatch.setattr(rapids, "_n_workers", lambda _settings: N_WORKERS)
+    monkeypatch.setattr(partitioned_graph, "_PARTS_A_WORKER", 2)
     for name in ("_gpu_cluster", "_cpu_cluster"):  # the other engine's, too, since a process takes seconds to start
         monkeypatch.setattr(cluster, name, _cluster)
     return types.SimpleNamespace(dask=made["cugraph.dask"], calls=calls)

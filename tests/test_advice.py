@@ -10,7 +10,8 @@ import pytest
 
 import kepler_traverse
 from kepler_traverse.errors import InputError
-from pipelines import compare, options, verify
+from pipelines import compare, verify
+from pipelines.cli import options
 
 ROOT = Path(__file__).resolve().parent.parent
 MESSAGES = {

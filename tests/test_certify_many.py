@@ -19,8 +19,8 @@ from kepler_traverse.certificate import batch_gpu, certify_many
 from kepler_traverse.errors import CertificateError, DeviceError, InputError
 from kepler_traverse.query import Query
 from kepler_traverse.results import checksum as checksum_of
-from pipelines.answers import Answers
-from pipelines.batch_context import BatchContext
+from pipelines.worker.batch_context import BatchContext
+from pipelines.worker.traverse import Answers
 from scripts.fault_study import DISTANCE_FAULTS, with_fault
 
 INTEGERS = (np.int8, np.int16, np.int32)
@@ -216,7 +216,7 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
     rows = [r[:2] for r in NAMED["power law"]]
     graph = build(rows)
     proven = []
-    monkeypatch.setattr("pipelines.answers.certify_many", lambda *of: proven.append(len(of[1])) or certify_many(*of))
+    monkeypatch.setattr("pipelines.worker.traverse.certify_many", lambda *of: proven.append(len(of[1])) or certify_many(*of))
     traversals = plan_bfs_many(graph, n_sources=5, strategy="many_bits").run(range(5))
     work = SimpleNamespace(certify="all", result="distances", targets=None)
     with running(IN_TURN):

@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import cuda
-from pipelines import peers
 from pipelines.compare import main
-from pipelines.edge_hash import LARGEST_WEIGHT, hashed_weights
-from pipelines.prepare import random_sources
+from pipelines.comparison import baselines
+from pipelines.comparison.hashed_weights import LARGEST_WEIGHT, hashed_weights
+from pipelines.run.prepare import random_sources
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def call(capsys, *argv):
 @pytest.fixture
 def no_children(monkeypatch):
     """Leave out the processes that measure memory."""
-    monkeypatch.setattr("pipelines.peak_memory.peak_memory", lambda *_: {"ours": 1, "peer": 2})
+    monkeypatch.setattr("pipelines.comparison.peak_memory.peak_memory", lambda *_: {"ours": 1, "peer": 2})
 
 
 def test_both_algorithms_agree_with_scipy(edges, capsys):
@@ -61,14 +61,14 @@ def test_the_table_says_that_all_is_equal(edges, capsys, flags):
 @pytest.mark.usefixtures("no_children")
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 def test_one_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
-    right = peers.in_our_encoding
+    right = baselines.in_our_encoding
 
     def one_off(*arguments):
         distance = right(*arguments).copy()
         distance[7] += 1 if distance[7] < 1000 else -np.inf
         return distance
 
-    monkeypatch.setattr(peers, "in_our_encoding", one_off)
+    monkeypatch.setattr(baselines, "in_our_encoding", one_off)
     code, out, _ = call(
         capsys, edges, "--algorithm", algorithm, "--random-sources", 2, "--device", "cpu", "--undirected", "--json"
     )

@@ -19,14 +19,14 @@ from distributed import Client, LocalCluster
 from kepler_traverse import cuda, graph_from_edges, plan_sssp, read_graph
 from kepler_traverse.certificate import certify_many
 from kepler_traverse.errors import CapacityError, PrecisionError
-from pipelines import rapids_mg
 from pipelines.batch_sources import main
-from pipelines.cugraph_mg import proposed
-from pipelines.edge_parts import Part
-from pipelines.options import UsageError, flags_of
-from pipelines.partitioned import Edges
-from pipelines.settings import settings_of
-from pipelines.sizing import Load, Machine, size_up
+from pipelines.cli.options import UsageError, flags_of
+from pipelines.cli.settings import settings_of
+from pipelines.multi_gpu import rapids as multi_gpu_rapids
+from pipelines.multi_gpu.edge_partition import Part
+from pipelines.multi_gpu.engine import proposed
+from pipelines.multi_gpu.partitioned_graph import Edges
+from pipelines.run.memory_plan import Load, Machine, size_up
 from pipelines.verify import prove_output
 
 SOURCES = "7,-14,21,0,70,9999"  # the last one has a self-loop and nothing else
@@ -136,7 +136,7 @@ def test_a_lost_worker_ends_the_run_and_resuming_finishes_it(edges, tmp_path, ra
         time.sleep(30)
 
     losing.left = 3
-    monkeypatch.setattr(rapids_mg, "_TICK", 0.05)
+    monkeypatch.setattr(multi_gpu_rapids, "_TICK", 0.05)
     monkeypatch.setattr(rapids.dask, "bfs", losing)
     assert run(edges, tmp_path / "out", "--sources", SOURCES, "--batch-size", 2) == 1
     assert "a worker is lost; run again with --resume" in capsys.readouterr().err

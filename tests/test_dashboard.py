@@ -21,8 +21,8 @@ from clusters import two_workers
 from distributed import Client, LocalCluster
 from made_up_runs import HOSTILE, Text, batch
 
-from pipelines import chronicle, dashboard, dashboard_document, metrics
 from pipelines.batch_sources import main
+from pipelines.monitoring import dashboard_page, dashboard_plugin, prometheus, run_stats
 
 N_SOURCES, BATCH_SIZE = 22, 4
 in_a_browser = pytest.mark.skipif(chromium.CHROMIUM is None, reason="no chromium on the path")
@@ -68,7 +68,7 @@ def session(client, run):  # noqa: ARG001
 
 
 def address_of(client):
-    return client.dashboard_link.replace("/status", f"/{dashboard.PATH}")
+    return client.dashboard_link.replace("/status", f"/{dashboard_plugin.PATH}")
 
 
 def fetched(url):
@@ -176,7 +176,7 @@ def test_every_worker_counts_for_prometheus(client, manifest):
         }
         for name, value in expected.items() if parts else ():
             assert found[f'kepler_{name}_total{{algorithm="bfs"}}'] == value
-        for phase in chronicle.PHASES if parts else ():
+        for phase in run_stats.PHASES if parts else ():
             took = found[f'kepler_phase_seconds_total{{algorithm="bfs",phase="{phase}"}}']
             assert took == pytest.approx(sum(part["phases"][phase] for part in parts))
         assert found.get('kepler_batches_in_progress{algorithm="bfs"}', 0) == 0
@@ -195,9 +195,9 @@ def test_sources_given_up_and_batches_that_raise_are_counted_by_error():
         return prometheus_client.REGISTRY.get_sample_value("kepler_sources_total", {"algorithm": "sssp"})
 
     before, sources_before = (count("MemoryError"), count("ZeroDivisionError")), sources()
-    with metrics.watched("sssp") as note:
+    with prometheus.watched("sssp") as note:
         note(None, 0, [(5, "MemoryError: source 5: no memory"), (6, "MemoryError: source 6: no memory")])
-    with pytest.raises(ZeroDivisionError), metrics.watched("sssp"):
+    with pytest.raises(ZeroDivisionError), prometheus.watched("sssp"):
         1 / 0  # noqa: B018
     assert (count("MemoryError"), count("ZeroDivisionError")) == (before[0] + 2, before[1] + 1)
     assert prometheus_client.REGISTRY.get_sample_value("kepler_batches_in_progress", {"algorithm": "sssp"}) == 0
@@ -214,7 +214,7 @@ def test_fine_performance_metrics_have_seconds_by_phase(client, manifest):
     ):
         assert time.monotonic() < until, found
         time.sleep(0.1)  # they come with the workers' heartbeats
-    for phase in chronicle.PHASES:
+    for phase in run_stats.PHASES:
         expected = sum(part["phases"][phase] for part in manifest["parts"])
         assert found["bfs", phase, "seconds"] == pytest.approx(expected)
     assert found["bfs", "write", "bytes"] == totals(manifest)["bytes"]
@@ -235,7 +235,7 @@ def news(client, **others):
         "vertices": 5,
         "stored_edges": 9,
     }
-    return dashboard.News(client, facts | {"started": time.time() - 60, "sources": 100, "kept": 10} | others, print)
+    return dashboard_plugin.News(client, facts | {"started": time.time() - 60, "sources": 100, "kept": 10} | others, print)
 
 
 def runs_on(client):
@@ -277,14 +277,14 @@ def test_the_page_shows_failures_retries_and_slowest_batches_of_the_run_that_is_
 
 def test_a_job_that_leaves_without_a_word_is_shown_as_gone_and_few_runs_are_kept(cluster, client, run):  # noqa: ARG001
     with Client(cluster, set_as_default=False) as other:
-        for _ in range(dashboard.MOST_RUNS + 2):
+        for _ in range(dashboard_plugin.MOST_RUNS + 2):
             told = news(other)
             told.add("batches", batch(1))
         until = time.monotonic() + 20
         while [entry[:2] for entry in runs_on(client)][-1] != ("running", 14):
             assert time.monotonic() < until
             time.sleep(0.05)
-    assert len(runs_on(client)) == dashboard.MOST_RUNS
+    assert len(runs_on(client)) == dashboard_plugin.MOST_RUNS
     until = time.monotonic() + 20
     while runs_on(client)[-1][0] != "gone":
         assert time.monotonic() < until
@@ -299,7 +299,7 @@ def test_news_are_sent_together_and_never_waited_for(client, run):  # noqa: ARG0
     assert time.monotonic() - started < 10  # a message each would be slower by far than this
     told.end("done")
     assert runs_on(client)[-1][:2] == ("done", 2010)
-    messages = [msg for _, msg in client.get_events(dashboard.TOPIC) if msg["facts"]["sources"] == 100]
+    messages = [msg for _, msg in client.get_events(dashboard_plugin.TOPIC) if msg["facts"]["sources"] == 100]
     assert sum(len(message["batches"]) for message in messages) >= 2000
     assert len(messages) < 100
 
@@ -316,7 +316,7 @@ def test_news_are_sent_together_and_never_waited_for(client, run):  # noqa: ARG0
 def test_the_page_shows_how_full_and_busy_a_worker_is_or_its_gpu_where_it_has_one(metrics, shown):
     services, extra = {"dashboard": 8080}, {"gpu": {"memory-total": 139 * 2**30, "name": "H200"}}
     worker = types.SimpleNamespace(metrics=metrics, extra=extra, services=services, host="10.0.0.1")
-    *state, link = dashboard_document.state_of(worker, "10.0.0.1:4000")
+    *state, link = dashboard_page.state_of(worker, "10.0.0.1:4000")
     assert tuple(state) == shown
     assert link == '<a href="http://10.0.0.1:8080/metrics">metrics</a>'
 
@@ -340,7 +340,7 @@ def test_a_scheduler_that_cannot_import_the_page_is_left_without_and_this_is_sai
         try:
             with Client(scheduler.stdout.readline().decode().strip(), set_as_default=False) as client:
                 said = []
-                assert dashboard.open_page(client, {}, said.append) is None
+                assert dashboard_plugin.open_page(client, {}, said.append) is None
                 assert len(said) == 1
                 assert said[0].startswith("no page at /kepler of the dashboard: ModuleNotFoundError")
         finally:
@@ -360,7 +360,7 @@ def test_a_scheduler_without_a_dashboard_is_left_without_a_page_too():
         Client(cluster, set_as_default=False) as client,
     ):
         said = []
-        assert dashboard.open_page(client, {}, said.append) is None
+        assert dashboard_plugin.open_page(client, {}, said.append) is None
         assert said == ["no page at /kepler of the dashboard: RuntimeError: the scheduler has no dashboard"]
 
 
@@ -371,7 +371,7 @@ def test_a_scheduler_that_goes_ends_the_news_and_not_the_job():
             n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0"
         ) as cluster:
             client = Client(cluster.scheduler_address, set_as_default=False)
-            told = dashboard.open_page(client, {"started": 0.0, "sources": 40, "kept": 8}, said.append)
+            told = dashboard_plugin.open_page(client, {"started": 0.0, "sources": 40, "kept": 8}, said.append)
         with client:
             told.add("batches", batch(1))
             until = time.monotonic() + 20

@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 from distributed import Client, LocalCluster
 
-from pipelines import dashboard, dashboard_access
+from pipelines.monitoring import dashboard_access, dashboard_plugin
 
 FACTS = {
     "algorithm": "sssp", "result": "distances", "means": "rows", "strategy": "near_far", "device": "cpu", "output": "out",
@@ -26,7 +26,7 @@ def pages(request):
     ) as cluster:
         where = cluster if request.param == "own" else cluster.scheduler_address
         with Client(where, set_as_default=False) as client:
-            told = dashboard.open_page(client, FACTS | {"started": time.time()}, lambda _: None)
+            told = dashboard_plugin.open_page(client, FACTS | {"started": time.time()}, lambda _: None)
             told.end("done")
             status = cluster.dashboard_link
             yield request.param, status, status.replace("/status", "/kepler")

@@ -15,14 +15,15 @@ from clusters import threads_of_this_process
 from distributed import Client
 
 from kepler_traverse.errors import CapacityError
-from pipelines import batches, cluster, existing
 from pipelines.batch_sources import main
-from pipelines.batches import Window
-from pipelines.cluster import ClusterError
-from pipelines.existing import WorkerMemory, check_newcomers, refuse_small_workers, version_here
-from pipelines.marks import Mark
-from pipelines.options import flags_of
-from pipelines.settings import settings_of
+from pipelines.cli.options import flags_of
+from pipelines.cli.settings import settings_of
+from pipelines.scheduling import cluster, existing_cluster
+from pipelines.scheduling import scheduler as scheduling_scheduler
+from pipelines.scheduling.cluster import ClusterError
+from pipelines.scheduling.existing_cluster import WorkerMemory, check_newcomers, refuse_small_workers, version_here
+from pipelines.scheduling.heartbeat import Mark
+from pipelines.scheduling.scheduler import Window
 
 MIB = 2**20
 
@@ -77,7 +78,7 @@ def test_many_hosts_are_planned_beyond_the_memory_of_the_driver(edges, tmp_path,
     """Fifty thousand workers would not fit this machine; on hosts of their own they do."""
     memory = WorkerMemory(host="", limit=0, usable=0, available=2**40)
     hosts = {f"tcp://{i}:1": SimpleNamespace(**(vars(memory) | {"host": str(i)})) for i in range(50_000)}
-    monkeypatch.setattr("pipelines.engine.survey", lambda *_: hosts)
+    monkeypatch.setattr("pipelines.run.engine.survey", lambda *_: hosts)
     words = ["--scheduler-address", "tcp://nowhere:1", "--output", tmp_path / "out", "--plan", "--json"]
     code, out, err = run(capsys, edges, *words)
     assert code == 0, err
@@ -142,9 +143,9 @@ def test_a_worker_without_this_package_or_with_another_version_is_refused_by_nam
 
 
 def test_a_worker_of_another_version_that_joins_unseen_writes_nothing(monkeypatch):
-    from pipelines.worker import TraversalPlugin
+    from pipelines.worker.plugin import TraversalPlugin
 
-    monkeypatch.setattr("pipelines.worker.version_here", lambda: "0.0.9, sources 000000000000")
+    monkeypatch.setattr("pipelines.worker.plugin.version_here", lambda: "0.0.9, sources 000000000000")
     plugin = TraversalPlugin(SimpleNamespace(threads=1, version=version_here()), "plugin")
     with pytest.raises(ClusterError, match=r"has another version of this package \(0\.0\.9, .*\) than the job"):
         plugin._load()
@@ -153,10 +154,10 @@ def test_a_worker_of_another_version_that_joins_unseen_writes_nothing(monkeypatc
 
 def test_the_version_changes_with_any_source(monkeypatch, tmp_path):
     before = version_here()
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "pipelines" / "existing.py").write_text("# another\n")
-    monkeypatch.setattr(existing, "__file__", str(tmp_path / "pipelines" / "existing.py"))
-    assert existing.version_here.__wrapped__() != before
+    (tmp_path / "pipelines" / "scheduling").mkdir(parents=True)
+    (tmp_path / "pipelines" / "scheduling" / "existing_cluster.py").write_text("# another\n")
+    monkeypatch.setattr(existing_cluster, "__file__", str(tmp_path / "pipelines" / "scheduling" / "existing_cluster.py"))
+    assert existing_cluster.version_here.__wrapped__() != before
 
 
 def test_a_worker_that_is_small_and_joins_later_ends_the_run_by_name():
@@ -169,7 +170,7 @@ def test_a_worker_that_is_small_and_joins_later_ends_the_run_by_name():
 
 def test_workers_that_dask_has_paused_are_named_and_end_the_run(edges, tmp_path, capsys, monkeypatch):
     """This process, whose threads they are, uses more than the limit, so they are paused from the start."""
-    monkeypatch.setattr("pipelines.engine.refuse_small_workers", lambda *_: None)
+    monkeypatch.setattr("pipelines.run.engine.refuse_small_workers", lambda *_: None)
     out = tmp_path / "out"
     with threads_of_this_process(n_workers=1, memory_limit="60MiB") as small:
         (worker,) = small.scheduler_info["workers"]
@@ -252,11 +253,11 @@ def test_many_workers_that_are_lost_at_once_are_one_line(tmp_path):
 def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch):
     scheduler = Scheduler([("a", "")] * 3)
     window = Window(scheduler, None, Told(), tmp_path, patience=5)
-    task = batches.Task(number=1, parts=(0,), careful=False, without=frozenset(), mark=tmp_path / "mark")
+    task = scheduling_scheduler.Task(number=1, parts=(0,), careful=False, without=frozenset(), mark=tmp_path / "mark")
     window._flying[Flying()] = task
     scheduler.look(window)
-    now = batches.time.monotonic()
-    monkeypatch.setattr(batches.time, "monotonic", lambda: now + 60)
+    now = scheduling_scheduler.time.monotonic()
+    monkeypatch.setattr(scheduling_scheduler.time, "monotonic", lambda: now + 60)
     with Mark(task.mark) as mark:
         mark.at(0)
         scheduler.look(window)
@@ -276,7 +277,7 @@ def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch)
 )
 def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_source(tmp_path, error, words):
     window = Window(None, None, Told(), tmp_path)
-    task = batches.Task(number=1, parts=(0,), careful=False, without=frozenset(), mark=tmp_path / "mark")
+    task = scheduling_scheduler.Task(number=1, parts=(0,), careful=False, without=frozenset(), mark=tmp_path / "mark")
     with pytest.raises(ClusterError, match=words):
         window._settle_error(task, error)
 

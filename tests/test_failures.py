@@ -26,7 +26,7 @@ from distributed import Client, WorkerPlugin
 
 from kepler_traverse.multi_source import planning
 from pipelines.batch_sources import main
-from pipelines.cluster import take_plugin
+from pipelines.scheduling.cluster import take_plugin
 
 SEED = int(os.environ.get("KEPLER_SEED", "20"))
 N_SOURCES, BATCH_SIZE = 24, 4
@@ -339,7 +339,7 @@ def kill_when(process, condition):
 def test_where_nobody_is_left_the_job_ends_and_says_so(
     slow, options, undisturbed, cluster, tmp_path, capsys, monkeypatch, gone
 ):
-    monkeypatch.setattr("pipelines.cluster.CONNECT_SECONDS", 5)
+    monkeypatch.setattr("pipelines.scheduling.cluster.CONNECT_SECONDS", 5)
     file, scheduler, worker = slow
     out = tmp_path / "out"
     argv = [*options[:-1], "1", "--output", str(out)]  # one source a batch

@@ -14,8 +14,8 @@ from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
 from kepler_traverse.cpu import distance_stats as on_cpu
 from kepler_traverse.cuda import distance_stats as on_gpu
 from kepler_traverse.distance_stats import Figures, figures_of, figures_of_levels, levels_of
-from pipelines.rows import rows_of as made
-from pipelines.tallies import histogram_of_values, histograms_of_group, histograms_of_levels
+from pipelines.output.part_stats import histogram_of_values, histograms_of_group, histograms_of_levels
+from pipelines.output.rows import rows_of as made
 
 MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
 SIZES = [1, 31, 1023, 1024, 1025, 3000]

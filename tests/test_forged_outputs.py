@@ -18,8 +18,8 @@ import pytest
 from kepler_traverse import read_graph
 from kepler_traverse.errors import OutputError
 from pipelines import batch_sources, verify
-from pipelines.manifest import MANIFEST, SUCCESS, check_folder
-from pipelines.sink import FOOTER_KEY, checked_part, part_name
+from pipelines.output.part_file import FOOTER_KEY, checked_part, part_name
+from pipelines.output.run_folder import MANIFEST, SUCCESS, check_folder
 
 N_SOURCES, BATCH_SIZE = 10, 4
 NAMES = [MANIFEST, SUCCESS, part_name(1), "_lock"]

@@ -13,8 +13,9 @@ import pytest
 from clusters import threads_of_this_process
 from test_idle_options import EDGES, TOGETHER, VALUES
 
-from pipelines import batch_sources, compare, engine, verify
-from pipelines.options import OPTIONS, TARGET_CHOICES, TLS
+from pipelines import batch_sources, compare, verify
+from pipelines.cli.options import OPTIONS, TARGET_CHOICES, TLS
+from pipelines.run import engine
 
 WRONG = [
     "", "\x20", "\t", "0", "-0", "1", "-1", "+1", "007", "3.5", "-3.5", ".5", "1e3", "1e400", "-1e400", "nan", "-nan",
@@ -72,7 +73,7 @@ class NoClient:
 def no_cluster(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SCHEDULER_FILE", raising=False)
-    monkeypatch.setattr("pipelines.cluster.Client", NoClient)
+    monkeypatch.setattr("pipelines.scheduling.cluster.Client", NoClient)
     monkeypatch.setattr(engine.KeplerEngine, "answer", lambda self, run: self.work(run) and {})
 
 
@@ -199,7 +200,7 @@ def test_a_wrong_value_of_an_option_of_verify_is_named(flag, folder, written, ca
 @pytest.fixture
 def quick(monkeypatch):
     """Compare without searches: the plan is made, and its peer is not asked."""
-    from pipelines.peers import our_plan
+    from pipelines.comparison.baselines import our_plan
 
     def plan_only(graph, algorithm, strategy, sources):  # noqa: ARG001
         our_plan(graph, algorithm, strategy)
@@ -208,7 +209,7 @@ def quick(monkeypatch):
                 "ours_ms": times, "peer_ms": times, "ratio": 1.0}  # fmt: skip
 
     monkeypatch.setattr(compare, "_compare_one", plan_only)
-    monkeypatch.setattr("pipelines.peak_memory.peak_memory", lambda *_: {})
+    monkeypatch.setattr("pipelines.comparison.peak_memory.peak_memory", lambda *_: {})
 
 
 COMPARE = [flag for flag in FLAGS if FLAGS[flag].key in compare._SHARED] + [

@@ -5,8 +5,8 @@ import sys
 import pytest
 from made_up_runs import HOSTILE, Text, batch, made_up
 
-from pipelines import html_report
-from pipelines.forms import FORMS
+from pipelines.monitoring import html_report
+from pipelines.output.schemas import FORMS
 
 
 def addresses(source):

@@ -11,10 +11,11 @@ from types import SimpleNamespace
 import pytest
 
 from kepler_traverse.errors import InputError
-from pipelines import cluster, engine, job, prepare
-from pipelines.existing import WorkerMemory
-from pipelines.options import OPTIONS, SOURCE_CHOICES, TLS, UsageError, flags_of
-from pipelines.settings import settings_of
+from pipelines.cli.options import OPTIONS, SOURCE_CHOICES, TLS, UsageError, flags_of
+from pipelines.cli.settings import settings_of
+from pipelines.run import driver, engine, prepare
+from pipelines.scheduling import cluster
+from pipelines.scheduling.existing_cluster import WorkerMemory
 
 EDGES = "src,dst,weight,a,b,c\n1,2,3,2,1,2.5\n2,3,1,3,2,1.5\n3,1,9,1,3,1\n3,4,2,4,3,1\n4,1,1,4,1,7\n"
 
@@ -122,10 +123,10 @@ def what_a_run_does(argv, folder, monkeypatch):
     kepler = engine.KeplerEngine(settings)
     prepared = kepler.prepare(None)
     sizing = kepler.size(prepared, settings.batch_size)
-    identity = job.identity_of(settings, prepared, sizing)
+    identity = driver.identity_of(settings, prepared, sizing)
     choice = kepler.choose(prepared, sizing)
     result_folder = SimpleNamespace(path=folder, manifest={"fingerprint": ""})
-    the_job = job._Job(settings, prepared, sizing, result_folder, "", kepler, choice)
+    the_job = driver._Job(settings, prepared, sizing, result_folder, "", kepler, choice)
     window = kepler.window(the_job.batch_run(), None, None, "", prepared.graph.n_vertices)
     made = []
     monkeypatch.setattr(Client, "made", made, raising=False)

@@ -13,7 +13,7 @@ from edge_files import read, refusal, write
 from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.formats.ids import read_ids
-from pipelines import prepare
+from pipelines.run import prepare
 
 NUMBERS = graph_from_edges(np.array([10, 20, 30]), np.array([20, 30, 40]))
 

@@ -20,7 +20,7 @@ from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.frames import table_of
 from kepler_traverse.results import checksum
 from pipelines.batch_sources import main
-from pipelines.sink import checked_part, write_part
+from pipelines.output.part_file import checked_part, write_part
 
 N_SOURCES = 15
 
@@ -326,7 +326,7 @@ def test_every_socket_listens_on_this_machine_only(options, tmp_path):
 @pytest.mark.parametrize("rows_a_group", [1, 4, 10, 1000])
 @pytest.mark.parametrize("ids", ["integers", "strings"])
 def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch, rows_a_group, ids):
-    monkeypatch.setattr("pipelines.sink.ROWS_A_GROUP", rows_a_group)
+    monkeypatch.setattr("pipelines.output.part_file.ROWS_A_GROUP", rows_a_group)
     if ids == "integers":
         graph = graph_from_edges(np.array([5, 7, 9]), np.array([7, 9, 11]), np.array([1, 2, 3]))
         sources = [7, 11, 5]

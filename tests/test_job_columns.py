@@ -16,9 +16,9 @@ from kepler_traverse.errors import EdgeListError, option_text
 from kepler_traverse.formats.edge_list import ReadOptions
 from pipelines import verify
 from pipelines.batch_sources import main
-from pipelines.options import OPTIONS, flag_text
-from pipelines.prepare import origin_of, read_options
-from pipelines.settings import settings_of
+from pipelines.cli.options import OPTIONS, flag_text
+from pipelines.cli.settings import settings_of
+from pipelines.run.prepare import origin_of, read_options
 
 STREETS = "u,v,key,osmid,length\n1,2,0,7,1.5\n2,3,0,8,2.5\n3,1,0,9,4.0\n"
 

@@ -174,7 +174,7 @@ def test_an_output_that_is_a_file_is_refused(edges, capsys):
 def _hold(folder, held, done):
     from pathlib import Path
 
-    from pipelines.manifest import OutputFolder
+    from pipelines.output.run_folder import OutputFolder
 
     with OutputFolder(Path(folder)):
         held.set()
@@ -212,7 +212,7 @@ def test_a_gpu_that_is_not_there_is_refused(edges, tmp_path, capsys):
 
 
 def test_a_scheduler_that_does_not_answer_is_refused(edges, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("pipelines.cluster.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("pipelines.scheduling.cluster.CONNECT_SECONDS", 1)
     address = "tcp://127.0.0.1:9"
     message = fails(
         capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", "--scheduler-address", address
@@ -231,7 +231,7 @@ def test_an_unexpected_error_is_one_message_and_exit_code_one(edges, tmp_path, c
     def broken(*_, **__):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("pipelines.engine.prepare", broken)
+    monkeypatch.setattr("pipelines.run.engine.prepare", broken)
     message = fails(capsys, edges, "--sources", 1, "--output", tmp_path / "out", code=1)
     assert "unexpected RuntimeError: a bug" in message
     assert "--debug" in message

@@ -27,13 +27,13 @@ from kepler_traverse.multi_source.planning import ManyPlan
 from kepler_traverse.storage import save_graph
 from pipelines import verify
 from pipelines.batch_sources import main
-from pipelines.checksums import checksums_in
-from pipelines.forms import FORMS
-from pipelines.manifest import digest_of
-from pipelines.merged import MergedPlan
-from pipelines.request import Request
-from pipelines.sink import FOOTER_KEY, MEANS_KEY, RESULT_KEY
-from pipelines.worker import TraversalPlugin, Work
+from pipelines.output.checksums import checksums_in
+from pipelines.output.part_file import FOOTER_KEY, MEANS_KEY, RESULT_KEY
+from pipelines.output.run_folder import digest_of
+from pipelines.output.schemas import FORMS
+from pipelines.worker.nearest_source import MergedPlan
+from pipelines.worker.plugin import TraversalPlugin, Work
+from pipelines.worker.request import Request
 
 N_SOURCES = 15
 TARGETS = [91, 14, 322]  # in no order; the last reaches and is reached by nothing

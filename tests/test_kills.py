@@ -18,15 +18,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines import interrupts
+from pipelines.cli import signals
 
 # The job as on a GPU, where threads of a worker write parts while it searches from the sources of several others at once.
 BESIDE = """
 import sys
 from dataclasses import replace
-from pipelines import batch_sources, engine, interrupts, prepare
+from pipelines import batch_sources
+from pipelines.run import engine, prepare
+from pipelines.cli import signals
 
-interrupts.listen()
+signals.listen()
 size_up = engine.size_up
 engine.size_up = lambda *load: replace(size_up(*load), writers=4)
 prepare._at_once = lambda *_: 12
@@ -179,14 +181,14 @@ def test_an_interrupted_job_says_how_to_resume(command, tmp_path):
 
 
 def test_an_interrupt_waits_for_what_is_held_and_a_second_one_does_not(monkeypatch):
-    monkeypatch.setattr(interrupts, "_asked", False)
+    monkeypatch.setattr(signals, "_asked", False)
     seen = []
 
     def interrupted_twice():
-        with interrupts.held():
-            interrupts._raise(signal.SIGINT, None)
+        with signals.held():
+            signals._raise(signal.SIGINT, None)
             seen.append("went on")
-            interrupts._raise(signal.SIGINT, None)
+            signals._raise(signal.SIGINT, None)
             seen.append("and on")
 
     with pytest.raises(KeyboardInterrupt):
@@ -195,9 +197,9 @@ def test_an_interrupt_waits_for_what_is_held_and_a_second_one_does_not(monkeypat
 
 
 def test_an_interrupt_that_was_caught_is_raised_again(monkeypatch):
-    monkeypatch.setattr(interrupts, "_asked", False)
-    interrupts.check()
+    monkeypatch.setattr(signals, "_asked", False)
+    signals.check()
     with contextlib.suppress(KeyboardInterrupt):
-        interrupts._raise(signal.SIGINT, None)
+        signals._raise(signal.SIGINT, None)
     with pytest.raises(KeyboardInterrupt):
-        interrupts.check()
+        signals.check()

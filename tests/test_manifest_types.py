@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from pipelines import manifest_types, schemas
 from pipelines.batch_sources import main
+from pipelines.output import manifest_schema, manifest_types
 
 NOT_CHECKED = {  # written for people, or of a later step than the schema
     "PartEntry": set(),
@@ -25,7 +25,7 @@ NOT_CHECKED = {  # written for people, or of a later step than the schema
 
 @pytest.mark.parametrize("name", NOT_CHECKED)
 def test_manifest_types_have_the_fields_of_the_schema(name):
-    kind, schema = getattr(manifest_types, name), getattr(schemas, name)
+    kind, schema = getattr(manifest_types, name), getattr(manifest_schema, name)
     assert set(kind.__annotations__) == set(schema.model_fields) | NOT_CHECKED[name]
     required = {field for field, info in schema.model_fields.items() if info.is_required()}
     assert kind.__required_keys__ == required

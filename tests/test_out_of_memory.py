@@ -11,9 +11,9 @@ import pytest
 
 from kepler_traverse import graph_from_edges
 from kepler_traverse.storage import save_graph
-from pipelines.answers import Answers
-from pipelines.request import Request
-from pipelines.worker import TraversalPlugin, Work
+from pipelines.worker.plugin import TraversalPlugin, Work
+from pipelines.worker.request import Request
+from pipelines.worker.traverse import Answers
 
 
 def parts_of(folder):

@@ -16,10 +16,11 @@ import pytest
 
 from kepler_traverse import __version__
 from kepler_traverse.errors import OutputError
-from pipelines import batch_sources, locks, verify
-from pipelines.manifest import LOCK, OutputFolder, check_folder
-from pipelines.options import OPTIONS
-from pipelines.sink import FOOTER_KEY
+from pipelines import batch_sources, verify
+from pipelines.cli.options import OPTIONS
+from pipelines.output import file_locks
+from pipelines.output.part_file import FOOTER_KEY
+from pipelines.output.run_folder import LOCK, OutputFolder, check_folder
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +153,7 @@ def test_a_lock_that_no_process_holds_is_no_hindrance(finished, edges, tmp_path)
     assert not (folder / LOCK).exists()
 
 
-@pytest.mark.parametrize("number", sorted(locks._UNSUPPORTED), ids=errno.errorcode.get)
+@pytest.mark.parametrize("number", sorted(file_locks._UNSUPPORTED), ids=errno.errorcode.get)
 def test_a_file_system_without_locks_is_not_called_another_run(edges, tmp_path, capsys, monkeypatch, number):
     def flock(*_):
         raise OSError(number, os.strerror(number))
@@ -170,7 +171,7 @@ def test_a_file_system_without_locks_is_not_called_another_run(edges, tmp_path, 
 def test_a_lock_that_is_held_is_called_another_run(edges, tmp_path, capsys):
     with OutputFolder(tmp_path / "out"):
         held = os.open(tmp_path / "out" / LOCK, os.O_RDWR)
-        assert not locks.take_lock(held)
+        assert not file_locks.take_lock(held)
         os.close(held)
         assert "not finished" in refused(capsys, main(edges, "--output", tmp_path / "out"))
         assert "another run is writing" in refused(capsys, main(edges, "--output", tmp_path / "out", "--resume"))
@@ -182,7 +183,7 @@ def test_a_file_that_vanishes_while_the_folder_is_looked_at_makes_it_no_empty_fo
     def vanished(path):
         raise FileNotFoundError(errno.ENOENT, "gone", str(path))
 
-    monkeypatch.setattr("pipelines.manifest.irregular", vanished)
+    monkeypatch.setattr("pipelines.output.run_folder.irregular", vanished)
     with pytest.raises(OutputError, match="not finished"):
         check_folder(tmp_path, resume=False)
     assert check_folder(tmp_path, resume=True) is None
@@ -190,7 +191,7 @@ def test_a_file_that_vanishes_while_the_folder_is_looked_at_makes_it_no_empty_fo
 
 def test_a_lock_file_that_a_run_has_just_taken_away_is_made_again(tmp_path, monkeypatch):
     """The run that held it ends between this one's opening of the file and its lock."""
-    real, taken = locks.take_lock, []
+    real, taken = file_locks.take_lock, []
 
     def slow(descriptor, wait=False):
         if not taken:
@@ -198,18 +199,18 @@ def test_a_lock_file_that_a_run_has_just_taken_away_is_made_again(tmp_path, monk
         taken.append(descriptor)
         return real(descriptor, wait)
 
-    monkeypatch.setattr("pipelines.manifest.take_lock", slow)
+    monkeypatch.setattr("pipelines.output.run_folder.take_lock", slow)
     with OutputFolder(tmp_path):
         assert len(taken) == 2
-        other = locks.open_lock(tmp_path / LOCK)
-        assert not locks.take_lock(other)
+        other = file_locks.open_lock(tmp_path / LOCK)
+        assert not file_locks.take_lock(other)
         os.close(other)
 
 
 def test_a_lock_is_never_opened_by_way_of_a_link(tmp_path):
     (tmp_path / "lock").symlink_to(tmp_path / "victim")
     with pytest.raises(OSError, match="symbolic"):
-        locks.open_lock(tmp_path / "lock")
+        file_locks.open_lock(tmp_path / "lock")
     assert not (tmp_path / "victim").exists()
 
 

@@ -6,8 +6,9 @@ import time
 import pytest
 from made_up_runs import batch
 
-from pipelines import chronicle, page, report
-from pipelines.chronicle import Chronicle
+from pipelines.monitoring import console as monitoring_console
+from pipelines.monitoring import html_fragments, run_stats
+from pipelines.monitoring.run_stats import Chronicle
 
 
 @pytest.mark.parametrize("n_batches", [1, 40, 4000])
@@ -20,7 +21,7 @@ def test_a_chronicle_loses_nothing_when_bins_of_time_become_wider(n_batches):
     assert kept.left == 0
     for what, expected in (("sources", 4 * n_batches), ("edges", 200 * n_batches)):
         begins, rates = kept.series(what)
-        assert begins.size <= chronicle.MOST_BINS
+        assert begins.size <= run_stats.MOST_BINS
         assert sum(rate.sum() for rate in rates.values()) * kept.width == pytest.approx(expected)
     assert sum(kept.whole.phases.values()) == pytest.approx(sum(sum(s.phases.values()) for s in kept.shares(3).values()))
 
@@ -31,14 +32,14 @@ def test_a_chronicle_of_many_batches_and_ever_new_workers_stays_small():
         kept.add(batch(i, f"10.0.0.1:{i}", started=i), now=float(i))
         kept.add_failure(i, [i] * 500, 500, "it failed")
         kept.add_retry(i, "its worker died")
-    assert len(kept.workers) == chronicle.MOST_WORKERS + 1
+    assert len(kept.workers) == run_stats.MOST_WORKERS + 1
     assert kept.whole.sources == sum(share.sources for share in kept.workers.values()) == 12000
     assert (kept.failures, kept.failed_sources, kept.retries) == (3000, 1_500_000, 3000)
     for few in (kept.failed, kept.retried, kept.slowest(), kept.slowest_sources(), kept.failed[-1]["sources"]):
-        assert len(few) == chronicle.MOST_LISTED
-    shares = kept.shares(chronicle.MOST_LISTED)
-    assert len(shares) == chronicle.MOST_LISTED
-    assert list(shares)[-1] == chronicle.OTHERS
+        assert len(few) == run_stats.MOST_LISTED
+    shares = kept.shares(run_stats.MOST_LISTED)
+    assert len(shares) == run_stats.MOST_LISTED
+    assert list(shares)[-1] == run_stats.OTHERS
     assert sum(share.sources for share in shares.values()) == 12000
 
 
@@ -47,7 +48,7 @@ def test_a_chronicle_names_the_batches_that_took_longest():
     kept = Chronicle(0.0, 400)
     for i, seconds in enumerate(took):
         kept.add(batch(i, seconds=float(seconds)), now=1000.0)
-    expected = sorted(range(100), key=lambda i: -took[i])[: chronicle.MOST_LISTED]
+    expected = sorted(range(100), key=lambda i: -took[i])[: run_stats.MOST_LISTED]
     assert [entry["part"] for entry in kept.slowest()] == expected
     assert [part for _, _, part in kept.slowest_sources()] == expected
 
@@ -74,14 +75,14 @@ def test_the_present_rate_is_that_of_the_last_minute_and_tells_the_time_left():
     ],
 )
 def test_rates_are_shown_in_words(value, shown):
-    assert page.count(value) == shown
+    assert html_fragments.count(value) == shown
 
 
 @pytest.mark.parametrize(
     ("value", "shown"), [(None, "not known"), (0.25, "0.25 s"), (99.4, "99.4 s"), (125, "2 min 05 s"), (7260, "2 h 01 min")]
 )
 def test_times_are_shown_in_words(value, shown):
-    assert page.seconds(value) == shown
+    assert html_fragments.seconds(value) == shown
 
 
 FACTS = {"started": 0.0, "sources": 40, "kept": 8}
@@ -89,8 +90,8 @@ SUMMARY = batch(1, "tcp://127.0.0.1:1") | {"sources": [1, 2, 3, 4], "distances":
 
 
 def test_where_the_output_is_no_terminal_progress_is_a_line_now_and_then(capsys, monkeypatch):
-    monkeypatch.setattr(report, "_LINE_EVERY", 0.0)
-    with report.Progress(FACTS | {"started": time.time() - 10}) as progress:
+    monkeypatch.setattr(monitoring_console, "_LINE_EVERY", 0.0)
+    with monitoring_console.Progress(FACTS | {"started": time.time() - 10}) as progress:
         progress.advance(1, SUMMARY)
         progress.retried(2, "its worker died")
         progress.failed(3, [5, 6], "MemoryError: no memory")
@@ -104,14 +105,14 @@ def test_where_the_output_is_no_terminal_progress_is_a_line_now_and_then(capsys,
 
 
 def test_on_a_terminal_progress_is_a_few_lines_that_stay_in_place(capsys, monkeypatch):
-    terminal = report.Console
+    terminal = monitoring_console.Console
 
     def console(**keywords):
         return terminal(**keywords, force_terminal=True, width=90, color_system=None, legacy_windows=False)
 
-    monkeypatch.setattr(report, "Console", console)
+    monkeypatch.setattr(monitoring_console, "Console", console)
     monkeypatch.setenv("TERM", "xterm")
-    with report.Progress(FACTS | {"started": time.time() - 10}) as progress:
+    with monitoring_console.Progress(FACTS | {"started": time.time() - 10}) as progress:
         progress.advance(1, SUMMARY)
         progress.advance(2, SUMMARY | {"worker": "tcp://127.0.0.1:2"})
         progress.failed(3, [5, 6], "MemoryError: no memory")

@@ -10,9 +10,9 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.frames import Column
 from kepler_traverse.result_kinds import RESULT_KINDS, ResultKind
 from kepler_traverse.source_records import SourceRecords
-from pipelines.forms import FORMS
-from pipelines.rows import rows_of
-from pipelines.sink import unfit_columns
+from pipelines.output.part_file import unfit_columns
+from pipelines.output.rows import rows_of
+from pipelines.output.schemas import FORMS
 
 
 def _medians(_graph, traversals, _limit, _observe):

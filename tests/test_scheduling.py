@@ -18,15 +18,16 @@ from distributed.comm import CommClosedError
 from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import OutputError
 from kepler_traverse.storage import save_graph
-from pipelines import cluster, prepare
 from pipelines.batch_sources import main
-from pipelines.batches import STRIKES, WINDOW, Window
-from pipelines.cluster import pinned
-from pipelines.graph_cache import cached_graph
-from pipelines.marks import Mark, read_mark
-from pipelines.options import flags_of
-from pipelines.pacing import LONGEST_TASK_SECONDS, MOST_BATCHES, TASK_SECONDS, Pace
-from pipelines.settings import settings_of
+from pipelines.cli.options import flags_of
+from pipelines.cli.settings import settings_of
+from pipelines.run import prepare
+from pipelines.run.graph_cache import cached_graph
+from pipelines.scheduling import cluster
+from pipelines.scheduling.cluster import pinned
+from pipelines.scheduling.heartbeat import Mark, read_mark
+from pipelines.scheduling.scheduler import STRIKES, WINDOW, Window
+from pipelines.scheduling.task_size import LONGEST_TASK_SECONDS, MOST_BATCHES, TASK_SECONDS, Pace
 from scripts.simulate_scheduler import simulate
 
 

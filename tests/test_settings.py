@@ -14,10 +14,11 @@ import pytest
 from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.multi_source.outputs import RESULTS
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
-from pipelines import planning, prepare, worker
-from pipelines.forms import FORMS, ResultName
-from pipelines.options import OPTIONS, Settings, UsageError, flags_of
-from pipelines.settings import KNOWN_KEYS, settings_of
+from pipelines.cli.options import OPTIONS, Settings, UsageError, flags_of
+from pipelines.cli.settings import KNOWN_KEYS, settings_of
+from pipelines.output.schemas import FORMS, ResultName
+from pipelines.run import prepare
+from pipelines.worker import planning, plugin
 
 CONF = Path(__file__).parent.parent / "conf"
 ENOUGH = ["edges.csv", "--output", "out", "--sources", "1"]
@@ -91,7 +92,7 @@ def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
     request = prepare.request_of(chosen, targets=None)
     graph = SimpleNamespace(device="cuda")
-    work = worker.Work(request=request, run="", graph_folder=CONF, output=CONF, device="cuda", threads=1)
+    work = plugin.Work(request=request, run="", graph_folder=CONF, output=CONF, device="cuda", threads=1)
     planning.plan_for(graph, work.request)
     assert given["knobs"] == chosen.knobs
     assert given["strategy"] == "h_bf"

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import InputError
-from pipelines.planning import plan_for
-from pipelines.prepare import Prepared, load_of
-from pipelines.request import Request
-from pipelines.sizing import Load, Machine, size_up
+from pipelines.run.memory_plan import Load, Machine, size_up
+from pipelines.run.prepare import Prepared, load_of
+from pipelines.worker.planning import plan_for
+from pipelines.worker.request import Request
 
 LOAD = Load(
     n_vertices=10**6,

@@ -18,12 +18,12 @@ from kepler_traverse.errors import CapacityError, InputError
 from kepler_traverse.multi_source import planning
 from kepler_traverse.multi_source.planning import Candidate, ManyPlan
 from pipelines.batch_sources import main
-from pipelines.batches import WINDOW, Window
-from pipelines.marks import Mark
-from pipelines.schemas import StrategyChoice as Schema
-from pipelines.schemas import checked
-from pipelines.sizing import Load, Machine, size_up, with_room
-from pipelines.strategy_choice import StrategyChoice, current, sentence
+from pipelines.output.manifest_schema import StrategyChoice as Schema
+from pipelines.output.manifest_schema import checked
+from pipelines.run.memory_plan import Load, Machine, size_up, with_room
+from pipelines.run.strategy_choice import StrategyChoice, current, sentence
+from pipelines.scheduling.heartbeat import Mark
+from pipelines.scheduling.scheduler import WINDOW, Window
 
 BATCH = 10  # sources
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
 from kepler_traverse.results import checksum
-from pipelines.sink import as_written
-from pipelines.tallies import MOST_BINS, Tally, counted, histogram_of, merged
+from pipelines.output.part_file import as_written
+from pipelines.output.part_stats import MOST_BINS, Tally, counted, histogram_of, merged
 
 RNG = np.random.default_rng(8)
 SRC, DST = RNG.integers(0, 60, (2, 150))

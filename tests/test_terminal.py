@@ -11,11 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import pipelines
 from kepler_traverse.errors import OutputError
-from pipelines import batch_sources, compare, report, terminal, verify
-from pipelines.chronicle import Chronicle, Share
+from pipelines import batch_sources, compare, verify
+from pipelines.cli import terminal
+from pipelines.monitoring import console
+from pipelines.monitoring.run_stats import Chronicle, Share
 
-PIPELINES = Path(terminal.__file__).parent
+PIPELINES = Path(pipelines.__file__).parent
 NASTY = "\x1b[31mRED\x1b]0;pwn\x07\r\x9b2J\x7f\u202eevil\u2028\ud800\n/tmp/out: proven right"
 ESCAPED = r"\x1b[31mRED\x1b]0;pwn\x07\r\x9b2J\x7f\u202eevil\u2028\ud800\n/tmp/out: proven right"
 
@@ -65,7 +68,7 @@ def test_a_stream_that_fails_ends_no_run_and_a_lost_summary_is_said(monkeypatch)
         terminal.show("nobody is there")
 
 
-@pytest.mark.parametrize("path", sorted(PIPELINES.glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(PIPELINES.rglob("*.py")), ids=lambda path: path.name)
 def test_no_other_module_writes_to_the_terminal(path):
     if path.name == "terminal.py":
         return
@@ -97,7 +100,9 @@ def assert_printable(captured):
 
 
 def test_no_message_of_any_command_has_a_control_character(hostile, capsys, monkeypatch):
-    monkeypatch.setattr("pipelines.peak_memory.peak_memory", lambda *_: {})  # a process of its own, and nothing of text
+    monkeypatch.setattr(
+        "pipelines.comparison.peak_memory.peak_memory", lambda *_: {}
+    )  # a process of its own, and nothing of text
     seen = set()
     cycle, edges, out = str(hostile / "cycle.parquet"), str(hostile / "edges.parquet"), str(hostile / "out")
     one = ["--workers", "1", "--device", "cpu"]
@@ -150,5 +155,5 @@ def test_verify_escapes_the_source_that_it_finds_wrong(hostile, capsys):
 def test_names_of_workers_on_the_terminal_are_neither_control_characters_nor_markup():
     chronicle = Chronicle(0.0, 1)
     chronicle.workers = {NASTY: Share(), "[red]x[/red]": Share()}
-    cells = list(report._workers_table(chronicle).columns[0].cells)
+    cells = list(console._workers_table(chronicle).columns[0].cells)
     assert [cell.plain for cell in cells] == [ESCAPED, "[red]x[/red]"]

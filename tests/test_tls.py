@@ -15,9 +15,9 @@ from distributed.security import Security
 
 from kepler_traverse import plan_bfs, read_graph
 from kepler_traverse.results import checksum
-from pipelines import cluster
 from pipelines.batch_sources import main
-from pipelines.manifest import digest_of
+from pipelines.output.run_folder import digest_of
+from pipelines.scheduling import cluster
 
 
 def run(capsys, *argv):
@@ -120,7 +120,7 @@ def test_two_workers_with_addresses_of_their_own_and_certificates_do_the_job(enc
 
 @pytest.mark.parametrize("how", ["plain", "foreign", "no certificates"])
 def test_plain_connections_and_foreign_certificates_are_refused(encrypted, job, tmp_path, capsys, monkeypatch, how):
-    monkeypatch.setattr("pipelines.cluster.CONNECT_SECONDS", 2)
+    monkeypatch.setattr("pipelines.scheduling.cluster.CONNECT_SECONDS", 2)
     monkeypatch.setitem(cluster._PINNED, "distributed.comm.timeouts.connect", "2 s")
     address, _, foreign = encrypted
     flags = {

@@ -18,7 +18,7 @@ from kepler_traverse.errors import PrecisionError
 from kepler_traverse.frames import table_of
 from kepler_traverse.results import checksum
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
-from pipelines.sink import write_part
+from pipelines.output.part_file import write_part
 
 STRATEGIES = [(plan_bfs, row.name) for row in BFS if row.device == "cpu"]
 STRATEGIES += [(plan_sssp, row.name) for row in SSSP if row.device == "cpu" and row.sums == "float"]

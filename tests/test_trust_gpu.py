@@ -12,7 +12,7 @@ import pytest
 from devices import on_a_device, orders, running
 
 from kepler_traverse import graph_from_edges
-from pipelines import peers
+from pipelines.comparison import baselines
 from scripts import trust, trust_gpu, trust_huge, trust_page
 from scripts.papers_settings import GraphSource
 
@@ -52,10 +52,10 @@ def small(monkeypatch):
 @pytest.fixture
 def scipy_instead(monkeypatch):
     def peer_of(graph, algorithm):
-        return peers.peer_of(graph.to("cpu"), algorithm)
+        return baselines.peer_of(graph.to("cpu"), algorithm)
 
     def in_our_encoding(answer, graph, algorithm):
-        return trust_gpu.cuda.cp.asarray(peers.in_our_encoding(answer, graph.to("cpu"), algorithm))
+        return trust_gpu.cuda.cp.asarray(baselines.in_our_encoding(answer, graph.to("cpu"), algorithm))
 
     monkeypatch.setattr(trust_gpu, "peer_of", peer_of)
     monkeypatch.setattr(trust_gpu, "in_our_encoding", in_our_encoding)

@@ -15,11 +15,12 @@ import pytest
 from kepler_traverse import plan_bfs, plan_sssp, read_graph
 from kepler_traverse.frames import table_of
 from kepler_traverse.results import checksum
-from pipelines import batch_sources, proofs, verify
-from pipelines.manifest import MANIFEST, SUCCESS, digest_of, fingerprint_of
-from pipelines.prepare import read_options
-from pipelines.settings import settings_of
-from pipelines.sink import FOOTER_KEY, as_written, part_name, write_part
+from pipelines import batch_sources, verify
+from pipelines.cli.settings import settings_of
+from pipelines.output.part_file import FOOTER_KEY, as_written, part_name, write_part
+from pipelines.output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of
+from pipelines.run.prepare import read_options
+from pipelines.verification import part_checks
 
 RNG = np.random.default_rng(5)
 ENDS = RNG.integers(0, 40, (160, 2))
@@ -154,7 +155,7 @@ WAYS = {
 
 @pytest.mark.parametrize("what", RIGHT)
 def test_a_right_output_is_proven_right_and_a_wrong_distance_in_it_is_found(tmp_path, capsys, monkeypatch, what):
-    monkeypatch.setattr(proofs, "BATCH_BYTES", 500)  # a few sources at a time
+    monkeypatch.setattr(part_checks, "BATCH_BYTES", 500)  # a few sources at a time
     name, options = RIGHT[what]
     output = Output(tmp_path, name, **options)
     assert check(output.folder, output.edges, "--json") == 0
@@ -367,12 +368,12 @@ def test_columns_of_another_kind_are_found(output, capsys):
 
 
 def test_a_row_group_beyond_what_the_job_writes_is_not_read(output, capsys, monkeypatch):
-    monkeypatch.setattr(proofs, "ROWS_A_GROUP", -20)
+    monkeypatch.setattr(part_checks, "ROWS_A_GROUP", -20)
     assert any("more than this job writes" in message for _, _, message in faults_of(output, capsys))
 
 
 def test_many_faults_are_counted_but_not_all_told(output, capsys, monkeypatch):
-    monkeypatch.setattr(proofs, "MOST_FAULTS", 2)
+    monkeypatch.setattr(part_checks, "MOST_FAULTS", 2)
     for number in range(3):
         output.rewrite(number, change_rows=changed_rows(lambda rows: pa.concat_tables([rows[:2], rows[1:]])))
     assert check(output.folder, output.edges) == 5

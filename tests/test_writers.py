@@ -25,17 +25,18 @@ from kepler_traverse import graph_from_edges, plan_bfs_many
 from kepler_traverse._arrays import namespace
 from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.storage import save_graph
-from pipelines import phases, prepare, worker, writers
-from pipelines.answers import Answers
-from pipelines.buffers import Buffers
-from pipelines.cluster import pinned
-from pipelines.phases import Phases
-from pipelines.planning import plan_for
-from pipelines.request import Request
-from pipelines.rows import is_made_on_host, rows_of
-from pipelines.sink import plain
-from pipelines.worker import TraversalPlugin, Work, run_batches
-from pipelines.writers import Writers, fits_beside, writers_for
+from pipelines.output.buffer_pool import Buffers
+from pipelines.output.part_file import plain
+from pipelines.output.rows import is_made_on_host, rows_of
+from pipelines.run import prepare
+from pipelines.scheduling.cluster import pinned
+from pipelines.worker import phase_timer, plugin, writer_pool
+from pipelines.worker.phase_timer import Phases
+from pipelines.worker.planning import plan_for
+from pipelines.worker.plugin import TraversalPlugin, Work, run_batches
+from pipelines.worker.request import Request
+from pipelines.worker.traverse import Answers
+from pipelines.worker.writer_pool import Writers, fits_beside, writers_for
 
 N_PARTS, SOURCES_A_PART = 7, 5
 BATCHES = [(part, list(range(part * SOURCES_A_PART, (part + 1) * SOURCES_A_PART))) for part in range(N_PARTS)]
@@ -184,7 +185,7 @@ def test_a_part_of_several_that_are_searched_together_begins_with_their_search(a
         began.update(dict.fromkeys((source for source, _ in group), now.time()))
         return traverse(self, group, *rest)
 
-    monkeypatch.setattr("pipelines.answers.time", now)
+    monkeypatch.setattr("pipelines.worker.traverse.time", now)
     monkeypatch.setattr(Answers, "_traverse", noting)
     outcomes, _, _ = answered(3, at_once=12)
     assert 1 < len(set(began.values())) < N_PARTS
@@ -202,7 +203,7 @@ def test_of_a_group_of_several_parts_the_first_source_of_each_is_certified(answe
 
 def failing_at(monkeypatch, part, error, times):
     """Make the first ``times`` writes of a part fail in the middle of its rows."""
-    write, left = worker.write_part, [times]
+    write, left = plugin.write_part, [times]
 
     def written(folder, number, run, answers, *rest):
         def broken():
@@ -213,7 +214,7 @@ def failing_at(monkeypatch, part, error, times):
         left[0] -= fails
         return write(folder, number, run, broken() if fails else answers, *rest)
 
-    monkeypatch.setattr(worker, "write_part", written)
+    monkeypatch.setattr(plugin, "write_part", written)
 
 
 def test_a_task_that_plans_anew_gives_back_the_plan_of_one_that_still_writes(answered, monkeypatch, tmp_path):
@@ -311,15 +312,15 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
         ),
         run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1, writers=8,
     )  # fmt: skip
-    monkeypatch.setattr(worker, "writers_for", lambda *_: 8)
-    write, second = worker.write_part, threading.Event()
+    monkeypatch.setattr(plugin, "writers_for", lambda *_: 8)
+    write, second = plugin.write_part, threading.Event()
 
     def held(folder, number, *rest):
         second.set() if number >= N_PARTS else second.wait(30)
         assert second.is_set(), "the second task has not begun"
         return write(folder, number, *rest)
 
-    monkeypatch.setattr(worker, "write_part", held)
+    monkeypatch.setattr(plugin, "write_part", held)
     tasks = [[(part + task * N_PARTS, sources) for part, sources in BATCHES] for task in range(n_tasks)]
     here = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
     with (
@@ -362,9 +363,9 @@ def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_writte
 
 def test_fewer_threads_write_where_memory_is_short(monkeypatch):
     assert writers_for(10**6, 8, 8) == 8
-    monkeypatch.setattr(writers, "free_memory", lambda _device: 2 * 10**9)
+    monkeypatch.setattr(writer_pool, "free_memory", lambda _device: 2 * 10**9)
     assert 1 <= writers_for(10**6, 8, 8) < 8
-    monkeypatch.setattr(writers, "free_memory", lambda _device: 0)
+    monkeypatch.setattr(writer_pool, "free_memory", lambda _device: 0)
     assert writers_for(10**6, 8, 8) == 1
 
 
@@ -401,7 +402,7 @@ def test_memory_is_lent_again_only_when_nobody_holds_it():
 
 def test_a_phase_within_another_counts_for_itself_alone(monkeypatch):
     ticks = iter([0, 1, 2, 5, 9])
-    monkeypatch.setattr(phases, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    monkeypatch.setattr(phase_timer, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     clock = Phases()
     with clock("write"), clock("rows"):
         pass

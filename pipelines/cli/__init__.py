@@ -1,0 +1,1 @@
+"""What a user gives and sees: options, settings files, signals, the terminal."""

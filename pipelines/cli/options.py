@@ -1,0 +1,607 @@
+"""The settings of the main job, each listed once: flags, ``conf/*.toml`` keys and their checks all come from this table.
+
+It imports nothing heavy, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import functools
+import math
+import operator
+import re
+import shlex
+import sys
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from ..output.schemas import ResultName
+from .terminal import show
+
+
+class UsageError(Exception):
+    """The command line or a settings file is wrong."""
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
+_VALUE_BELOW_ZERO = re.compile(r"-(\.?[0-9]|inf|nan)", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """A setting that has a flag: its key in a file with dashes.
+
+    Attributes
+    ----------
+    kind : str
+        A key of ``PARSE``: what the value is.
+    default : object
+        None means "not set".
+    least : number or None
+        The smallest value allowed.
+    example : object
+        A value for the settings file where there is no default.
+    in_file : str
+        What stands in the settings file in place of ``help``; ``""`` for the same.
+    """
+
+    key: str
+    kind: str
+    help: str
+    group: str
+    default: object = None
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    example: object = None
+    in_file: str = ""
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.key.replace("_", "-")
+
+
+def setting(
+    default: object = None,
+    *,
+    group: str,
+    help: str,
+    kind: str = "",
+    least: float | None = None,
+    example: object = None,
+    in_file: str = "",
+) -> Any:
+    """A field of ``Settings`` that has a flag; the parameters are the attributes of ``Option``.
+
+    ``kind`` is given where the type does not tell it: a text that is a folder, an integer that is a size.
+    """
+    metadata = {"group": group, "help": help, "kind": kind, "least": least, "example": example, "in_file": in_file}
+    return field(default=default, metadata=metadata)
+
+
+def _ids(text: str) -> list[str]:
+    ids = [piece.strip() for piece in text.split(",")]
+    if not all(ids):
+        raise argparse.ArgumentTypeError(f"{text!r} holds an empty id; give ids with one comma between two of them")
+    return ids
+
+
+def _integer(text: str) -> int:
+    """A whole number as in a file of ids: Python's ``int`` would take 1_0 for 10, and digits of any script."""
+    if not _INTEGER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    if not _NUMBER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+    return float(text)
+
+
+def _integer_or_auto(text: str) -> int | str:
+    if text != "auto" and not _INTEGER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a whole number nor 'auto'")
+    return text if text == "auto" else int(text)
+
+
+def _number_or_auto(text: str) -> float | str:
+    if text != "auto" and not _NUMBER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor 'auto'")
+    return text if text == "auto" else float(text)
+
+
+def _size(text: str) -> int:
+    match = _SIZE.fullmatch(text.strip(" "))
+    if match is None or match[2] not in _UNITS or not math.isfinite(float(match[1]) * _UNITS[match[2]]):
+        units = ", ".join(unit for unit in _UNITS if unit)
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; give bytes, or a number with one of {units}")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+# How the text of a flag becomes a value; a switch takes no text.
+PARSE: dict[str, Any] = {
+    "text": str,
+    "folder": str,
+    "choice": str,
+    "integer": _integer,
+    "number": _number,
+    "size": _size,
+    "integer_or_auto": _integer_or_auto,
+    "number_or_auto": _number_or_auto,
+    "ids": _ids,
+    "switch": None,
+}
+_METAVAR = {
+    "folder": "DIR",
+    "integer": "N",
+    "number": "X",
+    "size": "SIZE",
+    "integer_or_auto": "auto|N",
+    "number_or_auto": "auto|X",
+    "ids": "ID,ID,...",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings of one run, as ``settings.settings_of`` checks them.
+
+    The metadata of a field says what its flag and its key in a settings file are: see ``setting``. The command line,
+    ``conf/batch_sources.toml`` and ``docs/settings.md`` are made of these fields.
+    """
+
+    edges: list[str] = field(
+        metadata={"help": "files, folders, globs or URLs of the edge list", "example": ("edges.parquet",)}
+    )
+    output: str | None = setting(
+        group="output",
+        kind="folder",
+        example="out",
+        help="folder that takes the results; new or empty (see --resume)",
+    )
+    algorithm: Literal["bfs", "sssp"] = setting(
+        "bfs",
+        group="traversal",
+        help="bfs counts hops, sssp adds up weights",
+    )
+    device: Literal["auto", "cpu", "cuda"] = setting(
+        "auto",
+        group="traversal",
+        help="auto takes a GPU if one answers",
+    )
+    engine: Literal["auto", "kepler", "cugraph-mg"] = setting(
+        "auto",
+        group="traversal",
+        help="kepler: this library, the whole graph on each GPU; cugraph-mg: cuGraph, the graph spread over all "
+        "GPUs, one source after another; auto: kepler, and it says where the graph needs cugraph-mg",
+    )
+    strategy: str = setting(
+        "auto",
+        group="traversal",
+        help="how to traverse; a wrong name lists those that fit",
+    )
+    max_depth: int | None = setting(
+        group="traversal",
+        least=0,
+        example=5,
+        help="bfs: go no further than this many hops",
+    )
+    cutoff: float | None = setting(
+        group="traversal",
+        least=0,
+        example=1000.0,
+        help="sssp: keep no vertex farther than this",
+    )
+    result: ResultName = setting(
+        "distances",
+        group="result",
+        help="what is written. distances: a row for each source and vertex that it reaches; predecessors: with the"
+        " vertex before it; summary: a row of figures for each source; levels: how many vertices lie at each "
+        "hop count (bfs); targets: a row for each source and target; reachable: rows without distances; "
+        "nearest: one search from all sources together, a row for each vertex with its nearest source",
+    )
+    direction: Literal["out", "in"] = setting(
+        "out",
+        group="result",
+        help="of the distances of --result summary: out counts from the source to the others, in from the others "
+        "to the source, as NetworkX does",
+    )
+    predecessors: bool = setting(
+        False,
+        group="result",
+        help="the same as --result predecessors",
+    )
+    targets: list[int | str] | None = setting(
+        group="result",
+        example=(7, 8),
+        help="ids of the targets; distances are then written of these only",
+    )
+    targets_file: str | None = setting(
+        group="result",
+        example="targets.txt",
+        help="the same as a file like that of the sources",
+    )
+    sources: list[int | str] | None = setting(
+        group="sources (give one)",
+        example=(3, 17, 99),
+        help="ids of the sources",
+    )
+    sources_file: str | None = setting(
+        group="sources (give one)",
+        example="sources.txt",
+        help="file with one id per line, where a line that begins with # is a comment, or a Parquet file with one "
+        "column or with the column source",
+    )
+    random_sources: int | None = setting(
+        group="sources (give one)",
+        least=1,
+        example=64,
+        help="that many different vertices with an outgoing edge, drawn with --seed",
+    )
+    all_sources: bool = setting(
+        False,
+        group="sources (give one)",
+        help="every vertex",
+    )
+    seed: int = setting(
+        1,
+        group="sources (give one)",
+        least=0,
+        help="of --random-sources",
+    )
+    directed: bool = setting(
+        True,
+        group="edge list",
+        help="--undirected takes each row as an edge both ways",
+        in_file="false takes each row as an edge both ways",
+    )
+    format: str = setting(
+        "auto",
+        group="edge list",
+        help="auto goes by the file's name; a wrong name lists the formats",
+    )
+    src_column: str | None = setting(
+        group="edge list",
+        example="src",
+        help="column of the edges' starts (default: the one known by its name, such as src, source, from, u, "
+        "origin; in a text without names the first). Columns without names are called 0, 1 and so on",
+    )
+    dst_column: str | None = setting(
+        group="edge list",
+        example="dst",
+        help="column of the edges' ends (default: the one that goes with the starts, such as dst, target, to, v, "
+        "destination; in a text without names the second)",
+    )
+    weight_column: str | None = setting(
+        group="edge list",
+        example="weight",
+        help="column of the weights (sssp; default: the only one known by its name, such as weight, length, cost, "
+        "time, distance, minutes; in a text without names the third)",
+    )
+    header: Literal["auto", "yes", "no"] = setting(
+        "auto",
+        group="edge list",
+        help="whether a CSV file or SNAP text starts with column names",
+    )
+    delimiter: str | None = setting(
+        group="edge list",
+        example=",",
+        help="between the columns of a CSV file (default: the one of comma, semicolon, tab and | that cuts all lines alike)",
+    )
+    id_type: str = setting(
+        "auto",
+        group="edge list",
+        help="type of the vertex ids: auto, int64, string, ...",
+    )
+    weight_type: Literal["auto", "float32", "float64"] = setting(
+        "auto",
+        group="edge list",
+        help="type of float weights and of their distances; distances of integer weights are exact integers, or "
+        "with a float type floats that are exact or refused",
+    )
+    vertices: str | None = setting(
+        group="edge list",
+        example="vertices.txt",
+        help="file with the ids of further vertices, which may have no edge: one per line, or a Parquet file",
+    )
+    batch_size: int | Literal["auto"] = setting(
+        "auto",
+        group="running",
+        least=1,
+        help="sources a part file; auto goes by rows, workers and memory",
+    )
+    workers: int | Literal["auto"] = setting(
+        "auto",
+        group="running",
+        least=1,
+        help="auto is one a GPU, or one a core as far as memory goes; the cores are shared out evenly",
+    )
+    gpu_memory: int | None = setting(
+        group="running",
+        kind="size",
+        least=1,
+        example=40 * 2**30,
+        help="what a run may take of each GPU, such as 40GiB, with this library's engine (default: what is free)",
+        in_file="bytes that a run may take of each GPU, with this library's engine (default: what is free)",
+    )
+    scheduler_address: str | None = setting(
+        group="running",
+        example="tcp://127.0.0.1:8786",
+        help="run on this Dask scheduler instead of an own one",
+    )
+    scheduler_file: str | None = setting(
+        group="running",
+        example="scheduler.json",
+        help="the same by a scheduler file; also taken from the environment variable SCHEDULER_FILE",
+    )
+    tls_ca_file: str | None = setting(
+        group="running",
+        example="ca.pem",
+        help="certificate (PEM) that the scheduler's is signed with",
+    )
+    tls_cert: str | None = setting(
+        group="running",
+        example="client.pem",
+        help="this job's own certificate (PEM), for a scheduler with TLS",
+    )
+    tls_key: str | None = setting(
+        group="running",
+        example="client-key.pem",
+        help="the key of that certificate (PEM)",
+    )
+    worker_timeout: float = setting(
+        60.0,
+        group="running",
+        least=1,
+        help="give up after this many seconds without any worker",
+    )
+    batch_deadline: float | Literal["auto"] = setting(
+        "auto",
+        group="running",
+        least=1,
+        help="restart a worker at which one batch takes longer than this many seconds; auto is 600, or 20 times "
+        "the slowest batch so far",
+    )
+    graph_cache: str | None = setting(
+        group="running",
+        kind="folder",
+        example="graphs",
+        help="folder that keeps built graphs, so that the next run of the same files skips reading and building",
+    )
+    dashboard_address: str = setting(
+        "127.0.0.1:0",
+        group="running",
+        help="where the own scheduler's dashboard listens; port 0 takes a free one",
+    )
+    certify: Literal["all", "sample", "none"] = setting(
+        "all",
+        group="running",
+        help="prove every result right before it is written, or the first of each batch, or none",
+    )
+    resume: bool = setting(
+        False,
+        group="running",
+        help="finish an interrupted run in the output folder: compute only what is missing",
+    )
+    report: bool = setting(
+        True,
+        group="output",
+        help="write _report.html beside the results: what ran, whether it is right, where the time went, what failed",
+    )
+    plan: bool = setting(
+        False,
+        group="output",
+        help="print what would run, and stop",
+    )
+    json: bool = setting(
+        False,
+        group="output",
+        help="print one JSON object on stdout and nothing else",
+    )
+    debug: bool = setting(
+        False,
+        group="output",
+        help="show the traceback of an error and Dask's log",
+    )
+    knobs: dict[str, bool | int | float | str] | None = field(
+        default=None,
+        metadata={
+            "help": "settings of the strategy, also as a table [knobs] at the end of the file; conf/h_bf.toml is an example",
+            "example": {"duplicates": "mark"},
+        },
+    )
+
+
+_KINDS: dict[object, str] = {
+    str: "text",
+    int: "integer",
+    float: "number",
+    bool: "switch",
+    list[int | str]: "ids",
+    int | Literal["auto"]: "integer_or_auto",
+    float | Literal["auto"]: "number_or_auto",
+}
+
+
+def _option(key: str, hint: Any, default: object, metadata: Mapping[str, Any]) -> Option:
+    """The option of a field of ``Settings``: what is not in its metadata follows from its type."""
+    members = [member for member in typing.get_args(hint) if member is not type(None)]
+    if type(None) in typing.get_args(hint):
+        hint = functools.reduce(operator.or_, members)
+    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
+    kind = metadata["kind"] or ("choice" if choices else _KINDS[hint])
+    kept = {name: metadata[name] for name in ("help", "group", "least", "example", "in_file")}
+    return Option(key=key, kind=kind, default=default, choices=choices, **kept)
+
+
+def _options() -> Iterator[Option]:
+    hints = typing.get_type_hints(Settings)
+    for each in fields(Settings):
+        if "group" in each.metadata:  # edges and knobs have no flag
+            yield _option(each.name, hints[each.name], each.default, each.metadata)
+
+
+OPTIONS = tuple(_options())
+
+# One choice each: a flag of a set replaces what a settings file says about the others.
+SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources")
+TARGET_CHOICES = ("targets", "targets_file")
+SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
+TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all or none
+
+_EXAMPLES = """\
+examples:
+  python -m pipelines.batch_sources roads.parquet --undirected --random-sources 64 --output out
+  python -m pipelines.batch_sources edges.csv --algorithm sssp --sources 3,17,99 --output out
+  python -m pipelines.batch_sources --config conf/road.toml roads.parquet --output out --plan
+
+exit codes: 0 done, 1 unexpected error, 2 bad input or usage, 3 some sources failed, 4 negative cycle, 130 interrupted
+"""
+
+
+class OnceParser(argparse.ArgumentParser):
+    """An argument parser that raises UsageError and takes no flag twice."""
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **keywords)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; an option that is none is named with those that may be meant."""
+        given, unknown = self.parse_known_args(self._joined(args), namespace)
+        if unknown:
+            flags = [word for word in unknown if word.startswith("-") and word != "--"]
+            self.error(self._no_option(flags[0].partition("=")[0]) if flags else f"unexpected argument {unknown[0]!r}")
+        return given
+
+    def error(self, message: str) -> Any:
+        option = re.match(r"argument (--\S+): expected one argument$", message)
+        if option:
+            message += f"; a value that begins with - is given as {option[1]}=VALUE"
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ARG002
+        show(*message.splitlines())
+
+    def _joined(self, args: Any) -> list[str]:
+        """Words in which a number below zero, or a list that begins with one, cannot be taken for an option."""
+        words = list(sys.argv[1:] if args is None else args)
+        takers = {name for name, action in self._option_string_actions.items() if action.nargs != 0}
+        joined: list[str] = []
+        while words:
+            word = words.pop(0)
+            if word == "--":
+                return [*joined, word, *words]
+            if word in takers and words and _VALUE_BELOW_ZERO.match(words[0]):
+                word = f"{word}={words.pop(0)}"
+            joined.append(word)
+        return joined
+
+    def _no_option(self, name: str) -> str:
+        known = [known for known in self._option_string_actions if known.startswith("--")]
+        bare = name.strip("-").replace("_", "-")
+        near = [known for known in known if bare and known.startswith(f"--{bare}")]
+        near = near or [f"--{name}" for name in difflib.get_close_matches(bare, [name[2:] for name in known], 3, 0.7)]
+        return f"unknown option {name}" + (f"; did you mean {' or '.join(near[:4])}?" if near else "")
+
+
+class Once(argparse.Action):
+    """Store a value, or for a switch what its flag stands for, unless it was given before."""
+
+    def __init__(self, option_strings: Any, dest: Any, const: Any = None, **keywords: Any) -> None:
+        super().__init__(option_strings, dest, const=const, default=argparse.SUPPRESS, **keywords)
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> Any:
+        if hasattr(namespace, self.dest):
+            parser.error(f"{option_string} is given twice, or against another flag for the same setting")
+        value = not option_string.startswith(("--no-", "--undirected")) if self.nargs == 0 else values
+        setattr(namespace, self.dest, value)
+
+
+def _text_metavar(key: str) -> str:
+    if key == "vertices":
+        return "FILE"
+    file = dict.fromkeys(("file", "cert", "key"), "FILE")
+    return (file | {"address": "ADDRESS"}).get(key.rpartition("_")[2], "NAME")
+
+
+def metavar_of(option: Option) -> str:
+    """What stands for the value of a flag in ``--help``, of a flag without choices."""
+    return _METAVAR.get(option.kind) or _text_metavar(option.key)
+
+
+def add_option(group: Any, option: Option) -> None:
+    """Add the flag of one setting to an argparse group."""
+    shown = "" if option.default in (None, False) or option.kind == "switch" else f" (default: {option.default})"
+    if option.kind == "switch":
+        off = "--undirected" if option.key == "directed" else "--no-" + option.flag[2:]
+        group.add_argument(option.flag, off, dest=option.key, action=Once, nargs=0, help=option.help)
+        return
+    group.add_argument(
+        option.flag,
+        dest=option.key,
+        action=Once,
+        type=PARSE[option.kind],
+        choices=option.choices or None,
+        metavar=None if option.choices else metavar_of(option),
+        help=option.help + shown,
+    )
+
+
+def parser() -> OnceParser:
+    """Return the command line of ``python -m pipelines.batch_sources``."""
+    result = OnceParser(
+        prog="python -m pipelines.batch_sources",
+        usage="%(prog)s EDGES... --output DIR (--sources ... | --random-sources N | ...) [options]",
+        description="Traverse a graph from many sources: an edge list on disk becomes Parquet files of distances.",
+        epilog=_EXAMPLES,
+    )
+    result.add_argument("edges", nargs="*", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for option in OPTIONS:
+        group = groups.get(option.group) or groups.setdefault(option.group, result.add_argument_group(option.group))
+        add_option(group, option)
+    groups["running"].add_argument(
+        "--config", action=Once, type=Path, metavar="FILE", help="settings as a TOML file; flags win"
+    )
+    return result
+
+
+def flag_text(name: str, value: object = None) -> str:
+    """Write an option of the library as a message of a job does: as the flag that stands for it.
+
+    Parameters
+    ----------
+    name : str
+        An argument of ``read_graph``.
+    value : object, optional
+    """
+    if name == "weighted":  # the algorithm decides it
+        return "--algorithm bfs" if value is False else "--algorithm sssp"
+    if name == "directed":
+        return "--undirected" if value is False else "--directed"
+    flag = "--" + name.replace("_", "-")
+    if name == "vertices" and value is None:
+        return f"{flag} FILE"
+    return flag if value is None else f"{flag} {shlex.quote(str(value))}"
+
+
+def flags_of(argv: list[str]) -> tuple[dict[str, Any], Path | None]:
+    """Parse a command line into the settings that were given and the settings file.
+
+    Raises
+    ------
+    UsageError
+        A flag that does not exist, is given twice or lacks its value.
+    """
+    given = vars(parser().parse_args(argv))
+    config = given.pop("config", None)
+    if not given["edges"]:
+        del given["edges"]
+    return given, config

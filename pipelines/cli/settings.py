@@ -1,0 +1,352 @@
+"""Settings of the main job: defaults, then a file of ``conf/``, then flags; checked in one place."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, make_dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
+
+from ..output.schemas import FORMS, ResultName
+from .options import OPTIONS, SCHEDULER_CHOICES, SOURCE_CHOICES, TARGET_CHOICES, TLS, Option, Settings, UsageError
+from .terminal import say
+
+_ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
+_URL = re.compile(r"([a-z][a-z0-9+]*://)?([^\s:/]+|\[[0-9a-fA-F:.%]+\]):(?P<port>[0-9]{1,5})")
+MG = "cugraph-mg"  # the engine, as --engine takes it
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def _annotation(option: Option) -> Any:
+    whole = Annotated[int, Field(ge=option.least)] if option.least is not None else int
+    number = Annotated[float, Field(ge=option.least)] if option.least is not None else float
+    kinds: dict[str, Any] = {
+        "text": Annotated[str, Field(min_length=1)],
+        "folder": Annotated[str, Field(min_length=1)],
+        "choice": Literal[option.choices],
+        "integer": whole,
+        "number": number,
+        "size": whole,
+        "integer_or_auto": whole | Literal["auto"],
+        "number_or_auto": number | Literal["auto"],
+        "ids": Annotated[list[int | str], Field(min_length=1)],
+        "switch": bool,
+    }
+    kind = kinds[option.kind]
+    return kind | None if option.default is None else kind
+
+
+def _checker() -> Any:
+    """The dataclass that checks values for ``Settings``: its fields, with the ranges that their metadata give them."""
+    annotations = {option.key: _annotation(option) for option in OPTIONS}
+    annotations["edges"] = Annotated[list[str], Field(min_length=1)]
+    annotations["knobs"] = Annotated[dict[str, bool | int | float | str], Field(min_length=1)] | None
+    checked: list[Any] = [
+        (key, annotations[key]) if default is MISSING else (key, annotations[key], default)
+        for key, default in ((each.name, each.default) for each in fields(Settings))
+    ]
+    return dataclass(make_dataclass("Settings", checked, kw_only=True), config=_STRICT)
+
+
+_Checked = _checker()
+KNOWN_KEYS = tuple(each.name for each in fields(Settings))
+
+
+def _settings(values: dict[str, Any]) -> Settings:
+    """Check values; raises ValidationError for wrong ones, TypeError for a key that Python takes for something else."""
+    found = _Checked(**values)
+    return Settings(**{key: getattr(found, key) for key in KNOWN_KEYS})
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """Read a settings file.
+
+    Raises
+    ------
+    UsageError
+        The file is missing, is no TOML, or has a key that is no setting (the known ones are listed).
+    """
+    try:
+        with open(path, "rb") as file:
+            values = tomllib.load(file)
+    except OSError as error:
+        raise UsageError(f"{path}: the settings file cannot be read: {error.strerror}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: not a TOML file that can be read: its values are nested too deeply") from None
+    except ValueError as error:  # tomllib's, that of other text than UTF-8, and of a path with a null character
+        raise UsageError(f"{path}: not a TOML file: {error}") from None
+    for key in values:
+        if key not in KNOWN_KEYS:
+            near = difflib.get_close_matches(key, KNOWN_KEYS, 1)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            raise UsageError(f"{path}: unknown key {key!r}; {meant}The known keys are {', '.join(KNOWN_KEYS)}")
+    return values
+
+
+def settings_of(flags: dict[str, Any], config: Path | None = None) -> Settings:
+    """Merge defaults, file and flags, and check them.
+
+    Parameters
+    ----------
+    flags : dict
+        Settings given on the command line.
+    config : Path, optional
+        A file with more of them; flags win.
+
+    Returns
+    -------
+    Settings
+
+    Raises
+    ------
+    UsageError
+        A value that cannot be, or settings that contradict each other.
+    """
+    in_file = {} if config is None else read_file(config)
+    values = in_file
+    for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES, TARGET_CHOICES):
+        if any(key in flags for key in choices):
+            values = {key: value for key, value in values.items() if key not in choices}
+    values = values | flags
+    if not any(key in values for key in SCHEDULER_CHOICES) and os.environ.get("SCHEDULER_FILE"):
+        values["scheduler_file"] = os.environ["SCHEDULER_FILE"]
+    if "edges" not in values:
+        raise UsageError("no edge list is given: name its files on the command line, or as 'edges' in a settings file")
+    try:
+        settings = _settings(values)
+    except ValidationError as error:
+        raise UsageError(_sentence(error, flags, config)) from None
+    result = _result_of(in_file, flags, config)
+    settings = replace(settings, result=result, predecessors=result == "predecessors")
+    _check_texts(settings, flags, config)
+    _check_together(settings)
+    _check_result(settings)
+    _check_idle(settings, flags, config)
+    misfit = unfit_for_mg(settings) if settings.engine == MG else None
+    if misfit is not None:
+        raise UsageError(f"--engine {MG}: {misfit}")
+    if settings.knobs is not None:
+        _check_knobs(settings, config)
+    return settings
+
+
+def checked_settings(values: dict[str, Any]) -> Settings:
+    """Check settings that a manifest holds; raises ValueError. What it lacks, an earlier version did not know."""
+    try:
+        return _settings(values)
+    except ValidationError as error:
+        raise ValueError(f"settings: {_sentence(error, values, None)}") from None
+    except TypeError as error:  # a key that Python itself takes for something else
+        raise ValueError(f"settings: {error}") from None
+
+
+def _sentence(error: ValidationError, flags: dict[str, Any], config: Path | None) -> str:
+    first = error.errors()[0]
+    key = str(first["loc"][0])
+    where = _named(key, flags, config)
+    shown = first["input"] if first["type"] != "missing" else None
+    return f"{where} cannot be {shown!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
+
+
+def refuse_address(name: str, folder: str) -> None:
+    """Raise UsageError for a folder that is no path of this machine: as one it would be made somewhere else."""
+    found = _SCHEME.match(folder)
+    if found:
+        raise UsageError(
+            f"{name} {folder}: nothing is written to {found[0]} addresses, and as a path this would be a folder on this "
+            "machine; give the path of a local or mounted folder, and copy it afterwards"
+        )
+    if "\0" in folder:
+        raise UsageError(f"{name} {folder!r}: no path holds a null character")
+
+
+def _named(key: str, flags: dict[str, Any], config: Path | None) -> str:
+    """A setting in the words of where it was given."""
+    if key == "edges":
+        return "EDGES"
+    return "--" + key.replace("_", "-") if key in flags or config is None else f"{config}: {key}"
+
+
+def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
+    """Raise UsageError for a text that no file system or network takes."""
+    for key in KNOWN_KEYS:
+        value = getattr(settings, key)
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(text, str) and ("\0" in text or not text) for text in texts):
+            raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: a text is empty or holds a null character")
+    for key, pattern, example in (
+        ("dashboard_address", _ADDRESS, "HOST:PORT, such as 127.0.0.1:8787"),
+        ("scheduler_address", _URL, "PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
+    ):
+        value = getattr(settings, key)
+        found = None if value is None else pattern.fullmatch(value)
+        if value is not None and (found is None or int(found["port"]) > 65535):
+            raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: it is {example}")
+
+
+def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Settings that have a value and no effect beside the others, each with the reason."""
+    if not settings.random_sources:
+        yield "seed", "it draws --random-sources, and the sources are given otherwise"
+    if settings.algorithm == "bfs":
+        reason = "bfs counts hops and takes no weights; --algorithm sssp does"
+        yield from [("weight_column", reason), ("weight_type", reason)]
+    if settings.scheduler_address or settings.scheduler_file:
+        where = "a scheduler is named by --scheduler-address, --scheduler-file or SCHEDULER_FILE in the environment"
+        yield "workers", f"{where}, and the job takes all of its workers"
+        yield "dashboard_address", f"{where}, and it has its own"
+    if FORMS[settings.result].merged and settings.workers != 1:
+        yield "workers", f"--result {settings.result} is one search, and one worker makes it"
+    if settings.device == "cpu":
+        yield "gpu_memory", "the run is on the CPU (--device cpu)"
+    if settings.engine == MG:
+        yield "gpu_memory", f"--engine {MG} allocates for itself"
+        yield "worker_timeout", f"--engine {MG} ends as soon as a worker is lost"
+
+
+def _check_idle(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
+    """Raise UsageError for a flag that has no effect, and say so of a setting in a file, which may be for several runs."""
+    defaults = {option.key: option.default for option in OPTIONS}
+    for key, reason in idle_settings(settings):
+        value = getattr(settings, key)
+        if value in (None, False, "auto") or (key not in flags and value == defaults[key]):
+            continue
+        message = f"{_named(key, flags, config)} has no effect: {reason}"
+        if key in flags:
+            raise UsageError(f"{message}; leave it out")
+        say(f"note: {message}")
+
+
+def _check_together(settings: Settings) -> None:
+    for option in OPTIONS:
+        if option.kind == "folder" and getattr(settings, option.key) is not None:
+            refuse_address(option.flag, getattr(settings, option.key))
+    chosen = [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
+    named = ", ".join("--" + key.replace("_", "-") for key in chosen or SOURCE_CHOICES)
+    if len(chosen) != 1:
+        what = "no sources are given: take one of" if not chosen else "sources are given more than once, by"
+        raise UsageError(f"{what} {named}" + ("; take one" if chosen else ""))
+    if settings.scheduler_address and settings.scheduler_file:
+        raise UsageError("--scheduler-address and --scheduler-file name two schedulers; take one")
+    _check_tls(settings)
+    if settings.algorithm == "bfs" and settings.cutoff is not None:
+        raise UsageError("--cutoff limits weighted distances (sssp); bfs takes --max-depth")
+    if settings.algorithm == "sssp" and settings.max_depth is not None:
+        raise UsageError("--max-depth limits hops (bfs); sssp takes --cutoff")
+    if settings.output is None and not settings.plan:
+        raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
+
+
+def _result_of(in_file: dict[str, Any], flags: dict[str, Any], config: Path | None) -> ResultName:
+    """The one result that ``result`` and its other spelling, ``predecessors``, ask for; flags win over the file."""
+    result: ResultName | None = flags.get("result")
+    if result is None:
+        result = cast(ResultName, in_file.get("result", "distances"))
+        if in_file.get("predecessors"):
+            result = _with_predecessors(result, f"{config}: predecessors = true and result = {result!r}")
+        if "predecessors" in flags:
+            result = "predecessors" if flags["predecessors"] else "distances" if result == "predecessors" else result
+        return result
+    if flags.get("predecessors"):
+        return _with_predecessors(result, f"--predecessors and --result {result}")
+    if flags.get("predecessors") is False and result == "predecessors":
+        raise UsageError("--no-predecessors and --result predecessors contradict each other; take one")
+    return result
+
+
+def _with_predecessors(result: str, said: str) -> ResultName:
+    if result not in ("distances", "predecessors"):
+        raise UsageError(f"{said} are two results, and --predecessors is another way to say --result predecessors; take one")
+    return "predecessors"
+
+
+def _check_result(settings: Settings) -> None:
+    """Raise UsageError for a result that does not go with the other settings."""
+    result, form = settings.result, FORMS[settings.result]
+    given = [key for key in TARGET_CHOICES if getattr(settings, key) is not None]
+    if len(given) > 1:
+        raise UsageError("targets are given more than once, by --targets, --targets-file; take one")
+    if form.needs_targets and not given:
+        raise UsageError(f"--result {result} needs to know where the ways end: take one of --targets, --targets-file")
+    if given and not form.limits_targets:
+        flag = "--" + given[0].replace("_", "-")
+        raise UsageError(f"--result {result} is about all vertices; leave {flag} out, or take --result targets")
+    if settings.algorithm not in form.algorithms:
+        raise UsageError(f"--result {result} counts hops (bfs); sssp takes --result summary")
+    if settings.direction == "in" and not form.takes_direction:
+        raise UsageError(f"--direction in is for --result summary, not {result}; leave it out, or swap the edges' columns")
+    if form.merged and settings.batch_size != "auto":
+        raise UsageError(f"--result {result} is one search from all sources together; leave --batch-size at auto")
+
+
+def unfit_for_mg(settings: Settings) -> str | None:
+    """Say why the engine ``cugraph-mg`` cannot do what the settings ask for, or None if it may."""
+    if settings.device == "cpu":
+        return "it runs on GPUs; leave --device out"
+    form = FORMS[settings.result]
+    if form.has_predecessors or form.merged:
+        return f"it gives distances, and --result {settings.result} needs more than those; take another result"
+    if settings.direction == "in":
+        return "it searches outwards only; leave --direction out, or swap --src-column and --dst-column"
+    if settings.strategy != "auto" or settings.knobs is not None:
+        return "it has no strategies and no knobs; leave --strategy out"
+    if settings.graph_cache is not None:
+        return "its graph is never in one place, so none is kept; leave --graph-cache out"
+    if settings.vertices is not None:
+        return "its vertices are those of the edges; leave --vertices out"
+    if settings.id_type != "auto":
+        return "it takes integer ids as they are stored; leave --id-type out, or cast the columns"
+    if settings.format not in ("auto", "parquet"):
+        return f"it reads Parquet files, and not --format {settings.format}; convert the edge list"
+    return None
+
+
+def _check_tls(settings: Settings) -> None:
+    missing = [key for key in TLS if getattr(settings, key) is None]
+    named = ", ".join("--" + key.replace("_", "-") for key in missing)
+    if len(missing) == len(TLS):
+        return
+    if missing:
+        given = ", ".join("--" + key.replace("_", "-") for key in TLS if key not in missing)
+        verb = "is" if len(missing) == 1 else "are"
+        raise UsageError(
+            f"TLS takes a certificate authority, a certificate and its key: {named} {verb} missing beside {given}"
+        )
+    if not (settings.scheduler_address or settings.scheduler_file):
+        raise UsageError("--tls-ca-file, --tls-cert and --tls-key are for a scheduler that runs already; name it, too")
+    if settings.scheduler_address and not settings.scheduler_address.startswith("tls://"):
+        raise UsageError(
+            f"--scheduler-address {settings.scheduler_address} is not encrypted; with TLS it is tls://HOST:PORT"
+        )
+    for key in TLS:
+        try:
+            open(getattr(settings, key), "rb").close()
+        except OSError as error:
+            flag = "--" + key.replace("_", "-")
+            raise UsageError(f"{flag} {getattr(settings, key)} cannot be read: {error.strerror}") from None
+
+
+def _check_knobs(settings: Settings, config: Path | None) -> None:
+    """Raise UsageError for knobs that the strategy does not have, before a graph is read that may be large."""
+    from kepler_traverse.bfs.registry import STRATEGIES as BFS
+    from kepler_traverse.errors import InputError
+    from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+
+    if settings.strategy == "auto":
+        raise UsageError(f"{config}: [knobs] are those of one strategy, and strategy is 'auto'; name the strategy")
+    named = [row for row in (BFS if settings.algorithm == "bfs" else SSSP) if settings.strategy in (row.name, *row.also)]
+    # A name that is none, or not on the device, is refused with those that fit once the graph is there.
+    rows = [row for row in named if settings.device in ("auto", row.device)]
+    for row in [row for row in rows if row.knobs is not None] or rows[:1]:
+        try:
+            row.knobs_from(settings.knobs)
+        except InputError as error:
+            raise UsageError(f"{config}: [knobs]: {error}") from None

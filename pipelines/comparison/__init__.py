@@ -1,0 +1,1 @@
+"""Baselines that ``pipelines.compare`` runs beside this library."""

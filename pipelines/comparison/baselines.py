@@ -1,0 +1,135 @@
+"""The libraries that ours is compared with, as their users run many sources: the graph made once, then one call a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kepler_traverse import cuda, plan_bfs, plan_sssp
+from kepler_traverse._arrays import FLOAT32_EXACT, UNREACHED, is_hops, namespace
+from kepler_traverse.errors import DeviceError, InputError
+from kepler_traverse.graph import Graph
+from kepler_traverse.plan import Plan
+
+from ..worker.request import weights_of
+
+# A peer's way to traverse: from a vertex number to the distances of all vertices in our encoding.
+Peer = Callable[[int], object]
+
+
+def our_plan(graph: Graph, algorithm: str, strategy: str) -> Plan:
+    """Plan with predecessors, which the peers compute too."""
+    return (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, strategy=strategy)
+
+
+def peer_of(graph: Graph, algorithm: str) -> tuple[str, dict[str, Peer]]:
+    """Return the peer's name and its ways to run the algorithm on this graph, the graph made ready for it.
+
+    Raises
+    ------
+    InputError
+        The peer cannot take this graph.
+    DeviceError
+        cuGraph is not installed.
+    """
+    if graph.device == "cuda":
+        return "cuGraph", _cugraph(graph, algorithm)
+    return "SciPy", {"dijkstra": _scipy(graph, algorithm)}
+
+
+def _scipy(graph: Graph, algorithm: str) -> Peer:
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import dijkstra
+
+    if max(graph.n_vertices, graph.n_edges) > np.iinfo(np.int32).max:
+        raise InputError("SciPy's shortest paths take at most 2^31 - 1 vertices and edges")
+    # In the types that SciPy works in, so that no call converts the graph.
+    weights = np.ones(graph.n_edges) if algorithm == "bfs" else weights_of(graph).astype(np.float64)
+    shape = (graph.n_vertices, graph.n_vertices)
+    matrix = csr_matrix((weights, graph.targets, graph.offsets.astype(np.int32)), shape=shape)
+
+    def traverse(source: int) -> Any:
+        return dijkstra(matrix, directed=True, indices=source, unweighted=algorithm == "bfs", return_predecessors=True)[0]
+
+    return traverse
+
+
+def _cugraph(graph: Graph, algorithm: str) -> dict[str, Peer]:
+    cp = cuda.cp
+    try:
+        import pylibcugraph
+    except ImportError:
+        raise DeviceError("comparing on a GPU needs cuGraph: pip install 'kepler-traverse[cuda13]'") from None
+    if graph.n_edges > np.iinfo(np.int32).max:
+        raise InputError("cuGraph takes at most 2^31 - 1 stored edges on one GPU; compare on a smaller graph")
+    handle = pylibcugraph.ResourceHandle()
+    weights = None if algorithm == "bfs" else graph.weights
+    theirs = pylibcugraph.SGGraph(
+        handle,
+        pylibcugraph.GraphProperties(is_symmetric=not graph.directed, is_multigraph=False),
+        graph.offsets.astype(cp.int32),
+        graph.targets,
+        weight_array=weights,
+        store_transposed=False,
+        renumber=False,
+        do_expensive_check=False,
+        input_array_format="CSR",
+    )
+
+    def sssp(source: int) -> Any:
+        vertices, distances, _ = pylibcugraph.sssp(handle, theirs, source, np.inf, True, False)
+        return vertices, distances
+
+    def bfs(direction_optimizing: bool) -> Any:
+        def run(source: int) -> Any:
+            start = cp.array([source], graph.targets.dtype)
+            distances, _, vertices = pylibcugraph.bfs(handle, theirs, start, direction_optimizing, -1, True, False)
+            return vertices, distances
+
+        return run
+
+    if algorithm == "sssp":
+        return {"sssp": sssp}
+    ways = {"top-down": bfs(False)}
+    if not graph.directed:  # cuGraph switches direction on symmetric graphs only
+        ways["direction-optimising"] = bfs(True)
+    return ways
+
+
+def in_our_encoding(answer: Any, graph: Graph, algorithm: str) -> Any:
+    """Bring a peer's distances to ours: by vertex number, its mark of the unreached replaced.
+
+    Returns
+    -------
+    array of shape (n_vertices,)
+        BFS: int32. SSSP: the graph's float type, where the peer's wider type must lose nothing.
+    """
+    if graph.device == "cpu":
+        if algorithm == "bfs":
+            return np.where(np.isinf(answer), UNREACHED, answer).astype(np.int32)
+        return answer
+    cp = cuda.cp
+    vertices, distances = answer
+    largest = (np.iinfo if distances.dtype.kind == "i" else np.finfo)(distances.dtype).max
+    unreached = UNREACHED if algorithm == "bfs" else np.inf
+    ours = cp.full(graph.n_vertices, unreached, np.int32 if algorithm == "bfs" else distances.dtype)
+    ours[vertices] = cp.where(distances == largest, unreached, distances).astype(ours.dtype)
+    return ours
+
+
+def refuse_rounded(expected: Any, ours: np.dtype) -> None:
+    """Refuse to compare distances of which one type has begun to round whole numbers that the other holds."""
+    if is_hops(ours):
+        return
+    if ours.kind == "i" or expected.dtype.itemsize < ours.itemsize:
+        raise InputError(
+            f"distances were found in {ours}, and the reference adds in {expected.dtype}, which rounds such sums; "
+            "scale the weights down, or on a GPU add --weight-type float64"
+        )
+    if expected.dtype == np.float64 and ours == np.float32:
+        xp = namespace(expected)
+        largest = float(xp.max(expected, where=xp.isfinite(expected), initial=0))
+        if largest > FLOAT32_EXACT:
+            raise InputError(f"distances up to {largest:g} cannot be compared exactly in float32; add --weight-type float64")

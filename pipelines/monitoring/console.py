@@ -1,0 +1,321 @@
+"""What people and programs are told: progress and messages on stderr, the plan or the summary on stdout."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import threading
+import time
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, cast
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from kepler_traverse.formats.column_names import is_weight_name
+from kepler_traverse.graph import Graph
+
+from ..cli.options import Settings
+from ..cli.terminal import in_units, printable, say, show
+from ..output.manifest_types import Manifest, PartEntry, StrategyChoice
+from ..output.part_stats import merged
+from ..output.schemas import FORMS
+from ..run.strategy_choice import sentence
+from . import html_fragments
+from .run_stats import MOST_LISTED, Chronicle, batch_of
+
+if TYPE_CHECKING:  # these import what imports this
+    from ..run.memory_plan import Sizing
+    from ..run.prepare import Prepared
+
+_SUMMARY = ("algorithm", "result", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
+_COLUMNS = ("src_column", "dst_column", "weight_column", "unused_columns")
+_MOST_COLUMNS = 20  # in a line
+_LINE_EVERY = 10.0  # seconds between two lines of progress where the output is no terminal
+_MOST_WORKERS = 8  # with a line each on a terminal
+
+
+def facts_of(manifest: Manifest) -> dict[str, Any]:
+    """What never changes while a run goes on, in plain values, for whoever watches it."""
+    same = ("algorithm", "result", "means", "strategy", "device", "sources")
+    return {
+        **{key: dict(manifest)[key] for key in same},
+        "kept": sum(len(part["sources"]) for part in manifest["parts"]),
+        "started": time.time(),
+        "output": manifest["settings"]["output"],
+        "vertices": manifest["graph"]["vertices"],
+        "stored_edges": manifest["graph"]["stored_edges"],
+    }
+
+
+class Progress:
+    """What a run has done and how long the rest takes: a few lines that stay in place on a terminal, now and then a line
+    elsewhere. The same goes to the dashboard's page.
+
+    Parameters
+    ----------
+    facts : dict
+        As ``facts_of`` has them.
+    news : pipelines.monitoring.dashboard_plugin.News, optional
+        The page, where there is one.
+    """
+
+    def __init__(self, facts: dict[str, Any], news: Any = None) -> None:
+        self._news = news
+        self._chronicle = Chronicle(facts["started"], facts["sources"], facts["kept"])
+        self._lock = threading.Lock()  # the terminal is drawn by a thread of its own
+        self._console = Console(stderr=True, highlight=False)
+        self._live: Live | None = None
+        self._told = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            self._live = Live(get_renderable=self._drawn, console=self._console, refresh_per_second=2)
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if self._live is not None:
+            self._live.stop()
+        if self._news is not None:
+            interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
+            bad = kind is not None or self._chronicle.failures
+            self._news.end("interrupted" if interrupted else "failed" if bad else "done")
+
+    def advance(self, part: int, summary: PartEntry) -> None:
+        """A part is written; ``summary`` is what the manifest holds about it."""
+        batch = batch_of(part, summary)
+        assert batch is not None  # a batch that is done in this run has its times
+        with self._lock:
+            self._chronicle.distances = merged(self._chronicle.distances, summary["distances"])
+            self._chronicle.add(batch)
+        self._tell("batches", batch)
+        if self._live is None and time.monotonic() - self._told >= _LINE_EVERY:
+            self._told = time.monotonic()
+            say(self._line())
+
+    def failed(self, part: int, sources: list[Any], error: str) -> None:
+        """Some sources of a part are given up."""
+        item: dict[str, Any] = {"part": part, "sources": sources[:MOST_LISTED], "n": len(sources), "error": error}
+        with self._lock:
+            self._chronicle.add_failure(**item)
+        self._tell("failed", item)
+        say(f"batch {part} failed: {error}")
+
+    def retried(self, part: int, why: str) -> None:
+        """A part is tried again."""
+        item: dict[str, Any] = {"part": part, "why": why}
+        with self._lock:
+            self._chronicle.add_retry(**item)
+        self._tell("retried", item)
+
+    def _tell(self, what: str, item: dict[str, Any]) -> None:
+        if self._news is not None:
+            self._news.add(what, item, self._chronicle.distances)
+
+    def _line(self) -> str:
+        chronicle = self._chronicle
+        rate, edges = chronicle.rates()
+        words = [
+            f"{chronicle.done:,}/{chronicle.total:,} sources",
+            f"{html_fragments.count(rate)} sources/s",
+            *([f"{html_fragments.count(edges)} edges/s"] if chronicle.whole.edges else []),
+        ]
+        left = chronicle.seconds_left()
+        if chronicle.left and rate and left is not None:
+            words.append(f"about {html_fragments.seconds(max(1, round(left)))} left")
+        if chronicle.failures:
+            words.append(f"{chronicle.failed_sources:,} sources failed")
+        if chronicle.retries:
+            words.append(f"{chronicle.retries:,} retries")
+        return ", ".join(words)
+
+    def _drawn(self) -> Group:
+        """The lines on a terminal: a bar, the line, where the time goes, and the workers if they are few."""
+        with self._lock:
+            chronicle = self._chronicle
+            bar = Table.grid(expand=True)  # a bar by itself does not end its line
+            bar.add_row(ProgressBar(total=max(1, chronicle.total), completed=chronicle.done, complete_style="green"))
+            lines: list[RenderableType] = [bar, Text(self._line(), style="bold")]
+            took = sum(chronicle.whole.phases.values())
+            if took:
+                shares = (f"{phase} {100 * value / took:.0f} %" for phase, value in chronicle.whole.phases.items())
+                lines.append(Text(f"{html_fragments.seconds(time.time() - chronicle.started)} so far; " + ", ".join(shares)))
+            if 1 < len(chronicle.workers) <= _MOST_WORKERS:
+                lines.append(_workers_table(chronicle))
+        return Group(*lines)
+
+
+def _workers_table(chronicle: Chronicle) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    for name in ("worker", "batches", "sources", "edges/s"):
+        table.add_column(name, justify="left" if name == "worker" else "right", style="dim")
+    for name, share in sorted(chronicle.workers.items()):
+        busy = sum(share.phases.values())
+        rate = html_fragments.count(share.edges / busy) if busy and share.edges else ""
+        table.add_row(Text(printable(name)), f"{share.batches:,}", f"{share.sources:,}", rate)
+    return table
+
+
+def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: StrategyChoice | None = None) -> None:
+    """Print what would run; ``choice`` is what the manifest would hold of the candidates."""
+    graph, plan = prepared.graph, prepared.plan
+    notes = weights_not_used(settings, graph.report.facts())
+    if settings.json:
+        facts = {
+            "graph": {
+                "vertices": graph.n_vertices,
+                "stored_edges": graph.n_edges,
+                "directed": graph.directed,
+                "max_degree": graph.max_degree,
+                "built": graph.report.facts(),
+            },
+            "algorithm": plan.algorithm,
+            "result": settings.result,
+            "distances": graph.distances_are(plan.algorithm),
+            "direction": settings.direction,
+            "device": plan.strategy.device,
+            "strategy": plan.strategy.name,
+            "sources_at_once": plan.group,
+            "why": plan.why,
+            "choice": choice,
+            "notes": notes,
+            "sources": int(prepared.numbers.size),
+            "duplicate_sources": prepared.duplicates,
+            **asdict(sizing),
+        }
+        show(json.dumps(facts))
+        return
+    built = graph.report
+    chosen = "chosen for this graph" if settings.strategy == "auto" else "as asked for"
+    lines = [
+        ("graph", f"{graph.n_vertices:,} vertices, {graph.n_edges:,} stored edges, {_kind(graph)}"),
+        ("degrees", f"at most {graph.max_degree:,}"),
+        ("built", f"{built.rows:,} rows; dropped: {built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"),
+        ("columns", columns_text(built.facts())),
+        *(("note", note) for note in notes),
+        ("result", f"{settings.result}: {FORMS[settings.result].means}"),
+        ("distances", "{type}, {sums}".format(**graph.distances_are(plan.algorithm))),
+        *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
+        (
+            "strategy",
+            f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.teaches}",
+        ),
+        ("why", plan.why),
+        *([("choice", f"{sentence(choice)}; corrected as the run goes on")] if choice else []),
+        ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
+        ("batches", f"{sizing.n_batches:,} of {sizing.batch_size:,} sources, one part file each"),
+        ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),
+        *((f"memory: {name}", in_units(size)) for name, size in sizing.memory.items()),
+        ("output", f"at most {in_units(sizing.output_bytes)} before compression"),
+    ]
+    width = max(len(name) for name, _ in lines)
+    show(*(f"{name:<{width}}  {text}" for name, text in lines))
+
+
+def weights_not_used(settings: Settings, built: dict[str, Any]) -> list[str]:
+    """Say which weights bfs passes over, so that nobody takes hops for distances.
+
+    Parameters
+    ----------
+    settings : Settings
+    built : dict
+        The fields of a ``BuildReport``, as a manifest has them.
+    """
+    if settings.algorithm != "bfs":
+        return []
+    notes = []
+    for key in ("weight_column", "weight_type"):
+        value = getattr(settings, key)
+        if value not in (None, "auto"):
+            flag = "--" + key.replace("_", "-")
+            notes.append(f"bfs counts hops: {flag} {value} is not used; --algorithm sssp adds up weights")
+    known = [name for name in built.get("unused_numbers", []) if is_weight_name(name)]
+    shown = known or built.get("unused_numbers", [])
+    if shown and settings.weight_column is None:
+        names = ", ".join(map(repr, shown[:5])) + (", ..." if len(shown) > 5 else "")
+        what = f"columns {names} are" if len(shown) > 1 else f"column {names} is"
+        flags = f"--algorithm sssp --weight-column {shlex.quote(shown[0])}"
+        notes.append(f"bfs counts hops: {what} not used; {flags} adds up weights")
+    return notes
+
+
+def columns_text(built: dict[str, Any]) -> str:
+    """Say which columns of the edge list are the ends and the weight of an edge, and which are not used.
+
+    Parameters
+    ----------
+    built : dict
+        The fields of a ``BuildReport``, as a manifest has them.
+    """
+    if not built.get("src_column"):
+        return "not known"  # of a run before they were noted
+    weight, unused = built.get("weight_column"), built.get("unused_columns", [])
+    text = f"{built['src_column']!r} to {built.get('dst_column', '')!r}"
+    text += f", weight {weight!r}" if weight else ", no weight"
+    if unused:
+        more = ", ..." if len(unused) > _MOST_COLUMNS else ""
+        text += f"; not used: {', '.join(map(repr, unused[:_MOST_COLUMNS]))}{more}"
+    return text
+
+
+def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds: float) -> None:
+    """Print what was done."""
+    failed = manifest["failed"]
+    facts: dict[str, Any] = {
+        "output": settings.output,
+        "status": manifest["status"],
+        **{key: dict(manifest)[key] for key in _SUMMARY},
+        "columns": {key: manifest["graph"].get("built", {}).get(key) for key in _COLUMNS},
+        "computed": computed,
+        "kept": len(manifest["parts"]) - computed,
+        "failed": failed,
+        "rows": sum(part["rows"] for part in manifest["parts"]),
+        "bytes": sum(part["bytes"] for part in manifest["parts"]),
+        "digest": manifest["digest"],
+        "why": sentence(manifest.get("choice")),
+        "seconds": manifest["seconds"] | {"total": round(seconds, 3)},
+        "phases": {name: round(value, 3) for name, value in _phases(manifest).items()},
+    }
+    if settings.json:
+        show(json.dumps(facts))
+        return
+    kept = f" ({facts['kept']} batches were there already)" if facts["kept"] else ""
+    sources = f"{facts['sources']:,} sources{_duplicates(facts['duplicate_sources'])}"
+    lines = [
+        f"{sources}, {facts['rows']:,} rows in {seconds:.1f} s{kept}",
+        f"results: {settings.output} ({len(manifest['parts'])} parts, {in_units(facts['bytes'])})",
+        f"columns: {columns_text(manifest['graph'].get('built', {}))}",
+    ]
+    if manifest.get("choice"):
+        lines.append(f"strategy: {sentence(manifest['choice'])}")
+    if settings.result != "distances":
+        lines.append(f"{settings.result}: {manifest['means']}")
+    if failed:
+        lines.append(f"failed: {len(failed)} of {facts['batches']} batches, see _manifest.json; --resume tries them again")
+    else:
+        lines.append(f"digest: {facts['digest']}")
+    show(*lines)
+
+
+def _phases(manifest: Manifest) -> dict[str, float]:
+    """Seconds of all workers by phase; of a worker that does several things at a time, the sum of them."""
+    total: Counter[str] = Counter()
+    for part in manifest["parts"]:
+        total.update(part.get("phases", {}))
+    return cast("dict[str, float]", total)
+
+
+def _kind(graph: Graph) -> str:
+    weights = "unweighted" if graph.weights is None else f"{graph.weights.dtype} weights"
+    if graph.weights is not None and graph.returns_integers:
+        weights = "integer weights"
+    return f"{'directed' if graph.directed else 'undirected'}, {weights}"
+
+
+def _duplicates(count: int) -> str:
+    return f" ({count:,} given more than once are computed once)" if count else ""

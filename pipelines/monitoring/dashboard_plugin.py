@@ -1,0 +1,217 @@
+"""A page of the run on the Dask dashboard, at /kepler: a plugin of the scheduler keeps a chronicle, Bokeh shows it.
+
+The job sends news of finished batches as Dask events of one topic; nothing else of the page runs in the job, and nothing of
+it on the workers. The plugin stays on the scheduler, so that the page can be read after the run and serves the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import dask
+from distributed import Client, SchedulerPlugin
+
+from ..output.manifest_types import Histogram
+from .run_stats import Chronicle
+
+PLUGIN = TOPIC = PATH = "kepler"
+MOST_RUNS = 8  # on one scheduler, whose chronicles are kept
+_SEND_EVERY = 0.5  # seconds between two messages at least
+_LAST_WORDS_SECONDS = 5  # that the end of a run waits for its last message
+
+
+@dataclass
+class Run:
+    """One run as the scheduler knows it: ``facts`` are what never changes, as the job's first message has them."""
+
+    facts: dict[str, Any]
+    chronicle: Chronicle
+    state: str
+    news_at: float
+
+    def take(self, news: dict[str, Any]) -> None:
+        """Add what a message says."""
+        self.news_at, self.state = time.time(), news["state"]
+        for batch in news["batches"]:
+            self.chronicle.add(batch, self.news_at)
+        for failure in news["failed"]:
+            self.chronicle.add_failure(**failure)
+        for retry in news["retried"]:
+            self.chronicle.add_retry(**retry)
+        self.chronicle.distances = news["distances"]
+
+
+class KeplerPage(SchedulerPlugin):
+    """Serves the page and keeps the last runs of a scheduler, in bounded memory.
+
+    Parameters
+    ----------
+    own : bool
+        The scheduler is this job's own, so that Dask's pages, too, answer to no other page (see ``dashboard_access``).
+    """
+
+    name = PLUGIN
+    idempotent = True
+
+    def __init__(self, own: bool = False):
+        self._own = own
+        self.runs: OrderedDict[str, Run] = OrderedDict()
+        self._application: Any = None
+
+    async def start(self, scheduler: Any) -> None:
+        """Add the page; raises RuntimeError where the scheduler has no dashboard to add it to."""
+        from tornado.ioloop import IOLoop
+
+        applications = getattr(scheduler.http_application, "applications", ())
+        dashboards = [application for application in applications if hasattr(application, "app_paths")]
+        if not dashboards:
+            raise RuntimeError("the scheduler has no dashboard")
+        # Only here, since a scheduler need not have Bokeh, and the job only needs it for the report.
+        from distributed.dashboard.core import BokehApplication
+        from distributed.dashboard.scheduler import template_variables
+
+        from .dashboard_access import ORIGINS, own_names, refuse_others
+        from .dashboard_page import document
+
+        prefix = dashboards[0].prefix
+        self._application = BokehApplication({f"/{PATH}": functools.partial(document, self)}, scheduler, prefix=prefix)
+        names = await asyncio.to_thread(own_names)
+        allowed = [origin for origin in dask.config.get(ORIGINS, ()) if origin != "*"]  # Dask's default is everybody
+        refuse_others(self._application, names, allowed)
+        if self._own:
+            refuse_others(scheduler.http_application, names, allowed)
+        self._application.initialize(IOLoop.current())
+        self._application.start()
+        scheduler.http_application.add_application(self._application)
+        pages = template_variables(scheduler)["pages"]  # of the bar on top of Dask's own pages
+        if PATH not in pages:
+            pages.append(PATH)
+
+    async def close(self) -> None:
+        if self._application is not None:
+            self._application.stop()
+
+    def log_event(self, topic: str, msg: dict[str, Any]) -> None:
+        """Take the news of a job."""
+        if topic != TOPIC:
+            return
+        run = self.runs.get(msg["run"])
+        if run is None:
+            facts = msg["facts"]
+            chronicle = Chronicle(facts["started"], facts["sources"], facts["kept"])
+            run = self.runs[msg["run"]] = Run(facts, chronicle, msg["state"], time.time())
+            while len(self.runs) > MOST_RUNS:
+                self.runs.popitem(last=False)
+        run.take(msg)
+
+    def remove_client(self, scheduler: Any, client: str) -> None:  # noqa: ARG002
+        """A job that leaves without a last word was killed, or lost its way here."""
+        for run in self.runs.values():
+            if run.facts["client"] == client and run.state == "running":
+                run.state = "gone"
+
+    def shown(self, asked: str | None) -> tuple[str, Run] | None:
+        """The run that was asked for, else the newest one."""
+        if asked is not None and asked in self.runs:
+            return asked, self.runs[asked]
+        return next(reversed(self.runs.items()), None)
+
+
+class News:
+    """Sends what happens to the page, without making the job wait for it.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    facts : dict
+        What never changes about the run, in plain values; at least ``started, sources, kept``.
+    say : callable
+        Is told once if the page can no longer be reached.
+    """
+
+    def __init__(self, client: Client, facts: dict[str, Any], say: Callable[[str], None]) -> None:
+        self._client, self._say = client, say
+        self._run, self._facts = uuid.uuid4().hex[:12], facts | {"client": client.id}
+        self._lock = threading.Lock()
+        self._waiting: dict[str, Any] | None = None
+        self._state = "running"
+        self._distances: Histogram | None = None
+        self._sending = self._broken = False
+        self._sent_at = 0.0
+        self.add()
+
+    def add(self, what: str = "", item: dict[str, Any] | None = None, distances: Histogram | None = None) -> None:
+        """Send one item of ``batches``, ``failed`` or ``retried``, together with others if there are many."""
+        with self._lock:
+            self._distances = distances or self._distances
+            if self._waiting is None:
+                self._waiting = {"batches": [], "failed": [], "retried": []}
+            if item is not None:
+                self._waiting[what].append(item)
+        if not self._broken:
+            cast(Any, self._client.loop).add_callback(self._send)
+
+    def end(self, state: str) -> None:
+        """Send what is left and the state in which the run ended; waits a few seconds at most."""
+        self._state = state
+        self.add()
+        if self._broken or self._client.status != "running":
+            return
+        try:
+            self._client.sync(self._finish, callback_timeout=_LAST_WORDS_SECONDS)
+        except TimeoutError:
+            self._say(f"the page at /{PATH} did not get the end of the run: the scheduler has not answered")
+
+    async def _finish(self) -> None:
+        while self._sending or (self._waiting is not None and not self._broken):
+            await self._send()
+            await asyncio.sleep(0.01)
+
+    async def _send(self) -> None:
+        if self._sending or self._broken:
+            return
+        self._sending = True
+        try:
+            while self._waiting is not None:
+                while self._state == "running" and time.monotonic() < self._sent_at + _SEND_EVERY:
+                    await asyncio.sleep(0.05)
+                with self._lock:
+                    items, self._waiting = self._waiting, None
+                news = {"run": self._run, "facts": self._facts, "state": self._state, "distances": self._distances}
+                await cast(Any, self._client.scheduler).log_event(topic=TOPIC, msg=news | items)
+                self._sent_at = time.monotonic()
+        except (OSError, TimeoutError) as error:
+            self._broken = True
+            self._say(f"the page at /{PATH} gets no more news of this run: {error}")
+        finally:
+            self._sending = False
+
+
+def open_page(client: Client, facts: dict[str, Any], say: Callable[[str], None]) -> News | None:
+    """Put the page on a scheduler's dashboard, unless it is there.
+
+    Parameters
+    ----------
+    client, facts, say
+        As for ``News``. ``say`` is told why where there can be no page: the scheduler has no dashboard or no Bokeh, cannot
+        import this module, or accepts no plugins. The run goes on without.
+
+    Returns
+    -------
+    News or None
+    """
+    try:
+        client.register_plugin(KeplerPage(own=client.cluster is not None))
+    except Exception as error:  # whatever a scheduler of somebody else's says: nothing of the run depends on the page
+        say(f"no page at /{PATH} of the dashboard: {type(error).__name__}: {error}")
+        return None
+    say(f"this run: {client.dashboard_link.rpartition('/')[0]}/{PATH}")
+    return News(client, facts, say)

@@ -1,0 +1,315 @@
+"""The report of a run: one HTML file that needs nothing beside it, made of the manifest."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from ..cli.terminal import in_units
+from ..output.manifest_types import Failure, Manifest
+from ..output.part_stats import merged
+from ..output.schemas import FORMS
+from ..run.strategy_choice import sentence
+from . import html_fragments
+from .console import columns_text
+from .html_fragments import Markup
+from .run_stats import PHASES, Chronicle, batch_of
+
+PAUSE = 60.0  # seconds in which nobody worked, after which the time axis is closed up: the run was resumed
+_STATUS = {
+    "done": ("good", "done: every result is there"),
+    "failed": ("bad", "ended with failures"),
+    "interrupted": ("warn", "interrupted"),
+    "running": ("warn", "not finished"),
+}
+# No other file is ever asked for, whatever the page holds: the browser sees to it.
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+{resources}
+</head>
+<body>
+<main>
+{body}
+</main>
+{scripts}
+</body>
+</html>
+"""
+
+
+def page_of(manifest: Manifest, command: str) -> str:
+    """Return the report as HTML.
+
+    Parameters
+    ----------
+    manifest : dict
+        Of a run that has ended in whatever way.
+    command : str
+        The command line by which ``--resume`` finishes the run.
+    """
+    batches, pauses = closed_up(_timed(manifest))
+    chronicle = _chronicle(manifest, batches)
+    drawn, scripts, resources = _drawn(manifest, batches, chronicle)
+    title = html_fragments.title(manifest)
+    sections = [
+        ("What failed, and how to finish", _unfinished(manifest, command)),
+        ("What ran", _plan(manifest)),
+        ("Whether it is right", _proof(manifest)),
+        ("Where the time went", Markup(_times(manifest, chronicle, pauses) + drawn["time"])),
+        ("Distances", drawn["distances"]),
+        ("Slowest batches and sources", html_fragments.slowest(chronicle) if batches else ""),
+        ("Versions", html_fragments.pairs(manifest["versions"].items())),
+        (
+            "Settings",
+            html_fragments.pairs((key, _shown(value)) for key, value in manifest["settings"].items() if value is not None),
+        ),
+    ]
+    body = _head(title, manifest, chronicle) + "".join(
+        f"<section><h2>{html_fragments.text(name)}</h2>{content}</section>" for name, content in sections if content
+    )
+    return _PAGE.format(
+        policy=_POLICY,
+        title=html_fragments.text(title),
+        style=html_fragments.STYLE,
+        resources=resources,
+        body=body,
+        scripts=scripts,
+    )
+
+
+def _timed(manifest: Manifest) -> list[dict[str, Any]]:
+    """The batches whose time is known; parts that an earlier run left without a manifest have none."""
+    batches = (batch_of(int(part["file"][5:11]), part) for part in manifest["parts"])
+    return sorted((batch for batch in batches if batch is not None), key=lambda batch: batch["started"])
+
+
+def closed_up(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[float]]:
+    """Take pauses out of the time of batches, which are in the order of their start: between a run and its resumption.
+
+    Returns
+    -------
+    batches : list of dict
+    pauses : list of float
+        Seconds taken out, each longer than ``PAUSE``.
+    """
+    closed: list[dict[str, Any]] = []
+    pauses: list[float] = []
+    end: float | None = None
+    for batch in batches:
+        if end is not None and batch["started"] - end > PAUSE:
+            pauses.append(batch["started"] - end)
+        end = max(end or batch["ended"], batch["ended"])
+        out = sum(pauses)
+        closed.append(batch | {"started": batch["started"] - out, "ended": batch["ended"] - out})
+    return closed, pauses
+
+
+def _chronicle(manifest: Manifest, batches: list[dict[str, Any]]) -> Chronicle:
+    timed = sum(batch["sources"] for batch in batches)
+    there = sum(len(part["sources"]) for part in manifest["parts"])
+    started = batches[0]["started"] if batches else 0.0
+    chronicle = Chronicle(started, manifest["sources"], there - timed)
+    for batch in batches:
+        chronicle.add(batch, batch["ended"])
+    for part in manifest["parts"]:
+        chronicle.distances = merged(chronicle.distances, part.get("distances"))
+    for failure in manifest["failed"]:
+        names = failure["sources"]
+        chronicle.add_failure(int(failure["file"][5:11]), names, len(names), failure["error"])
+    for retry in manifest.get("retried", ()):
+        chronicle.add_retry(int(retry["file"][5:11]), retry["why"])
+    return chronicle
+
+
+def _head(title: str, manifest: Manifest, chronicle: Chronicle) -> str:
+    kind, status = _STATUS[manifest["status"]]
+    whole, took = chronicle.whole, max(chronicle.ended - chronicle.started, 1e-9)
+    parts = manifest["parts"]
+    numbers = [
+        ("sources done", f"{chronicle.done:,} of {chronicle.total:,}"),
+        ("rows", f"{sum(part['rows'] for part in parts):,}"),
+        ("written", in_units(sum(part["bytes"] for part in parts))),
+        ("batches", f"{len(parts):,}"),
+        ("sources/s", html_fragments.count(whole.sources / took) if whole.batches else "not known"),
+        ("edges/s", html_fragments.edges_rate(chronicle, whole.edges / took) if whole.batches else "not known"),
+        ("failed sources", f"{chronicle.failed_sources:,}"),
+        ("retries", f"{chronicle.retries:,}"),
+    ]
+    where = manifest["settings"]["output"]
+    made = time.strftime("%Y-%m-%d %H:%M:%S %z")
+    return (
+        f'<h1>{html_fragments.text(title)}</h1><p><b class="{kind}">{status}</b> '
+        f'<span class="soft">{html_fragments.text(where)}, report made {made}</span></p>{html_fragments.cards(numbers)}'
+    )
+
+
+def _unfinished(manifest: Manifest, command: str) -> str:
+    """What is missing, by error, and the command that computes it; nothing for a run that is complete."""
+    if manifest["status"] == "done":
+        return ""
+    done = sum(len(part["sources"]) for part in manifest["parts"])
+    failed = sum(len(failure["sources"]) for failure in manifest["failed"])
+    left = max(0, manifest["sources"] - done - failed)
+    text = [f"<p>Sources that failed: {failed:,}; not reached: {left:,}. What is there is whole and stays.</p>"]
+    first = ""
+    if "ended_by" in manifest:
+        text.append(f"<p>The run was ended by this error:</p><pre>{html_fragments.text(manifest['ended_by'])}</pre>")
+        first = " once that is mended"
+    text.append(f"<p>To compute the rest{first}:</p><pre>{html_fragments.text(command)} --resume</pre>")
+    by_error: dict[str, list[Failure]] = {}
+    for failure in manifest["failed"]:
+        by_error.setdefault(failure["error"], []).append(failure)
+    rows = []
+    for error, failures in sorted(by_error.items(), key=lambda entry: -len(entry[1])):
+        names = [source for failure in failures for source in failure["sources"]]
+        rows.append([f"{len(names):,}", html_fragments.sources_text({"sources": names[:12], "n": len(names)}), error])
+    if rows:
+        more = len(rows) - 50
+        text.append(html_fragments.table(("sources", "which", "error"), rows[:50], numbers=(0,)))
+        text.append(f"<p>{more:,} further kinds of errors are in _manifest.json.</p>" if more > 0 else "")
+    return "".join(text)
+
+
+def _plan(manifest: Manifest) -> Markup:
+    graph, settings = manifest["graph"], manifest["settings"]
+    built, direction = graph.get("built", {}), "directed" if graph["directed"] else "undirected"
+    same = manifest["duplicate_sources"]
+    rows = [
+        ("edge list", ", ".join(settings["edges"]) if isinstance(settings["edges"], list | tuple) else settings["edges"]),
+        ("graph", f"{graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges, {direction}"),
+        ("graph fingerprint", Markup(f"<code>{html_fragments.text(graph['fingerprint'])}</code>")),
+        (
+            "built from",
+            ", ".join(
+                f"{key.replace('_', ' ')}: {_shown(value)}"
+                for key, value in built.items()
+                if value != "" and not key.endswith(("_column", "_columns", "_numbers"))
+            ),
+        ),
+        ("columns", columns_text(built)),
+        ("result", f"{manifest['result']}: {manifest['means']}"),
+        ("distances", ", ".join(manifest.get("distances", {}).values())),
+        *([("direction", "in: distances to the sources")] if manifest.get("direction") == "in" else []),
+        ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
+        *([("choice of strategy", sentence(manifest["choice"]))] if manifest.get("choice") else []),
+        ("sources", f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else "")),
+        ("workers", f"{manifest['workers']:,}"),
+        *((f"memory: {name}", in_units(size)) for name, size in manifest.get("memory", {}).items()),
+    ]
+    return html_fragments.pairs(rows)
+
+
+def _proof(manifest: Manifest) -> str:
+    """What the certificates said, and how the files can be checked."""
+    parts, how = manifest["parts"], manifest["settings"]["certify"]
+    done = sum(len(part["sources"]) for part in parts)
+    wrong = sum(len(failure["sources"]) for failure in manifest["failed"] if "CertificateError" in failure["error"])
+    form = FORMS[manifest["result"]]
+    what, then = ("results", "they were written") if form.is_distances else ("traversals", f"{form.name} was made of them")
+    proven = {
+        "all": f"all {done:,} {what} were proven right over all vertices and edges before {then}",
+        "sample": f"{len(parts):,} of {done:,} {what}, the first of each batch, were proven right before {then}",
+        "none": f"no {what[:-1]} was proven: the run was told --certify none",
+    }[how]
+    if form.merged and how != "none":
+        how = "all"  # there is but one
+        then = "its rows were made of it" if done else "any row would have been made of it"
+        proven = f"the search from all sources together was proven right over all vertices and edges before {then}"
+    kind = "bad" if wrong else "good" if how == "all" else "warn"
+    rejected = f"{wrong:,} more were rejected and not written" if wrong else "none was rejected"
+    rows = [
+        ("certificates", Markup(f'<span class="{kind}">{html_fragments.text(proven)}; {rejected}</span>')),
+        ("digest", Markup(f"<code>{html_fragments.text(manifest['digest'] or 'none: the run is not complete')}</code>")),
+        ("run fingerprint", Markup(f"<code>{html_fragments.text(manifest['fingerprint'])}</code>")),
+    ]
+    return html_fragments.pairs(rows) + (
+        '<p class="soft">The digest is the same for the same graph, sources and limits, whatever the batches, workers or '
+        "device. _manifest.json has the SHA-256 of every part, and _SUCCESS that of _manifest.json.</p>"
+    )
+
+
+def _times(manifest: Manifest, chronicle: Chronicle, pauses: list[float]) -> str:
+    seconds, whole = manifest["seconds"], chronicle.whole
+    named = {
+        "read": "reading the edge list" if "build" in seconds else "reading the graph",
+        "build": "building the graph",
+        "store": "storing the graph",
+        "start": "starting workers, which load the graph",
+        "traverse": "batches",
+    }
+    rows = [(named.get(key, key), html_fragments.seconds(value)) for key, value in seconds.items()]
+    busy = sum(whole.phases.values())
+    for phase in PHASES:
+        share = f" ({100 * whole.phases[phase] / busy:.1f} %)" if busy else ""
+        rows.append((f"of the workers' time: {phase}", html_fragments.seconds(whole.phases[phase]) + share))
+    text: str = html_fragments.pairs(rows)
+    if pauses:
+        cut = ", ".join(html_fragments.seconds(pause) for pause in pauses[:12])
+        said = f"The run was resumed; the time in between is cut out of the figures: {cut}. "
+        said += "The first seconds above are of the last start, those of the workers of all."
+        text += f'<p class="soft">{said}</p>'
+    if chronicle.kept:
+        text += f'<p class="soft">For {chronicle.kept:,} sources no time is known: their parts were there already.</p>'
+    return text
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _drawn(manifest: Manifest, batches: list[dict[str, Any]], chronicle: Chronicle) -> tuple[dict[str, str], str, str]:
+    """The figures as HTML by section, their scripts, and Bokeh's own code."""
+    try:
+        from bokeh.embed import components
+        from bokeh.resources import Resources
+    except ImportError:
+        return dict.fromkeys(("time", "distances"), "<p>The figures need Bokeh, which was not installed.</p>"), "", ""
+    models = dict(_figures(manifest, batches, chronicle))
+    if not models:
+        return dict.fromkeys(("time", "distances"), ""), "", ""
+    script, divs = components(models)
+    wide = "".join(divs[name] for name in ("timeline", "phases") if name in divs)
+    pair = "".join(f"<div>{divs[name]}</div>" for name in ("sources", "edges") if name in divs)
+    reach = "".join(f"<div>{divs[name]}</div>" for name in ("reach", "histogram") if name in divs)
+    drawn = {"time": f'<div class="pair">{pair}</div>{wide}', "distances": reach and f'<div class="pair">{reach}</div>'}
+    resources = Resources(mode="inline", components=["bokeh"]).render()
+    return drawn, f"{script}<script>{html_fragments.SCHEME_SCRIPT}</script>", resources
+
+
+def _figures(manifest: Manifest, batches: list[dict[str, Any]], chronicle: Chronicle) -> Iterator[tuple[str, object]]:
+    from . import plots
+
+    if batches:
+        for what in ("sources", "edges"):
+            source = plots.rate_source()
+            plot = plots.rate_figure(source, what)
+            plots.draw_rates(plot, source, chronicle, what)
+            yield what, plot
+        names = chronicle.busiest(plots.MOST_ROWS)
+        lanes = {name: name if name in names else names[-1] for name in {batch["worker"] for batch in batches}}
+        unit, size = plots.time_unit(chronicle.ended - chronicle.started)
+        yield (
+            "timeline",
+            plots.timeline_figure(plots.timeline_data(batches, lanes, chronicle.started, size), names, unit),
+        )
+        source = plots.phase_source()
+        plot = plots.phase_figure(source)
+        plots.draw_phases(plot, source, chronicle.shares(plots.MOST_ROWS))
+        plot.height = 120 + 18 * len(names)
+        yield "phases", plot
+    if chronicle.distances is not None:
+        source = plots.reach_source()
+        histogram, reach = plots.histogram_figure(source), plots.reach_figure(source)
+        plots.draw_reach(histogram, reach, source, chronicle.distances, manifest["algorithm"])
+        yield "histogram", histogram
+        yield "reach", reach

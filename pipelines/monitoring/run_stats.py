@@ -1,0 +1,243 @@
+"""What a run has done so far, by worker and by time, in bounded memory: for the terminal, the dashboard and the report.
+
+It needs NumPy alone, since a scheduler that knows nothing of graphs keeps one, too.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..output.manifest_types import Histogram
+
+PHASES = ("load", "traverse", "certify", "rows", "write")
+OTHERS = "others"
+MOST_BINS = 240  # of time; where a run outgrows them, two become one
+MOST_WORKERS = 1024  # told apart; a worker that was started anew has a new address
+MOST_LISTED = 12  # slowest batches, and failures and retries in full
+_FIRST_WIDTH = 0.125  # seconds of a bin at first
+_LATELY = 60.0  # seconds that the present rate goes back
+
+
+def batch_of(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the summary of a part says about the time it took; small enough to send on.
+
+    Returns
+    -------
+    dict or None
+        None where the summary does not say it: the part was found on disk by an earlier run.
+    """
+    if "started" not in summary or "worker" not in summary:
+        return None
+    return {
+        "part": part,
+        "worker": summary["worker"].rpartition("//")[2],
+        "sources": len(summary["sources"]),
+        "slowest": summary.get("slowest"),
+        **{key: summary[key] for key in ("rows", "bytes", "edges", "started", "ended", "phases")},
+    }
+
+
+@dataclass
+class Share:
+    """What one worker has done; seconds by phase, and ``edges`` are stored edges of reached vertices."""
+
+    batches: int = 0
+    sources: int = 0
+    edges: int = 0
+    bytes: int = 0
+    phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
+
+    def add(self, batch: dict[str, Any]) -> None:
+        self.batches += 1
+        for key in ("sources", "edges", "bytes"):
+            setattr(self, key, getattr(self, key) + batch[key])
+        for phase, seconds in batch["phases"].items():
+            self.phases[phase] = self.phases.get(phase, 0.0) + seconds
+
+
+def _by_number(name: str) -> list[Any]:
+    """Sorts 10.0.0.9 before 10.0.0.10."""
+    return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", name)]
+
+
+def _keep_most(heap: list[Any], entry: tuple[Any, ...]) -> None:
+    heapq.heappush(heap, entry)
+    if len(heap) > MOST_LISTED:
+        heapq.heappop(heap)
+
+
+class Chronicle:
+    """Adds up batches as they come in.
+
+    Parameters
+    ----------
+    started : float
+        Seconds since the epoch.
+    total : int
+        Sources of the whole run.
+    kept : int
+        Of them, those answered before by the run that this one finishes.
+
+    Attributes
+    ----------
+    whole : Share
+        Of all workers.
+    workers : dict of str to Share
+    done, failed_sources, failures, retries : int
+    failed, retried : deque of dict
+        The last ones.
+    distances : dict or None
+        Histogram, merged by whoever adds batches.
+    width : float
+        Seconds of a bin of time.
+    """
+
+    def __init__(self, started: float, total: int, kept: int = 0):
+        self.started, self.total, self.kept = started, total, kept
+        self.whole = Share()
+        self.workers: dict[str, Share] = {}
+        self.failed_sources = self.failures = self.retries = 0
+        self.failed: deque[dict[str, Any]] = deque(maxlen=MOST_LISTED)
+        self.retried: deque[dict[str, Any]] = deque(maxlen=MOST_LISTED)
+        self.distances: Histogram | None = None
+        self.width = _FIRST_WIDTH
+        self.ended = started
+        self._bins: dict[str, dict[str, np.ndarray]] = {}
+        self._slowest: list[tuple[float, int, dict[str, Any]]] = []
+        self._slowest_sources: list[tuple[float, str, int]] = []
+        self._arrivals: deque[tuple[float, int, int]] = deque()
+
+    @property
+    def done(self) -> int:
+        return self.kept + self.whole.sources
+
+    @property
+    def left(self) -> int:
+        return max(0, self.total - self.done - self.failed_sources)
+
+    def add(self, batch: dict[str, Any], now: float | None = None) -> None:
+        """Add one batch, as ``batch_of`` makes it."""
+        now = time.time() if now is None else now
+        name = batch["worker"]
+        if name not in self.workers and len(self.workers) >= MOST_WORKERS:
+            name = OTHERS
+        self.whole.add(batch)
+        self.workers.setdefault(name, Share()).add(batch)
+        self._spread(name, batch)
+        _keep_most(self._slowest, (batch["ended"] - batch["started"], -batch["part"], batch))
+        if batch["slowest"] is not None:
+            source, took = batch["slowest"]
+            _keep_most(self._slowest_sources, (took, str(source), batch["part"]))
+        self._arrivals.append((now, batch["sources"], batch["edges"]))
+        self._forget(now)
+
+    def add_failure(self, part: int, sources: list[Any], n: int, error: str) -> None:
+        """``n`` sources of a part are given up; ``sources`` are the first of them."""
+        self.failures += 1
+        self.failed_sources += n
+        self.failed.append({"part": part, "sources": sources[:MOST_LISTED], "n": n, "error": error})
+
+    def add_retry(self, part: int, why: str) -> None:
+        """A part is tried again."""
+        self.retries += 1
+        self.retried.append({"part": part, "why": why})
+
+    def slowest(self) -> list[dict[str, Any]]:
+        """The batches that took longest, the longest first."""
+        return [batch for _, _, batch in sorted(self._slowest, key=lambda entry: entry[:2], reverse=True)]
+
+    def slowest_sources(self) -> list[tuple[float, str, int]]:
+        """Seconds, source and batch of the sources that took longest, of which each batch names one."""
+        return sorted(self._slowest_sources, reverse=True)
+
+    def rates(self, now: float | None = None) -> tuple[float, float]:
+        """Sources and edges a second over the last minute, or since the start if that is less; 0 before any batch."""
+        now = time.time() if now is None else now
+        self._forget(now)
+        seconds = min(_LATELY, now - self.started)
+        if seconds <= 0 or not self._arrivals:
+            return 0.0, 0.0
+        return sum(n for _, n, _ in self._arrivals) / seconds, sum(edges for _, _, edges in self._arrivals) / seconds
+
+    def seconds_left(self, now: float | None = None) -> float | None:
+        """How long the rest will take at the present rate; None where there is none."""
+        rate = self.rates(now)[0]
+        return self.left / rate if rate else None
+
+    def busiest(self, most: int = MOST_LISTED) -> list[str]:
+        """The workers with most sources, in the order of their names; the rest is ``OTHERS``, at the end."""
+        named = sorted((name for name in self.workers if name != OTHERS), key=lambda name: -self.workers[name].sources)
+        if len(self.workers) <= most and OTHERS not in self.workers:
+            return sorted(named, key=_by_number)
+        return [*sorted(named[: most - 1], key=_by_number), OTHERS]
+
+    def series(self, what: str, most: int = MOST_LISTED) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Rates over time.
+
+        Parameters
+        ----------
+        what : {"sources", "edges"}
+        most : int
+            Workers told apart, with the rest as one.
+
+        Returns
+        -------
+        begins : float64 array
+            Seconds from the start at which each bin begins; a bin is ``width`` long.
+        rates : dict of str to float64 array
+            A second, by worker.
+        """
+        n = max(1, int(np.ceil((self.ended - self.started) / self.width)))
+        names = self.busiest(most)
+        rates = {name: np.zeros(n) for name in names}
+        for name, bins in self._bins.items():
+            rates[name if name in rates else OTHERS] += bins[what][:n] / self.width
+        return np.arange(n) * self.width, rates
+
+    def shares(self, most: int) -> dict[str, Share]:
+        """What each worker has done, with those beyond ``most`` as one."""
+        shares: dict[str, Share] = {name: Share() for name in self.busiest(most)}
+        for name, share in self.workers.items():
+            into = shares[name if name in shares else OTHERS]
+            into.batches += share.batches
+            into.sources += share.sources
+            into.edges += share.edges
+            into.bytes += share.bytes
+            for phase, seconds in share.phases.items():
+                into.phases[phase] = into.phases.get(phase, 0.0) + seconds
+        return shares
+
+    def _forget(self, now: float) -> None:
+        while self._arrivals and self._arrivals[0][0] < now - _LATELY:
+            self._arrivals.popleft()
+
+    def _spread(self, name: str, batch: dict[str, Any]) -> None:
+        """Spread what a batch did evenly over the time it took."""
+        # Clocks of hosts differ: what seems to begin before the run begins with it.
+        begin = max(batch["started"], self.started)
+        end = max(batch["ended"], begin + 1e-3)
+        self.ended = max(self.ended, end)
+        while end - self.started > MOST_BINS * self.width:
+            self._halve()
+        bins = self._bins.get(name)
+        if bins is None:
+            bins = self._bins[name] = {what: np.zeros(MOST_BINS) for what in ("sources", "edges")}
+        edges = np.arange(MOST_BINS + 1) * self.width + self.started
+        share = np.diff(np.clip((edges - begin) / (end - begin), 0.0, 1.0))
+        for what, amounts in bins.items():
+            amounts += share * batch[what]
+
+    def _halve(self) -> None:
+        self.width *= 2
+        for bins in self._bins.values():
+            for what, amounts in bins.items():
+                pairs = amounts.reshape(-1, 2).sum(axis=1)
+                bins[what] = np.concatenate([pairs, np.zeros(MOST_BINS - pairs.size)])

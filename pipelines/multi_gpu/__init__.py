@@ -1,0 +1,1 @@
+"""``--engine cugraph-mg``: one graph whose edges are partitioned over all GPUs."""

@@ -1,0 +1,228 @@
+"""The engine ``cugraph-mg``: cuGraph's own multi-GPU BFS and SSSP, for a graph that no single GPU holds.
+
+All workers hold a share of the edges and work together at one source after another; rows, parts and the manifest are made
+on the driver by what makes them for the other engine. cuGraph's distances are the minimum over all paths of sums rounded
+in the type of the weights, which is what this library's are; they are certified edge by edge on the workers, so what is
+written is equal bit for bit to what the other engine writes, or the source is reported as failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from kepler_traverse import cuda
+from kepler_traverse._arrays import EXACT_BELOW, UNREACHED, at_most
+from kepler_traverse.errors import CapacityError, CertificateError, PrecisionError
+from kepler_traverse.exact import any_beyond
+from kepler_traverse.query import Query
+from kepler_traverse.results import Traversals
+
+from ..cli import signals
+from ..cli.options import Settings
+from ..cli.settings import MG, unfit_for_mg
+from ..output.part_file import write_part
+from ..output.run_folder import cannot_write
+from ..run.engine import BatchRun
+from ..run.memory_plan import Sizing, sources_a_part
+from ..run.prepare import Prepared, chosen_sources, load_of, request_of, targets_of
+from ..scheduling.scheduler import BatchObserver
+from ..worker.batch_context import BatchContext
+from ..worker.request import Request, weights_of
+from ..worker.traverse import Answers, Group
+from .partitioned_graph import PartitionedGraph
+from .rapids import Cugraph, opened, sentinel
+
+_SOURCES_A_PART = 64  # one takes seconds, and an interrupt loses the part that is under way
+
+
+@contextlib.contextmanager
+def proposed(settings: Settings) -> Iterator[None]:
+    """Where a graph or a plan does not fit one GPU, say with the numbers that this engine may be taken."""
+    try:
+        yield
+    except (CapacityError, MemoryError) as error:
+        if settings.device == "cpu" or settings.engine == MG or not cuda.available():
+            raise
+        text = str(error)
+        if isinstance(error, MemoryError):
+            text = f"the graph does not fit the memory of a GPU ({' '.join(text.split())})"
+        if settings.engine == "auto" and unfit_for_mg(settings) is None:
+            text += f"; or take --engine {MG}, which spreads the graph over all GPUs"
+            text += " (and leave --gpu-memory out)" if settings.gpu_memory is not None else ""
+        raise CapacityError(text) from error
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What a plan's strategy says of itself."""
+
+    name: str = MG
+    device: str = "cuda"
+    teaches: str = "cuGraph's multi-GPU search, the graph spread over all workers, one source after another"
+
+
+class _Plan:
+    """A traversal on all workers; what it says of itself is as in ``ManyPlan``."""
+
+    strategy, group, depth = _Row(), 1, 0
+
+    def __init__(self, together: Cugraph, graph: PartitionedGraph, request: Request):
+        self.algorithm, self.together, self._graph = request.algorithm, together, graph
+        targets = None if request.targets is None else np.unique(graph.numbers_of(request.targets, "target"))
+        self.query = Query(predecessors=False, limit=request.limit, targets=targets)
+        wide = 8 if request.algorithm == "bfs" else 4 + weights_of(graph).itemsize
+        self.nbytes = (2 * wide + 4) * graph.n_vertices
+        shown = f"{graph.n_vertices:,} vertices and {graph.n_edges:,} stored edges"
+        self.why = f"{shown} in parts on {together.n_workers} workers; every search runs on all of them"
+
+    def run(self, numbers: Sequence[int] | np.ndarray) -> Traversals:
+        """Traverse from the one source of a group; see ``ManyPlan.run``."""
+        source, limit = int(numbers[0]), self.query.limit
+        kind = np.dtype(np.int32) if self.algorithm == "bfs" else weights_of(self._graph).dtype
+        unreached = kind.type(UNREACHED if self.algorithm == "bfs" else np.inf)
+        distance = np.full(self._graph.n_vertices, unreached)
+        distance[source] = 0
+        # A vertex without an edge is none to cuGraph.
+        if self._graph.degrees[source]:
+            for vertices, found in self.together.search(self._graph, source, limit, kind):
+                distance[vertices] = np.where(found == sentinel(found.dtype), unreached, found.astype(kind, copy=False))
+        if limit is not None:
+            distance[~at_most(distance, limit)] = unreached
+        if self.algorithm == "sssp" and self._graph.integer_weights and any_beyond(distance, EXACT_BELOW[kind]):
+            raise PrecisionError(
+                f"a distance is {EXACT_BELOW[kind]:,} or more, where {kind} does not hold every integer; leave "
+                "--weight-type out, or take --engine kepler"
+            )
+        rounds = int(distance.max()) if self.algorithm == "bfs" else 0
+        return Traversals(
+            algorithm=self.algorithm,
+            sources=np.array([source]),
+            distance=distance[None],
+            predecessor=None,
+            limits=[limit],
+            strategy=MG,
+            rounds=[rounds],
+        )
+
+
+class _Answers(Answers):
+    """``Answers`` whose certificate is the workers', and which goes on only after errors that concern one source."""
+
+    _plan: _Plan
+    _graph: PartitionedGraph
+
+    def _try(self, group: Group, firsts: set[int], context: BatchContext) -> tuple[Traversals | None, float, str, bool]:
+        try:
+            return *self._traverse(group, firsts, context), "", False
+        except (CertificateError, PrecisionError) as error:
+            name = self._graph.ids_at(np.array([group[0][0]]))[0]
+            return None, 0.0, f"{type(error).__name__}: source {name}: {error}", False
+
+    def _certify(self, traversals: Traversals) -> None:
+        for traversal in traversals:
+            distance = np.ascontiguousarray(traversal.distance)
+            self._plan.together.certify(self._graph, traversal.source, distance, traversal.limit).require()
+
+
+@contextlib.contextmanager
+def mg_engine(settings: Settings) -> Iterator[MgEngine]:
+    """Yield the engine, with its cluster; raises what ``rapids.opened`` raises."""
+    started = time.perf_counter()
+    with opened(settings) as together:
+        yield MgEngine(settings, together, time.perf_counter() - started)
+
+
+class MgEngine:
+    """The ``Engine`` that searches by cuGraph on all workers of a cluster together.
+
+    Parameters
+    ----------
+    settings : Settings
+    together : Cugraph
+    start_seconds : float
+        That the cluster took to start.
+    """
+
+    _graph: PartitionedGraph
+    _plan: _Plan
+
+    def __init__(self, settings: Settings, together: Cugraph, start_seconds: float):
+        self._settings, self._together, self._start_seconds = settings, together, start_seconds
+
+    def prepare(self, stored: Path | None) -> Prepared:  # noqa: ARG002
+        """Read and build the graph, look up sources and targets; as ``pipelines.run.prepare.prepare``."""
+        settings = self._settings
+        started = time.perf_counter()
+        graph = self._together.build()
+        seconds = time.perf_counter() - started
+        numbers, names, duplicates = chosen_sources(graph, settings)
+        request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
+        self._graph, self._plan = graph, _Plan(self._together, graph, request)
+        return Prepared(
+            graph=graph,
+            plan=self._plan,
+            request=request,
+            origin="",
+            folder=None,
+            reused=False,
+            numbers=numbers,
+            names=names,
+            duplicates=duplicates,
+            seconds={"read": seconds},
+        )
+
+    def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
+        """How the run is cut, and what each GPU holds at least: cuGraph allocates for itself and says not how much."""
+        graph, load = self._graph, load_of(prepared)
+        edges = -(-(graph.nbytes + 8 * graph.n_edges) // self._together.n_workers)
+        memory = {"edges": edges, "cuGraph's graph": edges, "traversal": load.state_bytes}
+        memory["certificate"] = edges // 2 + 16 * graph.n_vertices if load.certified else 0
+        most = min(_SOURCES_A_PART, sources_a_part(graph.n_vertices, load.rows_a_source, "cuda"))
+        size = min(load.n_sources, most) if batch_size == "auto" else batch_size
+        return Sizing(
+            workers=self._together.n_workers,
+            threads=1,
+            batch_size=size,
+            n_batches=-(-load.n_sources // size),
+            memory=memory | {"total": sum(memory.values())},
+            output_bytes=load.n_sources * load.most_rows * load.row_bytes,
+        )
+
+    def choose(self, prepared: Prepared, sizing: Sizing) -> None:
+        """Nothing: there is one way."""
+
+    def answer(self, run: BatchRun) -> dict[str, float]:
+        """Answer all batches, one after another; see ``Engine.answer``. What is written when it raises is whole."""
+        started = time.perf_counter()
+        run.announce(self._together.client)
+        with run.watch(self._together.client) as observer:
+            self._answer(run, observer)
+        return {"start": self._start_seconds, "traverse": time.perf_counter() - started}
+
+    def _answer(self, run: BatchRun, observer: BatchObserver) -> None:
+        request = run.prepared.request
+        answers = _Answers(self._graph, self._plan, request)
+        if self._graph.n_edges:
+            self._together.load(self._graph)
+        for part, sources in run.batches.items():
+            signals.check()
+            context = BatchContext()
+            rows = answers.of(part, sources, False, context)
+            try:
+                with context.clock("write"):
+                    summary = write_part(run.folder, part, run.fingerprint, rows, result=request.result)
+            except OSError as error:
+                raise cannot_write(run.folder, error) from None
+            with signals.held():  # what is done gets into the manifest
+                for source, reason in context.failed:
+                    observer.failed(part, [source], reason)
+                if summary is not None:
+                    context.finish(summary, worker=f"all {self._together.n_workers}")
+                    observer.done(part, summary, frozenset(source for source, _ in context.failed))

@@ -1,0 +1,292 @@
+"""A graph whose edges lie on many workers, and the proof of distances in it. The driver's side of ``edge_partition``.
+
+Rows become edges here by the rules of ``kepler_traverse.build``: self-loops are dropped, parallel edges keep the smallest
+weight, an undirected list is stored both ways with the smaller weight of the two directions. cuGraph would average the
+two, and take any of parallel ones, so it gets what is left after this and is told that the graph is directed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from distributed import Client
+
+from kepler_traverse._arrays import EXACT_BELOW, float_that_holds, index_dtype
+from kepler_traverse.certificate import Certificate
+from kepler_traverse.errors import EdgeListError, PrecisionError
+from kepler_traverse.graph import BuildReport, Graph
+
+from . import edge_partition
+
+_PARTS_A_WORKER = 4  # a part is sorted, or held against distances, as a whole; so work beside a quarter of the edges
+_SAMPLED = 4096  # starts of edges a share of the rows, to cut them into parts of about the same size
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class PartitionedGraph(Graph):
+    """A graph whose offsets and ids are here and whose edges are elsewhere: ``targets`` and ``weights`` have no items.
+
+    What needs vertices and degrees alone takes it for the graph that it is; its fingerprint is that of the same graph in
+    one piece.
+
+    Attributes
+    ----------
+    edges : Edges
+    """
+
+    edges: Edges
+
+    @property
+    def n_edges(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def nbytes(self) -> int:
+        """Of the CSR arrays, wherever they are."""
+        weight = 0 if self.weights is None else self.weights.itemsize
+        return self.offsets.nbytes + self.n_edges * (self.targets.itemsize + weight)
+
+    def _pieces(self, name: str) -> Iterator[np.ndarray]:
+        if name not in ("targets", "weights"):
+            return super()._pieces(name)
+        return self.edges.column("dst" if name == "targets" else "weight")
+
+
+class Edges:
+    """The parts of a graph on the workers of a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    rows : sequence of futures of edge_parts.Part
+        The rows of the edge list, in any shares.
+    weighted : bool
+
+    Attributes
+    ----------
+    parts : list of futures of edge_parts.Part
+        By their ranges of vertices, once the graph is built.
+    heaviest : number or None
+        The largest weight of a row.
+    index : dtype
+        Of the vertex numbers in the parts.
+    """
+
+    def __init__(self, client: Client, rows: Sequence[Any], weighted: bool) -> None:
+        self._client, self._rows, self._weighted = client, rows, weighted
+        self._workers = sorted(client.nthreads())
+        self.parts: list[Any] = []
+        self.heaviest: float | None = None
+        self.index = np.dtype(np.int32)
+
+    def build(self, kinds: dict[str, np.dtype], directed: bool, weight_type: str, files: str) -> PartitionedGraph:
+        """Check the rows, number the vertices, and give every worker its edges.
+
+        Parameters
+        ----------
+        kinds : dict of str to dtype
+            Of the columns ``src``, ``dst`` and ``weight``.
+        directed : bool
+        weight_type : {"auto", "float32", "float64"}
+        files : str
+            To name in errors.
+
+        Raises
+        ------
+        EdgeListError
+            Weights that cannot be taken, or ids of both signs beyond any integer type.
+        """
+        integers = False
+        id_kind, kind = _id_kind(kinds, files), _float_kind(kinds.get("weight"), weight_type)
+        facts = self._ask(edge_partition.facts_of, self._rows, kind, files)
+        if self._weighted and kind is None:
+            integers = True
+        ids = functools.reduce(np.union1d, (f.ids.astype(id_kind, copy=False) for f in facts))
+        edge_partition.numbers_fit(ids.size)
+        if integers:
+            kind = _integer_kind(min(f.low for f in facts), max(f.high for f in facts), ids.size, weight_type, files)
+        loops, n_rows = sum(f.self_loops for f in facts), sum(f.rows for f in facts)
+        stored_rows = (n_rows - loops) * (1 if directed else 2)
+        self.index = index_dtype(max(ids.size, stored_rows))  # cuGraph has one type for vertices and edges
+        self.heaviest = max(f.high for f in facts) if self._weighted else None
+        bounds = self._distribute(ids, kind, both_ways=not directed)
+        offsets, has_edge = self._outline(bounds, ids.size)
+        graph = PartitionedGraph(
+            offsets=offsets,
+            targets=np.zeros(0, index_dtype(ids.size)),
+            weights=None if kind is None else np.zeros(0, kind),
+            ids=ids,
+            directed=directed,
+            report=BuildReport(
+                rows=n_rows,
+                self_loops=loops,
+                parallel_edges=stored_rows - int(offsets[-1]),
+                negative_zeros=sum(f.negative_zeros for f in facts),
+                isolated_vertices=ids.size - int(has_edge.sum()),
+                weight_source=str(kinds["weight"]) if self._weighted else "",
+            ),
+            edges=self,
+            integer_weights=integers,
+            float_distances=integers and weight_type != "auto",
+        )
+        if self._weighted:  # there are no weights here to read it off
+            vars(graph)["heaviest"] = self.heaviest
+        return graph
+
+    def _distribute(self, ids: np.ndarray, kind: np.dtype | None, both_ways: bool) -> np.ndarray:
+        """Sort the edges into parts; returns where these are cut: vertex numbers, one more than there are parts."""
+        client, index = self._client, self.index
+        everywhere = client.scatter(ids, broadcast=True)
+        shares = [
+            client.submit(edge_partition.numbered, rows, everywhere, kind, index, both_ways, pure=False)
+            for rows in self._rows
+        ]
+        self._rows = ()
+        n_parts = _PARTS_A_WORKER * len(self._workers)
+        samples = np.sort(np.concatenate(self._ask(edge_partition.sample_of, shares, _SAMPLED)))
+        inner = samples[np.arange(1, n_parts) * samples.size // n_parts] if samples.size else np.zeros(n_parts - 1, index)
+        bounds = np.concatenate([[0], inner, [ids.size]]).astype(np.int64)
+        pieces = [client.submit(edge_partition.cut, share, bounds, pure=False) for share in shares]
+        del shares
+        self.parts = [
+            client.submit(
+                _join,
+                *[client.submit(_item, piece, part, pure=False) for piece in pieces],
+                n_vertices=ids.size,
+                workers=[self._workers[part % len(self._workers)]],
+                pure=False,
+            )
+            for part in range(n_parts)
+        ]
+        return bounds
+
+    def _outline(self, bounds: np.ndarray, n_vertices: int) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets of the whole graph, and which vertices have an edge."""
+        futures = [
+            self._client.submit(edge_partition.outline, part, int(low), int(high), n_vertices, pure=False)
+            for part, low, high in zip(self.parts, bounds[:-1], bounds[1:], strict=True)
+        ]
+        offsets = np.zeros(n_vertices + 1, np.int64)
+        touched = np.zeros(-(-n_vertices // 8), np.uint8)
+        for future, low, high in zip(futures, bounds[:-1], bounds[1:], strict=True):
+            degrees, bits = future.result()
+            offsets[low + 1 : high + 1] = degrees
+            touched |= bits
+        has_edge = (offsets[1:] > 0) | np.unpackbits(touched)[:n_vertices].astype(bool)
+        return np.cumsum(offsets), has_edge
+
+    def frames(self) -> list[Any]:
+        """Futures of the parts as cuDF frames ``src, dst[, weight]``, each where its part is."""
+        return [self._client.submit(edge_partition.frame_of, part, pure=False) for part in self.parts]
+
+    def column(self, name: str) -> Iterator[np.ndarray]:
+        """One column of all edges in their order, a part at a time."""
+        for part in self.parts:
+            yield self._client.submit(edge_partition.host_column, part, name, pure=False).result()
+
+    def certify(self, source: int, distance: np.ndarray, limit: float | None) -> Certificate:
+        """Prove distances from one source right without predecessors; every edge is looked at on the worker that has it.
+
+        The rules are those of ``kepler_traverse.certificate.certify_many``. An edge from strictly nearer that explains a
+        distance founds it. What only edges of no length explain is founded by what is founded already, in turns, so that
+        no circle of them can vouch for itself.
+
+        Parameters
+        ----------
+        source : int
+            Vertex number.
+        distance : array of shape (n_vertices,), NumPy
+        limit : int, float or None
+
+        Raises
+        ------
+        PrecisionError
+            A distance exceeds the largest number of its type.
+        """
+        failures = _out_of_range(source, distance, limit)
+        if failures:
+            return Certificate(failures)
+        everywhere = self._client.scatter(distance, broadcast=True)
+        found = self._ask(edge_partition.check, self.parts, everywhere, limit)
+        if any(part.overflows for part in found):
+            raise PrecisionError(
+                f"a distance exceeds the largest {distance.dtype}; take --weight-type float64, or scale the weights down"
+            )
+        longer = [part for part in found if part.longer]
+        if longer:
+            count = sum(part.longer for part in longer)
+            failures["C3"] = f"{count} edges allow a shorter distance, one of them to vertex number {longer[0].at}"
+        bits = np.bitwise_or.reduce([part.founded for part in found])
+        lost = self._lost(source, distance, bits, everywhere)
+        if lost.size:
+            failures["C4"] = f"{lost.size} distances are explained by no edge, or only by each other, one of them to "
+            failures["C4"] += f"vertex number {lost[0]}"
+        return Certificate(failures)
+
+    def _lost(self, source: int, distance: np.ndarray, bits: np.ndarray, everywhere: Any) -> np.ndarray:
+        """Vertices that are said to be reached and are not founded."""
+        reached = distance != -1 if distance.dtype.kind == "i" else np.isfinite(distance)
+        founded = np.unpackbits(bits)[: distance.size].astype(bool)
+        founded[source] = True
+        while True:
+            lost = np.flatnonzero(reached & ~founded)
+            if not lost.size or distance.dtype.kind == "i":
+                return lost
+            packed = np.packbits(founded)
+            more = np.bitwise_or.reduce(self._ask(edge_partition.spread, self.parts, everywhere, packed))
+            founded |= np.unpackbits(more)[: distance.size].astype(bool)
+            if lost.size == np.count_nonzero(reached & ~founded):
+                return lost
+
+    def _ask(self, question: Any, parts: Sequence[Any], *more: Any) -> list[Any]:
+        """Ask all parts the same, each where it is."""
+        return self._client.gather([self._client.submit(question, part, *more, pure=False) for part in parts])
+
+
+def _item(pieces: list[Any], at: int) -> Any:
+    return pieces[at]
+
+
+def _join(*pieces: Any, n_vertices: int) -> Any:
+    return edge_partition.joined(pieces, n_vertices)
+
+
+def _out_of_range(source: int, distance: np.ndarray, limit: float | None) -> dict[str, str]:
+    """C1 and C2."""
+    if distance[source] != 0:
+        return {"C1": f"the distance of the source to itself is {distance[source]}"}
+    if distance.dtype.kind == "i":
+        bad = (distance < -1) | (distance > (np.iinfo(distance.dtype).max if limit is None else limit))
+    else:
+        most = distance.dtype.type(np.inf if limit is None else limit)
+        bad = np.signbit(distance) | np.isnan(distance) | ((distance > most) & (distance != np.inf))
+    at = np.flatnonzero(bad)
+    return {"C2": f"{at.size} distances are out of range, the first is {distance[at[0]]}"} if at.size else {}
+
+
+def _id_kind(kinds: dict[str, np.dtype], files: str) -> np.dtype:
+    kind = np.result_type(kinds["src"], kinds["dst"])
+    if kind.kind not in "iu":
+        raise EdgeListError(f"{files}: ids are {kinds['src']} and {kinds['dst']}, which no integer type holds; cast them")
+    return kind
+
+
+def _float_kind(kind: np.dtype | None, weight_type: str) -> np.dtype | None:
+    """The type of float weights; None where there are none, or where it goes by their values."""
+    if kind is None or kind.kind != "f":
+        return None
+    return np.result_type(kind, np.float32) if weight_type == "auto" else np.dtype(weight_type)
+
+
+def _integer_kind(low: int, high: int, n_vertices: int, weight_type: str, files: str) -> np.dtype:
+    """The narrowest float type that cannot round the sum of a path; float64 where none is known to suffice."""
+    kind = float_that_holds(low, high)
+    if kind is None:
+        raise EdgeListError(f"{files}: integer weight {high} is beyond 2^53, which no float holds; scale the weights down")
+    if weight_type != "auto":
+        return max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
+    return np.dtype(np.float32 if high * max(n_vertices - 1, 1) < EXACT_BELOW[np.dtype(np.float32)] else np.float64)

@@ -1,0 +1,302 @@
+"""Every call of RAPIDS that the engine ``cugraph-mg`` makes, on a cluster of one worker a GPU, and the watch over them."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from distributed import Client, KilledWorker
+
+from kepler_traverse import cuda
+from kepler_traverse._arrays import LARGEST_HOP_COUNT, as_distance
+from kepler_traverse.certificate import Certificate
+from kepler_traverse.errors import CapacityError, DeviceError, InputError, KeplerError
+from kepler_traverse.formats import FORMATS, ReadOptions
+from kepler_traverse.formats.arrow import typed_columns
+from kepler_traverse.formats.edge_list import EdgeColumns, columns_of_all
+from kepler_traverse.formats.files import Where, find_files, reading
+from kepler_traverse.formats.text import no_rows
+
+from ..cli.options import Settings
+from ..cli.settings import MG
+from ..run.prepare import read_options
+from ..scheduling.cluster import ClusterError, cluster_for
+from ..scheduling.existing_cluster import refuse_unfit_workers
+from ..worker.device_errors import is_out_of_memory
+from . import edge_partition
+from .partitioned_graph import Edges, PartitionedGraph
+
+_BLOCK_BYTES = 256 * 2**20  # of a file, that a worker reads at once
+_FIRST_POOL = 2**30  # bytes of each GPU; grows
+_TICK = 1.0  # seconds
+_LEAST_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times the slowest source so far
+
+
+@contextlib.contextmanager
+def opened(settings: Settings) -> Iterator[Cugraph]:
+    """Yield cuGraph on a cluster of its own, or on the one that the settings name.
+
+    Raises
+    ------
+    DeviceError
+        No GPU, or a package is missing.
+    ClusterError
+        Workers do not start, or a worker is lost.
+    """
+    rapids = _rapids()
+    is_foreign = bool(settings.scheduler_address or settings.scheduler_file)
+    n_workers = 0 if is_foreign else _n_workers(settings)
+    with cluster_for(settings, "cuda", n_workers, _FIRST_POOL) as client, client.as_current():
+        if is_foreign:
+            refuse_unfit_workers(client, "cuda", [])
+        rapids.comms.initialize(p2p=True)
+        together = Cugraph(settings, client, rapids)
+        try:
+            yield together
+        finally:
+            if together.is_whole:  # else a worker that waits for a lost one would be waited for here
+                rapids.comms.destroy()
+
+
+def _rapids() -> SimpleNamespace:
+    """The modules of RAPIDS that this engine calls."""
+    try:
+        import cudf
+        import cugraph
+        import cugraph.dask
+        import dask_cuda  # noqa: F401
+        import dask_cudf
+        from cugraph.dask.comms import comms
+    except ImportError as error:
+        raise DeviceError(
+            f"--engine {MG} needs cuGraph with Dask, and {error.name or error} is not there: "
+            "pip install 'kepler-traverse[cuda13]' on a machine with an NVIDIA GPU"
+        ) from None
+    cuda.require()
+    return SimpleNamespace(cudf=cudf, cugraph=cugraph, dask=cugraph.dask, dask_cudf=dask_cudf, comms=comms)
+
+
+def _n_workers(settings: Settings) -> int:
+    n_gpus = cuda.cp.cuda.runtime.getDeviceCount()
+    wanted = n_gpus if settings.workers == "auto" else settings.workers
+    if wanted > n_gpus:
+        raise InputError(f"--workers {wanted}: --engine {MG} needs a GPU for each, and this machine has {n_gpus}")
+    return wanted
+
+
+def sentinel(kind: np.dtype) -> Any:
+    """The distance that cuGraph gives vertices that are not reached."""
+    return (np.iinfo if kind.kind in "iu" else np.finfo)(kind).max
+
+
+class Cugraph:
+    """cuGraph on all workers of a cluster, for one graph.
+
+    Attributes
+    ----------
+    client : distributed.Client
+    n_workers : int
+    is_whole : bool
+        Whether all workers are there and answer, as far as is known.
+    """
+
+    def __init__(self, settings: Settings, client: Client, rapids: SimpleNamespace) -> None:
+        self.client, self._settings, self._rapids = client, settings, rapids
+        self._workers = set(client.nthreads())
+        self.n_workers, self.is_whole = len(self._workers), True
+        self._graph = None
+        self._slowest = 0.0
+
+    def build(self) -> PartitionedGraph:
+        """Read the edge list of the settings on the workers and build the graph."""
+        return self.together(self._built, "reading the edge list")
+
+    def load(self, graph: PartitionedGraph) -> None:
+        """Give the edges to cuGraph."""
+        self.together(lambda: self._load(graph), "building cuGraph's graph")
+
+    def search(
+        self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Vertices and distances that cuGraph finds, from each worker, unreached ones by its ``sentinel``.
+
+        Parameters
+        ----------
+        graph : PartitionedGraph
+            The one that was loaded.
+        source : int
+            Vertex number of a vertex with an edge.
+        limit : int, float or None
+            What is farther may be there or not.
+        kind : dtype
+            Of distances: int32 for hops, else the weights'.
+        """
+        started = time.monotonic()
+        found = self.together(lambda: self._searched(graph, source, limit, kind), f"the search from vertex number {source}")
+        self._slowest = max(self._slowest, time.monotonic() - started)
+        return found
+
+    def certify(self, graph: PartitionedGraph, source: int, distance: np.ndarray, limit: float | None) -> Certificate:
+        """Prove distances right on the workers; see ``Edges.certify``."""
+        return self.together(lambda: graph.edges.certify(source, distance, limit), "the certificate")
+
+    def _built(self) -> PartitionedGraph:
+        settings = self._settings
+        found, kinds, paths = _parquet_files(settings)
+        columns = found.roles
+        files = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+        block = min(_BLOCK_BYTES, max(self._rapids.dask.get_chunksize(path) for path in paths))
+        frames = self._rapids.dask_cudf.read_parquet(paths, columns=list(columns.values()), index=False, blocksize=block)
+        rows = [
+            self.client.submit(edge_partition.rows_in, frame, columns, files, pure=False)
+            for frame in self.client.compute(frames.to_delayed())
+        ]
+        edges = Edges(self.client, rows, "weight" in columns)
+        del rows, frames
+        graph = edges.build(kinds, settings.directed, settings.weight_type, files)
+        return replace(graph, report=graph.report.with_columns(found))
+
+    def _load(self, graph: PartitionedGraph) -> None:
+        frames = self._rapids.dask_cudf.from_delayed(graph.edges.frames())
+        loaded = self._rapids.cugraph.Graph(directed=True)  # both directions of an edge are there: see ``partitioned``
+        loaded.from_dask_cudf_edgelist(
+            frames,
+            source="src",
+            destination="dst",
+            edge_attr="weight" if graph.weights is not None else None,
+            renumber=True,
+            store_transposed=False,
+        )
+        self._graph = loaded
+
+    def _searched(
+        self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        all_zero = kind.kind == "f" and graph.edges.heaviest == 0
+        if kind.kind == "i" or all_zero:  # with weights of 0 alone cuGraph's SSSP would never leave its first bucket
+            index = graph.edges.index
+            # It takes a depth of 0 for no limit, so that is 1 here and cut afterwards.
+            depth = None if limit is None or all_zero or limit >= LARGEST_HOP_COUNT else max(1, int(limit))
+            start = self._rapids.cudf.Series([source], dtype=index)
+            found = self._rapids.dask.bfs(self._graph, start, depth_limit=depth)
+        else:
+            cutoff = None
+            if limit is not None and np.isfinite(as_distance(limit, kind)):  # it leaves out what lies at the cutoff itself
+                cutoff = float(np.nextafter(as_distance(limit, kind), kind.type(np.inf)))
+            found = self._rapids.dask.sssp(self._graph, source, cutoff=cutoff)
+        pieces = self.client.compute(found.to_delayed())
+        answers = self.client.gather([self.client.submit(edge_partition.found_in, piece, pure=False) for piece in pieces])
+        if all_zero:
+            return [(v, np.where(d == sentinel(d.dtype), np.finfo(kind).max, 0).astype(kind)) for v, d in answers]
+        return answers
+
+    def together(self, work: Any, what: str) -> Any:
+        """Return what ``work()`` returns, which needs all workers; end it if one is lost, as the others would wait for ever.
+
+        It runs in a thread, since neither NCCL nor Dask gives up by itself.
+        """
+        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        context = contextvars.copy_context()  # has the client that cuGraph and Dask take
+        threading.Thread(target=lambda: done.put(_outcome(context, work)), daemon=True).start()
+        started = time.monotonic()
+        was_whole, self.is_whole = self.is_whole, False  # until it has come to its end: an interrupt may be raised here
+        while True:
+            try:
+                result, error = done.get(timeout=_TICK)
+                break
+            except queue.Empty:
+                self._look(what, time.monotonic() - started)
+        if error is None or isinstance(error, KeplerError):
+            self.is_whole = was_whole
+            if error is not None:
+                raise error
+            return result
+        if is_out_of_memory(error):
+            raise CapacityError(
+                f"{what}: the memory of the {self.n_workers} GPUs does not do ({_short(error)}); take more of them"
+            ) from error
+        if isinstance(error, KilledWorker):
+            raise ClusterError(f"{what}: a worker died; run again with --resume") from error
+        raise ClusterError(f"{what}: {type(error).__name__}: {_short(error)}; run again with --resume") from error
+
+    def _look(self, what: str, seconds: float) -> None:
+        """Raise ClusterError if a worker is not the one that it was, or this takes too long."""
+        deadline = self._settings.batch_deadline
+        if deadline == "auto":
+            deadline = max(_LEAST_DEADLINE, _TIMES_SLOWEST * self._slowest) if self._graph is not None else np.inf
+        reason = None
+        if self.client.status != "running" or set(self.client.nthreads()) != self._workers:
+            reason = "a worker is lost"
+        elif seconds > deadline:
+            reason = f"no end after {deadline:g} seconds (--batch-deadline)"
+        if reason is not None:
+            raise ClusterError(f"{what}: {reason}; run again with --resume")
+
+
+def _outcome(context: contextvars.Context, work: Any) -> tuple[object, BaseException | None]:
+    try:
+        return context.run(work), None
+    except BaseException as error:  # of another thread, where it is raised again
+        return None, error
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= 300 else text[:300] + "..."
+
+
+def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype], list[str]]:
+    """The columns of the edges, roles to types, and the paths, all files looked into before a worker reads one."""
+    import pyarrow
+    import pyarrow.parquet
+    import pyarrow.types as types
+
+    endings = {row.name: row.endings for row in FORMATS}["parquet"]
+    of_graph = ("directed", "format", "weight_type", "vertices")
+    options = ReadOptions(**{key: value for key, value in read_options(settings).items() if key not in of_graph})
+    columns: list[EdgeColumns] = []
+    paths: list[str] = []
+    kinds: dict[str, np.dtype] | None = None
+    first = None
+    for file in find_files(settings.edges, set(endings)):
+        if file.ending not in endings and settings.format != "parquet":
+            raise InputError(f"{file}: --engine {MG} reads Parquet files; convert the edge list")
+        if not file.is_plain_path or file.compression:
+            raise InputError(f"{file}: --engine {MG} reads plain local files that all workers see; copy it to one")
+        with reading(file, "Parquet"), file.open_random() as source, pyarrow.parquet.ParquetFile(source) as parquet:
+            schema = parquet.schema_arrow
+            if not parquet.metadata.num_rows:
+                raise no_rows(file)
+        columns.append(typed_columns(schema, options, file))
+        first = first or file
+        columns[-1].agree_with(columns[0], file, first)
+        inside = set(columns[0].roles.values()) & set(file.partition_names)
+        if inside:
+            raise InputError(
+                f"{file}: --engine {MG} reads no columns of folder names, as {inside.pop()!r} is one; write it out"
+            )
+        found = {}
+        for role, name in columns[0].roles.items():
+            kind = schema.field(name).type
+            if not (types.is_integer(kind) or (role == "weight" and kind in (pyarrow.float32(), pyarrow.float64()))):
+                what = (
+                    "weights must be integers, float32 or float64"
+                    if role == "weight"
+                    else f"--engine {MG} takes integer ids alone"
+                )
+                raise Where(file, role, name).error(f"has type {kind}; {what}, cast or number them first")
+            found[role] = np.dtype(kind.to_pandas_dtype())
+        if kinds is not None and found != kinds:
+            raise InputError(f"{file}: its columns are not of the types of {paths[0]}; cast either, so that they agree")
+        kinds = found
+        paths.append(file.path)
+    assert kinds is not None  # find_files finds one file or raises
+    return columns_of_all(columns), kinds, paths

@@ -1,0 +1,1 @@
+"""What is written: schemas, rows, checksums, part files and the folder that holds them."""

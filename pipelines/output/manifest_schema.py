@@ -1,0 +1,233 @@
+"""What a manifest and the footer of a part must look like before anything in them is used.
+
+They come from a folder that others may have written to. Unknown keys are left alone, as a later version may add some;
+those that are known have the types and ranges of what this job writes, so that no number in them asks for memory or for
+time without end.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
+
+from .part_stats import MOST_BINS
+from .schemas import FORMS, ResultName
+
+MAX_PARTS = 10**6  # part names have six digits
+_Format = Annotated[StrictInt, Field(ge=1, le=1)]  # Literal[1] would take true
+_Count = Annotated[StrictInt, Field(ge=0, lt=2**63)]
+_Hash = Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{64}$")]
+_Checksum = Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{16}$")]
+_File = Annotated[StrictStr, Field(pattern=r"^part-[0-9]{6}\.parquet$")]
+_Id = Annotated[StrictInt, Field(ge=-(2**63), lt=2**64)] | StrictStr
+_Seconds = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1e12)]
+_Phase = Annotated[StrictStr, Field(pattern="^[a-z_]{1,32}$")]
+_Algorithm = Literal["bfs", "sssp"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+
+class Histogram(_Model):
+    """Distances of a part, as ``part_stats.histogram_of`` has them."""
+
+    width: Annotated[StrictFloat, Field(gt=0)]
+    first: StrictInt
+    counts: Annotated[list[Annotated[StrictInt, Field(ge=0, le=2**53)]], Field(min_length=1, max_length=MOST_BINS)]
+
+    @model_validator(mode="after")
+    def _is_within_the_numbers(self) -> Any:
+        """``part_stats.merged`` makes bins twice as wide until they fit, and that must end."""
+        half, exponent = math.frexp(self.width)
+        if half != 0.5 or self.first.bit_length() + exponent > 1025:
+            raise ValueError("its bins are not those of distances")
+        return self
+
+
+class PartEntry(_Model):
+    """One part in a manifest: what ``part_file.write_part`` returns, and what a worker says about the time it took."""
+
+    file: _File
+    rows: _Count
+    sha256: _Hash
+    checksum: _Checksum
+    bytes: _Count
+    sources: list[_Id]
+    started: _Seconds = 0
+    ended: _Seconds = 0
+    seconds: _Seconds = 0
+    phases: Annotated[dict[_Phase, _Seconds], Field(max_length=64)] = {}
+    worker: StrictStr = ""
+    edges: _Count = 0
+    rounds: _Count = 0
+    slowest: tuple[_Id, _Seconds] | None = None
+    distances: Histogram | None = None
+
+    @model_validator(mode="after")
+    def _is_timed_whole_or_not_at_all(self) -> Any:
+        """A part that was found on disk has no times, and the report takes all of them or none."""
+        missing = {"started", "ended", "phases", "worker", "edges"} - self.model_fields_set
+        if missing and {"started", "worker"} <= self.model_fields_set:
+            raise ValueError(f"{sorted(missing)[0]!r} is missing, though the time of the part is there")
+        return self
+
+
+class Failure(_Model):
+    file: _File
+    sources: list[_Id]
+    error: StrictStr
+
+
+class Retry(_Model):
+    file: _File
+    why: StrictStr
+
+
+class Identity(_Model):
+    """Everything that decides what the parts hold."""
+
+    graph: _Hash
+    algorithm: _Algorithm
+    limit: Annotated[StrictInt, Field(ge=0, lt=2**63)] | Annotated[StrictFloat, Field(ge=0)] | None
+    targets: _Hash | None
+    result: ResultName
+    certify: Literal["all", "sample", "none"]
+    sources: _Hash
+    batch_size: Annotated[StrictInt, Field(ge=1, lt=2**63)]
+    direction: Literal["out", "in"] = "out"
+
+    @model_validator(mode="after")
+    def _is_of_one_run(self) -> Any:
+        """What ``settings`` refuses together no run has had."""
+        form = FORMS[self.result]
+        if (self.targets is None) if form.needs_targets else (self.targets is not None and not form.limits_targets):
+            raise ValueError(f"result {self.result!r} goes {'with' if self.targets is None else 'without'} targets")
+        if self.algorithm == "bfs" and isinstance(self.limit, float):
+            raise ValueError("a limit of hops is an integer")
+        if self.algorithm not in form.algorithms:
+            raise ValueError(f"{self.result} are those of {form.algorithms[0]}")
+        return self
+
+
+class Built(_Model):
+    """What building the graph did, as ``BuildReport`` has it; only shown."""
+
+    src_column: StrictStr = ""
+    dst_column: StrictStr = ""
+    weight_column: StrictStr = ""
+    unused_columns: list[StrictStr] = []
+    unused_numbers: list[StrictStr] = []
+
+
+class GraphFacts(_Model):
+    fingerprint: _Hash
+    vertices: _Count
+    stored_edges: _Count
+    directed: StrictBool
+    built: Built = Built()
+
+
+class Candidate(_Model):
+    """A strategy that tasks may be told; ``estimated`` seconds are those of all sources."""
+
+    strategy: StrictStr
+    estimated: _Seconds
+    sources_at_once: Annotated[StrictInt, Field(ge=1, lt=2**63)]
+    bytes: _Count
+
+
+class Measurement(_Model):
+    strategy: StrictStr
+    sources: _Count
+    seconds: _Seconds
+    estimated: _Seconds
+
+
+class Switch(_Model):
+    """From so many measured sources on tasks were told another strategy."""
+
+    strategy: StrictStr
+    measured_sources: _Count
+
+
+class StrategyChoice(_Model):
+    """The choice between strategies in a run, as ``strategy_choice.StrategyChoice`` records it."""
+
+    first: StrictStr
+    candidates: Annotated[list[Candidate], Field(min_length=1, max_length=64)]
+    measured: Annotated[list[Measurement], Field(max_length=64)]
+    switches: list[Switch]
+
+
+class Manifest(_Model):
+    """``_manifest.json``."""
+
+    format: _Format
+    status: Literal["running", "done", "failed", "interrupted"]
+    algorithm: _Algorithm
+    result: ResultName
+    means: StrictStr
+    direction: Literal["out", "in"] = "out"
+    distances: dict[Literal["type", "sums"], StrictStr] = {}
+    settings: dict[StrictStr, object]
+    identity: Identity
+    fingerprint: _Hash
+    graph: GraphFacts
+    device: StrictStr
+    strategy: StrictStr
+    choice: StrategyChoice | None = None
+    workers: _Count
+    memory: dict[StrictStr, _Count]
+    sources: _Count
+    duplicate_sources: _Count
+    batches: Annotated[StrictInt, Field(ge=0, le=MAX_PARTS)]
+    versions: dict[StrictStr, StrictStr]
+    seconds: dict[StrictStr, _Seconds]
+    parts: Annotated[list[PartEntry], Field(max_length=MAX_PARTS)]
+    failed: list[Failure]
+    retried: list[Retry]
+    digest: Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{16}-[0-9a-f]{16}$")] | None
+
+
+class Footer(_Model):
+    """What a part holds about itself."""
+
+    format: _Format
+    run: StrictStr
+    part: Annotated[StrictInt, Field(ge=0, lt=MAX_PARTS)]
+    result: ResultName
+    rows: _Count
+    sources: list[_Id]
+    checksums: list[_Checksum]
+
+
+def checked(value: object, schema: type[BaseModel]) -> dict[str, Any]:
+    """Return a value that was read from JSON as it is, if it fits a schema.
+
+    Raises
+    ------
+    ValueError
+        It does not; the message says where and why.
+    """
+    if not isinstance(value, dict):
+        raise ValueError("it is no JSON object")
+    try:
+        schema.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise ValueError(f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+    return value

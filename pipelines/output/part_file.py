@@ -1,0 +1,311 @@
+"""One batch of results as one Parquet file that appears whole or not at all, and the check of such a file.
+
+The same batch gives the same bytes each time: the writer's options are fixed and nothing in the file depends on time,
+worker or device.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import itertools
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kepler_traverse import __version__
+from kepler_traverse._arrays import at_most, namespace, unreached_of
+from kepler_traverse.errors import KeplerError, OutputError
+from kepler_traverse.graph import Graph
+from kepler_traverse.query import Query
+from kepler_traverse.regular_files import json_of, open_regular
+from kepler_traverse.result_kinds import ResultKind
+from kepler_traverse.results import Traversal
+
+from .buffer_pool import BUFFERS
+from .checksums import MASK, checksums_in
+from .manifest_types import Footer, PartEntry, PartSummary
+from .schemas import FORMS, ROWS_A_GROUP
+
+_GATHERED = 2**20  # bytes of a part that are written at once
+FOOTER_KEY = b"kepler_traverse"
+RESULT_KEY, MEANS_KEY = b"kepler_traverse.result", b"kepler_traverse.means"  # in the schema, which readers keep
+
+
+def part_name(number: int) -> str:
+    return f"part-{number:06d}.parquet"
+
+
+def as_written(traversal: Traversal, query: Query) -> Any:
+    """Return the traversal with everything unreached that its rows leave out: beyond the limit, or no target."""
+    if query.limit is None and query.targets is None:
+        return traversal
+    xp = namespace(traversal.distance)
+    keep = traversal.reached
+    if query.limit is not None:
+        keep &= at_most(traversal.distance, query.limit)
+    if query.targets is not None:
+        wanted = xp.zeros(keep.size, bool)
+        wanted[xp.asarray(query.targets)] = True
+        keep &= wanted
+    distance = xp.where(keep, traversal.distance, unreached_of(traversal.distance.dtype))
+    return replace(traversal, distance=distance, predecessor=None)
+
+
+class NotWantedError(KeplerError):
+    """The part has been given to another worker meanwhile."""
+
+
+def write_part(
+    folder: Path,
+    number: int,
+    run: str,
+    answers: Iterable[tuple[object, pa.Table, int]],
+    is_wanted: Callable[[], bool] = lambda: True,
+    result: str = "distances",
+) -> PartSummary | None:
+    """Write one batch.
+
+    Parameters
+    ----------
+    folder : Path
+    number : int
+    run : str
+        Fingerprint of the run, kept in the file.
+    answers : iterable of (source id, table, checksum)
+        Only about a row group of them is held at a time.
+    is_wanted : callable
+        Asked just before the file appears: a worker that hung until its part was given to another must not replace it.
+    result : str
+        Name of the form of the rows, kept in the file with what it means.
+
+    Returns
+    -------
+    dict or None
+        ``file, rows, sha256, checksum, bytes``: less than 1 KB. None, and no file, if there are no answers.
+
+    Raises
+    ------
+    NotWantedError
+    OSError
+        The disk is full, or the folder is gone.
+    """
+    answers = iter(answers)
+    first = next(answers, None)
+    if first is None:
+        return None
+    partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
+    try:
+        raw = _Hashed(partial, "xb")
+        # Gathered by pyarrow, so that threads that write need the interpreter a few times a second only.
+        with io.BufferedWriter(raw) as file, pa.output_stream(file, compression=None, buffer_size=_GATHERED) as stream:
+            rows, checksum = _write(stream, number, run, FORMS[result], itertools.chain([first], answers))
+            stream.flush()
+            file.flush()
+            os.fsync(file.fileno())
+        digest = raw.digest.hexdigest()
+        size = partial.stat().st_size
+        if not is_wanted():
+            raise NotWantedError(f"part {number} has been given to another worker")
+        os.replace(partial, folder / part_name(number))
+        sync_folder(folder)
+    finally:
+        partial.unlink(missing_ok=True)
+    return {"file": part_name(number), "rows": rows, "sha256": digest, "checksum": f"{checksum:016x}", "bytes": size}
+
+
+class _Hashed(io.FileIO):
+    """A file with the SHA-256 of what is written to it, from its beginning on."""
+
+    def __init__(self, path: Path, mode: str):
+        super().__init__(path, mode)
+        self.digest = hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        written = super().write(data)
+        self.digest.update(memoryview(data)[:written])
+        return written
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write(file: Any, number: int, run: str, form: ResultKind, answers: Any) -> tuple[int, int]:
+    writer: Any = None
+    held: list[pa.Table] = []
+    n_held = rows = 0
+    sources: list[object] = []
+    checksums: list[int] = []
+    try:
+        for source, table, checksum in answers:
+            writer = writer or _writer(file, _plain_schema(table.schema), form)
+            sources.append(source)
+            checksums.append(checksum)
+            held.append(table)
+            rows += table.num_rows
+            n_held += table.num_rows
+            if n_held >= ROWS_A_GROUP:
+                _flush(writer, held)
+                n_held = 0
+        _flush(writer, held)
+        footer = {
+            "format": 1,
+            "version": __version__,
+            "run": run,
+            "part": number,
+            "result": form.name,
+            "rows": rows,
+            "sources": sources,
+            "checksums": [f"{checksum:016x}" for checksum in checksums],
+        }
+        writer.add_key_value_metadata({FOOTER_KEY: json.dumps(footer)})
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows, sum(checksums) & MASK
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """A table with the column of sources written out, where it holds each id once and how often it stands there."""
+    at = table.schema.get_field_index("source")
+    if at < 0 or not pa.types.is_dictionary(table.schema.field(at).type):
+        return table
+    chunks, kind = table.column(at).chunks, table.schema.field(at).type.value_type
+    if not pa.types.is_integer(kind):
+        return table.set_column(at, "source", pa.chunked_array([chunk.dictionary_decode() for chunk in chunks], kind))
+    values, end = BUFFERS.empty(table.num_rows, kind.to_pandas_dtype()), 0
+    for chunk in chunks:
+        begin, end = end, end + len(chunk)
+        values[begin:end] = chunk.dictionary[0].as_py()
+    return table.set_column(at, "source", pa.array(values))
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    kinds = {f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema}
+    return pa.schema(kinds.items())
+
+
+def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> pq.ParquetWriter:
+    schema = schema.with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means})
+    # Sources and targets repeat. Vertices ascend within a source, and hops of neighbours differ by little, also where their
+    # numbers are those of neighbours: of road networks that takes two thirds of what a dictionary takes, in half the time.
+    whole = [f.name for f in schema if pa.types.is_integer(f.type)]
+    repeating = [f.name for f in schema if f.name in ("source", "target")]
+    by_differences = [name for name in ("vertex", "distance") if name in whole]
+    return pq.ParquetWriter(
+        file,
+        schema,
+        version="2.6",
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=repeating,
+        column_encoding=dict.fromkeys(by_differences, "DELTA_BINARY_PACKED"),
+        write_statistics=[name for name in ("source", "vertex", "target") if name in schema.names],
+        write_page_checksum=True,
+    )
+
+
+def _flush(writer: pq.ParquetWriter, held: list[pa.Table]) -> None:
+    if not held:
+        return
+    table = plain(pa.concat_tables(held))
+    held.clear()
+    if table.num_rows:
+        writer.write_table(table, row_group_size=table.num_rows)
+
+
+def read_footer(file: pq.ParquetFile) -> Footer:
+    """What a part says about itself; raises ValueError where that is nothing that this job has written."""
+    from . import manifest_schema  # only here, as workers need neither
+
+    metadata = file.metadata.metadata or {}
+    if FOOTER_KEY not in metadata:
+        raise ValueError("it is no part of this job")
+    footer = cast(Footer, manifest_schema.checked(json_of(metadata[FOOTER_KEY]), manifest_schema.Footer))
+    if len(footer["sources"]) != len(footer["checksums"]):
+        raise ValueError(f"it has {len(footer['sources'])} sources and {len(footer['checksums'])} checksums")
+    return footer
+
+
+def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
+    """Say in which way the columns of a file are not those of a form over a graph's ids; ``""`` if they are."""
+    if schema.names != list(form.columns):
+        return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)}"
+    ids: Any = graph.ids
+    for field in schema:
+        kind = field.type
+        if field.name not in ("source", "vertex", "target", "predecessor"):
+            right = pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
+        elif graph.has_string_ids:
+            right = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        else:
+            right = kind == pa.from_numpy_dtype(ids.dtype)
+        if not right:
+            return f"its column {field.name!r} has type {kind}"
+    return ""
+
+
+def checked_part(
+    folder: Path, number: int, run: str, sources: list[Any], graph: Graph, known: PartEntry | None, result: str = "distances"
+) -> PartSummary | None:
+    """Return the summary of a part on disk if it is whole and right, else None.
+
+    Parameters
+    ----------
+    sources : list
+        Ids that the part must hold, in this order.
+    known : dict, optional
+        What the manifest says about the part; without it all checksums are computed again from the rows.
+        It is returned as it is, so it has been checked before.
+    result : str
+        Name of the form of the rows.
+
+    Raises
+    ------
+    OutputError
+        The file is there and cannot be read, or it is no regular file.
+    """
+    path = folder / part_name(number)
+    try:
+        with open_regular(path) as file:
+            digest = hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise OutputError(
+            f"{path}: this part cannot be read: {error.strerror}; mend that, or delete it, and run again with --resume"
+        ) from None
+    if known is not None:
+        whole = known["sha256"] == digest and known["sources"] == sources  # some may have failed
+        return known if whole else None
+    form = FORMS[result]
+    columns = [name for name in form.columns if name != "predecessor"]
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            footer = read_footer(file)
+            same = footer["run"] == run and footer["part"] == number and footer["result"] == result
+            if not same or footer["sources"] != sources or unfit_columns(file.schema_arrow, form, graph):
+                return None
+            tables = (file.read_row_group(group, columns=columns) for group in range(file.num_row_groups))
+            checksums = checksums_in(tables, graph, graph.numbers_of(sources), columns)
+            rows = file.metadata.num_rows
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+        return None  # unreadable or not ours: it is computed again
+    if footer["rows"] != rows or footer["checksums"] != [f"{checksum:016x}" for checksum in checksums]:
+        return None
+    total = sum(checksums) & MASK
+    size = path.stat().st_size
+    return {"file": path.name, "rows": rows, "sha256": digest, "checksum": f"{total:016x}", "bytes": size}

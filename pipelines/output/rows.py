@@ -1,0 +1,334 @@
+"""What is written of a group of traversals: the rows of each source in the form that was asked for, and their checksum.
+
+Rows of all vertices that a source reaches are made in host memory, whatever the traversals were run on: a GPU hands over a
+group at once, and what is computed of it here takes the time of cores that would be idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+
+from kepler_traverse import cuda
+from kepler_traverse._arrays import Array, flat, is_hops, namespace, to_host, unreached_of
+from kepler_traverse.frames import Column, arrow_table, table_of
+from kepler_traverse.graph import BuildReport, Graph
+from kepler_traverse.multi_source.outputs import pair_columns
+from kepler_traverse.query import Query
+from kepler_traverse.result_kinds import ResultKind
+from kepler_traverse.results import Traversal, Traversals, checksum
+from kepler_traverse.source_records import with_source
+
+from .buffer_pool import BUFFERS, FROM_GPU
+from .checksums import bits_of, checksum_of_rows, sums_of_rows
+from .manifest_types import Histogram
+from .part_file import as_written
+from .part_stats import counted, edges_of, histogram_of, histogram_of_values, histograms_of_group, histograms_of_levels
+from .schemas import FORMS
+
+OF_ALL_REACHED = tuple(name for name, form in FORMS.items() if form.records == "vertex")
+
+
+class Rows(NamedTuple):
+    """The rows of one source: its id, a table, the table's checksum; and for ``Tally`` what is counted of them."""
+
+    source: object
+    table: pa.Table
+    checksum: int
+    counts: tuple[Any, ...]
+
+
+def is_made_on_host(result: str, query: Query, graph: Graph) -> bool:
+    """Whether rows are made of whole traversals in host memory; those of targets alone are chosen on the device."""
+    return result in OF_ALL_REACHED and (query.targets is None or graph.device == "cpu")
+
+
+def on_host(traversals: Traversals) -> Traversals:
+    """Traversals in host memory of their own, so that the plan may go on."""
+    return replace(traversals, distance=_moved(traversals.distance), predecessor=_moved(traversals.predecessor))
+
+
+def _moved(array: Any) -> Any:
+    if array is None:
+        return None
+    if namespace(array) is np:
+        here = BUFFERS.empty(array.shape, array.dtype)
+        np.copyto(here, array)
+    elif array.strides[1] == array.itemsize:  # in one transfer, with what lies between two rows
+        memory, pitch = flat(array)
+        here = FROM_GPU.empty((len(array), int(pitch)), array.dtype)
+        memory.get(out=here.reshape(-1)[: memory.size])
+        here = here[:, : array.shape[1]]
+    else:  # row by row, so that the device needs memory for one more row only
+        here = FROM_GPU.empty(array.shape, array.dtype)
+        for i in range(len(array)):
+            array[i].get(out=here[i])
+    return here
+
+
+class Vertices:
+    """The vertices of rows: most sources reach the same ones as the source before, and then its columns serve again.
+
+    Parameters
+    ----------
+    graph : Graph
+        On either device.
+    """
+
+    def __init__(self, graph: Graph):
+        self._graph = graph
+        self._host: Graph | None = None
+        self._zeros: pa.Array | None = None
+        self._last: Selection | None = None
+        # Here, since the graph in host memory lacks the weights.
+        self._integers = graph.distance_dtype if graph.weights is not None and graph.returns_integers else None
+
+    def shown(self, distance: np.ndarray) -> np.ndarray:
+        """Distances of reached vertices in the type of the column."""
+        return distance if self._integers is None or is_hops(distance.dtype) else distance.astype(self._integers)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph in host memory, without its edges if it is not there anyway."""
+        return self.bring()
+
+    def bring(self) -> Graph:
+        """Bring what is needed of the graph to host memory, once."""
+        if self._host is None:
+            graph = self._graph
+            here: dict[str, Any] = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype)}
+            ids = graph.ids if graph.has_string_ids else to_host(graph.ids)
+            self._host = graph if graph.device == "cpu" else replace(graph, ids=ids, weights=None, **here)
+        return self._host
+
+    def source_column(self, source: int, size: int) -> pa.DictionaryArray:
+        """A source's id as often as it has rows, in no memory to speak of; ``part_file.plain`` writes it out."""
+        graph = self.graph
+        if self._zeros is None or len(self._zeros) < size:
+            self._zeros = pa.array(np.zeros(max(size, graph.n_vertices), np.int8))
+        name = graph.ids_at(np.array([source]))
+        name = pa.array(name) if isinstance(name, np.ndarray) else name
+        return pa.DictionaryArray.from_arrays(self._zeros.slice(0, size), name, safe=False)
+
+    def of(self, traversal: Traversal) -> Selection:
+        """The vertices that a traversal in host memory reaches."""
+        graph, last = self.graph, self._last
+        reached = BUFFERS.empty(graph.n_vertices, bool)
+        np.not_equal(traversal.distance, unreached_of(traversal.distance.dtype), out=reached)
+        size = int(np.count_nonzero(reached))
+        if last is not None and last.size == size and (size == reached.size or np.array_equal(last.reached, reached)):
+            return last
+        number = None if size == reached.size else np.flatnonzero(reached)
+        ids = graph.ids if number is None else graph.ids_at(number)
+        ids = pa.array(ids) if isinstance(ids, np.ndarray) else ids
+        found = Selection(reached, size, number, ids, edges_of(graph, traversal))
+        self._last = found  # of whichever thread comes last; each goes on with its own
+        return found
+
+
+class Selection(NamedTuple):
+    """Vertices that are reached: where they are, how many, their numbers (None if all), ids, and stored edges."""
+
+    reached: np.ndarray
+    size: int
+    number: np.ndarray | None
+    ids: pa.Array
+    edges: int
+
+    def taken(self, values: np.ndarray) -> np.ndarray:
+        """What an array over all vertices has for them."""
+        if self.number is None:
+            return values
+        return np.take(values, self.number, out=BUFFERS.empty(self.size, values.dtype), mode="clip")
+
+
+def rows_of(
+    result: str,
+    graph: Graph,
+    query: Query,
+    traversals: Traversals,
+    asked: np.ndarray | None,
+    vertices: Vertices | None = None,
+) -> Iterator[Rows]:
+    """Yield the rows of each source of a group, in order.
+
+    Parameters
+    ----------
+    result : str
+        Name of a form whose rows belong to one source each.
+    graph : Graph
+    query : Query
+        What the traversals were asked for.
+    traversals : Traversals
+        Also what ``on_host`` has made of them, where ``is_made_on_host``.
+    asked : int64 array or None
+        Vertex numbers of the targets, in the order of the rows.
+    vertices : Vertices, optional
+        The graph's, which serve from group to group.
+    """
+    if is_made_on_host(result, query, graph):
+        here = traversals if namespace(traversals.distance) is np else on_host(traversals)
+        return _of_all_reached(result, vertices or Vertices(graph), query, here)
+    kind = FORMS[result]
+    if kind.records == "vertex":
+        return _of_targets(graph, query, traversals, kind.has_predecessors)
+    if kind.records == "target":
+        return _of_pairs(graph, query, traversals, asked)
+    return _of_sources(kind, graph, query, traversals)
+
+
+def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = False) -> None:
+    """Make the rows of a graph of one vertex, so that what they take is loaded: Numba's first function takes a second."""
+    weight = np.zeros(0, kind) if algorithm == "sssp" else None
+    graph = Graph(
+        offsets=np.zeros(2, np.int64),
+        targets=np.zeros(0, np.int32),
+        weights=weight,
+        ids=np.zeros(1, np.int64),
+        directed=True,
+        report=BuildReport(),
+        integer_weights=integers and algorithm == "sssp",
+    )
+    found = Traversals(
+        algorithm=algorithm,
+        sources=np.zeros(1, np.int64),
+        distance=np.zeros((1, 1), kind),
+        predecessor=np.zeros((1, 1), np.int32) if FORMS[result].has_predecessors else None,
+        limits=[None],
+        strategy="",
+        rounds=[0],
+    )
+    for _ in rows_of(result, graph, Query(), found, None):
+        pass
+
+
+def _held(array: Array | None) -> Any:
+    """An array that a result of this kind always has."""
+    assert array is not None
+    return array
+
+
+def _of_all_reached(result: str, vertices: Vertices, query: Query, traversals: Traversals) -> Iterator[Rows]:
+    kind = FORMS[result]
+    for i in range(len(traversals)):
+        traversal = _of_one(traversals, i)
+        written = as_written(traversal, query)
+        selection = vertices.of(written)
+        columns = {"source": vertices.source_column(traversal.source, selection.size), "vertex": selection.ids}
+        if not kind.has_distance:
+            number = np.arange(selection.size) if selection.number is None else selection.number
+            total = checksum_of_rows(traversal.source, [bits_of(number)])
+        else:
+            total = checksum(written, vertices.graph.returns_integers)
+            columns["distance"] = pa.array(vertices.shown(selection.taken(written.distance)))
+        if kind.has_predecessors:
+            before = vertices.graph.ids_at(selection.taken(_held(traversals.predecessor)[i]))
+            columns["predecessor"] = pa.array(before) if isinstance(before, np.ndarray) else before
+        edges = selection.edges if written is traversal else edges_of(vertices.graph, traversal)
+        counts = edges, int(traversal.rounds), histogram_of(written)
+        yield Rows(id_of(vertices.graph, traversal.source), pa.table(columns), total, counts)
+
+
+def _of_targets(graph: Graph, query: Query, traversals: Traversals, with_predecessors: bool) -> Iterator[Rows]:
+    for traversal in traversals:
+        shown = traversal if with_predecessors else replace(traversal, predecessor=None)
+        total, *counts = counted(graph, traversal, as_written(traversal, query))
+        yield Rows(id_of(graph, traversal.source), table_of(graph, shown, query), total, tuple(counts))
+
+
+def _of_one(traversals: Traversals, i: int) -> Traversal:
+    """The distances of one source, in memory of their own: rows outlive the plan's next run."""
+    bfs, found = traversals.algorithm == "bfs", _held(traversals.distance)
+    distance = BUFFERS.empty(found.shape[1], np.int32 if bfs else found.dtype)
+    np.copyto(distance, found[i])
+    return Traversal(
+        algorithm=traversals.algorithm,
+        source=int(traversals.sources[i]),
+        distance=distance,
+        predecessor=None,
+        limit=traversals.limits[i],
+        strategy=traversals.strategy,
+        rounds=traversals.rounds[i],
+    )
+
+
+def _of_pairs(graph: Graph, query: Query, traversals: Traversals, asked: Any) -> Iterator[Rows]:
+    found: Any = _held(traversals.distance)
+    xp = namespace(found)
+    # Where nothing had to be proven, the plan has kept the distances of the targets alone, in their own order.
+    all_there = found.shape[1] == graph.n_vertices and query.keep == "all"
+    places = xp.asarray(asked if all_there else np.searchsorted(_held(query.targets), asked))
+    number = bits_of(asked)
+    for i, source in enumerate(traversals.sources):
+        distance = found[i][places]
+        columns = pair_columns(graph, traversals.sources[i : i + 1], asked, distance, query.limit)
+        values, missing = (to_host(array) for array in (columns["distance"].values, columns["distance"].is_null))
+        checksum = checksum_of_rows(source, [number, bits_of(values, missing)])
+        if all_there:
+            traversal = cast(Traversal, traversals[i])
+            counts = counted(graph, traversal, as_written(traversal, query))[1:]
+        else:
+            counts = 0, int(traversals.rounds[i]), histogram_of_values(traversals.algorithm, values[~missing])
+        yield Rows(id_of(graph, source), arrow_table(columns), checksum, counts)
+
+
+def _of_sources(kind: ResultKind, graph: Graph, query: Query, traversals: Traversals) -> Iterator[Rows]:
+    """Records that belong to a source alone; what is counted for ``Tally`` is counted where the records are made."""
+    edges: list[int] = []
+    histograms: list[Histogram | None] = []
+    assert kind.records_of is not None
+    assert kind.columns_of is not None
+
+    def observe(counts: Any, stored: np.ndarray, farthest: np.ndarray) -> None:
+        edges.extend(stored.tolist())
+        histograms.extend(histograms_of_levels(counts, farthest))
+
+    found = kind.records_of(graph, traversals, query.limit, observe)
+    if found.figures is not None:
+        edges.extend(found.figures.edges.tolist())
+        histograms.extend(histograms_of_group(traversals.distance, query.limit, found.figures))
+    elif not edges:  # the records needed neither
+        for traversal in traversals:
+            _, stored, _, histogram = counted(graph, traversal, as_written(traversal, query))
+            edges.append(stored)
+            histograms.append(histogram)
+    columns = kind.columns_of(graph, traversals.algorithm, found.values, found.sizes)
+    columns = with_source(graph, traversals.sources, found.sizes, columns)
+    return _cut(traversals, columns, found.sizes, edges, histograms)
+
+
+def _cut(
+    traversals: Traversals,
+    columns: dict[str, Column],
+    sizes: np.ndarray,
+    edges: list[int],
+    histograms: list[Histogram | None],
+) -> Iterator[Rows]:
+    """Cut the rows of a group at the sources, so that a part is made of the same pieces however large the groups were."""
+    table = arrow_table(columns)
+    bits = [bits_of(column.values) for name, column in columns.items() if name != "source"]
+    starts = np.cumsum(sizes) - sizes
+    names = table["source"].take(pa.array(starts)).to_pylist()
+    checksums = np.add.reduceat(sums_of_rows(np.repeat(traversals.sources, sizes), bits), starts)
+    counts = zip(edges, map(int, traversals.rounds), histograms, strict=True)
+    for name, start, size, total, count in zip(
+        names, starts.tolist(), sizes.tolist(), checksums.tolist(), counts, strict=True
+    ):
+        yield Rows(name, table.slice(start, size), total, count)
+
+
+def id_of(graph: Graph, number: int) -> Any:
+    """The user's id of one vertex, as a plain Python value."""
+    return names_of(graph, np.array([number]))[0]
+
+
+def names_of(graph: Graph, numbers: np.ndarray) -> list[Any]:
+    """The user's ids of vertices, as plain Python values."""
+    if graph.device == "cuda" and not graph.has_string_ids:
+        ids: Any = graph.ids
+        return ids[cuda.cp.asarray(numbers)].tolist()
+    return graph.ids_at(numbers).tolist()

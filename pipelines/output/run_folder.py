@@ -1,0 +1,308 @@
+"""The output folder of a run: who may write to it, what is in it, and when it is complete."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from kepler_traverse.errors import OutputError
+from kepler_traverse.regular_files import irregular, json_of, read_regular
+
+from .file_locks import NoLocksError, open_lock, take_lock
+from .manifest_types import Identity, Manifest, PartEntry, Status
+from .part_file import sync_folder
+
+MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
+_OURS = re.compile(
+    r"_manifest\.json|_SUCCESS|_lock|_report\.html|_graph|_graph\.\d+\.tmp|part-\d{6}\.parquet"
+    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS|_report\.html)\.\w+\.tmp"
+)
+_FOLDERS = re.compile(r"_graph(\.\d+\.tmp)?")
+_PART = re.compile(r"part-(\d{6})\.parquet")
+MAX_MANIFEST_BYTES = 2**31
+_MAX_MARK_BYTES = 2**10
+_LOCK_TRIES = 20
+_SAVE_EVERY = 5.0  # seconds between two manifests of a running job; parts that it does not name are checked on resuming
+_SAVING_SHARE = 0.02  # of the time goes into manifests at most, however long they are
+
+
+def cannot_write(folder: Path, error: OSError) -> OutputError:
+    """The error for an output folder that does not take a file: mostly the disk is full."""
+    return OutputError(
+        f"{folder}: a file cannot be written there: {error.strerror or error}; what is there is whole. "
+        "Mend that (free some space?) and run again with --resume"
+    )
+
+
+def digest_of(fingerprint: str, parts: Sequence[PartEntry]) -> str:
+    """One value for the results of all sources, whatever the batches, their order, the workers and the device."""
+    total = sum(int(part["checksum"], 16) for part in parts) % 2**64
+    return f"{fingerprint[:16]}-{total:016x}"
+
+
+def check_folder(path: Path, resume: bool) -> Manifest | None:
+    """Return the manifest of the run to resume, None where there is nothing yet; creates nothing.
+
+    Raises
+    ------
+    OutputError
+        The folder holds something that this run must not touch.
+    """
+    try:
+        names = sorted(os.listdir(path))
+        _refuse_others_files(path, names)
+    except FileNotFoundError:
+        names = []
+    except NotADirectoryError:
+        raise OutputError(f"{path}: this is a file; --output takes a folder") from None
+    except OSError as error:
+        raise OutputError(f"{path}: the output folder cannot be read: {error.strerror}; take another folder") from None
+    if not resume:
+        if names:
+            raise OutputError(f"{path}: {_STANDS_THERE[SUCCESS in names]}")
+        return None
+    if not names:
+        what = "is empty" if path.exists() else "does not exist"
+        raise OutputError(f"{path}: the folder {what}, so there is no run to resume; mend its name, or leave --resume out")
+    if MANIFEST not in names:
+        if any(name.startswith("part-") for name in names):
+            raise OutputError(f"{path}: the folder holds parts but no {MANIFEST}; take a new folder")
+        return None  # a run was stopped before it had written anything
+    try:
+        return read_manifest(path)
+    except ValueError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(f"{path / MANIFEST}: not a manifest of this job ({error}); take a new folder") from None
+
+
+_STANDS_THERE = {
+    True: "the folder holds a finished run; take a new folder, or --resume to check that nothing of that run is missing",
+    False: "the folder holds a run that is not finished; take a new folder, or --resume to finish that run",
+}
+
+
+def _refuse_others_files(path: Path, names: list[str]) -> None:
+    """Raise OutputError for a file that this job has not written, also where it has the name of one that it writes."""
+    for name in names:
+        if not _OURS.fullmatch(name):
+            raise OutputError(f"{path}: the folder holds {name!r}, which is none of this job's files; take a new folder")
+        try:
+            what, expected = irregular(path / name), "a folder" if _FOLDERS.fullmatch(name) else ""
+        except FileNotFoundError:  # a run that writes here has just renamed it
+            continue
+        if what != expected:
+            raise OutputError(
+                f"{path / name}: it is {what or 'a file'} and not {expected or 'a regular file'}, so this job has not "
+                "written it; delete it, or take a new folder"
+            )
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read the manifest of a run.
+
+    Raises
+    ------
+    OutputError
+        It cannot be read at all.
+    ValueError
+        It is damaged, or none of this job.
+    """
+    # Only here, as workers need neither.
+    from . import manifest_schema
+
+    path = folder / MANIFEST
+    try:
+        data = read_regular(path, MAX_MANIFEST_BYTES)
+    except OSError as error:
+        raise OutputError(f"{path}: the manifest cannot be read: {error.strerror}") from None
+    return cast(Manifest, manifest_schema.checked(json_of(data), manifest_schema.Manifest))
+
+
+def mark_fits(folder: Path) -> bool:
+    """Whether the mark of completeness is there, and is that of the manifest beside it."""
+    try:
+        mark = read_regular(folder / SUCCESS, _MAX_MARK_BYTES)
+        manifest = read_regular(folder / MANIFEST, MAX_MANIFEST_BYTES)
+    except OSError:
+        return False
+    return mark.strip() == hashlib.sha256(manifest).hexdigest().encode()
+
+
+def part_number(name: str) -> int | None:
+    """The number of a part by the name of its file; None if that is no name of a part."""
+    found = _PART.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def fingerprint_of(identity: Identity) -> str:
+    """SHA-256 of everything that decides what the parts hold."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+
+def refuse_another_run(path: Path, manifest: Manifest, identity: Identity, n_batches: int) -> None:
+    """Raise OutputError unless a manifest is of this very run, and the folder holds no part beyond its batches."""
+    before: Mapping[str, Any] = manifest["identity"]
+    now: Mapping[str, Any] = identity
+    differing = [key for key in now if before.get(key) != now[key]]
+    if differing:
+        shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(now[key])}" for key in differing)
+        raise OutputError(f"{path}: --resume needs the settings of the run that it finishes: {shown}")
+    for name in sorted(os.listdir(path)):
+        number = part_number(name)
+        if number is not None and number >= n_batches:
+            raise OutputError(
+                f"{path / name}: this is none of the {n_batches} parts of the run, and readers of the folder would take its "
+                "rows for results; move it elsewhere, and run again with --resume"
+            )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 20 else text[:16] + "..."
+
+
+class OutputFolder:
+    """The folder while a run writes to it; no second run gets it at the same time.
+
+    Attributes
+    ----------
+    path : Path
+    manifest : dict
+        As it will be written; ``save`` does it.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.manifest = cast(Manifest, {})  # until the run is known
+        self._save_again_at = 0.0
+
+    def __enter__(self) -> OutputFolder:
+        is_new = not self.path.exists()
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            held = self._take_lock()
+        except NoLocksError as error:
+            (self.path / LOCK).unlink(missing_ok=True)
+            if is_new:
+                self.path.rmdir()
+            raise OutputError(
+                f"{self.path}: {error.strerror}, so that two runs could not be kept apart here; take an --output on another "
+                "file system, or have this one mounted with locks (Lustre: -o flock)"
+            ) from None
+        except OSError as error:
+            raise OutputError(f"{self.path}: the output folder cannot be made or written to: {error.strerror}") from None
+        if not held:
+            raise OutputError(f"{self.path}: another run is writing to this folder; wait or take a new one")
+        return self
+
+    def _take_lock(self) -> bool:
+        """Take the folder's lock; False if another process holds it."""
+        for _ in range(_LOCK_TRIES):
+            lock, free, mine = open_lock(self.path / LOCK), False, False
+            try:
+                free = take_lock(lock)
+                with contextlib.suppress(FileNotFoundError):
+                    mine = free and os.path.samestat(os.fstat(lock), os.stat(self.path / LOCK))
+            finally:
+                if not mine:
+                    os.close(lock)
+            if mine:
+                self._lock = lock
+                return True
+            if not free:
+                return False
+            # The run that held it has just ended and took its lock file away.
+        return False
+
+    def __exit__(self, *_: Any) -> None:
+        status = self.manifest.get("status")
+        with contextlib.suppress(OSError):
+            if status in ("done", "failed"):  # after an interrupt a worker elsewhere may still be at its last part
+                self._sweep_leftovers()
+        if status == "done":
+            shutil.rmtree(self.path / GRAPH, ignore_errors=True)
+            (self.path / LOCK).unlink(missing_ok=True)
+        os.close(self._lock)
+
+    def sweep(self) -> None:
+        """Delete what a killed run left half-written, and the mark of completeness."""
+        try:
+            self._sweep_leftovers()
+            (self.path / SUCCESS).unlink(missing_ok=True)
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+
+    def _sweep_leftovers(self) -> None:
+        """Delete what a worker or a run that was killed has left half-written."""
+        for entry in self.path.iterdir():
+            if entry.name.endswith(".tmp") and _OURS.fullmatch(entry.name):
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry)
+                else:
+                    entry.unlink(missing_ok=True)
+
+    def is_complete(self) -> bool:
+        """Whether the folder is what ``complete`` left."""
+        return mark_fits(self.path)
+
+    def save(self, status: Status | None = None) -> None:
+        """Write the manifest; without a status only if some time has passed."""
+        now = time.monotonic()
+        if status is None and now < self._save_again_at:
+            return
+        self.manifest["status"] = status or self.manifest["status"]
+        self.manifest["parts"].sort(key=lambda part: part["file"])
+        self.put(MANIFEST, json.dumps(self.manifest, indent=1) + "\n")
+        took = time.monotonic() - now
+        self._save_again_at = now + max(_SAVE_EVERY, took / _SAVING_SHARE)
+
+    def complete(self) -> None:
+        """Write the last manifest and then the mark that everything is there."""
+        parts = self.manifest["parts"]
+        self.manifest["digest"] = digest_of(self.manifest["graph"]["fingerprint"], parts)
+        self.save("done")
+        self.put(SUCCESS, hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest() + "\n")
+
+    def put(self, name: str, text: str) -> None:
+        """Write one of the folder's files, whole or not at all; raises OutputError."""
+        partial = self.path / f".{name}.{os.getpid()}.tmp"
+        try:
+            # In UTF-8 whatever the terminal's encoding; names of files may hold what is no text.
+            with open(partial, "w", encoding="utf-8", errors="backslashreplace", opener=_open_new) as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self.path / name)
+            sync_folder(self.path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise cannot_write(self.path, error) from None
+
+
+def _open_new(path: str, flags: int) -> int:
+    """Open a file to write, never by way of a link or into a FIFO."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+
+
+@contextlib.contextmanager
+def status_on_error(folder: OutputFolder) -> Iterator[None]:
+    """Note in the manifest that a run was interrupted or failed."""
+    try:
+        yield
+    except BaseException as error:
+        stopped = isinstance(error, (KeyboardInterrupt, SystemExit))
+        if not stopped:
+            folder.manifest["ended_by"] = f"{type(error).__name__}: {error}"
+        # On a full disk the last manifest stays as it is; resuming finds the parts that it does not name.
+        with contextlib.suppress(OutputError) if isinstance(error, OutputError) else contextlib.nullcontext():
+            folder.save("interrupted" if stopped else "failed")
+        raise

@@ -1,0 +1,1 @@
+"""One run of the job, from settings to a finished folder: what the driver does."""

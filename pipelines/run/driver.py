@@ -1,0 +1,332 @@
+"""The main job from settings to results: prepare, size, run, report."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from pathlib import Path
+
+from distributed import Client
+
+from kepler_traverse import __version__
+from kepler_traverse.errors import OutputError
+
+from ..cli.options import Settings
+from ..cli.settings import MG
+from ..cli.terminal import say
+from ..monitoring import console
+from ..monitoring.dashboard_plugin import open_page
+from ..monitoring.html_report import page_of
+from ..multi_gpu.engine import mg_engine, proposed
+from ..output.manifest_types import Identity, Manifest, PartEntry, PartSummary
+from ..output.part_file import checked_part, part_name
+from ..output.run_folder import (
+    GRAPH,
+    REPORT,
+    OutputFolder,
+    check_folder,
+    digest_of,
+    fingerprint_of,
+    refuse_another_run,
+    status_on_error,
+)
+from ..output.schemas import FORMS
+from ..scheduling.scheduler import BatchObserver, batches_of
+from ..worker.request import Ids
+from .engine import BatchRun, Engine, KeplerEngine
+from .environment import versions
+from .memory_plan import Sizing
+from .prepare import Prepared
+from .strategy_choice import StrategyChoice, current
+
+
+def run(settings: Settings, command: str) -> int:
+    """Run the job and return its exit code: 0, or 3 if some sources could not be answered.
+
+    Parameters
+    ----------
+    settings : Settings
+    command : str
+        The command line, to tell how to resume.
+
+    Raises
+    ------
+    InputError
+        Before anything is written.
+    NegativeCycleError
+        A negative cycle can be reached from some source.
+    KeyboardInterrupt
+        Noted in the manifest first.
+    """
+    output = None if settings.output is None else Path(settings.output).absolute()
+    before = None if output is None or settings.plan else check_folder(output, settings.resume)
+    with engine_of(settings) as engine:
+        return _run(settings, command, output, before, engine)
+
+
+def engine_of(settings: Settings) -> AbstractContextManager[Engine]:
+    """The engine that the settings name, within a context that ends what it has started."""
+    return mg_engine(settings) if settings.engine == MG else contextlib.nullcontext(KeplerEngine(settings))
+
+
+def _run(settings: Settings, command: str, output: Path | None, before: Manifest | None, engine: Engine) -> int:
+    """Run the job by an engine."""
+    started = time.perf_counter()
+    with proposed(settings):
+        stored = None if output is None or before is None else output / GRAPH
+        prepared = engine.prepare(stored)
+        batch_size = settings.batch_size
+        if before is not None and batch_size == "auto":  # so that the parts are the same ones
+            batch_size = before["identity"].get("batch_size", "auto")
+        sizing = engine.size(prepared, batch_size)
+        identity = identity_of(settings, prepared, sizing)
+        choice = engine.choose(prepared, sizing)
+    if settings.plan:
+        if settings.resume:
+            say("note: --plan shows the whole run, also what --resume would find done")
+        console.show_plan(settings, prepared, sizing, None if choice is None else choice.record)
+        return 0
+    assert output is not None  # settings_of takes no settings without it but for --plan
+    if before is not None:
+        refuse_another_run(output, before, identity, sizing.n_batches)
+    with OutputFolder(output) as folder:
+        if choice is not None and before is not None:
+            choice.resume(before.get("choice"))
+        folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
+        job = _Job(settings, prepared, sizing, folder, command, engine, choice)
+        if before is not None:
+            job.keep_what_is_done(before)
+        if before is not None and job.nothing_is_missing(before):
+            folder.manifest = before
+        else:
+            try:
+                job.run()
+            finally:
+                job.write_report()
+    seconds = time.perf_counter() - started
+    console.show_summary(settings, folder.manifest, job.computed, seconds)
+    return 3 if folder.manifest["failed"] else 0
+
+
+def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Identity:
+    """Everything that decides what the parts hold."""
+    request = prepared.request
+    return {
+        "graph": prepared.graph.fingerprint if not settings.plan else "",
+        "algorithm": settings.algorithm,
+        "limit": request.limit,
+        "targets": None if request.targets is None else _digest(request.targets),
+        "result": request.result,
+        "direction": settings.direction,
+        "certify": settings.certify,
+        "sources": _digest(prepared.names),
+        "batch_size": sizing.batch_size,
+    }
+
+
+def _digest(ids: Ids) -> str:
+    return hashlib.sha256(json.dumps(ids).encode()).hexdigest()
+
+
+def _new_manifest(
+    settings: Settings, prepared: Prepared, sizing: Sizing, identity: Identity, choice: StrategyChoice | None
+) -> Manifest:
+    graph = prepared.graph
+    return {
+        "format": 1,
+        "status": "running",
+        "algorithm": settings.algorithm,
+        "result": prepared.request.result,
+        "direction": settings.direction,
+        "means": FORMS[prepared.request.result].means,
+        "settings": asdict(settings),
+        "identity": identity,
+        "fingerprint": fingerprint_of(identity),
+        "distances": graph.distances_are(prepared.request.algorithm),
+        "graph": {
+            "fingerprint": graph.fingerprint,
+            "vertices": graph.n_vertices,
+            "stored_edges": graph.n_edges,
+            "directed": graph.directed,
+            "built": graph.report.facts(),
+            "reused": prepared.reused,
+        },
+        "device": prepared.plan.strategy.device,
+        "strategy": prepared.plan.strategy.name if choice is None else choice.strategy,
+        "choice": None if choice is None else choice.record,
+        "workers": sizing.workers,
+        "memory": sizing.memory,
+        "sources": int(prepared.numbers.size),
+        "duplicate_sources": prepared.duplicates,
+        "batches": sizing.n_batches,
+        "versions": {
+            "kepler_traverse": __version__,
+            **versions(("numpy", "numba", "pyarrow", "distributed")),
+        },
+        "seconds": {name: round(value, 3) for name, value in prepared.seconds.items()},
+        "parts": [],
+        "failed": [],
+        "retried": [],
+        "digest": None,
+    }
+
+
+class _Job:
+    """A run that may write: what is missing is computed, and the manifest follows."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        prepared: Prepared,
+        sizing: Sizing,
+        folder: OutputFolder,
+        command: str,
+        engine: Engine,
+        choice: StrategyChoice | None,
+    ):
+        self._settings, self._prepared, self._sizing = settings, prepared, sizing
+        self._folder, self._command, self._engine, self._choice = folder, command, engine, choice
+        self._batches = dict(batches_of(prepared.numbers, sizing.batch_size))
+        self.computed = 0
+
+    def _names(self, part: int) -> Ids:
+        begin = part * self._sizing.batch_size
+        return self._prepared.names[begin : begin + self._sizing.batch_size]
+
+    def keep_what_is_done(self, before: Manifest) -> None:
+        """Check the parts on disk; those that are whole and right are not computed again."""
+        manifest = self._folder.manifest
+        known = {part["file"]: part for part in before["parts"]}
+        for part in list(self._batches):
+            names = self._names(part)
+            summary = checked_part(
+                self._folder.path,
+                part,
+                manifest["fingerprint"],
+                names,
+                self._prepared.graph,
+                known.get(part_name(part)),
+                manifest["result"],
+            )
+            if summary is not None:
+                manifest["parts"].append({**summary, "sources": names})
+                del self._batches[part]
+
+    def take(self, part: int, summary: PartSummary, without: Collection[int]) -> PartEntry:
+        """A part is written, but for the sources ``without``; return its entry in the manifest."""
+        numbers, names = self._batches[part], self._names(part)
+        sources = [name for number, name in zip(numbers, names, strict=True) if number not in without]
+        entry: PartEntry = {**summary, "sources": sources}
+        self._folder.manifest["parts"].append(entry)
+        self.computed += 1
+        self._folder.save()
+        return entry
+
+    def give_up(self, part: int, sources: list[int] | None, reason: str) -> Ids:
+        """Sources of a part (all if None) cannot be answered; return their ids."""
+        numbers, names = self._batches[part], self._names(part)
+        known = {name for entry in self._folder.manifest["failed"] for name in entry["sources"]}
+        asked = set(numbers if sources is None else sources)
+        given_up = [name for i, name in zip(numbers, names, strict=True) if i in asked and name not in known]
+        self._folder.manifest["failed"].append({"file": part_name(part), "sources": given_up, "error": reason})
+        return given_up
+
+    def note_retry(self, part: int, why: str) -> None:
+        self._folder.manifest["retried"].append({"file": part_name(part), "why": why})
+
+    def nothing_is_missing(self, before: Manifest) -> bool:
+        """Whether the folder is complete, and its manifest says of the parts what has been found of them here."""
+        parts = self._folder.manifest["parts"]
+        digest = digest_of(self._folder.manifest["graph"]["fingerprint"], parts)
+        right = {"status": "done", "parts": parts, "failed": [], "digest": digest}
+        return not self._batches and self._folder.is_complete() and {key: dict(before)[key] for key in right} == right
+
+    def run(self) -> None:
+        """Compute what is missing and complete the folder.
+
+        Raises what ``pipelines.scheduling.scheduler.Window.run`` raises, with the manifest written.
+        """
+        folder, manifest = self._folder, self._folder.manifest
+        folder.sweep()
+        with status_on_error(folder):
+            folder.save("running")
+            try:
+                if self._batches:
+                    times = self._engine.answer(self.batch_run())
+                    manifest["seconds"] |= {name: round(value, 3) for name, value in times.items()}
+            except KeyboardInterrupt:
+                done, total = sum(len(part["sources"]) for part in manifest["parts"]), manifest["sources"]
+                how = f"{self._command} --resume"
+                raise KeyboardInterrupt(f"interrupted: {done} of {total} sources are done. To finish: {how}") from None
+            if manifest["failed"]:
+                folder.save("failed")
+            else:
+                folder.complete()
+
+    def write_report(self) -> None:
+        """Put ``_report.html`` beside the results, also where a run has not come to its end."""
+        if not self._settings.report:
+            return
+        try:
+            self._folder.put(REPORT, page_of(self._folder.manifest, self._command))
+        except OutputError as error:
+            say(f"no {REPORT}: {error}")
+        else:
+            say(f"report: {self._folder.path / REPORT}")
+
+    def batch_run(self) -> BatchRun:
+        """What the engine is given to answer."""
+        return BatchRun(
+            batches=self._batches,
+            prepared=self._prepared,
+            sizing=self._sizing,
+            folder=self._folder.path,
+            fingerprint=self._folder.manifest["fingerprint"],
+            choice=self._choice,
+            announce=self._announce,
+            watch=self._watched,
+        )
+
+    def _announce(self, client: Client) -> None:
+        for note in console.weights_not_used(self._settings, self._folder.manifest["graph"].get("built", {})):
+            say(note)
+        say(f"dashboard: {client.dashboard_link}")
+
+    @contextlib.contextmanager
+    def _watched(self, client: Client) -> Iterator[BatchObserver]:
+        facts = console.facts_of(self._folder.manifest)
+        with console.Progress(facts, open_page(client, facts, say)) as progress:
+            try:
+                yield _ManifestObserver(self, progress)
+            finally:
+                if self._choice is not None:
+                    self._folder.manifest["strategy"] = current(self._choice.record)
+
+
+class _ManifestObserver:
+    """Takes what becomes of the batches into the manifest, and tells whoever watches."""
+
+    def __init__(self, job: _Job, progress: console.Progress):
+        self._job, self._progress = job, progress
+
+    def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
+        self._progress.advance(part, self._job.take(part, summary, without))
+
+    def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
+        self._progress.failed(part, self._job.give_up(part, sources, reason), reason)
+
+    def retried(self, part: int, why: str) -> None:
+        self._job.note_retry(part, why)
+        self._progress.retried(part, why)
+
+    def draining(self, tasks: int) -> None:
+        what = "batches that run are" if tasks > 1 else "batch that runs is"
+        say(f"interrupted: the {what} finished first; interrupt again to stop at once")
+
+    def notice(self, message: str) -> None:
+        say(message)

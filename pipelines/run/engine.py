@@ -1,0 +1,246 @@
+"""What traverses: this library on Dask workers, or another engine. The job asks both the same."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from distributed import Client, Future
+
+from kepler_traverse.errors import InputError
+from kepler_traverse.multi_source.planning import ManyPlan
+from kepler_traverse.storage import save_graph
+
+from ..cli.options import Settings
+from ..output.run_folder import GRAPH, cannot_write
+from ..scheduling.cluster import cluster_for, give_plugin, take_plugin
+from ..scheduling.existing_cluster import check_existing, check_newcomers, refuse_small_workers, survey, version_here
+from ..scheduling.scheduler import BatchObserver, Task, Window
+from ..worker.plugin import TraversalPlugin, Work, run_batches
+from ..worker.writer_pool import fits_beside
+from .memory_plan import Load, Sizing, size_up, with_room
+from .prepare import Prepared, load_of, machine_for, prepare, state_bytes, with_threads
+from .strategy_choice import StrategyChoice
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchRun:
+    """What an engine is given to answer.
+
+    Attributes
+    ----------
+    batches : dict of int to list of int
+        Part to the vertex numbers of its sources; entries stay as they are while the engine runs.
+    prepared : Prepared
+        As the engine has prepared it; an engine may release it.
+    sizing : Sizing
+    folder : Path
+        That takes the parts.
+    fingerprint : str
+        Of the run.
+    announce : callable
+        To be called with the client once there is a cluster.
+    choice : StrategyChoice or None
+        That the engine has made; None where there is nothing to choose.
+    watch : callable
+        ``watch(client)`` is a context that yields the observer of the batches.
+    """
+
+    batches: dict[int, list[int]]
+    prepared: Prepared
+    sizing: Sizing
+    folder: Path
+    fingerprint: str
+    choice: StrategyChoice | None
+    announce: Callable[[Client], None]
+    watch: Callable[[Client], AbstractContextManager[BatchObserver]]
+
+
+class Engine(Protocol):
+    """What the job asks, in the order in which it asks."""
+
+    def prepare(self, stored: Path | None) -> Prepared:
+        """Read and build the graph, look up sources and targets, and plan; ``stored`` may have the graph already.
+
+        Raises
+        ------
+        InputError
+            Nothing has been written then.
+        """
+
+    def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
+        """How the run is cut; raises CapacityError if it cannot fit."""
+
+    def choose(self, prepared: Prepared, sizing: Sizing) -> StrategyChoice | None:
+        """The choice between several strategies, by estimates; None where there is nothing to choose.
+
+        What the workers' plans need for it goes into ``prepared.request``.
+        """
+
+    def answer(self, run: BatchRun) -> dict[str, float]:
+        """Answer all batches; return the seconds of each step.
+
+        Raises
+        ------
+        ClusterError
+            Workers are lost for good. What is written is whole.
+        OutputError
+        NegativeCycleError
+        """
+
+
+class KeplerEngine:
+    """This library, the whole graph in each worker of an own or a running cluster."""
+
+    def __init__(self, settings: Settings):
+        self._settings = settings
+        self._is_foreign = bool(settings.scheduler_address or settings.scheduler_file)
+
+    def prepare(self, stored: Path | None) -> Prepared:
+        return prepare(self._settings, stored)
+
+    def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
+        settings = self._settings
+        machine = machine_for(prepared, settings.gpu_memory)
+        if machine.device == "cpu" and settings.gpu_memory is not None:  # with --device auto this is known only now
+            raise InputError("--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out")
+        if self._is_foreign:
+            found = survey(settings, machine.device)
+            if machine.device == "cpu":  # the workers' memory counts, which may be that of other hosts
+                machine = replace(machine, available=sys.maxsize)
+
+            def size(load: Load) -> Sizing:
+                sizing = size_up(load, machine, len(found), batch_size)
+                refuse_small_workers(found, sizing.shared_bytes, sizing.worker_bytes)
+                return sizing
+        else:
+
+            def size(load: Load) -> Sizing:
+                return size_up(load, machine, settings.workers, batch_size)
+
+        sizing, names = with_room(load_of(prepared), self._states(prepared), size, prepared.plan.strategy.name)
+        return replace(sizing, strategies=tuple(names))
+
+    def _states(self, prepared: Prepared) -> dict[str, int]:
+        """What each strategy that a worker may take holds, where there are several to choose from."""
+        if self._settings.strategy != "auto" or not isinstance(prepared.plan, ManyPlan):
+            return {}
+        candidates = prepared.plan.ranked(prepared.request.at_once)
+        # Without constants nothing is known of how long a strategy takes.
+        return {
+            each.name: state_bytes(prepared, each.group, each.nbytes) for each in candidates if math.isfinite(each.seconds)
+        }
+
+    def choose(self, prepared: Prepared, sizing: Sizing) -> StrategyChoice | None:
+        if self._settings.strategy != "auto" or not isinstance(prepared.plan, ManyPlan):
+            return None
+        first = prepared.plan.strategy.name
+        size, request = sizing.batch_size, replace(prepared.request, chosen=first)
+        prepared.request = request
+        if len(sizing.strategies) < 2:
+            return None
+        across = self._writes_beside(sizing, prepared.graph.n_vertices)
+        unit = request.at_once if across else size
+        is_own_on_cpu = prepared.graph.device == "cpu" and not self._is_foreign
+        with with_threads(sizing.threads) if is_own_on_cpu else contextlib.nullcontext():
+            ranked = prepared.plan.ranked(unit)
+        found = [each._replace(seconds=each.seconds * size / unit) for each in ranked if each.name in sizing.strategies]
+        found.sort(key=lambda each: each.name != first)
+        memory = request.memory
+        if prepared.graph.device == "cuda":  # so that a worker plans the same: there a pool holds the memory
+            memory = max(each.nbytes for each in found)
+        prepared.request = replace(request, memory=memory)
+        return StrategyChoice(found, size, int(prepared.numbers.size), across)
+
+    def _writes_beside(self, sizing: Sizing, n_vertices: int) -> bool:
+        """Whether workers write parts on threads, so that groups have sources of several parts."""
+        return not self._is_foreign and sizing.writers > 1 and fits_beside(sizing.batch_size, n_vertices)
+
+    def answer(self, run: BatchRun) -> dict[str, float]:
+        work, n_vertices = self.work(run), run.prepared.graph.n_vertices
+        if self._is_foreign:
+            check_existing(self._settings, work.device, _shared_folders(run))
+        started = time.perf_counter()
+        if run.prepared.folder is None:
+            try:
+                save_graph(run.prepared.graph, work.graph_folder, run.prepared.origin)
+            except OSError as error:
+                raise cannot_write(run.folder, error) from None
+        n_workers, bytes_a_gpu = min(run.sizing.workers, len(run.batches)), run.sizing.memory["total"]
+        run.prepared.release()
+        stored = time.perf_counter()
+        with cluster_for(self._settings, work.device, n_workers, bytes_a_gpu) as client:
+            run.announce(client)
+            token = uuid.uuid4().hex[:8]
+            plugin = f"kepler-traverse-{token}"
+            give_plugin(client, TraversalPlugin(work, plugin), plugin)
+            ready = time.perf_counter()
+            with run.watch(client) as observer:
+                window = self.window(run, client, observer, token, n_vertices)
+                try:
+                    window.run(list(run.batches))
+                finally:
+                    if client.status == "running" and self._is_foreign:
+                        take_plugin(client, plugin)
+            ended = time.perf_counter()
+        return {"store": stored - started, "start": ready - stored, "traverse": ended - ready}
+
+    def work(self, run: BatchRun) -> Work:
+        """What every batch shares."""
+        request = run.prepared.request
+        if run.choice is not None:
+            request = replace(request, chosen=run.choice.strategy)
+        return Work(
+            request=request,
+            run=run.fingerprint,
+            graph_folder=run.prepared.folder or run.folder / GRAPH,
+            output=run.folder,
+            device=run.prepared.graph.device,
+            threads=0 if self._is_foreign else run.sizing.threads,
+            writers=1 if self._is_foreign else run.sizing.writers,
+            version=version_here() if self._is_foreign else "",
+        )
+
+    def window(self, run: BatchRun, client: Client, observer: BatchObserver, token: str, n_vertices: int) -> Window:
+        """The window of tasks for the batches of a run, whose plugin has a token in its name."""
+        deadline = self._settings.batch_deadline
+        needed = run.sizing.shared_bytes + run.sizing.worker_bytes
+        return Window(
+            client,
+            _submitter(run, client, token),
+            observer,
+            run.folder,
+            deadline=None if deadline == "auto" else deadline,
+            patience=self._settings.worker_timeout,
+            first=2 * run.sizing.writers if self._writes_beside(run.sizing, n_vertices) else 1,
+            newcomers=functools.partial(check_newcomers, client, needed=needed) if self._is_foreign else None,
+            choice=run.choice,
+        )
+
+
+def _shared_folders(run: BatchRun) -> list[Path]:
+    """What all workers must see, whichever hosts they are on."""
+    cache = run.prepared.folder
+    return [run.folder] if cache is None else list(dict.fromkeys([run.folder, cache.parent]))
+
+
+def _submitter(run: BatchRun, client: Client, token: str) -> Callable[[Task], Future[Any]]:
+    algorithm = run.prepared.request.algorithm
+
+    def submit(task: Task) -> Future[Any]:
+        batches = [(part, [s for s in run.batches[part] if s not in task.without]) for part in task.parts]
+        # "bfs-000012-...": the dashboard groups by what stands before the first number.
+        key = f"{algorithm}-{task.parts[0]:06d}-{task.number}-{token}"
+        plugin = f"kepler-traverse-{token}"
+        return client.submit(run_batches, plugin, batches, task.careful, task.mark, task.strategy, key=key, pure=False)
+
+    return submit

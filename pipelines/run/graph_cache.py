@@ -1,0 +1,122 @@
+"""Built graphs kept from run to run: ``--graph-cache``.
+
+A graph is kept under a digest of what it was made of (see ``prepare.origin_of``). Two runs that want the same one at the
+same time build it once, as the second waits for a lock. What is read is compared with the fingerprint stored beside it, so
+a graph that was damaged or half-written is built again and never used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from kepler_traverse.errors import InputError, OutputError
+from kepler_traverse.graph import Graph
+from kepler_traverse.storage import load_graph, require_private, save_graph, stored_origin
+
+from ..output.file_locks import NoLocksError, open_lock, take_lock
+
+_SHOWN = 16  # of the digest in names; the whole of it is in the stored graph
+
+
+def cached_graph(
+    cache: Path, origin: str, device: str, build: Callable[[], Graph], say: Callable[[str], None]
+) -> tuple[Graph, Path, bool]:
+    """Return a graph from the cache, or build it and put it there.
+
+    Parameters
+    ----------
+    cache : Path
+        Made if it is not there.
+    origin : str
+        Digest of what the graph is made of.
+    device : {"cpu", "cuda"}
+    build : callable
+    say : callable
+        Told if something takes time or was wrong.
+
+    Returns
+    -------
+    graph : Graph
+    folder : Path
+        Where it is stored now.
+    found : bool
+        Whether it was there.
+
+    Raises
+    ------
+    OutputError
+        The cache cannot be written to, or others can.
+    """
+    folder = cache / f"graph-{origin[:_SHOWN]}"
+    with _only_one(cache, folder.with_suffix(".lock"), say):
+        graph = found_graph(cache, origin, device, say)
+        if graph is not None:
+            return graph, folder, True
+        graph = build()
+        for left in cache.glob(f"{folder.name}.*.tmp"):  # by a run that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        try:
+            save_graph(graph, folder, origin)
+        except OSError as error:
+            raise _cannot_keep(cache, error) from None
+    return graph, folder, False
+
+
+def found_graph(cache: Path, origin: str, device: str, say: Callable[[str], None]) -> Graph | None:
+    """Return a graph from the cache if it is there and whole; writes nothing.
+
+    Raises
+    ------
+    OutputError
+        Others can write to the cache.
+    """
+    if os.path.lexists(cache):
+        _require_private(cache)
+    folder = cache / f"graph-{origin[:_SHOWN]}"
+    if stored_origin(folder) != origin:
+        return None
+    try:
+        return load_graph(folder, device, verify=True)
+    except InputError as error:
+        say(f"the graph is built again: {error}")
+        return None
+
+
+@contextlib.contextmanager
+def _only_one(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[None]:
+    try:
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _require_private(cache)
+        file = open_lock(lock)
+    except OSError as error:
+        raise _cannot_keep(cache, error) from None
+    try:
+        try:
+            if not take_lock(file):
+                say(f"another run builds the same graph in {cache}; waiting for it")
+                take_lock(file, wait=True)
+        except NoLocksError as error:
+            raise OutputError(
+                f"--graph-cache {cache}: {error.strerror}, so that two runs could not be kept apart; take another folder"
+            ) from None
+        except OSError as error:
+            raise _cannot_keep(cache, error) from None
+        yield
+    finally:
+        os.close(file)  # and with it the lock, also where this process is killed
+
+
+def _require_private(cache: Path) -> None:
+    """Refuse a cache in which others can put graphs: results would be certified against theirs."""
+    try:
+        require_private(cache.resolve())
+    except InputError as error:
+        raise OutputError(f"--graph-cache {error}") from None
+
+
+def _cannot_keep(cache: Path, error: OSError) -> OutputError:
+    return OutputError(f"--graph-cache {cache} cannot be written to: {error.strerror or error}; take another folder")

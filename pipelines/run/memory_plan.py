@@ -1,0 +1,221 @@
+"""How much memory a run takes, and how it is cut into workers and batches: a pure function of sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from kepler_traverse.errors import CapacityError
+
+from ..cli.terminal import in_units
+from ..output.schemas import ROWS_A_GROUP, ROWS_A_PART, SOURCES_A_PART
+
+# Vertices times sources where rows are few, so that a batch takes a minute or two and not as long as one that hangs.
+VERTICES_A_PART = {"cpu": 2**28, "cuda": 2**32}
+# Distances that a GPU finds at once where parts are of fewer: a search from one block alone leaves it idle.
+DISTANCES_AT_ONCE = 2**28
+BATCHES_A_WORKER = 3  # so that the last batches of a run end at about the same time
+PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels of one worker
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What has to be done, in numbers.
+
+    Attributes
+    ----------
+    graph_bytes, reverse_bytes : int
+        The graph, and its reverse where the strategy walks it.
+    state_bytes : int
+        What one plan holds beside the graph, and what figures of its results take.
+    row_bytes : int
+        Of one row of the results, before compression.
+    rows_a_source, most_rows : int
+        Rows of one source, about and at most; of all sources together where they are ``merged``.
+    merged : bool
+        One search from all sources together: one worker, one part.
+    group : int
+        Sources that a worker answers at once, fewer of them in about the same time; 1 where that does not matter.
+    """
+
+    n_vertices: int
+    n_sources: int
+    graph_bytes: int
+    reverse_bytes: int
+    state_bytes: int
+    row_bytes: int
+    rows_a_source: int
+    most_rows: int
+    certified: bool
+    merged: bool = False
+    group: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Where it can run: ``available`` is free memory in bytes, of one GPU where ``device`` is "cuda"."""
+
+    device: str
+    cores: int
+    n_gpus: int
+    available: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizing:
+    """How a run is cut.
+
+    Attributes
+    ----------
+    memory : dict of str to int
+        Bytes by item, the total last: of the machine on a CPU, of one GPU otherwise.
+    output_bytes : int
+        At most, before compression: for distances as if every source reached every vertex.
+    writers : int
+        Threads of each worker that write parts: the cores of a machine whose GPUs traverse; on a CPU none are to spare.
+    shared_bytes, worker_bytes : int
+        Memory of a host: the graph, which its workers share, and what each worker takes for itself.
+    strategies : tuple of str
+        Those for which each worker has memory, the one planned first; empty where an engine has one way only.
+    """
+
+    workers: int
+    threads: int
+    batch_size: int
+    n_batches: int
+    memory: dict[str, int]
+    output_bytes: int
+    writers: int = 1
+    shared_bytes: int = 0
+    worker_bytes: int = 0
+    strategies: tuple[str, ...] = ()
+
+
+def size_up(
+    load: Load, machine: Machine, workers: int | Literal["auto"] = "auto", batch_size: int | Literal["auto"] = "auto"
+) -> Sizing:
+    """Choose workers and batch size, and add up the memory.
+
+    Raises
+    ------
+    CapacityError
+        It cannot fit; the message holds the numbers.
+    """
+    share = _worker_items(load)
+    if load.merged:
+        workers, batch_size = 1, load.n_sources
+    n_workers = _n_workers(load, machine, share) if workers == "auto" else workers
+    memory = _memory(load, machine.device, share, n_workers)
+    if memory["total"] > machine.available:
+        items = ", ".join(f"{name} {in_units(size)}" for name, size in memory.items() if name != "total")
+        where = "on each GPU" if machine.device == "cuda" else f"with {n_workers} worker{'s' if n_workers > 1 else ''}"
+        remedy = "fewer --workers" if n_workers > 1 and machine.device == "cpu" else "a larger machine or a smaller graph"
+        raise CapacityError(
+            f"this run needs {in_units(memory['total'])} of memory {where} ({items}), "
+            f"and {in_units(machine.available)} are free; take {remedy}"
+        )
+    if batch_size == "auto":
+        by_workers = -(-load.n_sources // (BATCHES_A_WORKER * n_workers))
+        most = min(by_workers, sources_a_part(load.n_vertices, load.rows_a_source, machine.device))
+        batch_size = _whole_groups(load, n_workers, most)
+    return Sizing(
+        workers=n_workers,
+        threads=1 if machine.device == "cuda" else max(1, machine.cores // n_workers),
+        batch_size=batch_size,
+        writers=max(1, machine.cores // n_workers) if machine.device == "cuda" else 1,
+        n_batches=-(-load.n_sources // batch_size),
+        memory=memory,
+        output_bytes=(1 if load.merged else load.n_sources) * load.most_rows * load.row_bytes,
+        shared_bytes=load.graph_bytes,
+        # Of a worker with a GPU the traversals are not in the memory of the host.
+        worker_bytes=PROCESS_BYTES + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),
+    )
+
+
+def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:
+    """One per GPU, or one per core as far as memory goes; no more than there are sources."""
+    if machine.device == "cuda":
+        return max(1, min(machine.n_gpus, load.n_sources))
+    spare = machine.available - load.graph_bytes
+    return max(1, min(machine.cores, load.n_sources, spare // (sum(share.values()) + PROCESS_BYTES)))
+
+
+def with_room(
+    load: Load, states: Mapping[str, int], size: Callable[[Load], Sizing], chosen: str
+) -> tuple[Sizing, list[str]]:
+    """Size a run so that its workers may also take other strategies than the one chosen.
+
+    Parameters
+    ----------
+    load : Load
+        With the state of the strategy chosen.
+    states : mapping of str to int
+        ``state_bytes`` by strategy.
+    size : callable
+        ``size(load)`` returns the Sizing, or raises CapacityError.
+
+    Returns
+    -------
+    sizing : Sizing
+    names : list of str
+        Strategies for which there is memory on each worker, with as many workers and the same batches as for the one chosen.
+    """
+    sizing, names = size(load), [chosen]
+    for name, state in sorted(states.items(), key=lambda entry: entry[1]):
+        if name == chosen:
+            continue
+        if state > load.state_bytes:
+            try:
+                wider = size(replace(load, state_bytes=state))
+            except CapacityError:
+                break  # those that follow need more
+            if (wider.workers, wider.batch_size) != (sizing.workers, sizing.batch_size):
+                break
+            sizing = wider
+        names.append(name)
+    return sizing, names
+
+
+def _whole_groups(load: Load, workers: int, most: int) -> int:
+    """Sources of a batch: at most so many, in whole groups, and so many of these that the workers end at the same time."""
+    largest = most // load.group
+    if load.group == 1 or not largest:
+        return most
+    n_groups = -(-load.n_sources // load.group)
+
+    def groups_of_the_last(size: int) -> int:
+        batches, left = divmod(n_groups, size)
+        each, more = divmod(batches, workers)
+        return max(size * (each + (more > 0)), size * each + left)
+
+    # Not far below the largest, as more parts are more files; of those that end together the largest.
+    return load.group * min(range(largest, largest // 2, -1), key=groups_of_the_last)
+
+
+def sources_a_part(n_vertices: int, rows_a_source: int, device: str) -> int:
+    """At most how many sources the part of a batch gets where nobody has said it."""
+    by_rows = ROWS_A_PART // max(rows_a_source, 1)
+    by_vertices = VERTICES_A_PART[device] // max(n_vertices, 1)
+    return max(1, min(by_rows, by_vertices, SOURCES_A_PART))
+
+
+def _worker_items(load: Load) -> dict[str, int]:
+    of_all = load.rows_a_source * (1 if load.merged else load.n_sources)
+    rows = max(load.most_rows, min(ROWS_A_GROUP, of_all))
+    return {
+        "reverse graph": load.reverse_bytes,
+        "traversal": load.state_bytes,
+        "certificate": 72 * load.n_vertices if load.certified else 0,  # a line a vertex for a block of sources
+        "part buffer": 3 * rows * load.row_bytes,  # columns, their Arrow table, its encoded pages
+    }
+
+
+def _memory(load: Load, device: str, share: dict[str, int], workers: int) -> dict[str, int]:
+    if device == "cuda":
+        memory = {"graph": load.graph_bytes, **share}
+    else:
+        memory = {"graph, shared by all workers": load.graph_bytes}
+        memory |= {f"{name}, {workers} x": workers * size for name, size in share.items()}
+        memory[f"processes, {workers} x"] = workers * PROCESS_BYTES
+    return memory | {"total": sum(memory.values())}

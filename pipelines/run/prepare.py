@@ -1,0 +1,423 @@
+"""Everything that can be checked before a run writes anything: the graph, the sources, the targets, the plan."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import glob
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import psutil
+from dask.system import CPU_COUNT
+from distributed.system import MEMORY_LIMIT
+
+from kepler_traverse import cuda
+from kepler_traverse._arrays import to_host
+from kepler_traverse.cuda import distance_stats as figures_on_gpu
+from kepler_traverse.errors import CapacityError, InputError
+from kepler_traverse.formats.ids import integer_id, read_ids
+from kepler_traverse.graph import Graph, has_vertex
+from kepler_traverse.multi_source.planning import free_memory
+from kepler_traverse.read import read_graph
+from kepler_traverse.storage import FORMAT, load_graph, stored_origin
+
+from ..cli.options import Settings
+from ..cli.terminal import in_units, say
+from ..output.rows import OF_ALL_REACHED, names_of
+from ..output.schemas import FORMS
+from ..scheduling.cluster import POOL_SHARE
+from ..worker.planning import plan_for
+from ..worker.request import Ids, Plan, Request, weights_of
+from ..worker.writer_pool import fits_beside
+from .graph_cache import cached_graph, found_graph
+from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_a_part
+
+
+@dataclass(kw_only=True)
+class Prepared:
+    """A run that may start.
+
+    Attributes
+    ----------
+    graph, plan : Graph, Plan
+        Gone once ``release`` was called.
+    origin : str
+        What the graph was made of; ``""`` if that cannot be told.
+    folder : Path or None
+        Where the graph is stored already: in the graph cache, or by an interrupted run.
+    reused : bool
+        Whether it was found there.
+    numbers : int64 array
+        Distinct sources in the order given.
+    names : list
+        Their ids.
+    duplicates : int
+        Sources given once more.
+    seconds : dict of str to float
+        Of reading, and of building where the graph was not found built.
+    """
+
+    graph: Graph
+    plan: Plan
+    request: Request
+    origin: str
+    folder: Path | None
+    reused: bool
+    numbers: np.ndarray
+    names: Ids
+    duplicates: int
+    seconds: dict[str, float]
+
+    def release(self) -> None:
+        """Give back the memory of the graph before the workers load theirs."""
+        del self.graph, self.plan
+        gc.collect()
+        if cuda.available():
+            cuda.cp.get_default_memory_pool().free_all_blocks()
+
+
+def prepare(settings: Settings, stored: Path | None = None) -> Prepared:
+    """Read the graph, look up sources and targets, and plan.
+
+    Parameters
+    ----------
+    settings : Settings
+    stored : Path, optional
+        Where an interrupted run may have left its graph.
+
+    Raises
+    ------
+    InputError
+        Anything in the input that cannot be; nothing has been written then.
+    """
+    started = time.perf_counter()
+    origin = origin_of(settings)
+    graph, folder, reused = _graph(settings, origin, stored)
+    seconds = graph.report.seconds or {"read": time.perf_counter() - started}
+    if settings.algorithm == "sssp":
+        weights_of(graph)
+    numbers, names, duplicates = chosen_sources(graph, settings)
+    request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
+    request = replace(request, at_once=_at_once(settings, graph, request, numbers))
+    with _threads_of_a_worker(settings, graph, numbers.size):
+        request, plan = _planned(settings, graph, request, numbers.size)
+    request = replace(request, shape=getattr(plan, "shape", None))
+    return Prepared(
+        graph=graph,
+        plan=plan,
+        request=request,
+        origin=origin,
+        folder=folder,
+        reused=reused,
+        numbers=numbers,
+        names=names,
+        duplicates=duplicates,
+        seconds=seconds,
+    )
+
+
+def chosen_sources(graph: Graph, settings: Settings) -> tuple[np.ndarray, Ids, int]:
+    """Numbers and ids of the sources that the settings ask for, each once, and how many were given once more."""
+    given = _sources(graph, settings)
+    numbers = given[np.sort(np.unique(given, return_index=True)[1])]
+    return numbers, names_of(graph, numbers), given.size - numbers.size
+
+
+def _at_once(settings: Settings, graph: Graph, request: Request, numbers: np.ndarray) -> int:
+    """About how many sources a part will have, which is what a worker is given to answer at once."""
+    if FORMS[request.result].merged:
+        return numbers.size
+    if settings.batch_size != "auto":
+        return min(settings.batch_size, numbers.size)
+    return min(sources_a_part(graph.n_vertices, _rows_a_source(graph, request, depth=1)[0], graph.device), numbers.size)
+
+
+def _rows_a_source(graph: Graph, request: Request, depth: int = 0) -> tuple[int, int]:
+    """How many rows a source has, about and at most; ``depth`` is that of one search where it is known."""
+    n = graph.n_vertices
+    form = FORMS[request.result]
+    if form.is_per_level:
+        most = n if request.limit is None else int(min(n, request.limit + 1))
+        return min(most, 2 * depth + 1 if depth else n), most
+    if form.records == "source":
+        return 1, 1
+    rows = n if request.targets is None else len(request.targets)
+    return rows, rows
+
+
+def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan]:
+    """Plan within a worker's share: half of what is free goes to the plans, the rest to everything else."""
+    if graph.device == "cuda":
+        more = _beyond_a_part(settings, graph, request, n_sources)
+        if more is not None:
+            return more
+        if settings.gpu_memory is not None:
+            spare = settings.gpu_memory - graph.nbytes - bytes_of_ids(graph)
+            if spare <= 0:
+                raise CapacityError(
+                    f"the graph takes {in_units(graph.nbytes + bytes_of_ids(graph))} on each GPU, and --gpu-memory leaves "
+                    f"{in_units(settings.gpu_memory)}; take a smaller graph or a larger limit"
+                )
+            request = replace(request, memory=spare)
+        plan = plan_for(graph, request)
+        # So that a worker plans the same: there a pool holds the memory, which then does not count as free.
+        return replace(request, memory=plan.nbytes), plan
+    spare = free_memory("cpu") // 2
+    workers = CPU_COUNT if settings.workers == "auto" else max(settings.workers, 1)
+    request = replace(request, memory=spare // workers)
+    try:
+        return request, plan_for(graph, request)
+    except InputError as error:
+        if settings.workers != "auto":
+            if isinstance(error, CapacityError):
+                raise CapacityError(f"--workers {settings.workers}: {error}") from None
+            raise
+        request = replace(request, memory=spare)  # fewer workers, then: see sizing
+        return request, plan_for(graph, request)
+
+
+@contextlib.contextmanager
+def with_threads(count: int) -> Iterator[None]:
+    """Plan and estimate as a worker with so many threads does."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(max(1, min(count, numba.config.NUMBA_NUM_THREADS)))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
+
+
+def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> AbstractContextManager[None]:
+    """As many threads as a worker of an own cluster gets, unless memory is for fewer workers."""
+    if graph.device == "cuda" or settings.scheduler_address or settings.scheduler_file:
+        return contextlib.nullcontext()
+    workers = min(CPU_COUNT, n_sources) if settings.workers == "auto" else settings.workers
+    if FORMS[settings.result].merged:
+        workers = 1
+    return with_threads(CPU_COUNT // max(workers, 1))
+
+
+def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan] | None:
+    """Plan for the sources of several parts at once, if these are written beside and a quarter of what is free is enough."""
+    at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
+    is_foreign = settings.scheduler_address or settings.scheduler_file
+    whole = request.targets is None and request.result in OF_ALL_REACHED
+    beside = whole and not is_foreign and fits_beside(request.at_once, graph.n_vertices)
+    if not beside or at_once <= request.at_once:
+        return None
+    free = free_memory("cuda")
+    if settings.gpu_memory is not None:
+        free = min(free, settings.gpu_memory - graph.nbytes - bytes_of_ids(graph))
+    wider = replace(request, at_once=at_once, memory=free // 4)
+    try:
+        plan = plan_for(graph, wider)
+    except CapacityError:
+        return None
+    return (replace(wider, memory=plan.nbytes), plan) if plan.group > request.at_once else None
+
+
+def request_of(settings: Settings, targets: Ids | None) -> Request:
+    """The part of the settings that a plan needs."""
+    return Request(
+        algorithm=settings.algorithm,
+        strategy=settings.strategy,
+        limit=settings.max_depth if settings.algorithm == "bfs" else settings.cutoff,
+        targets=targets,
+        result=settings.result,
+        certify=settings.certify,
+        knobs=settings.knobs,
+        direction=settings.direction,
+    )
+
+
+def _graph(settings: Settings, origin: str, stored: Path | None) -> tuple[Graph, Path | None, bool]:
+    """Return the graph, where it is stored already, and whether it was found there."""
+    if settings.graph_cache is not None:
+        cache = Path(settings.graph_cache).absolute()
+        if not origin:
+            say("--graph-cache is not used: only an edge list of local files can be told to be the same again")
+        elif settings.plan:
+            graph = found_graph(cache, origin, _device(settings), say)
+            return (graph or _read(settings)), None, graph is not None
+        else:
+            return cached_graph(cache, origin, _device(settings), lambda: _read(settings), say)
+    if stored is not None and origin and stored_origin(stored) == origin:
+        # InputError: half-written by a machine that went down, so it is built again.
+        with contextlib.suppress(InputError):
+            return load_graph(stored, _device(settings), verify=True), stored, True
+    return _read(settings), None, False
+
+
+def _device(settings: Settings) -> str:
+    if settings.device != "auto":
+        return settings.device
+    return "cuda" if cuda.available() else "cpu"
+
+
+def read_options(settings: Settings) -> dict[str, Any]:
+    return {
+        "directed": settings.directed,
+        "src_column": settings.src_column,
+        "dst_column": settings.dst_column,
+        "weight_column": settings.weight_column if settings.algorithm == "sssp" else None,
+        "weighted": settings.algorithm == "sssp",
+        "format": settings.format,
+        "header": settings.header,
+        "delimiter": settings.delimiter,
+        "id_type": settings.id_type,
+        "weight_type": settings.weight_type,
+        "vertices": getattr(settings, "vertices", None),  # which settings of earlier runs lack
+    }
+
+
+def _read(settings: Settings) -> Graph:
+    if settings.device == "cuda":
+        cuda.require()
+    return read_graph(settings.edges, device=settings.device, **read_options(settings))
+
+
+def origin_of(settings: Settings) -> str:
+    """Digest of what a graph is made of; ``""`` if some of it are not plain local files.
+
+    That is each file's absolute path, size, and times of change (of its content, and of its inode, which tools that set
+    the former cannot set), how it is read, and the format of stored graphs. Contents are not read: that takes as long as
+    reading the edge list, which this is there to save.
+    """
+    files = []
+    for path in settings.edges:
+        found = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
+        for name in found:
+            inside = [name] if os.path.isfile(name) else sorted(str(p) for p in Path(name).rglob("*") if p.is_file())
+            for file in inside:
+                facts = os.stat(file)
+                files.append((os.path.abspath(file), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
+        if not found:
+            return ""
+    if settings.vertices is not None:
+        try:
+            facts = os.stat(settings.vertices)
+        except OSError:
+            return ""  # reading it says what is wrong
+        files.append((os.path.abspath(settings.vertices), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
+    return hashlib.sha256(json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()).hexdigest()
+
+
+def _sources(graph: Graph, settings: Settings) -> np.ndarray:
+    if settings.all_sources:
+        numbers = np.arange(graph.n_vertices)
+    elif settings.random_sources:
+        numbers = random_sources(graph, settings.random_sources, settings.seed)
+    elif settings.sources_file is not None:
+        numbers = graph.numbers_of(_ids_in(graph, settings.sources_file, "sources"))
+    else:
+        numbers = graph.numbers_of(_ids_like(graph, settings.sources or [], "source"))
+    if not numbers.size:
+        raise InputError("there are no sources: the graph has no vertex")
+    return numbers
+
+
+def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
+    """Draw different vertices that have an outgoing edge: the same ones for a seed on every machine and device."""
+    candidates = np.flatnonzero(to_host(graph.degrees))
+    if count > candidates.size:
+        raise InputError(
+            f"{count} random sources are asked for, and {candidates.size} vertices have an outgoing edge; take fewer"
+        )
+    return np.random.default_rng(seed).choice(candidates, count, replace=False)
+
+
+def targets_of(graph: Graph, ids: Ids | None, file: str | None) -> Ids | None:
+    """The targets, given by their ids or in a file, in the type of the graph's ids: each once, in the order given."""
+    if ids is None and file is None:
+        return None
+    given = _ids_like(graph, ids or [], "target") if file is None else _ids_in(graph, file, "targets")
+    return list(dict.fromkeys(given))
+
+
+def _ids_in(graph: Graph, file: str, what: str) -> Ids:
+    """Read the ids of sources or targets from a file, in the type of the graph's ids."""
+    return read_ids(file, what).ids(graph.has_string_ids, functools.partial(has_vertex, graph))
+
+
+def _ids_like(graph: Graph, ids: Ids, role: str) -> Ids:
+    """Bring ids that were written as text to the type of the graph's ids."""
+    return [str(i) for i in ids] if graph.has_string_ids else [_integer(i, role) for i in ids]
+
+
+def _integer(value: object, role: str) -> int:
+    number = integer_id(value) if isinstance(value, str) else value
+    if isinstance(number, int) and not isinstance(number, bool):
+        return number
+    raise InputError(f"{role} {value!r} is not a vertex: the ids of this graph are integers")
+
+
+def bytes_of_ids(graph: Graph) -> int:
+    """Bytes of the user's ids, numbers or strings."""
+    ids: Any = graph.ids
+    return ids.nbytes
+
+
+def load_of(prepared: Prepared) -> Load:
+    """The sizes of a prepared run."""
+    graph, plan = prepared.graph, prepared.plan
+    request, form = prepared.request, FORMS[prepared.request.result]
+    ids: Any = graph.ids
+    wide = 16 if graph.has_string_ids else ids.dtype.itemsize
+    distance = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize
+    certified = request.certify != "none"
+    # A merged search has a graph of its own, which is directed whatever the other is.
+    one_way = graph.directed or form.merged
+    if request.direction == "in":
+        turned = True
+    elif graph.device == "cpu":
+        turned = certified or request.algorithm == "bfs"
+    else:  # a plan that needs it has made it, and counts it
+        reverses = getattr(plan.strategy, "reverses", False)  # of many sources alone
+        turned = certified and not form.has_predecessors and not reverses
+    rows, most_rows = _rows_a_source(graph, request, plan.depth)
+    return Load(
+        n_vertices=graph.n_vertices,
+        n_sources=prepared.numbers.size,
+        graph_bytes=graph.nbytes + bytes_of_ids(graph),
+        reverse_bytes=graph.nbytes if one_way and turned else 0,
+        state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
+        row_bytes=form.id_columns * wide + (distance if form.has_distance else 0) + 8 * form.numbers,
+        rows_a_source=rows,
+        most_rows=most_rows,
+        certified=certified,
+        merged=form.merged,
+        group=plan.group if graph.device == "cuda" else 1,  # on a CPU a worker plans with fewer threads than here
+    )
+
+
+def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
+    """What a plan for groups of so many sources holds beside the graph, and what figures of its results take."""
+    graph, request = prepared.graph, prepared.request
+    is_summed = graph.device == "cuda" and request.result in ("summary", "levels")
+    return nbytes + (figures_on_gpu.room(request.algorithm, group, graph.n_vertices) if is_summed else 0)
+
+
+def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
+    """What this machine has for a prepared run, the memory that the graph occupies now counted as free.
+
+    ``gpu_memory`` is the most bytes of a GPU that a run may take.
+    """
+    if prepared.graph.device == "cuda":
+        runtime = cuda.cp.cuda.runtime
+        free, total = runtime.memGetInfo()
+        free += cuda.cp.get_default_memory_pool().total_bytes()
+        available = min(free, int(POOL_SHARE * total), gpu_memory or total)
+        return Machine(device="cuda", cores=CPU_COUNT, n_gpus=runtime.getDeviceCount(), available=available)
+    available = min(psutil.virtual_memory().available + prepared.graph.nbytes, MEMORY_LIMIT)
+    return Machine(device="cpu", cores=CPU_COUNT, n_gpus=0, available=available)

@@ -1,0 +1,232 @@
+"""Where the batches run: an own cluster on this machine, or a scheduler that exists already, as one context manager."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dask
+from distributed import Client, LocalCluster
+from distributed.security import Security
+
+from kepler_traverse.errors import DeviceError, InputError, KeplerError
+
+from ..cli.options import Settings
+from ..cli.terminal import say
+
+HOST = "127.0.0.1"
+_PRELOAD = ["pipelines.worker.plugin"]  # its dask_setup
+CONNECT_SECONDS = 30
+_POLL = 0.1  # seconds between two looks for the first worker
+_START_TRIES = 3  # of all workers of an own cluster
+_SET_UP_TRIES = 5  # of the plugin in all workers
+POOL_SHARE = 0.9  # of a GPU's memory; the rest is for CUDA itself
+_MEBIBYTE = 2**20
+
+# Every setting of Dask that a run relies on, so that a user's own configuration cannot change what it does.
+_PINNED = {
+    "distributed.scheduler.allowed-failures": 0,  # the driver counts the deaths that a batch has met
+    "distributed.scheduler.work-stealing": False,
+    "distributed.scheduler.worker-ttl": "1 hour",  # kernels hold the interpreter, and so the heartbeat, for a traversal
+    "distributed.scheduler.no-workers-timeout": None,  # the driver looks after the workers itself
+    "distributed.scheduler.idle-timeout": None,
+    "distributed.scheduler.preload": [],
+    "distributed.worker.preload": [],
+    "distributed.nanny.preload": [],
+    "distributed.worker.lifetime.duration": None,
+    # The graph is mapped and shared, which Dask would count once a worker; memory_plan.py keeps the run within memory.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.admin.tick.limit": "1 hour",
+    # Dask's own looks at its workers, by default a hundred a second, would take 2 % of a core each.
+    "distributed.worker.profile.interval": "100ms",
+    "distributed.admin.system-monitor.interval": "2s",
+    # As by default, but without MALLOC_TRIM_THRESHOLD_: with it each large array is new memory, to be cleared page by page.
+    "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1},
+    "distributed.comm.timeouts.connect": f"{CONNECT_SECONDS} s",
+    "distributed.comm.retry.count": 0,
+    # An own cluster would close the nanny of a worker that happens to be down so long after any earlier death of it.
+    "distributed.deploy.lost-worker-timeout": "365 days",
+}
+
+
+class ClusterError(KeplerError):
+    """The workers or the scheduler are gone, or do not come up."""
+
+
+@contextlib.contextmanager
+def cluster_for(settings: Settings, device: str, n_workers: int, bytes_a_gpu: int) -> Iterator[Client]:
+    """Yield a client of the scheduler that the settings name, or of an own cluster, which ends with the block.
+
+    Parameters
+    ----------
+    settings : Settings
+    device : {"cpu", "cuda"}
+    n_workers : int
+        Of an own cluster.
+    bytes_a_gpu : int
+        First size of each GPU's memory pool.
+
+    Raises
+    ------
+    InputError
+        No scheduler answers there, or it has no workers.
+    ClusterError
+        Workers die while they start.
+    """
+    with pinned(settings.debug):
+        if settings.scheduler_address or settings.scheduler_file:
+            with existing(settings) as client:
+                yield client
+            return
+        make = _gpu_cluster if device == "cuda" else _cpu_cluster
+        cluster = _started(lambda: make(n_workers, settings.dashboard_address, bytes_a_gpu, settings.debug))
+        with cluster, Client(cluster, set_as_default=False) as client:
+            yield client
+
+
+def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
+    """Start an own cluster, again where a worker dies meanwhile: Dask then gives up all of them.
+
+    Raises
+    ------
+    ClusterError
+        They keep dying.
+    """
+    for left in reversed(range(_START_TRIES)):
+        try:
+            return make()
+        except (OSError, RuntimeError, TimeoutError) as error:
+            if not left:
+                message = f"the workers do not start: {_innermost(error)} ({_START_TRIES} times); run again with --resume"
+                raise ClusterError(message) from error
+            say(f"the workers do not start: {_innermost(error)}; they are started again")
+    raise AssertionError("unreachable")
+
+
+@contextlib.contextmanager
+def pinned(debug: bool = False) -> Iterator[None]:
+    """Pin Dask's settings, and silence its log: a worker that dies and comes back is this job's business."""
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.WARNING if debug else logging.CRITICAL)
+    try:
+        with dask.config.set(_PINNED):
+            yield
+    finally:
+        logger.setLevel(before)
+
+
+@contextlib.contextmanager
+def existing(settings: Settings) -> Iterator[Client]:
+    """Yield a client of the scheduler that the settings name, once it has a worker.
+
+    Raises
+    ------
+    InputError
+        No scheduler answers there, or it has no workers.
+    """
+    where = settings.scheduler_address or settings.scheduler_file
+    if settings.scheduler_file and not os.path.exists(settings.scheduler_file):
+        raise InputError(f"{where}: there is no such scheduler file; start a scheduler with --scheduler-file first")
+    how = {"scheduler_file": where} if settings.scheduler_file else {"address": where}
+    try:
+        client = Client(**how, security=_security(settings), timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TimeoutError, RuntimeError, TypeError, LookupError, ImportError) as error:
+        raise InputError(f"no Dask scheduler answers at {where}: {_innermost(error)}") from None
+    with client:
+        # Also one that Dask has paused, which it would not count: such a worker is named later, with the reason.
+        until = time.monotonic() + CONNECT_SECONDS
+        while not client.nthreads():
+            if time.monotonic() > until:
+                raise InputError(f"the Dask scheduler at {where} has no workers; start some and try again")
+            time.sleep(_POLL)
+        yield client
+
+
+def _security(settings: Settings) -> Security:
+    """The certificates of the settings, else those of Dask's own configuration."""
+    if settings.tls_ca_file is None:
+        return Security()
+    files = {
+        "tls_ca_file": settings.tls_ca_file,
+        "tls_client_cert": settings.tls_cert,
+        "tls_client_key": settings.tls_key,
+    }
+    return Security(require_encryption=True, **files)
+
+
+def _innermost(error: BaseException) -> str:
+    """What a chain of errors ends with: Dask's own says only that the time is over."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return str(error) or type(error).__name__
+
+
+def give_plugin(client: Client, plugin: Any, name: str) -> None:
+    """Set up a plugin in every worker, again if a worker dies meanwhile; its nanny's next one gets it by itself.
+
+    Raises
+    ------
+    ClusterError
+        They keep dying.
+    Exception
+        What the plugin raises while it is set up.
+    """
+    for _ in range(_SET_UP_TRIES):
+        try:
+            client.register_plugin(plugin, name=name)
+            return
+        except (OSError, TimeoutError) as error:  # OSError: the connection to a worker is closed
+            last = error
+            say(f"a worker was lost while it loaded the graph ({_innermost(error)}); the others and its successor load it")
+    raise ClusterError(f"workers die while they load the graph ({_innermost(last)}); run again with --resume")
+
+
+def take_plugin(client: Client, name: str) -> None:
+    """Take a plugin from every worker, and from those to come; one that dies meanwhile has none to take."""
+    with contextlib.suppress(OSError, TimeoutError):
+        client.unregister_worker_plugin(name)
+
+
+def _cpu_cluster(n_workers: int, dashboard: str, _bytes: int, debug: bool) -> LocalCluster:
+    return LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=True,
+        host=HOST,
+        protocol="tcp",
+        dashboard_address=dashboard,
+        memory_limit=None,
+        preload=_PRELOAD,
+        silence_logs=logging.WARNING if debug else logging.CRITICAL,
+    )
+
+
+def _gpu_cluster(n_workers: int, dashboard: str, bytes_a_gpu: int, debug: bool) -> LocalCluster:
+    try:
+        from dask_cuda import LocalCUDACluster
+    except ImportError:
+        raise DeviceError(
+            "device 'cuda' needs dask-cuda to run batches: pip install 'kepler-traverse[cuda13]', or take --device cpu"
+        ) from None
+    return LocalCUDACluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        host=HOST,
+        protocol="tcp",
+        dashboard_address=dashboard,
+        memory_limit=None,
+        preload=_PRELOAD,
+        # cuDF and CuPy share one pool; it starts at what the plan needs and may grow.
+        rmm_pool_size=-(-bytes_a_gpu // _MEBIBYTE) * _MEBIBYTE,
+        rmm_maximum_pool_size=POOL_SHARE,
+        rmm_allocator_external_lib_list="cupy",
+        silence_logs=logging.WARNING if debug else logging.CRITICAL,
+    )

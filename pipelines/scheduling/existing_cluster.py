@@ -1,0 +1,242 @@
+"""What the workers of a cluster that exists already must have: this version of the package, memory, the folders, the device.
+
+All of it but the folders is asked before anything is written, and of each worker that joins later.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import socket
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+from distributed import Client
+from distributed.system import MEMORY_LIMIT
+
+from kepler_traverse import __version__, cuda
+from kepler_traverse.errors import CapacityError, InputError
+
+from ..cli.options import Settings
+from ..cli.terminal import in_units
+from .cluster import ClusterError, existing, pinned
+
+_PACKAGES = ("kepler_traverse", "pipelines")
+_SOURCES = (".py", ".cu", ".cuh")
+# An expression and no function of ours, which a worker without this package could not even take apart.
+_ASK_VERSION = f"__import__({__name__!r}, fromlist=['version_here']).version_here()"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerMemory:
+    """What a worker may take.
+
+    Attributes
+    ----------
+    host : str
+    limit : int
+        Its ``--memory-limit`` in bytes; 0 if it has none.
+    usable : int
+        Bytes of it until Dask pauses or ends the worker; 0 if it does neither.
+    available : int
+        Bytes that are free on its host.
+    """
+
+    host: str
+    limit: int
+    usable: int
+    available: int
+
+
+@functools.cache
+def version_here() -> str:
+    """The version of this package, with a digest of its sources: the number alone does not tell two checkouts apart.
+
+    It is found out once in a process, about when the process imports the sources.
+    """
+    found = hashlib.sha256()
+    root = Path(__file__).parents[2]
+    for package in _PACKAGES:
+        for path in sorted(path for path in (root / package).rglob("*") if path.suffix in _SOURCES):
+            found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return f"{__version__}, sources {found.hexdigest()[:12]}"
+
+
+def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
+    """Ask the workers of the scheduler that the settings name what they may take.
+
+    Raises
+    ------
+    InputError
+        No scheduler answers, it has no workers, or one of them has another version of this package, or no GPU.
+    """
+    with pinned(), existing(settings) as client:
+        refuse_unfit_workers(client, device, [])
+        found = client.run(_memory, on_error="return")
+    return {worker: memory for worker, memory in found.items() if isinstance(memory, WorkerMemory)}
+
+
+def check_existing(settings: Settings, device: str, folders: list[Path]) -> None:
+    """Raise InputError unless all workers of the scheduler that the settings name can run this job."""
+    with pinned(), existing(settings) as client:
+        refuse_unfit_workers(client, device, folders)
+
+
+def refuse_unfit_workers(client: Client, device: str, folders: list[Path]) -> None:
+    """Raise InputError unless all workers can run this job: they have this package, see its folders and have its device.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    device : {"cpu", "cuda"}
+    folders : list of Path
+        Absolute; they exist here.
+    """
+    _refuse(_other_versions(client))
+    token = uuid.uuid4().hex
+    name = f".shared.{token}.tmp"
+    try:
+        for folder in folders:
+            (folder / name).write_text(token)
+        problems = client.run(_unfitness, folders, name, token, device, on_error="return")
+    except OSError as error:
+        raise InputError(f"{folders[0]}: this folder cannot be written to: {error.strerror}") from None
+    finally:
+        for folder in folders:
+            (folder / name).unlink(missing_ok=True)
+    _refuse({worker: problem for worker, problem in problems.items() if problem}, len(problems))
+
+
+def refuse_small_workers(found: dict[str, WorkerMemory], shared: int, own: int) -> None:
+    """Raise CapacityError unless every worker may take what the plan needs of it.
+
+    Parameters
+    ----------
+    found : dict of str to WorkerMemory
+        By address.
+    shared : int
+        Bytes of the graph: workers of a host share them, and Dask counts them for each worker.
+    own : int
+        Bytes that each worker takes for itself.
+    """
+    problems = {worker: problem for worker, memory in found.items() if (problem := _too_small(memory, shared + own))}
+    _refuse(problems, len(found), CapacityError)
+    hosts = defaultdict(list)
+    for memory in found.values():
+        hosts[memory.host].append(memory.available)
+    for host, available in hosts.items():
+        needed = shared + len(available) * own
+        if needed > max(available):
+            raise CapacityError(
+                f"host {host} has {in_units(max(available))} of free memory, and its {len(available)} workers need "
+                f"{in_units(needed)} for this run (graph {in_units(shared)}, each worker {in_units(own)}); "
+                "start fewer workers there"
+            )
+
+
+def check_newcomers(client: Client, workers: list[str], needed: int) -> None:
+    """Raise ClusterError unless workers that have joined a run can take part in it.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    workers : list of str
+        Their addresses; one that is gone already is let go.
+    needed : int
+        Bytes that each must be able to take.
+    """
+    problems: dict[str, object] = {
+        worker: p for worker, p in _other_versions(client, workers).items() if not isinstance(p, OSError)
+    }
+    if not problems:
+        found = client.run(_memory, workers=workers, on_error="return")
+        known = {worker: memory for worker, memory in found.items() if isinstance(memory, WorkerMemory)}
+        problems = {worker: why for worker, memory in known.items() if (why := _too_small(memory, needed))}
+    if problems:
+        worker, problem = min(problems.items(), key=lambda item: item[0])
+        raise ClusterError(f"worker {worker} has joined and cannot run this job: {problem}. Then run again with --resume")
+
+
+def _refuse(problems: Mapping[str, object], n_workers: int | None = None, error: type[InputError] = InputError) -> None:
+    if problems:
+        worker, problem = min(problems.items(), key=lambda item: item[0])
+        others = f", nor can {len(problems) - 1} others" if len(problems) > 1 else ""
+        of_all = f" of {n_workers} workers" if others and n_workers else ""
+        raise error(f"worker {worker} cannot run this job{others}{of_all}: {problem}")
+
+
+def _other_versions(client: Client, workers: list[str] | None = None) -> dict[str, object]:
+    """Which workers have another version of this package or none, and what to do; an OSError where one does not answer."""
+    here = version_here()
+    problems: dict[str, object] = {}
+    for worker, found in client.run(eval, _ASK_VERSION, workers=workers, on_error="return").items():
+        host = worker.rpartition("://")[2].rpartition(":")[0]
+        if isinstance(found, OSError):
+            problems[worker] = found
+        elif isinstance(found, BaseException):
+            problems[worker] = (
+                f"on host {host} it lacks this package, or has another version of it ({type(found).__name__}: {found}); "
+                f"install what this job runs ({here}) where the worker runs, and start the worker anew"
+            )
+        elif found != here:
+            problems[worker] = (
+                f"on host {host} it has another version of this package ({found}) than this job ({here}); "
+                "install the same one, and start the worker anew"
+            )
+    return problems
+
+
+def _too_small(memory: WorkerMemory, needed: int) -> str | None:
+    if not memory.usable or needed <= memory.usable:
+        return None
+    enough = in_units(-(-needed * memory.limit // memory.usable))
+    return (
+        f"on host {memory.host} its memory limit is {in_units(memory.limit)}, of which Dask lets it use "
+        f"{in_units(memory.usable)}, and the plan needs {in_units(needed)} in each worker (the graph, which workers of a "
+        f"host share, counts for each); start the workers with --memory-limit 0, which is none, or with {enough} at least"
+    )
+
+
+def _memory(dask_worker: Any) -> WorkerMemory:
+    """What this worker may take; runs in the worker."""
+    import dask
+
+    manager = dask_worker.memory_manager
+    limit, shares = manager.memory_limit or 0, [manager.memory_pause_fraction]
+    if dask_worker.nanny:
+        shares.append(dask.config.get("distributed.worker.memory.terminate"))
+    shares = [share for share in shares if share]
+    return WorkerMemory(
+        host=socket.gethostname(),
+        limit=limit,
+        usable=int(limit * min(shares)) if limit and shares else 0,
+        available=min(psutil.virtual_memory().available, MEMORY_LIMIT),
+    )
+
+
+def _unfitness(folders: list[Path], name: str, token: str, device: str) -> str | None:
+    """Say why this worker cannot run the job; runs in the worker."""
+    here = f"on host {socket.gethostname()}"
+    for folder in folders:
+        try:
+            seen = (folder / name).read_text()
+            if seen == token:
+                mine = folder / f".shared.{token}{os.getpid()}.tmp"
+                mine.touch()
+                mine.unlink()
+        except OSError as error:
+            seen = str(error.strerror)
+        if seen != token:
+            return (
+                f"{here} it does not see what is written to {folder} ({seen}); "
+                "all workers need it at this path, on a file system that they share"
+            )
+    if device == "cuda" and not cuda.available():
+        return f"{here} it finds no GPU with CuPy; give each worker one, or take --device cpu"
+    return None

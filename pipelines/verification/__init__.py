@@ -1,0 +1,1 @@
+"""Proving an existing output right again from its files alone."""

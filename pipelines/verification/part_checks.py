@@ -1,0 +1,347 @@
+"""Parts of an output proven right from their rows: what is in a file, and whether those distances can be."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kepler_traverse import plan_bfs, plan_sssp, results
+from kepler_traverse._arrays import NO_PREDECESSOR, namespace, to_host, unreached_of
+from kepler_traverse.certificate import certify, certify_many
+from kepler_traverse.errors import NegativeCycleError, UnknownVertexError
+from kepler_traverse.exact import as_integers, narrowed
+from kepler_traverse.graph import Graph
+from kepler_traverse.plan import Plan
+from kepler_traverse.regular_files import open_regular
+
+from ..output.checksums import MASK
+from ..output.manifest_types import Footer, Identity, PartEntry
+from ..output.part_file import as_written, read_footer, unfit_columns
+from ..output.schemas import FORMS, ROWS_A_GROUP
+
+MOST_FAULTS = 100  # that are told one by one
+BATCH_BYTES = 2**28  # of distances that wait to be proven together
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong: its kind, the file, and what and where in it."""
+
+    kind: str
+    file: str
+    message: str
+
+
+@dataclass
+class Findings:
+    """What was looked at, and what was found."""
+
+    faults: list[Fault] = field(default_factory=list)
+    untold: int = 0
+    sources: int = 0
+    rows: int = 0
+    proven: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, kind: str, file: str, message: str) -> None:
+        if len(self.faults) < MOST_FAULTS:
+            self.faults.append(Fault(kind, file, message))
+        else:
+            self.untold += 1
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"proven": dict(self.proven), "valid": not self.faults}
+
+
+class Prover:
+    """Proves the distances of sources, each in the cheapest way that is a proof.
+
+    With predecessors by a certificate. Without, several at a time, by one that needs none. Where the rows are a selection
+    whose paths lead through what was left out (targets; a limit with negative weights), by another traversal, which is
+    certified and compared.
+    """
+
+    def __init__(self, graph: Graph, identity: Identity, targets: Any, findings: Findings) -> None:
+        self.graph, self.targets, self._findings = graph, targets, findings
+        self.limit, self.algorithm = identity["limit"], identity["algorithm"]
+        self.form = FORMS[identity["result"]]
+        self.predecessors = self.form.has_predecessors
+        self.column_kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.distance_dtype
+        # Integer distances wait as int64; they are proven in the type that a search has found them in.
+        self.integers = self.algorithm == "sssp" and graph.returns_integers
+        self.kind = np.dtype(np.int64) if self.integers else self.column_kind
+        self.unreached = unreached_of(self.kind)
+        self._plan: Plan | None = None
+        if targets is not None or (self.limit is not None and self.algorithm == "sssp" and graph.has_negative_weights):
+            if self.algorithm == "bfs":
+                self._plan = plan_bfs(graph, predecessors=True, max_depth=cast("int | None", self.limit))
+            else:
+                self._plan = plan_sssp(graph, predecessors=True, cutoff=self.limit)
+        self._most = max(1, min(64, BATCH_BYTES // max(1, graph.n_vertices * self.kind.itemsize)))
+        self._waiting: list[tuple[str, results.Traversal]] = []
+
+    def take(self, file: str, traversal: results.Traversal) -> None:
+        """Prove one source, now or together with the next ones."""
+        if self._plan is not None:
+            self._compare(self._plan, file, traversal)
+        elif self.predecessors:
+            self._certify(file, traversal)
+        else:
+            self._waiting.append((file, traversal))
+            if len(self._waiting) == self._most:
+                self.settle()
+
+    def settle(self) -> None:
+        """Prove what waits."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        distances = self._moved(np.array([traversal.distance for _, traversal in waiting]))
+        sources = np.array([traversal.source for _, traversal in waiting])
+        if certify_many(self.graph, sources, distances, self.limit).valid:
+            self._findings.proven["certified without predecessors"] += len(waiting)
+            return
+        for at, (file, traversal) in enumerate(waiting):  # something is wrong: say for each source what
+            certificate = certify_many(self.graph, sources[at : at + 1], distances[at : at + 1], self.limit)
+            self._conclude(file, traversal, certificate.failures, "certified without predecessors")
+
+    def _moved(self, distance: np.ndarray) -> Any:
+        """Distances on the graph's device, in the type that they are proven in."""
+        return namespace(self.graph.offsets).asarray(narrowed(self.graph, distance) if self.integers else distance)
+
+    def _certify(self, file: str, traversal: results.Traversal) -> None:
+        move = namespace(self.graph.offsets).asarray
+        there = replace(traversal, distance=self._moved(traversal.distance), predecessor=move(traversal.predecessor))
+        self._conclude(file, traversal, certify(self.graph, there).failures, "certified")
+
+    def _compare(self, plan: Plan, file: str, traversal: results.Traversal) -> None:
+        try:
+            again = plan.run(traversal.source)
+        except NegativeCycleError as error:
+            self._conclude(file, traversal, {"distances": str(error)}, "traversed again")
+            return
+        certify(self.graph, again).require()
+        query = replace(plan.query, targets=self.targets)
+        predecessor = again.predecessor
+        again = replace(as_written(again, query), predecessor=predecessor)
+        distance = to_host(as_integers(again.distance) if self.integers else again.distance)
+        again = replace(again, distance=distance, predecessor=to_host(predecessor))
+        failures = {}
+        differing = np.flatnonzero(again.distance != traversal.distance)
+        if differing.size:
+            failures["distances"] = self._difference(differing, again.distance, traversal.distance)
+        if self.predecessors and not differing.size:
+            kept = np.where(again.distance == self.unreached, NO_PREDECESSOR, again.predecessor)
+            differing = np.flatnonzero(kept != traversal.predecessor)
+            if differing.size:
+                failures["predecessors"] = self._difference(differing, kept, traversal.predecessor)
+        self._conclude(file, traversal, failures, "traversed again")
+
+    def _difference(self, differing: Any, right: Any, written: Any) -> str:
+        at = differing[0]
+        return f"{differing.size} differ, the first of vertex {self.name(at)}: {written[at]}, not {right[at]}"
+
+    def _conclude(self, file: str, traversal: results.Traversal, failures: dict[str, str], how: str) -> None:
+        if not failures:
+            self._findings.proven[how] += 1
+            return
+        text = "; ".join(f"{rule}: {why}" for rule, why in failures.items())
+        self._findings.add("wrong result", file, f"source {self.name(traversal.source)}: {text}")
+
+    def name(self, number: int) -> str:
+        """The user's id of a vertex."""
+        return str(self.graph.ids_at(namespace(self.graph.offsets).asarray([int(number)]))[0])
+
+
+class Part:
+    """One file, looked at row by row and handed to a prover source by source.
+
+    Parameters
+    ----------
+    path : Path
+    entry : dict
+        What the manifest says about it.
+    run : str
+        Fingerprint of the run.
+    number : int
+    prover : Prover
+        Whose ``form`` the rows must have.
+    """
+
+    def __init__(self, path: Path, entry: PartEntry, run: str, number: int, prover: Prover, findings: Findings) -> None:
+        self._path, self._entry, self._run, self._number = path, entry, run, number
+        self._prover, self._findings = prover, findings
+        self._graph, self._result = prover.graph, prover.form.name
+
+    def check(self) -> None:
+        """Add what is wrong to the findings."""
+        entry, findings = self._entry, self._findings
+        try:
+            with open_regular(self._path) as file:
+                size, digest = (
+                    os.fstat(file.fileno()).st_size,
+                    hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest(),
+                )
+        except FileNotFoundError:
+            self._add("missing part", "the file is not there")
+            return
+        except OSError as error:
+            self._add("damaged part", f"it cannot be read ({error.strerror})")
+            return
+        if digest != entry["sha256"] or size != entry["bytes"]:
+            self._add("changed part", "its bytes are not those that the manifest names")
+        try:
+            with pq.ParquetFile(self._path, page_checksum_verification=True) as file:
+                footer = self._footer(file)
+                if footer is None or not self._has_right_columns(file.schema_arrow):
+                    return
+                checksums = self._check_rows(file, footer)
+                rows = file.metadata.num_rows
+        except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
+            self._add("damaged part", f"it cannot be read ({' '.join(str(error).split())})")
+            return
+        findings.sources += len(footer["sources"])
+        findings.rows += rows
+        if rows != footer["rows"] or rows != entry["rows"]:
+            self._add("rows", f"it holds {rows} rows, its footer says {footer['rows']} and the manifest {entry['rows']}")
+        if f"{sum(checksums) & MASK:016x}" != entry["checksum"]:
+            self._add("checksum", "the checksum of its rows is not the one in the manifest")
+
+    def _add(self, kind: str, message: str) -> None:
+        self._findings.add(kind, self._path.name, message)
+
+    def _footer(self, file: pq.ParquetFile) -> Footer | None:
+        try:
+            footer = read_footer(file)
+        except ValueError as error:
+            self._add("damaged part", f"its footer is not that of a part of this job ({error})")
+            return None
+        of_run, number = footer["run"], footer["part"]
+        if of_run != self._run:
+            self._add("another run", f"it was written by another run ({str(of_run)[:16]}, not {self._run[:16]})")
+        if number != self._number:
+            self._add("another run", f"it was written as part {number}")
+        if footer["result"] != self._result:
+            self._add("another result", f"it was written as {footer['result']!r}, and the run is for {self._result!r}")
+            return None
+        if footer["sources"] != self._entry["sources"]:
+            self._add("sources", "its sources are not those that the manifest names")
+        return footer
+
+    def _has_right_columns(self, schema: pa.Schema) -> bool:
+        wrong = unfit_columns(schema, self._prover.form, self._graph) or self._unfit_distances(schema)
+        if wrong:
+            self._add("columns", wrong)
+        return not wrong
+
+    def _unfit_distances(self, schema: pa.Schema) -> str:
+        kind = schema.field("distance").type
+        return "" if kind == pa.from_numpy_dtype(self._prover.column_kind) else f"its column 'distance' has type {kind}"
+
+    def _check_rows(self, file: pq.ParquetFile, footer: Footer) -> list[int]:
+        """Go through the rows; returns the checksums of the sources."""
+        try:
+            numbers = self._graph.numbers_of(footer["sources"]).tolist()
+        except UnknownVertexError as error:
+            self._add("sources", f"its footer: {error}")
+            return []
+        if len(set(numbers)) != len(numbers):
+            self._add("sources", "its footer names a source twice")
+            return []
+        stated = dict(zip(numbers, footer["checksums"], strict=True))
+        checksums: list[int] = []
+        waiting = iter(numbers)
+        for source, runs in self._runs_of(file):
+            if source not in stated:
+                self._add("sources", f"it holds rows of {self._prover.name(source)}, which is no source of it")
+                continue
+            # Rows stand in the order of the sources; those passed over have none.
+            for expected in waiting:
+                if expected == source:
+                    break
+                self._without_rows(expected)
+            else:
+                self._add("order", f"the rows of source {self._prover.name(source)} stand apart or out of order")
+                return checksums
+            traversal = self._traversal(source, runs)
+            checksums.append(results.checksum(traversal))
+            if f"{checksums[-1]:016x}" != stated[source]:
+                self._add(
+                    "checksum", f"source {self._prover.name(source)}: the checksum of its rows is not the one in the footer"
+                )
+            self._prover.take(self._path.name, traversal)
+        for expected in waiting:
+            self._without_rows(expected)
+        return checksums
+
+    def _without_rows(self, source: int) -> None:
+        if self._prover.targets is None:
+            self._add("rows", f"source {self._prover.name(source)} has no rows, and its own is always there")
+        else:
+            self._prover.take(self._path.name, self._traversal(source, []))
+
+    def _runs_of(self, file: pq.ParquetFile) -> Iterator[tuple[int, list[list[Any]]]]:
+        """Yield each source with its (vertices, distances, predecessors), a piece a row group."""
+        current: int | None = None
+        pieces: list[list[Any]] = []
+        for group in range(file.num_row_groups):
+            rows = file.metadata.row_group(group).num_rows
+            if rows > ROWS_A_GROUP + self._graph.n_vertices:
+                raise ValueError(f"row group {group} has {rows} rows, more than this job writes")
+            table = file.read_row_group(group)
+            table.validate(full=True)
+            source, vertex = self._numbers(table["source"]), self._numbers(table["vertex"])
+            if table["distance"].null_count:
+                raise ValueError("a distance is null")
+            columns = [vertex, table["distance"].to_numpy()]
+            if self._prover.predecessors:
+                columns.append(self._numbers(table["predecessor"]))
+            starts = np.flatnonzero(np.diff(source, prepend=-1))
+            for begin, end in zip(starts, [*starts[1:], rows], strict=True):
+                if source[begin] != current and current is not None:
+                    yield current, pieces
+                    pieces = []
+                current = int(source[begin])
+                pieces.append([column[begin:end] for column in columns])
+        if current is not None:
+            yield current, pieces
+
+    def _numbers(self, column: pa.ChunkedArray) -> np.ndarray:
+        if column.null_count:
+            raise ValueError("an id is null")
+        return self._graph.numbers_of(column if self._graph.has_string_ids else column.to_numpy(), "id")
+
+    def _traversal(self, source: int, pieces: list[Any]) -> results.Traversal:
+        """The rows of one source as arrays over all vertices."""
+        prover, n = self._prover, self._graph.n_vertices
+        distance = np.full(n, prover.unreached, prover.kind)
+        predecessor = np.full(n, NO_PREDECESSOR, self._graph.targets.dtype) if prover.predecessors else None
+        last = -1
+        for vertex, of_distance, *of_predecessor in pieces:
+            steps = np.diff(vertex, prepend=last)
+            if (steps <= 0).any():
+                at = vertex[int((steps <= 0).argmax())]
+                what = "is there twice" if (vertex == at).sum() > 1 or at == last else "stands out of order"
+                self._add("rows", f"source {prover.name(source)}: vertex {prover.name(at)} {what}")
+            last = vertex[-1]
+            distance[vertex] = of_distance
+            if predecessor is not None:
+                predecessor[vertex] = of_predecessor[0]
+        return results.Traversal(
+            algorithm=prover.algorithm,
+            source=source,
+            distance=distance,
+            predecessor=predecessor,
+            limit=prover.limit,
+            strategy="",
+            rounds=0,
+        )

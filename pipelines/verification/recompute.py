@@ -1,0 +1,160 @@
+"""Parts whose rows are no distances, proven right by traversing again: certified, put in the same form, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kepler_traverse.errors import CertificateError, NegativeCycleError, UnknownVertexError
+from kepler_traverse.graph import Graph
+
+from ..output.checksums import checksums_in
+from ..output.manifest_types import Footer, Identity
+from ..output.part_file import plain
+from ..output.schemas import FORMS, ROWS_A_GROUP, SOURCES_A_PART
+from ..worker.batch_context import BatchContext
+from ..worker.planning import plan_for
+from ..worker.plugin import answers_for
+from ..worker.request import Ids, Request
+from ..worker.traverse import SourceRows
+from .part_checks import Findings, Part
+
+
+class Retraversal:
+    """Answers the sources of a run once more, with certificates.
+
+    Parameters
+    ----------
+    graph : Graph
+    identity : dict
+        The run's.
+    targets : list of ids or None
+    findings : Findings
+    """
+
+    def __init__(self, graph: Graph, identity: Identity, targets: Ids | None, findings: Findings):
+        self.graph, self.form, self._findings = graph, FORMS[identity["result"]], findings
+        request = Request(
+            algorithm=identity["algorithm"],
+            strategy="auto",
+            limit=identity["limit"],
+            targets=targets,
+            result=identity["result"],
+            certify="all",
+            knobs=None,
+            direction=identity.get("direction", "out"),
+            at_once=min(identity["batch_size"], SOURCES_A_PART),
+        )
+        self._answers = answers_for(graph, plan_for(graph, request), request)
+        self.most_rows = max(graph.n_vertices, 0 if targets is None else len(targets))
+
+    def of(self, part: int, numbers: list[int]) -> Iterator[SourceRows]:
+        """Yield (source id, table, checksum) of each source, as the job writes them.
+
+        Raises
+        ------
+        CertificateError
+            A traversal failed here and now: nothing can be said about the part.
+        """
+        context = BatchContext()
+        for source, table, checksum in self._answers.of(part, numbers, False, context):
+            yield source, plain(table), checksum
+        if context.failed:
+            raise CertificateError(f"{len(context.failed)} sources could not be traversed again: {context.failed[0][1]}")
+
+    def settle(self) -> None:
+        """Nothing waits here."""
+
+
+class AgainPart(Part):
+    """One file, compared with what its sources give when they are traversed again; its prover is a ``Retraversal``."""
+
+    _prover: Retraversal  # type: ignore[assignment]
+
+    def _unfit_distances(self, schema: pa.Schema) -> str:  # noqa: ARG002
+        return ""  # types of numbers are compared with the rows
+
+    def _check_rows(self, file: pq.ParquetFile, footer: Footer) -> list[int]:
+        """Compare the rows; returns the checksums of the sources, from the rows of the file."""
+        try:
+            numbers = self._graph.numbers_of(footer["sources"])
+        except UnknownVertexError as error:
+            self._add("sources", f"its footer: {error}")
+            return []
+        if np.unique(numbers).size != numbers.size:
+            self._add("sources", "its footer names a source twice")
+            return []
+        most = ROWS_A_GROUP + self._prover.most_rows
+        for group in range(file.num_row_groups):
+            rows = file.metadata.row_group(group).num_rows
+            if rows > most:
+                raise ValueError(f"row group {group} has {rows} rows, more than this job writes")
+        checksums = checksums_in(_tables(file), self._graph, numbers, self._prover.form.columns)
+        try:
+            self._compare(_Rows(_tables(file)), numbers.tolist(), footer)
+        except NegativeCycleError as error:
+            self._add("wrong result", str(error))
+        return checksums
+
+    def _compare(self, rows: _Rows, numbers: list[int], footer: Footer) -> None:
+        answers = self._prover.of(self._number, numbers)
+        proven = 0
+        for (name, right, checksum), stated in zip(answers, footer["checksums"], strict=True):
+            written = rows.take(right.num_rows)
+            difference = _difference(written, right)
+            if difference:
+                self._add("wrong result", f"source {name}: {difference}; the rows after it are not compared")
+                return
+            if f"{checksum:016x}" != stated:
+                self._add("checksum", f"source {name}: the checksum of its rows is not the one in the footer")
+            proven += 1
+        if rows.take(1).num_rows:
+            self._add("rows", "there are rows after those of its last source")
+            return
+        self._findings.proven["traversed again"] += proven
+
+
+class _Rows:
+    """The rows of a file, taken from its beginning some at a time."""
+
+    def __init__(self, tables: Iterator[pa.Table]):
+        self._tables, self._held = tables, None
+
+    def take(self, count: int) -> pa.Table:
+        """The next rows; fewer where the file ends."""
+        while self._held is None or self._held.num_rows < count:
+            table = next(self._tables, None)
+            if table is None:
+                break
+            self._held = table if self._held is None else pa.concat_tables([self._held, table])
+        if self._held is None:
+            return pa.table({})
+        taken, self._held = self._held.slice(0, count), self._held.slice(count)
+        return taken
+
+
+def _tables(file: pq.ParquetFile) -> Iterator[pa.Table]:
+    for group in range(file.num_row_groups):
+        table = file.read_row_group(group)
+        table.validate(full=True)
+        yield table.replace_schema_metadata(None)
+
+
+def _difference(written: pa.Table, right: pa.Table) -> str:
+    """What is wrong with the rows of one source; nothing if they are the right ones, bit for bit."""
+    if written.num_rows != right.num_rows:
+        return f"it has {written.num_rows} rows, not {right.num_rows}"
+    if written.num_rows and written.schema.types != right.schema.types:
+        types = ", ".join(f"{field.name} {field.type}" for field in right.schema)
+        return f"its columns are not of the types {types}"
+    for name in right.schema.names if right.num_rows else ():
+        column = written[name]
+        if column.equals(right[name]):
+            continue
+        pairs = zip(column.to_pylist(), right[name].to_pylist(), strict=True)
+        at, (found, expected) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
+        return f"{name} of row {at} is {found!r}, not {expected!r}"
+    return ""

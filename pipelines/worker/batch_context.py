@@ -1,0 +1,47 @@
+"""What one batch leaves behind while it is traversed and written: how far it is, its times, its counts and its failures."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from ..output.manifest_types import PartSummary
+from ..output.part_stats import Tally
+from ..scheduling.heartbeat import NullProgress, TaskProgress
+from .phase_timer import Phases
+
+
+@dataclass(kw_only=True)
+class BatchContext:
+    """Is handed through everything that works on one batch.
+
+    Attributes
+    ----------
+    progress : TaskProgress
+        Told where the task is.
+    started : float
+        When work on the batch began, in seconds since the epoch.
+    clock : Phases
+    tally : Tally
+    failed : list of (int, str)
+        Sources (vertex numbers) that are left out, and why.
+    """
+
+    progress: TaskProgress = field(default_factory=NullProgress)
+    started: float = field(default_factory=time.time)
+    clock: Phases = field(default_factory=Phases)
+    tally: Tally = field(default_factory=Tally)
+    failed: list[tuple[int, str]] = field(default_factory=list)
+
+    def finish(self, summary: PartSummary, worker: str = "") -> None:
+        """Put times and counts of a batch that has just come to its end into the summary of its part.
+
+        ``worker`` says which one it was, where this is known here.
+        """
+        summary["started"], summary["ended"] = round(self.started, 3), round(time.time(), 3)
+        summary["seconds"], summary["phases"] = self.clock.elapsed, self.clock.rounded()
+        if worker:
+            summary["worker"] = worker
+        counts = self.tally.summary()
+        summary["edges"], summary["rounds"] = counts["edges"], counts["rounds"]
+        summary["slowest"], summary["distances"] = counts["slowest"], counts["distances"]

@@ -1,0 +1,42 @@
+"""The plan of a run's traversals, which the driver makes to know its memory and each worker makes to run it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from kepler_traverse import plan_bfs_many, plan_sssp_many
+from kepler_traverse.graph import Graph
+from kepler_traverse.multi_source.outputs import turned
+from kepler_traverse.multi_source.planning import ManyPlan
+
+from ..output.schemas import FORMS
+from .nearest_source import MergedPlan
+from .request import Request
+
+
+def plan_for(graph: Graph, request: Request) -> ManyPlan | MergedPlan:
+    """Plan the traversals of a ``Request``.
+
+    Distances are proven right before anything is made of them, so a plan keeps all of them, unless nothing is to be proven:
+    then it may hold no more than what is written is made of.
+    """
+    graph = turned(graph, request.direction)
+    kind = FORMS[request.result]
+    if kind.merged:
+        return MergedPlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)
+    proven = request.certify != "none"
+    as_it_is = kind.has_predecessors or not (proven or kind.keeps == "all")
+    result = request.result if as_it_is else "distances"
+    options: dict[str, Any] = {
+        "n_sources": request.at_once,
+        "strategy": request.strategy,
+        "result": result,
+        "targets": request.targets,
+        "knobs": request.knobs,
+        "memory": request.memory,
+    }
+    if request.shape is not None:
+        options["shape"] = request.shape
+    if request.algorithm == "bfs":
+        return plan_bfs_many(graph, max_depth=cast("int | None", request.limit), **options)
+    return plan_sssp_many(graph, cutoff=request.limit, **options)

@@ -2,7 +2,7 @@
 
 Draws both for any strategies of the catalogue, one below the other, into an HTML page that needs nothing beside it:
 
-    python examples/levels.py edges.parquet --undirected --strategies switch queue --source 0 --output levels.html
+    python -m examples.levels edges.parquet --undirected --strategies switch queue --source 0 --output levels.html
 
 The cells (``# %%``) run one after another in an editor that knows them; in a notebook call ``main`` with such a list.
 
@@ -26,8 +26,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for a script: the repository, where it is not installed
 
 from kepler_traverse import Graph, KeplerError, certify, cuda, plan_bfs, read_graph
 from kepler_traverse._arrays import to_host

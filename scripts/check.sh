@@ -80,12 +80,12 @@ step "types" "$VENV/bin/mypy"
 step "spelling" spelling
 step "CUDA format" cuda_format
 step "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
-step "pages of strategies are current" "$PYTHON" scripts/make_docs.py --check
-step "conf/batch_sources.toml and docs/settings.md are current" "$PYTHON" scripts/settings_page.py --check
-step "docs/performance.md, docs/benchmarks and README.md are current" "$PYTHON" scripts/bench_table.py check
-step "docs/published is current" "$PYTHON" scripts/papers_page.py check
-step "docs/guarantees.md is current" "$PYTHON" scripts/trust.py check
-step "known vulnerabilities" "$PYTHON" scripts/audit.py
+step "pages of strategies are current" "$PYTHON" -m scripts.docs.strategies_page --check
+step "conf/batch_sources.toml and docs/settings.md are current" "$PYTHON" -m scripts.docs.settings_page --check
+step "docs/performance.md, docs/benchmarks and README.md are current" "$PYTHON" -m scripts.bench.performance_page check
+step "docs/published is current" "$PYTHON" -m scripts.papers.page check
+step "docs/guarantees.md is current" "$PYTHON" -m scripts.evidence check
+step "known vulnerabilities" "$PYTHON" -m scripts.ci.audit
 step "tests" tests "$@"
 
 if [ ${#failed[@]} -gt 0 ]; then

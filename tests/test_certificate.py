@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from kepler_traverse import bfs, bfs_many, plan_bfs, plan_sssp, sssp, sssp_many
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import CertificateError, InputError
-from scripts.fault_study import DISTANCE_FAULTS, FAULTS, KINDS, count_false_alarms, forget, is_noticed, with_fault
+from scripts.evidence.fault_injection import (
+    DISTANCE_FAULTS,
+    FAULTS,
+    KINDS,
+    count_false_alarms,
+    forget,
+    is_noticed,
+    with_fault,
+)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)

@@ -21,7 +21,7 @@ from kepler_traverse.query import Query
 from kepler_traverse.results import checksum as checksum_of
 from pipelines.worker.batch_context import BatchContext
 from pipelines.worker.traverse import Answers
-from scripts.fault_study import DISTANCE_FAULTS, with_fault
+from scripts.evidence.fault_injection import DISTANCE_FAULTS, with_fault
 
 INTEGERS = (np.int8, np.int16, np.int32)
 MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})

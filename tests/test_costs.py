@@ -17,7 +17,7 @@ from kepler_traverse.multi_source.planning import one_at_a_time
 from kepler_traverse.sssp.registry import MANY as SSSP_MANY
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from kepler_traverse.strategy import Shape
-from scripts import regret_fit
+from scripts.regret import fit
 
 CPU = Machine(cores=2, cache=1 << 20, copy=1e-10, load=1e-7, step=2e-9)
 ROWS = [
@@ -95,10 +95,10 @@ def test_constants_come_back_out_of_the_times_that_they_make():
     }
     lines = made_up_lines(constants)
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
-    found = regret_fit.fit(lines, costs)
+    found = fit.fit(lines, costs)
     for line in lines:
-        assert regret_fit.predicted(line, found, costs) == pytest.approx(line["seconds"], rel=0.05)
-    checked = regret_fit.cross_validated(lines, costs)
+        assert fit.predicted(line, found, costs) == pytest.approx(line["seconds"], rel=0.05)
+    checked = fit.cross_validated(lines, costs)
     assert checked["regret"]["largest"] < 1.1
     assert checked["errors"]["bfs many_queues"]["p90"] < 1.1
 
@@ -108,7 +108,7 @@ def test_cross_validation_shows_a_graph_that_no_other_resembles():
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
 
     def largest_error():
-        return max(error["p90"] for error in regret_fit.cross_validated(lines, costs)["errors"].values())
+        return max(error["p90"] for error in fit.cross_validated(lines, costs)["errors"].values())
 
     assert largest_error() < 1.1
     for line in lines:
@@ -121,7 +121,7 @@ def test_a_fit_keeps_the_constants_of_other_devices(tmp_path):
     output.write_text(json.dumps({"cuda": {"nanoseconds": {"bfs many_bits": {"edge": 7.0}}}}))
     made = made_up_lines({"bfs many_bits": {"level": 2e4, "edge": 1.5}, "bfs many_queues": {"edge": 2.0}})
     lines.write_text("".join(json.dumps(line) + "\n" for line in made))
-    regret_fit.main([lines], output)
+    fit.main([lines], output)
     found = json.loads(output.read_text())
     assert found["cuda"]["nanoseconds"] == {"bfs many_bits": {"edge": 7.0}}
     assert found["cpu"]["nanoseconds"]["bfs many_queues"]["edge"] == pytest.approx(2.0, rel=0.02)

@@ -16,8 +16,10 @@ import kepler_traverse
 from kepler_traverse.bfs import cpu_steps, gpu_steps
 from kepler_traverse.bfs.host_loop import levels, switch
 from pipelines import compare
-from scripts import bench_table, make_docs, make_graphs, settings_page
-from scripts.strategy_lines import kernel_lines, lines_of_code, lines_with_code
+from scripts import make_graphs
+from scripts.bench import performance_page
+from scripts.docs import settings_page, strategies_page
+from scripts.docs.count_lines import kernel_lines, lines_of_code, lines_with_code
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -74,15 +76,15 @@ CHOICE = {"device": "cpu", "graph": "road", "algorithm": "bfs", "baseline": "Sci
 
 
 def test_the_page_of_strategies_is_current():
-    assert make_docs.main(["--check"]) == 0
+    assert strategies_page.main(["--check"]) == 0
 
 
 def test_every_strategy_is_on_one_of_the_two_pages_and_auto_on_the_first():
-    own, published = make_docs.strategies_page(), make_docs.published_page()
-    for _, rows in [*make_docs.TITLES.values(), *make_docs.MANY.values()]:
+    own, published = strategies_page.strategies_page(), strategies_page.published_page()
+    for _, rows in [*strategies_page.TITLES.values(), *strategies_page.MANY.values()]:
         for row in rows:
-            assert f"| `{row.name}` | " in (published if make_docs.is_published(row) else own)
-            assert not (row.default and make_docs.is_published(row))
+            assert f"| `{row.name}` | " in (published if strategies_page.is_published(row) else own)
+            assert not (row.default and strategies_page.is_published(row))
     assert "| auto |" in own
     assert "## Knobs" in published
 
@@ -98,7 +100,7 @@ def test_settings_page_check_names_a_stale_file(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(settings_page, "ROOT", tmp_path)
     monkeypatch.setattr(settings_page, "PAGE", stale)
     assert settings_page.main(["--check"]) == 1
-    assert capsys.readouterr().err == "settings.md is stale: run python scripts/settings_page.py\n"
+    assert capsys.readouterr().err == "settings.md is stale: run python -m scripts.docs.settings_page\n"
 
 
 def test_lines_of_code_are_those_that_a_plan_reaches_and_no_comments(tmp_path):
@@ -122,11 +124,11 @@ def test_a_kernel_is_counted_without_the_entry_points_that_others_use():
 
 
 def test_the_tables_of_measurements_are_current():
-    assert bench_table.main(["check"]) == 0
+    assert performance_page.main(["check"]) == 0
 
 
 def test_measurements_become_a_log_with_tables_and_notes():
-    text = bench_table.log_text(RUN, "Most of the time goes into the first level.")
+    text = performance_page.log_text(RUN, "Most of the time goes into the first level.")
     assert "road, undirected | 1,000 | 2,500 | bfs | cpu | switch | 64 | 2 | SciPy | 5 | 2.50 | 1 MiB | 2 MiB" in text
     assert "| 3.00 | pandas + SciPy |" in text
     assert "| road | 1,000 | bfs | distances | 64 | 3.25 | 700 |" in text
@@ -138,7 +140,7 @@ def test_the_page_shows_the_newest_figure_and_the_fastest_baseline():
     slower = dict(newer["traversals"][0], peer="NetworKit", peer_seconds=8.0)
     newer["traversals"][0]["seconds"] = slower["seconds"] = 1.0
     newer["traversals"].append(slower)
-    page = bench_table.performance_page([RUN, newer])
+    page = performance_page.performance_page([RUN, newer])
     assert "| road, undirected | 1,000 | 2,500 | bfs | 64 | 1 | 1 MiB | SciPy | 5 | 2 MiB | 5.00 |" in page
     assert "NetworKit" not in page
     assert "| road | 1,000 | bfs | distances | 64 | 3.25 | 700 |" in page
@@ -148,26 +150,28 @@ def test_the_page_shows_the_newest_figure_and_the_fastest_baseline():
 
 def test_a_log_is_written_once_and_an_edited_one_is_noticed(tmp_path, monkeypatch, capsys):
     for name in ("LOG", "MEASUREMENTS", "BENCHMARKS", "PAGE", "README"):
-        monkeypatch.setattr(bench_table, name, tmp_path / getattr(bench_table, name).name)
-    bench_table.MEASUREMENTS.write_text('{"readme": [], "runs": []}')
-    bench_table.README.write_text(f"{bench_table.BEGIN}\n{bench_table.END}\n")
+        monkeypatch.setattr(performance_page, name, tmp_path / getattr(performance_page, name).name)
+    performance_page.MEASUREMENTS.write_text('{"readme": [], "runs": []}')
+    performance_page.README.write_text(f"{performance_page.BEGIN}\n{performance_page.END}\n")
     file = tmp_path / "run.json"
     file.write_text(json.dumps({key: value for key, value in RUN.items() if key != "log"}))
-    assert bench_table.main(["add", str(file)]) == 0
-    assert bench_table.main(["check"]) == 0
-    assert bench_table.main(["add", str(file)]) == 2
+    assert performance_page.main(["add", str(file)]) == 0
+    assert performance_page.main(["check"]) == 0
+    assert performance_page.main(["add", str(file)]) == 2
     assert "never written twice" in capsys.readouterr().err
-    (log,) = [path for path in bench_table.LOG.glob("*.md") if path.name != "README.md"]
-    assert log.name in (bench_table.LOG / "README.md").read_text()
+    (log,) = [path for path in performance_page.LOG.glob("*.md") if path.name != "README.md"]
+    assert log.name in (performance_page.LOG / "README.md").read_text()
     log.write_text(log.read_text().replace("5", "6"))
-    assert bench_table.main(["check"]) == 1
+    assert performance_page.main(["check"]) == 1
     assert "never edited" in capsys.readouterr().err
 
 
 def test_the_newest_time_of_a_graph_goes_to_the_readme():
     newer = json.loads(json.dumps(RUN))
     newer["traversals"][0]["seconds"] = 1.0
-    text = bench_table.readme_with(f"head\n{bench_table.BEGIN}\nold\n{bench_table.END}\ntail\n", [RUN, newer], [CHOICE])
+    text = performance_page.readme_with(
+        f"head\n{performance_page.BEGIN}\nold\n{performance_page.END}\ntail\n", [RUN, newer], [CHOICE]
+    )
     assert "old" not in text
     assert "| 5.00 |" in text
     assert "| 2.50 |" not in text
@@ -176,10 +180,10 @@ def test_the_newest_time_of_a_graph_goes_to_the_readme():
 
 
 def test_without_measurements_the_pages_say_so():
-    assert "No measurements" in bench_table.performance_page([])
-    assert "No measurements" in bench_table.short_table([], [])
-    with pytest.raises(bench_table.Malformed, match="no run has measured"):
-        bench_table.short_table([RUN], [CHOICE | {"graph": "lattice"}])
+    assert "No measurements" in performance_page.performance_page([])
+    assert "No measurements" in performance_page.short_table([], [])
+    with pytest.raises(performance_page.Malformed, match="no run has measured"):
+        performance_page.short_table([RUN], [CHOICE | {"graph": "lattice"}])
 
 
 @pytest.mark.parametrize(
@@ -193,17 +197,17 @@ def test_without_measurements_the_pages_say_so():
 def test_a_time_whose_result_is_not_right_is_refused(change, message):
     wrong = json.loads(json.dumps(RUN))
     wrong["traversals"][0] |= change
-    with pytest.raises(bench_table.Malformed, match=message):
-        bench_table.pages({"readme": [], "runs": [wrong]})
+    with pytest.raises(performance_page.Malformed, match=message):
+        performance_page.pages({"readme": [], "runs": [wrong]})
 
 
 def test_a_file_that_is_no_measurement_is_refused(tmp_path, capsys):
     file = tmp_path / "other.json"
     file.write_text("{}")
-    before = bench_table.MEASUREMENTS.read_bytes()
-    assert bench_table.main(["add", str(file)]) == 2
+    before = performance_page.MEASUREMENTS.read_bytes()
+    assert performance_page.main(["add", str(file)]) == 2
     assert "neither a run nor" in capsys.readouterr().err
-    assert bench_table.MEASUREMENTS.read_bytes() == before
+    assert performance_page.MEASUREMENTS.read_bytes() == before
 
 
 def test_what_compare_prints_becomes_a_run(tmp_path, monkeypatch, capsys):
@@ -214,19 +218,19 @@ def test_what_compare_prints_becomes_a_run(tmp_path, monkeypatch, capsys):
     printed = tmp_path / "compare.json"
     printed.write_text(capsys.readouterr().out)
     for name in ("MEASUREMENTS", "PAGE", "README", "BENCHMARKS", "LOG"):
-        monkeypatch.setattr(bench_table, name, tmp_path / getattr(bench_table, name).name)
-    bench_table.MEASUREMENTS.write_text('{"readme": [], "runs": []}')
-    bench_table.README.write_text(f"{bench_table.BEGIN}\n{bench_table.END}\n")
-    assert bench_table.main(["add", str(printed)]) == 2
+        monkeypatch.setattr(performance_page, name, tmp_path / getattr(performance_page, name).name)
+    performance_page.MEASUREMENTS.write_text('{"readme": [], "runs": []}')
+    performance_page.README.write_text(f"{performance_page.BEGIN}\n{performance_page.END}\n")
+    assert performance_page.main(["add", str(printed)]) == 2
     assert "give --title, --commit, --date, --cpu" in capsys.readouterr().err
     told = ["--title", "Little", "--commit", "0123abc", "--date", "2026-09-01", "--cpu", "CPU"]
-    assert bench_table.main(["add", str(printed), *told]) == 0
-    (run,) = json.loads(bench_table.MEASUREMENTS.read_text())["runs"]
+    assert performance_page.main(["add", str(printed), *told]) == 0
+    (run,) = json.loads(performance_page.MEASUREMENTS.read_text())["runs"]
     assert [row["algorithm"] for row in run["traversals"]] == ["bfs", "sssp"]
     assert all(row["agrees"] and row["certified"] and row["sources"] == 2 for row in run["traversals"])
-    assert "| little, directed | 50 |" in bench_table.PAGE.read_text()
+    assert "| little, directed | 50 |" in performance_page.PAGE.read_text()
     assert run["log"]["file"] == "2026-09-01-little.md"
-    assert bench_table.main(["check"]) == 0
+    assert performance_page.main(["check"]) == 0
 
 
 PAGES = sorted(
@@ -297,7 +301,7 @@ def test_the_changelog_names_the_version_of_the_package():
 
 
 def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch):
-    (example,) = re.findall(r"```python\n(.*?)```", bench_table.README.read_text(encoding="utf-8"), re.DOTALL)
+    (example,) = re.findall(r"```python\n(.*?)```", performance_page.README.read_text(encoding="utf-8"), re.DOTALL)
     on_a_cpu, _, on_a_gpu = example.partition("graph = graph.to(")
     assert on_a_gpu
     ends = {"src": ["home", "home", "work"], "dst": ["work", "school", "school"], "weight": [600, 1200, 300]}

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from scripts import bench_cpu, bench_gpu, bench_table, floors, level_times, papers_plots
+from scripts.bench import cpu, gpu, level_traces, performance_page, roofline, svg_plots
 
 LIMITS = {
     "machine": "GPU",
@@ -37,21 +37,21 @@ def a_chain(levels):
 def a_run(*medians):
     traversal = {"graph": "road", "vertices": 100, "edges": 400}
     about = {"date": "2026-09-01", "commit": "0123abc", "machine": {"gpu": "GPU"}}
-    tables = bench_gpu.tables_of({part: list(medians) if part == "single" else [] for part in bench_gpu.COLUMNS})
+    tables = gpu.tables_of({part: list(medians) if part == "single" else [] for part in gpu.COLUMNS})
     return about | {"tables": tables, "traversals": [traversal]}
 
 
 def test_a_turn_lasts_until_the_next_one_begins():
-    rows = level_times.thinned(a_bfs(), "bfs")
+    rows = level_traces.thinned(a_bfs(), "bfs")
     assert [row.what for row in rows] == [turn["what"] for turn in a_bfs()[:-1]]
     assert {row.microseconds for row in rows} == {2.0}
     assert [row.at for row in rows] == [0, 1, 2, 2, 3, 3, 4]
-    assert [row.at for row in level_times.thinned(a_bfs(), "sssp")] == list(range(7))
+    assert [row.at for row in level_traces.thinned(a_bfs(), "sssp")] == list(range(7))
 
 
 @pytest.mark.parametrize(("turns", "width"), [(10, 1), (11, 2), (95, 10)])
 def test_neighbouring_turns_are_summed_up_where_there_are_many(turns, width):
-    rows = level_times.thinned(a_chain(turns), "bfs", most=10)
+    rows = level_traces.thinned(a_chain(turns), "bfs", most=10)
     assert len(rows) <= 10
     assert [row.at for row in rows] == list(range(0, turns, width))
     assert sum(row.turns for row in rows) == turns
@@ -60,105 +60,105 @@ def test_neighbouring_turns_are_summed_up_where_there_are_many(turns, width):
 
 
 def test_kinds_stay_apart_however_few_rows_are_left():
-    rows = level_times.thinned(a_bfs(), "bfs", most=6)
+    rows = level_traces.thinned(a_bfs(), "bfs", most=6)
     assert sorted(row.what for row in rows) == sorted({turn["what"] for turn in a_bfs()[:-1]})
     assert sum(row.microseconds for row in rows) == 14
 
 
 def test_what_a_search_walked_leaves_bitmaps_and_the_last_pass_out():
-    assert level_times.walked(a_bfs()) == level_times.Walked(levels=4, reached=60, pushed_edges=90, uncounted=1, pulled=9)
+    assert level_traces.walked(a_bfs()) == level_traces.Walked(levels=4, reached=60, pushed_edges=90, uncounted=1, pulled=9)
 
 
 def test_a_trace_without_an_end_is_refused():
-    with pytest.raises(level_times.Malformed, match="no room for all turns"):
-        level_times.thinned(a_bfs()[:-1], "bfs")
+    with pytest.raises(level_traces.Malformed, match="no room for all turns"):
+        level_traces.thinned(a_bfs()[:-1], "bfs")
 
 
 def test_a_trace_of_an_unknown_algorithm_is_refused():
-    with pytest.raises(level_times.Malformed, match="'road, dfs' is of no algorithm"):
-        level_times.with_traces({}, a_run(), {"road, dfs": a_bfs()})
+    with pytest.raises(level_traces.Malformed, match="'road, dfs' is of no algorithm"):
+        level_traces.with_traces({}, a_run(), {"road, dfs": a_bfs()})
 
 
 def test_a_newer_trace_takes_the_place_of_an_older_one_alone(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(level_times, "LEVELS", tmp_path / "levels.json")
+    monkeypatch.setattr(level_traces, "LEVELS", tmp_path / "levels.json")
     for name, traces in {"old": {"road, bfs": a_chain(3), "road, sssp": a_chain(4)}, "new": {"road, bfs": a_bfs()}}.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(a_run() | {"commit": name}))
         (tmp_path / f"{name}.trace.json").write_text(json.dumps(traces))
-        assert level_times.main(["add", str(tmp_path / f"{name}.json")]) == 0
-    found = level_times.read_levels()["road"]
+        assert level_traces.main(["add", str(tmp_path / f"{name}.json")]) == 0
+    found = level_traces.read_levels()["road"]
     assert {algorithm: trace["commit"] for algorithm, trace in found.items()} == {"bfs": "new", "sssp": "old"}
-    assert found["bfs"]["rows"] == level_times.thinned(a_bfs(), "bfs")
-    assert found["bfs"]["walked"] == level_times.walked(a_bfs())
-    assert level_times.main(["add", str(tmp_path / "none.json")]) == 2
+    assert found["bfs"]["rows"] == level_traces.thinned(a_bfs(), "bfs")
+    assert found["bfs"]["walked"] == level_traces.walked(a_bfs())
+    assert level_traces.main(["add", str(tmp_path / "none.json")]) == 2
     assert "none.json" in capsys.readouterr().err
 
 
 def test_a_floor_is_launch_and_chains_and_the_slower_of_bytes_and_gathers():
-    search = level_times.walked(a_bfs())
+    search = level_traces.walked(a_bfs())
     # 94 edges are pushed along, as the cluster's vertex counts 4; 9 vertices are pulled: 1,624 bytes.
-    assert floors.floor_ms(LIMITS, search, "bfs", 100, 400) == pytest.approx((10 + 4 + 16.24) / 1e3)
+    assert roofline.floor_ms(LIMITS, search, "bfs", 100, 400) == pytest.approx((10 + 4 + 16.24) / 1e3)
     # 240 edges lie out of the 60 vertices: 2,880 bytes; and were memory faster, 240 gathers.
-    assert floors.floor_ms(LIMITS, search, "sssp", 100, 400) == pytest.approx((10 + 4 + 28.8) / 1e3)
-    assert floors.floor_ms(LIMITS | {"bytes_per_us": 1e6}, search, "sssp", 100, 400) == pytest.approx((10 + 4 + 4.8) / 1e3)
+    assert roofline.floor_ms(LIMITS, search, "sssp", 100, 400) == pytest.approx((10 + 4 + 28.8) / 1e3)
+    assert roofline.floor_ms(LIMITS | {"bytes_per_us": 1e6}, search, "sssp", 100, 400) == pytest.approx((10 + 4 + 4.8) / 1e3)
 
 
 @pytest.mark.parametrize(("mebibytes", "rate"), [(1, 50.0), (16, 50.0), (63, 50.0), (64, 25.0), (1000, 25.0)])
 def test_gathers_are_as_fast_as_from_the_next_smaller_table(mebibytes, rate):
-    assert floors.rate_of(LIMITS, mebibytes * 2**20) == rate
+    assert roofline.rate_of(LIMITS, mebibytes * 2**20) == rate
 
 
 def test_medians_are_those_of_the_newest_table_that_has_the_row():
     lattice = ["lattice", *MEDIANS[1:]]
     older = a_run(["road", "bfs", 9.0, *MEDIANS[3:]], lattice)
-    assert floors.medians_of([older, a_run(MEDIANS), a_run()]) == {("road", "bfs"): 2.5, ("lattice", "bfs"): 2.5}
+    assert roofline.medians_of([older, a_run(MEDIANS), a_run()]) == {("road", "bfs"): 2.5, ("lattice", "bfs"): 2.5}
 
 
 def test_a_row_without_a_trace_has_no_floor():
-    traced = {"road": {"bfs": {"rows": level_times.thinned(a_bfs(), "bfs"), "walked": level_times.walked(a_bfs())}}}
-    with_floor = floors.rows_of(LIMITS, traced, [a_run(MEDIANS)])["road", "bfs"]
+    traced = {"road": {"bfs": {"rows": level_traces.thinned(a_bfs(), "bfs"), "walked": level_traces.walked(a_bfs())}}}
+    with_floor = roofline.rows_of(LIMITS, traced, [a_run(MEDIANS)])["road", "bfs"]
     assert with_floor == {"levels": 4, "floor": pytest.approx(0.03024), "in the launch": 0.014, "target": 1.5, "ours": 2.5}
-    without = floors.rows_of(LIMITS, {}, [a_run(MEDIANS)])
+    without = roofline.rows_of(LIMITS, {}, [a_run(MEDIANS)])
     assert without == {("road", "bfs"): {"target": 1.5, "ours": 2.5}}
-    assert "| road | bfs | - | - | - | 1.5 | 2.5 | - |" in floors.table_of(without)
+    assert "| road | bfs | - | - | - | 1.5 | 2.5 | - |" in roofline.table_of(without)
 
 
 def test_a_traced_graph_of_unknown_size_is_refused():
-    traced = {"road": {"bfs": {"rows": [], "walked": level_times.walked(a_bfs())}}}
-    with pytest.raises(level_times.Malformed, match="road is traced"):
-        floors.rows_of(LIMITS, traced, [a_run(MEDIANS) | {"traversals": []}])
+    traced = {"road": {"bfs": {"rows": [], "walked": level_traces.walked(a_bfs())}}}
+    with pytest.raises(level_traces.Malformed, match="road is traced"):
+        roofline.rows_of(LIMITS, traced, [a_run(MEDIANS) | {"traversals": []}])
 
 
 def test_a_plot_has_a_dot_for_each_row_and_one_colour_for_a_kind_of_turn():
-    rows = level_times.thinned(a_bfs(), "bfs")
-    both = level_times.plot("road", {"bfs": {"rows": rows}, "sssp": {"rows": rows[1:2]}})
+    rows = level_traces.thinned(a_bfs(), "bfs")
+    both = level_traces.plot("road", {"bfs": {"rows": rows}, "sssp": {"rows": rows[1:2]}})
     strokes = [path.get("stroke") for path in ElementTree.fromstring(both).iter("{http://www.w3.org/2000/svg}path")]
     assert len(strokes) == 7  # six kinds above, one of them below
-    assert strokes[-1] == strokes[1] == papers_plots.colour(1)
+    assert strokes[-1] == strokes[1] == svg_plots.colour(1)
     assert both.count("h0") == len(rows) + 1
 
 
 def test_a_plot_that_nothing_draws_any_more_is_stale_and_goes(tmp_path, monkeypatch, capsys):
-    shutil.copytree(bench_table.LOG, tmp_path / "log")
+    shutil.copytree(performance_page.LOG, tmp_path / "log")
     for name in ("PAGE", "README", "LOG"):
-        monkeypatch.setattr(bench_table, name, tmp_path / getattr(bench_table, name).name)
-    monkeypatch.setattr(bench_table, "BENCHMARKS", tmp_path)
-    plots = tmp_path / floors.PLOTS
-    bench_table.README.write_text(f"{bench_table.BEGIN}\n{bench_table.END}\n")
-    assert bench_table.main(["write"]) == 0
-    assert bench_table.main(["check"]) == 0
+        monkeypatch.setattr(performance_page, name, tmp_path / getattr(performance_page, name).name)
+    monkeypatch.setattr(performance_page, "BENCHMARKS", tmp_path)
+    plots = tmp_path / roofline.PLOTS
+    performance_page.README.write_text(f"{performance_page.BEGIN}\n{performance_page.END}\n")
+    assert performance_page.main(["write"]) == 0
+    assert performance_page.main(["check"]) == 0
     drawn = {path.name for path in plots.glob("*.svg")}
     assert all(f"](plots/{name})" in (tmp_path / "levels.md").read_text() for name in drawn)
     assert "floors.svg" in drawn
     (plots / "older.svg").write_text("<svg/>")
-    assert bench_table.main(["check"]) == 1
+    assert performance_page.main(["check"]) == 1
     assert "older.svg" in capsys.readouterr().err
-    assert bench_table.main(["write"]) == 0
+    assert performance_page.main(["write"]) == 0
     assert {path.name for path in plots.glob("*.svg")} == drawn
 
 
 def test_a_cluster_and_one_process_become_a_table_of_numbers():
     about = {"graph": "road", "algorithm": "bfs", "strategy": "queue", "sources": 64}
-    (table,) = bench_cpu.cluster_tables([about | {"process": 2.0, "cluster": 2.5, "directed": True}])
+    (table,) = cpu.cluster_tables([about | {"process": 2.0, "cluster": 2.5, "directed": True}])
     record = dict(zip(table["columns"], table["rows"][0], strict=True))
     assert record == about | {"process_seconds": 2.0, "cluster_seconds": 2.5}
-    assert bench_cpu.cluster_tables([]) == []
+    assert cpu.cluster_tables([]) == []

@@ -8,9 +8,11 @@ from collections import Counter
 
 import pytest
 
-from scripts import kernel_mutants, mutants_page, mutate_kernels
-from scripts.kernel_mutants import ROOT, Mutant, kernel_files, mutants_of, sample
-from scripts.mutants_page import page, record_of, recorded
+from scripts.mutation import __main__ as mutate_kernels
+from scripts.mutation import mutators
+from scripts.mutation import record as mutation_record
+from scripts.mutation.mutators import ROOT, Mutant, kernel_files, mutants_of, sample
+from scripts.mutation.record import page, record_of, recorded
 
 FILE = "kepler_traverse/bfs/kernels/push.cu"
 
@@ -24,7 +26,7 @@ def mutant(
 @pytest.fixture
 def kernel(tmp_path, monkeypatch):
     """Mutants of a kernel file of this text."""
-    monkeypatch.setattr(kernel_mutants, "ROOT", tmp_path)
+    monkeypatch.setattr(mutators, "ROOT", tmp_path)
 
     def of(text: str) -> list[Mutant]:
         (tmp_path / "kernel.cu").write_text(text)
@@ -127,10 +129,10 @@ def test_the_explanation_of_a_survivor_moves_with_its_line():
 
 
 def test_the_page_of_mutants_is_current_and_explains_every_survivor():
-    record = mutants_page.read_record()
+    record = mutation_record.read_record()
     assert record["mutants"]
-    assert mutants_page.PAGE.read_text() == page(record)
-    assert mutants_page.UNEXPLAINED not in page(record)
+    assert mutation_record.PAGE.read_text() == page(record)
+    assert mutation_record.UNEXPLAINED not in page(record)
 
 
 # --- the tests of a file -----------------------------------------------------------------------------------------------

@@ -12,15 +12,18 @@ import pytest
 
 from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
-from scripts import bench, bench_papers, bench_systems, papers_measured, papers_page, papers_systems
-from scripts.papers_comparisons import COMPARISONS, OURS, compared
-from scripts.papers_settings import GRAPHS, GraphSource, rows_for, systems_of
+from scripts.bench import __main__ as bench
+from scripts.papers import measure as papers_measure
+from scripts.papers import measure_systems, results, systems_page
+from scripts.papers import page as papers_page
+from scripts.papers.comparisons import COMPARISONS, OURS, compared
+from scripts.papers.experiments import GRAPHS, GraphSource, rows_for, systems_of
 
 RUN = {
     "kind": "run",
     "date": "2026-11-21",
     "commit": "0123abc",
-    "command": "python scripts/bench.py --suite papers --part systems",
+    "command": "python -m scripts.bench --suite papers --part systems",
     "machine": {"cpu": "CPU", "cores": 2, "memory_gib": 8, "gpu": "GPU", "driver": "1.2"},
     "versions": {"python": "3.12.0"},
     "device": "cuda",
@@ -93,8 +96,8 @@ def place(tmp_path, monkeypatch):
     """A folder in place of docs/published, with nothing measured; returns how to add lines."""
     monkeypatch.setattr(papers_page, "FOLDER", tmp_path)
     monkeypatch.setattr(papers_page, "MEASURED", tmp_path / "papers.json")
-    nothing = {"reading": dict.fromkeys(papers_measured.READING, ""), "runs": [], "graphs": {}, "blocks": []}
-    papers_page.MEASURED.write_text(papers_measured.as_text(nothing))
+    nothing = {"reading": dict.fromkeys(results.READING, ""), "runs": [], "graphs": {}, "blocks": []}
+    papers_page.MEASURED.write_text(results.as_text(nothing))
 
     def add(lines):
         file = tmp_path / "lines.jsonl"
@@ -119,7 +122,7 @@ def test_without_measurements_of_the_part_there_is_no_section(place):
     peers = timed(ROAD, "bfs_4k", 20) | {"part": "peers", "group": "peers"}
     page = place([RUN, graph_line(ROAD), peer(ROAD, [0.4, 0.4]), peers])
     assert papers_page.TITLES["systems"] not in page
-    assert papers_systems.EXPLAINED not in page
+    assert systems_page.EXPLAINED not in page
 
 
 def test_devices_stand_side_by_side_and_the_best_of_a_graph_is_bold(place):
@@ -145,7 +148,7 @@ def test_devices_stand_side_by_side_and_the_best_of_a_graph_is_bold(place):
 
 def test_a_swept_knob_stands_with_the_time_that_it_gave(place):
     page = place(on_a_gpu())
-    title = papers_systems.TITLES["bfs"]
+    title = systems_page.TITLES["bfs"]
     assert row_of(page, title, "queue_warp")[2:] == ["40 (width 8)", "-"]
     assert row_of(page, title, "queue_thread")[2:] == ["left out", "-"]
 
@@ -153,10 +156,10 @@ def test_a_swept_knob_stands_with_the_time_that_it_gave(place):
 def test_what_was_left_out_is_told_with_its_reason(place):
     lines = [one | {"strategy": "queue"} if one["kind"] == "left" else one for one in on_a_gpu()]
     place(lines)
-    blocks = papers_systems.blocks_of(papers_measured.read_measured(papers_page.MEASURED), "bfs")
-    told = papers_systems.left_out(blocks, {("queue", "cuda")})
+    blocks = systems_page.blocks_of(results.read_measured(papers_page.MEASURED), "bfs")
+    told = systems_page.left_out(blocks, {("queue", "cuda")})
     assert told == ["- Left out: `queue` (cuda) on USA-road-NE (about 30 s a traversal, where 2 s is the limit)."]
-    assert papers_systems.left_out(blocks, {("queue", "cpu")}) == []
+    assert systems_page.left_out(blocks, {("queue", "cpu")}) == []
 
 
 def test_threads_have_a_table_with_speedup_and_efficiency(place):
@@ -170,7 +173,7 @@ def test_a_run_on_one_device_replaces_that_devices_blocks_alone(place):
     place(on_a_gpu())
     place(on_a_cpu())
     page = place([one | ({"commit": "fedcba9"} if one["kind"] == "run" else {}) for one in on_a_cpu()])
-    measured = papers_measured.read_measured(papers_page.MEASURED)
+    measured = results.read_measured(papers_page.MEASURED)
     assert [(run["device"], run["commit"]) for run in measured["runs"]] == [("cuda", "0123abc"), ("cpu", "fedcba9")]
     assert "`persistent`" in page
 
@@ -183,7 +186,7 @@ def test_blocks_of_the_part_have_a_file_of_their_own_and_rules_stay(place):
     alone = json.loads(papers_page.MEASURED.read_text())
     assert {block["part"] for block in alone["blocks"]} == {"peers"}
     assert alone["graphs"][ROAD]["rules"] == {"bfs_4k": {"k1": 8}}
-    beside = json.loads(papers_measured.systems_beside(papers_page.MEASURED).read_text())
+    beside = json.loads(results.systems_beside(papers_page.MEASURED).read_text())
     assert {block["part"] for block in beside["blocks"]} == {"systems"}
     assert papers_page.main(["check"]) == 0
 
@@ -192,11 +195,11 @@ def test_the_reading_of_the_part_stands_before_its_tables(place):
     place(on_a_gpu())
     measured = json.loads(papers_page.MEASURED.read_text())
     measured["reading"]["systems"] = "Queues hold, layers do not."
-    papers_page.MEASURED.write_text(papers_measured.as_text(measured))
+    papers_page.MEASURED.write_text(results.as_text(measured))
     assert papers_page.main(["write"]) == 0
     page = page_text()
     assert page.index("# All strategies on all graphs") < page.index("Queues hold, layers do not.")
-    assert page.index("Queues hold, layers do not.") < page.index(f"## {papers_systems.TITLES['bfs']}")
+    assert page.index("Queues hold, layers do not.") < page.index(f"## {systems_page.TITLES['bfs']}")
 
 
 # --- what is measured --------------------------------------------------------------------------------------------------
@@ -251,16 +254,16 @@ def test_our_defaults_are_in_every_table_on_each_device_it_has():
     ],
 )
 def test_the_whole_is_estimated_by_a_straight_line(near, far, seconds):
-    near, far = bench_systems.Probed(*near), bench_systems.Probed(*far)
-    assert bench_systems.estimated_seconds(near, far) == pytest.approx(seconds)
+    near, far = measure_systems.Probed(*near), measure_systems.Probed(*far)
+    assert measure_systems.estimated_seconds(near, far) == pytest.approx(seconds)
 
 
 def test_depths_to_probe_lie_between_the_source_and_the_farthest_vertex():
-    near, far, farther = bench_systems.limits_of(1600, "bfs")
+    near, far, farther = measure_systems.limits_of(1600, "bfs")
     assert 0 < near < far < farther < 500
-    assert bench_systems.limits_of(10, "bfs") is None
-    assert bench_systems.limits_of(64.0, "sssp") == (1.0, 4.0, 16.0)
-    assert bench_systems.limits_of(0.0, "sssp") is None
+    assert measure_systems.limits_of(10, "bfs") is None
+    assert measure_systems.limits_of(64.0, "sssp") == (1.0, 4.0, 16.0)
+    assert measure_systems.limits_of(0.0, "sssp") is None
 
 
 @pytest.mark.parametrize(
@@ -282,12 +285,12 @@ def test_a_row_is_probed_no_further_than_needed(seconds_for, probes, left):
 
         def once(self, *_):
             self.tried.append(len(self.tried))
-            limit = bench_systems.limits_of(1280, "bfs")[self.tried[-1]]
+            limit = measure_systems.limits_of(1280, "bfs")[self.tried[-1]]
             return seconds_for(limit / 1280), None
 
     bench = Bench()
     bench.tried = []
-    assert (bench_systems.estimate(bench, None) > 2.0) is left
+    assert (measure_systems.estimate(bench, None) > 2.0) is left
     assert len(bench.tried) == probes
 
 
@@ -298,14 +301,14 @@ LATTICE = GraphSource("tiny lattice", generator="lattice", arguments=(20, 30, 0.
 def suite(tmp_path, monkeypatch):
     """Runs the part over a tiny graph that is in a comparison for each algorithm; returns exit code and lines."""
     tables = [replace(COMPARISONS[0], graphs={"tiny lattice": "roads"}, algorithm=name) for name in ("bfs", "sssp")]
-    monkeypatch.setattr("scripts.papers_comparisons.COMPARISONS", tables)
-    monkeypatch.setattr(bench_papers, "GRAPHS", (LATTICE,))
+    monkeypatch.setattr("scripts.papers.comparisons.COMPARISONS", tables)
+    monkeypatch.setattr(papers_measure, "GRAPHS", (LATTICE,))
 
     def run(*flags):
         output = tmp_path / "papers.jsonl"
         flags = ["--graphs", str(tmp_path), "--output", str(output), "--sources", "2", "--commit", "0123abc", *flags]
         flags = ["--suite", "papers", "--part", "systems", "--device", "cpu", *flags]
-        monkeypatch.setattr(sys, "argv", ["bench.py", *flags])
+        monkeypatch.setattr(sys, "argv", ["__main__.py", *flags])
         return bench.main(), [json.loads(text) for text in output.read_text().splitlines()]
 
     return run
@@ -323,7 +326,7 @@ def test_every_row_of_a_catalogue_is_measured_against_the_peer(suite):
 
 
 def test_a_row_that_would_take_too_long_is_left_out_with_the_estimate(suite, monkeypatch):
-    monkeypatch.setattr(bench_systems, "estimate", lambda _, setting: 3.0 if setting.strategy == "queue" else 0.0)
+    monkeypatch.setattr(measure_systems, "estimate", lambda _, setting: 3.0 if setting.strategy == "queue" else 0.0)
     code, lines = suite("--algorithm", "bfs")
     assert code == 0
     (left,) = [one for one in lines if one["kind"] == "left"]
@@ -339,13 +342,13 @@ def test_a_row_that_takes_too_long_all_the_same_is_told_with_its_time(suite):
 
 
 def test_without_a_peer_rows_are_compared_with_the_first_one(suite, monkeypatch):
-    right = bench_papers.Bench.check
+    right = papers_measure.Bench.check
 
     def check(bench, source, result):
         right(bench, source, result)
         bench.expected[source] = np.where(bench.expected[source] > 3, 3, bench.expected[source])
 
-    monkeypatch.setattr(bench_papers.Bench, "check", check)
+    monkeypatch.setattr(papers_measure.Bench, "check", check)
     code, lines = suite("--algorithm", "bfs", "--without-peer")
     assert code == 1
     assert all("distances from source" in one["message"] for one in lines if one["kind"] == "error")
@@ -353,14 +356,14 @@ def test_without_a_peer_rows_are_compared_with_the_first_one(suite, monkeypatch)
 
 def test_a_run_that_is_out_of_time_goes_on_with_resume(suite, monkeypatch):
     spent = [0.0]
-    usual = bench_papers.Bench.measure
+    usual = papers_measure.Bench.measure
 
     def measure(*about):
         spent[0] = 50.0
         return usual(*about)
 
-    monkeypatch.setattr(bench_papers.Lines, "spent", lambda _: spent[0])
-    monkeypatch.setattr(bench_papers.Bench, "measure", measure)
+    monkeypatch.setattr(papers_measure.Lines, "spent", lambda _: spent[0])
+    monkeypatch.setattr(papers_measure.Bench, "measure", measure)
     flags = ("--algorithm", "bfs", "--without-peer")
     code, lines = suite(*flags, "--seconds", "10")
     assert code == 0

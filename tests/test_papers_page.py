@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 from simt import device, harness
 
-from scripts import bench, bench_papers, make_graphs, papers_measured, papers_page, papers_settings
-from scripts.papers_settings import GraphSource, Setting, settings_for
+from scripts import make_graphs
+from scripts.bench import __main__ as bench
+from scripts.papers import experiments, measure, results
+from scripts.papers import page as papers_page
+from scripts.papers.experiments import GraphSource, Setting, settings_for
 
 RUN = {
     "kind": "run",
     "date": "2026-11-21",
     "commit": "0123abc",
-    "command": "python scripts/bench.py --suite papers",
+    "command": "python -m scripts.bench --suite papers",
     "machine": {"cpu": "CPU", "cores": 2, "memory_gib": 8, "gpu": "GPU", "driver": "1.2"},
     "versions": {"python": "3.12.0"},
     "device": "cuda",
@@ -89,8 +92,8 @@ def place(tmp_path, monkeypatch):
     """A folder in place of docs/published, with nothing measured; returns how to add lines."""
     monkeypatch.setattr(papers_page, "FOLDER", tmp_path)
     monkeypatch.setattr(papers_page, "MEASURED", tmp_path / "papers.json")
-    nothing = {"reading": dict.fromkeys(papers_measured.READING, ""), "runs": [], "graphs": {}, "blocks": []}
-    papers_page.MEASURED.write_text(papers_measured.as_text(nothing))
+    nothing = {"reading": dict.fromkeys(results.READING, ""), "runs": [], "graphs": {}, "blocks": []}
+    papers_page.MEASURED.write_text(results.as_text(nothing))
 
     def add(lines):
         file = tmp_path / "papers.jsonl"
@@ -159,7 +162,7 @@ def test_what_is_read_out_of_the_tables_stands_in_its_section(place):
     place(a_run())
     measured = json.loads(papers_page.MEASURED.read_text())
     measured["reading"] |= {"bfs-4k": "Most of it holds.", "knobs": "K1 hardly matters."}
-    papers_page.MEASURED.write_text(papers_measured.as_text(measured))
+    papers_page.MEASURED.write_text(results.as_text(measured))
     assert papers_page.main(["write"]) == 0
     page = page_text()
     assert page.index("Most of it holds.") < page.index("## Compared with cuGraph")
@@ -181,7 +184,7 @@ def test_a_stale_page_or_plot_is_found(place, spoil, capsys):
     else:
         plot.unlink()
     assert papers_page.main(["check"]) == 1
-    assert "run python scripts/papers_page.py write" in capsys.readouterr().err
+    assert "run python -m scripts.papers.page write" in capsys.readouterr().err
     assert papers_page.main(["write"]) == 0
     assert papers_page.main(["check"]) == 0
 
@@ -191,7 +194,7 @@ def test_a_stale_page_or_plot_is_found(place, spoil, capsys):
     [
         ([], "does not begin with the line that says where and when"),
         ([ROAD], "does not begin with the line that says where and when"),
-        ([RUN, {"kind": "speed"}], "line 2 is none that scripts/bench.py --suite papers writes"),
+        ([RUN, {"kind": "speed"}], "line 2 is none that python -m scripts.bench --suite papers writes"),
         ([RUN, {"kind": "peer", "graph": "road"}], "line 2 lacks 'algorithm', 'peer', 'way', 'seconds'"),
         ([RUN, ROAD, timed("knobs", "k1", "4", [0.1])], "knobs of bfs on road has no times of the peer"),
         ([RUN, peer([0.1]), timed("knobs", "k1", "4", [0.1])], "names a graph or a run that is not there"),
@@ -233,13 +236,13 @@ def suite(tmp_path, monkeypatch):
     src, dst = make_graphs.lattice(6, 7, 0.1, 1)
     weight = make_graphs.weights_for(src.size, 1)
     make_graphs.write(tmp_path / "edges.parquet", src, dst, weight)
-    monkeypatch.setattr(bench_papers, "GRAPHS", (LATTICE, NEGATIVE))
-    monkeypatch.setattr(bench_papers, "HOPELESS", np.inf)  # a search takes microseconds, and a core that is taken away more
+    monkeypatch.setattr(measure, "GRAPHS", (LATTICE, NEGATIVE))
+    monkeypatch.setattr(measure, "HOPELESS", np.inf)  # a search takes microseconds, and a core that is taken away more
 
     def run(*flags):
         output = tmp_path / "papers.jsonl"
         flags = ["--graphs", str(tmp_path), "--output", str(output), "--sources", "2", "--commit", "0123abc", *flags]
-        monkeypatch.setattr(sys, "argv", ["bench.py", "--suite", "papers", *flags])
+        monkeypatch.setattr(sys, "argv", ["__main__.py", "--suite", "papers", *flags])
         return bench.main(), [json.loads(line) for line in output.read_text().splitlines()]
 
     return run
@@ -266,8 +269,8 @@ def test_the_suite_runs_on_a_cpu_and_its_lines_make_a_page(suite, place, monkeyp
 
 
 def test_a_wrong_distance_is_an_error_and_no_time(suite, monkeypatch):
-    right = bench_papers.papers_graphs.Made.expected
-    monkeypatch.setattr(bench_papers.papers_graphs.Made, "expected", lambda *args: right(*args) + np.float32(1))
+    right = measure.graphs.Made.expected
+    monkeypatch.setattr(measure.graphs.Made, "expected", lambda *args: right(*args) + np.float32(1))
     code, lines = suite("--device", "cpu", "--algorithm", "sssp", "--only", "tiny negative")
     assert code == 1
     assert not lines_of(lines, "time")
@@ -277,8 +280,8 @@ def test_a_wrong_distance_is_an_error_and_no_time(suite, monkeypatch):
 
 def test_a_setting_that_fails_is_recorded_and_the_rest_measured(suite, monkeypatch):
     wrong = Setting("knobs", "k1", "5", "queue", {"k1": 5})
-    usual = bench_papers.settings_for
-    monkeypatch.setattr(bench_papers, "settings_for", lambda *about: [wrong, *usual(*about)])
+    usual = measure.settings_for
+    monkeypatch.setattr(measure, "settings_for", lambda *about: [wrong, *usual(*about)])
     code, lines = suite("--device", "cpu", "--algorithm", "bfs")
     assert code == 1
     assert lines_of(lines, "error") == [("tiny lattice", "bfs", "5")]
@@ -315,35 +318,35 @@ def test_with_a_lost_gpu_a_new_process_measures_the_rest(suite, monkeypatch):
         pass
 
     def lost(_device, error):
-        raise bench_papers.DeviceLost(str(error))
+        raise measure.DeviceLost(str(error))
 
     def replace(_program, arguments):
         raise Replaced(arguments)
 
-    monkeypatch.setattr(bench_papers, "refuse_lost_device", lost)
-    monkeypatch.setattr(bench_papers.os, "execv", replace)
+    monkeypatch.setattr(measure, "refuse_lost_device", lost)
+    monkeypatch.setattr(measure.os, "execv", replace)
     wrong = Setting("knobs", "k1", "5", "queue", {"k1": 5})
-    usual = bench_papers.settings_for
-    monkeypatch.setattr(bench_papers, "settings_for", lambda *about: [*usual(*about), wrong])
+    usual = measure.settings_for
+    monkeypatch.setattr(measure, "settings_for", lambda *about: [*usual(*about), wrong])
     with pytest.raises(Replaced) as caught:
         suite("--device", "cpu", "--seconds", "100")
     (arguments,) = caught.value.args
-    assert arguments[1:4] == [str(bench_papers.Path(bench.__file__)), "--suite", "papers"]
+    assert arguments[1:5] == ["-m", "scripts.bench", "--suite", "papers"]
     assert "--resume" in arguments
     assert 50 < float(arguments[-1]) < 100
     monkeypatch.undo()
-    monkeypatch.setattr(bench_papers, "GRAPHS", (LATTICE,))
-    monkeypatch.setattr(bench_papers, "settings_for", lambda *about: [*usual(*about), wrong])
-    assert bench_papers.main(arguments[4:]) == 1
-    lines = [json.loads(line) for line in bench_papers.parse(arguments[4:]).output.read_text().splitlines()]
+    monkeypatch.setattr(measure, "GRAPHS", (LATTICE,))
+    monkeypatch.setattr(measure, "settings_for", lambda *about: [*usual(*about), wrong])
+    assert measure.main(arguments[5:]) == 1
+    lines = [json.loads(line) for line in measure.parse(arguments[5:]).output.read_text().splitlines()]
     assert lines_of(lines, "error") == [("tiny lattice", "bfs", "5"), ("tiny lattice", "sssp", "5")]
     assert len(lines_of(lines, "time")) == 4
 
 
 def test_a_setting_that_never_ends_is_left_behind(suite, monkeypatch):
     left = threading.Event()
-    monkeypatch.setattr(bench_papers, "in_a_new_process", lambda *_: left.set())
-    monkeypatch.setattr(bench_papers.Bench, "time", lambda *_: left.wait(30) and {})
+    monkeypatch.setattr(measure, "in_a_new_process", lambda *_: left.set())
+    monkeypatch.setattr(measure.Bench, "time", lambda *_: left.wait(30) and {})
     _, lines = suite("--device", "cpu", "--algorithm", "bfs", "--only", "tiny lattice", "--stuck-seconds", "0.1")
     assert left.is_set()
     first = next(line for line in lines if line["kind"] == "error")
@@ -351,7 +354,7 @@ def test_a_setting_that_never_ends_is_left_behind(suite, monkeypatch):
 
 
 def test_a_hopeless_setting_gets_one_source(suite, monkeypatch):
-    monkeypatch.setattr(bench_papers, "HOPELESS", 0.0)
+    monkeypatch.setattr(measure, "HOPELESS", 0.0)
     _, lines = suite("--device", "cpu", "--algorithm", "bfs")
     found = [line for line in lines if line["kind"] == "time"]
     assert all(line["cut"] and len(line["seconds"]) == 1 for line in found[1:])
@@ -364,7 +367,7 @@ def test_the_suite_runs_on_the_host_harness(suite, monkeypatch):
         Setting("knobs", "k1", "8", "bfs_4k", {"k1": 8, "duplicates": "keep"}),
         Setting("counters", "counters", "kept", "bfs_4k", {"duplicates": "keep", "counters": True}),
     ]
-    monkeypatch.setattr(bench_papers, "settings_for", lambda *_: settings)
+    monkeypatch.setattr(measure, "settings_for", lambda *_: settings)
     monkeypatch.setattr(device._Cupy.cuda.Device, "synchronize", lambda _: None, raising=False)
     with device.present(), harness.settings(resident=1, block=64):
         code, lines = suite("--without-peer", "--algorithm", "bfs", "--only", "tiny lattice")
@@ -379,11 +382,11 @@ def test_every_setting_has_knobs_that_the_strategy_takes(algorithm, strategy):
     from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 
     (found,) = [row for row in (BFS if algorithm == "bfs" else SSSP) if row.name == strategy]
-    settings = settings_for(algorithm, "cuda", papers_settings.DETAILED[0], papers_settings.PARTS)
+    settings = settings_for(algorithm, "cuda", experiments.DETAILED[0], experiments.PARTS)
     for setting in settings:
         if setting.strategy == strategy:
             found.knobs_from(setting.knobs)
-    assert {setting.part for setting in settings} == set(papers_settings.PARTS)
+    assert {setting.part for setting in settings} == set(experiments.PARTS)
     labels = [(setting.part, setting.group, setting.label) for setting in settings]
     assert len(set(labels)) == len(labels)
-    assert set(papers_settings.DETAILED) <= {graph.name for graph in papers_settings.GRAPHS}
+    assert set(experiments.DETAILED) <= {graph.name for graph in experiments.GRAPHS}

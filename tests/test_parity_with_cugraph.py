@@ -1,7 +1,7 @@
 """Where cuGraph's rules are not ours: what it gives and what we give.
 
-Graphs are made as ``cugraph.Graph`` makes them. Where the rules agree so do distances: ``scripts/trust.py measure --only
-parity``.
+Graphs are made as ``cugraph.Graph`` makes them. Where the rules agree so do distances: ``python -m scripts.evidence measure
+--only parity``.
 """
 
 from __future__ import annotations

@@ -11,20 +11,21 @@ import pyarrow.parquet
 import pytest
 
 from kepler_traverse import bfs_many
-from scripts import regret, regret_fit, regret_graphs, regret_sweep
-from scripts.regret_graphs import FAMILIES
+from scripts.regret import __main__ as regret
+from scripts.regret import fit, graphs, sweep
+from scripts.regret.graphs import FAMILIES
 
 
 @pytest.fixture
 def few_passes(monkeypatch):
-    monkeypatch.setattr(regret_sweep, "PASSES", ((8, "distances"), (1, "distances"), (8, "summary"), (8, "targets")))
-    monkeypatch.setattr(regret_graphs, "SMALLEST", 60)
+    monkeypatch.setattr(sweep, "PASSES", ((8, "distances"), (1, "distances"), (8, "summary"), (8, "targets")))
+    monkeypatch.setattr(graphs, "SMALLEST", 60)
 
 
 def swept(tmp_path, **options):
     given = {"folder": None, "output": tmp_path / "lines.jsonl", "seconds": 1e9, "resume": False, "largest": 60}
     given |= options
-    count = regret_sweep.sweep("cpu", **given, say=lambda _text: None)
+    count = sweep.sweep("cpu", **given, say=lambda _text: None)
     return count, regret.read([given["output"]])
 
 
@@ -55,13 +56,13 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tmp_path):
     first, before = swept(tmp_path, seconds=0.0)
     assert (first, before) == (0, [])
     every, lines = swept(tmp_path)
-    kept = len({regret_sweep.key_of(line) for line in lines}) // 2
-    keys = list(dict.fromkeys(regret_sweep.key_of(line) for line in lines))[:kept]
+    kept = len({sweep.key_of(line) for line in lines}) // 2
+    keys = list(dict.fromkeys(sweep.key_of(line) for line in lines))[:kept]
     output = tmp_path / "lines.jsonl"
-    output.write_text("".join(json.dumps(line) + "\n" for line in lines if regret_sweep.key_of(line) in keys))
+    output.write_text("".join(json.dumps(line) + "\n" for line in lines if sweep.key_of(line) in keys))
     more, again = swept(tmp_path, resume=True)
     assert more == every - kept
-    assert {regret_sweep.key_of(line) for line in again} == {regret_sweep.key_of(line) for line in lines}
+    assert {sweep.key_of(line) for line in again} == {sweep.key_of(line) for line in lines}
 
 
 @pytest.mark.usefixtures("few_passes")
@@ -70,36 +71,36 @@ def test_a_strategy_that_finds_something_else_ends_the_sweep(tmp_path, monkeypat
         found = right(group, *rest)
         return {place: value + (group.strategy == "many_queues") for place, value in found.items()}
 
-    right = regret_sweep.digests_of
-    monkeypatch.setattr(regret_sweep, "digests_of", wrong)
-    with pytest.raises(regret_sweep.DifferentAnswersError, match="differs from the others for source 0"):
+    right = sweep.digests_of
+    monkeypatch.setattr(sweep, "digests_of", wrong)
+    with pytest.raises(sweep.DifferentAnswersError, match="differs from the others for source 0"):
         swept(tmp_path)
 
 
 def test_checksums_of_a_sweep_see_one_changed_distance():
-    graph = regret_graphs.build(next(iter(regret_graphs.generated(60, 60))), None, "cpu")
+    graph = graphs.build(next(iter(graphs.generated(60, 60))), None, "cpu")
     from kepler_traverse import plan_bfs_many
 
     group = plan_bfs_many(graph, n_sources=4, strategy="many_queues").run(np.arange(4))
-    before = regret_sweep.digests_of(group, 0, 1, "bfs")
+    before = sweep.digests_of(group, 0, 1, "bfs")
     wider = replace(group, distance=group.distance.astype(np.int32))
-    assert regret_sweep.digests_of(wider, 0, 1, "bfs") == before, "whatever type hops have"
+    assert sweep.digests_of(wider, 0, 1, "bfs") == before, "whatever type hops have"
     wider.distance[2, 5] += 1
-    after = regret_sweep.digests_of(wider, 0, 1, "bfs")
+    after = sweep.digests_of(wider, 0, 1, "bfs")
     assert [place for place in before if before[place] != after[place]] == [2]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_generated_graphs_are_the_same_again_and_about_as_large_as_asked_for(family):
-    (src, dst), (again, there) = (regret_graphs.ends_of(family, 1000) for _ in range(2))
+    (src, dst), (again, there) = (graphs.ends_of(family, 1000) for _ in range(2))
     assert np.array_equal(src, again)
     assert np.array_equal(dst, there)
     assert 400 <= np.unique([src, dst]).size <= 1600
 
 
 def test_most_sources_of_the_generated_web_reach_little():
-    source = next(source for source in regret_graphs.generated(1000, 1000) if source.family == "web")
-    graph = regret_graphs.build(source, None, "cpu")
+    source = next(source for source in graphs.generated(1000, 1000) if source.family == "web")
+    graph = graphs.build(source, None, "cpu")
     reached = (bfs_many(graph, graph.ids, result="matrix") >= 0).sum(axis=1)
     assert np.median(reached) < 0.1 * graph.n_vertices
     assert reached.max() > 0.5 * graph.n_vertices
@@ -140,7 +141,7 @@ def test_a_strategy_that_was_cut_off_has_at_least_the_regret_that_it_had_by_then
 def test_what_a_sweep_writes_can_be_fitted(tmp_path):
     swept(tmp_path)
     output = tmp_path / "costs.json"
-    regret_fit.main([tmp_path / "lines.jsonl"], output)
+    fit.main([tmp_path / "lines.jsonl"], output)
     found = json.loads(output.read_text())["cpu"]["nanoseconds"]
     assert set(found) == {
         "bfs many_bits",

@@ -28,7 +28,7 @@ from pipelines.scheduling.cluster import pinned
 from pipelines.scheduling.heartbeat import Mark, read_mark
 from pipelines.scheduling.scheduler import STRIKES, WINDOW, Window
 from pipelines.scheduling.task_size import LONGEST_TASK_SECONDS, MOST_BATCHES, TASK_SECONDS, Pace
-from scripts.simulate_scheduler import simulate
+from scripts.bench.scheduler_model import simulate
 
 
 def paced(*seconds):

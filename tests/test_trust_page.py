@@ -1,4 +1,4 @@
-"""docs/guarantees.md is what scripts/trust.py writes, and the audit of packages says what it could not ask."""
+"""docs/guarantees.md is what scripts/evidence writes, and the audit of packages says what it could not ask."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from scripts import audit, fuzz_readers, trust, trust_page
+from scripts.ci import audit
+from scripts.evidence import __main__ as trust
+from scripts.evidence import fuzz_readers, page
 
 
 def test_a_stale_page_is_noticed(tmp_path, monkeypatch, capsys):
@@ -31,12 +33,12 @@ def record(figures):
 
 def test_every_promise_has_its_figures_or_says_that_it_was_not_measured():
     measured = json.loads(trust.MEASURED.read_text())
-    text = trust_page.page(measured)
-    by_hand = {"sanitizers"}  # scripts/sanitize.sh says what it found, and a hand puts it into the page
+    text = page.page(measured)
+    by_hand = {"sanitizers"}  # scripts/ci/sanitize.sh says what it found, and a hand puts it into the page
     assert set(measured) <= set(trust.MEASURES | trust.GPU_MEASURES) | by_hand
-    assert "`bash scripts/sanitize.sh`" in text
+    assert "`bash scripts/ci/sanitize.sh`" in text
     for key in [*trust.MEASURES, *(set(measured) - by_hand)]:
-        assert f"scripts/trust.py measure --only {key}" in text
+        assert f"python -m scripts.evidence measure --only {key}" in text
     assert text.count("Not measured yet.") == len(set(trust.MEASURES) - set(measured))
 
 

@@ -1,8 +1,8 @@
 """What a strategy for many sources is estimated to cost: amounts of few terms, times seconds per unit of each.
 
 A strategy says how much there is of each term (``ManyStrategy.terms``), from the graph's shape, the number of sources and
-the machine. ``costs.json`` has nanoseconds per unit, fitted to measurements by ``scripts/regret.py fit``, and the machine
-that they were measured on. On another machine each term scales with one speed of ``Machine``.
+the machine. ``costs.json`` has nanoseconds per unit, fitted to measurements by ``python -m scripts.regret fit``, and the
+machine that they were measured on. On another machine each term scales with one speed of ``Machine``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ class Pace:
     """Sizes tasks: single batches until the first times are in, then as many as fill ``TASK_SECONDS``.
 
     What is in a part does not depend on this: only how many parts a task makes. The numbers come from
-    ``scripts/simulate_scheduler.py``; docs/operations.md has its table.
+    ``scripts/bench/scheduler_model.py``; docs/operations.md has its table.
 
     Parameters
     ----------

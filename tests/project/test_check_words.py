@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts import check_words
+from scripts.ci import check_words
 
 
 def found(path, text):

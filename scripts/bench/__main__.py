@@ -1,0 +1,269 @@
+"""Measure reading and building, or traversals; results are checked before they are timed.
+
+python -m scripts.bench --suite readers EDGES.parquet   file to graph: time and peak memory beside pandas and SciPy,
+                                                        or with --device cuda beside cuDF and cuGraph
+python -m scripts.bench --suite job EDGES.parquet       every strategy that fits: median over repeats for some sources
+python -m scripts.bench --suite papers --graphs FOLDER --output FILE    see scripts/papers/measure.py
+python -m scripts.bench --suite cpu --graphs FOLDER --output FILE       see scripts/bench/cpu.py
+python -m scripts.bench --suite gpu --graphs FOLDER --output FILE       see scripts/bench/gpu.py
+
+Of the first two, one line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to out/bench-SUITE.json, which
+``python -m scripts.bench.performance_page add`` takes. Against other libraries traverse with ``python -m
+pipelines.compare``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import gc
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "out"
+PACKAGES = {"readers": ["numpy", "numba", "pyarrow", "pandas", "scipy"], "job": ["numpy", "numba", "scipy"]}
+PEERS = {"cpu": "pandas + SciPy csr_matrix", "cuda": "cuDF + cuGraph Graph"}
+
+
+def peer_build(path: str):
+    """What a SciPy user does: read the columns and take ids as indices. Duplicates are summed, which is not what we do."""
+    import pandas
+    import scipy.sparse
+
+    frame = pandas.read_parquet(path)
+    src, dst = frame["src"].to_numpy(), frame["dst"].to_numpy()
+    data = frame["weight"].to_numpy() if "weight" in frame else np.ones(src.size, np.float32)
+    n = int(max(src.max(), dst.max())) + 1
+    return scipy.sparse.csr_matrix((data, (src, dst)), shape=(n, n))
+
+
+def peer_build_on_gpu(path: str):
+    """What a cuGraph user does."""
+    import cudf
+    import cugraph
+
+    frame = cudf.read_parquet(path)
+    graph = cugraph.Graph(directed=True)
+    graph.from_cudf_edgelist(frame, source="src", destination="dst", weight="weight" if "weight" in frame else None)
+    return graph
+
+
+def our_build(path: str, device: str):
+    from kepler_traverse import read_graph
+
+    return read_graph(path, directed=True, device=device)
+
+
+def measure_build(who: str, device: str, path: str, warm_up: str) -> dict:
+    """Time one build and its peak of memory above what was held before; run in a process of its own.
+
+    Memory is resident memory of the process on a CPU, and what RMM handed out (to cuDF, CuPy and cuGraph) on a GPU.
+    """
+    if who == "ours":
+        build = functools.partial(our_build, device=device)
+    else:
+        build = peer_build_on_gpu if device == "cuda" else peer_build
+    measure = measure_on_gpu if device == "cuda" else measure_on_cpu
+    graph, taken, peak = measure(build, path, warm_up)
+    edges = None if who == "peer" else int(graph.n_edges)
+    return {"seconds": taken, "peak_bytes": peak, "edges": edges}
+
+
+def measure_on_cpu(build, path: str, warm_up: str) -> tuple:
+    import psutil
+
+    build(warm_up)  # imports and compiles
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    before = psutil.Process().memory_info().rss
+    begin = time.perf_counter()
+    graph = build(path)
+    taken = time.perf_counter() - begin
+    status = Path("/proc/self/status").read_text()
+    peak = next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+    return graph, taken, peak - before
+
+
+def measure_on_gpu(build, path: str, warm_up: str) -> tuple:
+    import cupy
+    import rmm.statistics
+    from rmm.allocators.cupy import rmm_cupy_allocator
+
+    rmm.reinitialize(pool_allocator=True)
+    rmm.statistics.enable_statistics()
+    cupy.cuda.set_allocator(rmm_cupy_allocator)
+    build(warm_up)
+    gc.collect()
+    cupy.cuda.Device().synchronize()
+    rmm.statistics.push_statistics()
+    begin = time.perf_counter()
+    graph = build(path)
+    cupy.cuda.Device().synchronize()
+    taken = time.perf_counter() - begin
+    return graph, taken, rmm.statistics.pop_statistics().peak_bytes
+
+
+def in_a_process(*arguments: str) -> dict:
+    command = [sys.executable, "-m", "scripts.bench", "--child", *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
+    return json.loads(done.stdout)
+
+
+def bench_readers(path: Path, options: argparse.Namespace, log) -> dict:
+    """Builds of one file: medians of fresh processes."""
+    import pyarrow.parquet
+
+    schema = pyarrow.parquet.read_schema(path)
+    columns = [name for name in ("src", "dst", "weight") if name in schema.names]
+    table = pyarrow.parquet.read_table(path, columns=columns)
+    edge_list_bytes, rows = table.nbytes, table.num_rows
+    warm_up = OUT / "bench-warm-up.parquet"
+    pyarrow.parquet.write_table(table.slice(0, 1000), warm_up)
+    src, dst = (table[name].to_numpy() for name in ("src", "dst"))
+    apart = src != dst
+    distinct = np.unique(np.stack([src[apart], dst[apart]]), axis=1).shape[1]
+    del table, src, dst
+    runs = {"ours": [], "peer": []}
+    for _ in range(options.repeats):
+        for who, found in runs.items():
+            found.append(in_a_process(who, options.device, str(path.resolve()), str(warm_up)))
+            log({"suite": "readers", "graph": path.stem, "who": who, **found[-1]})
+    if any(run["edges"] != distinct for run in runs["ours"]):
+        raise SystemExit(f"{path}: the graph has {runs['ours'][0]['edges']} edges, the file {distinct}: not timed")
+
+    def median(who, key):
+        return statistics.median(run[key] for run in runs[who])
+
+    return {
+        "graph": path.stem,
+        "rows": rows,
+        "device": options.device,
+        "edge_list_bytes": edge_list_bytes,
+        "seconds": median("ours", "seconds"),
+        "peak_bytes": int(median("ours", "peak_bytes")),
+        "peer": PEERS[options.device],
+        "peer_seconds": median("peer", "seconds"),
+        "peer_peak_bytes": int(median("peer", "peak_bytes")),
+    }
+
+
+def random_sources(graph, count: int, seed: int) -> np.ndarray:
+    """Vertex numbers with an outgoing edge."""
+    degrees = graph.degrees.get() if graph.device == "cuda" else graph.degrees
+    candidates = np.flatnonzero(degrees)
+    return np.random.default_rng(seed).choice(candidates, min(count, candidates.size), replace=False)
+
+
+def bench_job(path: Path, options: argparse.Namespace, log) -> list[dict]:
+    """Every strategy of the device that fits the graph, over the same sources."""
+    from kepler_traverse import certify, cuda, plan_bfs, plan_sssp, read_graph
+    from kepler_traverse.bfs.registry import STRATEGIES as BFS
+    from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+
+    graph = read_graph(str(path), directed=not options.undirected).to(options.device)
+    sources = random_sources(graph, options.sources, options.seed)
+    rows = []
+    for algorithm, make_plan, strategies in (("bfs", plan_bfs, BFS), ("sssp", plan_sssp, SSSP)):
+        for strategy in strategies:
+            if strategy.device != graph.device or strategy.misfit(graph):
+                continue
+            plan = make_plan(graph, strategy=strategy.name)
+            total = 0.0
+            for source in sources:
+                certify(graph, plan.run(int(source))).require()
+                times = []
+                for _ in range(options.repeats):
+                    begin = time.perf_counter()
+                    plan.run(int(source))
+                    if graph.device == "cuda":
+                        cuda.cp.cuda.get_current_stream().synchronize()
+                    times.append(time.perf_counter() - begin)
+                total += statistics.median(times)
+                name = {"suite": "job", "graph": path.stem, "algorithm": algorithm, "strategy": strategy.name}
+                log(name | {"device": graph.device, "source": int(source), "seconds": times})
+            rows.append(
+                {
+                    "graph": path.stem,
+                    "vertices": graph.n_vertices,
+                    "edges": graph.n_edges,
+                    "directed": graph.directed,
+                    "algorithm": algorithm,
+                    "weights": "" if algorithm == "bfs" else str(graph.weights.dtype),
+                    "device": graph.device,
+                    "strategy": strategy.name,
+                    "sources": sources.size,
+                    "seconds": total,
+                    "peak_bytes": None,
+                    "peer": None,
+                    "peer_seconds": None,
+                    "peer_peak_bytes": None,
+                    "agrees": None,
+                    "certified": True,
+                }
+            )
+    return rows
+
+
+def main() -> int:
+    suite = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    suite.add_argument("--suite")
+    chosen, others = suite.parse_known_args()
+    if chosen.suite in ("papers", "cpu", "gpu"):  # they have options of their own
+        from scripts.bench import cpu, gpu
+        from scripts.papers import measure
+
+        return {"papers": measure, "cpu": cpu, "gpu": gpu}[chosen.suite].main(others)
+    parser = argparse.ArgumentParser(description="Measure reading and building, or traversals.")
+    parser.add_argument("--suite", choices=["readers", "job", "papers", "cpu", "gpu"], required=True)
+    parser.add_argument("edges", nargs="+", type=Path, help="Parquet files with columns src, dst[, weight]; ids from 0 or 1")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--sources", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--undirected", action="store_true")
+    options = parser.parse_args()
+
+    from scripts.bench.environment import commit, machine
+
+    OUT.mkdir(exist_ok=True)
+    run = {
+        "title": f"{options.suite}: {', '.join(path.stem for path in options.edges)}",
+        "date": date.today().isoformat(),
+        "commit": commit(),
+        "command": f"python -m scripts.bench {' '.join(sys.argv[1:])}",
+        "machine": machine(),
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES[options.suite]},
+        "traversals": [],
+        "builds": [],
+        "tables": [],
+    }
+    with open(OUT / f"bench-{options.suite}.jsonl", "w") as lines:
+
+        def log(record: dict) -> None:
+            lines.write(json.dumps(record) + "\n")
+
+        for path in options.edges:
+            if options.suite == "readers":
+                run["builds"].append(bench_readers(path, options, log))
+            else:
+                run["traversals"] += bench_job(path, options, log)
+    target = OUT / f"bench-{options.suite}.json"
+    target.write_text(json.dumps(run, indent=2) + "\n")
+    print(f"{target}: python -m scripts.bench.performance_page add {target.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        print(json.dumps(measure_build(*sys.argv[2:])))
+    else:
+        sys.exit(main())

@@ -1,0 +1,241 @@
+"""Many and single sources on the CPU beside what a Python user would otherwise install; results are compared before times.
+
+python -m scripts.bench --suite cpu --graphs FOLDER --output FILE [--only NAME ...] [--part many single cluster]
+
+FOLDER holds Parquet files with columns src and dst (GRAPHS below lists which); R-MAT and lattice are generated. Each
+measurement is made in a process of its own, which is given the same rows of the same graph: deduplicated, without
+self-loops, both ways where undirected; weights 1 to 255 come from a hash of an edge's ends. Peers are those of SciPy
+(csgraph), NetworKit, igraph and rustworkx that are installed (``pip install 'kepler-traverse[bench]'``). All of them are
+tried on a few sources; those that come within four times of the best of them are then timed on all. FILE is what
+``python -m scripts.bench.performance_page add`` takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from scripts.bench.cpu_subprocess import Rows
+
+RUN = "scripts.bench.cpu_subprocess"
+
+# name: (file or generator, directed)
+GRAPHS = {
+    "USA-road-NE": ("USA-road-NE-topology.parquet", False),
+    "cnr-2000": ("cnr-2000.parquet", True),
+    "soc-Slashdot0902": ("soc-Slashdot0902.parquet", True),
+    "dblp-2010": ("dblp-2010.parquet", False),
+    "R-MAT 20": ("rmat", False),
+    "lattice 1500": ("lattice", False),
+}
+PEERS = {"SciPy": "scipy", "NetworKit": "networkit", "igraph": "igraph", "rustworkx": "rustworkx"}
+MANY = {"bfs": 256, "sssp": 64}
+SINGLE = 16
+PROBE = 4  # sources that decide which peers are worth all
+WORTH = 4.0
+
+
+def in_a_process(
+    folder: Path, who: str, algorithm: str, directed: bool, count: int, one_by_one: bool, limit: float
+) -> dict | None:
+    """The measurement, or None where it took longer than the limit."""
+    arguments = [str(folder), who, algorithm, str(directed), str(count), str(one_by_one)]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", RUN, "library", *arguments], stdout=subprocess.PIPE, text=True, check=True, timeout=limit
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    return json.loads(done.stdout)
+
+
+def prepare(name: str, graphs: Path, folder: Path, seed: int) -> dict:
+    """Write a graph's rows where the children find them; return what the table says of it."""
+    import pandas
+
+    from kepler_traverse import graph_from_edges
+    from pipelines.comparison.hashed_weights import hashed_weights
+    from scripts import make_graphs
+
+    kind, directed = GRAPHS[name]
+    if kind == "rmat":
+        src, dst = make_graphs.rmat(20, 16, seed)
+    elif kind == "lattice":
+        src, dst = make_graphs.lattice(1500, 1500, 0.1, seed)
+    else:
+        frame = pandas.read_parquet(graphs / kind)
+        src, dst = frame["src"].to_numpy(), frame["dst"].to_numpy()
+    graph = graph_from_edges(src, dst, hashed_weights(src, dst, directed), directed=directed)
+    np.save(folder / "offsets.npy", graph.offsets)
+    np.save(folder / "targets.npy", graph.targets)
+    np.save(folder / "weights.npy", graph.weights)
+    np.save(folder / "sources.npy", sources_of(graph, max(MANY.values()), seed))
+    return {"graph": name, "vertices": graph.n_vertices, "edges": graph.n_edges, "directed": directed}
+
+
+def sources_of(graph, count: int, seed: int) -> np.ndarray:
+    """Random vertices with an outgoing edge, of the largest component."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n = graph.n_vertices
+    matrix = csr_matrix((np.ones(graph.n_edges, np.int8), graph.targets, graph.offsets), shape=(n, n))
+    _, component = connected_components(matrix, connection="weak")
+    candidates = np.flatnonzero((component == np.bincount(component).argmax()) & (graph.degrees > 0))
+    return np.random.default_rng(seed).choice(candidates, count, replace=False)
+
+
+def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options) -> list[dict]:
+    """One line for each peer: all sources in one call, or one after the other (medians)."""
+    count = SINGLE if one_by_one else MANY[algorithm]
+    shared = (folder, algorithm, about["directed"])
+
+    def timed(who: str, sources: int) -> dict | None:
+        best = None
+        for _ in range(options.repeats):
+            found = in_a_process(shared[0], who, shared[1], shared[2], sources, one_by_one, options.limit)
+            if found is None:
+                return None
+            if best is None or found["seconds"] < best["seconds"]:
+                best = found
+        return best
+
+    mine = timed("ours", count)
+    if mine is None:
+        raise SystemExit(f"{about['graph']}, {algorithm}: ours took more than {options.limit} s")
+    probes = {
+        who: in_a_process(*shared[:1], who, *shared[1:], PROBE, one_by_one, options.limit)
+        for who, package in PEERS.items()
+        if importlib.util.find_spec(package)
+    }
+    for who, probe in probes.items():
+        if probe is not None and probe["digests"] != mine["digests"][: len(probe["digests"])]:
+            raise SystemExit(f"{about['graph']}, {algorithm}: {who} gives other distances; nothing is timed")
+    tried = {who: probe["seconds"] for who, probe in probes.items() if probe is not None}
+    lines = []
+    for who in tried:
+        if tried[who] > WORTH * min(tried.values()):
+            continue
+        theirs = timed(who, count)
+        if theirs is None:
+            continue
+        if theirs["digests"] != mine["digests"]:
+            raise SystemExit(f"{about['graph']}, {algorithm}: {who} gives other distances; nothing is timed")
+        lines.append(
+            about
+            | {
+                "algorithm": algorithm,
+                "weights": "" if algorithm == "bfs" else "float32, 1 to 255 hashed",
+                "device": "cpu",
+                "strategy": mine["strategy"],
+                "sources": 1 if one_by_one else count,
+                "seconds": mine["seconds"],
+                "peak_bytes": mine["peak_bytes"],
+                "peer": who,
+                "peer_seconds": theirs["seconds"],
+                "peer_peak_bytes": theirs["peak_bytes"],
+                "agrees": True,
+                "certified": True,
+            }
+        )
+        report(lines[-1])
+    left_out = [
+        f"{who} {tried[who] / min(tried.values()):.0f}x" for who in tried if tried[who] > WORTH * min(tried.values())
+    ]
+    if left_out:
+        print(f"    not timed on all, slower than the best peer on {PROBE} sources: {', '.join(left_out)}", flush=True)
+    return lines
+
+
+def certify_all(folder: Path, about: dict) -> None:
+    """Prove distances of all sources right, hops and weighted ones, before anything is timed."""
+    from kepler_traverse import plan_bfs_many, plan_sssp_many
+    from kepler_traverse.certificate import certify_many
+
+    rows = Rows(folder)
+    graph = rows.graph(about["directed"])
+    for make, algorithm in ((plan_bfs_many, "bfs"), (plan_sssp_many, "sssp")):
+        sources = rows.sources[: MANY[algorithm]]
+        for group in make(graph, n_sources=sources.size, result="matrix").over(sources):
+            certify_many(graph, group.sources, group.distance).require()
+
+
+def compare_cluster(folder: Path, algorithm: str, directed: bool) -> dict:
+    command = [sys.executable, "-m", RUN, "cluster", str(folder), algorithm, str(directed)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    print(f"    {algorithm}: {found['process']:.2f} s in one process, {found['cluster']:.2f} s on a cluster", flush=True)
+    return found
+
+
+def cluster_tables(clusters: list[dict]) -> list[dict]:
+    """A table of the same sources in one process with all cores, and on a Dask LocalCluster with one worker per core."""
+    if not clusters:
+        return []
+    columns = ["graph", "algorithm", "strategy", "sources", "process_seconds", "cluster_seconds"]
+    names = [*columns[:4], "process", "cluster"]
+    return [{"name": "cluster", "columns": columns, "rows": [[row[name] for name in names] for row in clusters]}]
+
+
+def report(line: dict) -> None:
+    each = 1e3 / line["sources"]
+    print(
+        f"{line['graph']:18} {line['algorithm']:4} {line['sources']:4} {line['strategy']:12} "
+        f"{line['seconds'] * each:9.3f} ms a source, {line['peer']:9} {line['peer_seconds'] * each:9.3f} "
+        f"({line['peer_seconds'] / line['seconds']:6.1f}x), peaks {line['peak_bytes'] / 2**20:7.0f} and "
+        f"{line['peer_peak_bytes'] / 2**20:7.0f} MiB",
+        flush=True,
+    )
+
+
+def main(arguments: list[str]) -> int:
+    from scripts.bench.environment import commit, machine
+
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.bench --suite cpu", description="Traversals on the CPU beside other libraries."
+    )
+    parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--only", nargs="+", choices=GRAPHS, default=list(GRAPHS), metavar="NAME")
+    parser.add_argument("--part", nargs="+", choices=["many", "single", "cluster"], default=["many", "single", "cluster"])
+    parser.add_argument("--repeats", type=int, default=1, help="processes a measurement; the fastest counts")
+    parser.add_argument("--limit", type=float, default=600, help="seconds that a process may take")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    installed = [package for package in PEERS.values() if importlib.util.find_spec(package)]
+    run = {
+        "title": "Many sources on a CPU beside other libraries",
+        "date": date.today().isoformat(),
+        "commit": commit(),
+        "command": f"python -m scripts.bench --suite cpu {' '.join(arguments)}",
+        "machine": machine(),
+        "versions": {name: version(name) for name in ("numpy", "numba", *installed)},
+        "traversals": [],
+        "builds": [],
+        "tables": [],
+    }
+    clusters = []
+    for name in options.only:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
+            about = prepare(name, options.graphs, folder, options.seed)
+            certify_all(folder, about)
+            for part, algorithm in itertools.product(options.part, MANY):
+                if part == "cluster":
+                    clusters.append(about | {"algorithm": algorithm} | compare_cluster(folder, algorithm, about["directed"]))
+                else:
+                    run["traversals"] += compare(about, folder, algorithm, part == "single", options)
+                run["tables"] = cluster_tables(clusters)
+                options.output.write_text(json.dumps(run, indent=2) + "\n")  # what is measured is kept, whatever comes next
+    print(f"{options.output}: python -m scripts.bench.performance_page add {options.output}")
+    return 0

@@ -1,0 +1,282 @@
+"""What scripts/bench/cpu.py runs in processes of their own: each library on one graph, and a cluster beside one process.
+
+python -m scripts.bench.cpu_subprocess library FOLDER WHO ALGORITHM DIRECTED COUNT ONE_BY_ONE
+python -m scripts.bench.cpu_subprocess cluster FOLDER ALGORITHM DIRECTED
+
+FOLDER holds a CSR and sources as .npy files. One line of JSON comes out.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Enough that each worker gets several groups, as they do not all take the same time.
+CLUSTER = {"bfs": 4096, "sssp": 256}
+CLUSTER_TURNS = 5
+
+
+class Rows:
+    """A graph as every library is given it: CSR arrays in files."""
+
+    def __init__(self, folder: Path):
+        self.offsets, self.targets, self.weights = (
+            np.load(folder / f"{name}.npy") for name in ("offsets", "targets", "weights")
+        )
+        self.sources = np.load(folder / "sources.npy")
+
+    @property
+    def n(self) -> int:
+        return self.offsets.size - 1
+
+    def graph(self, directed: bool):
+        from kepler_traverse.graph import Graph
+
+        return Graph(
+            offsets=self.offsets, targets=self.targets, weights=self.weights, ids=np.arange(self.n), directed=directed
+        )
+
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.repeat(np.arange(self.n), np.diff(self.offsets)), self.targets.astype(np.int64)
+
+
+# --- libraries: ``prepare(rows, algorithm, directed)`` gives ``run(sources)``, which gives distances, a row a source -------
+
+
+def ours(rows: Rows, algorithm: str, directed: bool):
+    """The dense matrix of ``bfs_many`` and ``sssp_many``; for one source what a plan gives."""
+    from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
+
+    graph = rows.graph(directed)
+    if directed:
+        _ = graph.reverse
+    single = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, predecessors=False)
+    plans = {}
+
+    def run(sources):
+        if len(sources) == 1:
+            return single.run(int(sources[0])).distance[None]
+        if len(sources) not in plans:
+            make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
+            plans[len(sources)] = make(graph, n_sources=len(sources), result="matrix")
+        plan = plans[len(sources)]
+        groups = [group.distance for group in plan.over(sources)]
+        widest = max((group.dtype for group in groups), key=lambda dtype: dtype.itemsize)
+        run.strategy = plan.strategy.name
+        return groups[0] if len(groups) == 1 else np.concatenate([group.astype(widest, copy=False) for group in groups])
+
+    run.strategy = single.strategy.name
+    return run
+
+
+def scipy(rows: Rows, algorithm: str, _directed: bool):
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import dijkstra
+
+    matrix = csr_matrix((rows.weights.astype(np.float64), rows.targets, rows.offsets), shape=(rows.n, rows.n))
+    return lambda sources: dijkstra(matrix, indices=sources, unweighted=algorithm == "bfs").reshape(len(sources), -1)
+
+
+def networkit(rows: Rows, algorithm: str, _directed: bool):
+    import networkit as nk
+
+    nk.setNumberOfThreads(len(os.sched_getaffinity(0)))
+    src, dst = rows.edges()
+    weighted = algorithm == "sssp"
+    ends = (rows.weights.astype(np.float64), (src, dst)) if weighted else (src, dst)
+    graph = nk.GraphFromCoo(ends, n=rows.n, directed=True, weighted=weighted)
+    one = nk.distance.Dijkstra if weighted else nk.distance.BFS
+
+    def run(sources):
+        if len(sources) == 1:
+            search = one(graph, int(sources[0]), False, False)
+            search.run()
+            return np.asarray(search.getDistances(asarray=True))[None]
+        search = nk.distance.SPSP(graph, [int(source) for source in sources])
+        search.run()
+        return search.getDistances(asarray=True)
+
+    return run
+
+
+def igraph(rows: Rows, algorithm: str, _directed: bool):
+    import igraph as ig
+
+    graph = ig.Graph(n=rows.n, edges=np.stack(rows.edges(), axis=1), directed=True)
+    weights = rows.weights.tolist() if algorithm == "sssp" else None
+    return lambda sources: graph.distances(source=[int(source) for source in sources], weights=weights, mode="out")
+
+
+def rustworkx(rows: Rows, algorithm: str, _directed: bool):
+    import rustworkx as rx
+
+    src, dst = rows.edges()
+    weights = rows.weights if algorithm == "sssp" else np.ones(src.size)
+    graph = rx.PyDiGraph()
+    graph.add_nodes_from(range(rows.n))
+    graph.extend_from_weighted_edge_list(list(zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True)))
+
+    def run(sources):
+        distances = np.full((len(sources), rows.n), np.inf)
+        for row, source in zip(distances, sources, strict=True):
+            row[source] = 0
+            for vertex, distance in rx.dijkstra_shortest_path_lengths(graph, int(source), float).items():
+                row[vertex] = distance
+        return distances
+
+    return run
+
+
+LIBRARIES = {"ours": ours, "SciPy": scipy, "NetworKit": networkit, "igraph": igraph, "rustworkx": rustworkx}
+
+
+# --- one measurement, in a process of its own ---------------------------------------------------------------------------
+
+
+def measure(folder: str, who: str, algorithm: str, directed: str, count: str, one_by_one: str) -> dict:
+    """Time a library on the first sources; peak memory above what the process held before it built its graph."""
+    rows = Rows(Path(folder))
+    sources = rows.sources[: int(count)]
+    tiny = Rows.__new__(Rows)
+    tiny.offsets, tiny.targets = np.array([0, 1, 2, 2]), np.array([1, 2], np.int32)
+    tiny.weights, tiny.sources = np.ones(2, np.float32), np.arange(2)
+    warm = LIBRARIES[who](tiny, algorithm, directed == "True")  # imports and compiles
+    warm(tiny.sources)
+    warm(tiny.sources[:1])
+    if who == "ours":
+        compile_all(algorithm)
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    before = status("VmRSS")
+    run = LIBRARIES[who](rows, algorithm, directed == "True")
+    batches = [sources[i : i + 1] for i in range(sources.size)] if one_by_one == "True" else [sources]
+    if one_by_one == "True":
+        run(batches[0])
+    digests, times = [], []
+    for batch in batches:
+        begin = time.perf_counter()
+        distances = run(batch)
+        times.append(time.perf_counter() - begin)
+        digests += [digest(row) for row in distances]
+    return {
+        "seconds": sum(times) if one_by_one == "False" else statistics.median(times),
+        "peak_bytes": status("VmHWM") - before,
+        "digests": digests,
+        "strategy": getattr(run, "strategy", None),
+    }
+
+
+# --- the same sources in this process and on a Dask cluster of one worker a core ----------------------------------------
+
+
+@functools.cache
+def planned(folder: str, algorithm: str, threads: int):
+    """A plan in this process, made once, for a graph that is mapped from disk."""
+    import numba
+
+    from kepler_traverse import plan_bfs_many, plan_sssp_many
+    from kepler_traverse.storage import load_graph
+
+    numba.set_num_threads(threads)
+    graph = load_graph(Path(folder), "cpu")
+    make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
+    return make(graph, n_sources=CLUSTER[algorithm], result="distances")
+
+
+def answer(folder: str, algorithm: str, threads: int, sources: np.ndarray) -> int:
+    """Traverse from some sources; the distances stay in the process, how many vertices were reached goes out."""
+    import numba
+
+    numba.set_num_threads(threads)
+    none = -1 if algorithm == "bfs" else np.inf
+    plan = planned(folder, algorithm, threads)
+    return sum(int(np.count_nonzero(group.distance != none)) for group in plan.over(sources))
+
+
+def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
+    """Seconds for all sources in this process with all cores, and on a local cluster with a worker a core."""
+    from distributed import Client, LocalCluster
+
+    from kepler_traverse.storage import save_graph
+    from pipelines.scheduling.cluster import pinned
+
+    rows, cores = Rows(Path(folder)), len(os.sched_getaffinity(0))
+    stored = str(Path(folder) / "_graph")
+    graph = rows.graph(directed == "True")
+    save_graph(graph, Path(stored), "")
+    sources = np.resize(rows.sources, CLUSTER[algorithm])
+    compile_all(algorithm)
+    groups = -(-sources.size // planned(stored, algorithm, cores).group)
+    tasks = np.array_split(sources, max(cores, groups))  # as many as are answered at once
+    times, reached = {"process": [], "cluster": []}, set()
+    with (
+        pinned(),  # as the job has it: by default Dask has large arrays cleared page by page again and again
+        LocalCluster(n_workers=cores, threads_per_worker=1, dashboard_address=None, memory_limit=None) as cluster,
+        Client(cluster) as client,
+    ):
+        client.upload_file(__file__)
+
+        def on_the_cluster() -> int:
+            futures = client.map(functools.partial(answer, stored, algorithm, 1), tasks, pure=False)
+            return sum(client.gather(futures))
+
+        ways = {"process": functools.partial(answer, stored, algorithm, cores, sources), "cluster": on_the_cluster}
+        client.run(answer, stored, algorithm, 1, tasks[0])  # loads, compiles, plans
+        answer(stored, algorithm, cores, tasks[0])
+        for _ in range(CLUSTER_TURNS):  # in turns, so that what else the machine does falls on both alike
+            for name, way in ways.items():
+                begin = time.perf_counter()
+                reached.add(way())
+                times[name].append(time.perf_counter() - begin)
+    if len(reached) > 1:
+        raise SystemExit(f"the cluster and this process reached different numbers of vertices: {reached}")
+    medians = {name: statistics.median(of) for name, of in times.items()}
+    return medians | {"sources": len(sources), "strategy": planned(stored, algorithm, cores).strategy.name}
+
+
+def compile_all(algorithm: str) -> None:
+    """Every engine once on a small graph, so that nothing compiles while the clock runs."""
+    from kepler_traverse import graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp_many
+    from kepler_traverse.bfs import MANY as BFS
+    from kepler_traverse.sssp import MANY as SSSP
+
+    rng = np.random.default_rng(0)
+    for directed in (True, False):
+        graph = graph_from_edges(*rng.integers(0, 20000, (2, 40000)), rng.integers(1, 9, 40000), directed=directed)
+        plan_bfs(graph, predecessors=False).run(0)
+        for row in BFS if algorithm == "bfs" else SSSP:
+            if row.device == "cpu":
+                make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
+                for result in ("matrix", "summary"):
+                    plan = make(graph, n_sources=256, strategy=row.name, result=result)
+                    plan.run(np.arange(min(plan.group, 100)))
+    path = np.arange(40000)
+    graph = graph_from_edges(path, path + 1)  # deep: the wider types of hop counts
+    if algorithm == "bfs":
+        plan_bfs_many(graph, n_sources=4, strategy="many_queues").run(np.array([0, 39000]))
+
+
+def digest(distances) -> str:
+    """Of one row, the same whatever the library's type and its sign for what is not reached."""
+    row = np.asarray(distances).astype(np.float64)
+    none = (row < 0) | ~(row < 1e300)
+    return hashlib.sha256(np.where(none, np.inf, row).tobytes()).hexdigest()
+
+
+def status(key: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
+
+
+if __name__ == "__main__":
+    run = {"library": measure, "cluster": measure_cluster}[sys.argv[1]]
+    print(json.dumps(run(*sys.argv[2:])))

@@ -1,0 +1,385 @@
+"""One source and many on a GPU beside cuGraph; results are compared and certified before times are taken.
+
+python -m scripts.bench --suite gpu --graphs FOLDER --output FILE [--only NAME ...] [--part NAME ...]
+
+FOLDER holds Parquet files with columns src and dst (GRAPHS below lists which); lattices, R-MAT and uniform graphs are
+generated on the device. Weights 1 to 255 come from a hash of an edge's ends. Sources are random vertices of the component
+of a vertex of the highest degree, the same ones for both sides.
+
+single   medians over 16 sources, the best of three calls each, the clock around the whole call on a ready graph; cuGraph
+         on as many of them as --peer-seconds allows, and the distances of those compared
+many     milliseconds a source for 32, 256, 1,024 and 10,000 sources (or as many as fit), distances left on the device,
+         what memory the plan named and what was held; cuGraph's loop over up to 32 of them
+summary  of --summaries sources: how much longer their summaries take than their distances
+trace    when each turn of a search in one launch began, from the source whose BFS takes the median time of the 16
+stress   2,000 searches of each kind, every one with the same bits; 100 certified sources of each file in FOLDER
+
+FILE is what ``python -m scripts.bench.performance_page add`` takes; its tables are those of COLUMNS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+# name: (file or generator, its arguments, directed)
+GRAPHS = {
+    "USA-road-NE": ("USA-road-NE-topology", (), False),
+    "USA-road-NY": ("USA-road-d.NY", (), False),
+    "lattice 1500": ("lattice", (1500, 1500, 0.1), False),
+    "R-MAT 20": ("rmat", (20, 16), False),
+    "R-MAT 22": ("rmat", (22, 16), False),
+    "uniform 2M": ("erdos_renyi", (2_000_000, 64_000_000), False),
+    "R-MAT 24": ("rmat", (24, 16), False),
+    "lattice 4000": ("lattice", (4000, 4000, 0.1), False),
+    "cnr-2000": ("cnr-2000", (), True),
+    "soc-Slashdot0902": ("soc-Slashdot0902", (), True),
+}
+GENERATORS = ("lattice", "rmat", "erdos_renyi")
+SINGLE, MANY, LOOPED = 16, (32, 256, 1024, 10_000), 32
+LARGE = 400_000_000  # stored edges from which on 256 sources are many
+REPEATS = 2_000
+CERTIFIED = 100
+PARTS = ("single", "many", "summary", "trace", "stress")
+
+
+class Bench:
+    """One graph on the device, its sources, and the peer's handle to it."""
+
+    def __init__(self, name: str, options):
+        from kepler_traverse import cuda
+        from scripts.papers import graphs
+        from scripts.papers.experiments import GraphSource
+
+        cuda.require()
+        self.cp, self.name, self.options = cuda.cp, name, options
+        which, arguments, directed = GRAPHS[name]
+        given = {"generator": which, "arguments": arguments} if which in GENERATORS else {"file": which}
+        made = graphs.make(GraphSource(name, directed=directed, **given), options.graphs, "cuda", options.seed)
+        self.hops, self.weighted, self.directed = made.hops, made.weighted, directed
+        self.sources = self.sources_in_the_component(max(MANY))
+        self._of_peer = {}  # algorithm: what peers() found, which single and many share
+
+    def sources_in_the_component(self, count: int) -> np.ndarray:
+        from kepler_traverse import plan_bfs
+
+        hub = int(self.hops.degrees.argmax())
+        reached = plan_bfs(self.hops, predecessors=False).run(hub).distance >= 0
+        vertices = np.flatnonzero(reached.get())
+        return np.random.default_rng(self.options.seed).choice(vertices, count, replace=count > vertices.size)
+
+    def typical_source(self) -> int:
+        """The source whose BFS takes the median time of those of ``single``."""
+        from kepler_traverse import plan_bfs
+
+        plan, sources = plan_bfs(self.hops), self.sources[:SINGLE].tolist()
+        times = {s: min(self.seconds(lambda s=s: plan.run(s))[0] for _ in range(3)) for s in sources}
+        return min(times, key=lambda s: abs(times[s] - statistics.median_low(times.values())))
+
+    def graph(self, algorithm: str):
+        return self.hops if algorithm == "bfs" else self.weighted
+
+    def about(self, algorithm: str) -> dict:
+        graph = self.graph(algorithm)
+        return {
+            "graph": self.name,
+            "vertices": graph.n_vertices,
+            "edges": graph.n_edges,
+            "directed": graph.directed,
+            "algorithm": algorithm,
+            "weights": "" if algorithm == "bfs" else "float32, 1 to 255 hashed",
+            "device": "cuda",
+        }
+
+    def seconds(self, call) -> tuple[float, object]:
+        device = self.cp.cuda.Device()
+        device.synchronize()
+        began = time.perf_counter()
+        found = call()
+        device.synchronize()
+        return time.perf_counter() - began, found
+
+    def peers(self, algorithm: str) -> tuple[dict, dict]:
+        """Seconds a source of each of the peer's ways, and the distances, for as many sources as there is time."""
+        from pipelines.comparison.baselines import in_our_encoding, peer_of, refuse_rounded
+
+        if algorithm in self._of_peer:
+            return self._of_peer[algorithm]
+        graph, times, expected = self.graph(algorithm), {}, {}
+        self._of_peer[algorithm] = times, expected
+        if not self.options.peer or graph.n_edges > np.iinfo(np.int32).max:
+            return times, expected
+        _, ways = peer_of(graph, algorithm)
+        for way, traverse in ways.items():
+            traverse(int(self.sources[0]))  # loads and fills the caches
+            times[way], began = {}, time.perf_counter()
+            for source in self.sources[:LOOPED].tolist():
+                if times[way] and time.perf_counter() - began > self.options.peer_seconds / len(ways):
+                    break
+                times[way][source], answer = self.seconds(lambda s=source, t=traverse: t(s))
+                if source in expected or len(expected) >= SINGLE:
+                    continue
+                distance = in_our_encoding(answer, graph, algorithm)
+                if algorithm == "sssp":
+                    refuse_rounded(distance, np.dtype(np.float32))
+                    distance = distance.astype(np.float32)
+                expected[source] = distance
+        return times, expected
+
+
+def check_equal(bench: Bench, what: str, source: int, distance, expected: dict) -> None:
+    if source in expected:
+        wrong = int((distance != expected[source]).sum())
+        if wrong:
+            raise SystemExit(f"{bench.name}, {what}: {wrong} distances from source {source} differ from the peer's")
+
+
+def single(bench: Bench, algorithm: str, run: dict) -> list:
+    """Certify and compare, then time; a row of the table of medians."""
+    from kepler_traverse import certify, plan_bfs, plan_sssp
+
+    graph, make = bench.graph(algorithm), plan_bfs if algorithm == "bfs" else plan_sssp
+    times, expected = bench.peers(algorithm)
+    plans = {True: make(graph), False: make(graph, predecessors=False)}
+    ours = {True: {}, False: {}}
+    sources = bench.sources[:SINGLE].tolist()
+    for with_predecessors, plan in plans.items():
+        for source in sources:
+            result = plan.run(source)
+            check_equal(bench, algorithm, source, result.distance, expected)
+            if with_predecessors:
+                certify(graph, result).require()
+            found = [bench.seconds(lambda p=plan, s=source: p.run(s)) for _ in range(3)]
+            ours[with_predecessors][source] = min(taken for taken, _ in found)
+            rounds = found[0][1].rounds
+    medians = {key: statistics.median(found.values()) * 1e3 for key, found in ours.items()}
+    peer = {way: statistics.median(found.values()) * 1e3 for way, found in times.items()}
+    best = min(peer, key=peer.get) if peer else None
+    if best:
+        both = [source for source in sources if source in times[best] and source in expected]
+        run["traversals"].append(
+            bench.about(algorithm)
+            | {
+                "strategy": plans[True].strategy.name,
+                "sources": len(both),
+                "seconds": sum(ours[True][source] for source in both),
+                "peak_bytes": None,
+                "peer": f"cuGraph {best}",
+                "peer_seconds": sum(times[best][source] for source in both),
+                "peer_peak_bytes": None,
+                "agrees": True,
+                "certified": True,
+            }
+        )
+    times_ms = [medians[True], medians[False], max(ours[True].values()) * 1e3, rounds]
+    return [bench.name, algorithm, *times_ms, f"cuGraph {best}" if best else None, peer[best] if best else None]
+
+
+def many(bench: Bench, algorithm: str) -> list[list]:
+    """Compare with one at a time and with the peer, then time whole calls; rows of the table of many sources."""
+    from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
+
+    graph = bench.graph(algorithm)
+    make, make_single = (plan_bfs_many, plan_bfs) if algorithm == "bfs" else (plan_sssp_many, plan_sssp)
+    times, expected = bench.peers(algorithm)
+    peer = {way: statistics.mean(found.values()) * 1e3 for way, found in times.items()}
+    best = min(peer, key=peer.get) if peer else None
+    pool, alone, rows = bench.cp.get_default_memory_pool(), make_single(graph, predecessors=False), []
+    counts = [k for k in MANY if k <= (256 if graph.n_edges > LARGE else max(MANY))]
+    each = 0.0
+    for k in counts:
+        if each * k > bench.options.many_seconds * 1e3:
+            break
+        sources = bench.sources[:k]
+        pool.free_all_blocks()
+        held = pool.total_bytes()
+        plan = make(graph, n_sources=k)
+        group = plan.run(sources[: min(k, plan.group)])
+        for i in range(0, min(k, plan.group), max(1, min(k, plan.group) // 8)):
+            check_equal(bench, algorithm, int(sources[i]), group[i].distance, expected)
+            one = alone.run(int(sources[i])).distance
+            if not bool((group[i].distance.view(np.int32) == one.view(np.int32)).all()):
+                raise SystemExit(f"{bench.name}, {algorithm}: source {sources[i]} of {k} differs from the same alone")
+        del group
+
+        def whole(plan=plan, sources=sources):
+            for found in plan.over(sources):  # noqa: B007
+                pass
+            return found
+
+        bests = []
+        for _ in range(3 if k <= 1024 else 1):
+            taken, _ = bench.seconds(whole)
+            bests.append(taken)
+            if taken > 20:
+                break
+        each = min(bests) / k * 1e3
+        name, planned, peak = plan.strategy.name, plan.nbytes, pool.total_bytes() - held
+        del plan
+        rows.append([bench.name, algorithm, name, k, each, peer[best] if best else None, planned / 2**20, peak / 2**20])
+        print(rows[-1], flush=True)
+    return rows
+
+
+def summary(bench: Bench, algorithm: str, k: int) -> list:
+    """Summaries beside the distances that they are made of, a row of their table: by the library, and as the job does."""
+    from kepler_traverse import plan_bfs_many, plan_sssp_many
+    from kepler_traverse.multi_source import outputs
+    from pipelines.output.rows import rows_of
+
+    graph = bench.graph(algorithm)
+    make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
+    sources = np.unique(bench.sources[:k])
+    ids = graph.ids_at(bench.cp.asarray(sources)).tolist()
+    plan, short = (make(graph, n_sources=sources.size, result=result) for result in ("distances", "summary"))
+
+    def distances():
+        for _ in plan.over(sources):
+            pass
+
+    def with_rows():
+        return [row for group in plan.over(sources) for row in rows_of("summary", graph, plan.query, group, None)]
+
+    frame = outputs.answer(short, ids, "summary", None, "omit").to_arrow().to_pylist()
+    rows = with_rows()
+    for i, group in zip(range(0, sources.size, plan.group), plan.over(sources), strict=True):
+        one = group[0]
+        reached = one.distance[one.reached]
+        found = int(reached.size), float(reached.max()), float(reached.astype(np.float64).sum())
+        for name, row in (("library", frame[i]), ("job", rows[i].table.to_pylist()[0])):
+            same = found[:2] == (row["reached"], row["eccentricity"]) and np.isclose(found[2], float(row["sum"]), rtol=1e-12)
+            if not same:
+                raise SystemExit(f"{bench.name}, {algorithm}: the {name}'s summary of source {sources[i]} is not {found}")
+    calls = (distances, lambda: outputs.answer(short, ids, "summary", None, "omit"), with_rows)
+    each = [statistics.median(bench.seconds(call)[0] for _ in range(5)) / sources.size * 1e3 for call in calls]
+    return [bench.name, algorithm, plan.strategy.name, sources.size, *each]
+
+
+def trace(bench: Bench, algorithm: str) -> list[dict]:
+    """Turns of one search, with a kernel that notes them."""
+    from kepler_traverse.bfs import persistent as bfs_persistent
+    from kepler_traverse.bfs import tuning as bfs_params
+    from kepler_traverse.query import Query
+    from kepler_traverse.sssp import near_far_gpu as sssp_persistent
+    from kepler_traverse.sssp import tuning as sssp_params
+
+    module, params = (bfs_persistent, bfs_params) if algorithm == "bfs" else (sssp_persistent, sssp_params)
+    source = bench.typical_source()
+    traverse = module.plan(bench.graph(algorithm), Query(tuning=params.Tuning(trace=20_000)))
+    for _ in range(3):
+        traverse(source)
+    return [turn._asdict() for turn in traverse.turns()]
+
+
+def stress(bench: Bench, algorithm: str) -> list:
+    """Searches from a few sources again and again: every one must give the same bits; many sources certified."""
+    from kepler_traverse import certify, plan_bfs, plan_sssp
+
+    graph, make = bench.graph(algorithm), plan_bfs if algorithm == "bfs" else plan_sssp
+    plan = make(graph)
+    sources = bench.sources[:4].tolist()
+    first = {source: plan.run(source).copy() for source in sources}
+    differ, done, began = bench.cp.zeros(1, np.int64), 0, time.perf_counter()
+    while done < REPEATS and time.perf_counter() - began < bench.options.stress_seconds:
+        source = sources[done % len(sources)]
+        result, before = plan.run(source), first[source]
+        differ += (result.distance.view(np.int32) != before.distance.view(np.int32)).sum()
+        differ += (result.predecessor != before.predecessor).sum()
+        done += 1
+    if int(differ[0]):
+        raise SystemExit(f"{bench.name}, {algorithm}: {int(differ[0])} words differ over {done} repeats")
+    certified = 0
+    for source in bench.sources[:CERTIFIED].tolist():
+        certify(graph, plan.run(source)).require()
+        certified += 1
+    return [bench.name, algorithm, done, certified]
+
+
+PACKAGES = ("numpy", "cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
+# The table of each part: its name and columns. Times are milliseconds: of "single" medians over 16 sources and the slowest
+# of them, of "many" and "summary" per source. "library" is result="summary"; "job" adds checksums and histograms.
+COLUMNS = {
+    "single": (
+        "medians",
+        ["graph", "algorithm", "ours_ms", "without_predecessors_ms", "worst_ms", "rounds", "baseline", "baseline_ms"],
+    ),
+    "many": (
+        "many_sources",
+        ["graph", "algorithm", "strategy", "sources", "ms_per_source", "baseline_ms_per_source", "mib_planned", "mib_held"],
+    ),
+    "summary": ("summaries", ["graph", "algorithm", "strategy", "sources", "distances_ms", "library_ms", "job_ms"]),
+    "stress": ("stress", ["graph", "algorithm", "repeats", "certified"]),
+}
+
+
+def tables_of(found: dict[str, list[list]]) -> list[dict]:
+    """The measured rows of each part as tables of docs/benchmarks/measurements.json."""
+    return [
+        {"name": name, "columns": columns, "rows": found[part]} for part, (name, columns) in COLUMNS.items() if found[part]
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    from pipelines.run.environment import package_versions
+    from scripts.bench.environment import commit, machine
+
+    parser = argparse.ArgumentParser(prog="python -m scripts.bench --suite gpu", description="One source and many on a GPU.")
+    parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--only", nargs="+", choices=GRAPHS, default=list(GRAPHS), metavar="NAME")
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"), default=["bfs", "sssp"])
+    parser.add_argument("--peer-seconds", type=float, default=4.0, help="time for the peer, a graph and algorithm")
+    parser.add_argument("--many-seconds", type=float, default=10.0, help="begin no call that would take longer")
+    parser.add_argument("--summaries", type=int, default=1024, help="sources of which summaries are made")
+    parser.add_argument("--stress-seconds", type=float, default=60.0, help="time for repeats, a graph and algorithm")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="begin no further graph after that time")
+    parser.add_argument("--without-peer", dest="peer", action="store_false")
+    parser.add_argument("--commit", help="default: what git says")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    run = {
+        "title": "One source and many on one H200 beside cuGraph",
+        "date": date.today().isoformat(),
+        "commit": options.commit or commit(),
+        "command": f"python -m scripts.bench --suite gpu {' '.join(arguments)}",
+        "machine": machine(),
+        "versions": package_versions(PACKAGES),
+        "traversals": [],
+        "builds": [],
+        "tables": [],
+    }
+    tables, traces, began = {part: [] for part in COLUMNS}, {}, time.perf_counter()
+    for name in options.only:
+        if time.perf_counter() - began > options.seconds:
+            print(f"{name}: left out, the time is over", flush=True)
+            continue
+        bench = Bench(name, options)
+        for part in options.part:
+            for algorithm in options.algorithm:
+                if part == "single":
+                    tables[part].append(single(bench, algorithm, run))
+                elif part == "many":
+                    tables[part] += many(bench, algorithm)
+                elif part == "summary":
+                    tables[part].append(summary(bench, algorithm, options.summaries))
+                elif part == "stress":
+                    tables[part].append(stress(bench, algorithm))
+                else:
+                    traces[f"{name}, {algorithm}"] = trace(bench, algorithm)
+                if part in ("single", "summary", "stress"):
+                    print(tables[part][-1], flush=True)
+                run["tables"] = tables_of(tables)
+                options.output.write_text(json.dumps(run, indent=2) + "\n")  # what is measured is kept
+                if traces:
+                    options.output.with_suffix(".trace.json").write_text(json.dumps(traces))
+        print(f"{name}: {time.perf_counter() - began:.0f} s so far", flush=True)
+        del bench
+    print(f"{options.output}: python -m scripts.bench.performance_page add {options.output}")
+    return 0

@@ -1,0 +1,190 @@
+"""When a search of one launch began each of its turns: traces to docs/benchmarks/levels.json, and that to plots.
+
+python -m scripts.bench.level_traces add out/gpu.json     take in the traces of python -m scripts.bench --suite gpu --part
+trace: those
+                                                   in out/gpu.trace.json, made when and where out/gpu.json says
+python -m scripts.bench.performance_page write                then draws
+
+docs/benchmarks/levels.json holds, for each graph and algorithm, where and when its trace was made, of BFS what it walked
+(Walked), and its turns thinned to POINTS rows at most. A row sums up the turns of one kind among some neighbouring ones:
+
+    at              the level (BFS) or the number of the turn (SSSP), from 0, of the first of them
+    turns           how many they are
+    what            their kind; see kepler_traverse/cuda/kernel_trace.py
+    microseconds    from the beginning of a turn to that of the next one, summed up
+    vertices        of the frontiers that they began with, summed up
+    edges           out of those; 0 where the kernel does not count them
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from kepler_traverse.cuda.kernel_trace import TURNS
+from scripts.bench import svg_plots
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+LEVELS = DOCS / "benchmarks" / "levels.json"
+POINTS = 400
+ALGORITHMS = {"bfs": ("level", "BFS: µs a turn"), "sssp": ("turn", "SSSP: µs a turn")}
+
+
+class Malformed(Exception):
+    """The traces are not what the plots need."""
+
+
+class Row(NamedTuple):
+    """Turns of one kind among some neighbouring ones."""
+
+    at: int
+    turns: int
+    what: str
+    microseconds: float
+    vertices: int
+    edges: int
+
+
+class Walked(NamedTuple):
+    """What a BFS did: levels, vertices reached, and edges out of those that pushed.
+
+    A cluster's levels do not count their edges, so ``uncounted`` has their vertices; ``pulled`` those that pulling found.
+    """
+
+    levels: int
+    reached: int
+    pushed_edges: int
+    uncounted: int
+    pulled: int
+
+
+# --- thinning ----------------------------------------------------------------------------------------------------------
+
+
+def thinned(turns: list[dict], algorithm: str, most: int = POINTS) -> list[Row]:
+    """The turns of a trace in as few rows as ``most``: summed up by kind over windows just wide enough."""
+    if not turns or turns[-1]["what"] != "end":
+        raise Malformed("a trace does not tell when its search ended: it had no room for all turns")
+    single = [
+        Row(
+            turn["level"] if algorithm == "bfs" else number,
+            1,
+            turn["what"],
+            (following["nanoseconds"] - turn["nanoseconds"]) / 1e3,
+            turn["vertices"],
+            turn["edges"],
+        )
+        for number, (turn, following) in enumerate(itertools.pairwise(turns))
+    ]
+    rows, width = single, 1
+    while len(rows) > most:
+        width += 1
+        rows = [row for i in range(0, len(single), width) for row in by_kind(single[i : i + width])]
+    return [row._replace(microseconds=round(row.microseconds, 3)) for row in rows]
+
+
+def by_kind(window: list[Row]) -> list[Row]:
+    found = {}
+    for row in window:
+        found.setdefault(row.what, []).append(row)
+    return [
+        Row(rows[0].at, len(rows), what, *(sum(row[i] for row in rows) for i in (3, 4, 5))) for what, rows in found.items()
+    ]
+
+
+def walked(turns: list[dict]) -> Walked:
+    """Summed up over the turns that walk edges."""
+    walks = [turn for turn in turns if turn["what"] in ("cluster level", "push", "pull")]
+    pulling = {turn["level"] for turn in walks if turn["what"] == "pull"}
+    return Walked(
+        levels=len(walks),
+        reached=sum(turn["vertices"] for turn in walks),
+        pushed_edges=sum(turn["edges"] for turn in walks if turn["what"] == "push"),
+        uncounted=sum(turn["vertices"] for turn in walks if turn["what"] == "cluster level"),
+        pulled=sum(turn["vertices"] for turn in walks if turn["level"] - 1 in pulling),
+    )
+
+
+def with_traces(levels: dict, run: dict, traces: dict) -> dict:
+    """``levels`` with the traces of a run in place of older ones of the same graphs and algorithms."""
+    about = {"date": run["date"], "commit": run["commit"], "gpu": run["machine"]["gpu"]}
+    merged = {graph: dict(found) for graph, found in levels.items()}
+    for name, turns in traces.items():
+        graph, _, algorithm = name.rpartition(", ")
+        if algorithm not in ALGORITHMS:
+            raise Malformed(f"the trace {name!r} is of no algorithm that is known: expected 'GRAPH, bfs' or 'GRAPH, sssp'")
+        found = about | ({"walked": walked(turns)._asdict()} if algorithm == "bfs" else {})
+        merged.setdefault(graph, {})[algorithm] = found | {"rows": thinned(turns, algorithm)}
+    return merged
+
+
+def as_text(levels: dict) -> str:
+    """JSON with a line for each trace: small, and a change shows where it is."""
+    lines = []
+    for graph, found in levels.items():
+        inner = ",\n".join(
+            f"  {json.dumps(name)}: {json.dumps(found[name], separators=(',', ':'))}" for name in sorted(found)
+        )
+        lines.append(f" {json.dumps(graph)}: {{\n{inner}\n }}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def read_levels() -> dict:
+    """``{graph: {algorithm: {date, commit, gpu, rows}}}`` with rows as ``Row``, of BFS ``walked`` as ``Walked``."""
+    levels = json.loads(LEVELS.read_text(encoding="utf-8"))
+    for found in levels.values():
+        for trace in found.values():
+            trace["rows"] = [Row(*row) for row in trace["rows"]]
+            if "walked" in trace:
+                trace["walked"] = Walked(**trace["walked"])
+    return levels
+
+
+# --- plots -------------------------------------------------------------------------------------------------------------
+
+
+def plot(graph: str, found: dict) -> str:
+    """Time a turn over the level or turn, coloured by what the turn was; BFS above, SSSP below."""
+    panels = []
+    for algorithm in (name for name in ALGORITHMS if name in found):
+        kinds = {}
+        for row in found[algorithm]["rows"]:
+            if row.microseconds > 0:
+                kinds.setdefault(row.what, []).append((row.at, row.microseconds / row.turns))
+        panels.append((*ALGORITHMS[algorithm], kinds))
+    return svg_plots.clouds(graph, panels, TURNS)
+
+
+def slug(graph: str) -> str:
+    return "levels-" + graph.lower().replace(" ", "-")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description="Traces to docs/benchmarks/levels.json.", epilog="The head of this file says more."
+    )
+    parser.add_argument("action", choices=["add"])
+    parser.add_argument(
+        "files", nargs="+", type=Path, help="what python -m scripts.bench --suite gpu wrote; traces lie beside it"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        levels = json.loads(LEVELS.read_text(encoding="utf-8")) if LEVELS.exists() else {}
+        for file in options.files:
+            run = json.loads(file.read_text(encoding="utf-8"))
+            traces = json.loads(file.with_suffix(".trace.json").read_text(encoding="utf-8"))
+            levels = with_traces(levels, run, traces)
+    except (Malformed, OSError) as error:
+        print(f"level_times: {error}", file=sys.stderr)
+        return 2
+    LEVELS.write_text(as_text(levels), encoding="utf-8")
+    print(f"{LEVELS}: now run python -m scripts.bench.performance_page write")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Checks that need a network or a GPU."""

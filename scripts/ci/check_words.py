@@ -1,0 +1,209 @@
+"""Refuse words that docs/glossary.md has replaced, in identifiers of code and in comments and pages.
+
+    python -m scripts.ci.check_words [FILE ...]
+
+Without files it reads all that git knows or would add. Exit code 1 if a word was found. Names are looked at in code, idioms
+in comments and Markdown; texts that a program prints are not looked at. Dated measurements, and pages that are written from
+them, keep their words.
+"""
+
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_COUNTED = (
+    "batches|bins|bits|blocks|bytes|cores|edges|entries|files|groups|hops|lanes|levels|nanoseconds|parts|pieces|rows|seconds|"
+    "slots|sources|steps|tasks|threads|values|vertices|warps|words"
+)
+_EACH = (
+    "batch|block|bucket|byte|child|column|core|edge|file|gpu|group|lane|level|line|part|pile|process|root|row|second|source|"
+    "target|task|thread|unit|vertex|warp|width|word|worker"
+)
+
+# Identifiers in any code of the project: pattern, what to write.
+IDENTIFIERS = {
+    rf"(?i:(?!test_)(?:\w*_)?(?:{_COUNTED})_a_(?:{_EACH})(?:_\w+)?)": "_per_",
+    r"_?(?:[A-Z0-9]+_)*(?:MOST|LARGEST|LONGEST)_[A-Z]\w*": "MAX_",
+    r"_?(?:[A-Z0-9]+_)*(?:FEWEST|SMALLEST|SHORTEST|LEAST)_[A-Z]\w*": "MIN_",
+    r"_?Many(?:Plan|Strategy|Outcome)": "MultiSource",
+    r"free_memory": "available_memory or release_cached_memory",
+    r"misfit": "unsupported_reason",
+    r"turns_of|take_turn|small_turns|\w+_TURNS": "iterations or repeats",
+    r"(?!test_)\w+_(?:ROOM|room)": "capacity",
+    r"keep_for|of_kept|Kept": "output, or the batch",
+    r"fits_beside": "can_write_in_background",
+    r"_?n_wanted|at_wanted": "target_vertices",
+}
+# Words alone, in the library and the job: too common elsewhere.
+WORDS = {
+    r"_?[Tt]old|_N_TOLD|_TOLD\w*": "counters, observer or reported",
+    r"turns?|Turn|TURNS": "iteration",
+    r"rooms?|ROOM|_ROOM": "capacity",
+    r"offers?|Offers?|offering|Offering|offer_of": "relax or candidate",
+    r"Who": "Scope",
+    r"Answers|_Answers|MergedAnswers|MergedPlan|merged_search": "BatchTraverser, or the nearest-source search",
+    r"fresh|is_fresh": "discovered",
+    r"_?strikes?|_?suspects|_flying|_?careful": "failures, retry_alone, in_flight, isolate",
+}
+PACKAGES = ("kepler_traverse/*", "pipelines/*")
+
+_UNITS = (
+    "ms|µs|us|seconds?|bytes?|bits?|MB|GB|KB|MiB|GiB|milliseconds|microseconds|edges|rows|lanes|sources|vertices|launches|"
+    "words|entries|loads|tasks|batches|blocks|threads|warps|levels|numbers|requests|atomics|times|traversals"
+)
+_ONE = (
+    "source|vertex|edge|worker|GPU|core|level|launch|row|group|traversal|block|warp|thread|lane|task|batch|part|distance|file|"
+    "search|barrier|round|pile|bucket|target|process"
+)
+# "64 bytes a vertex" is one per vertex; "times a source that is given" is another sentence.
+_NOT_PER = "of|that|which|has|is|may|takes|with|at|in|for|whose|can|must|holds|where|to|alone|from|by|and|or|on|as"
+IDIOMS = {
+    rf"\b(?:{_UNITS}) an? (?:{_ONE})\b(?! (?:{_NOT_PER})\b)": "per",
+    r"\b[Aa] bit a (?:source|vertex)\b": "one bit per",
+}
+
+# Options that users name in their files, and what implements them.
+ALLOWED = {
+    "edges_a_bucket": ("*",),
+    "edges_a_pile": ("*",),
+    "room": (
+        "*/params.py",
+        "*/published/hierarchical_queues.py",
+        "*/published/topology_driven.py",
+        "*/published/hierarchical_queues.py",
+        "*/published/topology_driven.py",
+    ),
+}
+# Dated measurements, pages written from them, what writes these, and the words themselves.
+DATED = (
+    "docs/*.json",
+    "docs/glossary.md",
+    "docs/performance.md",
+    "docs/regret.md",
+    "docs/mutants.md",
+    "docs/guarantees.md",
+    "docs/benchmarks/*",
+    "docs/published/*",
+    "docs/strategies.md",
+    "README.md",
+    "CHANGELOG.md",
+    "*.svg",
+    "scripts/papers*",
+    "scripts/trust*",
+    "scripts/bench*",
+    "scripts/regret*",
+    "scripts/evidence/*",
+    "scripts/docs/*",
+    "scripts/bench/roofline.py",
+    "scripts/bench/level_traces.py",
+    "scripts/docs/strategies_page.py",
+    "*/catalogue.py",
+    "*/registry.py",
+    "tests/*test_papers*",
+    "tests/*test_trust_page.py",
+    "tests/*test_evidence_page.py",
+    "tests/*test_docs.py",
+    "tests/*test_level_times.py",
+    "tests/*test_level_traces.py",
+    "tests/*test_regret.py",
+    "*check_words.py",
+)
+CUDA = (".cu", ".cuh", ".cpp", ".hpp", ".h")
+_CUDA_PARTS = re.compile(r"(//[^\n]*|/\*.*?\*/)|(\"(?:\\.|[^\"\\\n])*\"|#include[^\n]*)", re.S)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+
+def files_of_git() -> list[str]:
+    """Return the paths, from the root, of files that git knows or would add."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return sorted(name for name in done.stdout.split("\0") if name and (ROOT / name).is_file())
+
+
+def python_parts(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield line, kind (``code`` or ``comment``) and text of the names and comments of a Python file."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME:
+            yield token.start[0], "code", token.string
+        elif token.type == tokenize.COMMENT:
+            yield token.start[0], "comment", token.string
+
+
+def cuda_parts(text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the same of a kernel file; texts in quotes and names of headers are left out."""
+    at = 0
+    for match in [*_CUDA_PARTS.finditer(text), None]:
+        end = len(text) if match is None else match.start()
+        for name in _IDENTIFIER.finditer(text, at, end):
+            yield text.count("\n", 0, name.start()) + 1, "code", name[0]
+        if match is not None:
+            at = match.end()
+            for i, line in enumerate((match[1] or "").split("\n")):
+                yield text.count("\n", 0, match.start()) + 1 + i, "comment", line
+
+
+def parts_of(path: str, text: str) -> Iterator[tuple[int, str, str]]:
+    """Yield line, kind and text of what is looked at in a file; nothing of files of other kinds."""
+    if path.endswith(".py"):
+        yield from python_parts(text)
+    elif path.endswith(CUDA):
+        yield from cuda_parts(text)
+    elif path.endswith(".md"):
+        for number, line in enumerate(text.splitlines(), 1):
+            yield number, "comment", line
+
+
+def _matches(path: str, patterns) -> bool:
+    return any(fnmatch(path, pattern) for pattern in patterns)
+
+
+def retired_words(path: str, text: str) -> list[str]:
+    """Return a line of text for each retired word in a file.
+
+    Parameters
+    ----------
+    path : str
+        From the root, with slashes: it decides which words are looked for.
+    text : str
+        What the file holds.
+    """
+    names = IDENTIFIERS | WORDS if _matches(path, PACKAGES) else IDENTIFIERS
+    idioms = {} if _matches(path, DATED) else IDIOMS
+    if _matches(path, ("*check_words.py",)):
+        names = {}
+    found = []
+    for line, kind, part in parts_of(path, text):
+        if kind == "code":
+            better = next((word for pattern, word in names.items() if re.fullmatch(pattern, part)), None)
+            if better is not None and not _matches(path, ALLOWED.get(part, ())):
+                found.append(f"{path}:{line}: {part}: write {better}")
+        else:
+            for pattern, better in idioms.items():
+                found += [f"{path}:{line}: {match[0]!r}: write {better!r}" for match in re.finditer(pattern, part)]
+    return found
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the retired words of the files given, or of all; return 1 if there are any."""
+    given = sys.argv[1:] if argv is None else argv
+    paths = [Path(name).resolve().relative_to(ROOT).as_posix() for name in given] if given else files_of_git()
+    found = []
+    for path in paths:
+        if path.endswith((".py", ".md", *CUDA)):
+            found += retired_words(path, (ROOT / path).read_text(encoding="utf-8"))
+    for each in found:
+        print(each)
+    if found:
+        print(f"{len(found)} retired words; docs/glossary.md has the terms", file=sys.stderr)
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

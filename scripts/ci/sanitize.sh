@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# The kernels on a GPU under NVIDIA's compute-sanitizer: memcheck, initcheck, synccheck and racecheck over the small
+# tests of the GPU strategies and of figures.
+#
+# Needs a GPU, CuPy, and compute-sanitizer (it comes with the CUDA toolkit). Each allocation goes straight to the driver:
+# in CuPy's pool an access past an array would land in memory that belongs to the process. Tests that run a kernel
+# thousands of times are left out; arguments choose others: `bash scripts/ci/sanitize.sh -k frontier`. TOOLS names some of the
+# four alone, so that several runs can share a GPU.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+
+PYTHON=${PYTHON:-.venv/bin/python}
+[ -x "$PYTHON" ] || PYTHON=$(command -v python3)
+SANITIZER=${SANITIZER:-$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)}
+if [ ! -x "$SANITIZER" ]; then
+    echo "compute-sanitizer is not on the PATH; it comes with the CUDA toolkit, or name it in SANITIZER" >&2
+    exit 2
+fi
+if ! "$PYTHON" -c 'import sys; from kepler_traverse import cuda; sys.exit(not cuda.available())'; then
+    echo "no GPU with CuPy answers to $PYTHON" >&2
+    exit 2
+fi
+
+if [ $# -eq 0 ]; then
+    set -- -k "(cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any_graph)
+        or (test_many_gpu and not groups and not memory) or test_figures"
+fi
+
+run_tests='
+import sys
+import cupy
+cupy.cuda.set_allocator(None)
+cupy.cuda.set_pinned_memory_allocator(None)
+import pytest
+sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests/test_contract.py", "tests/test_many_gpu.py", "tests/test_figures.py",
+    *sys.argv[1:]]))
+'
+
+failed=()
+for tool in ${TOOLS:-memcheck initcheck synccheck racecheck}; do
+    echo "== $tool"
+    HYPOTHESIS_PROFILE=default "$SANITIZER" --tool "$tool" --error-exitcode 9 --print-limit 20 \
+        "$PYTHON" -c "$run_tests" "$@" || failed+=("$tool")
+done
+
+if [ ${#failed[@]} -gt 0 ]; then
+    echo "FAILED: ${failed[*]}"
+    exit 1
+fi
+echo "${TOOLS:-All four tools} found nothing."

@@ -1,0 +1,1 @@
+"""Generated pages about the code itself."""

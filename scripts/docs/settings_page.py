@@ -1,0 +1,112 @@
+"""Write conf/batch_sources.toml and docs/settings.md from the fields of ``pipelines.cli.options.Settings``.
+
+``python -m scripts.docs.settings_page`` writes both; with ``--check`` nothing is written, and the exit code is 1 if one is
+stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import textwrap
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+from pipelines.cli.options import OPTIONS, Option, Settings, metavar_of
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATE, PAGE = ROOT / "conf/batch_sources.toml", ROOT / "docs/settings.md"
+WIDTH = 125  # characters of a line of the template
+
+TEMPLATE_HEAD = """\
+# Every setting of `python -m pipelines.batch_sources` with its default. Flags win over this file. An unknown key is an
+# error. Settings without a default stand behind a #, with an example value.
+# Written by scripts/docs/settings_page.py: change pipelines/cli/options.py instead.
+"""
+PAGE_HEAD = """\
+# Settings
+
+Every setting of `python -m pipelines.batch_sources`. A flag is the key of a settings file with dashes: `batch_size` in a
+file is `--batch-size` on the command line. Flags win over `--config FILE`. The file `conf/batch_sources.toml` has all
+settings with their defaults. [operations.md](operations.md) says how they are used.
+
+`scripts/docs/settings_page.py` writes this page from `pipelines/cli/options.py`.
+"""
+COLUMNS = ("key", "value", "default", "meaning")
+
+
+def in_toml(value: object) -> str:
+    """A value as TOML, which is JSON but for tables."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {in_toml(each)}" for key, each in value.items()) + " }"
+    return json.dumps(value)
+
+
+def in_file(text: str) -> str:
+    """What help says of flags, said of keys: ``--result summary`` is ``result = "summary"``."""
+    text = re.sub(r"--(result) (\w+)", r'\1 = "\2"', text)
+    return re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), text)
+
+
+def one_of(choices: tuple[str, ...]) -> str:
+    return ", ".join(choices[:-1]) + " or " + choices[-1] + ": " if choices else ""
+
+
+def comment_of(text: str) -> str:
+    return textwrap.fill(text, WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+
+
+def template() -> str:
+    """The whole text of conf/batch_sources.toml."""
+    options = {option.key: option for option in OPTIONS}
+    parts = [TEMPLATE_HEAD]
+    for each in fields(Settings):
+        option = options.get(each.name)
+        text = each.metadata["help"] if option is None else one_of(option.choices) + (option.in_file or in_file(option.help))
+        is_set = each.default is not MISSING and each.default is not None
+        line = f"{each.name} = {in_toml(each.default if is_set else each.metadata['example'])}"
+        parts.append(f"{comment_of(text)}\n{line if is_set else '# ' + line}\n")
+    return "\n".join(parts)
+
+
+def value_of(option: Option) -> str:
+    """What the flag takes, for a cell of the table."""
+    if option.kind == "switch":
+        return "true or false"
+    return " ".join(f"`{choice}`" for choice in option.choices) or "`" + metavar_of(option).replace("|", "` or `") + "`"
+
+
+def page() -> str:
+    """The whole text of docs/settings.md."""
+    groups: dict[str, list[Option]] = {}
+    for option in OPTIONS:
+        groups.setdefault(option.group, []).append(option)
+    parts = [PAGE_HEAD]
+    for group, options in groups.items():
+        parts += [f"## {group[0].upper()}{group[1:]}\n", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+        for option in options:
+            default = "-" if option.default is None else f"`{in_toml(option.default)}`"
+            meaning = re.sub(r"--[a-z][a-z-]*", r"`\g<0>`", option.help).replace("|", "\\|")
+            parts.append(f"| `{option.key}` | {value_of(option)} | {default} | {meaning} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Write conf/batch_sources.toml and docs/settings.md from the settings.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is stale")
+    options = parser.parse_args(arguments)
+    stale = False
+    for path, text in ((TEMPLATE, template()), (PAGE, page())):
+        if not options.check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            print(f"{path.relative_to(ROOT)} is stale: run python -m scripts.docs.settings_page", file=sys.stderr)
+            stale = True
+    return int(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What docs/trust.md promises, measured: ``python -m scripts.evidence``."""

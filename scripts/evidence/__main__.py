@@ -1,0 +1,330 @@
+"""The guarantees of docs/guarantees.md: measured, written down in docs/guarantees.json, and made into the page.
+
+    python -m scripts.evidence measure                  all of them; takes an hour on two cores, most of it fuzzing
+    python -m scripts.evidence measure --only cost      one, or several
+    python -m scripts.evidence measure --gpu --output FILE   those of a GPU, into a file and not into the page
+    python -m scripts.evidence add FILE                 what such a file holds, into the page
+    python -m scripts.evidence write                    the page, after editing this file
+    python -m scripts.evidence check                    exit 1 if the page is stale
+
+docs/guarantees.json holds for each guarantee when, where and on which commit it was measured, and the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import xml.etree.ElementTree as xml
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp, read_graph
+from kepler_traverse.bfs import plan_bfs_many
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.certificate import certify, certify_many
+from kepler_traverse.sssp import plan_sssp_many
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+from scripts.bench.environment import commit, machine
+from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
+from scripts.evidence.gpu import digests
+from scripts.evidence.page import page
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+MEASURED = DOCS / "guarantees.json"
+PAGE = DOCS / "guarantees.md"
+DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
+
+COST_TURNS = 7
+# Graphs that the cost of a certificate is measured on: name, directed.
+COST_GRAPHS = (("USA-road-NE-topology", False), ("cnr-2000", True), ("dblp-2010", False), ("soc-Slashdot0902", True))
+
+
+def random_graph(seed: int, weight_type: str = "auto"):
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(20, 400)), int(rng.integers(40, 3000))
+    scale = 10.0 ** rng.integers(-6, 7, m)
+    weights = rng.integers(0, 30, m) if seed % 3 == 0 else (rng.exponential(1, m) * scale).astype(np.float32)
+    src, dst = rng.integers(0, n, (2, m))
+    return graph_from_edges(src, dst, weights, directed=bool(seed % 4), weight_type=weight_type)
+
+
+def measure_faults(_options) -> dict:
+    """Seeded faults in certificates, and right answers."""
+    answers, alarms = fault_injection.count_false_alarms(10_000)
+    classes = fault_injection.study_faults(60)
+    return {"answers": answers, "alarms": alarms, "classes": classes}
+
+
+def _seconds(*works) -> list[float]:
+    """CPU seconds of each, the best of several, in turns: so that what else the machine does falls on all alike."""
+    best = [np.inf] * len(works)
+    for _ in range(COST_TURNS):
+        for i, work in enumerate(works):
+            begin = time.process_time()
+            work()
+            best[i] = min(best[i], time.process_time() - begin)
+    return best
+
+
+def measure_cost(options) -> dict:
+    """CPU seconds of one thread, of certificates and of the traversals that they are for."""
+    import numba
+
+    numba.set_num_threads(1)
+    rows = []
+    for name, directed in COST_GRAPHS:
+        plain = read_graph(options.graphs / f"{name}.parquet", directed=directed, weighted=False, device="cpu")
+        sources = np.random.default_rng(1).choice(np.flatnonzero(plain.degrees), 64, replace=False)
+        for algorithm, graph, count in (("bfs", plain, 64), ("sssp", with_weights(plain), 16)):
+            plan, plan_many = (plan_bfs, plan_bfs_many) if algorithm == "bfs" else (plan_sssp, plan_sssp_many)
+            one, many = plan(graph), plan_many(graph, n_sources=count)
+            graph.reverse  # noqa: B018 - made once, and not by a certificate's account
+            few = sources[:5].tolist()
+            results = [one.run(source).copy() for source in few]
+            groups = [sources[:count][begin : begin + many.group] for begin in range(0, count, many.group)]
+            found = [many.run(group).distance.copy() for group in groups]
+            certify(graph, results[0]).require()
+            certify_many(graph, groups[0], found[0]).require()
+            proofs = [partial(certify_many, graph, group, distances) for group, distances in zip(groups, found, strict=True)]
+            traversal, certificate, traversal_of_many, certificate_of_many = _seconds(
+                lambda one=one, few=few: [one.run(source) for source in few],
+                lambda graph=graph, results=results: [certify(graph, result) for result in results],
+                lambda many=many, groups=groups: [many.run(group) for group in groups],
+                lambda proofs=proofs: [proof() for proof in proofs],
+            )
+            rows.append({
+                "graph": name,
+                "algorithm": algorithm,
+                "edges": graph.n_edges,
+                "traversal": traversal / len(few),
+                "certificate": certificate / len(results),
+                "sources": count,
+                "strategy": many.strategy.name,
+                "traversal_of_many": traversal_of_many / count,
+                "certificate_of_many": certificate_of_many / count,
+            })  # fmt: skip
+    return {"rows": rows}
+
+
+def with_weights(graph):
+    """The same edges with weights 1 to 255 out of a hash of their ends, equal in both directions."""
+    src = np.repeat(np.arange(graph.n_vertices), graph.degrees)
+    low, high = np.minimum(src, graph.targets).astype(np.uint64), np.maximum(src, graph.targets).astype(np.uint64)
+    mixed = low * np.uint64(0x9E3779B97F4A7C15) + high * np.uint64(0xBF58476D1CE4E5B9)
+    weights = ((mixed >> np.uint64(40)) % np.uint64(255) + np.uint64(1)).astype(np.float32)
+    return graph_from_edges(src, graph.targets.astype(np.int64), weights, directed=graph.directed)
+
+
+def measure_bits(_options) -> dict:
+    """Distances and predecessors over strategies, threads and repetitions on random graphs."""
+    import numba
+
+    most = numba.config.NUMBA_NUM_THREADS
+    counts = {"distances": 0, "equal": 0, "predecessors": 0, "equal_predecessors": 0, "graphs": 0, "threads": most}
+    for seed in range(15):
+        for weight_type in ("auto", "float64"):
+            graph = random_graph(seed, weight_type)
+            counts["graphs"] += 1
+            sources = np.random.default_rng(seed).choice(graph.n_vertices, 5)
+            for plan_of, rows in ((plan_bfs, BFS), (plan_sssp, SSSP)):
+                expected = None
+                for row in (row for row in rows if row.device == "cpu" and row.sums == "float"):
+                    for threads in (1, most, most):
+                        numba.set_num_threads(threads)
+                        plan = plan_of(graph, strategy=row.name)
+                        found = [digests(plan.run(int(source))) for source in sources]
+                        expected = expected or found
+                        counts["distances"] += len(found)
+                        counts["predecessors"] += len(found)
+                        counts["equal"] += sum(a[0] == b[0] for a, b in zip(found, expected, strict=True))
+                        counts["equal_predecessors"] += sum(a[1] == b[1] for a, b in zip(found, expected, strict=True))
+    return counts
+
+
+def measure_peers(_options) -> dict:
+    """Distances of integer weights against SciPy, NetworkX and igraph."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from test_trust import of_igraph, of_networkx, of_scipy
+
+    counts = {}
+    for name, peer in (("SciPy", of_scipy), ("NetworkX", of_networkx), ("igraph", of_igraph)):
+        compared = equal = 0
+        for seed in range(0, 180, 3):  # those of integer weights
+            graph = random_graph(seed)
+            sources = np.random.default_rng(seed).choice(graph.n_vertices, 3).tolist()
+            expected = peer(graph, sources)
+            for i, source in enumerate(sources):
+                distance = plan_sssp(graph).run(source).distance
+                compared += distance.size
+                equal += int((distance == expected[i]).sum())
+        counts[name] = {"graphs": 60, "compared": compared, "equal": equal}
+    return counts
+
+
+def measure_input(_options) -> dict:
+    return {
+        name: _tests_passed(*files)
+        for name, files in {
+            "bad values, files and columns": ("test_bad_input.py", "test_columns.py", "test_ids.py"),
+            "odd values in a file of every format": ("test_trust_readers.py",),
+            "files cut short or damaged": ("test_damaged_files.py",),
+        }.items()
+    }
+
+
+CLASSES = {
+    "sums of integer weights are exact in every kind of result, with every strategy": ("test_exact_sums.py",),
+    "columns are taken by known names or by flags, never by position": ("test_columns.py", "test_job_columns.py"),
+    "ids of files and options are taken as they stand, or refused": ("test_ids.py",),
+    "every public argument is checked and named": ("test_arguments.py", "test_fuzz_api.py", "test_advice.py"),
+    "every option is checked, has an effect or is refused": ("test_fuzz_options.py", "test_idle_options.py"),
+    "outputs that were forged, lost or replaced are never proven right": ("test_forged_outputs.py",),
+    "results are written to the place that was named, or nowhere": ("test_output_folder.py",),
+    "graphs in caches are those of the user, and have the structure of a graph": (
+        "test_graph_cache.py",
+        "test_stored_structure.py",
+    ),
+    "centralities count in the direction that was asked for": ("test_direction.py",),
+    "plans may be used by threads, and forked processes say what they cannot do": ("test_threads.py", "test_forks.py"),
+    "clusters that cannot run the job are refused by name": ("test_existing.py",),
+    "text from outside reaches the terminal and the dashboard escaped": ("test_terminal.py", "test_dashboard_access.py"),
+}
+
+
+def measure_classes(_options) -> dict:
+    return {name: _tests_passed(*files) for name, files in CLASSES.items()}
+
+
+def measure_output(_options) -> dict:
+    return {"cases": _tests_passed("test_verify.py")}
+
+
+def measure_kills(_options) -> dict:
+    return {"cases": _tests_passed("test_kills.py")}
+
+
+def _tests_passed(*files: str) -> dict:
+    """Run test files and count; on a machine without a GPU those that need one are skipped."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *(f"tests/{name}" for name in files)]
+        subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
+        suite = xml.parse(report).getroot().find("testsuite")
+    tests, skipped = int(suite.get("tests")), int(suite.get("skipped"))
+    failed = int(suite.get("failures")) + int(suite.get("errors"))
+    return {"ran": tests - skipped, "failed": failed, "skipped": skipped}
+
+
+def measure_fuzz(options) -> dict:
+    return fuzz_readers.fuzz(options.fuzz_seconds, 1, ROOT / "out" / "fuzz")
+
+
+MEASURES = {
+    "classes": measure_classes,
+    "faults": measure_faults,
+    "cost": measure_cost,
+    "bits": measure_bits,
+    "peers": measure_peers,
+    "input": measure_input,
+    "fuzz": measure_fuzz,
+    "output": measure_output,
+    "kills": measure_kills,
+}
+GPU_MEASURES = gpu.MEASURES | {"huge": large_graph.measure_huge}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("action", choices=("measure", "add", "write", "check"))
+    parser.add_argument("file", nargs="?", type=Path, help="of add: what measure --output wrote")
+    parser.add_argument("--only", nargs="+", choices=MEASURES | GPU_MEASURES)
+    parser.add_argument("--gpu", action="store_true", help="all measures of a GPU")
+    parser.add_argument("--output", type=Path, default=MEASURED, help="the file to write figures to")
+    parser.add_argument("--commit", help="default: what git says")
+    parser.add_argument("--graphs", type=Path, default=DATA, help="folder of the graphs that cost is measured on")
+    parser.add_argument("--fuzz-seconds", type=float, default=3600)
+    parser.add_argument("--parity-graphs", type=int, default=500)
+    parser.add_argument("--parity-seconds", type=float, default=90, help="begin no further graph after that time")
+    parser.add_argument("--bits-graphs", type=int, default=15, help="random graphs of a GPU, each with two types of weights")
+    parser.add_argument("--gpu-answers", type=int, default=1000, help="right answers that a GPU certifies")
+    parser.add_argument("--gpu-cases", type=int, default=10, help="answers of each kind that a GPU finds each fault in")
+    options = parser.parse_args(arguments)
+    if (options.action == "add") != (options.file is not None):
+        parser.error("add takes the file to add, and nothing else does")
+    failed = []
+    if options.action == "measure":
+        failed = _measure(options.only or list(GPU_MEASURES if options.gpu else MEASURES), options)
+    measured = _read(MEASURED)
+    if options.action == "add":
+        measured |= _read(options.file)
+        _write(MEASURED, measured)
+    if options.action == "check":
+        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page(measured):
+            print("docs/guarantees.md is stale: run python -m scripts.evidence write", file=sys.stderr)
+            return 1
+    elif options.output == MEASURED:
+        PAGE.write_text(page(measured), encoding="utf-8")
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _measure(keys: list[str], options) -> list[str]:
+    """Measure and write each figure down at once; return the keys of those that failed or found errors."""
+    failed = []
+    for key in keys:
+        print(f"{key} ...", flush=True)
+        begin = time.perf_counter()
+        try:
+            figures = (MEASURES | GPU_MEASURES)[key](options)
+        except Exception:  # the others are measured all the same
+            traceback.print_exc()
+            failed.append(key)
+            continue
+        failed += [key] if figures.get("errors") else []
+        record = {
+            "date": date.today().isoformat(),
+            "commit": options.commit or _commit(),
+            "machine": _machine(key in GPU_MEASURES),
+            "figures": figures,
+        }
+        print(f"{key}: {time.perf_counter() - begin:.0f} s, {json.dumps(figures)}", flush=True)
+        _write(options.output, _read(options.output) | {key: record})
+    return failed
+
+
+def _read(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def _write(path: Path, measured: dict) -> None:
+    path.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+
+
+def _commit() -> str:
+    """The commit, marked if files differ from it other than those that measuring writes."""
+    command = ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)docs/guarantees.*"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return commit().removesuffix("-dirty") + ("-dirty" if done.stdout.strip() else "")
+
+
+def _machine(of_gpu: bool) -> str:
+    here = machine()
+    if of_gpu:
+        return f"{here['gpu']}, driver {here['driver']}"
+    return f"{here.get('cpu', platform.machine())}, {os.cpu_count()} cores"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,331 @@
+"""What scripts/evidence measures on a GPU: parity with cuGraph, equal bits, certificates, a graph of over 2^31 edges.
+
+A measure prints what it finds as it goes. What fails is printed with its traceback, named under ``errors`` in the figures,
+and does not stop the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+import time
+import traceback
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+
+from kepler_traverse import cuda, graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
+from kepler_traverse._arrays import namespace, to_host
+from kepler_traverse.bfs import registry as bfs
+from kepler_traverse.certificate import certify, certify_many
+from kepler_traverse.sssp import registry as sssp
+from pipelines.comparison.baselines import in_our_encoding, peer_of
+from scripts.evidence import fault_injection
+from scripts.papers import graphs as papers_graphs
+from scripts.papers.experiments import GraphSource
+
+KINDS = ("integers", "floats", "doubles")
+# Algorithm: the plans, and the rows that they run on a GPU but for the papers'.
+ALGORITHMS = {
+    name: (
+        single,
+        many,
+        *([row for row in rows if row.device == "cuda" and row.sums == "float"] for rows in (own, catalogue.MANY)),
+    )
+    for name, single, many, catalogue, own in (
+        ("bfs", plan_bfs, plan_bfs_many, bfs, [row for row in bfs.STRATEGIES if row not in bfs.published.STRATEGIES]),
+        ("sssp", plan_sssp, plan_sssp_many, sssp, [row for row in sssp.STRATEGIES if row not in sssp.published.STRATEGIES]),
+    )
+}
+COST_GRAPHS = (
+    GraphSource("USA-road-NE", file="USA-road-NE-topology"),
+    GraphSource("cnr-2000", file="cnr-2000", directed=True),
+    GraphSource("soc-Slashdot0902", file="soc-Slashdot0902", directed=True),
+    GraphSource("dblp-2010", file="dblp-2010"),
+    GraphSource("R-MAT 20", generator="rmat", arguments=(20, 16)),
+)
+COST_SOURCES = {"bfs": 1024, "sssp": 64}
+COST_TURNS, COST_SECONDS = 7, 2.0  # medians of so many, fewer where that takes longer
+MOST_ERRORS = 5
+# Of real graphs: how many sources are asked for at once, how many different ones there are among them, and the largest
+# graph, in vertices, on which every row runs and not only the one that a plan takes.
+GROUP_SIZES = (1, 31, 32, 33, 64, 1000, 1024)
+DIFFERENT = 48
+EVERY_ROW = 100_000
+COMPARED_AT_ONCE = 64
+
+
+@contextmanager
+def attempt(errors: list[str], what: str):
+    """Print and name what is raised, and go on."""
+    try:
+        yield
+    except Exception as error:
+        traceback.print_exc()
+        errors.append(f"{what}: {type(error).__name__}: {error}")
+
+
+def synchronise() -> None:
+    cuda.cp.cuda.Device().synchronize()
+
+
+def held() -> int:
+    """Bytes that CuPy's pool has from the device; it keeps what is freed, so that this is the peak since it was emptied."""
+    return cuda.cp.get_default_memory_pool().total_bytes()
+
+
+def give_back() -> None:
+    cuda.cp.get_default_memory_pool().free_all_blocks()
+
+
+def digests(result) -> tuple[str, str]:
+    """SHA-256 of distances and of predecessors."""
+    return tuple(hashlib.sha256(to_host(array).tobytes()).hexdigest() for array in (result.distance, result.predecessor))
+
+
+def random_graph(seed: int, weight_type: str = "auto"):
+    """20 to 3,000 vertices, up to 100,000 edges, even or skewed, and its kind of weights; made on the CPU."""
+    rng = np.random.default_rng([7, seed])
+    n = int(np.exp(rng.uniform(np.log(20), np.log(3000))))
+    m = min(100_000, int(n * rng.uniform(1, 40)))
+    if seed % 25 == 24:
+        n, m = 3000, 100_000
+    kind = KINDS[seed % len(KINDS)]
+    weights = rng.integers(0, 31, m)
+    if kind != "integers":
+        weights = rng.exponential(1, m) * 10.0 ** rng.integers(-3, 4, m)
+    if kind == "floats":
+        weights = weights.astype(np.float32)
+    src, dst = (n * rng.random((2, m)) ** (3 if seed % 5 == 0 else 1)).astype(np.int64)
+    return graph_from_edges(src, dst, weights, directed=bool(seed % 2), weight_type=weight_type), kind
+
+
+def measure_parity(options) -> dict:
+    """Distances of all strategies against cuGraph's, bit for bit, and each result certified."""
+    began, errors, rows = time.perf_counter(), [], {}
+    done = 0
+    for seed in range(options.parity_graphs):
+        if time.perf_counter() - began > options.parity_seconds or len(errors) >= MOST_ERRORS:
+            break
+        graph, kind = random_graph(seed)
+        sources = np.random.default_rng(seed).integers(0, graph.n_vertices, 3).tolist()
+        with attempt(errors, f"graph {seed}"):
+            graph = graph.to("cuda")
+            for algorithm in ALGORITHMS:
+                name = "bfs" if algorithm == "bfs" else f"sssp, {kind}"
+                row = rows.setdefault(
+                    name, {"graphs": 0, "results": 0, "certified": 0, "equal": 0, "distances": 0, "differing": 0}
+                )
+                row["graphs"] += 1
+                _compare(graph, algorithm, sources, row)
+        done += 1
+        if done % 100 == 0:
+            print(f"{done} graphs, {time.perf_counter() - began:.0f} s: {rows}", flush=True)
+    seconds = round(time.perf_counter() - began, 1)
+    return {"graphs": done, "asked": options.parity_graphs, "seconds": seconds, "rows": rows, "errors": errors}
+
+
+def _compare(graph, algorithm: str, sources, counts: dict) -> None:
+    plan_of, _, strategies, _ = ALGORITHMS[algorithm]
+    _, ways = peer_of(graph, algorithm)
+    theirs = [[in_our_encoding(traverse(s), graph, algorithm) for traverse in ways.values()] for s in sources]
+    for strategy in strategies:
+        plan = plan_of(graph, strategy=strategy.name)
+        for source, answers in zip(sources, theirs, strict=True):
+            result = plan.run(source)
+            counts["results"] += 1
+            counts["certified"] += certify(graph, result).valid
+            bits = result.distance.view(f"i{result.distance.itemsize}")
+            differing = sum(
+                int((bits != answer.astype(result.distance.dtype, copy=False).view(bits.dtype)).sum()) for answer in answers
+            )
+            counts["equal"] += not differing
+            counts["distances"] += bits.size * len(answers)
+            counts["differing"] += differing
+
+
+def measure_bits(options) -> dict:
+    """Distances and predecessors of all strategies, batches and repetitions against the CPU's, by SHA-256."""
+    counts = {"graphs": 0, "distances": 0, "equal": 0, "predecessors": 0, "equal_predecessors": 0}
+    errors = []
+    for seed in range(options.bits_graphs):
+        for weight_type in ("auto", "float64"):
+            host, _ = random_graph(seed, weight_type)
+            sources = np.random.default_rng(seed).choice(host.n_vertices, min(21, host.n_vertices), replace=False)
+            counts["graphs"] += 1
+            graph = host.to("cuda")
+            for algorithm, (plan_of, *_) in ALGORITHMS.items():
+                on_the_cpu = plan_of(host)
+                expected = {source: digests(on_the_cpu.run(source)) for source in sources.tolist()}
+                for what, results in _ways(graph, algorithm, sources):
+                    if len(errors) >= MOST_ERRORS:
+                        return counts | {"errors": errors}
+                    with attempt(errors, f"graph {seed}, {weight_type}, {algorithm}, {what}"):
+                        for result in results():
+                            same = [a == b for a, b in zip(digests(result), expected[result.source], strict=True)]
+                            counts["distances"] += 1
+                            counts["predecessors"] += 1
+                            counts["equal"] += same[0]
+                            counts["equal_predecessors"] += same[1]
+        print(f"graph {seed}: {counts}", flush=True)
+    return counts | {"errors": errors}
+
+
+def _ways(graph, algorithm: str, sources):
+    """Yield what a way is and a function that gives its results one by one."""
+    plan_of, many_of, strategies, many = ALGORITHMS[algorithm]
+
+    def one_by_one(name):
+        plan = plan_of(graph, strategy=name)
+        return (plan.run(source) for source in [*sources[:5].tolist(), *sources[:5].tolist()])
+
+    def in_batches(name, size):
+        plan = many_of(graph, n_sources=size, strategy=name, result="predecessors")
+        for first in range(0, sources.size, size):
+            for group in plan.over(sources[first : first + size]):
+                yield from group
+
+    for row in strategies:
+        yield row.name, partial(one_by_one, row.name)
+    for row in many:
+        for size in (1, 7, sources.size):
+            yield f"{row.name}, {size} at once", partial(in_batches, row.name, size)
+
+
+def measure_many(options) -> dict:
+    """Many sources at once beside each of them alone, bit for bit, on all graphs of a folder."""
+    errors, graphs, strategies = [], {}, set()
+    for path in sorted(options.graphs.glob("*.parquet")):
+        counts = graphs[path.stem] = {"searches": 0, "equal": 0}
+        for directed in (True, False):
+            source = GraphSource(path.stem, file=path.stem, directed=directed)
+            with attempt(errors, f"{path.stem}, {'directed' if directed else 'undirected'}"):
+                made = papers_graphs.make(source, options.graphs, "cuda", 1)
+                for algorithm, graph in (("bfs", made.hops), ("sssp", made.weighted)):
+                    strategies |= _many_beside_one(graph, algorithm, counts)
+                    give_back()
+        print(f"{path.stem}: {counts}", flush=True)
+    about = {"sizes": GROUP_SIZES, "different": DIFFERENT, "strategies": sorted(strategies)}
+    return about | {"graphs": graphs, "errors": errors}
+
+
+def _many_beside_one(graph, algorithm: str, counts: dict) -> set[str]:
+    """Count searches and those that are equal; returns the strategies that were taken.
+
+    Sources are of any component, and all but the smallest groups have some of them more than once.
+    """
+    plan_of, many_of, _, rows = ALGORITHMS[algorithm]
+    rng = np.random.default_rng(1)
+    different = rng.choice(graph.n_vertices, min(DIFFERENT, graph.n_vertices), replace=False)
+    single = plan_of(graph)
+    alone = [single.run(source).distance.copy() for source in different.tolist()]
+    xp = namespace(alone[0])
+    alone = xp.stack(alone)
+    bits = f"i{alone.dtype.itemsize}"
+    names = [row.name for row in rows] if graph.n_vertices <= EVERY_ROW else ["auto"]
+    taken = set()
+    for name in names:
+        for size in GROUP_SIZES:
+            plan = many_of(graph, n_sources=size, strategy=name)
+            taken.add(plan.strategy.name)
+            chosen = rng.integers(0, different.size, size)
+            found = (group.distance for group in plan.over(different[chosen]))
+            pieces = (
+                part[begin : begin + COMPARED_AT_ONCE] for part in found for begin in range(0, len(part), COMPARED_AT_ONCE)
+            )
+            for piece in pieces:
+                expected = alone[xp.asarray(chosen[: len(piece)])]
+                same = piece.astype(alone.dtype, copy=False).view(bits) == expected.view(bits)
+                counts["equal"] += int(same.all(axis=1).sum())
+                counts["searches"] += len(piece)
+                chosen = chosen[len(piece) :]
+    return taken
+
+
+def measure_faults(options) -> dict:
+    """Seeded faults in the certificates of a GPU, and answers of its traversals."""
+    answers, alarms = fault_injection.count_false_alarms(options.gpu_answers, device="cuda")
+    print(f"{answers} right answers, {alarms} alarms", flush=True)
+    return {"answers": answers, "alarms": alarms, "classes": fault_injection.study_faults(options.gpu_cases, "cuda")}
+
+
+def measure_cost(options) -> dict:
+    """Seconds of traversals and of their certificates, which must tell right answers from wrong ones before."""
+    rows, errors = [], []
+    for source in COST_GRAPHS:
+        with attempt(errors, source.name):
+            made = papers_graphs.make(source, options.graphs, "cuda", 1)
+            for algorithm, graph in (("bfs", made.hops), ("sssp", made.weighted)):
+                with attempt(errors, f"{source.name}, {algorithm}"):
+                    rows.append({"graph": source.name, "algorithm": algorithm} | _cost(graph, algorithm))
+                    print(rows[-1], flush=True)
+                give_back()
+    return {"rows": rows, "errors": errors}
+
+
+def _cost(graph, algorithm: str) -> dict:
+    plan_of, many_of, *_ = ALGORITHMS[algorithm]
+    candidates = np.flatnonzero(to_host(graph.degrees))
+    sources = np.random.default_rng(1).choice(candidates, COST_SOURCES[algorithm], replace=candidates.size < 2000)
+    one, many = plan_of(graph), many_of(graph, n_sources=sources.size)
+    few = sources[:5].tolist()
+    results = [one.run(source).copy() for source in few]
+    _must_tell_apart(
+        f"certify, {algorithm}", partial(certify, graph), results[0], results[0].distance[None], results[0].source
+    )
+    times = {
+        "traversal": _median(lambda: [one.run(source) for source in few]) / len(few),
+        "certificate": _median(lambda: [certify(graph, result) for result in results]) / len(few),
+    }
+    groups = [sources[begin : begin + many.group] for begin in range(0, sources.size, many.group)]
+    times["traversal_of_many"] = _median(lambda: [many.run(group).distance for group in groups]) / sources.size
+    found = [many.run(group).distance.copy() for group in groups]
+    graph.reverse  # noqa: B018 - made once, and not by a certificate's account
+    _must_tell_apart(
+        f"certify_many, {algorithm}",
+        lambda rows: certify_many(graph, groups[0], rows),
+        found[0],
+        found[0],
+        int(groups[0][0]),
+    )
+    proofs = [partial(certify_many, graph, group, rows) for group, rows in zip(groups, found, strict=True)]
+    times["certificate_of_many"] = _median(lambda: [proof() for proof in proofs]) / sources.size
+    about = {"vertices": graph.n_vertices, "edges": graph.n_edges, "sources": sources.size}
+    return about | {"single": one.strategy.name, "strategy": many.strategy.name} | times
+
+
+def _must_tell_apart(what: str, prove, answer, rows, source: int) -> None:
+    """A right answer is proven, and not once the farthest vertex of its first row is one step farther."""
+    prove(answer).require()
+    reached = rows[0] >= 0 if rows.dtype.kind == "i" else cuda.cp.isfinite(rows[0])
+    vertex = int(cuda.cp.where(reached, rows[0], -1).argmax())
+    if vertex == source:
+        raise RuntimeError(f"{what}: source {source} reaches nothing, so that no fault can be planted")
+    rows[0, vertex] += 1
+    is_noticed = not prove(answer).valid
+    rows[0, vertex] -= 1
+    if not is_noticed:
+        raise RuntimeError(f"{what}: a distance one step too far was not noticed, source {source}, vertex {vertex}")
+    prove(answer).require()
+
+
+def _median(work) -> float:
+    work()
+    times, began = [], time.perf_counter()
+    while len(times) < COST_TURNS and (not times or time.perf_counter() - began < COST_SECONDS):
+        synchronise()
+        begin = time.perf_counter()
+        work()
+        synchronise()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+MEASURES = {
+    "parity": measure_parity,
+    "gpu_bits": measure_bits,
+    "gpu_cost": measure_cost,
+    "gpu_faults": measure_faults,
+    "gpu_many": measure_many,
+}

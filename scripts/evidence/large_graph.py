@@ -1,0 +1,151 @@
+"""A graph whose edges have positions of 2^31 and more, made, built, searched and certified on one GPU.
+
+The pieces of an R-MAT graph are drawn on the device with one shuffle for all, and built by ``graph_from_edges``. Of scale 26
+with 35 edges a vertex, 2.35 billion rows, some 2.3 billion edges are expected to be different ones (by the probability of
+each cell of the matrix).
+
+Bytes a row at most, before anything is measured: src, dst and weight 12; their numbers, as vertices without edges have
+none, 8; targets and weights 8; one copy of either without parallel edges, 4, or what sorting a sixteenth takes, 4. That is
+32, or 75 GB.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+
+import numpy as np
+
+from kepler_traverse import cuda, graph_from_edges, plan_bfs, plan_sssp
+from kepler_traverse._arrays import to_host
+from kepler_traverse.certificate import certify, certify_many
+from scripts.evidence import gpu
+from scripts.evidence.gpu import attempt
+from scripts.make_graphs import Draws, rmat_ends
+
+SCALE, EDGE_FACTOR = 26, 35
+PIECE = 1 << 26  # edges drawn at once
+BOUNDARY = 1 << 31
+SOURCES = 2
+LOOKED_UP = 300  # rows of the list, in the graph
+
+
+class Steps:
+    """Seconds of each step, and what CuPy's pool holds after it."""
+
+    def __init__(self):
+        self.rows, self.errors = [], []
+
+    @contextmanager
+    def step(self, what: str):
+        gpu.synchronise()
+        begin = time.perf_counter()
+        yield
+        gpu.synchronise()
+        row = {"step": what, "seconds": round(time.perf_counter() - begin, 4), "held": gpu.held()}
+        self.rows.append(row)
+        print(row, flush=True)
+
+
+def measure_huge(_options) -> dict:
+    """Seconds and memory of each step; every result certified, and a fault beyond 2^31 noticed."""
+    steps = Steps()
+    with steps.step("edges drawn"):
+        src, dst, weight = _edges()
+    gpu.give_back()
+    rows = src.size
+    with steps.step("graph built"):
+        graph = graph_from_edges(src, dst, weight)
+    lost = _lost(graph, src, dst, weight)
+    del src, dst, weight
+    gpu.give_back()
+    print(graph, graph.report, flush=True)
+    beyond = cuda.cp.flatnonzero((graph.offsets[:-1] >= BOUNDARY) & (graph.degrees > 0))
+    starts = cuda.cp.flatnonzero(graph.degrees > 8)
+    places = starts.size * np.arange(1, SOURCES + 1) // (SOURCES + 1)
+    sources = [int(starts[int(place)]) for place in places]
+    figures = {
+        "rows": rows,
+        "vertices": graph.n_vertices,
+        "edges": graph.n_edges,
+        "beyond": graph.n_edges - BOUNDARY,
+        "vertices_beyond": int(beyond.size),
+        "type_of_targets": graph.targets.dtype.name,
+        "looked_up": LOOKED_UP,
+        "lost": lost,
+        "certified": 0,
+        "faults": [0, 0],
+    }
+    found = {}
+    for plan_of in (plan_bfs, plan_sssp):
+        with attempt(steps.errors, plan_of.__name__):
+            found[plan_of] = _search(graph, plan_of, sources, beyond, steps, figures)
+    with attempt(steps.errors, "reverse"):
+        _together(graph, sources, found[plan_bfs], steps, figures)
+    return figures | {"steps": steps.rows, "errors": steps.errors}
+
+
+def _edges() -> tuple:
+    cp, rows = cuda.cp, EDGE_FACTOR << SCALE
+    rng = Draws(cp, 1)
+    shuffled = rng.permutation(1 << SCALE).astype(np.int32)
+    src, dst, weight = cp.empty(rows, np.int32), cp.empty(rows, np.int32), cp.empty(rows, np.float32)
+    for first in range(0, rows, PIECE):
+        part = slice(first, min(first + PIECE, rows))
+        ends = rmat_ends(SCALE, part.stop - part.start, rng, cp)
+        src[part], dst[part] = (shuffled[end] for end in ends)
+        weight[part] = rng.random(part.stop - part.start, np.float32)
+    return src, dst, weight
+
+
+def _lost(graph, src, dst, weight) -> int:
+    """How many of some rows from all over the list are not in the graph, or dearer there."""
+    lost = 0
+    for place in np.linspace(0, src.size - 1, LOOKED_UP).astype(np.int64).tolist():
+        row = slice(place, place + 1)
+        u, v = (int(graph.numbers_of(to_host(end[row]))[0]) for end in (src, dst))
+        first, last = to_host(graph.offsets[u : u + 2]).tolist()
+        at = first + int(np.searchsorted(to_host(graph.targets[first:last]), v))
+        is_there = at < last and int(graph.targets[at]) == v and float(graph.weights[at]) <= float(weight[place])
+        lost += u != v and not is_there
+    return lost
+
+
+def _search(graph, plan_of, sources, beyond, steps, figures) -> list:
+    """Distances from each source, certified."""
+    name, distances = plan_of.__name__[5:], []
+    with steps.step(f"{name} planned"):
+        plan = plan_of(graph)
+    for source in sources:
+        plan.run(source)  # the first call loads the kernels
+        with steps.step(f"{name} from {source}, {plan.strategy.name}"):
+            result = plan.run(source)
+        print(f"{int(result.reached.sum())} reached in {result.rounds} rounds", flush=True)
+        with steps.step(f"{name} certified"):
+            certify(graph, result).require()
+        figures["certified"] += 1
+        at = beyond[result.reached[beyond] & (result.distance[beyond] > 0)]
+        if at.size:
+            wrong = result.copy()
+            wrong.distance[at[-1:]] += 1
+            figures["faults"][0] += 1
+            figures["faults"][1] += not certify(graph, wrong).valid
+        distances.append(result.distance.copy())
+    return distances
+
+
+def _together(graph, sources, distances, steps, figures) -> None:
+    """The graph turned round: it proves several searches at once, and a BFS may pull."""
+    with steps.step("edges turned round"):
+        graph = graph.with_reverse()
+    with steps.step("searches certified together"):
+        certify_many(graph, np.array(sources), cuda.cp.stack(distances)).require()
+    plan = plan_bfs(graph)
+    for source, before in zip(sources, distances, strict=True):
+        plan.run(source)
+        with steps.step(f"bfs from {source}, {plan.strategy.name}, with the reverse"):
+            result = plan.run(source)
+        if not bool((result.distance == before).all()):
+            raise RuntimeError(f"distances from {source} differ with the reverse")
+        certify(graph, result).require()
+        figures["certified"] += 1

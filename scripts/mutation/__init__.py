@@ -1,0 +1,1 @@
+"""Mutation testing of the kernels: ``python -m scripts.mutation``."""

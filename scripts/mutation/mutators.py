@@ -1,0 +1,205 @@
+"""What scripts/mutation breaks in the kernels: one place of one line at a time."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What is put in place of what. The text is that of one line without its comment; groups may be used.
+SWAPS = [
+    (r" < ", " <= "),
+    (r" <= ", " < "),
+    (r" > ", " >= "),
+    (r" >= ", " > "),
+    (r" == ", " != "),
+    (r" != ", " == "),
+    (r" && ", " || "),
+    (r" \|\| ", " && "),
+    (r" \+ 1\b", ""),
+    (r" \+ 1\b", " + 2"),
+    (r" - 1u?\b", ""),
+    (r"\b0\b(?=[;,)])", "1"),
+    (r"\b1\b(?=[;,)])", "0"),
+    (r"!(?=[\w(])", ""),
+    (r"~(?=\w)", ""),
+    (r" \? (.+?) : (.+?)(?=[;)])", r" ? \2 : \1"),
+    (r"\breturn;", ";"),
+    (r"\bcontinue;", ";"),
+    (r"< (n_\w+|list\.size|end|capacity);", r"< \1 - 1;"),
+    (r"\bsize\b(?=;)", "size - 1"),
+    (r"(\bi|\be) = (.+?)(?=; (?:i|e) <)", r"\1 = \2 + 1"),
+    (r" \+= ((?:kt::)?(?:n_threads\(\)|n_warps\(\)|WARP))", r" += 2 * \1"),
+    (r"\+ lane\(\)", ""),
+    (r"\bthread_id\(\)(?=;)", "warp_id()"),
+    (r"\bwarp_id\(\)(?=;)", "thread_id()"),
+    (r"\bint64 (?=[a-z]\w* =)", "int32 "),
+    (r"static_cast<(kt::)?int64>", r"static_cast<\1int32>"),
+    (r"\boffset_t (?=[a-z]\w* =)", "int32 "),
+    (r"static_cast<(?:kt::)?(?:word|uint64|uint32)>", ""),
+    (r"racy_load\(([^()]+)\)", r"load_constant(\1)"),
+    (r"(?:kt::)?racy_load\(([^()]+)\)", r"*(\1)"),
+    (r"(?:kt::)?racy_store\(([^()]+), ([^()]+)\)", r"*(\1) = \2"),
+    (r"return atomicM(in|ax)\(address, value\)", r"auto old = *address; if (value < old) *address = value; return old"),
+    (r"atomicMin", "atomicMax"),
+    (r"return atomicExch\(address, value\)", "auto old = *address; *address = value; return old"),
+    (
+        r"return atomicCAS\(address, expected, value\)",
+        "auto old = *address; if (old == expected) *address = value; return old",
+    ),
+    (r"return static_cast<int64>\(atomicAdd\(.*\)\);", "const int64 old = *address; *address = old + value; return old;"),
+    (r"__shfl_sync\(lanes, value, from\)", "__shfl_sync(0xffffffffu, value, from)"),
+    (r"__shfl_sync\(lanes, value, from\)", "value"),
+    (r"__activemask\(\)", "0xffffffffu"),
+    (r"count_lanes\(lanes\)", "1"),
+    (r"count_lanes\(lanes & lanes_before\(\)\)", "count_lanes(lanes_before())"),
+    (r"count_lanes\(lanes & lanes_before\(\)\)", "count_lanes(lanes)"),
+    (r"\+ count_lanes\(lanes & lanes_before\(\)\)", ""),
+    (r"first_lane\(lanes\)", "0"),
+    (r"<< lane\(\)", "<< (lane() + 1)"),
+    (r"% WARP", "% 16"),
+    (r"/ WARP", "/ 16"),
+    (r"(?<!\* )\bcounters\b(?=\))", "counters + 1"),
+    (r"(?<!\* )\bcounts\b(?=\))", "counts + 1"),
+    (r"(counters|counts) \+ (\d)", r"\1"),
+    (r" << (\w+) \|", r" << (\1 - 1) |"),
+    (r"load_constant\((\w+) \+ (\w+)\)", r"load_constant(\1 + \2 + 1)"),
+    (r"\[(v|i|at|place)\] =", r"[0] ="),
+    (r"\b(from_ordered|to_ordered)\(key", r"\1(~key"),
+    (r"a \+ b", "a - b"),
+    (r"0x7f", "0x7e"),
+    (r"\bu\b(?=\);$)", "v"),
+    (r"(\w+) - first_(row|edge)", r"\1"),
+    (r"(kt::|\b)ALL_LANES\b", r"(\1ALL_LANES >> 1)"),
+    (r"(?:kt::|\b)ALL_LANES\b", "1u"),
+    (r", width\)", ", WARP)"),
+    (r"shuffle_up|shfl_up", lambda at: at[0].replace("up", "down")),
+    (r"shuffle_down|shfl_down", lambda at: at[0].replace("down", "up")),
+    (r"shuffle_xor|shfl_xor", lambda at: at[0].replace("xor", "down")),
+    (r"\b(atomic|reduce)_(add|min|and)\(", r"\1_max("),
+    (r"\b(atomic|reduce)_max\(", r"\1_min("),
+    (r"\batomic_or\(", "atomic_and("),
+    (r"\batomic_and\(", "atomic_or("),
+    (r"__reduce_(add|min|and)_sync", "__reduce_or_sync"),
+    (r"__reduce_(max|or)_sync", "__reduce_add_sync"),
+    (r"atomic(?:Add|Max|Exch)\b(?=[,(])", "atomicMin"),
+    (r"atomicOr\b(?=,)", "atomicAnd"),
+    (r"atomicAnd\b(?=,)", "atomicOr"),
+    (r"(?<!block_)\bany\(", "all("),
+    (r"(?<!block_)\ball\(", "any("),
+    (r"\bblock_any\(", "block_all("),
+    (r"\bblock_all\(", "block_any("),
+    (r"__syncthreads_or\b", "__syncthreads_and"),
+    (r"__syncthreads_and\b", "__syncthreads_or"),
+    (r"__(ballot|any|all)_sync\(lanes, predicate\)", r"__\1_sync(lanes, !predicate)"),
+    (r"(KT_SHARED\(.*, \[)(.+?)\]", r"\1\2 - 1]"),
+    (r"\batomic_add\(([^(),]+), ([^(),]+)\);", r"racy_store(\1, racy_load(\1) + \2);"),
+    (r"(launch_child\((?!MOST)\w+), [^,]+,", r"\1, 1,"),
+]
+# A statement of one line that does something and declares nothing.
+STATEMENT = re.compile(r"^( *(?:if \(.*\) |for \(.*\) )?)((?:[\w:.]+\(.*\)|[\w.]+(?:\[.*\])? = .*);)$")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    file: str
+    line: int
+    before: str
+    after: str
+
+    @property
+    def change(self) -> str:
+        return f"`{_shown(self.before)}` to `{_shown(self.after)}`"
+
+
+def _shown(line: str) -> str:
+    return " ".join(line.split()).replace("|", "\\|").replace("`", "'").replace("](", "] (") or "nothing"
+
+
+def kernel_files() -> list[Path]:
+    package = ROOT / "kepler_traverse"
+    return sorted([*package.rglob("*.cu"), *package.rglob("*.cuh")])
+
+
+def mutants_of(path: Path) -> list[Mutant]:
+    """Every change of SWAPS at every place, conditions that always or never hold, and statements that are not there."""
+    name = path.relative_to(ROOT).as_posix()
+    found: dict[tuple[int, str], Mutant] = {}
+    for number, line in _read_by_the_host(path.read_text().splitlines()):
+        code = line.split("//")[0].rstrip()
+        if not code.strip() or code.lstrip().startswith(("#", "template", "static_assert", "using", "asm")):
+            continue
+        changed = [
+            code[: at.start()] + (new(at) if callable(new) else at.expand(new)) + code[at.end() :]
+            for old, new in SWAPS
+            for at in re.finditer(old, code)
+            if not re.fullmatch(r"(KT_DEVICE|constexpr) \w+ ", code[: at.start()])  # the name that is defined
+        ]
+        for at in re.finditer(r"\bif \(", code):
+            end = _closing(code, at.end())
+            if end:
+                changed += [code[: at.end()] + fixed + code[end:] for fixed in ("true", "false")]
+        statement = STATEMENT.match(code)
+        if statement and not statement[2].startswith("return"):
+            changed.append(statement[1] + ";")
+        for after in changed:
+            if after != code:
+                found.setdefault((number, after), Mutant(name, number, code, after))
+    return list(found.values())
+
+
+_NEXT_BRANCH = {"host": "cuda, to the end", "cuda, to the end": "cuda, to the end", "cuda": "host", "either": "either"}
+
+
+def _read_by_the_host(lines: list[str]) -> list[tuple[int, str]]:
+    """The lines, numbered from 1, without those that the preprocessor keeps for CUDA compilers."""
+    found = []
+    branches: list[str] = []  # of each #if that is open: for a CUDA compiler, for the host, or for either
+    for number, line in enumerate(lines, 1):
+        if line.startswith("#if"):
+            if re.match(r"#ifndef __CUDACC__|#if !defined\(__CUDACC__\)$", line):
+                branches.append("host")
+            else:
+                branches.append("cuda" if re.match(r"#ifdef __CUDACC__|#if defined\(__CUDA", line) else "either")
+        elif line.startswith(("#elif", "#else")):
+            branches[-1] = _NEXT_BRANCH[branches[-1]]
+        elif line.startswith("#endif"):
+            branches.pop()
+        elif not {"cuda", "cuda, to the end"} & set(branches):
+            found.append((number, line))
+    return found
+
+
+def _closing(code: str, start: int) -> int | None:
+    depth = 1
+    for at in range(start, len(code)):
+        depth += {"(": 1, ")": -1}.get(code[at], 0)
+        if not depth:
+            return at
+    return None
+
+
+def sample(mutants: list[Mutant], share: float, least: int, seed: int) -> list[Mutant]:
+    """Of each file so large a share, or so many where that is less, from as many lines as there are.
+
+    The same files, share and seed give the same mutants, in an order that has something of every file early.
+    """
+    by_file: dict[str, list[Mutant]] = {}
+    for mutant in mutants:
+        by_file.setdefault(mutant.file, []).append(mutant)
+    turns: list[tuple[float, str, Mutant]] = []
+    for file, own in by_file.items():
+        shuffled = random.Random(f"{seed} {file}").sample(own, len(own))
+        of_line: Counter[int] = Counter()
+        turn_of: dict[Mutant, int] = {}
+        for mutant in shuffled:
+            of_line[mutant.line] += 1
+            turn_of[mutant] = of_line[mutant.line]
+        chosen = sorted(shuffled, key=turn_of.__getitem__)[: max(least, math.ceil(share * len(own)))]
+        turns += [(turn / len(chosen), file, mutant) for turn, mutant in enumerate(chosen)]
+    return [mutant for _, _, mutant in sorted(turns, key=lambda turn: turn[:2])]

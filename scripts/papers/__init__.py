@@ -1,0 +1,1 @@
+"""The tables of the reproduced papers: measured, checked, and made into pages."""

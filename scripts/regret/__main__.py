@@ -1,0 +1,255 @@
+"""How far ``auto`` is from the best strategy: measure, fit the estimates' constants, and show the worst cells.
+
+python -m scripts.regret sweep --device cpu --graphs FOLDER --output FILE.jsonl [--seconds N] [--largest N] [--resume]
+python -m scripts.regret fit FILE.jsonl ...     writes kepler_traverse/auto/costs.json
+python -m scripts.regret numbers FILE.jsonl ... writes docs/regret.json
+python -m scripts.regret page                   writes docs/regret.md from docs/regret.json
+
+A sweep takes all Parquet files of the folder with columns src and dst, and generated graphs, on which it compares the
+strategies' answers before it times them. On a GPU it needs CuPy, NumPy and pyarrow alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from scripts.regret.cells import total
+
+ROOT = Path(__file__).resolve().parents[2]
+
+NUMBERS, PAGE = ROOT / "docs" / "regret.json", ROOT / "docs" / "regret.md"
+COSTS = ROOT / "kepler_traverse" / "auto" / "costs.json"
+WORST = 20
+MOST, MEAN = 1.15, 1.03  # targets: of each cell, and of the geometric mean
+SHORT = 0.005  # seconds up to which regret does not count
+_CELL = ("device", "gpu_or_cpu", "graph", "weights", "algorithm", "sources", "result", "reverse")
+
+
+def read(files: list[Path]) -> list[dict]:
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def machine_name(line: dict) -> str:
+    where = line["machine"]
+    return where["gpu"] if line["device"] == "cuda" and where["gpu"] else f"{where['cpu']}, {where['cores']} cores"
+
+
+def chosen(ways: dict[str, dict]) -> str | None:
+    """The strategy of a cell that the constants of ``costs.json`` choose, by the shape that the plan saw."""
+    from kepler_traverse.auto.costs import costs_of
+    from scripts.regret.fit import predicted
+
+    lines = [line for name, line in ways.items() if name != "auto" and line.get("group") and "shape" in line]
+    if not lines:
+        return None
+    costs = costs_of(lines[0]["device"])
+    return min(lines, key=lambda line: predicted(line, costs.nanoseconds, costs))["strategy"]
+
+
+def regrets(lines: list[dict]) -> list[dict]:
+    """Of each cell: what the choice of the shipped constants took, what a whole run of its commit took, and the best.
+
+    Where a cell has no estimates (one source), the choice is that of its commit.
+    """
+    cells = defaultdict(dict)
+    for line in lines:
+        facts = line | {"gpu_or_cpu": machine_name(line), "reverse": line.get("reverse", "")}
+        cells[tuple(facts[name] for name in _CELL)][line["strategy"]] = line
+    found = []
+    for key, ways in cells.items():
+        times = {name: total(line) for name, line in ways.items() if name != "auto" and line["seconds"] is not None}
+        if len(times) < 2:
+            continue
+        best = min(times, key=times.get)
+        first = next(iter(ways.values()))
+        auto = chosen(ways) or first["auto"]
+        # What was cut off took longer than this, so its regret is at least that.
+        taken = times.get(auto) or ways.get(auto, {}).get("over")
+        corrected = None
+        if "auto" in ways and first["auto"] == auto:
+            corrected = total(ways["auto"] | {"strategy": auto})
+        found.append(
+            dict(zip(_CELL, key, strict=True))
+            | {
+                "auto": auto,
+                "best": best,
+                "seconds": times[best],
+                "taken": taken,
+                "regret": taken / times[best] if taken else None,
+                "corrected": corrected / times[best] if corrected else None,
+                "planning": first["planning"] / times[best] if "planning" in first else None,
+            }
+        )
+    return found
+
+
+def mean(values: list[float]) -> float | None:
+    """Geometric mean."""
+    return round(math.exp(sum(map(math.log, values)) / len(values)), 4) if values else None
+
+
+def summarised(lines: list[dict]) -> dict:
+    """The numbers of the page."""
+    cells = regrets(lines)
+    machines = []
+    for name in dict.fromkeys(cell["gpu_or_cpu"] for cell in cells):
+        own = [cell for cell in cells if cell["gpu_or_cpu"] == name and cell["regret"]]
+        long = [cell for cell in own if cell["seconds"] > SHORT]
+        corrected = [cell["corrected"] for cell in long if cell["corrected"]]
+        line = next(line for line in lines if machine_name(line) == name)
+        planning = sorted(cell["planning"] for cell in long if cell["planning"] is not None)
+        machines.append(
+            {
+                "name": name,
+                "device": line["device"],
+                "commits": sorted({line["commit"] for line in lines if machine_name(line) == name}),
+                "versions": line["versions"],
+                "cells": len(own),
+                "long_cells": len(long),
+                "mean": mean([cell["regret"] for cell in long]),
+                "corrected_mean": mean(corrected),
+                "largest": round(max((cell["regret"] for cell in long), default=1.0), 3),
+                "over": sum(cell["regret"] > MOST for cell in long),
+                "planning": round(planning[len(planning) // 2], 5) if planning else None,
+                "worst": [
+                    {key: round(value, 6) if isinstance(value, float) else value for key, value in cell.items()}
+                    for cell in sorted(long, key=lambda cell: -cell["regret"])[:WORST]
+                ],
+            }
+        )
+    errors = {device: found["cross_validation"] for device, found in json.loads(COSTS.read_text()).items()}
+    return {"short": SHORT, "machines": machines, "errors": errors}
+
+
+def shown(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    return f"{seconds * 1e3:,.3g} ms" if seconds < 1 else f"{seconds:,.3g} s"
+
+
+def share(part: float | None) -> str:
+    return "-" if part is None else f"{part:.1%}"
+
+
+def met(value: float | None, target: float) -> str:
+    return "not measured" if value is None else "met" if value <= target else f"missed, {value:.3g}"
+
+
+def page(numbers: dict) -> str:
+    """The page, in Markdown."""
+    short = f"{numbers['short'] * 1e3:g} ms"
+    parts = [
+        "# How far `auto` is from the best strategy",
+        "",
+        "Made by `python -m scripts.regret page` from docs/regret.json; do not edit. A cell is a graph, an algorithm, a",
+        "number of sources and a result. Its regret is the time of the strategy that the plan begins with, divided by",
+        'that of the best one. "Corrected" is the same for the whole run, in which the plan may change its strategy.',
+        f"Cells whose best takes {short} or less do not count. The reverse of a directed graph is built within the time",
+        "of a strategy that needs it. Sweeps are cut off by time: each graph gets a share of it, and its cells are measured",
+        "in a fixed order. The choice is that of the constants in costs.json by the shape that the plan saw. On the H200",
+        "and on two cores the constants were fitted to these measurements, on 16 cores they were not. A corrected run is",
+        "there where the commit that was measured chose the same. Its time is that of a plan's first run, memory included;",
+        "each strategy's time is the best of several runs of one plan.",
+        "",
+    ]
+    for each in numbers["machines"]:
+        parts += [
+            f"## {each['name']}",
+            "",
+            f"{each['cells']:,} cells, {each['long_cells']:,} of them longer than {short}; geometric mean "
+            f"{each['mean'] or '-'}, corrected {each['corrected_mean'] or '-'}, largest {each['largest']}. Planning takes "
+            f"{share(each['planning'])} of the best (median). Commit {', '.join(each['commits'])}.",
+            "",
+            f"Targets: at most {MOST} on every cell ({each['over']} of {each['long_cells']} are over it), geometric mean "
+            f"{MEAN} ({met(each['mean'], MEAN)}; corrected: {met(each['corrected_mean'], MEAN)}), planning 2 % "
+            f"({met(each['planning'], 0.02)}).",
+            "",
+            "| graph | algorithm | sources | result | auto took | best | regret | corrected |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
+        for cell in each["worst"]:
+            algorithm = f"{cell['algorithm']}, {cell['weights']}" if cell["weights"] else cell["algorithm"]
+            result = cell["result"] + (f", reverse {cell['reverse']}" if cell["reverse"] else "")
+            corrected = f"{cell['corrected']:.2f}" if cell["corrected"] else "-"
+            parts.append(
+                f"| {cell['graph']} | {algorithm} | {cell['sources']:,} | {result} | {cell['auto']} {shown(cell['taken'])} "
+                f"| {cell['best']} {shown(cell['seconds'])} | {cell['regret']:.2f} | {corrected} |"
+            )
+        parts.append("")
+    parts += [
+        "## Errors of the estimates",
+        "",
+        "By cross-validation: the times of each graph are predicted by constants that were fitted without it.",
+        "",
+        "| device | strategy | measurements | median error | 90 % below |",
+        "|---|---|---|---|---|",
+    ]
+    for device, errors in numbers["errors"].items():
+        for key, error in errors["errors"].items():
+            parts.append(f"| {device} | {key} | {error['lines']} | {error['median']:.2f}x | {error['p90']:.2f}x |")
+    parts.append("")
+    for device, errors in numbers["errors"].items():
+        regret = errors["regret"]
+        parts.append(
+            f"What would be chosen on {device}: regret {regret['mean']} by the geometric mean of {regret['cells']} cells, "
+            f"at most {regret['largest']}."
+        )
+    return "\n".join([*parts, ""])
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="How far auto is from the best strategy.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    sweep = commands.add_parser("sweep", help="measure, a line of JSON per cell and strategy")
+    sweep.add_argument("--device", choices=["cpu", "cuda"], required=True)
+    sweep.add_argument("--graphs", type=Path, help="folder of Parquet files; default: generated graphs only")
+    sweep.add_argument("--output", type=Path, required=True)
+    sweep.add_argument("--seconds", type=float, default=math.inf, help="end after so many, with the cells done until then")
+    sweep.add_argument("--largest", type=int, help="most vertices of a generated graph")
+    sweep.add_argument("--longest", type=float, default=math.inf, help="leave out cells estimated to take more seconds")
+    sweep.add_argument("--seed", type=int, default=0, help="of the order of the cells")
+    sweep.add_argument("--commit", help="what is measured, where the code is a copy without its repository")
+    sweep.add_argument("--resume", action="store_true", help="leave out the cells that the output has")
+    for name in ("fit", "numbers"):
+        commands.add_parser(name).add_argument("files", nargs="+", type=Path)
+    commands.add_parser("page")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parse(arguments)
+    if options.command == "sweep":
+        from scripts.regret.sweep import sweep
+
+        found = sweep(
+            options.device,
+            options.graphs,
+            options.output,
+            options.seconds,
+            options.resume,
+            options.largest,
+            seed=options.seed,
+            longest=options.longest,
+            at=options.commit,
+        )
+        print(f"{options.output}: {found} cells")
+    elif options.command == "fit":
+        from scripts.regret import fit
+
+        fit.main(options.files)
+    elif options.command == "numbers":
+        NUMBERS.write_text(json.dumps(summarised(read(options.files)), indent=1) + "\n")
+        print(f"{NUMBERS} written")
+    else:
+        PAGE.write_text(page(json.loads(NUMBERS.read_text())))
+        print(f"{PAGE} written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""Fit the constants of ``kepler_traverse/auto/costs.json`` to a sweep, and show by cross-validation how well they hold.
+
+The error is that of the logarithm of the time, so that small and large graphs count the same, and too slow and too fast. No
+constant is negative. Each graph's times are predicted by constants that were fitted without that graph.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import least_squares, nnls
+
+from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, key_of
+from kepler_traverse.bfs.registry import MANY as BFS
+from kepler_traverse.bfs.registry import STRATEGIES as BFS_SINGLE
+from kepler_traverse.multi_source.planning import one_at_a_time
+from kepler_traverse.sssp.registry import MANY as SSSP
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP_SINGLE
+from kepler_traverse.strategy import Shape
+from scripts.regret.cells import total
+
+FILE = Path(__file__).resolve().parents[2] / "kepler_traverse" / "auto" / "costs.json"
+LONG, _WEIGHT_OF_SHORT = 0.005, 0.4  # seconds from which on a time counts in full, and what it counts below
+_NEGLIGIBLE = 1e-6  # of the time: what a term that NNLS leaves out begins with
+_NOTHING = 1e-4  # of the time: a term that is nowhere more is left out
+
+
+def strategy_of(line: dict):
+    """The row of the catalogue that a line of a sweep measured."""
+    if line["repeats"]:
+        singles = BFS_SINGLE if line["algorithm"] == "bfs" else SSSP_SINGLE
+        single = next(row for row in singles if (row.device, row.name) == (line["device"], line["strategy"]))
+        return one_at_a_time(single, line["algorithm"])
+    rows = BFS if line["algorithm"] == "bfs" else SSSP
+    return next(row for row in rows if (row.device, row.name) == (line["device"], line["strategy"]))
+
+
+def usable(line: dict) -> bool:
+    """Whether a line has a time of a strategy for many sources that its terms may be fitted to."""
+    return line.get("seconds") is not None and line["sources"] > 1 and line["strategy"] != "auto" and not line.get("reverse")
+
+
+def amounts_of(line: dict, costs: Costs) -> dict[str, float]:
+    """Amounts of the terms of a line, as if measured on the machine of the constants."""
+    machine = Machine(**line["speeds"])
+    shape = Shape(**line["shape"])
+    return costs.scaled(strategy_of(line).terms(shape, line["sources"], line["group"], machine), machine)
+
+
+def fitted(amounts: list[dict[str, float]], seconds: np.ndarray) -> dict[str, float]:
+    """Nanoseconds per unit of each term."""
+    terms = [
+        term for term in dict.fromkeys(term for each in amounts for term in each) if any(each.get(term) for each in amounts)
+    ]
+    matrix = np.array([[each.get(term, 0.0) for term in terms] for each in amounts]) * 1e-9
+    shares = matrix / seconds[:, None]
+    scale = shares.max(axis=0)
+    begin, _ = nnls(shares / scale, np.ones(seconds.size), maxiter=100 * len(terms))
+    logs = np.log(np.maximum(begin, _NEGLIGIBLE))
+
+    weights = np.where(seconds > LONG, 1.0, _WEIGHT_OF_SHORT)
+
+    def errors(logs):
+        return weights * np.log(np.maximum(shares / scale @ np.exp(logs), _NEGLIGIBLE))
+
+    found = least_squares(errors, logs, loss="soft_l1", f_scale=0.3, bounds=(-40, 40))
+    most = np.exp(found.x)  # of what share of a time each term is at most
+    return {
+        term: float(f"{share / scale[i]:.4g}")
+        for i, (term, share) in enumerate(zip(terms, most, strict=True))
+        if share > _NOTHING
+    }
+
+
+def fit(lines: list[dict], costs: Costs) -> dict[str, dict[str, float]]:
+    """Constants of every strategy that the lines have."""
+    by_key = defaultdict(list)
+    for line in filter(usable, lines):
+        by_key[key_of(line["algorithm"], strategy_of(line))].append(line)
+    return {
+        key: fitted([amounts_of(line, costs) for line in own], np.array([total(line) for line in own]))
+        for key, own in sorted(by_key.items())
+    }
+
+
+def predicted(line: dict, constants: dict, costs: Costs) -> float:
+    """Seconds that constants say of a line; infinite where they do not know its strategy."""
+    found = constants.get(key_of(line["algorithm"], strategy_of(line)))
+    if found is None:
+        return math.inf
+    return 1e-9 * sum(found.get(term, 0.0) * amount for term, amount in amounts_of(line, costs).items())
+
+
+def cross_validated(lines: list[dict], costs: Costs) -> dict:
+    """Leave one graph out, fit to the others, and predict it.
+
+    Returns
+    -------
+    dict
+        ``errors``: of each strategy the median and the 90th percentile of how far a time is off; ``regret``: geometric
+        mean and largest regret of what would be chosen, over cells of two or more strategies that take more than LONG.
+    """
+    lines = list(filter(usable, lines))
+    off, cells = defaultdict(list), defaultdict(list)
+    for graph in sorted({line["graph"] for line in lines}):
+        constants = fit([line for line in lines if line["graph"] != graph], costs)
+        for line in lines:
+            if line["graph"] != graph:
+                continue
+            seconds = predicted(line, constants, costs)
+            cell = tuple(line[name] for name in ("graph", "weights", "algorithm", "sources", "result"))
+            cells[cell].append((seconds, total(line)))
+            if math.isfinite(seconds) and seconds > 0:
+                off[key_of(line["algorithm"], strategy_of(line))].append(abs(math.log(seconds / total(line))))
+    best = {cell: min(taken for _, taken in own) for cell, own in cells.items()}
+    regrets = [min(own)[1] / best[cell] for cell, own in cells.items() if len(own) > 1 and best[cell] > LONG]
+    return {
+        "errors": {
+            key: {
+                "lines": len(own),
+                "median": round(math.exp(np.median(own)), 3),
+                "p90": round(math.exp(np.quantile(own, 0.9)), 3),
+            }
+            for key, own in sorted(off.items())
+        },
+        "regret": {
+            "cells": len(regrets),
+            "mean": round(float(np.exp(np.mean(np.log(regrets)))), 4) if regrets else None,
+            "largest": round(max(regrets), 3) if regrets else None,
+        },
+    }
+
+
+def main(files: list[Path], output: Path = FILE) -> None:
+    """Fit each device that the files have lines of; the constants of others stay."""
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    kept = json.loads(output.read_text()) if output.exists() else {}
+    for device in sorted({line["device"] for line in lines if "seconds" in line}):
+        own = [line for line in lines if line["device"] == device and "seconds" in line]
+        measured_on = Machine(**own[0]["speeds"])  # lines of other machines are scaled to this one
+        costs = Costs(device=device, measured_on=measured_on, nanoseconds={})
+        found = fit(own, costs)
+        before = kept.get(device, {}).get("nanoseconds", {})
+        unknown = {term for terms in found.values() for term in terms} - set(SPEED_OF_TERM[device])
+        if unknown:
+            raise SystemExit(f"terms without a speed: {', '.join(sorted(unknown))}")
+        checked = cross_validated(own, costs)
+        kept[device] = {
+            "measured_on": asdict(measured_on),
+            "nanoseconds": dict(sorted((before | found).items())),
+            "cross_validation": checked,
+        }
+        for key, error in checked["errors"].items():
+            print(f"{device} {key}: {error['lines']} lines, off by {error['median']} (median), {error['p90']} (90 %)")
+        print(f"{device}: regret of what would be chosen {checked['regret']}")
+    output.write_text(json.dumps(kept, indent=1) + "\n")
+    print(f"{output} written")

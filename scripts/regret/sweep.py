@@ -1,0 +1,396 @@
+"""Measure every strategy of a device on many graphs, numbers of sources and results: one line of JSON per measurement.
+
+A cell is a graph, an algorithm, a kind of weights, a number of sources and a result. All its strategies search from the same
+sources, and what they find is compared before anything is timed. A strategy that takes several times as long as the best so
+far is cut off.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from kepler_traverse import cuda, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
+from kepler_traverse._arrays import namespace, to_host
+from kepler_traverse.auto import survey
+from kepler_traverse.auto.calibration import machine_of
+from kepler_traverse.bfs import published as bfs_papers
+from kepler_traverse.bfs.registry import MANY as BFS_MANY
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.errors import CapacityError
+from kepler_traverse.multi_source.planning import free_memory
+from kepler_traverse.sssp import published as sssp_papers
+from kepler_traverse.sssp.registry import MANY as SSSP_MANY
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+from pipelines.run.environment import versions
+from scripts.bench.environment import commit, machine
+from scripts.regret import graphs as regret_graphs
+from scripts.regret.graphs import GraphSource
+
+# Cells of a graph: sources and result, those that tell most first.
+PASSES = (
+    (64, "distances"),
+    (512, "distances"),
+    (8, "distances"),
+    (4096, "distances"),
+    (1, "distances"),
+    (512, "summary"),
+    (64, "targets"),
+    (512, "targets"),
+    (64, "summary"),
+    (4096, "targets"),
+    (8, "targets"),
+    (4096, "summary"),
+    (8, "summary"),
+)
+WORSE = 3.0  # times the best so far, from which on a strategy is cut off
+LEAST = 0.05  # seconds that each may take whatever the best took
+HOPELESS = 50.0  # times the best so far, by the estimate, from which on a strategy is not run
+TARGETS = 16
+COMPARED = 1 << 22  # distances of a cell
+SINGLES = {"bfs": BFS, "sssp": SSSP}
+MANY = {"bfs": BFS_MANY, "sssp": SSSP_MANY}
+PUBLISHED = [*bfs_papers.STRATEGIES, *sssp_papers.STRATEGIES]
+
+
+class Cell(NamedTuple):
+    """What all strategies are asked for."""
+
+    source: GraphSource
+    weights: str | None
+    algorithm: str
+    n_sources: int
+    result: str
+
+    def named(self) -> dict:
+        return {
+            "graph": self.source.name,
+            "family": self.source.family,
+            "directed": self.source.directed,
+            "weights": self.weights or "",
+            "algorithm": self.algorithm,
+            "sources": self.n_sources,
+            "result": self.result,
+        }
+
+
+class DifferentAnswersError(Exception):
+    """Two strategies do not find the same."""
+
+
+def cells(source: GraphSource) -> list[Cell]:
+    """All cells of a graph: those of earlier passes first, those of one kind of weights side by side in each half."""
+    found = []
+    for passes in (PASSES[:5], PASSES[5:]):
+        for weights in (None, "wide", "unit"):
+            for n_sources, result in passes:
+                if weights is None:
+                    found.append(Cell(source, None, "bfs", n_sources, result))
+                # SSSP keeps all distances for a summary; unit weights tell little more where there are other cells.
+                elif result != "summary" and (weights == "wide" or n_sources in (64, 512)):
+                    found.append(Cell(source, weights, "sssp", n_sources, result))
+    return found
+
+
+class Graphs:
+    """The graphs built last, as many as fit into a share of the memory."""
+
+    def __init__(self, device: str):
+        self.device, self._held = device, OrderedDict()
+        self._most = free_memory(device) // 4
+
+    def clear(self) -> None:
+        self._held.clear()
+
+    def of(self, cell: Cell):
+        key = (cell.source.name, cell.weights)
+        if key not in self._held:
+            self._held[key] = regret_graphs.build(cell.source, cell.weights, self.device)
+            while len(self._held) > 1 and sum(graph.nbytes for graph in self._held.values()) > self._most:
+                self._held.popitem(last=False)
+        self._held.move_to_end(key)
+        return self._held[key]
+
+
+def product(rows) -> list:
+    """Strategies of the product: none of a published system, and none with settings of one."""
+    return [row for row in rows if row.knobs is None and row not in PUBLISHED and row.sums == "float"]
+
+
+def sources_of(graph, n_sources: int) -> np.ndarray:
+    """Random vertices with an edge that leads out; some of them twice where there are fewer."""
+    degrees = to_host(namespace(graph.offsets).diff(graph.offsets))
+    candidates = np.flatnonzero(degrees)
+    return np.random.default_rng(n_sources).choice(candidates, n_sources, replace=n_sources > candidates.size)
+
+
+def wait(graph) -> None:
+    if graph.device == "cuda":
+        cuda.cp.cuda.get_current_stream().synchronize()
+
+
+def digest(values) -> int:
+    return zlib.crc32(np.ascontiguousarray(to_host(values)).data)
+
+
+def digests_of(group, first: int, every: int, algorithm: str) -> dict[int, int]:
+    """Checksums of some rows of a group, by their places among all sources; the same for every width of integers."""
+    found = {}
+    for i in range(len(group)):
+        if (first + i) % every:
+            continue
+        if group.counts is not None:
+            counts = to_host(group.counts[i]).astype(np.int64)
+            found[first + i] = digest(np.trim_zeros(counts, "b"))
+        else:
+            found[first + i] = digest(group.distance[i].astype(np.int32) if algorithm == "bfs" else group.distance[i])
+    return found
+
+
+class Ways:
+    """The strategies of a cell, each a function that plans, and what it is called."""
+
+    def __init__(self, cell: Cell, graph):
+        self.cell, self.graph = cell, graph
+        self.numbers = sources_of(graph, cell.n_sources)
+        self._many = plan_bfs_many if cell.algorithm == "bfs" else plan_sssp_many
+        self._one = plan_bfs if cell.algorithm == "bfs" else plan_sssp
+        self.options = {"n_sources": cell.n_sources, "result": cell.result}
+        if cell.result == "targets":
+            drawn = np.random.default_rng(3).integers(0, graph.n_vertices, TARGETS)
+            ids = graph.ids_at(namespace(graph.offsets).asarray(np.unique(drawn)))
+            self.options["targets"] = to_host(ids).tolist()
+        rows = [row for row in product(SINGLES[cell.algorithm]) if self._fits(row)]
+        self.singles = [row.name for row in rows]
+        self.loop = next(row.name for row in rows if row.default)
+        self.many = [row.name for row in product(MANY[cell.algorithm]) if row.default and self._fits(row)]
+
+    def _fits(self, row) -> bool:
+        return row.device == self.graph.device and row.misfit(self.graph) is None
+
+    def plan(self, name: str):
+        return self._many(self.graph, strategy=name, **self.options)
+
+    def plan_one(self, name: str, graph):
+        return self._one(graph, strategy=name, predecessors=False, targets=self.options.get("targets"))
+
+
+def run_over(plan, numbers, deadline: float, found: dict | None, cell: Cell, graph) -> tuple[float, int]:
+    """Search from all sources unless time is up; return the seconds, those of comparing left out, and sources done."""
+    every = max(1, numbers.size * graph.n_vertices // COMPARED)
+    wait(graph)
+    began, done, beside = time.perf_counter(), 0, 0.0
+    for group in plan.over(numbers):
+        if found is not None:
+            wait(graph)
+            before = time.perf_counter()
+            found |= digests_of(group, done, every, cell.algorithm)
+            beside += time.perf_counter() - before
+        done += len(group)
+        if done < numbers.size and time.perf_counter() - began - beside > deadline:
+            break
+    wait(graph)
+    return time.perf_counter() - began - beside, done
+
+
+def compare(found: dict, expected: dict, name: str, cell: Cell) -> None:
+    """Raise DifferentAnswersError where a row is not what another strategy found."""
+    for place in found.keys() & expected.keys():
+        if found[place] != expected[place]:
+            raise DifferentAnswersError(f"{cell.named()}: {name} differs from the others for source {place}")
+    expected |= found
+
+
+def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict]:
+    """Lines of a cell of several sources; the last one is ``auto``, as a user has it. None if it were to take too long."""
+    planned = time_of_planning(ways, "auto", graph)
+    plan = ways.plan("auto")
+    shape, taken = plan._shape, plan.strategy.name
+    estimates = {name: plan._estimate(name, cell.n_sources) for name in plan._candidates}
+    del plan
+    if min(estimates.values(), default=0.0) > longest:
+        return
+    planning = planned - min(planned, time_of_planning(ways, taken, graph))
+    reversing = time_of_reverse(graph)
+    best, expected = float("inf"), {}
+    order = sorted([*ways.many, ways.loop], key=lambda name: estimates.get(name, float("inf")))
+    for name in order:
+        line = {"strategy": name, "repeats": name == ways.loop, "auto": taken, "estimated": estimates.get(name)}
+        line |= {"shape": shape._asdict(), "planning": planning, "reverse_built": reversing}
+        allowed = max(LEAST, WORSE * best)
+        if best < float("inf") and estimates.get(name, 0.0) > HOPELESS * max(best, LEAST):
+            yield line | {"seconds": None, "over": None}
+            continue
+        try:
+            plan, found = ways.plan(name), {}
+        except CapacityError:
+            yield line | {"seconds": None, "over": None, "refused": "memory"}
+            continue
+        seconds, done = run_over(plan, ways.numbers, allowed, found, cell, graph)
+        compare(found, expected, name, cell)
+        line |= {"group": plan.group}
+        if done < cell.n_sources:
+            yield line | {"seconds": None, "over": round(seconds, 6)}
+            continue
+        times = [run_over(plan, ways.numbers, float("inf"), None, cell, graph)[0] for _ in range(3 if seconds <= 1 else 1)]
+        seconds = min(times if seconds <= 1 else [seconds, *times])
+        best = min(best, seconds)
+        yield line | {"seconds": seconds}
+        del plan
+    if best == float("inf"):
+        return
+    times, choices = [], []
+    for _ in range(3 if best <= 1 else 1):
+        plan = ways.plan("auto")
+        times.append(run_over(plan, ways.numbers, WORSE * WORSE * best, None, cell, graph)[0])
+        choices.append([each._asdict() for each in plan.history][:8])
+        del plan
+    line = {
+        "strategy": "auto",
+        "repeats": False,
+        "auto": taken,
+        "shape": shape._asdict(),
+        "planning": planning,
+        "reverse_built": reversing,
+    }
+    line |= {"reverse_built": reversing, "group": None}
+    yield line | {"seconds": min(times), "history": choices[int(np.argmin(times))]}
+
+
+def time_of_planning(ways: Ways, name: str, graph) -> float:
+    """Fewest seconds of three plans, whose reverse is at hand where they use one; the survey is made each time."""
+    times = []
+    for _ in range(4):
+        survey.forget(graph)
+        wait(graph)
+        began = time.perf_counter()
+        ways.plan(name)
+        wait(graph)
+        times.append(time.perf_counter() - began)
+        if times[-1] > 1:
+            break
+    return min(times[1:] or times)
+
+
+def time_of_reverse(graph) -> float | None:
+    """Seconds to build the reverse of a directed graph, which strategies that pull have to."""
+    if not graph.directed:
+        return None
+    times = []
+    for _ in range(3):
+        graph.__dict__.pop("reverse", None)
+        wait(graph)
+        began = time.perf_counter()
+        _ = graph.reverse
+        wait(graph)
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict]:
+    """Lines of a cell of one source: without the reverse, with one that is built in the call, and with one at hand."""
+    number, expected = int(ways.numbers[0]), {}
+    auto = ways.plan_one("auto", graph).strategy.name
+    kinds = ("", "built", "at hand") if cell.algorithm == "bfs" and graph.directed else ("",)
+    for name in ways.singles:
+        for reverse in kinds:
+            searched = graph.with_reverse() if reverse else graph
+            plan = ways.plan_one(name, searched)
+            compare({0: digest(plan.run(number).distance)}, expected, name, cell)
+            times = []
+            for _ in range(3):
+                graph.__dict__.pop("reverse", None)
+                wait(graph)
+                began = time.perf_counter()
+                if reverse == "built":
+                    plan = ways.plan_one(name, graph.with_reverse())
+                plan.run(number)
+                wait(graph)
+                times.append(time.perf_counter() - began)
+                if times[-1] > 1:
+                    break
+            graph.__dict__.pop("reverse", None)
+            line = {"strategy": name, "repeats": False, "auto": auto, "reverse": reverse}
+            yield line | {"seconds": min(times)}
+
+
+def about(device: str, at: str | None) -> dict:
+    """The machine, the versions and the commit, as every line has them; a copy of the code cannot find out its commit."""
+    return {
+        "device": device,
+        "commit": at or commit(),
+        "machine": machine(),
+        "speeds": asdict(machine_of(device)),
+        "versions": versions(("numpy", "numba", "pyarrow", "cupy-cuda13x", "cupy-cuda12x", "cupy")),
+    }
+
+
+def key_of(line: dict) -> tuple:
+    return tuple(line[name] for name in ("device", "graph", "weights", "algorithm", "sources", "result"))
+
+
+def sweep(
+    device: str,
+    folder: Path | None,
+    output: Path,
+    seconds: float,
+    resume: bool,
+    largest: int | None = None,
+    say=print,
+    seed: int = 0,
+    longest: float = float("inf"),
+    at: str | None = None,
+) -> int:
+    """Measure cell by cell until the seconds are over; return how many cells were measured.
+
+    Raises
+    ------
+    DifferentAnswersError
+    """
+    began = time.perf_counter()
+    largest = largest or regret_graphs.LARGEST[device]
+    sources = [*regret_graphs.generated(regret_graphs.SMALLEST, largest), *regret_graphs.of_folder(folder)]
+    sources = [source for source in sources if source.family != "file" or source.size <= 8 * largest]
+    sources = [sources[i] for i in np.random.default_rng(seed).permutation(len(sources))]
+    done = set()
+    if resume and output.exists():
+        done = {key_of(json.loads(line)) for line in output.read_text().splitlines()}
+    output.parent.mkdir(parents=True, exist_ok=True)
+    facts, graphs, measured = about(device, at), Graphs(device), 0
+    with open(output, "a" if resume else "w") as file:
+        for at, source in enumerate(sources):
+            left = seconds - (time.perf_counter() - began)
+            if left <= 0:
+                say(f"time is up after {measured} cells of {at} of {len(sources)} graphs; --resume goes on")
+                break
+            # An equal share of what is left, times two, as small graphs take less than their share.
+            ends = time.perf_counter() + 2 * left / (len(sources) - at)
+            for cell in cells(source):
+                if time.perf_counter() > ends:
+                    break
+                if key_of(cell.named() | facts) in done:
+                    continue
+                try:
+                    graph = graphs.of(cell)
+                except MemoryError:
+                    say(f"{source.name} does not fit")
+                    break
+                if not graph.n_edges:
+                    break
+                ways = Ways(cell, graph)
+                lines = list((measure_one if cell.n_sources == 1 else measure_many)(ways, cell, graph, longest))
+                file.writelines(json.dumps(cell.named() | facts | line) + "\n" for line in lines)
+                file.flush()
+                measured += bool(lines)
+            if device == "cuda":
+                graphs.clear()
+                cuda.cp.get_default_memory_pool().free_all_blocks()
+    return measured

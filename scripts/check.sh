@@ -48,11 +48,7 @@ END
 
 # Two processes of about the same length, as one leaves a core idle. -k may leave nothing to one of them. The first begins
 # with what needs no Numba, so that the other one has compiled by then what both call.
-FIRST=(tests/test_kernels_compile.py tests/test_simt.py tests/test_bfs_4k.py tests/test_persistent.py
-    tests/test_papers_page.py tests/test_certificate.py tests/test_certify_many.py tests/test_many_gpu.py tests/test_many.py
-    tests/test_persistent_sssp.py tests/test_simt_papers.py tests/test_h_bf.py tests/test_cugraph_mg.py tests/test_scans.py
-    tests/test_papers_sssp.py tests/test_simt_harness.py tests/test_output_folder.py tests/test_graph_cache.py
-    tests/test_forged_outputs.py tests/test_fuzz_options.py)
+FIRST=(tests/kernels tests/published tests/traversal)
 
 part() {
     local name=$1 status=0

@@ -12,8 +12,6 @@ import dask
 import hypothesis
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 from kepler_traverse import cuda
 
 DATA = Path(os.environ.get("KEPLER_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -23,7 +23,7 @@ fi
 
 if [ $# -eq 0 ]; then
     set -- -k "(cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any_graph)
-        or (test_many_gpu and not groups and not memory) or test_figures"
+        or (test_multi_source_gpu and not groups and not memory) or test_distance_stats"
 fi
 
 run_tests='
@@ -32,7 +32,7 @@ import cupy
 cupy.cuda.set_allocator(None)
 cupy.cuda.set_pinned_memory_allocator(None)
 import pytest
-sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests/test_contract.py", "tests/test_many_gpu.py", "tests/test_figures.py",
+sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests/traversal/test_contract.py", "tests/traversal/test_multi_source_gpu.py", "tests/traversal/test_distance_stats.py",
     *sys.argv[1:]]))
 '
 

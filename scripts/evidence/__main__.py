@@ -154,8 +154,7 @@ def measure_bits(_options) -> dict:
 
 def measure_peers(_options) -> dict:
     """Distances of integer weights against SciPy, NetworkX and igraph."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from test_trust import of_igraph, of_networkx, of_scipy
+    from tests.traversal.test_determinism import of_igraph, of_networkx, of_scipy
 
     counts = {}
     for name, peer in (("SciPy", of_scipy), ("NetworkX", of_networkx), ("igraph", of_igraph)):
@@ -176,29 +175,39 @@ def measure_input(_options) -> dict:
     return {
         name: _tests_passed(*files)
         for name, files in {
-            "bad values, files and columns": ("test_bad_input.py", "test_columns.py", "test_ids.py"),
-            "odd values in a file of every format": ("test_trust_readers.py",),
-            "files cut short or damaged": ("test_damaged_files.py",),
+            "bad values, files and columns": ("graph/test_bad_input.py", "graph/test_columns.py", "graph/test_ids.py"),
+            "odd values in a file of every format": ("graph/test_reader_edge_cases.py",),
+            "files cut short or damaged": ("graph/test_damaged_files.py",),
         }.items()
     }
 
 
 CLASSES = {
-    "sums of integer weights are exact in every kind of result, with every strategy": ("test_exact_sums.py",),
-    "columns are taken by known names or by flags, never by position": ("test_columns.py", "test_job_columns.py"),
-    "ids of files and options are taken as they stand, or refused": ("test_ids.py",),
-    "every public argument is checked and named": ("test_arguments.py", "test_fuzz_api.py", "test_advice.py"),
-    "every option is checked, has an effect or is refused": ("test_fuzz_options.py", "test_idle_options.py"),
-    "outputs that were forged, lost or replaced are never proven right": ("test_forged_outputs.py",),
-    "results are written to the place that was named, or nowhere": ("test_output_folder.py",),
-    "graphs in caches are those of the user, and have the structure of a graph": (
-        "test_graph_cache.py",
-        "test_stored_structure.py",
+    "sums of integer weights are exact in every kind of result, with every strategy": ("traversal/test_exact_sums.py",),
+    "columns are taken by known names or by flags, never by position": ("graph/test_columns.py", "job/test_job_columns.py"),
+    "ids of files and options are taken as they stand, or refused": ("graph/test_ids.py",),
+    "every public argument is checked and named": (
+        "traversal/test_arguments.py",
+        "traversal/test_fuzz_api.py",
+        "project/test_advice.py",
     ),
-    "centralities count in the direction that was asked for": ("test_direction.py",),
-    "plans may be used by threads, and forked processes say what they cannot do": ("test_threads.py", "test_forks.py"),
-    "clusters that cannot run the job are refused by name": ("test_existing.py",),
-    "text from outside reaches the terminal and the dashboard escaped": ("test_terminal.py", "test_dashboard_access.py"),
+    "every option is checked, has an effect or is refused": ("job/test_fuzz_options.py", "job/test_idle_options.py"),
+    "outputs that were forged, lost or replaced are never proven right": ("job/test_forged_outputs.py",),
+    "results are written to the place that was named, or nowhere": ("job/test_output_folder.py",),
+    "graphs in caches are those of the user, and have the structure of a graph": (
+        "job/test_graph_cache.py",
+        "graph/test_stored_structure.py",
+    ),
+    "centralities count in the direction that was asked for": ("job/test_direction.py",),
+    "plans may be used by threads, and forked processes say what they cannot do": (
+        "traversal/test_threads.py",
+        "traversal/test_forks.py",
+    ),
+    "clusters that cannot run the job are refused by name": ("job/test_existing_cluster.py",),
+    "text from outside reaches the terminal and the dashboard escaped": (
+        "monitoring/test_terminal.py",
+        "monitoring/test_dashboard_access.py",
+    ),
 }
 
 
@@ -207,11 +216,11 @@ def measure_classes(_options) -> dict:
 
 
 def measure_output(_options) -> dict:
-    return {"cases": _tests_passed("test_verify.py")}
+    return {"cases": _tests_passed("job/test_verify.py")}
 
 
 def measure_kills(_options) -> dict:
-    return {"cases": _tests_passed("test_kills.py")}
+    return {"cases": _tests_passed("job/test_kills.py")}
 
 
 def _tests_passed(*files: str) -> dict:

@@ -24,7 +24,7 @@ The sections below have the evidence: the figures, the command that measures the
 NOT_ON_A_GPU = """## Not measured on a GPU
 
 The tests run all GPU kernels on a host harness that looks for races and accesses out of bounds
-([its page](../tests/simt/README.md)). These were not measured on a device:
+([its page](../tests/kernels/simt/README.md)). These were not measured on a device:
 
 """
 
@@ -278,7 +278,7 @@ SECTIONS = {
         "BFS and SSSP ran on the same graphs, with parallel edges merged by this library's rule. Each result of ours was "
         "certified. cuGraph has some other rules: a cutoff excludes its own value, a depth of 0 means no limit, any "
         "parallel edge may be kept, and two directions of an edge are averaged. "
-        "`tests/test_parity_with_cugraph.py` has each of them.",
+        "`tests/traversal/test_parity_with_cugraph.py` has each of them.",
         _parity_text,
         "python -m scripts.evidence measure --only parity",
     ),

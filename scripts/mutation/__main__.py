@@ -40,20 +40,24 @@ TIME_LIMIT = 400  # seconds; a mutant that takes longer does not end
 FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+::test_(?P<name>\w+))(?P<case>\[.*?\])?(?= - |$)", re.MULTILINE)
 Tests = tuple[str, ...]  # arguments of pytest
 
-SIMT = ("tests/test_simt.py",)
+SIMT = ("tests/kernels/test_strategies_on_host.py",)
 QUICK = (
     *SIMT,
     "-k",
     "stress and 1 and (assembled or turned or wrong or again or awkward or negative or cutoff or targets or agree)",
 )
 STRESS = (*SIMT, "-k", "stress and 1")
-PAPERS = "tests/test_simt_papers.py"
-MANY = ("tests/test_many_gpu.py",)
+PAPERS = "tests/published/test_systems_on_host.py"
+MANY = ("tests/traversal/test_multi_source_gpu.py",)
 BITS = (*MANY, "-k", "bits")
-BFS_4K, H_BF = ("tests/test_bfs_4k.py",), ("tests/test_h_bf.py",)
-PERSISTENT, PERSISTENT_SSSP = ("tests/test_persistent.py",), ("tests/test_persistent_sssp.py",)
-SCANS, SYSTEMS, FRONTS = ("tests/test_scans.py",), ("tests/test_papers_systems.py",), ("tests/test_papers_sssp.py",)
-CERTIFY_MANY = ("tests/test_certify_many.py", "-k", "gpu")
+BFS_4K, H_BF = ("tests/published/test_bfs_4k.py",), ("tests/published/test_h_bf.py",)
+PERSISTENT, PERSISTENT_SSSP = ("tests/traversal/test_persistent_bfs.py",), ("tests/traversal/test_persistent_sssp.py",)
+SCANS, SYSTEMS, FRONTS = (
+    ("tests/published/test_topology_driven.py",),
+    ("tests/published/test_bfs_systems.py",),
+    ("tests/published/test_sssp_systems.py",),
+)
+CERTIFY_MANY = ("tests/traversal/test_certificate_batch.py", "-k", "gpu")
 
 # Each of these once forced every way, on one graph.
 WAYS_4K = (*BFS_4K, "-k", "each_feature and power")
@@ -96,7 +100,7 @@ TESTS: dict[str, tuple[Tests, ...]] = {
     **dict.fromkeys(("batch_hops.cu", "batch_weighted.cu"), (CERTIFY_MANY,)),
     **dict.fromkeys(
         ("cuda/kernels/distance_stats.cu", "cuda/kernels/hop_histograms.cu", "kernels/row_reductions.cuh"),
-        (("tests/test_figures.py",),),
+        (("tests/traversal/test_distance_stats.py",),),
     ),
     "cuda/kernels/csr_build.cu": ((*SIMT, "-k", "assembled or turned"), STRESS),
     "kt/advance.cuh": (SYSTEMS, SCANS, WAYS_4K, QUICK, BITS, H_BF, (PAPERS,)),
@@ -110,8 +114,8 @@ TESTS: dict[str, tuple[Tests, ...]] = {
     "kernels/certificate_tiles.cuh": (CERTIFY_MANY, QUICK),
     "kt/triple_buffer.cuh": (WAYS_SSSP, WAYS),
     "kt/trace.cuh": ((*PERSISTENT, "-k", "trace"), (*PERSISTENT_SSSP, "-k", "trace")),
-    **dict.fromkeys(("kt/cuda_api.cuh", "kt/memory_access.cuh"), (("tests/test_simt_platform.py",), QUICK, STRESS)),
-    "kt/cluster.cuh": (("tests/test_simt_clusters.py",), PERSISTENT),
+    **dict.fromkeys(("kt/cuda_api.cuh", "kt/memory_access.cuh"), (("tests/kernels/test_host_cuda_api.py",), QUICK, STRESS)),
+    "kt/cluster.cuh": (("tests/kernels/test_host_clusters.py",), PERSISTENT),
 }
 _OTHERS = (QUICK, STRESS)
 

@@ -1,0 +1,129 @@
+"""Summaries outward and inward, beside what NetworkX and igraph count, in Python and as a job."""
+
+from __future__ import annotations
+
+import json
+
+import igraph
+import networkx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import bfs_many, sssp_many
+from kepler_traverse.errors import InputError, NegativeCycleError
+from pipelines import verify
+from pipelines.batch_sources import main
+from tests.support.graphs import NAMED, build, weights_for
+
+RNG = np.random.default_rng(11)
+ROWS = sorted({(int(u), int(v)) for u, v in RNG.integers(0, 40, (110, 2)) if u != v})
+WEIGHTS = RNG.integers(1, 20, len(ROWS)).tolist()
+GRAPH = build(ROWS, WEIGHTS)
+IDS = GRAPH.ids.tolist()
+
+
+def networkx_graph():
+    other = networkx.DiGraph()
+    other.add_nodes_from(IDS)
+    other.add_weighted_edges_from((u, v, w) for (u, v), w in zip(ROWS, WEIGHTS, strict=True))
+    return other
+
+
+def igraph_graph():
+    place = {name: at for at, name in enumerate(IDS)}
+    return igraph.Graph(n=len(IDS), edges=[(place[u], place[v]) for u, v in ROWS], directed=True)
+
+
+@pytest.mark.parametrize("direction", ["out", "in"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_closeness_and_harmonic_are_those_of_networkx_in_that_direction(direction, weighted):
+    frame = (sssp_many if weighted else bfs_many)(GRAPH, IDS, result="summary", direction=direction)
+    other = networkx_graph() if direction == "in" else networkx_graph().reverse()  # NetworkX counts inward
+    length = "weight" if weighted else None
+    closeness = networkx.closeness_centrality(other, distance=length)
+    harmonic = networkx.harmonic_centrality(other, distance=length)
+    assert frame["source"].tolist() == IDS
+    np.testing.assert_allclose(frame["closeness"], [closeness[v] for v in IDS], rtol=1e-12)
+    np.testing.assert_allclose(frame["harmonic"], [harmonic[v] for v in IDS], rtol=1e-12)
+    assert frame["closeness"].nunique() > 10
+
+
+@pytest.mark.parametrize("direction", ["out", "in"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_other_columns_are_those_of_igraph_in_that_mode(direction, weighted):
+    frame = (sssp_many if weighted else bfs_many)(GRAPH, IDS, result="summary", direction=direction)
+    other, weights = igraph_graph(), WEIGHTS if weighted else None
+    distances = np.array(other.distances(mode=direction, weights=weights), np.float64)
+    others = np.where(np.isfinite(distances), distances, 0)
+    reached = np.isfinite(distances).sum(axis=1)
+    assert frame["reached"].tolist() == reached.tolist()
+    assert frame["eccentricity"].tolist() == others.max(axis=1).tolist()
+    assert frame["sum"].tolist() == others.sum(axis=1).tolist()
+    n = len(IDS)
+    of_igraph = np.nan_to_num(other.closeness(mode=direction, weights=weights)) * (reached - 1) / (n - 1)
+    np.testing.assert_allclose(frame["closeness"], of_igraph, rtol=1e-12)
+    np.testing.assert_allclose(
+        frame["harmonic"] / (n - 1), other.harmonic_centrality(mode=direction, weights=weights), rtol=1e-12
+    )
+
+
+def test_an_undirected_graph_has_one_summary():
+    rows = [row[:2] for row in NAMED["power law"]]
+    graph = build(rows, weights_for(rows, 3), directed=False)
+    for many in (bfs_many, sssp_many):
+        out, inward = (many(graph, [3, 1], result="summary", direction=d) for d in ("out", "in"))
+        assert out.equals(inward)
+
+
+def test_the_reverse_of_the_reverse_is_no_third_graph():
+    bfs_many(GRAPH, [1], result="summary", direction="in")
+    assert GRAPH.reverse.reverse is GRAPH
+
+
+@pytest.mark.parametrize("result", ["distances", "predecessors", "matrix", "targets", "levels", "reachable", "nearest"])
+def test_other_results_are_refused_inward(result):
+    with pytest.raises(InputError, match="direction='in' is for result='summary'"):
+        bfs_many(GRAPH, [1], result=result, direction="in", targets=[2] if result == "targets" else None)
+
+
+def test_a_negative_cycle_is_told_in_the_order_of_the_edges():
+    graph = build([(0, 1), (1, 2), (2, 0), (2, 3)], [1, 1, -4, 1])
+    with pytest.raises(NegativeCycleError) as caught:
+        sssp_many(graph, [3], result="summary", direction="in")
+    cycle = caught.value.cycle
+    assert cycle[cycle.index(0) :] + cycle[: cycle.index(0)] == [0, 1, 2]
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory):
+    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
+    src, dst = zip(*ROWS, strict=True)
+    pq.write_table(pa.table({"src": src, "dst": dst, "weight": WEIGHTS}), path)
+    return path
+
+
+def test_a_job_counts_inward_says_so_and_can_be_verified(edges, tmp_path):
+    folder = tmp_path / "out"
+    words = [str(edges), "--all-sources", "--algorithm", "sssp", "--result", "summary", "--workers", "1", "--device", "cpu"]
+    assert main([*words, "--direction", "in", "--output", str(folder)]) == 0
+    expected = sssp_many(GRAPH, IDS, result="summary", direction="in")
+    assert pd.read_parquet(sorted(folder.glob("part-*.parquet"))).equals(expected)
+    manifest = json.loads((folder / "_manifest.json").read_text())
+    assert manifest["direction"] == manifest["settings"]["direction"] == manifest["identity"]["direction"] == "in"
+    assert "distances to the sources" in (folder / "_report.html").read_text()
+    assert verify.main([str(folder), str(edges)]) == 0
+    # A run in the other direction is another run, and its rows are not those of this one.
+    assert main([*words, "--resume", "--output", str(folder)]) == 2
+    manifest["identity"]["direction"] = "out"
+    (folder / "_manifest.json").write_text(json.dumps(manifest))
+    assert verify.main([str(folder), str(edges)]) == verify.EXIT_WRONG
+
+
+def test_a_job_refuses_a_direction_that_its_result_does_not_have(edges, tmp_path, capsys):
+    for wrong in (["--direction", "in"], ["--direction", "in", "--result", "levels"], ["--direction", "inward"]):
+        assert main([str(edges), "--all-sources", *wrong, "--output", str(tmp_path / "out")]) == 2
+        assert "--direction" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

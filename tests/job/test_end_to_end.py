@@ -1,0 +1,362 @@
+"""The main job end to end: results against plain Python, one digest whatever the batches, resuming, whole files only."""
+
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+import time
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import graph_from_edges, plan_sssp
+from kepler_traverse.build import graph_from_numbers
+from kepler_traverse.frames import table_of
+from kepler_traverse.results import checksum
+from pipelines.batch_sources import main
+from pipelines.output.part_file import checked_part, write_part
+from tests.support import oracle
+
+N_SOURCES = 15
+
+
+def some_rows(seed=11):
+    """Rows (src, dst, weight) with gaps between ids, negative ids, parallel edges, self-loops and several components."""
+    rng = np.random.default_rng(seed)
+    ends = rng.integers(-40, 100, (450, 2)) * 7
+    return [(int(u), int(v), int(w)) for (u, v), w in zip(ends, rng.integers(0, 9, 450), strict=True)]
+
+
+ROWS = some_rows()
+
+
+def call(capsys, *argv):
+    """Run the command line in this process and return (exit code, JSON of stdout, stderr)."""
+    code = main([str(word) for word in argv])
+    captured = capsys.readouterr()
+    return code, json.loads(captured.out) if captured.out.startswith("{") else captured.out, captured.err
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory):
+    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
+    src, dst, weight = zip(*ROWS, strict=True)
+    pq.write_table(pa.table({"src": src, "dst": dst, "weight": weight}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def options(edges):
+    return [edges, "--random-sources", N_SOURCES, "--seed", 3, "--device", "cpu", "--no-report", "--json"]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(options, tmp_path_factory):
+    """A finished run in batches of four sources by one worker; tests copy it before they touch it."""
+    folder = tmp_path_factory.mktemp("runs") / "undisturbed"
+    assert main([str(word) for word in [*options, "--output", folder, "--workers", 1, "--batch-size", 4]]) == 0
+    return folder
+
+
+def rows_of(folder, *columns):
+    return [tuple(row.values()) for row in pq.read_table(folder, columns=list(columns)).to_pylist()]
+
+
+def manifest_of(folder):
+    return json.loads((folder / "_manifest.json").read_text())
+
+
+def parts_of(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
+
+
+def test_hops_are_those_of_plain_python(undisturbed):
+    neighbours = oracle.edges_of(ROWS)
+    sources = [source for part in manifest_of(undisturbed)["parts"] for source in part["sources"]]
+    assert len(set(sources)) == N_SOURCES
+    expected = [(s, v, d) for s in sources for v, d in sorted(oracle.bfs(neighbours, s).items())]
+    assert rows_of(undisturbed, "source", "vertex", "distance") == expected
+
+
+def test_a_finished_folder_holds_parts_manifest_and_mark_and_nothing_else(undisturbed):
+    names = sorted(path.name for path in undisturbed.iterdir())
+    assert names == ["_SUCCESS", "_manifest.json", *(f"part-{i:06d}.parquet" for i in range(4))]
+    manifest = manifest_of(undisturbed)
+    assert manifest["status"] == "done"
+    assert manifest["settings"]["batch_size"] == 4
+    for part in manifest["parts"]:
+        assert part["rows"] == pq.read_metadata(undisturbed / part["file"]).num_rows
+    assert pq.read_schema(undisturbed / "part-000000.parquet").names == ["source", "vertex", "distance"]
+
+
+def test_weighted_distances_between_strings_are_those_of_plain_python(tmp_path, capsys):
+    names = [(f"v{u}", f"é{v}" if v % 2 else f"v{v}", w) for u, v, w in ROWS]
+    columns = dict(zip(("from", "to", "cost"), zip(*names, strict=True), strict=True))
+    pa.csv.write_csv(pa.table(columns), tmp_path / "edges.csv")
+    sources = [names[0][0], names[8][1], names[0][0]]
+    code, summary, _ = call(
+        capsys,
+        tmp_path / "edges.csv",
+        "--output",
+        tmp_path / "out",
+        "--algorithm",
+        "sssp",
+        "--undirected",
+        "--predecessors",
+        "--weight-column",
+        "cost",
+        "--sources",
+        ",".join(sources),
+        "--device",
+        "cpu",
+        "--workers",
+        1,
+        "--json",
+    )
+    assert code == 0
+    assert (summary["sources"], summary["duplicate_sources"]) == (2, 1)
+    neighbours = oracle.edges_of(names, directed=False)
+    rows = rows_of(tmp_path / "out", "source", "vertex", "distance", "predecessor")
+    for source in dict.fromkeys(sources):
+        expected = oracle.dijkstra(neighbours, source)
+        assert {v: d for s, v, d, _ in rows if s == source} == expected
+        for v, p in ((v, p) for s, v, _, p in rows if s == source and v != source):
+            assert expected[v] == expected[p] + neighbours[p][v]
+
+
+@pytest.mark.parametrize(("batch_size", "workers"), [(1, 2), (N_SOURCES, 1)])
+def test_the_digest_does_not_depend_on_batches_and_workers(options, undisturbed, tmp_path, capsys, batch_size, workers):
+    code, summary, _ = call(capsys, *options, "--output", tmp_path / "out", "--workers", workers, "--batch-size", batch_size)
+    assert code == 0
+    assert summary["batches"] == -(-N_SOURCES // batch_size)
+    assert summary["digest"] == manifest_of(undisturbed)["digest"]
+
+
+def test_the_same_run_writes_the_same_bytes_with_more_workers_and_another_strategy(options, undisturbed, tmp_path, capsys):
+    more = ["--workers", 2, "--batch-size", 4, "--strategy", "queue"]
+    assert call(capsys, *options, "--output", tmp_path / "out", *more)[0] == 0
+    assert parts_of(tmp_path / "out") == parts_of(undisturbed)
+
+
+def test_a_scheduler_that_exists_already_is_used(options, undisturbed, tmp_path, capsys):
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0") as cluster:
+        existing = ["--scheduler-address", cluster.scheduler_address]
+        assert call(capsys, *options, "--output", tmp_path / "out", "--batch-size", 4, *existing)[0] == 0
+        assert len(cluster.scheduler_info["workers"]) == 1
+    assert parts_of(tmp_path / "out") == parts_of(undisturbed)
+
+
+def damage(folder):
+    """Make an interrupted run of a finished one, with every kind of damage to a part that a resuming run may find."""
+    manifest = manifest_of(folder)
+    (folder / "part-000000.parquet").unlink()
+    truncated = folder / "part-000001.parquet"
+    truncated.write_bytes(truncated.read_bytes()[:-20])
+    changed = folder / "part-000002.parquet"
+    middle = bytearray(changed.read_bytes())
+    middle[len(middle) // 2] ^= 1
+    changed.write_bytes(bytes(middle))
+    # The manifest of a killed run lags behind: here it knows one part only.
+    manifest |= {"status": "running", "parts": manifest["parts"][2:3], "digest": None}
+    (folder / "_manifest.json").write_text(json.dumps(manifest))
+    (folder / "_SUCCESS").unlink()
+    (folder / ".part-000000.1234.tmp").write_bytes(b"half a file")
+
+
+def test_resuming_computes_only_what_is_missing_or_damaged(options, undisturbed, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(undisturbed, folder)
+    damage(folder)
+    # Without --batch-size: the parts keep the sizes that they have.
+    code, summary, _ = call(capsys, *options, "--output", folder, "--workers", 1, "--resume")
+    assert code == 0
+    assert (summary["computed"], summary["kept"]) == (3, 1)
+    assert summary["digest"] == manifest_of(undisturbed)["digest"]
+    assert parts_of(folder) == parts_of(undisturbed)
+    assert not list(folder.glob(".*"))
+
+
+def test_resuming_a_finished_run_changes_nothing(options, undisturbed, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(undisturbed, folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    code, summary, _ = call(capsys, *options, "--output", folder, "--resume")
+    assert (code, summary["computed"], summary["kept"]) == (0, 0, 4)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (["--predecessors"], 'result was "distances" and is "predecessors"'),
+        (["--max-depth", 3], "limit was null and is 3"),
+        (["--batch-size", 5], "batch_size was 4 and is 5"),
+        (["--certify", "none"], 'certify was "all" and is "none"'),
+        (["--undirected"], "graph was"),
+    ],
+)
+def test_resuming_with_other_settings_is_refused(options, undisturbed, capsys, change, named):
+    before = {path.name: path.read_bytes() for path in undisturbed.iterdir()}
+    code, out, err = call(capsys, *options, "--output", undisturbed, "--resume", *change)
+    assert (code, out) == (2, "")
+    assert named in err
+    assert {path.name: path.read_bytes() for path in undisturbed.iterdir()} == before
+
+
+def test_limit_and_targets_cut_the_rows(edges, tmp_path, capsys):
+    source, targets = ROWS[0][0], sorted({v for _, v, _ in ROWS})[::5]
+    (tmp_path / "targets.txt").write_text("# only these\n" + "\n".join(map(str, targets)))
+    digests = set()
+    for strategy in ("switch", "queue"):
+        code, summary, _ = call(
+            capsys,
+            edges,
+            "--sources",
+            source,
+            "--targets-file",
+            tmp_path / "targets.txt",
+            "--max-depth",
+            2,
+            "--device",
+            "cpu",
+            "--workers",
+            1,
+            "--output",
+            tmp_path / strategy,
+            "--strategy",
+            strategy,
+            "--json",
+        )
+        assert code == 0
+        digests.add(summary["digest"])
+    expected = {v: d for v, d in oracle.bfs(oracle.edges_of(ROWS), source).items() if v in targets and d <= 2}
+    assert dict(rows_of(tmp_path / "queue", "vertex", "distance")) == expected
+    assert len(digests) == 1
+
+
+def test_a_batch_that_fails_leaves_the_others_and_exit_code_three(tmp_path, capsys):
+    rows = {"src": [0, 1, 2], "dst": [1, 2, 3], "weight": np.array([3e38, 3e38, 1.0], np.float32)}
+    pq.write_table(pa.table(rows), tmp_path / "edges.parquet")
+    argv = [
+        tmp_path / "edges.parquet", "--algorithm", "sssp", "--sources", "0,1,2,3", "--device", "cpu", "--workers", 1,
+        "--batch-size", 1, "--output", tmp_path / "out", "--json",
+    ]  # fmt: skip
+    code, summary, err = call(capsys, *argv)
+    assert code == 3
+    assert [failed["sources"] for failed in summary["failed"]] == [[0]]
+    assert "batch 0 failed: PrecisionError: source 0: " in err
+    assert (summary["status"], summary["kept"], summary["computed"]) == ("failed", 0, 3)
+    assert not (tmp_path / "out" / "_SUCCESS").exists()
+    code, summary, _ = call(capsys, *argv, "--resume")
+    assert (code, summary["kept"], summary["computed"], len(summary["failed"])) == (3, 3, 0, 1)
+
+
+def test_a_negative_cycle_ends_the_job_with_exit_code_four_and_is_named(tmp_path, capsys):
+    (tmp_path / "edges.csv").write_text("src,dst,weight\n10,20,1\n20,30,-5\n30,10,2\n40,10,1\n")
+    code, out, err = call(
+        capsys,
+        tmp_path / "edges.csv",
+        "--algorithm",
+        "sssp",
+        "--sources",
+        "40",
+        "--device",
+        "cpu",
+        "--output",
+        tmp_path / "out",
+    )
+    assert (code, out) == (4, "")
+    error = err.splitlines()[-1]
+    assert error.startswith("error: negative cycle of 3 vertices and weight -2")
+    assert any(cycle in error for cycle in ("10 -> 20 -> 30", "20 -> 30 -> 10", "30 -> 10 -> 20"))
+
+
+def test_the_plan_is_shown_without_touching_the_disk(options, tmp_path, capsys):
+    code, plan, err = call(capsys, *options, "--output", tmp_path / "out", "--plan", "--workers", 2)
+    assert (code, err) == (0, "")
+    assert f"; {plan['strategy']}, " in plan["why"]
+    assert "estimated: " + plan["strategy"] in plan["why"], "the first of those estimated is taken"
+    assert plan["sources"] == N_SOURCES
+    assert plan["batch_size"] * plan["n_batches"] >= N_SOURCES
+    assert sum(size for name, size in plan["memory"].items() if name != "total") == plan["memory"]["total"]
+    assert not (tmp_path / "out").exists()
+    code, text, _ = call(capsys, *options[:-1], "--plan")
+    assert code == 0
+    assert f"{plan['strategy']} for bfs on cpu" in text
+
+
+def test_the_summary_for_people_names_the_folder(undisturbed, options, capsys):
+    code, text, _ = call(capsys, *options[:-1], "--output", undisturbed, "--resume")
+    assert code == 0
+    assert f"results: {undisturbed} (4 parts" in text
+    assert "were there already" in text
+
+
+def listening(process):
+    for member in [process, *process.children(recursive=True)]:
+        try:
+            yield from (c.laddr for c in member.net_connections(kind="inet") if c.status == psutil.CONN_LISTEN)
+        except psutil.Error:
+            continue  # it has just ended
+
+
+def test_every_socket_listens_on_this_machine_only(options, tmp_path):
+    argv = map(str, [*options, "--batch-size", 1, "--output", tmp_path / "out"])
+    command = [sys.executable, "-m", "pipelines.batch_sources", *argv]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+        process, seen = psutil.Process(job.pid), set()
+        while job.poll() is None:
+            seen |= set(listening(process))
+            time.sleep(0.2)
+        out, err = job.communicate()
+    assert job.returncode == 0, err
+    assert json.loads(out)["status"] == "done"
+    assert "dashboard: http://127.0.0.1:" in err
+    assert len(seen) >= 4  # scheduler, dashboard, nanny, worker
+    assert {address.ip for address in seen} == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize("rows_a_group", [1, 4, 10, 1000])
+@pytest.mark.parametrize("ids", ["integers", "strings"])
+def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch, rows_a_group, ids):
+    monkeypatch.setattr("pipelines.output.part_file.ROWS_A_GROUP", rows_a_group)
+    if ids == "integers":
+        graph = graph_from_edges(np.array([5, 7, 9]), np.array([7, 9, 11]), np.array([1, 2, 3]))
+        sources = [7, 11, 5]
+    else:
+        ends = np.arange(3, dtype=np.int32), np.arange(1, 4, dtype=np.int32)
+        graph = graph_from_numbers(*ends, np.array([1, 2, 3]), ids=pa.array(["a", "b", "c", "d"]))
+        sources = ["b", "d", "a"]
+    plan = plan_sssp(graph, predecessors=False)
+    runs = [plan(source).copy() for source in sources]
+    answers = [
+        (s, table_of(graph, run, plan.query), checksum(run, graph.returns_integers))
+        for s, run in zip(sources, runs, strict=True)
+    ]
+    written = write_part(tmp_path, 0, "run", answers)
+    assert pq.read_table(tmp_path / "part-000000.parquet").num_rows == written["rows"] == 3 + 1 + 4
+
+    def check(run="run", sources=sources):
+        return checked_part(tmp_path, 0, run, sources, graph, None)
+
+    assert check() == written
+    assert check(run="another") is None
+    assert check(sources=sources[::-1]) is None
+    # A whole file with rows that are not those that were computed.
+    wrong = [(s, table if s != sources[0] else table.slice(1), total) for s, table, total in answers]
+    write_part(tmp_path, 0, "run", wrong)
+    assert check() is None
+
+
+def test_a_batch_answers_in_less_than_a_kilobyte(tmp_path):
+    table = pa.table({"source": [1, 1], "vertex": [1, 2], "distance": pa.array([0, 1], pa.int32())})
+    summary = write_part(tmp_path, 7, "f" * 64, [(i, table, 2**64 - 1) for i in range(500)])
+    assert len(pickle.dumps(summary)) < 1024
+    assert (summary["file"], summary["rows"]) == ("part-000007.parquet", 1000)

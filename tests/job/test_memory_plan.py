@@ -1,0 +1,130 @@
+"""How a run is cut: enough batches for all workers, none larger than a part, whole groups, and memory that is there."""
+
+import heapq
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kepler_traverse import graph_from_edges
+from kepler_traverse.errors import InputError
+from pipelines.run.memory_plan import Load, Machine, size_up
+from pipelines.run.prepare import Prepared, load_of
+from pipelines.worker.planning import plan_for
+from pipelines.worker.request import Request
+from tests.conftest import HAS_GPU
+from tests.support.devices import on_a_device, running
+
+LOAD = Load(
+    n_vertices=10**6,
+    n_sources=100,
+    graph_bytes=10**9,
+    reverse_bytes=0,
+    state_bytes=10**8,
+    row_bytes=12,
+    rows_a_source=10**6,
+    most_rows=10**6,
+    certified=True,
+)
+SUMMARIES = replace(LOAD, rows_a_source=1, most_rows=1)
+
+
+def gpus(count):
+    return Machine(device="cuda", cores=32, n_gpus=count, available=10**11)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_batches_are_enough_for_all_workers_and_small_enough_for_a_part(device):
+    machine = Machine(device=device, cores=4, n_gpus=2, available=10**11)
+    sizing = size_up(LOAD, machine)
+    assert sizing.workers == (4 if device == "cpu" else 2)
+    assert sizing.n_batches >= 3 * sizing.workers
+    assert sizing.batch_size * LOAD.n_vertices <= 8_000_000
+    assert sizing.n_batches * sizing.batch_size >= LOAD.n_sources
+
+
+def test_fewer_workers_are_taken_where_memory_is_short():
+    assert size_up(LOAD, Machine(device="cpu", cores=16, n_gpus=0, available=4 * 10**9)).workers < 8
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_what_cannot_fit_is_refused_with_the_numbers(device):
+    with pytest.raises(InputError, match=r"needs 1\.\d GiB of memory .*graph.* and 954 MiB are free"):
+        size_up(LOAD, Machine(device=device, cores=4, n_gpus=1, available=10**9))
+
+
+def test_few_rows_a_source_make_batches_by_what_is_traversed_and_one_search_makes_one():
+    machine = Machine(device="cpu", cores=4, n_gpus=0, available=10**11)
+    load = replace(SUMMARIES, n_sources=10_000, row_bytes=48)
+    sizing = size_up(load, machine)
+    assert sizing.batch_size == 2**28 // 10**6
+    assert sizing.output_bytes == 48 * 10_000
+    sizing = size_up(replace(load, rows_a_source=10**6, most_rows=10**6, merged=True), machine, workers=4)
+    assert (sizing.workers, sizing.threads, sizing.batch_size, sizing.n_batches) == (1, 4, 10_000, 1)
+    assert sizing.output_bytes == 48 * 10**6
+
+
+@pytest.mark.parametrize(
+    ("n_sources", "group", "workers", "batch_size"),
+    [
+        (1024, 32, 1, 320),  # 342, of which the last group would have 22
+        (1024, 32, 2, 128),  # with 160 one worker would have 17 groups and the other 15
+        (1024, 32, 8, 32),
+        (1024, 171, 2, 171),
+        (1024, 172, 2, 171),  # less than a group
+        (1024, 1, 2, 171),
+        (10_240, 1024, 2, 1024),
+    ],
+)
+def test_parts_have_whole_groups_and_workers_as_many(n_sources, group, workers, batch_size):
+    assert size_up(replace(SUMMARIES, n_sources=n_sources, group=group), gpus(workers)).batch_size == batch_size
+
+
+@given(n_sources=st.integers(1, 5000), group=st.integers(2, 200), workers=st.integers(1, 8))
+def test_of_sizes_of_whole_groups_it_is_the_largest_that_ends_first(n_sources, group, workers):
+    load = replace(SUMMARIES, n_sources=n_sources, group=group)
+    plain, sizing = (size_up(each, gpus(workers), workers) for each in (replace(load, group=1), load))
+    assert sizing.batch_size <= plain.batch_size
+    if plain.batch_size < group:
+        assert sizing.batch_size == plain.batch_size
+        return
+    largest = plain.batch_size // group
+    sizes = range(group * (largest // 2 + 1), group * largest + 1, group)
+    ends = {size: last_end(load, workers, size) for size in sizes}
+    assert sizing.batch_size == max(size for size in sizes if ends[size] == min(ends.values()))
+
+
+def last_end(load, workers, batch_size):
+    """Groups that the last worker to end has answered, each taking a batch whenever it is free."""
+    ends = [0] * workers
+    for begin in range(0, load.n_sources, batch_size):
+        sources = min(batch_size, load.n_sources - begin)
+        heapq.heapreplace(ends, ends[0] + -(-sources // load.group))
+    return max(ends)
+
+
+@on_a_device
+def test_groups_of_a_gpu_are_those_of_its_plan_and_figures_have_their_room():
+    graph = graph_from_edges(*np.random.default_rng(4).integers(0, 100, (2, 300)), np.ones(300), directed=False)
+    asked = {"limit": None, "targets": None, "certify": "all", "knobs": None, "at_once": 50}
+
+    def load(graph, algorithm, strategy, result="summary"):
+        request = Request(algorithm=algorithm, strategy=strategy, result=result, **asked)
+        plan, numbers = plan_for(graph, request), np.arange(100)
+        prepared = Prepared(
+            graph=graph, plan=plan, request=request, origin="", folder=None, reused=False,
+            numbers=numbers, names=numbers.tolist(), duplicates=0, seconds={},
+        )  # fmt: skip
+        return load_of(prepared), plan
+
+    assert load(graph, "sssp", "auto")[0].group == 1
+    with running(None if HAS_GPU else {}):
+        there = graph.to("cuda")
+        for algorithm, strategy, group in (("sssp", "many_rows", 32), ("bfs", "many_bits", 64)):
+            found, plan = load(there, algorithm, strategy)
+            assert found.group == plan.group == group
+            assert found.state_bytes > plan.nbytes
+            found, plan = load(there, algorithm, strategy, "distances")
+            assert found.state_bytes == plan.nbytes

@@ -1,0 +1,88 @@
+"""Edges traversed and histograms of distances: counted in plain Python, and the same however they are added up."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
+from kepler_traverse.results import checksum
+from pipelines.output.part_file import as_written
+from pipelines.output.part_stats import MOST_BINS, Tally, counted, histogram_of, merged
+from tests.support import oracle
+
+RNG = np.random.default_rng(8)
+SRC, DST = RNG.integers(0, 60, (2, 150))
+WEIGHT = RNG.integers(1, 900, 150) / 4
+ROWS = list(zip(SRC.tolist(), DST.tolist(), WEIGHT.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
+def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
+    graph, neighbours = graph_from_edges(SRC, DST, WEIGHT), oracle.edges_of(ROWS)
+    plan = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph)
+    search = oracle.bfs if algorithm == "bfs" else oracle.dijkstra
+    tally, edges, distances = Tally(), 0, []
+    for source in graph.ids[:20].tolist():
+        reached = search(neighbours, source)
+        edges += sum(len(neighbours.get(v, {})) for v in reached)
+        distances += reached.values()
+        traversal = plan(source)
+        total, *counts = counted(graph, traversal, traversal)
+        assert total == checksum(traversal, graph.returns_integers)
+        tally.add(source, source / 8, *counts)
+    found = tally.summary()
+    assert found["edges"] == edges
+    assert found["rounds"] > 0
+    assert found["slowest"] == (19, 19 / 8)
+    bins = found["distances"]
+    expected = np.bincount(np.floor(np.array(distances) / bins["width"]).astype(int) - bins["first"])
+    assert bins["counts"] == expected.tolist()
+    assert len(bins["counts"]) <= MOST_BINS
+    assert bins["width"] >= 1
+
+
+@pytest.mark.parametrize("weights", [np.float32, np.float64])
+def test_what_is_written_of_a_traversal_is_counted_beside_what_it_reached(weights):
+    graph = graph_from_edges(SRC, DST, WEIGHT.astype(weights))
+    plan = plan_sssp(graph, targets=graph.ids[::3])
+    traversal = plan.run(5)
+    written = as_written(traversal, plan.query)
+    total, edges, rounds, histogram = counted(graph, traversal, written)
+    assert total == checksum(written)
+    assert edges == graph.degrees[traversal.reached].sum()
+    assert rounds == traversal.rounds
+    assert histogram == histogram_of(written)
+    assert sum(histogram["counts"]) == np.isfinite(written.distance).sum() < np.isfinite(traversal.distance).sum()
+
+
+class Distances:
+    def __init__(self, values, algorithm="sssp"):
+        self.distance, self.algorithm = np.array(values), algorithm
+        self.reached = self.distance >= 0 if algorithm == "bfs" else np.isfinite(self.distance)
+
+
+@given(st.lists(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1), min_size=1, max_size=5))
+def test_histograms_add_up_in_any_order(lists):
+    one = other = None
+    for values in lists:
+        one = merged(one, histogram_of(Distances(values)))
+    for values in lists[::-1]:
+        other = merged(histogram_of(Distances(values)), other)
+    assert sum(one["counts"]) == sum(map(len, lists)) == sum(other["counts"])
+    for found in (one, other):
+        assert len(found["counts"]) <= MOST_BINS
+        for values in lists:
+            at = np.floor(np.array(values) / found["width"]) - found["first"]
+            assert all(found["counts"][int(i)] > 0 for i in at)
+
+
+def test_nothing_reached_has_no_histogram():
+    assert histogram_of(Distances([np.inf, np.inf])) is None
+    assert histogram_of(Distances([-1, -1], "bfs")) is None
+    assert merged(None, None) is None
+
+
+@pytest.mark.parametrize("distances", [[0.0, 5e-324], [-1.7e308, 1.7e308], [1e300, 1.0000000000000002e300], [7.0]])
+def test_distances_at_the_ends_of_their_type_have_a_histogram(distances):
+    assert sum(histogram_of(Distances(distances))["counts"]) == len(distances)

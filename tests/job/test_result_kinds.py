@@ -1,0 +1,366 @@
+"""What the job writes beside distances: the library's own answers, one digest whatever the batches, certified, resumable."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from distributed import LocalCluster
+
+from kepler_traverse import bfs_many, graph_from_edges, read_graph, sssp_many
+from kepler_traverse.errors import NegativeCycleError
+from kepler_traverse.multi_source.planning import ManyPlan
+from kepler_traverse.storage import save_graph
+from pipelines import verify
+from pipelines.batch_sources import main
+from pipelines.output.checksums import checksums_in
+from pipelines.output.part_file import FOOTER_KEY, MEANS_KEY, RESULT_KEY
+from pipelines.output.run_folder import digest_of
+from pipelines.output.schemas import FORMS
+from pipelines.worker.nearest_source import MergedPlan
+from pipelines.worker.plugin import TraversalPlugin, Work
+from pipelines.worker.request import Request
+from tests.support.clusters import two_workers
+
+N_SOURCES = 15
+TARGETS = [91, 14, 322]  # in no order; the last reaches and is reached by nothing
+CASES = {
+    "summary": ["--result", "summary"],
+    "summary of weights, to a limit": ["--result", "summary", "--algorithm", "sssp", "--cutoff", 9],
+    "levels, to a limit": ["--result", "levels", "--max-depth", 4],
+    "targets": ["--result", "targets", "--targets", ",".join(map(str, TARGETS))],
+    "targets of weights": ["--result", "targets", "--algorithm", "sssp", "--targets", ",".join(map(str, TARGETS))],
+    "reachable": ["--result", "reachable"],
+    "nearest": ["--result", "nearest", "--max-depth", 2],
+    "nearest of weights": ["--result", "nearest", "--algorithm", "sssp"],
+}
+CERTIFIED = ["summary", "levels, to a limit", "targets of weights", "reachable", "nearest"]
+
+
+def result_of(case):
+    return CASES[case][1]
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory):
+    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
+    rng = np.random.default_rng(7)
+    src, dst = rng.integers(0, 45, (2, 100)) * 7
+    pq.write_table(pa.table({"src": [*src, 322], "dst": [*dst, 322], "weight": rng.integers(0, 9, 101)}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def schedulers():
+    """Addresses of schedulers by how many workers they have."""
+    keywords = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "processes": False, "protocol": "tcp://"}
+    with two_workers() as two, LocalCluster(n_workers=1, threads_per_worker=1, **keywords) as one:
+        yield {1: one.scheduler_address, 2: two.scheduler_address}
+
+
+@pytest.fixture(scope="module")
+def job(edges, schedulers, tmp_path_factory):
+    """Runs a case once for each way, and returns its folder; ``command`` is the command line that it ran."""
+    root, done = tmp_path_factory.mktemp("runs"), {}
+
+    def command(case, folder, *more, workers=2, batch_size=7):
+        words = [edges, "--random-sources", N_SOURCES, "--seed", 3, "--device", "cpu", "--no-report", "--json", *CASES[case]]
+        batches = [] if FORMS[result_of(case)].merged else ["--batch-size", batch_size]
+        words += [*batches, "--scheduler-address", schedulers[workers], "--output", folder, *more]
+        return [str(word) for word in words]
+
+    def run(case, *more, **way):
+        key = (case, *more, *way.items())
+        if key not in done:
+            done[key] = root / str(len(done))
+            assert main(command(case, done[key], *more, **way)) == 0
+        return done[key]
+
+    run.command = command
+    return run
+
+
+def manifest_of(folder):
+    return json.loads((folder / "_manifest.json").read_text())
+
+
+def parts_of(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
+
+
+def written(folder):
+    """All rows, each source's at the place that the run gave it."""
+    return pd.concat([pd.read_parquet(path) for path in sorted(folder.glob("part-*"))], ignore_index=True)
+
+
+def answer(edges, case, sources):
+    """What the library says."""
+    flags = dict(zip(CASES[case][::2], CASES[case][1::2], strict=True))
+    hops = flags.get("--algorithm") != "sssp"
+    graph = read_graph(edges, device="cpu", weighted=not hops)
+    limit = {name: flags[flag] for name, flag in (("max_depth", "--max-depth"), ("cutoff", "--cutoff")) if flag in flags}
+    asked = {"targets": TARGETS} if "--targets" in flags else {}
+    found = (bfs_many if hops else sssp_many)(graph, sources, result=flags["--result"], **limit, **asked)
+    if flags["--result"] != "reachable":
+        return found
+    source, vertex = np.nonzero(np.unpackbits(found, axis=1, bitorder="little")[:, : graph.n_vertices])
+    return pd.DataFrame({"source": np.array(sources)[source], "vertex": graph.ids[vertex]})
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_rows_are_the_librarys_answer_whatever_the_batches_and_workers(case, edges, job):
+    folder = job(case)
+    manifest = manifest_of(folder)
+    sources = [source for part in manifest["parts"] for source in part["sources"]]
+    rows = written(folder)
+    expected = answer(edges, case, sources)
+    for name in expected if result_of(case) == "targets" else ():  # pandas marks what is missing in two ways
+        rows[name], expected[name] = rows[name].astype(float), expected[name].astype(float)
+    pd.testing.assert_frame_equal(rows, expected, check_exact=True)
+    assert parts_of(job(case, workers=1)) == parts_of(folder)
+    ways = [] if FORMS[result_of(case)].merged else [{"batch_size": 1}, {"batch_size": 99, "workers": 1}]
+    for way in ways:
+        other = job(case, **way)
+        assert manifest_of(other)["digest"] == manifest["digest"]
+        assert written(other).equals(written(folder))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_without_certificates_less_is_held_and_the_rows_are_the_same(case, job):
+    folder = job(case, "--certify", "none")
+    assert manifest_of(folder)["digest"] == manifest_of(job(case))["digest"]
+    assert written(folder).equals(written(job(case)))
+
+
+@pytest.mark.parametrize("case", CERTIFIED)
+def test_the_manifest_and_every_part_say_what_was_written(case, job):
+    form, manifest = FORMS[result_of(case)], manifest_of(job(case))
+    assert (manifest["result"], manifest["means"]) == (form.name, form.means)
+    assert manifest["identity"]["result"] == form.name
+    for part in manifest["parts"]:
+        schema = pq.read_schema(job(case) / part["file"])
+        assert schema.names == list(form.columns)
+        assert schema.metadata[RESULT_KEY].decode() == form.name
+        assert schema.metadata[MEANS_KEY].decode() == form.means
+        footer = json.loads(pq.read_metadata(job(case) / part["file"]).metadata[FOOTER_KEY])
+        assert (footer["result"], footer["sources"]) == (form.name, part["sources"])
+    assert len(manifest["parts"]) == (1 if form.merged else 3)
+
+
+@pytest.mark.parametrize("case", CERTIFIED)
+def test_parts_that_the_manifest_does_not_know_are_kept_if_their_rows_are_right(case, job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job(case), folder)
+    before = parts_of(folder)
+    (folder / "_SUCCESS").unlink()
+    lagging = manifest_of(folder) | {"status": "running", "parts": [], "digest": None}
+    (folder / "_manifest.json").write_text(json.dumps(lagging))
+    capsys.readouterr()
+    assert main(job.command(case, folder, "--resume")) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["computed"], summary["kept"]) == (0, len(before))
+    assert (summary["digest"], summary["result"]) == (manifest_of(job(case))["digest"], result_of(case))
+    assert parts_of(folder) == before
+
+
+def test_people_are_told_what_is_written(job, capsys):
+    words = [word for word in job.command("nearest", job("nearest"), "--resume") if word != "--json"]
+    assert main(words) == 0
+    assert f"nearest: {FORMS['nearest'].means}" in capsys.readouterr().out
+    assert main([*words, "--plan"]) == 0
+    assert "1 of 15 sources, one part file each" in capsys.readouterr().out
+
+
+def test_a_run_that_is_killed_is_resumed_to_the_same_rows(job, tmp_path):
+    rng = np.random.default_rng(6)
+    src, dst = rng.integers(0, 3000, (2, 20_000))
+    pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
+
+    def command(folder, batch_size):  # many small parts, so that a run is long enough to be killed within
+        words = job.command("summary", folder, batch_size=batch_size)
+        return [str(tmp_path / "edges.parquet"), *words[1:2], "150", *words[3:]]
+
+    folder = tmp_path / "out"
+    words = command(folder, 1)
+    with subprocess.Popen([sys.executable, "-m", "pipelines.batch_sources", *words], stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not list(folder.glob("part-*")):
+            time.sleep(0.002)
+        os.kill(process.pid, signal.SIGKILL)
+    assert not (folder / "_SUCCESS").exists()
+    assert main([*words, "--resume"]) == 0
+    assert main(command(tmp_path / "undisturbed", 150)) == 0
+    assert manifest_of(folder)["digest"] == manifest_of(tmp_path / "undisturbed")["digest"]
+    assert written(folder).equals(written(tmp_path / "undisturbed"))
+
+
+def test_resuming_with_another_result_is_refused(job, capsys):
+    folder = job("summary")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    words = [word if word != "summary" else "levels" for word in job.command("summary", folder, "--resume")]
+    assert main(words) == 2
+    assert 'result was "summary" and is "levels"' in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_targets_in_a_file_are_those_given_by_their_ids(job, tmp_path):
+    (tmp_path / "targets.txt").write_text("".join(f"{target}\n" for target in [*TARGETS, TARGETS[0]]))
+    folder = tmp_path / "out"
+    words = job.command("targets", folder)
+    at = words.index("--targets")
+    assert main([*words[:at], "--targets-file", str(tmp_path / "targets.txt"), *words[at + 2 :]]) == 0
+    assert manifest_of(folder)["identity"] == manifest_of(job("targets"))["identity"]
+    assert parts_of(folder) == parts_of(job("targets"))
+
+
+def forge(folder, change, **footers):
+    """Change the rows of the first part, and its footer, with hashes and checksums that vouch for it."""
+    manifest = manifest_of(folder)
+    path, entry = folder / manifest["parts"][0]["file"], manifest["parts"][0]
+    graph = read_graph(manifest["settings"]["edges"], device="cpu", weighted=manifest["algorithm"] == "sssp")
+    table = change(pq.read_table(path))
+    checksums = checksums_in([table], graph, graph.numbers_of(entry["sources"]), table.schema.names)
+    footer = json.loads(pq.read_metadata(path).metadata[FOOTER_KEY]) | {"rows": table.num_rows} | footers
+    footer["checksums"] = [f"{checksum:016x}" for checksum in checksums]
+    with pq.ParquetWriter(path, table.schema) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({FOOTER_KEY: json.dumps(footer)})
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    entry |= {"rows": table.num_rows, "sha256": sha256, "bytes": path.stat().st_size}
+    entry["checksum"] = f"{sum(checksums) % 2**64:016x}"
+    manifest["digest"] = digest_of(manifest["graph"]["fingerprint"], manifest["parts"])
+    (folder / "_manifest.json").write_text(json.dumps(manifest))
+    (folder / "_SUCCESS").write_text(hashlib.sha256((folder / "_manifest.json").read_bytes()).hexdigest())
+
+
+def proven(folder, edges, capsys):
+    """What verify says about an output: its exit code and its findings."""
+    capsys.readouterr()
+    code = verify.main([str(folder), str(edges), "--device", "cpu", "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def one_more(table):
+    """One more in the last column of the first row; among ids that is the next one."""
+    name = table.schema.names[-1]
+    values = table[name].to_pylist()
+    at = next(i for i, value in enumerate(values) if value is not None)
+    values[at] += 7 if name == "vertex" else 1
+    return table.set_column(table.num_columns - 1, name, pa.array(values, table.schema.types[-1]))
+
+
+def first_lost(table):
+    return table.slice(1)
+
+
+def last_twice(table):
+    return pa.concat_tables([table, table.slice(table.num_rows - 1)])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_output_is_proven_right_again_by_traversing_again(case, edges, job, capsys):
+    code, found = proven(job(case), edges, capsys)
+    assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": N_SOURCES})
+    assert found["rows"] == len(written(job(case)))
+
+
+@pytest.mark.parametrize("change", [one_more, first_lost, last_twice])
+@pytest.mark.parametrize("case", CERTIFIED)
+def test_rows_that_are_wrong_are_found_although_all_hashes_agree(case, change, edges, job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job(case), folder)
+    forge(folder, change)
+    code, found = proven(folder, edges, capsys)
+    assert code == 5
+    assert {fault["file"] for fault in found["faults"]} == {"part-000000.parquet"}
+    kinds = {"rows", "checksum"} if change is last_twice else {"wrong result"}
+    assert {fault["kind"] for fault in found["faults"]} == kinds
+
+
+def test_a_part_that_says_it_is_of_another_result_is_found(edges, job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job("nearest"), folder)
+    forge(folder, lambda table: table, result="distances")
+    code, found = proven(folder, edges, capsys)
+    assert (code, [fault["kind"] for fault in found["faults"]]) == (5, ["another result"])
+
+
+@pytest.fixture
+def one_worker(edges, tmp_path):
+    """Answers the first vertices as one batch in this process, by a worker's plugin that was made for a case."""
+
+    def answer(case, **options):
+        graph = read_graph(edges, device="cpu", weighted="sssp" in CASES[case])
+        save_graph(graph, tmp_path / "graph")
+        targets = TARGETS if result_of(case) == "targets" else None
+        asked = {"limit": None, "targets": targets, "result": result_of(case), "certify": "all", "knobs": None} | options
+        algorithm = "sssp" if "sssp" in CASES[case] else "bfs"
+        request = Request(algorithm=algorithm, strategy="auto", at_once=graph.n_vertices, **asked)
+        work = Work(request=request, run="run", graph_folder=tmp_path / "graph", output=tmp_path, device="cpu", threads=1)
+        plugin = TraversalPlugin(work, "plugin")
+        asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
+        (outcome,) = plugin.answer([(0, list(range(N_SOURCES)))], False, tmp_path / "mark")
+        return outcome
+
+    return answer
+
+
+@pytest.mark.parametrize("case", CERTIFIED)
+def test_nothing_is_made_of_distances_that_are_not_proven(case, edges, one_worker, monkeypatch, tmp_path):
+    def broken(plan_of):
+        run = plan_of.run
+
+        def too_near(plan, numbers):
+            found = run(plan, numbers)
+            distance = (found[1] if isinstance(found, tuple) else found).distance
+            distance[distance == 2] = 1
+            return found
+
+        return too_near
+
+    for plan_of in (ManyPlan, MergedPlan):
+        monkeypatch.setattr(plan_of, "run", broken(plan_of))
+    outcome = one_worker(case)
+    assert {reason.partition(":")[0] for _, reason in outcome["failed"]} == {"CertificateError"}
+    rejected = {source for source, _ in outcome["failed"]}
+    if case == "nearest":  # one search, so that all stand or fall together
+        assert outcome["summary"] is None
+        assert rejected == set(range(N_SOURCES))
+    elif outcome["summary"] is not None:
+        footer = json.loads(pq.read_metadata(tmp_path / "part-000000.parquet").metadata[FOOTER_KEY])
+        graph = read_graph(edges, device="cpu")
+        assert not rejected & set(graph.numbers_of(footer["sources"]).tolist())
+
+
+def test_a_merged_search_without_memory_is_tried_once_more_and_then_reported_for_every_source(one_worker, monkeypatch):
+    tries = []
+
+    def none_left(_plan, numbers):
+        tries.append(len(numbers))
+        raise MemoryError("no memory")
+
+    monkeypatch.setattr(MergedPlan, "run", none_left)
+    outcome = one_worker("nearest")
+    assert outcome["summary"] is None
+    assert len(tries) == 2
+    assert len(outcome["failed"]) == tries[0]
+    assert all("the search from all sources together: no memory" in reason for _, reason in outcome["failed"])
+
+
+def test_a_negative_cycle_is_named_by_its_vertices_also_in_a_merged_search():
+    graph = graph_from_edges(np.array([10, 20, 30, 40]), np.array([20, 30, 10, 10]), np.array([1, -5, 2, 1]))
+    with pytest.raises(NegativeCycleError) as caught:
+        sssp_many(graph, [40, 30], result="nearest")
+    assert set(caught.value.cycle) == {10, 20, 30}

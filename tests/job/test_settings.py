@@ -1,0 +1,278 @@
+"""Settings from flags and files: one table, checked in one place."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from types import SimpleNamespace
+from typing import get_args
+
+import pytest
+
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.multi_source.outputs import RESULTS
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+from pipelines.cli.options import OPTIONS, Settings, UsageError, flags_of
+from pipelines.cli.settings import KNOWN_KEYS, settings_of
+from pipelines.output.schemas import FORMS, ResultName
+from pipelines.run import prepare
+from pipelines.worker import planning, plugin
+
+CONF = Path(__file__).parents[2] / "conf"
+ENOUGH = ["edges.csv", "--output", "out", "--sources", "1"]
+
+
+TLS = ["--tls-ca-file", "no_ca.pem", "--tls-cert", "no_cert.pem", "--tls-key", "no_key.pem"]
+H_BF = "algorithm = 'sssp'\nstrategy = 'h_bf'\n[knobs]\n"
+
+
+def settings(*argv):
+    return settings_of(*flags_of(list(argv)))
+
+
+def written(tmp_path, text):
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_the_shipped_file_holds_every_setting_with_its_default():
+    text = (CONF / "batch_sources.toml").read_text()
+    values = tomllib.loads(text)
+    for option in OPTIONS:
+        if option.default is None:
+            assert re.search(rf"^# {option.key} = .+$", text, re.M), option.key
+        else:
+            assert values.pop(option.key) == option.default, option.key
+    assert not values
+    in_comments = re.sub(r"^# (?=\w+ = )", "", text, flags=re.M)
+    assert set(tomllib.loads(in_comments)) == set(KNOWN_KEYS)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CONF.glob("*.toml")))
+def test_every_shipped_file_loads(name):
+    sources = ["--sources", "1"] if name == "batch_sources.toml" else []
+    assert settings("edges.csv", "--output", "out", "--config", str(CONF / name), *sources).edges == ["edges.csv"]
+
+
+def test_flags_win_over_the_file(tmp_path):
+    path = written(
+        tmp_path, 'edges = ["a.csv"]\noutput = "out"\nbatch_size = 7\nworkers = 3\npredecessors = true\nall_sources = true\n'
+    )
+    merged = settings("--config", path, "--batch-size", "9", "--no-predecessors", "--random-sources", "4")
+    assert (merged.edges, merged.batch_size, merged.workers, merged.predecessors) == (["a.csv"], 9, 3, False)
+    assert (merged.random_sources, merged.all_sources) == (4, False)
+
+
+WITH_KNOBS = sorted(path.name for path in CONF.glob("*.toml") if "[knobs]\n" in path.read_text())
+
+
+def test_every_strategy_with_knobs_has_a_file():
+    names = sorted(f"{row.name}.toml" for row in (*BFS, *SSSP) if row.knobs)
+    assert names
+    assert names == WITH_KNOBS
+
+
+@pytest.mark.parametrize("name", WITH_KNOBS)
+def test_the_file_of_a_published_system_holds_all_of_its_knobs_as_published(name):
+    values = tomllib.loads((CONF / name).read_text())
+    wanted = (values["strategy"], values["device"])
+    (row,) = [row for row in (BFS if values["algorithm"] == "bfs" else SSSP) if (row.name, row.device) == wanted]
+    assert name == f"{row.name}.toml"
+    assert list(values["knobs"]) == [field.name for field in fields(row.knobs)]
+    assert row.knobs_from(values["knobs"]) == row.knobs()
+
+
+def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
+    given = {}
+    monkeypatch.setattr(planning, "plan_sssp_many", lambda _graph, **options: given.update(options))
+    chosen = settings(*ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'"))
+    assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
+    request = prepare.request_of(chosen, targets=None)
+    graph = SimpleNamespace(device="cuda")
+    work = plugin.Work(request=request, run="", graph_folder=CONF, output=CONF, device="cuda", threads=1)
+    planning.plan_for(graph, work.request)
+    assert given["knobs"] == chosen.knobs
+    assert given["strategy"] == "h_bf"
+
+
+def test_a_misspelt_key_is_an_error_that_lists_the_known_ones(tmp_path):
+    path = written(tmp_path, "batchsize = 7\n")
+    with pytest.raises(UsageError) as caught:
+        settings(*ENOUGH, "--config", path)
+    message = str(caught.value)
+    assert "unknown key 'batchsize'; did you mean 'batch_size'?" in message
+    assert all(key in message for key in KNOWN_KEYS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('batch_size = "7"', "batch_size cannot be '7'"),
+        ("workers = 0", "workers cannot be 0"),
+        ("predecessors = 1", "predecessors cannot be 1"),
+        ('certify = "some"', "certify cannot be 'some'"),
+        ("cutoff = nan\nalgorithm = 'sssp'", "cutoff cannot be nan"),
+        ("max_depth = -1", "max_depth cannot be -1"),
+        ("result = 'all'", "result cannot be 'all'"),
+        ("result = 'summary'\npredecessors = true", "predecessors = true and result = 'summary' are two results"),
+        ("workers = ", "not a TOML file"),
+        ("strategy = " + "[" * 5000, "nested too deeply"),
+        ('src_column = "a\\u0000b"', "run.toml: src_column cannot be 'a\\x00b'"),
+        ('targets = ["a", "b\\u0000"]', "a text is empty or holds a null character"),
+        ("knobs = 3", "knobs cannot be 3"),
+        ("[knobs]", "knobs cannot be {}"),
+        ("[knobs]\nk1 = 8", "[knobs] are those of one strategy, and strategy is 'auto'"),
+        (f"{H_BF}width = 8", "[knobs]: strategy 'h_bf' has no knob 'width'; it has edge_classes"),
+        (f"{H_BF}min_width = 3", "[knobs]: knob min_width of h_bf must be one of (1, 2, 4, 8, 16, 32), not 3"),
+        (f"{H_BF}counters = 1", "[knobs]: knob counters of h_bf must be true or false, not 1"),
+        ("strategy = 'queue_warp'\n[knobs]\nk1 = 8", "[knobs]: strategy 'queue_warp' has no knobs; leave them out"),
+    ],
+)
+def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        settings(*ENOUGH, "--config", written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([*ENOUGH, "--seed", "1", "--seed", "2"], "--seed is given twice"),
+        ([*ENOUGH, "--directed", "--undirected"], "--undirected is given twice"),
+        ([*ENOUGH, "--plan", "--no-plan"], "--no-plan is given twice"),
+        ([*ENOUGH, "--frobnicate"], "unknown option --frobnicate; see python -m pipelines.batch_sources --help"),
+        ([*ENOUGH, "--source", "2"], "unknown option --source; did you mean --sources or --sources-file?"),
+        ([*ENOUGH, "--all"], "unknown option --all; did you mean --all-sources?"),
+        ([*ENOUGH, "--wieght-column=w"], "unknown option --wieght-column; did you mean --weight-column?"),
+        ([*ENOUGH, "--batch_size", "4"], "unknown option --batch_size; did you mean --batch-size?"),
+        ([*ENOUGH, "-sources", "4"], "unknown option -sources; did you mean --sources or --sources-file?"),
+        (["edges.csv", "--plan", "more.csv", "--sources", "1"], "unexpected argument 'more.csv'"),
+        ([*ENOUGH[:-2], "--sources", "-a,b"], "a value that begins with - is given as --sources=VALUE"),
+        ([*ENOUGH[:-2], "--random-sources", "-3"], "--random-sources cannot be -3"),
+        ([*ENOUGH, "--max-depth", "-3"], "--max-depth cannot be -3"),
+        ([*ENOUGH, "--seed", "1_0"], "'1_0' is no whole number"),
+        ([*ENOUGH, "--workers", "\u0663"], "is neither a whole number nor 'auto'"),
+        ([*ENOUGH, "--algorithm", "sssp", "--cutoff", "1_0"], "'1_0' is no number"),
+        ([*ENOUGH, "--algorithm", "sssp", "--cutoff", "-inf"], "--cutoff cannot be -inf"),
+        ([*ENOUGH, "--dashboard-address", "127.0.0.1:99999"], "it is HOST:PORT"),
+        ([*ENOUGH, "--work", "2"], "unknown option --work; did you mean --workers or --worker-timeout?"),
+        ([*ENOUGH, "--workers", "many"], "'many' is neither a whole number nor 'auto'"),
+        ([*ENOUGH, "--device", "tpu"], "invalid choice: 'tpu'"),
+        ([*ENOUGH, "--random-sources", "3"], "sources are given more than once"),
+        ([*ENOUGH, "--cutoff", "3"], "bfs takes --max-depth"),
+        ([*ENOUGH, "--algorithm", "sssp", "--max-depth", "3"], "sssp takes --cutoff"),
+        ([*ENOUGH, "--result", "matrix"], "invalid choice: 'matrix'"),
+        ([*ENOUGH, "--result", "targets"], "take one of --targets, --targets-file"),
+        ([*ENOUGH, "--targets", "1", "--targets-file", "t.txt"], "targets are given more than once"),
+        ([*ENOUGH, "--result", "summary", "--targets", "1"], "--result summary is about all vertices; leave --targets out"),
+        ([*ENOUGH, "--result", "levels", "--targets-file", "t.txt"], "leave --targets-file out"),
+        ([*ENOUGH, "--result", "reachable", "--targets", "1"], "is about all vertices"),
+        ([*ENOUGH, "--result", "nearest", "--targets", "1"], "is about all vertices"),
+        ([*ENOUGH, "--result", "nearest", "--batch-size", "4"], "leave --batch-size at auto"),
+        ([*ENOUGH, "--result", "levels", "--algorithm", "sssp"], "counts hops (bfs); sssp takes --result summary"),
+        ([*ENOUGH, "--result", "summary", "--predecessors"], "--predecessors and --result summary are two results"),
+        ([*ENOUGH, "--result", "predecessors", "--no-predecessors"], "contradict each other"),
+        ([*ENOUGH, "--scheduler-address", "a:1", "--scheduler-file", "b"], "two schedulers"),
+        ([*ENOUGH, "--scheduler-address", "somewhere"], "it is PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
+        ([*ENOUGH, *TLS], "are for a scheduler that runs already"),
+        ([*ENOUGH, *TLS[:4]], "--tls-key is missing beside --tls-ca-file, --tls-cert"),
+        ([*ENOUGH, *TLS, "--scheduler-address", "tcp://a:1"], "tcp://a:1 is not encrypted"),
+        ([*ENOUGH, *TLS, "--scheduler-address", "tls://a:1"], "--tls-ca-file no_ca.pem cannot be read: No such file"),
+        ([*ENOUGH, "--batch-deadline", "soon"], "'soon' is neither a number nor 'auto'"),
+        ([*ENOUGH, "--batch-deadline", "0"], "--batch-deadline cannot be 0.0"),
+        ([*ENOUGH, "--worker-timeout", "0"], "--worker-timeout cannot be 0.0"),
+        ([*ENOUGH, "--config", "no_such.toml"], "no_such.toml: the settings file cannot be read"),
+        (["edges.csv", "--output", "out"], "no sources are given"),
+        (["edges.csv", "--sources", "1"], "--output is missing"),
+        (["edges.csv", "--output", "out", "--sources", ","], "argument --sources: ',' holds an empty id"),
+        (["edges.csv", "--output", "out", "--sources", "1,,2"], "argument --sources: '1,,2' holds an empty id"),
+        ([*ENOUGH, "--seed", "3"], "--seed has no effect: it draws --random-sources"),
+        ([*ENOUGH, "--weight-column", "w"], "--weight-column has no effect: bfs counts hops and takes no weights"),
+        ([*ENOUGH, "--scheduler-file", "b", "--workers", "4"], "--workers has no effect"),
+        ([*ENOUGH, "--engine", "cugraph-mg", "--worker-timeout", "9"], "--worker-timeout has no effect"),
+        ([*ENOUGH, "--engine", "cugraph-mg", "--gpu-memory", "9GB"], "--gpu-memory has no effect"),
+        (["--output", "out", "--sources", "1"], "no edge list is given"),
+    ],
+)
+def test_a_wrong_command_line_is_an_error_that_says_what_to_do(argv, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        settings(*argv)
+
+
+@pytest.mark.parametrize("ids", ["-5", "-5,3", "3,-5", "-5,-3", "-05"])
+@pytest.mark.parametrize("flag", ["sources", "targets"])
+def test_ids_below_zero_are_given_with_a_blank_or_an_equals_sign(ids, flag):
+    base = ["edges.csv", "--output", "out"] + (["--sources", "1"] if flag == "targets" else [])
+    for words in ([f"--{flag}", ids], [f"--{flag}={ids}"]):
+        assert getattr(settings(*base, *words), flag) == ids.split(",")
+
+
+def test_a_value_below_zero_is_the_value_of_no_other_option():
+    flags, _ = flags_of(["--json", "--sources", "-5,3", "--", "-7", "--sources"])
+    assert (flags["edges"], flags["sources"]) == (["-7", "--sources"], ["-5", "3"])
+
+
+def test_a_setting_of_a_file_that_has_no_effect_is_said(tmp_path, capsys):
+    path = written(tmp_path, "weight_column = 'minutes'\nseed = 7\nall_sources = true")
+    chosen = settings("edges.csv", "--output", "out", "--config", path)
+    assert chosen.weight_column == "minutes"
+    assert capsys.readouterr().err.splitlines() == [
+        f"note: {path}: seed has no effect: it draws --random-sources, and the sources are given otherwise",
+        f"note: {path}: weight_column has no effect: bfs counts hops and takes no weights; --algorithm sssp does",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "result"),
+    [
+        ("", [], "distances"),
+        ("", ["--predecessors"], "predecessors"),
+        ("", ["--result", "predecessors"], "predecessors"),
+        ("", ["--result", "distances", "--predecessors"], "predecessors"),
+        ("", ["--result", "summary", "--no-predecessors"], "summary"),
+        ("predecessors = true", [], "predecessors"),
+        ("predecessors = true\nresult = 'distances'", [], "predecessors"),
+        ("predecessors = true", ["--no-predecessors"], "distances"),
+        ("predecessors = true", ["--result", "nearest"], "nearest"),
+        ("result = 'summary'", ["--predecessors"], "predecessors"),
+        ("result = 'summary'", ["--no-predecessors"], "summary"),
+        ("result = 'predecessors'\npredecessors = false", [], "predecessors"),
+        ("result = 'predecessors'", ["--no-predecessors"], "distances"),
+        ("result = 'targets'\ntargets = [3]", ["--targets-file", "t.txt"], "targets"),
+    ],
+)
+def test_predecessors_are_one_result_however_they_are_asked_for(tmp_path, text, flags, result):
+    chosen = settings(*ENOUGH, *flags, "--config", written(tmp_path, text))
+    assert chosen.result == result
+    assert chosen.predecessors == (result == "predecessors")
+
+
+def test_the_results_are_those_of_the_library_but_for_a_dense_matrix():
+    assert set(FORMS) == set(RESULTS) - {"matrix"}
+
+
+def test_settings_results_are_those_of_the_forms():
+    assert get_args(ResultName) == tuple(FORMS)
+
+
+def test_settings_have_a_flag_but_for_edges_and_knobs():
+    assert [field.name for field in fields(Settings)] == ["edges", *(option.key for option in OPTIONS), "knobs"]
+
+
+def test_the_scheduler_file_of_the_environment_is_taken(monkeypatch):
+    monkeypatch.setenv("SCHEDULER_FILE", "somewhere.json")
+    assert settings(*ENOUGH).scheduler_file == "somewhere.json"
+    assert settings(*ENOUGH, "--scheduler-address", "tcp://127.0.0.1:1").scheduler_file is None
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from pipelines.batch_sources import main; code = main(['--help']); "
+        "heavy = {'numpy', 'numba', 'pydantic', 'distributed', 'pyarrow', 'kepler_traverse'} & set(sys.modules); "
+        "sys.exit(f'{code} {sorted(heavy)}' if code or heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "--random-sources" in done.stdout

@@ -1,0 +1,409 @@
+"""Parts that are written on threads while their worker traverses: the same bytes, and each part fails alone."""
+
+import asyncio
+import errno
+import functools
+import gc
+import io
+import itertools
+import threading
+import time
+import weakref
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from distributed import Client, LocalCluster
+
+from kepler_traverse import graph_from_edges, plan_bfs_many
+from kepler_traverse._arrays import namespace
+from kepler_traverse.build import graph_from_numbers
+from kepler_traverse.storage import save_graph
+from pipelines.output.buffer_pool import Buffers
+from pipelines.output.part_file import plain
+from pipelines.output.rows import is_made_on_host, rows_of
+from pipelines.run import prepare
+from pipelines.scheduling.cluster import pinned
+from pipelines.worker import phase_timer, plugin, writer_pool
+from pipelines.worker.phase_timer import Phases
+from pipelines.worker.planning import plan_for
+from pipelines.worker.plugin import TraversalPlugin, Work, run_batches
+from pipelines.worker.request import Request
+from pipelines.worker.traverse import Answers
+from pipelines.worker.writer_pool import Writers, fits_beside, writers_for
+from tests.conftest import HAS_GPU
+from tests.support.devices import on_a_device, running
+
+N_PARTS, SOURCES_A_PART = 7, 5
+BATCHES = [(part, list(range(part * SOURCES_A_PART, (part + 1) * SOURCES_A_PART))) for part in range(N_PARTS)]
+
+
+def graph_of(ids):
+    src, dst = (
+        np.random.default_rng(4).integers(0, 200, (2, 420)).astype(np.int32)
+    )  # so few that some vertices are not reached
+    weight = np.arange(src.size) % 7 + 1
+    if ids == "integers":
+        return graph_from_edges(src + 1000, dst + 1000, weight)
+    names = pa.array(sorted(f"v{i}" for i in range(200)))
+    return graph_from_numbers(src, dst, weight, ids=names)
+
+
+@on_a_device
+@pytest.mark.parametrize("result", ["distances", "predecessors", "reachable"])
+@pytest.mark.parametrize("layout", ["rows", "rows with gaps", "columns"])
+def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result, layout):
+    graph, kept = graph_of("integers"), "predecessors" if result == "predecessors" else "distances"
+    plan = plan_bfs_many(graph, n_sources=9, result=kept)
+    group = plan.run(range(9))
+    expected = list(rows_of(result, graph, plan.query, group, None))
+    with running(None if HAS_GPU else {}):
+        there = graph.to("cuda")
+        move = namespace(there.offsets).asarray
+
+        def laid_out(rows):
+            if layout == "rows with gaps":
+                return move(np.pad(rows, ((0, 0), (0, 7))))[:, :-7]
+            return move((np.asfortranarray if layout == "columns" else np.ascontiguousarray)(rows))
+
+        predecessor = None if group.predecessor is None else laid_out(group.predecessor)
+        group = replace(group, distance=laid_out(group.distance), predecessor=predecessor)
+        assert is_made_on_host(result, plan.query, there)
+        found = list(rows_of(result, there, plan.query, group, None))
+    for one, other in zip(expected, found, strict=True):
+        assert (one.source, one.checksum, one.counts) == (other.source, other.checksum, other.counts)
+        assert plain(one.table).equals(plain(other.table))
+
+
+@pytest.fixture
+def answered(tmp_path):
+    """Answers all parts in this process with so many writing threads, and returns (outcomes, parts on disk, folder)."""
+
+    def answer(
+        n_writers, result="distances", algorithm="bfs", ids="integers", at_once=SOURCES_A_PART, make_way=None, **more
+    ):
+        folder = tmp_path / f"{result}-{algorithm}-{n_writers}-{at_once}"
+        folder.mkdir()
+        save_graph(graph_of(ids), tmp_path / f"graph-{folder.name}")
+        work = Work(
+            request=Request(
+                algorithm=algorithm, strategy="auto", limit=None, targets=None, result=result, knobs=None, at_once=at_once,
+                **{"certify": "all"} | more,
+            ),
+            run="run", graph_folder=tmp_path / f"graph-{folder.name}", output=folder, device="cpu", threads=1,
+        )  # fmt: skip
+        plugin = TraversalPlugin(work, "plugin")
+        asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
+        plugin.loaded = replace(plugin.loaded, writers=None if n_writers == 1 else Writers(n_writers))
+        plugin.loaded.answers.group = min(plugin.loaded.answers.group, at_once)  # of bits a plan takes 64
+        outcomes = plugin.answer(BATCHES, False, tmp_path / "mark", functools.partial(make_way or (lambda _: None), plugin))
+        plugin.teardown(None)
+        return outcomes, {path.name: path.read_bytes() for path in sorted(folder.iterdir())}, folder
+
+    return answer
+
+
+@pytest.mark.parametrize("at_once", [SOURCES_A_PART, 2, 12])  # of a part, of some of it, of more than one
+@pytest.mark.parametrize(
+    ("result", "algorithm", "ids"),
+    [
+        ("distances", "bfs", "integers"),
+        ("distances", "sssp", "strings"),
+        ("predecessors", "bfs", "strings"),
+        ("reachable", "bfs", "integers"),
+        ("levels", "bfs", "integers"),
+    ],
+)
+def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm, ids, at_once):
+    alone, expected, _ = answered(1, result, algorithm, ids)
+    beside, found, _ = answered(3, result, algorithm, ids, at_once)
+    assert found == expected
+    assert len(found) == N_PARTS
+    times = ("started", "ended", "seconds", "phases", "slowest", "rounds")  # rounds are those of a whole group
+    for one, other in zip(alone, beside, strict=True):
+        assert one["part"] == other["part"]
+        assert one["failed"] == other["failed"] == []
+        for summary in (one["summary"], other["summary"]):
+            assert set(summary["phases"]) == {"load", "traverse", "certify", "rows", "write"}
+            assert all(summary["phases"][phase] > 0 for phase in ("traverse", "certify", "rows", "write"))
+        assert {k: v for k, v in one["summary"].items() if k not in times} == {
+            k: v for k, v in other["summary"].items() if k not in times
+        }
+
+
+def failing_from(plugin, monkeypatch, broken, error):
+    """Make searches fail in whose group a source is."""
+    run = plugin.loaded.plan.run
+
+    def broken_run(sources):
+        if set(broken) & set(sources):
+            raise error
+        return run(sources)
+
+    monkeypatch.setattr(plugin.loaded.plan, "run", broken_run)
+
+
+@pytest.mark.parametrize(
+    ("broken", "error"),
+    [
+        ([0], ValueError("odd")),
+        ([9, 10], MemoryError("too much")),
+        ([34], ValueError("odd")),
+        (BATCHES[3][1], ValueError("odd")),
+        ([source for _, part in BATCHES for source in part], ValueError("odd")),
+    ],
+    ids=["first", "two by memory", "last", "part", "all"],
+)
+def test_a_source_that_fails_in_a_group_of_several_parts_is_missing_in_its_own(answered, monkeypatch, broken, error):
+    _, _, folder = answered(1)
+    expected = [pq.read_table(path) for path in sorted(folder.iterdir())]
+    monkeypatch.setattr(TraversalPlugin, "_load", lambda self, load=TraversalPlugin._load: (
+        load(self), failing_from(self, monkeypatch, broken, error)
+    ))  # fmt: skip
+    outcomes, found, _ = answered(3, at_once=12)
+    ids = graph_of("integers").ids
+    for (part, sources), outcome in zip(BATCHES, outcomes, strict=True):
+        missing = [source for source in sources if source in broken]
+        assert [source for source, _ in outcome["failed"]] == missing
+        assert (outcome["summary"] is None) == (missing == sources)
+        left = expected[part].filter(pc.invert(pc.is_in(expected[part]["source"], pa.array(ids[missing]))))
+        if outcome["summary"] is not None:
+            written = pq.read_table(io.BytesIO(found[f"part-{part:06d}.parquet"]))
+            assert written.equals(left.combine_chunks()) or written.to_pylist() == left.to_pylist()
+
+
+def test_a_part_of_several_that_are_searched_together_begins_with_their_search(answered, monkeypatch):
+    clock, now = itertools.count(1), SimpleNamespace(perf_counter=time.perf_counter)
+    now.time = lambda: float(next(clock))
+    began, traverse = {}, Answers._traverse
+
+    def noting(self, group, *rest):
+        began.update(dict.fromkeys((source for source, _ in group), now.time()))
+        return traverse(self, group, *rest)
+
+    monkeypatch.setattr("pipelines.worker.traverse.time", now)
+    monkeypatch.setattr(Answers, "_traverse", noting)
+    outcomes, _, _ = answered(3, at_once=12)
+    assert 1 < len(set(began.values())) < N_PARTS
+    for (_, sources), outcome in zip(BATCHES, outcomes, strict=True):
+        assert outcome["summary"]["started"] == began[sources[0]] - 1, "nothing else asks for the time in between"
+
+
+def test_of_a_group_of_several_parts_the_first_source_of_each_is_certified(answered, monkeypatch):
+    seen = []
+    certify = Answers._certify
+    monkeypatch.setattr(Answers, "_certify", lambda self, found: seen.extend(found.sources.tolist()) or certify(self, found))
+    answered(3, at_once=12, certify="sample")
+    assert seen == [sources[0] for _, sources in BATCHES]
+
+
+def failing_at(monkeypatch, part, error, times):
+    """Make the first ``times`` writes of a part fail in the middle of its rows."""
+    write, left = plugin.write_part, [times]
+
+    def written(folder, number, run, answers, *rest):
+        def broken():
+            yield next(answers)
+            raise error
+
+        fails = number == part and left[0] > 0
+        left[0] -= fails
+        return write(folder, number, run, broken() if fails else answers, *rest)
+
+    monkeypatch.setattr(plugin, "write_part", written)
+
+
+def test_a_task_that_plans_anew_gives_back_the_plan_of_one_that_still_writes(answered, monkeypatch, tmp_path):
+    _, expected, _ = answered(1)
+    failing_at(monkeypatch, 2, MemoryError("too much"), 1)
+    gone = []
+
+    def plan_anew(plugin):
+        before = weakref.ref(plugin.loaded.plan)
+        other = next(name for name in ("many_bits", "many_queues") if name != plugin.loaded.plan.strategy.name)
+        plugin.answer([], False, tmp_path / "mark of the next task", strategy=other)
+        assert plugin.loaded.plan.strategy.name == other
+        gc.collect()
+        gone.append(before() is None)
+
+    outcomes, found, _ = answered(3, make_way=plan_anew)
+    assert gone == [True]
+    assert found == expected, "also the part that was tried again, with the new plan"
+    assert [outcome["failed"] for outcome in outcomes] == [[]] * N_PARTS
+
+
+def test_a_write_that_runs_out_of_memory_among_several_is_tried_again_alone(answered, monkeypatch):
+    _, expected, _ = answered(1)
+    failing_at(monkeypatch, 2, MemoryError("too much"), 1)
+    outcomes, found, _ = answered(3)
+    assert [outcome["failed"] for outcome in outcomes] == [[]] * N_PARTS
+    assert found == expected
+
+
+def test_a_write_that_fails_for_good_fails_its_part_alone(answered, monkeypatch):
+    _, expected, _ = answered(1)
+    failing_at(monkeypatch, 2, MemoryError("too much"), 3)
+    outcomes, found, _ = answered(3)
+    assert [outcome["part"] for outcome in outcomes if outcome["failed"]] == [2]
+    assert [source for source, _ in outcomes[2]["failed"]] == BATCHES[2][1]
+    assert outcomes[2]["summary"] is None
+    del expected["part-000002.parquet"]
+    assert found == expected
+
+
+def test_a_full_disk_ends_the_task_and_leaves_whole_parts_only(answered, monkeypatch, tmp_path):
+    _, expected, _ = answered(1)
+    failing_at(monkeypatch, 2, OSError(errno.ENOSPC, "No space left on device"), 9)
+    with pytest.raises(OSError, match="No space left"):
+        answered(3)
+    found = {path.name: path.read_bytes() for path in (tmp_path / f"distances-bfs-3-{SOURCES_A_PART}").iterdir()}
+    assert "part-000002.parquet" not in found
+    assert found.items() < expected.items()
+
+
+def test_no_more_parts_are_in_flight_than_threads_and_one():
+    begun, ended, most = [], [], []
+
+    def end(number):
+        time.sleep(0.002)
+        ended.append(number)
+        return number
+
+    def ends():
+        for number in range(20):
+            begun.append(number)
+            most.append(len(begun) - len(ended))
+            yield functools.partial(end, number)
+
+    taker, all_ends = Writers(2), ends()
+    parts = [*taker.take(itertools.islice(all_ends, 10)), *taker.take(all_ends)]  # of two tasks
+    assert [part.result() for part in parts] == list(range(20))
+    assert 2 <= max(most) <= 2 + 2  # the last of them is just being begun
+    taker.close()
+
+
+def test_an_error_while_a_part_begins_waits_for_the_parts_before():
+    ended, taker = [], Writers(2)
+
+    def ends():
+        for number in range(3):
+            yield lambda number=number: (time.sleep(0.05), ended.append(number))
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        taker.take(ends())
+    assert sorted(ended) == [0, 1, 2]
+    taker.close()
+
+
+def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(tmp_path, monkeypatch):
+    """On a worker of Dask with one thread; every part of the first task is held until the second has begun to write."""
+    folder, n_tasks = tmp_path / "out", 3
+    folder.mkdir()
+    save_graph(graph_of("integers"), tmp_path / "graph")
+    work = Work(
+        request=Request(
+            algorithm="bfs", strategy="auto", limit=None, targets=None, result="distances", certify="all", knobs=None,
+            at_once=12,
+        ),
+        run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1, writers=8,
+    )  # fmt: skip
+    monkeypatch.setattr(plugin, "writers_for", lambda *_: 8)
+    write, second = plugin.write_part, threading.Event()
+
+    def held(folder, number, *rest):
+        second.set() if number >= N_PARTS else second.wait(30)
+        assert second.is_set(), "the second task has not begun"
+        return write(folder, number, *rest)
+
+    monkeypatch.setattr(plugin, "write_part", held)
+    tasks = [[(part + task * N_PARTS, sources) for part, sources in BATCHES] for task in range(n_tasks)]
+    here = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
+    with (
+        pinned(),
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=False, **here) as one,
+        Client(one, set_as_default=False) as client,
+    ):
+        client.register_plugin(TraversalPlugin(work, "kepler"), name="kepler")
+        futures = [
+            client.submit(run_batches, "kepler", task, False, tmp_path / f"mark-{i}", pure=False)
+            for i, task in enumerate(tasks)
+        ]
+        found = [outcome["part"] for future in futures for outcome in future.result(timeout=60)]
+    assert found == list(range(n_tasks * N_PARTS))
+    assert len(list(folder.iterdir())) == n_tasks * N_PARTS
+    assert not list(tmp_path.glob("mark*"))
+
+
+@on_a_device
+def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_written_beside(monkeypatch):
+    asked = {"algorithm": "bfs", "strategy": "auto", "limit": None, "certify": "all", "knobs": None, "at_once": 5}
+    own = {"scheduler_address": None, "scheduler_file": None, "gpu_memory": None}
+
+    def planned(targets=None, result="distances", n_sources=60, **settings):
+        request = Request(targets=targets, result=result, **asked)
+        found, plan = prepare._planned(SimpleNamespace(**own | settings), graph, request, n_sources)
+        assert plan_for(graph, found).group == plan.group, "a worker plans the same"
+        return found.at_once
+
+    with running(None if HAS_GPU else {}):
+        graph = graph_of("integers").to("cuda")
+        assert [planned(), planned(result="reachable"), planned(n_sources=17)] == [60, 60, 17]
+        assert [planned(targets=[1001]), planned(result="summary"), planned(scheduler_address="x")] == [5, 5, 5]
+        monkeypatch.setattr(prepare, "DISTANCES_AT_ONCE", 9 * graph.n_vertices)
+        assert planned() == 9
+        room = plan_for(graph, Request(targets=None, result="distances", **asked)).nbytes
+        held = graph.nbytes + graph.ids.nbytes
+        assert planned(gpu_memory=held + 2 * room) == 5  # a quarter of it is for less than a part
+
+
+def test_fewer_threads_write_where_memory_is_short(monkeypatch):
+    assert writers_for(10**6, 8, 8) == 8
+    monkeypatch.setattr(writer_pool, "free_memory", lambda _device: 2 * 10**9)
+    assert 1 <= writers_for(10**6, 8, 8) < 8
+    monkeypatch.setattr(writer_pool, "free_memory", lambda _device: 0)
+    assert writers_for(10**6, 8, 8) == 1
+
+
+def test_a_part_of_more_than_can_be_held_is_written_as_it_comes():
+    assert fits_beside(8, 10**6)
+    assert fits_beside(1, 10**9)
+    assert not fits_beside(9, 10**6)
+
+
+def test_the_column_of_sources_is_read_as_plain_ids(answered):
+    _, _, folder = answered(1, ids="integers")
+    schema = pq.read_schema(folder / "part-000000.parquet")
+    assert schema.types == [pa.int32(), pa.int32(), pa.int32()]
+    assert set(schema.metadata) >= {b"kepler_traverse.result", b"kepler_traverse.means"}
+    table = pq.read_table(folder / "part-000000.parquet")
+    assert table["source"].unique().to_pylist() == graph_of("integers").ids[:SOURCES_A_PART].tolist()
+
+
+def test_memory_is_lent_again_only_when_nobody_holds_it():
+    buffers = Buffers(lambda size: np.empty(size, np.uint8))
+    one = buffers.empty((3, 5), np.int16)
+    one[:] = 7
+    held = pa.array(one[1])
+    at = one.ctypes.data
+    del one
+    other = buffers.empty(40, np.float64)
+    other[:] = 0
+    assert other.ctypes.data != at
+    assert held.to_pylist() == [7] * 5
+    del held
+    assert buffers.empty(100, np.int8).ctypes.data == at
+    buffers.clear()
+
+
+def test_a_phase_within_another_counts_for_itself_alone(monkeypatch):
+    ticks = iter([0, 1, 2, 5, 9])
+    monkeypatch.setattr(phase_timer, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    clock = Phases()
+    with clock("write"), clock("rows"):
+        pass
+    assert (clock.seconds["rows"], clock.seconds["write"]) == (5 - 2, 9 - 1 - 3)

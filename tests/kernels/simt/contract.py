@@ -1,0 +1,70 @@
+"""The tests of test_contract.py for rows that run on the harness, in copies of their own."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from tests.support.graphs import rmat
+
+FILE = Path(__file__).parents[2] / "traversal" / "test_contract.py"
+# A third of the edges in about as many levels, and still rows of one edge and of more than a block has threads. Rows that
+# are cut in pieces are those of the stars here as there.
+POWER_LAW = rmat(8, 12, seed=3)
+# These are for blocks of 256 threads, which have 32 or 128 here: 31 to 33 and 1,023 to 1,025 leaves are at their borders.
+LEFT_OUT = {"star of 255", "star of 256", "star of 257"}
+# Each kind of weights with one of the two on each graph: nothing that runs depends on both.
+DIRECTED = {"integers": False, "floats": True}
+
+
+def contract(rows, **named) -> dict:
+    """The tests that take a row of a catalogue, by name, for those of the given rows that are for GPUs.
+
+    ``named`` are graphs that they take in place of those of that name.
+    """
+    spec = importlib.util.spec_from_file_location("contract_of_gpu_rows", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.NAMED = module.NAMED | {"power law": POWER_LAW} | named
+    tests = {}
+    for name, function in vars(module).items():
+        marks = getattr(function, "pytestmark", [])
+        if not name.startswith("test_") or not any(map(_gives_rows, marks)):
+            continue
+        marks = [_for_rows(mark, rows) if _gives_rows(mark) else mark for mark in marks]
+        function.pytestmark = list(map(_fewer_graphs, _fewer_pairs(marks)))
+        if rows_in({name: function}):
+            tests[name] = function
+    return tests
+
+
+def rows_in(tests: dict) -> set[str]:
+    """The names of the rows that these tests take."""
+    marks = [mark for function in tests.values() for mark in function.pytestmark if _gives_rows(mark)]
+    return {param.values[0].name for mark in marks for param in mark.args[1]}
+
+
+def _gives_rows(mark) -> bool:
+    return mark.name == "parametrize" and mark.args[0] == "row"
+
+
+def _fewer_graphs(mark):
+    if mark.args[0] != "name":
+        return mark
+    return pytest.mark.parametrize("name", [name for name in mark.args[1] if name not in LEFT_OUT]).mark
+
+
+def _fewer_pairs(marks: list) -> list:
+    """The same with the pairs of DIRECTED in place of all pairs of weights and directions."""
+    others = [mark for mark in marks if mark.args[0] not in ("weights", "directed")]
+    if len(others) != len(marks) - 2:
+        return marks
+    return [*others, pytest.mark.parametrize(("weights", "directed"), DIRECTED.items()).mark]
+
+
+def _for_rows(mark, rows):
+    """The same without other rows, without those of CPUs, and without the mark that skips the rest."""
+    own = [param for param in mark.args[1] if param.values[0].device == "cuda" and param.values[0] in rows]
+    return pytest.mark.parametrize("row", [pytest.param(*param.values, id=param.id) for param in own], **mark.kwargs).mark

@@ -1,0 +1,89 @@
+"""Compiled code is kept for later processes, also where neither the package nor the home can be written to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+from kepler_traverse.cpu import numba_cache
+
+ROOT = Path(__file__).parents[2]
+# Root may write anywhere, unless that right is dropped.
+UNPRIVILEGED = ["setpriv", "--bounding-set", "-dac_override", "--inh-caps", "-dac_override"] if os.geteuid() == 0 else []
+SEARCH = """
+import numpy as np
+import kepler_traverse
+from kepler_traverse import bfs, graph_from_edges
+graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
+assert bfs(graph, 0, strategy="queue")["distance"].tolist() == [0, 1, 2]
+from kepler_traverse.bfs import cpu_steps
+print(len(cpu_steps.push_serial.stats.cache_hits), len(cpu_steps.push_serial.stats.cache_misses))
+"""
+
+
+@pytest.fixture
+def sealed(tmp_path):
+    """A copy of the package that nobody may write to."""
+    if UNPRIVILEGED and not shutil.which("setpriv"):
+        pytest.skip("root may write anywhere, and there is no setpriv to drop that right")
+    package = tmp_path / "package"
+    left_out = shutil.ignore_patterns("__pycache__", "*.cu", "*.cuh")
+    shutil.copytree(ROOT / "kepler_traverse", package / "kepler_traverse", ignore=left_out)
+    for place in [package, *package.rglob("*")]:
+        place.chmod(0o555 if place.is_dir() else 0o444)
+    yield package
+    for place in [package, *package.rglob("*")]:
+        place.chmod(0o755)
+
+
+def search(package, temporary):
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(package),
+        "HOME": str(package),
+        "TMPDIR": str(temporary),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [*UNPRIVILEGED, sys.executable, "-c", SEARCH]
+    done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return tuple(map(int, done.stdout.split()))
+
+
+def test_a_read_only_package_and_home_still_keep_compiled_code(sealed, tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    assert search(sealed, temporary) == (0, 1)
+    assert search(sealed, temporary) == (1, 0)
+    (folder,) = temporary.iterdir()
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+def test_a_writable_package_is_left_to_numba(monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    numba_cache.settle()
+    assert numba.config.CACHE_DIR == ""
+
+
+def test_a_folder_that_others_can_write_to_is_not_taken(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba_cache.tempfile, "tempdir", str(tmp_path))
+    theirs = tmp_path / f"kepler_traverse-{os.getuid()}"
+    theirs.mkdir()
+    theirs.chmod(0o777)
+    taken = numba_cache._own_folder()
+    assert taken != theirs
+    assert taken.stat().st_mode & 0o077 == 0
+
+
+def test_a_link_in_its_place_is_not_followed(monkeypatch, tmp_path):
+    monkeypatch.setattr(numba_cache.tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (tmp_path / f"kepler_traverse-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
+    assert numba_cache._own_folder().name.startswith("kepler_traverse-")
+    assert numba_cache._own_folder().resolve() != tmp_path / "elsewhere"

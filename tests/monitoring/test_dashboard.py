@@ -1,0 +1,386 @@
+"""A job on a real scheduler as the dashboard, Prometheus and a browser see it: the numbers are the manifest's.
+
+The tests with a browser need chromium on the path and are skipped without it.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+import types
+import urllib.request
+
+import dask
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from distributed import Client, LocalCluster
+
+from pipelines.batch_sources import main
+from pipelines.monitoring import dashboard_page, dashboard_plugin, prometheus, run_stats
+from tests.support import chromium
+from tests.support.clusters import two_workers
+from tests.support.fake_runs import HOSTILE, Text, batch
+
+N_SOURCES, BATCH_SIZE = 22, 4
+in_a_browser = pytest.mark.skipif(chromium.CHROMIUM is None, reason="no chromium on the path")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with two_workers() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    with Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def run(cluster, tmp_path_factory):
+    """The output folder of a job on the cluster."""
+    folder = tmp_path_factory.mktemp("seeing")
+    rng = np.random.default_rng(5)
+    pq.write_table(
+        pa.table({"src": rng.integers(0, 400, 1500), "dst": rng.integers(0, 400, 1500)}), folder / "edges.parquet"
+    )
+    argv = [str(folder / "edges.parquet"), "--random-sources", N_SOURCES, "--batch-size", BATCH_SIZE, "--device", "cpu"]
+    assert main([*map(str, argv), "--scheduler-address", cluster.scheduler_address, "--output", str(folder / "out")]) == 0
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def manifest(run):
+    return json.loads((run / "_manifest.json").read_text())
+
+
+@pytest.fixture
+def session(client, run):  # noqa: ARG001
+    """The page as Bokeh's own client has it."""
+    from bokeh.client import pull_session
+
+    with pull_session(url=address_of(client)) as session:
+        yield session
+
+
+def address_of(client):
+    return client.dashboard_link.replace("/status", f"/{dashboard_plugin.PATH}")
+
+
+def fetched(url):
+    with urllib.request.urlopen(url, timeout=20) as answer:
+        return answer.read().decode()
+
+
+def totals(manifest):
+    return {key: sum(part[key] for part in manifest["parts"]) for key in ("rows", "bytes", "edges")}
+
+
+def test_a_run_leaves_a_report_that_says_what_the_manifest_says(run, manifest):
+    words = Text((run / "_report.html").read_text())
+    assert words.after("sources done") == f"{N_SOURCES} of {N_SOURCES}"
+    assert words.after("rows") == f"{totals(manifest)['rows']:,}"
+    assert words.after("batches") == str(len(manifest["parts"]))
+    assert words.after("digest") == manifest["digest"]
+    assert words.after("graph fingerprint") == manifest["graph"]["fingerprint"]
+    assert set(manifest["versions"].values()) <= set(words.words)
+    assert f"all {N_SOURCES} results were proven right" in words.after("certificates")
+    slowest = max(manifest["parts"], key=lambda part: part["ended"] - part["started"])
+    assert words.after("write") == "worker"  # the last head of the table of slowest batches
+    assert words.after("worker") == str(int(slowest["file"][5:11]))
+
+
+def test_a_folder_with_its_report_is_a_data_set(run, manifest):
+    assert pq.read_table(run).num_rows == totals(manifest)["rows"]
+
+
+def test_the_page_is_served_with_the_numbers_of_the_manifest(session, manifest):
+    roots = {root.name: root for root in session.document.roots}
+    head = Text(roots["head"].text)
+    assert head.after("sources done") == str(N_SOURCES)
+    assert head.after("left") == "0"
+    assert head.after("failed sources") == "0"
+    assert "done" in head.words
+    workers = Text(roots["workers"].text).words
+    for part in manifest["parts"]:
+        assert part["worker"].removeprefix("tcp://") in workers
+    histogram = roots["histogram"].renderers[0].data_source.data
+    assert sum(histogram["count"]) == totals(manifest)["rows"]
+    assert list(histogram["within"])[-1] == pytest.approx(1)
+    rates = roots["edges"].renderers[0].data_source.data
+    done = (np.array(rates["right"]) - np.array(rates["left"])) * np.array(rates["rate"])
+    assert done.sum() == pytest.approx(totals(manifest)["edges"])
+    phases = roots["phases"].renderers[0].data_source.data
+    assert sum(phases["seconds"]) == pytest.approx(sum(sum(part["phases"].values()) for part in manifest["parts"]))
+
+
+def test_the_page_is_in_the_bar_of_dasks_own_pages(client, run):  # noqa: ARG001
+    assert fetched(address_of(client)).count("data-root-id") == 9
+    assert 'href="kepler"' in fetched(client.dashboard_link)
+
+
+PAINTED = "document.documentElement?.dataset.painted !== undefined"
+CARDS = "Array.from({}.querySelectorAll('.card')).map(c => [c.children[0].textContent, c.children[1].textContent])"
+TITLE = "Array.from(Bokeh.documents[0]._all_models.values()).find(m => m.type == 'Title').text_color"
+
+
+@in_a_browser
+@pytest.mark.parametrize(("scheme", "ink"), [("light", "#24292f"), ("dark", "#d5dae1")])
+def test_the_report_opens_in_a_browser_without_a_complaint(run, manifest, tmp_path, scheme, ink):
+    url = (run / "_report.html").as_uri()
+    ask = f"[document.documentElement.dataset.painted, {TITLE}, {CARDS.format('document')}]"
+    seen = chromium.look(url, tmp_path, scheme, PAINTED, ask)
+    painted, title, cards = seen.answer
+    assert seen.complaints == []
+    assert seen.requests == [url]
+    assert (painted, title) == (scheme, ink)
+    assert dict(cards)["rows"] == f"{totals(manifest)['rows']:,}"
+    assert dict(cards)["sources done"] == f"{N_SOURCES} of {N_SOURCES}"
+
+
+@in_a_browser
+@pytest.mark.parametrize(("scheme", "ink"), [("light", "#24292f"), ("dark", "#d5dae1")])
+def test_the_page_opens_in_a_browser_without_a_complaint(client, run, tmp_path, scheme, ink):  # noqa: ARG001
+    name = client.run_on_scheduler(lambda dask_scheduler: next(iter(dask_scheduler.plugins["kepler"].runs)))
+    head = "Array.from(document.querySelectorAll('*')).map(e => e.shadowRoot).find(r => r?.querySelector('.card'))"
+    ask = f"[document.documentElement.dataset.painted, {TITLE}, {CARDS.format(head)}]"
+    seen = chromium.look(f"{address_of(client)}?run={name}", tmp_path, scheme, PAINTED, ask)
+    painted, title, cards = seen.answer
+    assert seen.complaints == []
+    assert all(url.startswith(address_of(client).rpartition("/")[0]) for url in seen.requests)
+    assert (painted, title) == (scheme, ink)
+    assert dict(cards)["sources done"] == str(N_SOURCES)
+    assert dict(cards)["left"] == "0"
+
+
+def samples(text):
+    """The lines of Prometheus's text format as a dict."""
+    lines = (line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#"))
+    return {name: float(value) for name, value in lines}
+
+
+def test_every_worker_counts_for_prometheus(client, manifest):
+    seen = {}
+    for address, worker in client.scheduler_info(n_workers=-1)["workers"].items():
+        seen[address] = samples(fetched(f"http://127.0.0.1:{worker['services']['dashboard']}/metrics"))
+    for address, found in seen.items():
+        parts = [part for part in manifest["parts"] if part["worker"] == address]
+        expected = {
+            "sources": sum(len(part["sources"]) for part in parts),
+            "edges": sum(part["edges"] for part in parts),
+            "bytes": sum(part["bytes"] for part in parts),
+        }
+        for name, value in expected.items() if parts else ():
+            assert found[f'kepler_{name}_total{{algorithm="bfs"}}'] == value
+        for phase in run_stats.PHASES if parts else ():
+            took = found[f'kepler_phase_seconds_total{{algorithm="bfs",phase="{phase}"}}']
+            assert took == pytest.approx(sum(part["phases"][phase] for part in parts))
+        assert found.get('kepler_batches_in_progress{algorithm="bfs"}', 0) == 0
+    assert any(part["worker"] in seen for part in manifest["parts"])
+
+
+def test_sources_given_up_and_batches_that_raise_are_counted_by_error():
+    import prometheus_client
+
+    def count(error):
+        return (
+            prometheus_client.REGISTRY.get_sample_value("kepler_failures_total", {"algorithm": "sssp", "error": error}) or 0
+        )
+
+    def sources():
+        return prometheus_client.REGISTRY.get_sample_value("kepler_sources_total", {"algorithm": "sssp"})
+
+    before, sources_before = (count("MemoryError"), count("ZeroDivisionError")), sources()
+    with prometheus.watched("sssp") as note:
+        note(None, 0, [(5, "MemoryError: source 5: no memory"), (6, "MemoryError: source 6: no memory")])
+    with pytest.raises(ZeroDivisionError), prometheus.watched("sssp"):
+        1 / 0  # noqa: B018
+    assert (count("MemoryError"), count("ZeroDivisionError")) == (before[0] + 2, before[1] + 1)
+    assert prometheus_client.REGISTRY.get_sample_value("kepler_batches_in_progress", {"algorithm": "sssp"}) == 0
+    assert sources() == sources_before
+
+
+def test_fine_performance_metrics_have_seconds_by_phase(client, manifest):
+    def metrics(dask_scheduler):
+        return {key[-3:]: value for key, value in dask_scheduler.cumulative_worker_metrics.items() if key[0] == "execute"}
+
+    until = time.monotonic() + 20
+    while ("bfs", "traverse", "sources") not in (found := client.run_on_scheduler(metrics)) or (
+        found["bfs", "traverse", "sources"] < N_SOURCES
+    ):
+        assert time.monotonic() < until, found
+        time.sleep(0.1)  # they come with the workers' heartbeats
+    for phase in run_stats.PHASES:
+        expected = sum(part["phases"][phase] for part in manifest["parts"])
+        assert found["bfs", phase, "seconds"] == pytest.approx(expected)
+    assert found["bfs", "write", "bytes"] == totals(manifest)["bytes"]
+
+
+def test_the_groups_of_the_dashboard_are_named_after_the_algorithm(client, run):  # noqa: ARG001
+    assert "bfs" in client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
+
+
+def news(client, **others):
+    facts = {
+        "algorithm": "sssp",
+        "result": "distances",
+        "means": "rows",
+        "strategy": "near_far",
+        "device": "cuda",
+        "output": "out",
+        "vertices": 5,
+        "stored_edges": 9,
+    }
+    return dashboard_plugin.News(client, facts | {"started": time.time() - 60, "sources": 100, "kept": 10} | others, print)
+
+
+def runs_on(client):
+    return client.run_on_scheduler(
+        lambda dask_scheduler: [
+            (run.state, run.chronicle.done, run.chronicle.failed_sources, run.facts["client"])
+            for run in dask_scheduler.plugins["kepler"].runs.values()
+        ]
+    )
+
+
+def test_the_page_shows_failures_retries_and_slowest_batches_of_the_run_that_is_asked_for(cluster, run):  # noqa: ARG001
+    from bokeh.client import pull_session
+
+    with Client(cluster, set_as_default=False) as client:
+        told = news(client, output=HOSTILE, means=HOSTILE, strategy=HOSTILE, device=HOSTILE)
+        told.add("batches", batch(7, "10.0.0.9:4000", time.time() - 9, slowest=[HOSTILE, 0.5]))
+        told.add("batches", batch(8, HOSTILE, time.time() - 9))
+        told.add("failed", {"part": 3, "sources": [HOSTILE, 5], "n": 40, "error": HOSTILE})
+        told.add("retried", {"part": 4, "why": "its worker died"}, {"width": 0.5, "first": 2, "counts": [3, 1]})
+        told.end("failed")
+        assert runs_on(client)[-1] == ("failed", 18, 40, client.id)
+        with pull_session(url=address_of(client)) as session:
+            roots = {root.name: root for root in session.document.roots}
+            assert "ended with failures" in Text(roots["head"].text).words
+            assert Text(roots["head"].text).after("left") == "42"
+            trouble = Text(roots["trouble"].text).words
+            assert {f"{HOSTILE}, 5 and 38 more", HOSTILE, "its worker died"} <= set(trouble)
+            pushed = [root.text for root in roots.values() if isinstance(root.text, str)]
+            assert all(HOSTILE not in text for text in pushed)
+            assert sum(HOSTILE in "".join(Text(text).words) for text in pushed) == 4  # all that may show it
+            assert "10.0.0.9:4000" in Text(roots["slowest"].text).words
+            assert list(roots["reach"].renderers[0].data_source.data["last"]) == [1.5, 2.0]
+            other = re.search(r'href="\?run=(\w+)"', roots["head"].text)[1]
+        with pull_session(url=address_of(client), arguments={"run": other}) as session:
+            head = next(root for root in session.document.roots if root.name == "head")
+            assert "bfs from 22 sources" in Text(head.text).words
+
+
+def test_a_job_that_leaves_without_a_word_is_shown_as_gone_and_few_runs_are_kept(cluster, client, run):  # noqa: ARG001
+    with Client(cluster, set_as_default=False) as other:
+        for _ in range(dashboard_plugin.MOST_RUNS + 2):
+            told = news(other)
+            told.add("batches", batch(1))
+        until = time.monotonic() + 20
+        while [entry[:2] for entry in runs_on(client)][-1] != ("running", 14):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+    assert len(runs_on(client)) == dashboard_plugin.MOST_RUNS
+    until = time.monotonic() + 20
+    while runs_on(client)[-1][0] != "gone":
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_news_are_sent_together_and_never_waited_for(client, run):  # noqa: ARG001
+    told = news(client)
+    started = time.monotonic()
+    for i in range(2000):
+        told.add("batches", batch(i, sources=1))
+    assert time.monotonic() - started < 10  # a message each would be slower by far than this
+    told.end("done")
+    assert runs_on(client)[-1][:2] == ("done", 2010)
+    messages = [msg for _, msg in client.get_events(dashboard_plugin.TOPIC) if msg["facts"]["sources"] == 100]
+    assert sum(len(message["batches"]) for message in messages) >= 2000
+    assert len(messages) < 100
+
+
+@pytest.mark.parametrize(
+    ("metrics", "shown"),
+    [
+        ({"memory": 2**31, "cpu": 98.6}, ("2.00 GiB", "99 % CPU")),
+        ({"memory": 5, "gpu": {"memory-used": 3 * 2**30, "utilization": 71}}, ("3.0 of 139 GiB (GPU)", "71 % GPU")),
+        ({"memory": 5, "gpu": {"memory-used": 3 * 2**30, "utilization": None}}, ("3.0 of 139 GiB (GPU)", "")),
+        ({"memory": 2**30, "cpu": 1, "gpu": {"memory-used": None, "utilization": None}}, ("1.00 GiB", "1 % CPU")),
+    ],
+)
+def test_the_page_shows_how_full_and_busy_a_worker_is_or_its_gpu_where_it_has_one(metrics, shown):
+    services, extra = {"dashboard": 8080}, {"gpu": {"memory-total": 139 * 2**30, "name": "H200"}}
+    worker = types.SimpleNamespace(metrics=metrics, extra=extra, services=services, host="10.0.0.1")
+    *state, link = dashboard_page.state_of(worker, "10.0.0.1:4000")
+    assert tuple(state) == shown
+    assert link == '<a href="http://10.0.0.1:8080/metrics">metrics</a>'
+
+
+# Schedulers that cannot have the page
+
+NO_PAGE = """
+import sys, asyncio
+sys.modules["pipelines"] = None
+from distributed import Scheduler
+async def serve():
+    async with Scheduler(host="127.0.0.1", port=0, dashboard_address="127.0.0.1:0") as scheduler:
+        print(scheduler.address, flush=True)
+        await scheduler.finished()
+asyncio.run(serve())
+"""
+
+
+def test_a_scheduler_that_cannot_import_the_page_is_left_without_and_this_is_said_once():
+    with subprocess.Popen([sys.executable, "-c", NO_PAGE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as scheduler:
+        try:
+            with Client(scheduler.stdout.readline().decode().strip(), set_as_default=False) as client:
+                said = []
+                assert dashboard_plugin.open_page(client, {}, said.append) is None
+                assert len(said) == 1
+                assert said[0].startswith("no page at /kepler of the dashboard: ModuleNotFoundError")
+        finally:
+            scheduler.terminate()
+
+
+def test_a_scheduler_without_a_dashboard_is_left_without_a_page_too():
+    with (
+        LocalCluster(
+            n_workers=0,
+            processes=False,
+            protocol="tcp",
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        said = []
+        assert dashboard_plugin.open_page(client, {}, said.append) is None
+        assert said == ["no page at /kepler of the dashboard: RuntimeError: the scheduler has no dashboard"]
+
+
+def test_a_scheduler_that_goes_ends_the_news_and_not_the_job():
+    said = []
+    with dask.config.set({"distributed.comm.timeouts.connect": "1 s"}):
+        with LocalCluster(
+            n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as cluster:
+            client = Client(cluster.scheduler_address, set_as_default=False)
+            told = dashboard_plugin.open_page(client, {"started": 0.0, "sources": 40, "kept": 8}, said.append)
+        with client:
+            told.add("batches", batch(1))
+            until = time.monotonic() + 20
+            while len(said) < 2:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            told.add("batches", batch(2))
+            told.end("done")
+    assert said[0].startswith("this run: http://127.0.0.1:")
+    assert said[0].endswith("/kepler")
+    assert said[1].startswith("the page at /kepler gets no more news of this run: ")
+    assert len(said) == 2

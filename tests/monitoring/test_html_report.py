@@ -1,0 +1,122 @@
+"""The report of a run: it says what the manifest says, needs nothing beside it, and nothing in it can break out."""
+
+import sys
+
+import pytest
+
+from pipelines.monitoring import html_report
+from pipelines.output.schemas import FORMS
+from tests.support.fake_runs import HOSTILE, Text, batch, made_up
+
+
+def addresses(source):
+    return [
+        a
+        for a in Text(source).attributes
+        if a[1] in ("src", "href", "action", "data") and not (a[2] or "").startswith("data:")
+    ]
+
+
+def test_the_report_needs_nothing_beside_it():
+    source = html_report.page_of(made_up(5), "command")
+    assert addresses(source) == []
+    assert "default-src 'none'" in {name: value for tag, name, value in Text(source).attributes if tag == "meta"}["content"]
+
+
+def test_the_report_of_thousands_of_batches_is_below_three_megabytes_and_of_one_batch_complete():
+    assert len(html_report.page_of(made_up(8000, n_workers=100), "command")) < 3e6
+    words = Text(html_report.page_of(made_up(1), "command"))
+    assert words.after("sources done") == "4 of 4"
+
+
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
+def test_ids_errors_and_paths_cannot_break_out_of_their_place_in_the_report(algorithm):
+    failed = [{"file": "part-000002.parquet", "sources": [HOSTILE], "error": f"CertificateError: {HOSTILE}"}]
+    retried = [{"file": "part-000001.parquet", "why": HOSTILE}]
+    manifest = made_up(4, status="failed", failed=failed, retried=retried, algorithm=algorithm, ended_by=HOSTILE)
+    manifest["parts"][0] |= {"slowest": [HOSTILE, 1.0], "worker": f"tcp://{HOSTILE}"}
+    manifest["settings"]["output"] = HOSTILE
+    source = html_report.page_of(manifest, f"command {HOSTILE}")
+    assert HOSTILE not in source
+    assert source.count("</script>") == html_report.page_of(made_up(4), "command").count("</script>")
+    assert HOSTILE in "".join(Text(source).words)
+
+
+def test_what_is_not_printable_is_escaped_in_the_report_and_what_is_no_text_can_be_written():
+    odd = "\x1b[31m\x00\x9b\u202e\ud800"
+    failed = [{"file": "part-000002.parquet", "sources": [odd], "error": odd}]
+    manifest = made_up(4, status="failed", failed=failed, ended_by=f"first\n{odd}")
+    manifest["settings"]["output"] = odd
+    manifest["parts"][0]["slowest"] = [odd, 1.0]
+    source = html_report.page_of(manifest, odd)
+    assert source.encode("utf-8")
+    words = " ".join(Text(source).words)
+    assert words.count(r"\x1b[31m\x00\x9b\u202e\ud800") >= 5
+    assert "first\n" in words
+    assert not set("\x1b\x00\x9b\u202e") & set(source)
+
+
+def test_the_report_says_what_failed_and_how_to_finish():
+    manifest = made_up(6, status="failed", digest=None)
+    lost = manifest["parts"].pop()["sources"]
+    manifest["failed"] = [
+        {"file": "part-000005.parquet", "sources": lost[:1], "error": "CertificateError: source 20: wrong"},
+        {"file": "part-000005.parquet", "sources": lost[1:3], "error": "MemoryError: no memory"},
+    ]
+    manifest["retried"] = [{"file": "part-000005.parquet", "why": "its worker died"}]
+    words = Text(html_report.page_of(manifest, "python -m pipelines.batch_sources e.csv --output out"))
+    assert words.after("failed sources") == "3"
+    assert words.after("retries") == "1"
+    assert "python -m pipelines.batch_sources e.csv --output out --resume" in words.words
+    assert any(word.startswith("Sources that failed: 3; not reached: 1.") for word in words.words)
+    assert "1 more were rejected and not written" in words.after("certificates")
+    assert {"CertificateError: source 20: wrong", "MemoryError: no memory", "21, 22"} <= set(words.words)
+    assert words.after("digest") == "none: the run is not complete"
+
+
+@pytest.mark.parametrize("how", ["all", "sample", "none"])
+def test_the_report_says_how_many_results_were_proven(how):
+    manifest = made_up(6)
+    manifest["settings"]["certify"] = how
+    said = Text(html_report.page_of(manifest, "command")).after("certificates")
+    assert {"all": "all 24 results", "sample": "6 of 24 results", "none": "no result was proven"}[how] in said
+
+
+def test_parts_of_unknown_time_and_a_run_without_any_part_are_reported_as_such():
+    manifest = made_up(6)
+    for part in manifest["parts"][:2]:
+        for key in ("worker", "started", "ended", "phases", "edges", "distances", "slowest"):
+            del part[key]
+    text = " ".join(Text(html_report.page_of(manifest, "command")).words)
+    assert "For 8 sources no time is known" in text
+    assert "24 of 24" in text
+    empty = Text(html_report.page_of(made_up(0, status="interrupted", sources=9), "command"))
+    assert empty.after("sources done") == "0 of 9"
+    assert any("not reached: 9." in word for word in empty.words)
+
+
+def test_the_time_between_a_run_and_its_resumption_is_cut_out():
+    early = [batch(i, started=1000.0 + 2 * i) for i in range(5)]
+    late = [batch(i, started=90_000.0 + 2 * i) for i in range(5, 9)]
+    closed, pauses = html_report.closed_up(early + late)
+    assert pauses == [90_010.0 - 1010.0]
+    assert [entry["started"] for entry in closed] == [1000.0 + 2 * i for i in range(9)]
+    assert all(entry["ended"] - entry["started"] == 2.0 for entry in closed)
+
+
+def test_without_bokeh_the_report_has_its_tables(monkeypatch):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "bokeh"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "bokeh", None)
+    words = Text(html_report.page_of(made_up(3), "command"))
+    assert words.after("sources done") == "12 of 12"
+    assert "The figures need Bokeh, which was not installed." in words.words
+
+
+@pytest.mark.parametrize(("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was proven right")])
+def test_the_report_says_what_was_written_and_what_was_proven(result, says):
+    manifest = made_up(3, result=result, means=FORMS[result].means)
+    words = Text(html_report.page_of(manifest, "command"))
+    assert f"bfs from 12 sources: {result}" in words.words
+    assert words.after("result") == f"{result}: {FORMS[result].means}"
+    assert says in words.after("certificates")

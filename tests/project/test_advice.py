@@ -1,0 +1,116 @@
+"""What messages advise can be done where they are read: options exist in a program, arguments in a public function."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kepler_traverse
+from kepler_traverse.errors import InputError
+from pipelines import compare, verify
+from pipelines.cli import options
+
+ROOT = Path(__file__).resolve().parents[2]
+MESSAGES = {
+    folder: sorted(path for path in (ROOT / folder).rglob("*.py") if "cuda" not in path.parts)
+    for folder in ("kepler_traverse", "pipelines")
+}
+# Of `dask worker`, which messages about workers name, and of python itself.
+OTHER_PROGRAMS = {"--memory-limit", "--help"}
+# Arguments of what is public and no function of the package.
+METHODS = ("Graph",)
+
+
+def texts_of(path):
+    """Texts of a module that are no docstrings, those with values in them as one."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.lineno, node.value
+
+
+def errors_in(path):
+    """Texts within ``raise`` statements of a module."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            parts = [part.value for part in ast.walk(node.exc) if isinstance(part, ast.Constant)]
+            yield node.lineno, " ".join(part for part in parts if isinstance(part, str))
+
+
+def known_options():
+    programs = [options.parser(), verify._parser()]
+    known = {name for program in programs for name in program._option_string_actions}
+    return known | {"--hash-weights"} | OTHER_PROGRAMS
+
+
+def known_arguments():
+    functions = [getattr(kepler_traverse, name) for name in kepler_traverse.__all__]
+    functions += [method for name in METHODS for _, method in inspect.getmembers(getattr(kepler_traverse, name), callable)]
+    found = set()
+    for function in functions:
+        try:
+            found |= set(inspect.signature(function).parameters)
+        except (TypeError, ValueError):
+            continue
+    return found
+
+
+@pytest.mark.parametrize("path", MESSAGES["pipelines"], ids=lambda path: path.name)
+def test_every_option_that_the_job_names_exists(path):
+    known = known_options()
+    for line, text in texts_of(path):
+        if "var(--" in text:  # variables of a style sheet
+            continue
+        for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z](?![\w-])", text):
+            assert flag in known, f"{path.name}:{line} names {flag}"
+
+
+@pytest.mark.parametrize("path", MESSAGES["kepler_traverse"], ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_argument_that_an_error_of_the_library_names_exists(path):
+    known = known_arguments()
+    for line, text in errors_in(path):
+        for name in re.findall(r"(?<![\w.])([a-z][a-z_]+)=(?=['\"\w{]|[\s,;)]|$)", text):
+            assert name in known, f"{path.name}:{line} advises {name}="
+        assert not re.search(r"(?<![\w-])--[a-z]", text), f"{path.name}:{line} names an option, and has no command line"
+
+
+def test_the_search_for_names_finds_them():
+    """Of both kinds some are there to be checked."""
+    found = [text for path in MESSAGES["pipelines"] for _, text in texts_of(path) if "--resume" in text]
+    assert len(found) > 5
+    named = [text for path in MESSAGES["kepler_traverse"] for _, text in errors_in(path) if "predecessors=True" in text]
+    assert named
+    assert {"predecessors", "result", "unreached", "targets"} <= known_arguments()
+    assert "--memory-limit" in known_options()
+    assert "--frobnicate" not in known_options()
+
+
+@pytest.mark.parametrize("search", ["bfs", "sssp", "bfs_many", "sssp_many"])
+def test_what_paths_advise_can_be_done_with_the_search_that_was_made(search):
+    graph = kepler_traverse.graph_from_edges(np.array([1, 2]), np.array([2, 3]), np.array([1.0, 1.0]))
+    call = getattr(kepler_traverse, search)
+    is_many = search.endswith("many")
+    sources = [1] if is_many else 1
+    without = call(graph, sources) if is_many else call(graph, sources, predecessors=False)
+    with pytest.raises(InputError) as caught:
+        kepler_traverse.paths(without, [3])
+    advised = {"predecessors": True, "result": "predecessors"}
+    named = {name: advised[name] for name in re.findall(r"(\w+)=", str(caught.value)) if name in advised}
+    usable = {name: value for name, value in named.items() if name in inspect.signature(call).parameters}
+    assert usable, f"{search} takes nothing of what is advised: {caught.value}"
+    assert kepler_traverse.paths(call(graph, sources, **usable), [3]).vertex.tolist() == [1, 2, 3]
+
+
+def test_compare_names_the_options_that_it_has():
+    with pytest.raises(options.UsageError, match="unknown option --hash-weight; did you mean --hash-weights"):
+        compare._arguments(["edges.csv", "--hash-weight"])

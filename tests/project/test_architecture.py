@@ -1,0 +1,206 @@
+"""What the architecture promises and a program can check; docs/overview.md says why."""
+
+import ast
+import doctest
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kepler_traverse
+from kepler_traverse.bfs.registry import MANY as BFS_MANY
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.sssp.registry import MANY as SSSP_MANY
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = sorted((ROOT / "kepler_traverse").rglob("*.py"))
+PYTHON = sorted(
+    path
+    for folder in ("kepler_traverse", "pipelines", "scripts", "tests", "examples")
+    for path in (ROOT / folder).rglob("*.py")
+)
+KERNELS = sorted([*(ROOT / "kepler_traverse").rglob("*.cu"), *(ROOT / "kepler_traverse").rglob("*.cuh")])
+ROWS = [("bfs", row) for row in BFS] + [("sssp", row) for row in SSSP]
+
+# Names that say nothing about what is inside.
+EMPTY_NAMES = {
+    "utils",
+    "util",
+    "helpers",
+    "helper",
+    "common",
+    "misc",
+    "core",
+    "base",
+    "manager",
+    "handler",
+    "tools",
+    "stuff",
+}
+EMPTY_FUNCTION_NAMES = EMPTY_NAMES - {"common", "core", "base"}  # with another word they say something: common_type
+
+
+def relative(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def words_of(name):
+    return set(re.split(r"[_.]", name.lower()))
+
+
+def functions_in(path):
+    return [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def public_functions():
+    for name in kepler_traverse.__all__:
+        if inspect.isfunction(getattr(kepler_traverse, name)):
+            yield name
+
+
+def test_there_is_something_to_check():
+    assert len(LIBRARY) > 15
+    assert list(public_functions())
+    assert ROWS
+
+
+@pytest.mark.parametrize("path", [*PYTHON, *KERNELS], ids=relative)
+def test_a_file_is_named_after_what_is_in_it(path):
+    assert not words_of(path.name) & EMPTY_NAMES
+    assert not re.search(r"[a-z]\d+$", path.stem), f"{relative(path)} is numbered; name it by its mechanism"
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=relative)
+def test_functions_and_classes_have_names_that_say_something(path):
+    named = [node.name for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert [name for name in named if words_of(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)) & EMPTY_FUNCTION_NAMES] == []
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=relative)
+def test_a_library_module_says_what_it_is_for(path):
+    text = path.read_text(encoding="utf-8")
+    assert not text.strip() or ast.get_docstring(ast.parse(text)), f"{relative(path)} has no docstring"
+
+
+@pytest.mark.parametrize("path", [path for path in PYTHON if "tests" not in path.parts], ids=relative)
+def test_device_code_lives_in_cu_files_only(path):
+    assert "__global__" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=relative)
+def test_the_library_neither_prints_nor_reads_the_environment(path):
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id != "print", f"{relative(path)}:{node.lineno} prints"
+        if isinstance(node, ast.Attribute) and path.name not in (
+            "kernel_cache.py",
+            "numba_cache.py",
+        ):  # where compilers keep code, the environment says
+            assert node.attr not in {"environ", "getenv"}, f"{relative(path)}:{node.lineno} reads the environment"
+
+
+@pytest.mark.parametrize("path", [path for path in LIBRARY if path.name != "strategy.py"], ids=relative)
+def test_no_code_asks_which_strategy_runs(path):
+    names = {row.name for _, row in ROWS} | {also for _, row in ROWS for also in row.also}
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Compare):
+            compared = [node.left, *node.comparators]
+            literals = {part.value for part in compared if isinstance(part, ast.Constant)}
+            asked = {getattr(part, "id", getattr(part, "attr", "")) for part in compared}
+            assert not (literals & names and asked & {"strategy", "name"}), f"{relative(path)}:{node.lineno}"
+
+
+@pytest.mark.parametrize(("algorithm", "row"), ROWS, ids=lambda value: getattr(value, "name", value))
+def test_every_strategy_says_where_it_comes_from_and_what_it_teaches(algorithm, row):
+    assert row.paper, f"{algorithm} {row.name} names no origin"
+    assert row.teaches, f"{algorithm} {row.name} says nothing"
+    assert row.device in ("cpu", "cuda")
+    assert row.needs <= {"weights", "non_negative", "narrow"}
+
+
+@pytest.mark.parametrize("rows", [BFS, SSSP, BFS_MANY, SSSP_MANY], ids=["bfs", "sssp", "bfs_many", "sssp_many"])
+def test_every_strategy_says_how_much_work_it_is(rows):
+    assert [row.name for row in rows if not row.complexity.startswith(("O(", "S times", "that of"))] == []
+
+
+@pytest.mark.parametrize("rows", [BFS, SSSP], ids=["bfs", "sssp"])
+def test_names_of_strategies_are_unique_on_a_device_and_each_device_has_a_default(rows):
+    names = [(row.device, name) for row in rows for name in (row.name, *row.also)]
+    assert len(names) == len(set(names))
+    assert {row.device for row in rows if row.default} == {"cpu", "cuda"}
+
+
+def test_everything_imports_without_cupy_and_without_loading_data_frames():
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for folder in ("kepler_traverse", "pipelines")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if path.name != "__main__.py"
+    ]
+    code = (
+        "import importlib, sys\n"
+        "sys.modules.update(cupy=None, cudf=None, cugraph=None)\n"
+        "import kepler_traverse\n"
+        "heavy = {'pandas', 'dask', 'distributed', 'pydantic'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        f"for name in {modules!r}: importlib.import_module(name)\n"
+        "assert not kepler_traverse.cuda.available()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", kepler_traverse.__all__)
+def test_a_public_name_is_documented(name):
+    assert inspect.getdoc(getattr(kepler_traverse, name))
+
+
+@pytest.mark.parametrize("name", list(public_functions()))
+def test_the_docstring_of_a_public_function_tells_parameters_and_result(name):
+    function = getattr(kepler_traverse, name)
+    text = own = inspect.getdoc(function)
+    # "As ``bfs``" hands on to a function that is documented in full.
+    for other in re.findall(r"(?:As|Parameters are those of) ``(\w+)``", own):
+        text += inspect.getdoc(getattr(kepler_traverse, other))
+    parameters = list(inspect.signature(function).parameters)
+    assert [parameter for parameter in parameters if not re.search(rf"\b{parameter}\b", text)] == []
+    assert not parameters or "Parameters\n-----" in text
+    tells_result = "Returns\n-----" in own or "Yields\n-----" in own
+    assert tells_result or inspect.signature(function).return_annotation is not inspect.Signature.empty
+
+
+@pytest.mark.parametrize("name", kepler_traverse.__all__)
+def test_examples_of_public_names_run(name):
+    value = getattr(kepler_traverse, name)
+    names = {public: getattr(kepler_traverse, public) for public in kepler_traverse.__all__} | {"np": np}
+    tests = doctest.DocTestFinder(recurse=True).find(value, name, module=inspect.getmodule(value), extraglobs=names)
+    results = [doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test) for test in tests]
+    assert sum(result.failed for result in results) == 0
+
+
+def test_the_public_names_are_sorted_and_few():
+    assert list(kepler_traverse.__all__) == sorted(kepler_traverse.__all__)
+    assert len(kepler_traverse.__all__) <= 35
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=relative)
+def test_the_name_of_a_test_is_a_sentence(path):
+    named = [node.name for node in functions_in(path) if node.name.startswith("test_")]
+    assert [name for name in named if len(name.split("_")) < 4] == []
+
+
+def test_files_in_git_are_small():
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    sizes = {name: (ROOT / name).stat().st_size for name in done.stdout.split("\0") if name and (ROOT / name).exists()}
+    assert {name: size for name, size in sizes.items() if size > 300_000} == {}

@@ -1,0 +1,336 @@
+"""Generated pages are current, and the generators refuse what would make them untrue."""
+
+import ast
+import doctest
+import importlib
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import kepler_traverse
+from kepler_traverse.bfs import cpu_steps, gpu_steps
+from kepler_traverse.bfs.host_loop import levels, switch
+from pipelines import compare
+from scripts import make_graphs
+from scripts.bench import performance_page
+from scripts.docs import settings_page, strategies_page
+from scripts.docs.count_lines import kernel_lines, lines_of_code, lines_with_code
+
+ROOT = Path(__file__).resolve().parents[2]
+
+RUN = {
+    "title": "A road graph on a laptop",
+    "date": "2026-09-01",
+    "commit": "0123abc",
+    "command": "python -m pipelines.compare road.parquet",
+    "machine": {"cpu": "CPU", "cores": 2, "memory_gib": 8, "gpu": None, "driver": None},
+    "versions": {"scipy": "1.17.1"},
+    "traversals": [
+        {
+            "graph": "road",
+            "vertices": 1000,
+            "edges": 2500,
+            "directed": False,
+            "algorithm": "bfs",
+            "weights": "",
+            "device": "cpu",
+            "strategy": "switch",
+            "sources": 64,
+            "seconds": 2.0,
+            "peak_bytes": 2**20,
+            "peer": "SciPy",
+            "peer_seconds": 5.0,
+            "peer_peak_bytes": 2**21,
+            "agrees": True,
+            "certified": True,
+        }
+    ],
+    "builds": [
+        {
+            "graph": "road",
+            "rows": 1250,
+            "device": "cpu",
+            "edge_list_bytes": 2**20,
+            "seconds": 1.0,
+            "peak_bytes": 3 * 2**20,
+            "peer": "pandas + SciPy",
+            "peer_seconds": 2.0,
+            "peer_peak_bytes": None,
+        }
+    ],
+    "tables": [
+        {
+            "name": "cpu_jobs",
+            "columns": ["graph", "vertices", "algorithm", "result", "sources", "seconds", "peak_mib"],
+            "rows": [["road", 1000, "bfs", "distances", 64, 3.25, 700]],
+        }
+    ],
+    "log": {"file": "2026-09-01-a-road-graph-on-a-laptop.md", "sha256": ""},
+}
+CHOICE = {"device": "cpu", "graph": "road", "algorithm": "bfs", "baseline": "SciPy"}
+
+
+def test_the_page_of_strategies_is_current():
+    assert strategies_page.main(["--check"]) == 0
+
+
+def test_every_strategy_is_on_one_of_the_two_pages_and_auto_on_the_first():
+    own, published = strategies_page.strategies_page(), strategies_page.published_page()
+    for _, rows in [*strategies_page.TITLES.values(), *strategies_page.MANY.values()]:
+        for row in rows:
+            assert f"| `{row.name}` | " in (published if strategies_page.is_published(row) else own)
+            assert not (row.default and strategies_page.is_published(row))
+    assert "| auto |" in own
+    assert "## Knobs" in published
+
+
+def test_settings_page_and_template_are_current():
+    assert settings_page.TEMPLATE.read_text(encoding="utf-8") == settings_page.template()
+    assert settings_page.PAGE.read_text(encoding="utf-8") == settings_page.page()
+
+
+def test_settings_page_check_names_a_stale_file(tmp_path, monkeypatch, capsys):
+    stale = tmp_path / "settings.md"
+    stale.write_text(settings_page.page() + "more\n")
+    monkeypatch.setattr(settings_page, "ROOT", tmp_path)
+    monkeypatch.setattr(settings_page, "PAGE", stale)
+    assert settings_page.main(["--check"]) == 1
+    assert capsys.readouterr().err == "settings.md is stale: run python -m scripts.docs.settings_page\n"
+
+
+def test_lines_of_code_are_those_that_a_plan_reaches_and_no_comments(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text('"""What it is."""\n\nx = 1  # one\n# two\ndef f():\n    """Why."""\n    return (1,\n            2)\n')
+    assert lines_with_code(file) == {3, 5, 7, 8}
+    push, both = (
+        levels(cpu_steps.Run, cpu_steps.push),
+        levels(cpu_steps.Run, switch(cpu_steps.push, cpu_steps.pull, cpu_steps.is_dense)),
+    )
+    assert 50 < lines_of_code(push)[0] < lines_of_code(both)[0]
+    assert lines_of_code(push)[1] == 0
+    assert lines_of_code(levels(gpu_steps.PushRun, gpu_steps.push("warp")))[1] > 0
+
+
+def test_a_kernel_is_counted_without_the_entry_points_that_others_use():
+    counted = {entry.name: kernel_lines({entry}) for entry in gpu_steps.ENTRIES}
+    everything = kernel_lines(set(gpu_steps.ENTRIES))
+    shared = (sum(counted.values()) - everything) / (len(counted) - 1)
+    assert all(0 < shared < lines < everything for lines in counted.values())
+
+
+def test_the_tables_of_measurements_are_current():
+    assert performance_page.main(["check"]) == 0
+
+
+def test_measurements_become_a_log_with_tables_and_notes():
+    text = performance_page.log_text(RUN, "Most of the time goes into the first level.")
+    assert "road, undirected | 1,000 | 2,500 | bfs | cpu | switch | 64 | 2 | SciPy | 5 | 2.50 | 1 MiB | 2 MiB" in text
+    assert "| 3.00 | pandas + SciPy |" in text
+    assert "| road | 1,000 | bfs | distances | 64 | 3.25 | 700 |" in text
+    assert text.endswith("Most of the time goes into the first level.\n")
+
+
+def test_the_page_shows_the_newest_figure_and_the_fastest_baseline():
+    newer = json.loads(json.dumps(RUN))
+    slower = dict(newer["traversals"][0], peer="NetworKit", peer_seconds=8.0)
+    newer["traversals"][0]["seconds"] = slower["seconds"] = 1.0
+    newer["traversals"].append(slower)
+    page = performance_page.performance_page([RUN, newer])
+    assert "| road, undirected | 1,000 | 2,500 | bfs | 64 | 1 | 1 MiB | SciPy | 5 | 2 MiB | 5.00 |" in page
+    assert "NetworKit" not in page
+    assert "| road | 1,000 | bfs | distances | 64 | 3.25 | 700 |" in page
+    assert "| road | 1,250 | 1 | 3 MiB | 2 | - | 2.00 |" in page
+    assert "No measurements" not in page
+
+
+def test_a_log_is_written_once_and_an_edited_one_is_noticed(tmp_path, monkeypatch, capsys):
+    for name in ("LOG", "MEASUREMENTS", "BENCHMARKS", "PAGE", "README"):
+        monkeypatch.setattr(performance_page, name, tmp_path / getattr(performance_page, name).name)
+    performance_page.MEASUREMENTS.write_text('{"readme": [], "runs": []}')
+    performance_page.README.write_text(f"{performance_page.BEGIN}\n{performance_page.END}\n")
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({key: value for key, value in RUN.items() if key != "log"}))
+    assert performance_page.main(["add", str(file)]) == 0
+    assert performance_page.main(["check"]) == 0
+    assert performance_page.main(["add", str(file)]) == 2
+    assert "never written twice" in capsys.readouterr().err
+    (log,) = [path for path in performance_page.LOG.glob("*.md") if path.name != "README.md"]
+    assert log.name in (performance_page.LOG / "README.md").read_text()
+    log.write_text(log.read_text().replace("5", "6"))
+    assert performance_page.main(["check"]) == 1
+    assert "never edited" in capsys.readouterr().err
+
+
+def test_the_newest_time_of_a_graph_goes_to_the_readme():
+    newer = json.loads(json.dumps(RUN))
+    newer["traversals"][0]["seconds"] = 1.0
+    text = performance_page.readme_with(
+        f"head\n{performance_page.BEGIN}\nold\n{performance_page.END}\ntail\n", [RUN, newer], [CHOICE]
+    )
+    assert "old" not in text
+    assert "| 5.00 |" in text
+    assert "| 2.50 |" not in text
+    assert text.startswith("head\n")
+    assert text.endswith("\ntail\n")
+
+
+def test_without_measurements_the_pages_say_so():
+    assert "No measurements" in performance_page.performance_page([])
+    assert "No measurements" in performance_page.short_table([], [])
+    with pytest.raises(performance_page.Malformed, match="no run has measured"):
+        performance_page.short_table([RUN], [CHOICE | {"graph": "lattice"}])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"certified": False}, "was not certified"),
+        ({"agrees": False}, "does not agree"),
+        ({"speed": 1}, "unknown key 'speed'"),
+    ],
+)
+def test_a_time_whose_result_is_not_right_is_refused(change, message):
+    wrong = json.loads(json.dumps(RUN))
+    wrong["traversals"][0] |= change
+    with pytest.raises(performance_page.Malformed, match=message):
+        performance_page.pages({"readme": [], "runs": [wrong]})
+
+
+def test_a_file_that_is_no_measurement_is_refused(tmp_path, capsys):
+    file = tmp_path / "other.json"
+    file.write_text("{}")
+    before = performance_page.MEASUREMENTS.read_bytes()
+    assert performance_page.main(["add", str(file)]) == 2
+    assert "neither a run nor" in capsys.readouterr().err
+    assert performance_page.MEASUREMENTS.read_bytes() == before
+
+
+def test_what_compare_prints_becomes_a_run(tmp_path, monkeypatch, capsys):
+    edges = tmp_path / "little.parquet"
+    make_graphs.main(["erdos-renyi", "--vertices", "50", "--edges", "200", "--weights", "--output", str(edges)])
+    capsys.readouterr()
+    assert compare.main([str(edges), "--random-sources", "2", "--device", "cpu", "--json"]) == 0
+    printed = tmp_path / "compare.json"
+    printed.write_text(capsys.readouterr().out)
+    for name in ("MEASUREMENTS", "PAGE", "README", "BENCHMARKS", "LOG"):
+        monkeypatch.setattr(performance_page, name, tmp_path / getattr(performance_page, name).name)
+    performance_page.MEASUREMENTS.write_text('{"readme": [], "runs": []}')
+    performance_page.README.write_text(f"{performance_page.BEGIN}\n{performance_page.END}\n")
+    assert performance_page.main(["add", str(printed)]) == 2
+    assert "give --title, --commit, --date, --cpu" in capsys.readouterr().err
+    told = ["--title", "Little", "--commit", "0123abc", "--date", "2026-09-01", "--cpu", "CPU"]
+    assert performance_page.main(["add", str(printed), *told]) == 0
+    (run,) = json.loads(performance_page.MEASUREMENTS.read_text())["runs"]
+    assert [row["algorithm"] for row in run["traversals"]] == ["bfs", "sssp"]
+    assert all(row["agrees"] and row["certified"] and row["sources"] == 2 for row in run["traversals"])
+    assert "| little, directed | 50 |" in performance_page.PAGE.read_text()
+    assert run["log"]["file"] == "2026-09-01-little.md"
+    assert performance_page.main(["check"]) == 0
+
+
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob(".github/**/*.md"), *ROOT.glob("tests/**/*.md")]
+)
+
+
+def anchors_of(path):
+    """The anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files_and_headings_that_exist(page):
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\((?!https?:|mailto:)([^)#]*)#?([^)]*)\)", text):
+        linked = (ROOT / page).parent / target if target else ROOT / page
+        assert linked.exists(), f"{page} links to {target}, which does not exist"
+        assert not anchor or anchor in anchors_of(linked), f"{page} links to #{anchor}, which {linked.name} lacks"
+
+
+@pytest.mark.skipif(not (ROOT / "pipelines" / "run").is_dir(), reason="the page shows the folders that files move to")
+def test_the_tree_in_the_overview_exists():
+    text = (ROOT / "docs" / "overview.md").read_text(encoding="utf-8")
+    tree = text.split("```text\n", 1)[1].split("```", 1)[0]
+    folders, missing = [ROOT], []
+    for line in tree.splitlines():
+        entry = re.match(r"((?:│   |    )*)(?:├── |└── )(\S+)", line)
+        if entry:
+            depth = len(entry[1]) // 4
+            path = folders[depth] / entry[2].rstrip("/")
+            folders[depth + 1 :] = [path]
+            if not path.exists():
+                missing.append(path.relative_to(ROOT).as_posix())
+    assert len(tree.splitlines()) > 20
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", ["quickstart.md", "results.md"])
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    examples = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {}, page, page, 0)
+    results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
+    assert results.attempted > 5
+    assert results.failed == 0
+
+
+def test_the_version_stands_in_one_place_which_the_build_reads_without_an_import():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" not in project["project"]
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "kepler_traverse.__version__"}
+    # setuptools takes a literal of the module's text, and imports the module where there is none.
+    body = ast.parse((ROOT / "kepler_traverse" / "__init__.py").read_text(encoding="utf-8")).body
+    assigned = [node for node in body if isinstance(node, ast.Assign)]
+    literals = [ast.literal_eval(node.value) for node in assigned if node.targets[0].id == "__version__"]
+    assert literals == [kepler_traverse.__version__]
+
+
+def test_the_changelog_names_the_version_of_the_package():
+    heading = rf"^## {re.escape(kepler_traverse.__version__)}\b"
+    assert re.search(heading, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_the_python_example_of_the_readme_runs(tmp_path, monkeypatch):
+    (example,) = re.findall(r"```python\n(.*?)```", performance_page.README.read_text(encoding="utf-8"), re.DOTALL)
+    on_a_cpu, _, on_a_gpu = example.partition("graph = graph.to(")
+    assert on_a_gpu
+    ends = {"src": ["home", "home", "work"], "dst": ["work", "school", "school"], "weight": [600, 1200, 300]}
+    pyarrow.parquet.write_table(pyarrow.table(ends), tmp_path / "roads.parquet")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(on_a_cpu, names)
+    assert names["near"]["distance"].tolist() == [0, 900, 600]  # home, school, work
+    assert names["route"]["vertex"].tolist() == ["home", "work", "school", "home", "work"]
+    assert names["table"].shape == (6, 3)
+    assert names["times"]["distance"].tolist() == [900, 300]
+    assert names["closest"]["source"].tolist() == ["home", "work", "work"]
+    assert names["central"]["reached"].tolist() == [3, 3]
+
+
+def test_the_citation_names_the_version_of_the_package():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(rf"^version: {re.escape(kepler_traverse.__version__)}$", text, re.MULTILINE)
+
+
+def test_the_changelog_begins_with_the_sections_of_what_is_unreleased():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    unreleased = re.split(r"^## ", text, flags=re.MULTILINE)[1]
+    assert unreleased.startswith("Unreleased\n")
+    assert re.findall(r"^### (\w+)$", unreleased, re.MULTILINE) == ["Added", "Changed", "Fixed", "Removed"]
+
+
+def test_the_console_command_is_the_job():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, _, function = project["scripts"]["kepler-traverse"].partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
+    assert module == "pipelines.batch_sources"

@@ -1,0 +1,267 @@
+"""What callers write by mistake, and what they may: columns of any kind, lists of ids, limits, frames of a limit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from kepler_traverse import (
+    bfs,
+    bfs_many,
+    certify,
+    graph_from_edges,
+    paths,
+    plan_bfs,
+    plan_sssp,
+    read_graph,
+    sssp,
+    sssp_many,
+)
+from kepler_traverse.arguments import as_array, ids, shown
+from kepler_traverse.errors import EdgeListError, InputError, UnknownVertexError
+from kepler_traverse.sssp.registry import STRATEGIES
+from tests.support.graphs import NAMED, build, weights_for
+
+PATH = build(NAMED["path"], [1] * 1200)
+
+
+@pytest.mark.parametrize("sources", ["home", b"home", "7", bytearray(b"7")])
+def test_one_string_is_no_list_of_its_letters(sources):
+    for many in (bfs_many, sssp_many):
+        for options in ({"sources": sources}, {"sources": [0], "targets": sources}):
+            with pytest.raises(UnknownVertexError, match=r"must be a list of ids, not one string: give \["):
+                many(PATH, **options)
+
+
+@pytest.mark.parametrize(
+    "sources", [(3, 1), iter([3, 1]), range(3, 0, -2), pd.Series([3, 1]), pa.array([3, 1]), np.array([3, 1], "u1")]
+)
+def test_sources_may_come_in_any_list(sources):
+    assert bfs_many(PATH, sources, result="matrix").tolist() == bfs_many(PATH, [3, 1], result="matrix").tolist()
+
+
+def test_an_iterator_of_targets_serves_the_plan_and_the_answer():
+    frame = sssp_many(PATH, [0], result="targets", targets=iter([5, 2]))
+    assert frame["distance"].tolist() == [5, 2]
+
+
+def test_directions_that_are_words_are_refused_everywhere(tmp_path):
+    path = tmp_path / "edges.csv"
+    path.write_text("src,dst\n1,2\n")
+    for wrong in ("no", "yes", None, 0, 1, [], np.array([True])):
+        with pytest.raises(InputError, match="directed must be True or False"):
+            graph_from_edges([1], [2], directed=wrong)
+        with pytest.raises(InputError, match="directed must be True or False"):
+            read_graph(path, directed=wrong, device="cpu")
+    assert not graph_from_edges([1], [2], directed=np.False_).directed
+
+
+@pytest.mark.parametrize("name", ["src", "dst", "weight", "vertices"])
+def test_masked_rows_are_refused_and_masks_of_nothing_taken(name):
+    columns = {"src": [1, 2], "dst": [2, 3], "weight": [5, 6], "vertices": [8, 9]}
+    expected = graph_from_edges(**columns)
+    hidden, shown_all = (
+        {**columns, name: np.ma.array(columns[name], mask=mask)} for mask in ([False, True], [False, False])
+    )
+    with pytest.raises(InputError, match=f"{name} is masked at row 1"):
+        graph_from_edges(**hidden)
+    assert graph_from_edges(**shown_all).fingerprint == expected.fingerprint
+
+
+COLUMNS = {
+    "list": list,
+    "tuple": tuple,
+    "Series": pd.Series,
+    "Index": pd.Index,
+    "nullable Series": lambda values: pd.Series(values, dtype="Int64"),
+    "Arrow Series": lambda values: pd.Series(values, dtype="int64[pyarrow]"),
+    "categories": lambda values: pd.Series(values).astype("category"),
+    "objects": lambda values: np.array(values, object),
+    "pyarrow": pa.array,
+    "dictionary": lambda values: pa.array(values).dictionary_encode(),
+    "chunks": lambda values: pa.chunked_array([values[:1], values[1:]]),
+    "memoryview": lambda values: memoryview(np.array(values)),
+    "big-endian": lambda values: np.array(values, ">i8"),
+    "reversed view": lambda values: np.array(values[::-1])[::-1],
+    "read-only": lambda values: np.frombuffer(np.array(values).tobytes(), np.int64),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_columns_of_every_kind_build_the_same_graph(kind):
+    src, dst, weight = [1, 2**60 + 1, 3], [2**60 + 1, 3, 1], [3, 2, 2**24 - 1]
+    expected = graph_from_edges(np.array(src), np.array(dst), np.array(weight))
+    make = COLUMNS[kind]
+    assert graph_from_edges(make(src), make(dst), make(weight)).fingerprint == expected.fingerprint
+    assert graph_from_edges(np.array(src), make(dst), weight).fingerprint == expected.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([2**53 + 1, 0.5], "float64 cannot hold exactly"),
+        ([True, 2], "not True"),
+        ([1, None], "not None"),
+        ([1, "2"], "strings"),
+        ([2**64, 1], "neither int64 nor uint64"),
+        ([-1, 2**63], "neither int64 nor uint64"),
+        ([np.timedelta64(5), 1], "timedelta64"),
+        ([1, pd.NA], "row 1"),
+        (pa.array([1, None]), "1 nulls"),
+        (pd.Series([1, None], dtype="Int64"), "1 nulls"),
+        (pd.DataFrame({"a": [1, 2]}), "DataFrame"),
+        ({"a": 1}, "dict"),
+        ((i for i in (1, 2)), "generator"),
+        (5, "not 5"),
+        ("12", "not '12'"),
+        (np.array([[1], [2]]), "one-dimensional"),
+        (np.array([True, False]), "not bool"),
+        (np.array(["2020", "2021"], "M8[D]"), "datetime64"),
+        (np.array([1j, 2]), "complex"),
+    ],
+)
+def test_what_is_no_column_of_numbers_is_refused_by_its_name(values, message):
+    for name in ("src", "weight"):
+        columns = {"src": [1, 2], "dst": [2, 3], "weight": [1, 2], name: values}
+        with pytest.raises(EdgeListError, match=rf"{name}\b.*{message}") as caught:
+            graph_from_edges(**columns)
+        assert caught.value.column == name
+    with pytest.raises(InputError, match=rf"vertices\b.*{message}"):
+        graph_from_edges([1], [2], vertices=values)
+
+
+def test_lengths_and_devices_that_differ_are_named():
+    with pytest.raises(EdgeListError, match="src has 2, dst has 3, weight has 1 rows"):
+        graph_from_edges([1, 2], [1, 2, 3], [5])
+
+
+def test_ids_beyond_int64_go_with_small_ones_and_not_with_negative_ones():
+    graph = graph_from_edges(np.array([1, 2]), np.array([2**63 + 5, 1], np.uint64))
+    assert graph.ids.tolist() == [1, 2, 2**63 + 5]
+    with pytest.raises(EdgeListError, match="no integer type holds both"):
+        graph_from_edges(np.array([-1, 2]), np.array([2**63 + 5, 1], np.uint64))
+
+
+@pytest.mark.parametrize("wrong", ["\ud800", "a\udfff", "\udcffb"])
+def test_halves_of_characters_are_unknown_vertices(wrong):
+    names = graph_from_names()
+    for many in ([wrong], ["a"] * 100 + [wrong]):  # a few are looked up one by one, many are hashed
+        with pytest.raises(UnknownVertexError, match="not in the graph"):
+            names.numbers_of(many)
+    with pytest.raises(UnknownVertexError):
+        paths(bfs(names, "a"), [wrong])
+
+
+def graph_from_names():
+    from kepler_traverse.build import graph_from_numbers
+
+    return graph_from_numbers(np.array([0, 1], np.int32), np.array([1, 2], np.int32), ids=pa.array(["a", "b", "c"]))
+
+
+@pytest.mark.parametrize("wrong", [True, "2", float("nan"), -1, [1], None.__class__, 1j, np.timedelta64(1), 10**400])
+def test_limits_that_are_no_numbers_are_refused(wrong):
+    with pytest.raises(InputError, match="cutoff"):
+        sssp(PATH, 0, cutoff=wrong)
+    with pytest.raises(InputError, match="max_depth"):
+        bfs_many(PATH, [0], max_depth=wrong)
+    assert len(bfs(PATH, 0, max_depth=10**300)) == len(sssp(PATH, 0, cutoff=float("inf"))) == 1201
+
+
+def test_a_knob_of_a_wrong_type_is_refused_at_once():
+    for row in STRATEGIES:
+        if row.name == "h_bf":
+            for wrong in ({"heavy_degree": "4096"}, {"heavy_degree": True}, {"counters": 1}, {"duplicates": None}):
+                with pytest.raises(InputError, match=next(iter(wrong))):
+                    row.knobs_from(wrong)
+            assert row.knobs_from({"heavy_degree": 8}).heavy_degree == 8
+
+
+def test_paths_tell_targets_without_a_path_from_ids_that_are_none():
+    graph = build([(0, 1), (1, 2), (5, 6)])
+    frame = bfs(graph, 0)
+    for unknown in ([9], [2, 9], [5]):
+        with pytest.raises(UnknownVertexError, match=f"{unknown[-1]}. No path leads there"):
+            paths(frame, unknown)
+    assert paths(frame, [2, 5], graph=graph)["target"].unique().tolist() == [2]
+    with pytest.raises(UnknownVertexError, match="not in the graph: 9"):
+        paths(frame, [2, 9], graph=graph)
+    for wrong in ("2", ["2"], 2, [2.0], [True], [10**30], None):
+        with pytest.raises(UnknownVertexError, match="target"):
+            paths(frame, wrong)
+    for wrong in (None, [1], {"vertex": [1]}, pd.Series([1])):
+        with pytest.raises(InputError, match="frame must be a data frame"):
+            paths(wrong, [2])
+    mixed = frame.assign(predecessor=["a", "b", "c"])
+    with pytest.raises(InputError, match="ids of one type"):
+        paths(mixed, [2])
+
+
+ROWS = [row[:2] for row in NAMED["power law"]]
+WEIGHTED = build(ROWS, weights_for(ROWS, 1, "floats"))
+
+
+@pytest.mark.parametrize("keeps_attrs", [True, False])
+def test_a_right_answer_with_a_limit_is_certified(keeps_attrs):
+    cases = [(bfs, bfs_many, {"max_depth": 2}), (sssp, sssp_many, {"cutoff": 3.5}), (bfs, bfs_many, {"max_depth": 0})]
+    for one, many, limit in cases:
+        for frame in (one(WEIGHTED, 0, **limit), many(WEIGHTED, [0, 5], result="predecessors", **limit)):
+            given = {}
+            if not keeps_attrs:
+                frame.attrs.clear()
+                given = limit
+            certificate = certify(WEIGHTED, frame, **given)
+            assert certificate.valid
+            assert certificate.limit == next(iter(limit.values()))
+            assert 1 <= len(frame) < 2 * WEIGHTED.n_vertices
+
+
+def test_the_limit_excuses_nothing_within_it():
+    frame = bfs(WEIGHTED, 0, max_depth=2)
+    lost = frame[frame["distance"] < 2].copy()
+    assert not certify(WEIGHTED, lost).valid
+    changed = frame.copy()
+    changed.loc[changed["distance"] == 1, "distance"] = 2
+    assert not certify(WEIGHTED, changed).valid
+    frame.attrs.clear()
+    doubted = certify(WEIGHTED, frame)
+    assert not doubted.valid
+    assert "give certify the same" in doubted.failures["C3"]
+
+
+def test_frames_that_are_no_whole_answer_are_refused_and_not_called_wrong():
+    with pytest.raises(InputError, match="targets="):
+        certify(WEIGHTED, bfs(WEIGHTED, 0, targets=[5]))
+    negative = build([(0, 1), (1, 2)], [5, -4])
+    with pytest.raises(InputError, match="cutoff"):
+        certify(negative, sssp(negative, 0, cutoff=2))
+    with pytest.raises(InputError, match="max_depth is 3, and result was made with 2"):
+        certify(WEIGHTED, bfs(WEIGHTED, 0, max_depth=2), max_depth=3)
+    with pytest.raises(InputError, match="cutoff is for weighted"):
+        certify(WEIGHTED, bfs(WEIGHTED, 0), cutoff=3)
+    with pytest.raises(InputError, match="max_depth is for hops"):
+        certify(WEIGHTED, sssp(WEIGHTED, 0), max_depth=3)
+    with pytest.raises(InputError, match="no weights"):
+        certify(build(ROWS), sssp(WEIGHTED, 0))
+    with pytest.raises(InputError, match="no weights"):
+        certify(build(ROWS), plan_sssp(WEIGHTED)(0))
+    with pytest.raises(InputError, match="frames"):
+        certify(WEIGHTED, plan_bfs(WEIGHTED)(0), max_depth=3)
+
+
+def test_a_frame_that_a_file_has_widened_is_certified():
+    graph = build(ROWS, weights_for(ROWS, 1, "floats"), weight_type="float32")
+    wide = sssp(graph, 0).astype({"distance": np.float64})
+    assert certify(graph, wide).valid
+    wide.loc[wide["distance"].argmax(), "distance"] *= 1 + 1e-9
+    with pytest.raises(InputError, match="float64"):
+        certify(graph, wide)
+
+
+def test_values_are_shown_short_and_on_one_line():
+    assert shown("\x1b[31m" + "x" * 500).isprintable()
+    for value in (10**5000, "x" * 10**6, list(range(10**5)), object(), "\ud800", np.zeros(10**6)):
+        assert len(shown(value)) < 100
+    assert ids("sources", []) == []
+    assert as_array("src", []).dtype == np.int64

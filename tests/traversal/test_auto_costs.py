@@ -1,0 +1,225 @@
+"""Estimates scale with the machine, constants come back out of made-up times, and shapes are seen by searches."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from kepler_traverse.auto import calibration, survey
+from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, costs_of
+from kepler_traverse.bfs.registry import MANY as BFS_MANY
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.multi_source.planning import one_at_a_time
+from kepler_traverse.sssp.registry import MANY as SSSP_MANY
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+from kepler_traverse.strategy import Shape
+from scripts.regret import fit
+from tests.support.graphs import build
+
+CPU = Machine(cores=2, cache=1 << 20, copy=1e-10, load=1e-7, step=2e-9)
+ROWS = [
+    *(("bfs", row) for row in BFS_MANY),
+    *(("sssp", row) for row in SSSP_MANY if row.default),
+    *(("bfs", one_at_a_time(row, "bfs")) for row in BFS if row.default),
+    *(("sssp", one_at_a_time(row, "sssp")) for row in SSSP if row.default),
+]
+WITHOUT_CONSTANTS = {"queue_warp", "frontier"}  # default where the first one cannot run
+
+
+def shape_of(n=1000, m=5000, depth=20, **others):
+    return Shape(n, m, False, depth, 4, 4, rounds=depth, **others)
+
+
+@pytest.mark.parametrize(("algorithm", "row"), ROWS, ids=lambda value: getattr(value, "name", value))
+def test_every_strategy_that_auto_takes_has_an_estimate_that_grows_with_its_sources(algorithm, row):
+    costs = costs_of(row.device)
+    terms = row.terms(shape_of(), 64, 32, costs.measured_on)
+    assert set(terms) <= set(SPEED_OF_TERM[row.device])
+    if row.name in WITHOUT_CONSTANTS:
+        return
+    few, many = (
+        costs.seconds(algorithm, row, shape_of(10**6, 10**7), k, row.group_size(k), costs.measured_on) for k in (64, 65536)
+    )
+    assert 0 < few < many < float("inf")
+
+
+def test_each_term_goes_with_the_speed_of_its_own():
+    costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
+    slow = Machine(cores=2, cache=1 << 20, copy=2e-10, load=3e-7, step=8e-9)
+    assert costs.scaled({"write": 1.0, "miss": 1.0, "edge": 1.0}, slow) == pytest.approx({"write": 2, "miss": 3, "edge": 4})
+    frozen = Machine(cores=2, cache=1 << 20, copy=1.0, load=1.0, step=1.0)
+    assert costs.scaled({"edge": 1.0}, frozen)["edge"] == 16, "a calibration that was disturbed has a bound"
+
+
+def test_more_cores_and_a_larger_cache_make_estimates_smaller():
+    row = next(row for row in BFS_MANY if row.name == "many_queues")
+    costs = Costs(device="cpu", measured_on=CPU, nanoseconds={"bfs many_queues": {"edge": 1.0, "miss": 1.0}})
+
+    def seconds(**changes):
+        machine = Machine(**(vars(CPU) | changes))
+        return costs.seconds("bfs", row, shape_of(10**6, 10**7), 64, 32, machine)
+
+    assert seconds(cores=16) == pytest.approx(seconds() / 8)
+    assert seconds(cache=1 << 30) < seconds()
+
+
+def test_a_strategy_without_constants_is_never_the_cheapest():
+    costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
+    assert costs.seconds("bfs", BFS_MANY[0], shape_of(), 64, 64, CPU) == float("inf")
+
+
+def made_up_lines(constants: dict) -> list[dict]:
+    rng, lines = np.random.default_rng(2), []
+    costs = Costs(device="cpu", measured_on=CPU, nanoseconds=constants)
+    for graph in range(12):
+        n = int(10 ** rng.uniform(3, 6))
+        shape = shape_of(n, int(n * rng.uniform(2, 20)), int(10 ** rng.uniform(0.7, 3)), walked=rng.uniform(0.2, 1))
+        for k in (8, 64, 512):
+            for row in BFS_MANY:
+                if row.device != "cpu":
+                    continue
+                line = {"graph": f"graph {graph}", "weights": "", "algorithm": "bfs", "sources": k, "result": "distances"}
+                line |= {"device": "cpu", "strategy": row.name, "repeats": False, "group": row.group_size(k)}
+                seconds = costs.seconds("bfs", row, shape, k, row.group_size(k), CPU)
+                lines.append(line | {"seconds": seconds, "shape": shape._asdict(), "speeds": vars(CPU)})
+    return lines
+
+
+def test_constants_come_back_out_of_the_times_that_they_make():
+    constants = {
+        "bfs many_bits": {"level": 2e4, "edge": 1.5, "write": 3.0},
+        "bfs many_queues": {"start": 2e4, "vertex": 20.0, "edge": 2.0},
+    }
+    lines = made_up_lines(constants)
+    costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
+    found = fit.fit(lines, costs)
+    for line in lines:
+        assert fit.predicted(line, found, costs) == pytest.approx(line["seconds"], rel=0.05)
+    checked = fit.cross_validated(lines, costs)
+    assert checked["regret"]["largest"] < 1.1
+    assert checked["errors"]["bfs many_queues"]["p90"] < 1.1
+
+
+def test_cross_validation_shows_a_graph_that_no_other_resembles():
+    lines = made_up_lines({"bfs many_bits": {"level": 2e4, "edge": 1.5}, "bfs many_queues": {"edge": 2.0}})
+    costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
+
+    def largest_error():
+        return max(error["p90"] for error in fit.cross_validated(lines, costs)["errors"].values())
+
+    assert largest_error() < 1.1
+    for line in lines:
+        line["seconds"] *= 10 if line["graph"] == "graph 3" else 1
+    assert largest_error() > 3
+
+
+def test_a_fit_keeps_the_constants_of_other_devices(tmp_path):
+    lines, output = tmp_path / "lines.jsonl", tmp_path / "costs.json"
+    output.write_text(json.dumps({"cuda": {"nanoseconds": {"bfs many_bits": {"edge": 7.0}}}}))
+    made = made_up_lines({"bfs many_bits": {"level": 2e4, "edge": 1.5}, "bfs many_queues": {"edge": 2.0}})
+    lines.write_text("".join(json.dumps(line) + "\n" for line in made))
+    fit.main([lines], output)
+    found = json.loads(output.read_text())
+    assert found["cuda"]["nanoseconds"] == {"bfs many_bits": {"edge": 7.0}}
+    assert found["cpu"]["nanoseconds"]["bfs many_queues"]["edge"] == pytest.approx(2.0, rel=0.02)
+
+
+# --- what is seen of a graph ---------------------------------------------------------------------------------------------
+
+
+def surveyed(graph, n_sources=1000, algorithm="bfs"):
+    return survey.survey(graph, algorithm, (), n_sources)
+
+
+def test_a_survey_sees_how_little_most_sources_of_a_directed_graph_reach():
+    core = [(i, j) for i in range(40) for j in range(40) if i != j]
+    leaves = [(v, v + 1) for v in range(100, 4000, 2)]  # each reaches one other vertex
+    shape = surveyed(build(core + leaves, directed=True))
+    assert shape.most > 0.4
+    assert shape.reach < 0.1
+    undirected = surveyed(build(core, directed=False))
+    assert (undirected.reach, undirected.walked) == (1.0, 1.0)
+
+
+def test_levels_of_a_search_that_was_cut_off_are_told_from_how_it_grew(monkeypatch):
+    monkeypatch.setattr(survey, "_FEWEST_EDGES", 2000)
+    n = 200_000
+    along = surveyed(build([(v, v + 1) for v in range(n)], directed=False), n_sources=1)
+    assert n / 4 <= along.depth <= 2 * n
+    side = 300
+    square = [(v, v + 1) for v in range(side * side) if (v + 1) % side] + [(v, v + side) for v in range(side * (side - 1))]
+    grid = surveyed(build(square, directed=False), n_sources=1)
+    assert side / 2 <= grid.depth <= 4 * side
+
+
+def test_weights_that_differ_widely_mean_more_rounds():
+    rows = [(v, v + 1) for v in range(100)]
+    even = surveyed(build(rows, [1.0] * 100), algorithm="sssp")
+    uneven = surveyed(build(rows, [10.0 ** (v % 6) for v in range(100)]), algorithm="sssp")
+    assert even.spread == 0 < uneven.spread
+    assert even.rounds < uneven.rounds
+
+
+def test_equal_graphs_are_seen_equally():
+    rows = np.random.default_rng(1).integers(0, 3000, (9000, 2)).tolist()
+    assert surveyed(build(rows)) == surveyed(build(rows))
+
+
+# --- the machine ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(calibration.numba_cache, "own_folder", lambda: tmp_path)
+    calibration._kept.cache_clear()
+    yield tmp_path
+    calibration._kept.cache_clear()
+
+
+def test_a_machine_is_measured_once_and_kept_for_its_user_alone(folder, monkeypatch):
+    found = calibration.machine_of("cpu")
+    (file,) = folder.iterdir()
+    assert file.stat().st_mode & 0o077 == 0
+    calibration._kept.cache_clear()
+    monkeypatch.setattr(calibration, "_of_cpu", lambda: pytest.fail("measured again"))
+    assert calibration.machine_of("cpu") == found
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"cores": 2}', "[1]", '{"cores":2,"cache":1,"copy":-1,"load":1,"step":1}', "nul"]
+)
+def test_a_file_that_says_no_machine_is_measured_again(folder, text):
+    calibration.machine_of("cpu")
+    (file,) = folder.iterdir()
+    file.write_text(text)
+    calibration._kept.cache_clear()
+    assert calibration.machine_of("cpu").copy > 0
+    assert json.loads(file.read_text())["copy"] > 0
+
+
+def test_a_file_that_others_may_write_to_is_not_believed(folder):
+    found = calibration.machine_of("cpu")
+    (file,) = folder.iterdir()
+    file.write_text(json.dumps(vars(found) | {"copy": 123.0}))
+    assert calibration._read(file).copy == 123.0
+    os.chmod(file, 0o622)
+    assert calibration._read(file) is None
+
+
+def test_no_folder_to_keep_it_in_is_no_error(monkeypatch):
+    monkeypatch.setattr(calibration.numba_cache, "own_folder", lambda: None)
+    calibration._kept.cache_clear()
+    assert calibration.machine_of("cpu").step > 0
+    calibration._kept.cache_clear()
+
+
+def test_where_there_is_no_memory_to_measure_in_the_machine_of_the_constants_is_taken(folder, monkeypatch):
+    def short():
+        raise MemoryError
+
+    monkeypatch.setattr(calibration, "_of_cpu", short)
+    assert calibration._kept("cpu") == costs_of("cpu").measured_on
+    assert not list(folder.iterdir())

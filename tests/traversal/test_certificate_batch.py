@@ -1,0 +1,232 @@
+"""Distances from many sources are proven right without predecessors, or the rule that they break is named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp
+from kepler_traverse._arrays import namespace
+from kepler_traverse.certificate import batch_gpu, certify_many
+from kepler_traverse.errors import CertificateError, DeviceError, InputError
+from kepler_traverse.query import Query
+from kepler_traverse.results import checksum as checksum_of
+from pipelines.worker.batch_context import BatchContext
+from pipelines.worker.traverse import Answers
+from scripts.evidence.fault_injection import DISTANCE_FAULTS, with_fault
+from tests.support.devices import on_a_device, orders, running
+from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, star, weighted_rows, weights_for
+
+INTEGERS = (np.int8, np.int16, np.int32)
+MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
+IN_TURN = next(iter(MODES.values()))
+KINDS = {order: ("hops", "float32", "float64") if order != "stress" else ("hops", "float32") for order in MODES}
+KINDS = {order: ("hops", "float32", "float64") if order != "stress" else ("hops", "float32") for order in MODES}
+
+
+def rows_of(plan, sources):
+    return np.array([plan.run(int(source)).distance.copy() for source in sources])
+
+
+def on_the_gpu(graph, sources, distances, limit=None, spare: int = 0):
+    """The certificate of a GPU, of rows that are so many places wider apart than they are long."""
+    there = graph.to("cuda")
+    rows = namespace(there.offsets).empty((distances.shape[0], distances.shape[1] + spare), distances.dtype)
+    rows = rows[:, : distances.shape[1]]
+    rows[...] = namespace(there.offsets).asarray(distances)
+    return certify_many(there, sources, rows, limit)
+
+
+@given(edge_rows(), st.booleans(), st.one_of(st.none(), st.integers(0, 4)), st.sampled_from(INTEGERS))
+@settings(max_examples=40)
+def test_hops_of_any_graph_are_proven_right(rows, directed, depth, kind):
+    graph = build(rows, directed=directed)
+    sources = np.arange(graph.n_vertices)
+    distances = rows_of(plan_bfs(graph, max_depth=depth, predecessors=False), sources).astype(kind)
+    certify_many(graph, sources, distances, depth).require()
+
+
+@given(weighted_rows(awkward_floats), st.booleans(), st.one_of(st.none(), awkward_floats))
+@settings(max_examples=40)
+def test_distances_of_any_graph_are_proven_right(drawn, directed, cutoff):
+    graph = build(*drawn, directed=directed)
+    sources = np.arange(graph.n_vertices)
+    distances = rows_of(plan_sssp(graph, cutoff=cutoff, predecessors=False), sources)
+    certify_many(graph, sources, distances, cutoff).require()
+
+
+@pytest.mark.parametrize("n_sources", [16, 17, 65])
+def test_one_wrong_distance_is_found_wherever_its_source_stands(n_sources):
+    rows = [r[:2] for r in NAMED["power law"]]
+    graph = build(rows, weights_for(rows, 1, "floats"))
+    sources = np.resize(np.flatnonzero(graph.degrees > 4), n_sources)
+    for plan, step in ((plan_bfs(graph, predecessors=False), 1), (plan_sssp(graph, predecessors=False), 0.5)):
+        distances = rows_of(plan, sources)
+        certify_many(graph, sources, distances).require()
+        for at in {0, n_sources // 2, n_sources - 1}:
+            vertex = int(np.flatnonzero(distances[at] > 0)[-1])
+            wrong = distances.copy()
+            wrong[at, vertex] += step
+            certificate = certify_many(graph, sources, wrong)
+            assert set(certificate.failures) <= {"C3", "C4"}
+            assert f"from source {graph.ids[sources[at]]} to vertex" in next(iter(certificate.failures.values()))
+
+
+@pytest.mark.parametrize("length", [126, 127, 128, 252, 253, 254, 255, 300, 1200])
+@pytest.mark.parametrize("kind", INTEGERS)
+def test_a_path_as_long_as_a_narrow_type_counts_is_proven_and_one_longer_is_not(kind, length):
+    graph = build([(v, v + 1) for v in range(length)])
+    exact = np.arange(length + 1)[None]
+    fits = length <= np.iinfo(kind).max
+    distances = np.where(exact <= np.iinfo(kind).max, exact, -1).astype(kind)
+    certificate = certify_many(graph, np.array([0]), distances)
+    assert certificate.valid == fits
+    assert fits or set(certificate.failures) == {"C3"}
+    assert certify_many(graph, np.array([0]), distances, min(length, int(np.iinfo(kind).max))).valid
+    assert not certify_many(graph, np.array([0]), np.where(exact == length // 2, -1, distances).astype(kind), length).valid
+
+
+def test_circles_of_zero_and_absorbed_weights_cannot_vouch_for_themselves():
+    for weights, near in (([5, 0, 0], 3), (np.array([1e8, 1, 1], np.float32), 9.9e7)):
+        graph = build([(0, 1), (1, 2), (2, 1)], weights)
+        right = rows_of(plan_sssp(graph), [0, 1])
+        certify_many(graph, np.array([0, 1]), right).require()
+        wrong = right.copy()
+        wrong[0, 1:] = near
+        assert set(certify_many(graph, np.array([0, 1]), wrong).failures) == {"C5"}
+
+
+def test_long_chains_of_zero_weights_are_followed():
+    rows = [(v, v + 1) for v in range(400)] + [(v + 1, v) for v in range(400)]
+    graph = build(rows, [0] * len(rows))
+    sources = np.arange(0, 401, 20)
+    certify_many(graph, sources, rows_of(plan_sssp(graph), sources)).require()
+
+
+def test_arguments_that_do_not_fit_are_refused():
+    graph = build([(0, 1), (1, 2)], [1, 2])
+    right = rows_of(plan_sssp(graph), [0, 1])
+    for sources, distances, limit, match in [
+        ([], right, None, "at least one"),
+        ([0.5, 1], right, None, "vertex numbers"),
+        ([0], right, None, "shape"),
+        ([0, 3], right, None, r"0\.\.2"),
+        ([0, -1], right, None, r"0\.\.2"),
+        ([0, 1], right.astype(np.float16), None, "float32 weights"),
+        ([0, 1], np.zeros((2, 3), np.uint8), None, "float32 weights"),
+        ([0, 1], right, -1, "0 or more"),
+    ]:
+        with pytest.raises(InputError, match=match):
+            certify_many(graph, np.array(sources), distances, limit)
+    with pytest.raises(InputError, match="has no weights"):
+        certify_many(build([(0, 1), (1, 2)]), np.array([0, 1]), right)
+    with pytest.raises(CertificateError, match="C1"):
+        certify_many(graph, np.array([1, 0]), right).require()
+
+
+def test_distances_elsewhere_than_the_graph_are_refused():
+    graph = build([(0, 1)])
+    object.__setattr__(graph, "__class__", type("OnAGpu", (type(graph),), {"device": "cuda"}))
+    with pytest.raises(DeviceError, match="distances are on the cpu and the graph on the cuda"):
+        certify_many(graph, np.array([0]), np.array([[0, 1]], np.int8))
+
+
+# --- on a GPU ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    """Rows of few edges are cut as those of hubs are."""
+    monkeypatch.setattr(batch_gpu, "PIECE", 8)
+
+
+@on_a_device
+@pytest.mark.parametrize("fault", DISTANCE_FAULTS, ids=lambda fault: fault.__name__)
+def test_a_gpu_names_every_seeded_fault_as_the_cpu_does(fault):
+    with running(IN_TURN):
+        named = 0
+        for kind in ("hops", "zeros", "negative"):
+            case = with_fault(fault, 1, kind)
+            if case is None:
+                continue
+            graph, result, right = case
+            sources, wrong = np.array([result.source] * 2), np.array([right, result.distance])
+            expected = certify_many(graph, sources, wrong).failures
+            assert on_the_gpu(graph, sources, wrong, spare=3).failures == expected
+            assert expected or wrong[0].tobytes() == wrong[1].tobytes()
+            named += bool(expected)
+    assert named
+
+
+@on_a_device
+@pytest.mark.parametrize(("kind", "order"), [(kind, order) for order in MODES for kind in KINDS[order]])
+def test_a_gpu_proves_what_the_cpu_proves(kind, order):
+    rows = [r[:2] for r in NAMED["power law"]] + [(v + 60, u) for u, v in star(40)]
+    weights = None if kind == "hops" else np.array(weights_for(rows, 1, "floats"), kind)
+    graph = build(rows, weights, weight_type="auto" if kind == "hops" else kind)
+    sources = np.resize(np.flatnonzero(graph.degrees > 2), 66)
+    right = rows_of((plan_bfs if kind == "hops" else plan_sssp)(graph, predecessors=False), sources)
+    with running(MODES[order]):
+        for width in (np.int8, np.int32) if kind == "hops" and order != "stress" else (right.dtype,):
+            distances = right.astype(width)
+            on_the_gpu(graph, sources, distances, spare=5).require()
+            wrong = distances.copy()
+            wrong[65, np.flatnonzero(right[65] > 0)[-1]] += 1
+            found = on_the_gpu(graph, sources, wrong).failures
+            assert found == certify_many(graph, sources, wrong).failures != {}
+
+
+@on_a_device
+@pytest.mark.parametrize(("length", "limit"), [(252, 2.5), (254, 0), (300, 300), (126, 254)])
+def test_a_gpu_counts_as_far_as_a_type_goes(length, limit):
+    graph = build([(v, v + 1) for v in range(length)])
+    exact = np.arange(length + 1)[None]
+    within = np.where(exact <= limit, exact, -1).astype(np.int16)
+    with running(IN_TURN):
+        on_the_gpu(graph, np.array([0]), exact.astype(np.int16)).require()
+        on_the_gpu(graph, np.array([0]), within, limit).require()
+        lost = np.where(exact == min(int(limit), length), -1, within)
+        expected = certify_many(graph, np.array([0]), lost, limit).failures
+        assert on_the_gpu(graph, np.array([0]), lost, limit).failures == expected != {}
+
+
+@on_a_device
+@pytest.mark.parametrize("order", MODES)
+def test_a_gpu_follows_chains_of_no_length_and_sees_circles(order):
+    rows = [(v, v + 1) for v in range(40)] + [(v + 1, v) for v in range(40)]
+    chain, sources = build(rows, [0] * len(rows)), np.arange(0, 41, 10)
+    circle = build([(0, 1), (1, 2), (2, 1)], np.array([1e8, 1, 1], np.float32))
+    wrong = rows_of(plan_sssp(circle), [0, 1])
+    wrong[0, 1:] = 9.9e7
+    with running(MODES[order]):
+        on_the_gpu(chain, sources, rows_of(plan_sssp(chain), sources)).require()
+        expected = certify_many(circle, np.array([0, 1]), wrong).failures
+        assert on_the_gpu(circle, np.array([0, 1]), wrong).failures == expected
+        assert set(expected) == {"C5"}
+
+
+@on_a_device
+def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
+    rows = [r[:2] for r in NAMED["power law"]]
+    graph = build(rows)
+    proven = []
+    monkeypatch.setattr("pipelines.worker.traverse.certify_many", lambda *of: proven.append(len(of[1])) or certify_many(*of))
+    traversals = plan_bfs_many(graph, n_sources=5, strategy="many_bits").run(range(5))
+    work = SimpleNamespace(certify="all", result="distances", targets=None)
+    with running(IN_TURN):
+        there = graph.to("cuda")
+        moved = replace(traversals, distance=namespace(there.offsets).asarray(traversals.distance))
+        plan = SimpleNamespace(group=5, query=Query(predecessors=False), run=lambda _numbers: moved)
+        answers, context = Answers(there, plan, work), BatchContext(tally=Mock())
+        told = list(answers.of(0, range(5), False, context))
+        assert [checksum for _, _, checksum in told] == [checksum_of(traversal) for traversal in traversals]
+        moved.distance[3, 7] += 1
+        assert not list(answers.of(0, range(3, 4), False, context))
+    assert proven == [5, 5]
+    assert "C3" in context.failed[0][1]

@@ -1,0 +1,298 @@
+"""One contract for every strategy of the catalogue, on every device that is there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kepler_traverse import NegativeCycleError, bfs, plan_bfs, plan_sssp
+from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.certificate import certify
+from kepler_traverse.errors import PrecisionError, StrategyError
+from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+from tests.conftest import HAS_GPU
+from tests.support import oracle
+from tests.support.devices import distances, host
+from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, weighted_rows, weights_for
+
+SSSP = tuple(row for row in SSSP if row.sums == "float")  # test_exact_sums has the others
+
+
+def rows_of(catalogue, **wanted):
+    """Every row of a catalogue; those of a device that is not there are skipped."""
+    chosen = [row for row in catalogue if row.needs.isdisjoint(wanted.get("without", ()))]
+    marks = {"cpu": (), "cuda": pytest.mark.gpu}
+    return pytest.mark.parametrize(
+        "row", [pytest.param(row, marks=marks[row.device], id=f"{row.name}-{row.device}") for row in chosen]
+    )
+
+
+def check_bfs(row, rows, directed, source):
+    graph = build(rows, directed=directed).to(row.device)
+    result = plan_bfs(graph, strategy=row.name)(source)
+    assert distances(result, graph) == oracle.bfs(oracle.edges_of(rows, directed), source)
+    certify(graph, result).require()
+
+
+def check_sssp(row, rows, weights, directed, source, kind=np.float32):
+    graph = build(rows, weights, directed, weight_type=np.dtype(kind).name).to(row.device)
+    result = plan_sssp(graph, strategy=row.name)(source)
+    weighted = [(u, v, w) for (u, v), w in zip(rows, weights, strict=True)]
+    expected = oracle.dijkstra(oracle.edges_of(weighted, directed), source, kind)
+    found = distances(result, graph)
+    assert {v: kind(d).tobytes() for v, d in found.items()} == {v: d.tobytes() for v, d in expected.items()}
+    certify(graph, result).require()
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("name", NAMED)
+@rows_of(BFS)
+def test_hops_match_the_oracle_on_named_graphs(row, name, directed):
+    rows = [r[:2] for r in NAMED[name]]
+    check_bfs(row, rows, directed, rows[0][0])
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("weights", ["integers", "floats"])
+@pytest.mark.parametrize("name", NAMED)
+@rows_of(SSSP)
+def test_distances_match_dijkstra_on_named_graphs(row, name, weights, directed):
+    rows = [r[:2] for r in NAMED[name]]
+    check_sssp(row, rows, weights_for(rows, 3, weights), directed, rows[0][0])
+
+
+@rows_of(BFS)
+def test_hops_match_the_oracle_on_any_graph(row):
+    @given(edge_rows(), st.booleans(), st.data())
+    def check(rows, directed, data):
+        check_bfs(row, rows, directed, data.draw(st.sampled_from(sorted({v for r in rows for v in r}))))
+
+    check()
+
+
+@rows_of(SSSP)
+def test_distances_match_dijkstra_for_awkward_weights(row):
+    @given(weighted_rows(awkward_floats), st.booleans(), st.sampled_from([np.float32, np.float64]), st.data())
+    def check(drawn, directed, kind, data):
+        rows, weights = drawn
+        weights = [kind(w) for w in weights]
+        source = data.draw(st.sampled_from(sorted({v for r in rows for v in r})))
+        check_sssp(row, rows, weights, directed, source, kind)
+
+    check()
+
+
+@rows_of(SSSP, without={"non_negative"})
+def test_negative_weights_match_bellman_ford_or_name_a_negative_cycle(row):
+    @given(weighted_rows(st.integers(-4, 12), max_vertices=10, max_rows=30), st.data())
+    def check(drawn, data):
+        rows, weights = drawn
+        weights = [abs(w) if u == v else w for (u, v), w in zip(rows, weights, strict=True)]
+        source = data.draw(st.sampled_from(sorted({v for r in rows for v in r})))
+        weighted = [(u, v, w) for (u, v), w in zip(rows, weights, strict=True)]
+        neighbours = oracle.edges_of(weighted)
+        expected = oracle.bellman_ford(neighbours, source)
+        graph = build(rows, weights).to(row.device)
+        plan = plan_sssp(graph, strategy=row.name)
+        if expected is None:
+            with pytest.raises(NegativeCycleError) as caught:
+                plan(source)
+            cycle = caught.value.cycle
+            around = sum(neighbours[u][v] for u, v in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
+            assert around == caught.value.weight < 0
+            assert len(set(cycle)) == len(cycle)
+        else:
+            result = plan(source)
+            assert distances(result, graph) == expected
+            certify(graph, result).require()
+
+    check()
+
+
+@rows_of(SSSP, without={"non_negative"})
+def test_potentials_make_negative_weights_without_a_negative_cycle(row):
+    rows = [r[:2] for r in NAMED["power law"]]
+    weights = weights_for(rows, 8)
+    height = np.random.default_rng(9).integers(0, 1000, 1024)
+    tilted = [w + int(height[u]) - int(height[v]) for (u, v), w in zip(rows, weights, strict=True)]
+    plain = build(rows, weights).to(row.device)
+    graph = build(rows, tilted).to(row.device)
+    assert graph.has_negative_weights
+    source = rows[0][0]
+    straight = distances(plan_sssp(plain)(source), plain)
+    result = plan_sssp(graph, strategy=row.name)(source)
+    certify(graph, result).require()
+    assert distances(result, graph) == {v: d + height[source] - height[v] for v, d in straight.items()}
+
+
+@rows_of(SSSP, without={"non_negative"})
+def test_a_negative_cycle_out_of_reach_is_no_error(row):
+    graph = build([(0, 1), (2, 3), (3, 2), (2, 0)], [5, 1, -2, 1]).to(row.device)
+    plan = plan_sssp(graph, strategy=row.name)
+    assert distances(plan(0), graph) == {0: 0, 1: 5}
+    with pytest.raises(NegativeCycleError) as caught:
+        plan(2)
+    assert sorted(caught.value.cycle) == [2, 3]
+
+
+@rows_of(SSSP, without={"non_negative"})
+def test_a_cycle_of_weight_zero_is_no_negative_cycle(row):
+    graph = build([(0, 1), (1, 2), (2, 1), (2, 3)], [1, -2, 2, 1]).to(row.device)
+    result = plan_sssp(graph, strategy=row.name)(0)
+    assert distances(result, graph) == {0: 0, 1: 1, 2: -1, 3: 0}
+    certify(graph, result).require()
+
+
+@rows_of(SSSP, without={"non_negative"})
+def test_a_long_path_of_negative_edges_is_no_negative_cycle(row):
+    n = 700
+    graph = build([(v, v + 1) for v in range(n)], [-1] * n).to(row.device)
+    assert distances(plan_sssp(graph, strategy=row.name)(0), graph) == {v: -v for v in range(n + 1)}
+
+
+@rows_of(SSSP)
+def test_a_distance_too_large_for_the_type_is_an_error_not_unreached(row):
+    graph = build([(0, 1), (1, 2)], np.array([3e38, 3e38], np.float32)).to(row.device)
+    with pytest.raises(PrecisionError, match="float64"):
+        plan_sssp(graph, strategy=row.name)(0)
+
+
+@rows_of(BFS)
+@pytest.mark.parametrize("depth", [0, 1, 3, 7, 10**6, 2.5])
+def test_max_depth_is_inclusive_and_certified(row, depth):
+    rows = NAMED["lattice"]
+    graph = build(rows, directed=False).to(row.device)
+    result = plan_bfs(graph, strategy=row.name, max_depth=depth)(0)
+    expected = oracle.bfs(oracle.edges_of(rows, directed=False), 0)
+    assert distances(result, graph) == {v: d for v, d in expected.items() if d <= depth}
+    certify(graph, result).require()
+
+
+@rows_of(SSSP)
+@pytest.mark.parametrize("cutoff", [0, 1, 40, 97.5, 1e9])
+def test_cutoff_is_inclusive_and_certified(row, cutoff):
+    rows = NAMED["lattice"]
+    weights = weights_for(rows, 5)
+    graph = build(rows, weights, directed=False).to(row.device)
+    result = plan_sssp(graph, strategy=row.name, cutoff=cutoff)(0)
+    weighted = [(u, v, w) for (u, v), w in zip(rows, weights, strict=True)]
+    expected = oracle.dijkstra(oracle.edges_of(weighted, directed=False), 0)
+    assert distances(result, graph) == {v: d for v, d in expected.items() if d <= cutoff}
+    certify(graph, result).require()
+
+
+@rows_of(BFS)
+def test_a_search_for_targets_settles_them_and_stays_certified(row):
+    rows = NAMED["path"]
+    graph = build(rows).to(row.device)
+    result = plan_bfs(graph, strategy=row.name, targets=[30, 20])(0)
+    found = distances(result, graph)
+    assert found[20] == 20
+    assert found[30] == 30
+    assert len(found) < len(rows), "it should have stopped early"
+    certify(graph, result).require()
+
+
+@rows_of(SSSP)
+def test_targets_of_a_weighted_search_are_settled_and_certified(row):
+    rows = NAMED["lattice"]
+    weights = weights_for(rows, 6)
+    graph = build(rows, weights, directed=False).to(row.device)
+    full = distances(plan_sssp(graph, strategy=row.name)(0), graph)
+    near = sorted(full, key=full.get)[3:6]
+    result = plan_sssp(graph, strategy=row.name, targets=near)(0)
+    found = distances(result, graph)
+    assert {v: found[v] for v in near} == {v: full[v] for v in near}
+    assert all(full[v] == d for v, d in found.items())
+    certify(graph, result).require()
+
+
+@rows_of((*BFS, *SSSP))
+def test_a_plan_run_again_gives_the_same_answer(row):
+    rows = [r[:2] for r in NAMED["power law"]]
+    plan_of = plan_bfs if row in BFS else plan_sssp
+    graph = build(rows, weights_for(rows, 2)).to(row.device)
+    plan = plan_of(graph, strategy=row.name)
+    sources = sorted({u for u, _ in rows})[:5]
+    first = [plan(s).copy() for s in sources]
+    for source, before in zip(reversed(sources), reversed(first), strict=True):
+        again = plan(source)
+        assert np.array_equal(host(again.distance), host(before.distance))
+        assert np.array_equal(host(again.predecessor), host(before.predecessor))
+
+
+@pytest.mark.parametrize("catalogue", [BFS, SSSP], ids=["bfs", "sssp"])
+def test_all_strategies_agree_on_every_bit_also_of_predecessors(catalogue):
+    plan_of = plan_bfs if catalogue is BFS else plan_sssp
+    for name in ("power law", "lattice", "complete"):
+        rows = [r[:2] for r in NAMED[name]]
+        cpu = build(rows, weights_for(rows, 4), directed=False)
+        answers = []
+        for row in catalogue:
+            if row.device == "cpu" or HAS_GPU:
+                result = plan_of(cpu.to(row.device), strategy=row.name)(rows[0][0])
+                answers.append((host(result.distance).tobytes(), host(result.predecessor).tobytes()))
+        assert len(set(answers)) == 1
+
+
+@rows_of(SSSP)
+def test_unit_weights_give_hops(row):
+    rows = [r[:2] for r in NAMED["power law"]]
+    graph = build(rows, [1] * len(rows)).to(row.device)
+    source = rows[0][0]
+    assert distances(plan_sssp(graph, strategy=row.name)(source), graph) == distances(plan_bfs(graph)(source), graph)
+
+
+@rows_of(SSSP)
+def test_weights_times_a_power_of_two_scale_every_bit(row):
+    rows = [r[:2] for r in NAMED["power law"]]
+    weights = np.array(weights_for(rows, 7, "floats"), np.float32)
+    once = plan_sssp(build(rows, weights).to(row.device), strategy=row.name)(rows[0][0])
+    eight = plan_sssp(build(rows, weights * 8).to(row.device), strategy=row.name)(rows[0][0])
+    assert np.array_equal(host(once.distance) * 8, host(eight.distance))
+
+
+@rows_of(BFS)
+def test_new_names_for_vertices_do_not_change_distances(row):
+    rows = [r[:2] for r in NAMED["power law"]]
+    names = np.random.default_rng(4).permutation(5000)[:1024] - 2500
+    renamed = [(int(names[u]), int(names[v])) for u, v in rows]
+    plain, other = build(rows).to(row.device), build(renamed).to(row.device)
+    source = rows[0][0]
+    expected = distances(plan_bfs(plain, strategy=row.name)(source), plain)
+    found = distances(plan_bfs(other, strategy=row.name)(int(names[source])), other)
+    assert found == {int(names[v]): d for v, d in expected.items()}
+
+
+def test_an_unknown_strategy_is_refused_with_the_names_that_fit():
+    graph = build([(0, 1)])
+    with pytest.raises(StrategyError, match=r"no strategy 'teleport'.*auto, switch, queue"):
+        bfs(graph, 0, strategy="teleport")
+
+
+def test_a_strategy_that_cannot_take_negative_weights_says_so():
+    graph = build([(0, 1)], [-1])
+    with pytest.raises(StrategyError, match="negative weights; these can: frontier"):
+        plan_sssp(graph, strategy="near_far")
+
+
+def test_weighted_strategies_refuse_a_graph_without_weights():
+    with pytest.raises(StrategyError, match="weights"):
+        plan_sssp(build([(0, 1)]))
+
+
+@rows_of(SSSP)
+def test_a_cutoff_keeps_predecessors_away_from_vertices_beyond_it(row):
+    graph = build([(0, 1), (1, 2)], np.array([1e38, 3e38], np.float32)).to(row.device)
+    result = plan_sssp(graph, strategy=row.name, cutoff=2e38)(0)
+    assert host(result.predecessor).tolist() == [0, 0, -1]
+    certify(graph, result).require()
+
+
+@rows_of(SSSP, without={"non_negative"})
+def test_a_negative_cycle_of_subnormal_weight_is_found(row):
+    graph = build([(0, 1), (1, 0)], np.array([1e-40, -2e-40], np.float32)).to(row.device)
+    with pytest.raises(NegativeCycleError):
+        plan_sssp(graph, strategy=row.name)(0)

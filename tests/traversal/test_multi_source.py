@@ -1,0 +1,263 @@
+"""Many sources: every way to answer them gives, bit for bit, what one at a time gives; and what is made of the answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kepler_traverse import bfs_many, certify, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many, sssp_many
+from kepler_traverse.bfs import MANY as BFS
+from kepler_traverse.bfs.multi_source import bit_parallel_cpu
+from kepler_traverse.errors import InputError, NegativeCycleError, PrecisionError, StrategyError
+from kepler_traverse.multi_source import planning as many_module
+from kepler_traverse.sssp import MANY as SSSP
+from tests.support import oracle
+from tests.support.devices import host
+from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, path, weighted_rows, weights_for
+
+GROUPS = (1, 31, 32, 33, 64, 65, 257, 600)
+
+
+def ways(catalogue, looped):
+    """Every row for many sources, and the loop over a strategy for one."""
+    named = [
+        pytest.param(
+            (row.name, row.device), marks=pytest.mark.gpu if row.device == "cuda" else (), id=f"{row.name}-{row.device}"
+        )
+        for row in catalogue
+        if row.sums == "float"  # test_exact_sums has the others
+    ]
+    return pytest.mark.parametrize("way", [*named, pytest.param(("one_at_a_time", "cpu")), pytest.param((looped, "cpu"))])
+
+
+def check(plan, single, sources):
+    """Hold a plan for many sources against one for single ones."""
+    at = 0
+    for group in plan.over(sources):
+        assert len(group) <= plan.group
+        for traversal in group:
+            expected = single.run(int(sources[at]))
+            assert traversal.source == sources[at]
+            assert host(traversal.distance).tobytes() == host(expected.distance).tobytes()
+            assert traversal.distance.dtype == expected.distance.dtype
+            if traversal.predecessor is not None:
+                assert host(traversal.predecessor).tobytes() == host(expected.predecessor).tobytes()
+            at += 1
+    assert at == len(sources)
+
+
+@pytest.mark.parametrize("predecessors", [False, True])
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("name", NAMED)
+@ways(BFS, "queue")
+def test_hops_of_many_sources_are_those_of_each_alone(way, name, directed, predecessors):
+    graph = build([r[:2] for r in NAMED[name]], directed=directed).to(way[1])
+    sources = np.random.default_rng(1).integers(0, graph.n_vertices, 70)
+    plan = plan_bfs_many(graph, n_sources=70, strategy=way[0], result="predecessors" if predecessors else "distances")
+    check(plan, plan_bfs(graph), sources)
+
+
+@pytest.mark.parametrize("n_sources", GROUPS)
+@ways(BFS, "queue")
+def test_any_number_of_sources_with_the_same_ones_among_them(way, n_sources):
+    graph = build(NAMED["power law"], directed=True).to(way[1])
+    sources = np.random.default_rng(2).integers(0, graph.n_vertices, n_sources)
+    sources[n_sources // 2 :] = sources[: n_sources - n_sources // 2]
+    check(plan_bfs_many(graph, n_sources=n_sources, strategy=way[0]), plan_bfs(graph), sources)
+
+
+@ways(BFS, "queue")
+def test_a_plan_made_for_few_sources_takes_many_and_the_other_way_round(way):
+    graph = build(NAMED["lattice"], directed=False).to(way[1])
+    for planned, asked in ((3, 100), (600, 2)):
+        check(plan_bfs_many(graph, n_sources=planned, strategy=way[0]), plan_bfs(graph), np.arange(asked))
+
+
+@ways(BFS, "queue")
+def test_hops_of_any_graph(way):
+    @given(edge_rows(), st.booleans())
+    def check_one(rows, directed):
+        graph = build(rows, directed=directed).to(way[1])
+        sources = np.arange(graph.n_vertices)
+        check(plan_bfs_many(graph, n_sources=graph.n_vertices, strategy=way[0]), plan_bfs(graph), sources)
+
+    check_one()
+
+
+@pytest.mark.parametrize("pushing", ["always", "never"])
+@pytest.mark.parametrize("name", ["power law", "lattice", "in-star", "self-loops and parallel edges"])
+def test_levels_pushed_and_levels_pulled_give_the_same(monkeypatch, pushing, name):
+    monkeypatch.setattr(bit_parallel_cpu, "PUSH_VERTICES", 0 if pushing == "always" else 10**9)
+    monkeypatch.setattr(bit_parallel_cpu, "PUSH_EDGES", 0 if pushing == "always" else 10**9)
+    graph = build(NAMED[name], directed=True)
+    sources = np.arange(graph.n_vertices)[:300]
+    check(plan_bfs_many(graph, n_sources=300, strategy="many_bits"), plan_bfs(graph), sources)
+    for row, expected in zip(counted(graph, sources, "many_bits"), counted(graph, sources, "queue"), strict=True):
+        assert row.tolist() == expected.tolist()
+
+
+def counted(graph, sources, strategy):
+    plan = plan_bfs_many(graph, n_sources=len(sources), strategy=strategy, result="levels")
+    rows = [row for group in plan.over(sources) for row in group.counts]
+    return [row[: np.flatnonzero(row)[-1] + 1] for row in rows]
+
+
+@pytest.mark.parametrize(("length", "dtype"), [(127, np.int8), (128, np.int16), (32767, np.int16), (32768, np.int32)])
+@ways(BFS, "queue")
+def test_hop_counts_have_the_narrowest_type_that_holds_them(way, length, dtype):
+    graph = build(path(length)).to(way[1])
+    plan = plan_bfs_many(graph, n_sources=3, strategy=way[0])
+    group = plan.run([0, length, 1])
+    assert group.distance.dtype == dtype
+    assert host(group.distance)[:, -1].tolist() == [length, 0, length - 1]
+    assert host(group.distance)[1, 0] == -1
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+@ways(BFS, "queue")
+def test_a_depth_limit_is_inclusive(way, depth):
+    graph = build(NAMED["lattice"], directed=False).to(way[1])
+    plan = plan_bfs_many(graph, n_sources=40, strategy=way[0], max_depth=depth)
+    check(plan, plan_bfs(graph, max_depth=depth), np.arange(40))
+    assert plan.run([5]).limits == [depth]
+
+
+@ways(BFS, "queue")
+def test_targets_stop_each_search_and_keep_their_distances(way):
+    graph = build(NAMED["lattice"], directed=False).to(way[1])
+    everything = plan_bfs_many(graph, n_sources=40, strategy=way[0]).run(np.arange(16)).distance
+    plan = plan_bfs_many(graph, n_sources=40, strategy=way[0], targets=[7, 3, 90], result="targets")
+    group = plan.run(np.arange(16))
+    assert host(group.distance).tolist() == host(everything)[:, [3, 7, 90]].tolist()
+
+
+@pytest.mark.parametrize("predecessors", [False, True])
+@pytest.mark.parametrize("weights", ["integers", "floats"])
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("name", NAMED)
+@ways(SSSP, "frontier")
+def test_distances_of_many_sources_are_those_of_each_alone(way, name, directed, weights, predecessors):
+    rows = [r[:2] for r in NAMED[name]]
+    graph = build(rows, weights_for(rows, 3, weights), directed=directed).to(way[1])
+    sources = np.random.default_rng(1).integers(0, graph.n_vertices, 20)
+    plan = plan_sssp_many(graph, n_sources=20, strategy=way[0], result="predecessors" if predecessors else "distances")
+    check(plan, plan_sssp(graph), sources)
+
+
+@ways(SSSP, "frontier")
+def test_distances_for_awkward_weights(way):
+    @given(weighted_rows(awkward_floats), st.booleans(), st.sampled_from([np.float32, np.float64]))
+    def check_one(drawn, directed, kind):
+        rows, weights = drawn
+        graph = build(rows, weights, directed, weight_type=np.dtype(kind).name).to(way[1])
+        sources = np.arange(graph.n_vertices)
+        plan = plan_sssp_many(graph, n_sources=sources.size, strategy=way[0], result="predecessors")
+        single = plan_sssp(graph)
+        try:
+            expected = [single.run(int(source)).distance.copy() for source in sources]
+        except PrecisionError:
+            with pytest.raises(PrecisionError):
+                list(plan.over(sources))
+            return
+        found = [traversal.distance.copy() for group in plan.over(sources) for traversal in group]
+        assert [d.tobytes() for d in found] == [d.tobytes() for d in expected]
+
+    check_one()
+
+
+@pytest.mark.parametrize("cutoff", [0, 17, 1e9])
+@ways(SSSP, "frontier")
+def test_a_cutoff_is_inclusive(way, cutoff):
+    rows = NAMED["lattice"]
+    graph = build(rows, weights_for(rows, 5), directed=False).to(way[1])
+    plan = plan_sssp_many(graph, n_sources=20, strategy=way[0], cutoff=cutoff)
+    check(plan, plan_sssp(graph, cutoff=cutoff), np.arange(20))
+
+
+@ways(SSSP, "frontier")
+def test_targets_of_weighted_searches_keep_their_distances(way):
+    rows = NAMED["lattice"]
+    graph = build(rows, weights_for(rows, 5), directed=False).to(way[1])
+    everything = plan_sssp_many(graph, n_sources=9, strategy=way[0]).run(np.arange(9)).distance
+    group = plan_sssp_many(graph, n_sources=9, strategy=way[0], targets=[500, 3], result="targets").run(np.arange(9))
+    assert host(group.distance).tolist() == host(everything)[:, [3, 500]].tolist()
+
+
+@pytest.mark.parametrize("cutoff", [None, 40])
+def test_a_search_stopped_by_its_targets_says_how_far_it_is_complete(cutoff):
+    rows = NAMED["lattice"]
+    graph = build(rows, weights_for(rows, 5), directed=False)
+    plan = plan_sssp_many(graph, n_sources=9, strategy="many_piles", targets=[60, 3], cutoff=cutoff, result="predecessors")
+    for group in plan.over(np.arange(9)):
+        for traversal in group:
+            certify(graph, traversal).require()
+
+
+def test_overflowing_distances_are_an_error():
+    graph = build([(0, 1), (1, 2)], [3e38, 3e38], weight_type="float32")
+    with pytest.raises(PrecisionError, match="float64"):
+        sssp_many(graph, [0, 1], strategy="many_piles")
+
+
+def test_negative_weights_go_to_a_strategy_that_takes_them():
+    graph = build([(0, 1), (1, 2), (0, 2)], [5, -3, 4])
+    assert sssp_many(graph, [0, 1], result="matrix").tolist() == [[0, 5, 2], [np.inf, 0, -3]]
+    with pytest.raises(StrategyError, match="cannot take negative weights"):
+        sssp_many(graph, [0], strategy="many_piles")
+    with pytest.raises(NegativeCycleError):
+        sssp_many(build([(7, 8), (8, 7)], [1, -2]), [7])
+
+
+# --- what is chosen ------------------------------------------------------------------------------------------------------
+
+
+def test_flat_graphs_get_bits_deep_ones_queues_and_a_single_source_the_loop():
+    flat, deep = build(NAMED["power law"], directed=False), build(path(30000), directed=False)
+    assert plan_bfs_many(flat, n_sources=256).strategy.name == "many_bits"
+    assert plan_bfs_many(deep, n_sources=256).strategy.name == "many_queues"
+    plan = plan_bfs_many(flat, n_sources=256)
+    assert "many_bits" in plan.why
+    assert "levels" in plan.why
+    assert "MiB" in plan.why
+
+
+def test_groups_shrink_until_they_fit_and_what_never_fits_is_refused_with_the_numbers():
+    graph = build(NAMED["lattice"], directed=False)
+    roomy = plan_bfs_many(graph, n_sources=512, strategy="many_bits")
+    assert roomy.group == 512
+    tight = plan_bfs_many(graph, n_sources=512, strategy="many_bits", memory=roomy.nbytes // 3)
+    assert 64 <= tight.group < 512
+    assert tight.nbytes <= roomy.nbytes // 3
+    check(tight, plan_bfs(graph), np.arange(512))
+    with pytest.raises(InputError, match=r"needs .* MiB .* and 0\.0 MiB are free"):
+        plan_bfs_many(graph, n_sources=512, strategy="many_bits", memory=1000)
+
+
+def test_what_a_plan_says_it_takes_covers_what_it_allocates():
+    graph = build(NAMED["power law"], directed=True)
+    for strategy in ("many_bits", "many_queues"):
+        plan = plan_bfs_many(graph, n_sources=100, strategy=strategy)
+        group = plan.run(np.arange(min(plan.group, 100)))
+        assert plan.nbytes >= group.distance.nbytes
+
+
+def test_too_many_sources_for_one_group_are_refused():
+    plan = plan_bfs_many(build(NAMED["cycle"]), n_sources=64, strategy="many_bits")
+    with pytest.raises(InputError, match="65 sources at once, and this plan takes 64"):
+        plan.run(np.zeros(65, np.int64))
+
+
+def test_free_memory_is_a_number_of_bytes():
+    assert many_module.free_memory("cpu") > 2**20
+
+
+def test_bits_match_the_oracle():
+    rows = [r[:2] for r in NAMED["power law"]]
+    graph = build(rows)
+    edges = oracle.edges_of(rows, True)
+    matrix = bfs_many(graph, [rows[0][0], rows[5][0]], result="matrix", strategy="many_bits")
+    for row, source in zip(matrix, (rows[0][0], rows[5][0]), strict=True):
+        reached = np.flatnonzero(row >= 0)
+        assert dict(zip(graph.ids[reached].tolist(), row[reached].tolist(), strict=True)) == oracle.bfs(edges, source)

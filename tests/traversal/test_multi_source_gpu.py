@@ -1,0 +1,360 @@
+"""Many sources on a GPU: bit for bit what one at a time gives, each way to go on forced on graphs that are small."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kepler_traverse import certify, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
+from kepler_traverse._arrays import device_of
+from kepler_traverse.bfs import tuning as bfs_params
+from kepler_traverse.bfs.multi_source import bit_parallel_gpu
+from kepler_traverse.bfs.multi_source import source_per_block as bfs_blocks
+from kepler_traverse.errors import InputError, PrecisionError, StrategyError
+from kepler_traverse.multi_source import planning
+from kepler_traverse.sssp import tuning as sssp_params
+from kepler_traverse.sssp.multi_source import source_per_block as sssp_blocks
+from kepler_traverse.sssp.multi_source import source_per_lane
+from kepler_traverse.strategy import Shape
+from tests.conftest import HAS_GPU
+from tests.support.devices import count_allocations, host, on_a_device, orders, running
+from tests.support.graphs import awkward_floats, build, edge_rows, lattice, path, rmat, star, weighted_rows, weights_for
+
+pytestmark = on_a_device
+
+MODES = orders(
+    in_turn={"block": 64},
+    stress={"stress": True, "seed": 1, "block": 64},
+)
+GRAPHS = {
+    "power law": rmat(7, 8, seed=3),
+    "star behind a path": [(v + 150, v + 151) for v in range(4)] + [(154, 0), *star(140)],
+    "lattice": lattice(7, 16),
+    "two components and more": [*path(20), (50, 51), (51, 52), (60, 60), (70, 71), (71, 70)],
+}
+SHAPES = [*((name, True) for name in GRAPHS), ("power law", False), ("lattice", False)]
+FORCED_BITS = {
+    "as it is": {},
+    "push only": {"MANY_PUSH_VERTICES": 0, "MANY_PUSH_EDGES": 0},
+    "pull only": {"MANY_PUSH_VERTICES": 1 << 30},
+}
+FORCED_BLOCKS = {
+    "as it is": {},
+    "bits in two places": {"MOST_SHARED_BITS": 8},
+    "a table": {"MOST_SHARED_BITS": 0},
+    "a table and queues that overflow": {"MOST_SHARED_BITS": 0, "SLOTS_A_ROOT": 0, "FEWEST_SLOTS": 8}
+    | {"BLOCK_ROOM": 2, "SPILL_ROOM": 3, "TABLE_AHEAD": 4},
+}
+
+
+@pytest.fixture(params=MODES)
+def mode(request, monkeypatch):
+    """A GPU, or the harness in one of its orders."""
+    _spare_the_first_search(monkeypatch)
+    with running(MODES[request.param]):
+        yield request.param
+
+
+@pytest.fixture
+def one_order(monkeypatch):
+    """A GPU, or the harness in its first order."""
+    _spare_the_first_search(monkeypatch)
+    with running(next(iter(MODES.values()))):
+        yield
+
+
+def _spare_the_first_search(monkeypatch):
+    """Rows of PIECE edges are few on small graphs; and on the host how deep a graph is need not be found out by kernels."""
+    monkeypatch.setattr(bfs_params, "MANY_PIECE", 64)
+    monkeypatch.setattr(sssp_params, "ROWS_PIECES", {"uneven": 64, "even": 64})
+    if HAS_GPU:
+        return
+
+    def shape(graph, *_):
+        weight = 0 if graph.weights is None else graph.weights.dtype.itemsize
+        return Shape(graph.n_vertices, graph.n_edges, graph.directed, 40, graph.targets.dtype.itemsize, weight)
+
+    monkeypatch.setattr(planning, "survey", shape)
+
+
+def force(monkeypatch, changes: dict, module, params) -> None:
+    for name, value in changes.items():
+        monkeypatch.setattr(params if hasattr(params, name) else module, name, value)
+
+
+def sources_of(graph, k: int) -> np.ndarray:
+    """Some of them twice, and of every component."""
+    sources = np.random.default_rng(k).integers(0, graph.n_vertices, k)
+    sources[k // 2 :] = sources[: k - k // 2]
+    return sources
+
+
+def check(plan, single, sources) -> None:
+    alone = {int(source): single.run(int(source)).copy() for source in np.unique(sources)}
+    at = 0
+    for group in plan.over(sources):
+        for traversal in group:
+            expected = alone[int(sources[at])]
+            assert host(traversal.distance).tobytes() == expected.distance.tobytes(), f"source {sources[at]}"
+            if traversal.predecessor is not None:
+                assert host(traversal.predecessor).tobytes() == expected.predecessor.tobytes()
+            at += 1
+    assert at == len(sources)
+
+
+def counted(plan, sources) -> list:
+    """Levels of each source; they stay on the device, and may be gone with the next group."""
+    rows = []
+    for group in plan.over(sources):
+        assert device_of(group.counts) == "cuda"
+        rows += list(host(group.counts))
+    return [row[: np.flatnonzero(row)[-1] + 1].tolist() for row in rows]
+
+
+def levels(single, sources) -> list:
+    found = (single.run(int(source)).distance for source in sources)
+    return [np.bincount(distance[distance >= 0]).tolist() for distance in found]
+
+
+@pytest.mark.parametrize("forced", FORCED_BITS)
+@pytest.mark.parametrize(("name", "directed"), SHAPES)
+@pytest.mark.usefixtures("mode")
+def test_bits_find_the_hops_of_each_alone(monkeypatch, name, directed, forced):
+    force(monkeypatch, FORCED_BITS[forced], bit_parallel_gpu, bfs_params)
+    graph = build(GRAPHS[name], directed=directed)
+    sources, asked = sources_of(graph, 50), {"strategy": "many_bits", "n_sources": 50}
+    check(plan_bfs_many(graph.to("cuda"), result="predecessors", **asked), plan_bfs(graph), sources)
+    counts = counted(plan_bfs_many(graph.to("cuda"), result="levels", **asked), sources)
+    assert counts == levels(plan_bfs(graph), sources)
+
+
+@pytest.mark.parametrize("forced", FORCED_BLOCKS)
+@pytest.mark.parametrize(("name", "directed"), SHAPES)
+@pytest.mark.usefixtures("mode")
+def test_blocks_find_the_hops_of_each_alone(monkeypatch, name, directed, forced):
+    force(monkeypatch, FORCED_BLOCKS[forced], bfs_blocks, bfs_params)
+    graph = build(GRAPHS[name], directed=directed)
+    sources, asked = sources_of(graph, 9), {"strategy": "many_blocks", "n_sources": 9}
+    check(plan_bfs_many(graph.to("cuda"), result="predecessors", **asked), plan_bfs(graph), sources)
+    counts = counted(plan_bfs_many(graph.to("cuda"), result="levels", **asked), sources)
+    assert counts == levels(plan_bfs(graph), sources)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "k"),
+    [*(("many_bits", k) for k in (1, 31, 32, 33, 64, 1000, 1024)), *(("many_blocks", k) for k in (1, 33, 1024))],
+)
+@pytest.mark.usefixtures("one_order")
+def test_any_number_of_sources_with_the_same_ones_among_them(strategy, k):
+    is_long = strategy == "many_blocks" and k > 100  # on the host harness
+    graph = build([*path(4), (50, 51), (60, 60)] if is_long else GRAPHS["two components and more"], directed=False)
+    sources = sources_of(graph, k)
+    plan = plan_bfs_many(graph.to("cuda"), n_sources=k, strategy=strategy)
+    assert plan.group >= k
+    check(plan, plan_bfs(graph), sources)
+    check(plan, plan_bfs(graph), sources[: k // 2 + 1])  # a run leaves nothing for the next
+
+
+@pytest.mark.usefixtures("one_order")
+def test_a_lane_may_take_more_words_of_a_row_than_one_load_reads(monkeypatch):
+    monkeypatch.setattr(bfs_params, "MANY_LANES", {"uneven": 4, "even": 4})
+    graph = build(GRAPHS["power law"], directed=True)
+    check(plan_bfs_many(graph.to("cuda"), n_sources=1024, strategy="many_bits"), plan_bfs(graph), sources_of(graph, 200))
+
+
+@pytest.mark.usefixtures("one_order")
+def test_a_source_that_is_through_does_not_hold_up_the_others(monkeypatch):
+    force(monkeypatch, FORCED_BITS["pull only"], bit_parallel_gpu, bfs_params)
+    # No source of the second component reaches the first, whose vertices are done all the same while some still search.
+    tail = [(39, 200), *((v, v + 1) for v in range(200, 204))]
+    graph = build([*[(u, v) for u in range(40) for v in range(40)], (100, 101), *tail], directed=False)
+    plan = plan_bfs_many(graph.to("cuda"), n_sources=32, strategy="many_bits")
+    group = plan.run([0, 5, int(graph.numbers_of([101])[0])])
+    assert host(group.distance)[:, :2].tolist() == [[0, 1], [1, 1], [-1, -1]]
+    traverse = plan._search._owned._search
+    run = traverse.__closure__[-1].cell_contents
+    done = np.unpackbits(host(run._done).view(np.uint8), bitorder="little")
+    assert done[:40].all()
+
+
+@pytest.mark.parametrize("length", [40, 127, 140])
+@pytest.mark.usefixtures("one_order")
+def test_bit_planes_are_made_as_levels_need_them(length):
+    graph = build(path(length), directed=False)
+    plan = plan_bfs_many(graph.to("cuda"), n_sources=3, strategy="many_bits")
+    for sources in ([0, length, 1], [length // 2]):
+        check(plan, plan_bfs(graph), np.array(sources))
+    assert plan.run([0]).distance.dtype == (np.int8 if length < 128 else np.int16)
+
+
+@pytest.mark.parametrize("result", ["distances", "predecessors", "levels"])
+@pytest.mark.usefixtures("one_order")
+def test_searches_deeper_than_a_type_holds_begin_again_with_a_wider_one(monkeypatch, result):
+    monkeypatch.setattr(bfs_params, "SHORT_HOPS", 150)
+    for length, kind in ((100, np.int8), (149, np.int16), (200, np.int16)):
+        graph = build(path(length), directed=False)
+        plan = plan_bfs_many(graph.to("cuda"), n_sources=3, strategy="many_blocks", result=result)
+        sources = np.array([0, length // 2, length])
+        if result == "levels":
+            assert counted(plan, sources) == levels(plan_bfs(graph), sources)
+        else:
+            check(plan, plan_bfs(graph), sources)
+            assert result == "predecessors" or plan.run(sources).distance.dtype == kind
+
+
+@pytest.mark.parametrize("depth", [0, 1, 5])
+@pytest.mark.parametrize("strategy", ["many_bits", "many_blocks"])
+@pytest.mark.usefixtures("one_order")
+def test_a_depth_limit_is_inclusive(strategy, depth):
+    graph = build(GRAPHS["lattice"], directed=False)
+    plan = plan_bfs_many(graph.to("cuda"), n_sources=20, strategy=strategy, max_depth=depth)
+    check(plan, plan_bfs(graph, max_depth=depth), np.arange(20))
+    assert plan.run([5]).limits == [depth]
+
+
+@pytest.mark.parametrize("result", ["targets", "predecessors"])
+@pytest.mark.parametrize("strategy", ["many_bits", "many_blocks"])
+@pytest.mark.usefixtures("mode")
+def test_targets_stop_the_searches_and_keep_their_distances(strategy, result):
+    graph = build(GRAPHS["lattice"], directed=False)
+    on_gpu, targets, sources = graph.to("cuda"), [7, 3, 30], np.arange(12)
+    everything = np.array([plan_bfs(graph).run(int(source)).distance for source in sources])
+    group = plan_bfs_many(on_gpu, n_sources=12, strategy=strategy, targets=targets, result=result).run(sources)
+    if result == "targets":
+        assert host(group.distance).tolist() == everything[:, sorted(targets)].tolist()
+    else:
+        assert max(group.limits) < everything.max()
+        for traversal in group:
+            certify(on_gpu, traversal).require()
+
+
+@pytest.mark.parametrize("strategy", ["many_bits", "many_blocks"])
+@pytest.mark.usefixtures("one_order")
+def test_targets_out_of_reach_are_found_to_be_so(strategy):
+    graph = build(GRAPHS["two components and more"], directed=True)
+    plan = plan_bfs_many(graph.to("cuda"), n_sources=2, strategy=strategy, targets=[52, 3], result="targets")
+    assert host(plan.run(graph.numbers_of([50, 2])).distance).tolist() == [[-1, 2], [1, -1]]
+
+
+@pytest.mark.parametrize("strategy", ["many_bits", "many_blocks"])
+@pytest.mark.usefixtures("one_order")
+def test_hops_of_any_graph(strategy):
+    @settings(max_examples=15)
+    @given(edge_rows(), st.booleans())
+    def check_one(rows, directed):
+        graph = build(rows, directed=directed)
+        plan = plan_bfs_many(graph.to("cuda"), n_sources=32, strategy=strategy, result="predecessors")
+        check(plan, plan_bfs(graph), np.arange(graph.n_vertices))
+
+    check_one()
+
+
+@pytest.mark.parametrize("weights", ["integers", "floats"])
+@pytest.mark.parametrize(("name", "directed"), SHAPES)
+@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
+@pytest.mark.usefixtures("mode")
+def test_distances_of_each_alone_are_found(monkeypatch, strategy, name, directed, weights):
+    if weights == "floats":
+        force(monkeypatch, {"MANY_ROOM": 3, "MANY_WARM_UP": 1}, sssp_blocks, sssp_params)
+    rows = GRAPHS[name]
+    graph = build(rows, weights_for(rows, 3, weights), directed=directed)
+    plan = plan_sssp_many(graph.to("cuda"), n_sources=7, strategy=strategy)
+    check(plan, plan_sssp(graph), sources_of(graph, 7))
+
+
+@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
+@pytest.mark.usefixtures("one_order")
+def test_distances_and_predecessors_for_awkward_weights(strategy):
+    @settings(max_examples=12)
+    @given(weighted_rows(awkward_floats), st.booleans(), st.sampled_from(["float32", "float64"]))
+    def check_one(drawn, directed, kind):
+        rows, weights = drawn
+        graph = build(rows, weights, directed, weight_type=kind)
+        single, sources = plan_sssp(graph), np.arange(min(graph.n_vertices, 6))
+        plan = plan_sssp_many(graph.to("cuda"), n_sources=6, strategy=strategy, result="predecessors")
+        try:
+            for source in sources:
+                single.run(int(source))
+        except PrecisionError:
+            with pytest.raises(PrecisionError):
+                list(plan.over(sources))
+            return
+        check(plan, single, sources)
+
+    check_one()
+
+
+@pytest.mark.parametrize("cutoff", [0, 17, 1e9])
+@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
+@pytest.mark.usefixtures("one_order")
+def test_a_cutoff_is_inclusive(strategy, cutoff):
+    rows = GRAPHS["lattice"]
+    graph = build(rows, weights_for(rows, 5), directed=False)
+    plan = plan_sssp_many(graph.to("cuda"), n_sources=9, strategy=strategy, cutoff=cutoff)
+    check(plan, plan_sssp(graph, cutoff=cutoff), np.arange(9))
+
+
+@pytest.mark.parametrize("result", ["targets", "predecessors"])
+@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
+@pytest.mark.usefixtures("mode")
+def test_targets_of_weighted_searches_keep_their_distances(strategy, result):
+    rows = GRAPHS["lattice"]
+    graph = build(rows, weights_for(rows, 5), directed=False)
+    on_gpu, sources = graph.to("cuda"), np.arange(5)
+    everything = np.array([plan_sssp(graph).run(int(source)).distance for source in sources])
+    group = plan_sssp_many(on_gpu, n_sources=5, strategy=strategy, targets=[18, 3], result=result).run(sources)
+    if result == "targets":
+        assert host(group.distance).tolist() == everything[:, [3, 18]].tolist()
+    else:
+        assert max(group.limits) < everything.max()
+        for traversal in group:
+            certify(on_gpu, traversal).require()
+
+
+@pytest.mark.parametrize("targets", [None, [2]])
+@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
+@pytest.mark.usefixtures("one_order")
+def test_overflowing_distances_are_an_error(strategy, targets):
+    graph = build([(0, 1), (1, 2)], [3e38, 3e38], weight_type="float32").to("cuda")
+    plan = plan_sssp_many(graph, n_sources=2, strategy=strategy, targets=targets, result="matrix")
+    with pytest.raises(PrecisionError, match="float64"):
+        plan.run([0, 1])
+
+
+@pytest.mark.parametrize("result", ["distances", "predecessors", "targets", "levels"])
+@pytest.mark.parametrize("strategy", ["many_bits", "many_blocks", "blocks", "rows"])
+@pytest.mark.skipif(HAS_GPU, reason="what the stand-in allocates can be counted")
+@pytest.mark.usefixtures("one_order")
+def test_what_a_plan_says_it_takes_covers_what_it_allocates(monkeypatch, strategy, result):
+    if strategy in ("blocks", "rows") and result == "levels":
+        pytest.skip("hops alone have levels")
+    rows = GRAPHS["power law"]
+    graph = build(rows, weights_for(rows, 3), directed=True).to("cuda")
+    assert graph.reverse.n_edges == graph.n_edges
+    taken = count_allocations(monkeypatch, bit_parallel_gpu, bfs_blocks, sssp_blocks, source_per_lane)
+    weighted = {"blocks": "many_blocks", "rows": "many_rows"}
+    planner, name = (plan_sssp_many, weighted[strategy]) if strategy in weighted else (plan_bfs_many, strategy)
+    plan = planner(graph, n_sources=50, strategy=name, result=result, targets=[1, 3] if result == "targets" else None)
+    plan.run(np.arange(plan.group) % graph.n_vertices)
+    assert 0 < sum(taken) <= plan.nbytes
+
+
+@pytest.mark.usefixtures("one_order")
+def test_groups_shrink_until_they_fit():
+    graph = build(GRAPHS["lattice"], directed=False)
+    roomy = plan_bfs_many(graph.to("cuda"), n_sources=64, strategy="many_bits")
+    tight = plan_bfs_many(graph.to("cuda"), n_sources=64, strategy="many_bits", memory=roomy.nbytes - 1)
+    assert (tight.group, roomy.group) == (32, 64)
+    assert tight.nbytes < roomy.nbytes
+    check(tight, plan_bfs(graph), np.arange(64))
+    with pytest.raises(InputError, match="are free"):
+        plan_bfs_many(graph.to("cuda"), n_sources=512, strategy="many_bits", memory=1000)
+
+
+@pytest.mark.usefixtures("one_order")
+def test_what_cannot_be_taken_is_refused():
+    graph = build([(0, 1), (1, 2)], [5, -3])
+    with pytest.raises(StrategyError, match="cannot take negative weights"):
+        plan_sssp_many(graph.to("cuda"), n_sources=2, strategy="many_blocks")

@@ -1,0 +1,200 @@
+"""The BFS of one launch: each of its ways to go on, forced on graphs that are small enough for the host harness."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kepler_traverse import plan_bfs
+from kepler_traverse.bfs import persistent
+from kepler_traverse.bfs.tuning import Tuning
+from kepler_traverse.certificate import certify
+from kepler_traverse.errors import StrategyError
+from kepler_traverse.query import Query
+from tests.conftest import HAS_GPU
+from tests.kernels.simt import device, harness
+from tests.support import oracle
+from tests.support.devices import distances, host, on_a_device, orders, running
+from tests.support.graphs import build, lattice, path, rmat, star
+
+pytestmark = on_a_device
+
+MODES = orders(  # of one block size, so that kernels are compiled once; test_strategies_on_host.py has others
+    in_turn={"block": 64},
+    stress={"stress": True, "seed": 1, "block": 64},
+)
+# What makes it go on otherwise than in one cluster, as it does on any graph of a test. ROOM and BATCH_EDGES are the
+# cluster's, all others the grid's; CHUNK is both's.
+FORCED = {
+    "as it is": {},
+    "one block": {"CLUSTER": 1},
+    "shared rows": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "UNEVEN": 0, "CHUNK": 64, "PIECE_WARPS": 1, "AHEAD": 4},
+    "push only": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "PIECE_WARPS": 0},
+    "cluster and push": {"ROOM": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
+    "pull at once": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
+    "pull and push": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 14, "BETA": 8, "CHUNK": 40, "PATIENCE": 0, "UNEVEN": 0},
+    "all of them": {"ROOM": 3, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4}
+    | {"CLEANS_UP": 0, "MIN_BLOCKS": 1, "UNEVEN": 0},
+}
+GRAPHS = {
+    "power law": rmat(8, 12, seed=3),
+    "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
+    "lattice": lattice(14, 33),
+    "complete": [(u, v) for u in range(70) for v in range(70)],
+    "two components": [*path(20), (50, 51), (51, 52)],
+}
+
+
+@pytest.fixture(params=MODES, autouse=True)
+def mode(request):
+    """A GPU, or the harness in one of its orders."""
+    with running(MODES[request.param]):
+        yield request.param
+
+
+def run(rows, directed, source=None, with_reverse=False, **options):
+    graph = build(rows, directed=directed).to("cuda")
+    if with_reverse:
+        graph = graph.with_reverse()
+        assert graph.reverse.n_edges == graph.n_edges
+    source = rows[0][0] if source is None else source
+    plan = plan_bfs(graph, strategy="persistent", **options)
+    result = plan(source)
+    if result.predecessor is not None:
+        certify(graph, result).require()
+        again = plan_bfs(graph, strategy="queue_warp", max_depth=options.get("max_depth"))(source)
+        if not options.get("targets"):
+            assert host(result.predecessor).tolist() == host(again.predecessor).tolist()
+    limit = np.inf if result.limit is None else result.limit
+    expected = oracle.bfs(oracle.edges_of(rows, directed), source)
+    found = distances(result, graph)
+    assert found == {v: d for v, d in expected.items() if d <= limit}
+    return result
+
+
+def force(monkeypatch, tuning=None, **changes):
+    """Plans take these numbers and constants, whatever the graph."""
+    entries_for = persistent.entries_for
+
+    def forced_entries(graph, query):
+        found = []
+        for entry in entries_for(graph, query if tuning is None else replace(query, tuning=tuning)):
+            own = {constant: changes[constant] for constant, _ in entry.constants if constant in changes}
+            found.append(entry.variant(**own))
+        return tuple(found)
+
+    monkeypatch.setattr(persistent, "entries_for", forced_entries)
+
+
+@pytest.fixture(params=FORCED)
+def forced(request, monkeypatch):
+    changes = dict(FORCED[request.param])
+    tuning = Tuning(cluster=changes.pop("CLUSTER", Tuning.cluster))
+    if changes:  # rows shared, or not, whatever the graph: one kernel less to compile
+        tuning = replace(tuning, long_row=changes.pop("UNEVEN", 1 << 30))
+    force(monkeypatch, tuning, **changes)
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_way_to_go_on_gives_the_right_hops(name, directed):
+    run(GRAPHS[name], directed)
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("name", ["power law", "star of 1025 behind a path"])
+def test_a_directed_graph_with_its_reverse_at_hand_is_pulled(name):
+    run(GRAPHS[name], True, with_reverse=True)
+    run(GRAPHS[name], True, with_reverse=True, predecessors=False)
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("depth", [0, 1, 3, 1000])
+def test_it_stops_at_the_depth_asked_for(depth):
+    result = run(GRAPHS["lattice"], False, source=0, max_depth=depth)
+    assert result.rounds == min(depth, 46)
+
+
+@pytest.mark.usefixtures("forced")
+@pytest.mark.parametrize("wanted", [[0], [35], [35, 70], [461, 1]])
+def test_it_stops_once_its_targets_are_reached(wanted):
+    hops = {v: v // 33 + v % 33 for v in wanted}
+    result = run(GRAPHS["lattice"], False, source=0, targets=wanted)
+    assert max(hops.values()) == result.rounds
+    assert {v: int(result.distance[v]) for v in wanted} == hops
+
+
+@pytest.mark.usefixtures("forced")
+def test_a_plan_is_run_again_and_again():
+    graph = build(GRAPHS["power law"], directed=False).to("cuda")
+    plans = [plan_bfs(graph, strategy="persistent", predecessors=predecessors) for predecessors in (False, True)]
+    for source, plan in ((s, plan) for s in (0, 1, 0, 3) for plan in plans):
+        expected = oracle.bfs(oracle.edges_of(GRAPHS["power law"], False), source)
+        if plan.query.predecessors:
+            certify(graph, plan(source)).require()
+        found = {v: d for v, d in zip(host(graph.ids).tolist(), host(plan(source).distance).tolist(), strict=True) if d >= 0}
+        assert found == expected
+
+
+def test_wide_vertex_numbers_are_refused():
+    graph = build(path(3)).to("cuda")
+    wide = type(graph)(offsets=graph.offsets, targets=graph.targets.astype(np.int64), weights=None, ids=graph.ids)
+    with pytest.raises(StrategyError, match="'persistent' cannot take 2\\^31 vertices or more; these can: "):
+        plan_bfs(wide, strategy="persistent")
+    assert plan_bfs(wide).strategy.name == "queue_warp"
+
+
+@pytest.mark.skipif(HAS_GPU, reason="the order of threads is the GPU's affair")
+def test_warps_that_lag_see_the_flag_of_the_step_before(mode, monkeypatch):
+    if mode != "in turn":
+        pytest.skip("the orders are this test's own")
+    force(monkeypatch, Tuning(cluster=4), ROOM=2, BATCH_EDGES=6)
+    plan = plan_bfs(build(lattice(6, 9), directed=False).to("cuda"), strategy="persistent")
+    for seed in range(40):
+        with harness.settings(stress=True, seed=seed, block=64):
+            result = plan(0)
+        assert int(result.distance.max()) == 5 + 8, seed
+
+
+@pytest.mark.skipif(HAS_GPU, reason="looks into the memory that the plan takes on the harness")
+@pytest.mark.parametrize(("alpha", "is_pulled"), [(14, True), (1, False)])
+def test_a_frontier_of_many_edges_is_pulled(mode, monkeypatch, alpha, is_pulled):
+    if mode != "in turn":
+        pytest.skip("the same in every order")
+    taken = []
+    empty = device.cp.empty
+    force(monkeypatch, ROOM=1, BATCH_EDGES=1, ALPHA=alpha)
+    graph = build(GRAPHS["complete"], directed=False).to("cuda")
+    monkeypatch.setattr(device._Cupy, "empty", lambda _, *args: taken.append(empty(*args)) or taken[-1])
+    plan = plan_bfs(graph, strategy="persistent")
+    (bitmaps,) = [array for array in taken if array.dtype == np.uint32]
+    before = bitmaps.copy()
+    plan(0)
+    assert bool((bitmaps != before).any()) is is_pulled
+
+
+def test_a_trace_tells_when_each_level_began(monkeypatch):
+    force(monkeypatch, ROOM=3, BATCH_EDGES=60)
+    query = Query(tuning=Tuning(trace=100))
+    traverse = persistent.plan(build(GRAPHS["lattice"], directed=False).to("cuda"), query)
+    for source in (0, 3):
+        outcome, turns = traverse(source), traverse.turns()
+        assert {turn.what for turn in turns} >= {"cluster level", "last pass", "end"}
+        began = [turn.nanoseconds for turn in turns]
+        assert began[0] == 0
+        assert began == sorted(began)
+        assert 0 < began[-1] < 1e12
+        assert [turn.what for turn in turns].count("end") == 1
+        walked = [turn for turn in turns if turn.what in ("push", "pull")]
+        assert [turn.level for turn in walked] == sorted({turn.level for turn in walked})
+        for turn in walked:
+            assert turn.vertices == int((outcome.distance == turn.level).sum())
+
+
+def test_without_room_for_it_there_is_no_trace():
+    traverse = persistent.plan(build(path(3)).to("cuda"), Query())
+    traverse(0)
+    assert traverse.turns() == []

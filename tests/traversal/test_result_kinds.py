@@ -1,0 +1,74 @@
+"""The table of result kinds: a kind that is added to it is one that the library returns and the job writes."""
+
+import numpy as np
+import pytest
+
+from kepler_traverse import bfs_many, plan_bfs_many, sssp_many
+from kepler_traverse._arrays import to_host
+from kepler_traverse.errors import InputError
+from kepler_traverse.frames import Column
+from kepler_traverse.result_kinds import RESULT_KINDS, ResultKind
+from kepler_traverse.source_records import SourceRecords
+from pipelines.output.part_file import unfit_columns
+from pipelines.output.rows import rows_of
+from pipelines.output.schemas import FORMS
+from tests.support.graphs import build, path
+
+
+def _medians(_graph, traversals, _limit, _observe):
+    found = [float(np.median(to_host(traversal.distance[traversal.reached]))) for traversal in traversals]
+    return SourceRecords({"median": np.array(found)}, np.ones(len(traversals), np.int64))
+
+
+@pytest.fixture
+def median(monkeypatch):
+    """A kind that nothing but its entry in the table knows."""
+    kind = ResultKind(
+        name="median",
+        means="a row for each source: the median of its distances",
+        columns=("source", "median"),
+        records="source",
+        algorithms=("bfs",),
+        numbers=1,
+        values=("median",),
+        records_of=_medians,
+        columns_of=lambda _graph, _algorithm, values, _sizes: {"median": Column(values["median"])},
+    )
+    monkeypatch.setitem(RESULT_KINDS, kind.name, kind)
+    monkeypatch.setitem(FORMS, kind.name, kind)
+    return kind
+
+
+GRAPH = build(path(5), directed=False)  # 0 - 1 - ... - 5
+SOURCES = [3, 0, 3]
+EXPECTED = {0: 2.5, 3: 1.5}
+
+
+def test_bfs_many_returns_a_kind_that_was_added(median):
+    frame = bfs_many(GRAPH, SOURCES, result=median.name)
+    assert list(frame.columns) == list(median.columns)
+    assert frame["source"].tolist() == SOURCES
+    assert frame["median"].tolist() == [EXPECTED[source] for source in SOURCES]
+    assert bfs_many(GRAPH, [], result=median.name).shape == (0, 2)
+
+
+def test_rows_of_makes_the_rows_of_a_kind_that_was_added(median):
+    plan = plan_bfs_many(GRAPH, n_sources=2, result=median.name)
+    rows = list(rows_of(median.name, GRAPH, plan.query, plan.run([0, 3]), None))
+    assert [row.source for row in rows] == [0, 3]
+    assert [row.table["median"].to_pylist() for row in rows] == [[2.5], [1.5]]
+    assert [row.counts[2]["counts"] for row in rows] == [[1, 1, 1, 1, 1, 1], [1, 2, 2, 1]]
+    assert unfit_columns(rows[0].table.schema, median, GRAPH) == ""
+
+
+def test_a_kind_is_refused_where_it_has_no_meaning(median):
+    with pytest.raises(InputError, match="result='median' counts hops"):
+        sssp_many(build(path(5), [1] * 5), [0], result=median.name)
+    with pytest.raises(InputError, match="result='median' is about all vertices; leave targets out"):
+        bfs_many(GRAPH, [0], result=median.name, targets=[1])
+    with pytest.raises(InputError, match="direction='in' is for result='summary', not 'median'"):
+        bfs_many(GRAPH, [0], result=median.name, direction="in")
+
+
+def test_the_job_reads_the_table_of_the_library():
+    assert {name: kind for name, kind in RESULT_KINDS.items() if kind.means} == FORMS

@@ -413,7 +413,8 @@ class Settings:
     knobs: dict[str, bool | int | float | str] | None = field(
         default=None,
         metadata={
-            "help": "settings of the strategy, also as a table [knobs] at the end of the file; conf/h_bf.toml is an example",
+            "help": "settings of the strategy, also as a table [knobs] at the end of the file; conf/published/h_bf.toml "
+            "is an example",
             "example": {"duplicates": "mark"},
         },
     )

@@ -78,7 +78,7 @@ def knobs_table() -> list[str]:
         for row in rows:
             if row.knobs:
                 values = ", ".join(f"`{field.name} = {field.default!r}`" for field in fields(row.knobs))
-                file = f"conf/{row.name}.toml"
+                file = f"conf/published/{row.name}.toml"
                 file = f"[{file}](../../{file})" if (ROOT / file).exists() else "-"
                 lines.append(f"| `{row.name}` ({algorithm}) | `{row.knobs.__name__}` | {file} | {values} |")
     return lines

@@ -51,7 +51,7 @@ def test_the_shipped_file_holds_every_setting_with_its_default():
     assert set(tomllib.loads(in_comments)) == set(KNOWN_KEYS)
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in CONF.glob("*.toml")))
+@pytest.mark.parametrize("name", sorted(path.relative_to(CONF).as_posix() for path in CONF.rglob("*.toml")))
 def test_every_shipped_file_loads(name):
     sources = ["--sources", "1"] if name == "batch_sources.toml" else []
     assert settings("edges.csv", "--output", "out", "--config", str(CONF / name), *sources).edges == ["edges.csv"]
@@ -66,11 +66,11 @@ def test_flags_win_over_the_file(tmp_path):
     assert (merged.random_sources, merged.all_sources) == (4, False)
 
 
-WITH_KNOBS = sorted(path.name for path in CONF.glob("*.toml") if "[knobs]\n" in path.read_text())
+WITH_KNOBS = sorted(path.relative_to(CONF).as_posix() for path in CONF.rglob("*.toml") if "[knobs]\n" in path.read_text())
 
 
 def test_every_strategy_with_knobs_has_a_file():
-    names = sorted(f"{row.name}.toml" for row in (*BFS, *SSSP) if row.knobs)
+    names = sorted(f"published/{row.name}.toml" for row in (*BFS, *SSSP) if row.knobs)
     assert names
     assert names == WITH_KNOBS
 
@@ -80,7 +80,7 @@ def test_the_file_of_a_published_system_holds_all_of_its_knobs_as_published(name
     values = tomllib.loads((CONF / name).read_text())
     wanted = (values["strategy"], values["device"])
     (row,) = [row for row in (BFS if values["algorithm"] == "bfs" else SSSP) if (row.name, row.device) == wanted]
-    assert name == f"{row.name}.toml"
+    assert name == f"published/{row.name}.toml"
     assert list(values["knobs"]) == [field.name for field in fields(row.knobs)]
     assert row.knobs_from(values["knobs"]) == row.knobs()
 

@@ -31,7 +31,7 @@ def strategies(published: bool = False) -> Any:
     Examples
     --------
     >>> strategies().query("algorithm == 'bfs' and device == 'cpu' and default")["name"].tolist()
-    ['switch', 'many_bits', 'many_queues']
+    ['switch', 'bit_parallel', 'source_per_thread']
     >>> strategies(published=True).set_index("name")["knobs"]["h_bf"].split(", ")[:3]
     ['edge_classes', 'duplicates', 'cache_modifiers']
     """

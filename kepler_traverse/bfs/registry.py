@@ -82,7 +82,8 @@ STRATEGIES = (
 MANY = (
     ManyStrategy.of(
         bit_parallel_cpu,
-        name="many_bits",
+        name="bit_parallel",
+        also=("many_bits",),
         reverses=True,
         device="cpu",
         paper="Then et al. 2014 (MS-BFS)",
@@ -93,7 +94,8 @@ MANY = (
     ),
     ManyStrategy.of(
         source_per_thread,
-        name="many_queues",
+        name="source_per_thread",
+        also=("many_queues",),
         device="cpu",
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         teaches="where levels are many and small, a core a source needs no barrier",
@@ -103,7 +105,8 @@ MANY = (
     ),
     ManyStrategy.of(
         bit_parallel_gpu,
-        name="many_bits",
+        name="bit_parallel",
+        also=("many_bits",),
         reverses=True,
         device="cuda",
         needs=frozenset({"narrow"}),
@@ -115,7 +118,8 @@ MANY = (
     ),
     ManyStrategy.of(
         source_per_block,
-        name="many_blocks",
+        name="source_per_block",
+        also=("many_blocks",),
         device="cuda",
         needs=frozenset({"narrow"}),
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",

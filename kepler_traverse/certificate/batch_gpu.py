@@ -58,7 +58,7 @@ _LAY_OUT_HOPS = _hops(
     *("uint8* distance", "int32 hop_bytes", *_ROWS, "int32 limit", "uint32* lines", "int64* findings"),
 )
 _MANY_HOPS = _hops(
-    "certificate_many_hops_warp",
+    "certificate_batch_hops_warp",
     *(*_GRAPH, "int64 n_vertices", *_HEAVY, "uint32* lines", *_SOURCES, "uint32 limit", "uint32* best_of_heavy"),
     "int64* findings",
 )
@@ -72,7 +72,7 @@ _LAY_OUT_WEIGHTED = _weighted(
 )
 _LINES = ("ordered_t* lines", *_SOURCES, "weight_t limit", "int32 is_negative", "ordered_t* best_of_heavy")
 _MANY_WEIGHTED = _weighted(
-    "certificate_many_weighted_warp",
+    "certificate_batch_weighted_warp",
     *(*_GRAPH, "weight_t* weights", "int64 n_vertices", *_HEAVY, *_LINES, "uint32* unfounded", "int64* findings"),
 )
 _SETTLE_WEIGHTED = _weighted(

@@ -90,7 +90,8 @@ STRATEGIES = (
 MANY = (
     ManyStrategy.of(
         source_per_thread,
-        name="many_piles",
+        name="near_far_per_thread",
+        also=("many_piles",),
         device="cpu",
         needs=frozenset({"weights", "non_negative"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
@@ -101,7 +102,8 @@ MANY = (
     ),
     ManyStrategy.of(
         source_per_block,
-        name="many_blocks",
+        name="source_per_block",
+        also=("many_blocks",),
         device="cuda",
         needs=frozenset({"weights", "non_negative", "narrow"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
@@ -112,7 +114,8 @@ MANY = (
     ),
     ManyStrategy.of(
         source_per_lane,
-        name="many_rows",
+        name="source_per_lane",
+        also=("many_rows",),
         device="cuda",
         needs=frozenset({"weights", "non_negative", "narrow"}),
         paper="Davidson, Baxter, Garland, Owens 2014; Then et al. 2014 (MS-BFS)",

@@ -262,7 +262,7 @@ def compile_all(algorithm: str) -> None:
     path = np.arange(40000)
     graph = graph_from_edges(path, path + 1)  # deep: the wider types of hop counts
     if algorithm == "bfs":
-        plan_bfs_many(graph, n_sources=4, strategy="many_queues").run(np.array([0, 39000]))
+        plan_bfs_many(graph, n_sources=4, strategy="source_per_thread").run(np.array([0, 39000]))
 
 
 def digest(distances) -> str:

@@ -62,7 +62,10 @@ CERTIFY_MANY = ("tests/traversal/test_certificate_batch.py", "-k", "gpu")
 # Each of these once forced every way, on one graph.
 WAYS_4K = (*BFS_4K, "-k", "each_feature and power")
 WAYS, WAYS_SSSP = (*PERSISTENT, "-k", "every_way and power"), (*PERSISTENT_SSSP, "-k", "every_way and power")
-BLOCKS, BLOCKS_SSSP = (*MANY, "-k", "hops and blocks"), (*MANY, "-k", "many_blocks and (distances or cutoff or overflow)")
+BLOCKS, BLOCKS_SSSP = (
+    (*MANY, "-k", "hops and blocks"),
+    (*MANY, "-k", "source_per_block and (distances or cutoff or overflow)"),
+)
 
 
 def _row(*names: str) -> Tests:
@@ -86,7 +89,7 @@ TESTS: dict[str, tuple[Tests, ...]] = {
         (WAYS_SSSP, PERSISTENT_SSSP),
     ),
     "sssp/kernels/source_per_block.cu": (BLOCKS_SSSP, MANY),
-    "sssp/kernels/source_per_lane.cu": ((*MANY, "-k", "many_rows"), MANY),
+    "sssp/kernels/source_per_lane.cu": ((*MANY, "-k", "source_per_lane"), MANY),
     "published/block_queues.cu": (SYSTEMS, _row("queue_of")),
     "published/prefix_sum.cu": (SYSTEMS, _row("queue_by_prefix_sum")),
     "published/expand_contract.cu": (SYSTEMS, _row("gather")),

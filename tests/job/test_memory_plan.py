@@ -122,7 +122,7 @@ def test_groups_of_a_gpu_are_those_of_its_plan_and_figures_have_their_room():
     assert load(graph, "sssp", "auto")[0].group == 1
     with running(None if HAS_GPU else {}):
         there = graph.to("cuda")
-        for algorithm, strategy, group in (("sssp", "many_rows", 32), ("bfs", "many_bits", 64)):
+        for algorithm, strategy, group in (("sssp", "source_per_lane", 32), ("bfs", "bit_parallel", 64)):
             found, plan = load(there, algorithm, strategy)
             assert found.group == plan.group == group
             assert found.state_bytes > plan.nbytes

@@ -224,7 +224,7 @@ def test_a_task_that_plans_anew_gives_back_the_plan_of_one_that_still_writes(ans
 
     def plan_anew(plugin):
         before = weakref.ref(plugin.loaded.plan)
-        other = next(name for name in ("many_bits", "many_queues") if name != plugin.loaded.plan.strategy.name)
+        other = next(name for name in ("bit_parallel", "source_per_thread") if name != plugin.loaded.plan.strategy.name)
         plugin.answer([], False, tmp_path / "mark of the next task", strategy=other)
         assert plugin.loaded.plan.strategy.name == other
         gc.collect()

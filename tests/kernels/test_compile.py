@@ -16,7 +16,7 @@ import kepler_traverse
 from kepler_traverse.bfs import gpu_steps as bfs_gpu
 from kepler_traverse.bfs import persistent
 from kepler_traverse.bfs.multi_source import bit_parallel_gpu
-from kepler_traverse.bfs.multi_source import source_per_block as bfs_many_blocks
+from kepler_traverse.bfs.multi_source import source_per_block as bfs_source_per_block
 from kepler_traverse.bfs.published import bfs_4k, expand_contract, hierarchical_queues, hybrid_and_spmv
 from kepler_traverse.bfs.published import topology_driven as bfs_scans
 from kepler_traverse.certificate import batch_gpu as certificate_many_gpu
@@ -26,15 +26,15 @@ from kepler_traverse.cuda.compiler import header_folders, options
 from kepler_traverse.cuda.kernel_spec import Entry, chosen_types
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp import near_far_gpu as sssp_persistent
-from kepler_traverse.sssp.multi_source import source_per_block as sssp_many_blocks
+from kepler_traverse.sssp.multi_source import source_per_block as sssp_source_per_block
 from kepler_traverse.sssp.multi_source import source_per_lane
 from kepler_traverse.sssp.published import bellman_ford_gpu as sssp_papers
 from kepler_traverse.sssp.published import h_bf
 
 PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (
-    *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_many_blocks),
-    *(sssp_gpu, h_bf, sssp_persistent, sssp_many_blocks, source_per_lane, sssp_papers),
+    *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_source_per_block),
+    *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers),
     *(csr_build, exact, distance_stats, certificate_gpu, certificate_many_gpu),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )
@@ -230,7 +230,7 @@ KNOBS = [
     bit_parallel_gpu._PULL.variant(WORDS=1, LANES=1),
     bit_parallel_gpu._PULL.variant(WORDS=32, LANES=32),
     bit_parallel_gpu._WRITE.variant(WORDS=1, LANES=1),
-    bfs_many_blocks._ENTRIES[np.dtype(np.int16)].variant(SLOTS=8192, UNDIRECTED=1),
+    bfs_source_per_block._ENTRIES[np.dtype(np.int16)].variant(SLOTS=8192, UNDIRECTED=1),
     distance_stats._OF_LEVELS.variant(COUNT_BYTES=4),
     distance_stats._HOPS.variant(HOP_BYTES=4),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=2),
@@ -299,7 +299,7 @@ def test_it_compiles_for_volta_with_the_compiler_before(file):
         sssp_gpu._FINISH_FILE,
         h_bf._FILE,
         sssp_persistent._FILE,
-        sssp_many_blocks._FILE,
+        sssp_source_per_block._FILE,
         source_per_lane._ENTRY.file,
         certificate_gpu._FILE,
         certificate_many_gpu._WEIGHTED_FILE,

@@ -38,8 +38,8 @@ def test_a_sweep_has_every_family_result_and_strategy_with_machine_and_commit(tm
     assert {line["sources"] for line in lines} == {1, 8}
     many = {(line["algorithm"], line["strategy"]) for line in lines if line["sources"] == 8}
     assert many == {
-        *(("bfs", name) for name in ("many_bits", "many_queues", "switch", "auto")),
-        *(("sssp", name) for name in ("many_piles", "near_far", "auto")),
+        *(("bfs", name) for name in ("bit_parallel", "source_per_thread", "switch", "auto")),
+        *(("sssp", name) for name in ("near_far_per_thread", "near_far", "auto")),
     }
     one = {(line["algorithm"], line["strategy"], line["reverse"]) for line in lines if line["sources"] == 1}
     assert {("bfs", "switch", "built"), ("bfs", "switch", "at hand"), ("bfs", "queue", ""), ("sssp", "frontier", "")} <= one
@@ -69,7 +69,7 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tmp_path):
 def test_a_strategy_that_finds_something_else_ends_the_sweep(tmp_path, monkeypatch):
     def wrong(group, *rest):
         found = right(group, *rest)
-        return {place: value + (group.strategy == "many_queues") for place, value in found.items()}
+        return {place: value + (group.strategy == "source_per_thread") for place, value in found.items()}
 
     right = sweep.digests_of
     monkeypatch.setattr(sweep, "digests_of", wrong)
@@ -81,7 +81,7 @@ def test_checksums_of_a_sweep_see_one_changed_distance():
     graph = graphs.build(next(iter(graphs.generated(60, 60))), None, "cpu")
     from kepler_traverse import plan_bfs_many
 
-    group = plan_bfs_many(graph, n_sources=4, strategy="many_queues").run(np.arange(4))
+    group = plan_bfs_many(graph, n_sources=4, strategy="source_per_thread").run(np.arange(4))
     before = sweep.digests_of(group, 0, 1, "bfs")
     wider = replace(group, distance=group.distance.astype(np.int32))
     assert sweep.digests_of(wider, 0, 1, "bfs") == before, "whatever type hops have"
@@ -144,10 +144,10 @@ def test_what_a_sweep_writes_can_be_fitted(tmp_path):
     fit.main([tmp_path / "lines.jsonl"], output)
     found = json.loads(output.read_text())["cpu"]["nanoseconds"]
     assert set(found) == {
-        "bfs many_bits",
-        "bfs many_queues",
+        "bfs bit_parallel",
+        "bfs source_per_thread",
         "bfs switch repeated",
-        "sssp many_piles",
+        "sssp near_far_per_thread",
         "sssp near_far repeated",
     }
     assert all(value > 0 for terms in found.values() for value in terms.values())

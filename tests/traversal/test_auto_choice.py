@@ -174,7 +174,7 @@ def test_other_threads_get_what_is_there_and_change_nothing(monkeypatch):
 
 def test_a_named_strategy_is_kept_whatever_it_takes():
     graph = build([(v, (v + 1) % 50) for v in range(50)])
-    plan = plan_bfs_many(graph, n_sources=640, strategy="many_queues")
+    plan = plan_bfs_many(graph, n_sources=640, strategy="source_per_thread")
     for _ in plan.over(np.zeros(640, np.int64)):
-        assert plan.strategy.name == "many_queues"
+        assert plan.strategy.name == "source_per_thread"
     assert plan.history == []

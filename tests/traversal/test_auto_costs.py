@@ -55,8 +55,8 @@ def test_each_term_goes_with_the_speed_of_its_own():
 
 
 def test_more_cores_and_a_larger_cache_make_estimates_smaller():
-    row = next(row for row in BFS_MANY if row.name == "many_queues")
-    costs = Costs(device="cpu", measured_on=CPU, nanoseconds={"bfs many_queues": {"edge": 1.0, "miss": 1.0}})
+    row = next(row for row in BFS_MANY if row.name == "source_per_thread")
+    costs = Costs(device="cpu", measured_on=CPU, nanoseconds={"bfs source_per_thread": {"edge": 1.0, "miss": 1.0}})
 
     def seconds(**changes):
         machine = Machine(**(vars(CPU) | changes))
@@ -90,8 +90,8 @@ def made_up_lines(constants: dict) -> list[dict]:
 
 def test_constants_come_back_out_of_the_times_that_they_make():
     constants = {
-        "bfs many_bits": {"level": 2e4, "edge": 1.5, "write": 3.0},
-        "bfs many_queues": {"start": 2e4, "vertex": 20.0, "edge": 2.0},
+        "bfs bit_parallel": {"level": 2e4, "edge": 1.5, "write": 3.0},
+        "bfs source_per_thread": {"start": 2e4, "vertex": 20.0, "edge": 2.0},
     }
     lines = made_up_lines(constants)
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
@@ -100,11 +100,11 @@ def test_constants_come_back_out_of_the_times_that_they_make():
         assert fit.predicted(line, found, costs) == pytest.approx(line["seconds"], rel=0.05)
     checked = fit.cross_validated(lines, costs)
     assert checked["regret"]["largest"] < 1.1
-    assert checked["errors"]["bfs many_queues"]["p90"] < 1.1
+    assert checked["errors"]["bfs source_per_thread"]["p90"] < 1.1
 
 
 def test_cross_validation_shows_a_graph_that_no_other_resembles():
-    lines = made_up_lines({"bfs many_bits": {"level": 2e4, "edge": 1.5}, "bfs many_queues": {"edge": 2.0}})
+    lines = made_up_lines({"bfs bit_parallel": {"level": 2e4, "edge": 1.5}, "bfs source_per_thread": {"edge": 2.0}})
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
 
     def largest_error():
@@ -118,13 +118,13 @@ def test_cross_validation_shows_a_graph_that_no_other_resembles():
 
 def test_a_fit_keeps_the_constants_of_other_devices(tmp_path):
     lines, output = tmp_path / "lines.jsonl", tmp_path / "costs.json"
-    output.write_text(json.dumps({"cuda": {"nanoseconds": {"bfs many_bits": {"edge": 7.0}}}}))
-    made = made_up_lines({"bfs many_bits": {"level": 2e4, "edge": 1.5}, "bfs many_queues": {"edge": 2.0}})
+    output.write_text(json.dumps({"cuda": {"nanoseconds": {"bfs bit_parallel": {"edge": 7.0}}}}))
+    made = made_up_lines({"bfs bit_parallel": {"level": 2e4, "edge": 1.5}, "bfs source_per_thread": {"edge": 2.0}})
     lines.write_text("".join(json.dumps(line) + "\n" for line in made))
     fit.main([lines], output)
     found = json.loads(output.read_text())
-    assert found["cuda"]["nanoseconds"] == {"bfs many_bits": {"edge": 7.0}}
-    assert found["cpu"]["nanoseconds"]["bfs many_queues"]["edge"] == pytest.approx(2.0, rel=0.02)
+    assert found["cuda"]["nanoseconds"] == {"bfs bit_parallel": {"edge": 7.0}}
+    assert found["cpu"]["nanoseconds"]["bfs source_per_thread"]["edge"] == pytest.approx(2.0, rel=0.02)
 
 
 # --- what is seen of a graph ---------------------------------------------------------------------------------------------

@@ -22,10 +22,10 @@ def seconds(algorithm, rows, name, shape, n_sources):
 @pytest.mark.parametrize(
     ("sizes", "n_sources", "better", "worse"),
     [
-        (NORTHEAST, 5, "many_blocks", "many_bits"),
-        (NORTHEAST, 1024, "many_blocks", "many_bits"),
-        (POWER_LAW, 12, "many_bits", "many_blocks"),  # where one block has to walk 31 million edges
-        (POWER_LAW, 1024, "many_bits", "many_blocks"),
+        (NORTHEAST, 5, "source_per_block", "bit_parallel"),
+        (NORTHEAST, 1024, "source_per_block", "bit_parallel"),
+        (POWER_LAW, 12, "bit_parallel", "source_per_block"),  # where one block has to walk 31 million edges
+        (POWER_LAW, 1024, "bit_parallel", "source_per_block"),
     ],
 )
 def test_estimates_agree_with_what_was_measured(sizes, n_sources, better, worse):
@@ -36,9 +36,9 @@ def test_estimates_agree_with_what_was_measured(sizes, n_sources, better, worse)
 @pytest.mark.parametrize(
     ("sizes", "n_sources", "better", "worse"),
     [
-        (NORTHEAST, 64, "many_blocks", "many_rows"),
-        (POWER_LAW, 12, "many_rows", "many_blocks"),
-        (POWER_LAW, 1024, "many_rows", "many_blocks"),
+        (NORTHEAST, 64, "source_per_block", "source_per_lane"),
+        (POWER_LAW, 12, "source_per_lane", "source_per_block"),
+        (POWER_LAW, 1024, "source_per_lane", "source_per_block"),
     ],
 )
 def test_weighted_estimates_agree_with_what_was_measured(sizes, n_sources, better, worse):

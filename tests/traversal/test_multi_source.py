@@ -93,8 +93,8 @@ def test_levels_pushed_and_levels_pulled_give_the_same(monkeypatch, pushing, nam
     monkeypatch.setattr(bit_parallel_cpu, "PUSH_EDGES", 0 if pushing == "always" else 10**9)
     graph = build(NAMED[name], directed=True)
     sources = np.arange(graph.n_vertices)[:300]
-    check(plan_bfs_many(graph, n_sources=300, strategy="many_bits"), plan_bfs(graph), sources)
-    for row, expected in zip(counted(graph, sources, "many_bits"), counted(graph, sources, "queue"), strict=True):
+    check(plan_bfs_many(graph, n_sources=300, strategy="bit_parallel"), plan_bfs(graph), sources)
+    for row, expected in zip(counted(graph, sources, "bit_parallel"), counted(graph, sources, "queue"), strict=True):
         assert row.tolist() == expected.tolist()
 
 
@@ -189,7 +189,9 @@ def test_targets_of_weighted_searches_keep_their_distances(way):
 def test_a_search_stopped_by_its_targets_says_how_far_it_is_complete(cutoff):
     rows = NAMED["lattice"]
     graph = build(rows, weights_for(rows, 5), directed=False)
-    plan = plan_sssp_many(graph, n_sources=9, strategy="many_piles", targets=[60, 3], cutoff=cutoff, result="predecessors")
+    plan = plan_sssp_many(
+        graph, n_sources=9, strategy="near_far_per_thread", targets=[60, 3], cutoff=cutoff, result="predecessors"
+    )
     for group in plan.over(np.arange(9)):
         for traversal in group:
             certify(graph, traversal).require()
@@ -198,14 +200,14 @@ def test_a_search_stopped_by_its_targets_says_how_far_it_is_complete(cutoff):
 def test_overflowing_distances_are_an_error():
     graph = build([(0, 1), (1, 2)], [3e38, 3e38], weight_type="float32")
     with pytest.raises(PrecisionError, match="float64"):
-        sssp_many(graph, [0, 1], strategy="many_piles")
+        sssp_many(graph, [0, 1], strategy="near_far_per_thread")
 
 
 def test_negative_weights_go_to_a_strategy_that_takes_them():
     graph = build([(0, 1), (1, 2), (0, 2)], [5, -3, 4])
     assert sssp_many(graph, [0, 1], result="matrix").tolist() == [[0, 5, 2], [np.inf, 0, -3]]
     with pytest.raises(StrategyError, match="cannot take negative weights"):
-        sssp_many(graph, [0], strategy="many_piles")
+        sssp_many(graph, [0], strategy="near_far_per_thread")
     with pytest.raises(NegativeCycleError):
         sssp_many(build([(7, 8), (8, 7)], [1, -2]), [7])
 
@@ -215,36 +217,36 @@ def test_negative_weights_go_to_a_strategy_that_takes_them():
 
 def test_flat_graphs_get_bits_deep_ones_queues_and_a_single_source_the_loop():
     flat, deep = build(NAMED["power law"], directed=False), build(path(30000), directed=False)
-    assert plan_bfs_many(flat, n_sources=256).strategy.name == "many_bits"
-    assert plan_bfs_many(deep, n_sources=256).strategy.name == "many_queues"
+    assert plan_bfs_many(flat, n_sources=256).strategy.name == "bit_parallel"
+    assert plan_bfs_many(deep, n_sources=256).strategy.name == "source_per_thread"
     plan = plan_bfs_many(flat, n_sources=256)
-    assert "many_bits" in plan.why
+    assert "bit_parallel" in plan.why
     assert "levels" in plan.why
     assert "MiB" in plan.why
 
 
 def test_groups_shrink_until_they_fit_and_what_never_fits_is_refused_with_the_numbers():
     graph = build(NAMED["lattice"], directed=False)
-    roomy = plan_bfs_many(graph, n_sources=512, strategy="many_bits")
+    roomy = plan_bfs_many(graph, n_sources=512, strategy="bit_parallel")
     assert roomy.group == 512
-    tight = plan_bfs_many(graph, n_sources=512, strategy="many_bits", memory=roomy.nbytes // 3)
+    tight = plan_bfs_many(graph, n_sources=512, strategy="bit_parallel", memory=roomy.nbytes // 3)
     assert 64 <= tight.group < 512
     assert tight.nbytes <= roomy.nbytes // 3
     check(tight, plan_bfs(graph), np.arange(512))
     with pytest.raises(InputError, match=r"needs .* MiB .* and 0\.0 MiB are free"):
-        plan_bfs_many(graph, n_sources=512, strategy="many_bits", memory=1000)
+        plan_bfs_many(graph, n_sources=512, strategy="bit_parallel", memory=1000)
 
 
 def test_what_a_plan_says_it_takes_covers_what_it_allocates():
     graph = build(NAMED["power law"], directed=True)
-    for strategy in ("many_bits", "many_queues"):
+    for strategy in ("bit_parallel", "source_per_thread"):
         plan = plan_bfs_many(graph, n_sources=100, strategy=strategy)
         group = plan.run(np.arange(min(plan.group, 100)))
         assert plan.nbytes >= group.distance.nbytes
 
 
 def test_too_many_sources_for_one_group_are_refused():
-    plan = plan_bfs_many(build(NAMED["cycle"]), n_sources=64, strategy="many_bits")
+    plan = plan_bfs_many(build(NAMED["cycle"]), n_sources=64, strategy="bit_parallel")
     with pytest.raises(InputError, match="65 sources at once, and this plan takes 64"):
         plan.run(np.zeros(65, np.int64))
 
@@ -257,7 +259,7 @@ def test_bits_match_the_oracle():
     rows = [r[:2] for r in NAMED["power law"]]
     graph = build(rows)
     edges = oracle.edges_of(rows, True)
-    matrix = bfs_many(graph, [rows[0][0], rows[5][0]], result="matrix", strategy="many_bits")
+    matrix = bfs_many(graph, [rows[0][0], rows[5][0]], result="matrix", strategy="bit_parallel")
     for row, source in zip(matrix, (rows[0][0], rows[5][0]), strict=True):
         reached = np.flatnonzero(row >= 0)
         assert dict(zip(graph.ids[reached].tolist(), row[reached].tolist(), strict=True)) == oracle.bfs(edges, source)

@@ -124,7 +124,7 @@ def levels(single, sources) -> list:
 def test_bits_find_the_hops_of_each_alone(monkeypatch, name, directed, forced):
     force(monkeypatch, FORCED_BITS[forced], bit_parallel_gpu, bfs_params)
     graph = build(GRAPHS[name], directed=directed)
-    sources, asked = sources_of(graph, 50), {"strategy": "many_bits", "n_sources": 50}
+    sources, asked = sources_of(graph, 50), {"strategy": "bit_parallel", "n_sources": 50}
     check(plan_bfs_many(graph.to("cuda"), result="predecessors", **asked), plan_bfs(graph), sources)
     counts = counted(plan_bfs_many(graph.to("cuda"), result="levels", **asked), sources)
     assert counts == levels(plan_bfs(graph), sources)
@@ -136,7 +136,7 @@ def test_bits_find_the_hops_of_each_alone(monkeypatch, name, directed, forced):
 def test_blocks_find_the_hops_of_each_alone(monkeypatch, name, directed, forced):
     force(monkeypatch, FORCED_BLOCKS[forced], bfs_blocks, bfs_params)
     graph = build(GRAPHS[name], directed=directed)
-    sources, asked = sources_of(graph, 9), {"strategy": "many_blocks", "n_sources": 9}
+    sources, asked = sources_of(graph, 9), {"strategy": "source_per_block", "n_sources": 9}
     check(plan_bfs_many(graph.to("cuda"), result="predecessors", **asked), plan_bfs(graph), sources)
     counts = counted(plan_bfs_many(graph.to("cuda"), result="levels", **asked), sources)
     assert counts == levels(plan_bfs(graph), sources)
@@ -144,11 +144,11 @@ def test_blocks_find_the_hops_of_each_alone(monkeypatch, name, directed, forced)
 
 @pytest.mark.parametrize(
     ("strategy", "k"),
-    [*(("many_bits", k) for k in (1, 31, 32, 33, 64, 1000, 1024)), *(("many_blocks", k) for k in (1, 33, 1024))],
+    [*(("bit_parallel", k) for k in (1, 31, 32, 33, 64, 1000, 1024)), *(("source_per_block", k) for k in (1, 33, 1024))],
 )
 @pytest.mark.usefixtures("one_order")
 def test_any_number_of_sources_with_the_same_ones_among_them(strategy, k):
-    is_long = strategy == "many_blocks" and k > 100  # on the host harness
+    is_long = strategy == "source_per_block" and k > 100  # on the host harness
     graph = build([*path(4), (50, 51), (60, 60)] if is_long else GRAPHS["two components and more"], directed=False)
     sources = sources_of(graph, k)
     plan = plan_bfs_many(graph.to("cuda"), n_sources=k, strategy=strategy)
@@ -161,7 +161,7 @@ def test_any_number_of_sources_with_the_same_ones_among_them(strategy, k):
 def test_a_lane_may_take_more_words_of_a_row_than_one_load_reads(monkeypatch):
     monkeypatch.setattr(bfs_params, "MANY_LANES", {"uneven": 4, "even": 4})
     graph = build(GRAPHS["power law"], directed=True)
-    check(plan_bfs_many(graph.to("cuda"), n_sources=1024, strategy="many_bits"), plan_bfs(graph), sources_of(graph, 200))
+    check(plan_bfs_many(graph.to("cuda"), n_sources=1024, strategy="bit_parallel"), plan_bfs(graph), sources_of(graph, 200))
 
 
 @pytest.mark.usefixtures("one_order")
@@ -170,7 +170,7 @@ def test_a_source_that_is_through_does_not_hold_up_the_others(monkeypatch):
     # No source of the second component reaches the first, whose vertices are done all the same while some still search.
     tail = [(39, 200), *((v, v + 1) for v in range(200, 204))]
     graph = build([*[(u, v) for u in range(40) for v in range(40)], (100, 101), *tail], directed=False)
-    plan = plan_bfs_many(graph.to("cuda"), n_sources=32, strategy="many_bits")
+    plan = plan_bfs_many(graph.to("cuda"), n_sources=32, strategy="bit_parallel")
     group = plan.run([0, 5, int(graph.numbers_of([101])[0])])
     assert host(group.distance)[:, :2].tolist() == [[0, 1], [1, 1], [-1, -1]]
     traverse = plan._search._owned._search
@@ -183,7 +183,7 @@ def test_a_source_that_is_through_does_not_hold_up_the_others(monkeypatch):
 @pytest.mark.usefixtures("one_order")
 def test_bit_planes_are_made_as_levels_need_them(length):
     graph = build(path(length), directed=False)
-    plan = plan_bfs_many(graph.to("cuda"), n_sources=3, strategy="many_bits")
+    plan = plan_bfs_many(graph.to("cuda"), n_sources=3, strategy="bit_parallel")
     for sources in ([0, length, 1], [length // 2]):
         check(plan, plan_bfs(graph), np.array(sources))
     assert plan.run([0]).distance.dtype == (np.int8 if length < 128 else np.int16)
@@ -195,7 +195,7 @@ def test_searches_deeper_than_a_type_holds_begin_again_with_a_wider_one(monkeypa
     monkeypatch.setattr(bfs_params, "SHORT_HOPS", 150)
     for length, kind in ((100, np.int8), (149, np.int16), (200, np.int16)):
         graph = build(path(length), directed=False)
-        plan = plan_bfs_many(graph.to("cuda"), n_sources=3, strategy="many_blocks", result=result)
+        plan = plan_bfs_many(graph.to("cuda"), n_sources=3, strategy="source_per_block", result=result)
         sources = np.array([0, length // 2, length])
         if result == "levels":
             assert counted(plan, sources) == levels(plan_bfs(graph), sources)
@@ -205,7 +205,7 @@ def test_searches_deeper_than_a_type_holds_begin_again_with_a_wider_one(monkeypa
 
 
 @pytest.mark.parametrize("depth", [0, 1, 5])
-@pytest.mark.parametrize("strategy", ["many_bits", "many_blocks"])
+@pytest.mark.parametrize("strategy", ["bit_parallel", "source_per_block"])
 @pytest.mark.usefixtures("one_order")
 def test_a_depth_limit_is_inclusive(strategy, depth):
     graph = build(GRAPHS["lattice"], directed=False)
@@ -215,7 +215,7 @@ def test_a_depth_limit_is_inclusive(strategy, depth):
 
 
 @pytest.mark.parametrize("result", ["targets", "predecessors"])
-@pytest.mark.parametrize("strategy", ["many_bits", "many_blocks"])
+@pytest.mark.parametrize("strategy", ["bit_parallel", "source_per_block"])
 @pytest.mark.usefixtures("mode")
 def test_targets_stop_the_searches_and_keep_their_distances(strategy, result):
     graph = build(GRAPHS["lattice"], directed=False)
@@ -230,7 +230,7 @@ def test_targets_stop_the_searches_and_keep_their_distances(strategy, result):
             certify(on_gpu, traversal).require()
 
 
-@pytest.mark.parametrize("strategy", ["many_bits", "many_blocks"])
+@pytest.mark.parametrize("strategy", ["bit_parallel", "source_per_block"])
 @pytest.mark.usefixtures("one_order")
 def test_targets_out_of_reach_are_found_to_be_so(strategy):
     graph = build(GRAPHS["two components and more"], directed=True)
@@ -238,7 +238,7 @@ def test_targets_out_of_reach_are_found_to_be_so(strategy):
     assert host(plan.run(graph.numbers_of([50, 2])).distance).tolist() == [[-1, 2], [1, -1]]
 
 
-@pytest.mark.parametrize("strategy", ["many_bits", "many_blocks"])
+@pytest.mark.parametrize("strategy", ["bit_parallel", "source_per_block"])
 @pytest.mark.usefixtures("one_order")
 def test_hops_of_any_graph(strategy):
     @settings(max_examples=15)
@@ -253,7 +253,7 @@ def test_hops_of_any_graph(strategy):
 
 @pytest.mark.parametrize("weights", ["integers", "floats"])
 @pytest.mark.parametrize(("name", "directed"), SHAPES)
-@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
+@pytest.mark.parametrize("strategy", ["source_per_block", "source_per_lane"])
 @pytest.mark.usefixtures("mode")
 def test_distances_of_each_alone_are_found(monkeypatch, strategy, name, directed, weights):
     if weights == "floats":
@@ -264,7 +264,7 @@ def test_distances_of_each_alone_are_found(monkeypatch, strategy, name, directed
     check(plan, plan_sssp(graph), sources_of(graph, 7))
 
 
-@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
+@pytest.mark.parametrize("strategy", ["source_per_block", "source_per_lane"])
 @pytest.mark.usefixtures("one_order")
 def test_distances_and_predecessors_for_awkward_weights(strategy):
     @settings(max_examples=12)
@@ -287,7 +287,7 @@ def test_distances_and_predecessors_for_awkward_weights(strategy):
 
 
 @pytest.mark.parametrize("cutoff", [0, 17, 1e9])
-@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
+@pytest.mark.parametrize("strategy", ["source_per_block", "source_per_lane"])
 @pytest.mark.usefixtures("one_order")
 def test_a_cutoff_is_inclusive(strategy, cutoff):
     rows = GRAPHS["lattice"]
@@ -297,7 +297,7 @@ def test_a_cutoff_is_inclusive(strategy, cutoff):
 
 
 @pytest.mark.parametrize("result", ["targets", "predecessors"])
-@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
+@pytest.mark.parametrize("strategy", ["source_per_block", "source_per_lane"])
 @pytest.mark.usefixtures("mode")
 def test_targets_of_weighted_searches_keep_their_distances(strategy, result):
     rows = GRAPHS["lattice"]
@@ -314,7 +314,7 @@ def test_targets_of_weighted_searches_keep_their_distances(strategy, result):
 
 
 @pytest.mark.parametrize("targets", [None, [2]])
-@pytest.mark.parametrize("strategy", ["many_blocks", "many_rows"])
+@pytest.mark.parametrize("strategy", ["source_per_block", "source_per_lane"])
 @pytest.mark.usefixtures("one_order")
 def test_overflowing_distances_are_an_error(strategy, targets):
     graph = build([(0, 1), (1, 2)], [3e38, 3e38], weight_type="float32").to("cuda")
@@ -324,7 +324,7 @@ def test_overflowing_distances_are_an_error(strategy, targets):
 
 
 @pytest.mark.parametrize("result", ["distances", "predecessors", "targets", "levels"])
-@pytest.mark.parametrize("strategy", ["many_bits", "many_blocks", "blocks", "rows"])
+@pytest.mark.parametrize("strategy", ["bit_parallel", "source_per_block", "blocks", "rows"])
 @pytest.mark.skipif(HAS_GPU, reason="what the stand-in allocates can be counted")
 @pytest.mark.usefixtures("one_order")
 def test_what_a_plan_says_it_takes_covers_what_it_allocates(monkeypatch, strategy, result):
@@ -334,7 +334,7 @@ def test_what_a_plan_says_it_takes_covers_what_it_allocates(monkeypatch, strateg
     graph = build(rows, weights_for(rows, 3), directed=True).to("cuda")
     assert graph.reverse.n_edges == graph.n_edges
     taken = count_allocations(monkeypatch, bit_parallel_gpu, bfs_blocks, sssp_blocks, source_per_lane)
-    weighted = {"blocks": "many_blocks", "rows": "many_rows"}
+    weighted = {"blocks": "source_per_block", "rows": "source_per_lane"}
     planner, name = (plan_sssp_many, weighted[strategy]) if strategy in weighted else (plan_bfs_many, strategy)
     plan = planner(graph, n_sources=50, strategy=name, result=result, targets=[1, 3] if result == "targets" else None)
     plan.run(np.arange(plan.group) % graph.n_vertices)
@@ -344,17 +344,17 @@ def test_what_a_plan_says_it_takes_covers_what_it_allocates(monkeypatch, strateg
 @pytest.mark.usefixtures("one_order")
 def test_groups_shrink_until_they_fit():
     graph = build(GRAPHS["lattice"], directed=False)
-    roomy = plan_bfs_many(graph.to("cuda"), n_sources=64, strategy="many_bits")
-    tight = plan_bfs_many(graph.to("cuda"), n_sources=64, strategy="many_bits", memory=roomy.nbytes - 1)
+    roomy = plan_bfs_many(graph.to("cuda"), n_sources=64, strategy="bit_parallel")
+    tight = plan_bfs_many(graph.to("cuda"), n_sources=64, strategy="bit_parallel", memory=roomy.nbytes - 1)
     assert (tight.group, roomy.group) == (32, 64)
     assert tight.nbytes < roomy.nbytes
     check(tight, plan_bfs(graph), np.arange(64))
     with pytest.raises(InputError, match="are free"):
-        plan_bfs_many(graph.to("cuda"), n_sources=512, strategy="many_bits", memory=1000)
+        plan_bfs_many(graph.to("cuda"), n_sources=512, strategy="bit_parallel", memory=1000)
 
 
 @pytest.mark.usefixtures("one_order")
 def test_what_cannot_be_taken_is_refused():
     graph = build([(0, 1), (1, 2)], [5, -3])
     with pytest.raises(StrategyError, match="cannot take negative weights"):
-        plan_sssp_many(graph.to("cuda"), n_sources=2, strategy="many_blocks")
+        plan_sssp_many(graph.to("cuda"), n_sources=2, strategy="source_per_block")

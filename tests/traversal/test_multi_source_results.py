@@ -40,7 +40,7 @@ def test_targets_are_pairs_in_the_order_given_with_nulls():
     assert hops["distance"].isna().tolist() == [True, False]
 
 
-@pytest.mark.parametrize("strategy", ["many_bits", "many_queues", "queue"])
+@pytest.mark.parametrize("strategy", ["bit_parallel", "source_per_thread", "queue"])
 def test_a_summary_is_made_of_the_distances(lattice, strategy):
     sources = [150, 100, 150, 1099]
     frame = bfs_many(lattice, sources, result="summary", strategy=strategy)
@@ -151,9 +151,9 @@ def test_what_cannot_be_answered_is_refused(lattice):
         bfs_many(lattice, [], result="nearest")
     with pytest.raises(UnknownVertexError, match="not in the graph: 5"):
         bfs_many(lattice, [100, 5], result="summary")
-    with pytest.raises(StrategyError, match="many_queues"):
-        bfs_many(lattice, [100], strategy="many_piles")
+    with pytest.raises(StrategyError, match="source_per_thread"):
+        bfs_many(lattice, [100], strategy="near_far_per_thread")
     with pytest.raises(StrategyError, match="these fit: auto, switch"):
-        bfs_many(lattice, [100], result="nearest", strategy="many_bits")
+        bfs_many(lattice, [100], result="nearest", strategy="bit_parallel")
     with pytest.raises(StrategyError, match="has no knobs"):
-        bfs_many(lattice, [100], strategy="many_bits", knobs={"k1": 4})
+        bfs_many(lattice, [100], strategy="bit_parallel", knobs={"k1": 4})

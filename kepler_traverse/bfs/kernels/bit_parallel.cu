@@ -6,7 +6,7 @@
 //   front     the sources that reached it in the last level   in_front   bitmap: where front is not empty
 //   found     the sources that reach it in this level         is_found   bitmap: likewise
 //   gathered  bits that several threads add to: all of a push level; in a pull level those of
-//             adjacency lists of PIECE edges or more. bfs_many_settle_warp moves them to found.
+//             adjacency lists of PIECE edges or more. bfs_bit_parallel_settle_warp moves them to found.
 //             Zero between levels                             touched    bitmap: where it is not zero
 //   planes    plane j holds the sources whose hop count of the vertex has bit j
 //
@@ -163,7 +163,7 @@ struct Gather {
 
 // Vertices without incoming edges, and bits beyond the last vertex, are done from the start.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_idle_warp(const offset_t* __restrict__ in_offsets, int64 n_vertices, uint32* idle) {
+    bfs_bit_parallel_idle_warp(const offset_t* __restrict__ in_offsets, int64 n_vertices, uint32* idle) {
   for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
     const int64 v = word * 32 + kt::lane();
     const bool is_idle = v >= n_vertices || kt::load_constant(in_offsets + v) == kt::load_constant(in_offsets + v + 1);
@@ -173,8 +173,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_start(const offset_t* __restrict__ offsets, const int64* __restrict__ sources, int64 n_sources,
-                   uint32* seen, uint32* front, uint32* in_front, int64* told) {
+    bfs_bit_parallel_start(const offset_t* __restrict__ offsets, const int64* __restrict__ sources, int64 n_sources,
+                           uint32* seen, uint32* front, uint32* in_front, int64* told) {
   for (int64 i = kt::thread_id(); i < n_sources; i += kt::n_threads()) {
     const int64 s = kt::load_constant(sources + i);
     const uint32 bit = 1u << (i % 32);
@@ -187,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 // Every vertex that is not done looks for neighbors in the frontier.
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_many_pull_warp(const PullArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(const PullArgs args) {
   const offset_t* __restrict__ const offsets = args.offsets;
   const offset_t* __restrict__ const in_offsets = args.in_offsets;
   const vertex_t* __restrict__ const in_targets = args.in_targets;
@@ -266,8 +266,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_many_pull_warp(const Pul
 
 // Lists the adjacency lists of the frontier in pieces.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_list(const offset_t* __restrict__ offsets, int64 n_vertices, const uint32* __restrict__ in_front,
-                  int64 capacity, uint64* pieces, int64* told) {
+    bfs_bit_parallel_list(const offset_t* __restrict__ offsets, int64 n_vertices, const uint32* __restrict__ in_front,
+                          int64 capacity, uint64* pieces, int64* told) {
   for (int64 word = kt::thread_id(); word < (n_vertices + 31) / 32; word += kt::n_threads()) {
     for (uint32 left = kt::load_constant(in_front + word); left; left &= left - 1) {
       const kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(word * 32 + kt::first_lane(left)));
@@ -282,10 +282,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // Every frontier vertex adds its bits to the neighbors that lack some.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_push_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                       const uint64* __restrict__ pieces, int64 capacity, const int64* __restrict__ told,
-                       const uint32* __restrict__ front, const uint32* __restrict__ seen,
-                       const uint32* __restrict__ done, uint32* gathered, uint32* touched) {
+    bfs_bit_parallel_push_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                               const uint64* __restrict__ pieces, int64 capacity, const int64* __restrict__ told,
+                               const uint32* __restrict__ front, const uint32* __restrict__ seen,
+                               const uint32* __restrict__ done, uint32* gathered, uint32* touched) {
   const int64 listed = kt::load_constant(told + PIECES);
   for (int64 i = kt::warp_id(); i < (listed < capacity ? listed : capacity); i += kt::n_warps()) {
     const kt::Row row = piece_of(offsets, kt::load_constant(pieces + i));
@@ -302,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 // Makes the next frontier from the bits gathered.
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_many_settle_warp(const SettleArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_settle_warp(const SettleArgs args) {
   const offset_t* __restrict__ const offsets = args.offsets;
   const int64 n_vertices = args.n_vertices;
   const uint32* __restrict__ const alive = args.alive;
@@ -344,8 +344,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_many_settle_warp(const S
 
 // Counts the vertices of a list that some living source has not reached.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_missing_warp(const int64* __restrict__ wanted, int64 n_wanted, const uint32* __restrict__ seen,
-                          const uint32* __restrict__ alive, int64* told) {
+    bfs_bit_parallel_missing_warp(const int64* __restrict__ wanted, int64 n_wanted, const uint32* __restrict__ seen,
+                                  const uint32* __restrict__ alive, int64* told) {
   const Part living = kt::constant_part_of(alive, 0);
   for (int64 first = kt::warp_id() * kt::ROWS_AT_ONCE; first < n_wanted; first += kt::n_warps() * kt::ROWS_AT_ONCE) {
     const int64 i = first + kt::row_in_warp();

@@ -70,8 +70,8 @@ KT_DEVICE void point_back(const offset_t* in_offsets, const vertex_t* in_targets
 
 // Each block takes tiles, and of a tile COLUMNS words at a time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_write(const uint32* __restrict__ seen, const uint32* __restrict__ planes, int32 n_planes, int64 n_vertices,
-                   int64 n_sources, int64 pitch, int32 hop_bytes, uint8* distance) {
+    bfs_bit_parallel_write(const uint32* __restrict__ seen, const uint32* __restrict__ planes, int32 n_planes,
+                           int64 n_vertices, int64 n_sources, int64 pitch, int32 hop_bytes, uint8* distance) {
   KT_SHARED(Tile, tile, [1]);
   const int64 n_tiles = (n_vertices + TILE - 1) / TILE;
   for (int64 task = kt::block_id(); task < n_tiles * (WORDS / COLUMNS) * hop_bytes; task += kt::n_blocks()) {
@@ -122,8 +122,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // How many vertices each source has in a frontier: a thread a word, in counters of which each
 // digit is a word of 32 sources.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_many_count(const uint32* __restrict__ front, const uint32* __restrict__ in_front, int64 n_vertices,
-                   int64* counts) {
+    bfs_bit_parallel_count(const uint32* __restrict__ front, const uint32* __restrict__ in_front, int64 n_vertices,
+                           int64* counts) {
   KT_SHARED(int32, sums, [32 * WORDS]);
   for (int32 i = kt::thread_in_block(); i < 32 * WORDS; i += BLOCK) sums[i] = 0;
   kt::block_barrier();

@@ -301,10 +301,10 @@ KT_DEVICE void search_each(const SearchArgs<hop_t>& args) {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_many_blocks_16(const SearchArgs<short> args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_source_per_block_16(const SearchArgs<short> args) {
   search_each(args);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_many_blocks_32(const SearchArgs<int32> args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_source_per_block_32(const SearchArgs<int32> args) {
   search_each(args);
 }

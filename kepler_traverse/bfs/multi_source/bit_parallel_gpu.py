@@ -50,36 +50,36 @@ def _levels(name: str, item_threads: int, *declared: str) -> Entry:
     return Entry(name, _LEVELS, tuning.MANY_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS[:2])
 
 
-_IDLE = _bits("bfs_many_idle_warp", 1, "offset_t* in_offsets", "int64 n_vertices", "uint32* idle")
+_IDLE = _bits("bfs_bit_parallel_idle_warp", 1, "offset_t* in_offsets", "int64 n_vertices", "uint32* idle")
 _START = _bits(
-    "bfs_many_start",
+    "bfs_bit_parallel_start",
     1,
     *("offset_t* offsets", "int64* sources", "int64 n_sources", "uint32* seen", "uint32* front", "uint32* in_front"),
     "int64* told",
 )
-_PULL = _bits_struct("bfs_many_pull_warp", "PullArgs")
+_PULL = _bits_struct("bfs_bit_parallel_pull_warp", "PullArgs")
 _LIST = _bits(
-    "bfs_many_list",
+    "bfs_bit_parallel_list",
     1,
     *("offset_t* offsets", "int64 n_vertices", "uint32* in_front", "int64 capacity", "uint64* pieces", "int64* told"),
 )
 _PUSH = _bits(
-    "bfs_many_push_warp",
+    "bfs_bit_parallel_push_warp",
     WARP,
     *("offset_t* offsets", "vertex_t* targets", "uint64* pieces", "int64 capacity", "int64* told"),
     *("uint32* front", "uint32* seen", "uint32* done", "uint32* gathered", "uint32* touched"),
 )
-_SETTLE = _bits_struct("bfs_many_settle_warp", "SettleArgs")
+_SETTLE = _bits_struct("bfs_bit_parallel_settle_warp", "SettleArgs")
 _MISSING = _bits(
-    "bfs_many_missing_warp", WARP, "int64* wanted", "int64 n_wanted", "uint32* seen", "uint32* alive", "int64* told"
+    "bfs_bit_parallel_missing_warp", WARP, "int64* wanted", "int64 n_wanted", "uint32* seen", "uint32* alive", "int64* told"
 )
 _WRITE = _levels(
-    "bfs_many_write",
+    "bfs_bit_parallel_write",
     1,
     *("uint32* seen", "uint32* planes", "int32 n_planes", "int64 n_vertices", "int64 n_sources", "int64 pitch"),
     *("int32 hop_bytes", "uint8* distance"),
 )
-_COUNT = _levels("bfs_many_count", 1, "uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
+_COUNT = _levels("bfs_bit_parallel_count", 1, "uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
 POINT_BACK = {
     np.dtype(hops): _levels(
         f"bfs_point_back_{8 * np.dtype(hops).itemsize}_warp",

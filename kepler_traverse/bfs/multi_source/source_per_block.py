@@ -26,7 +26,7 @@ _FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
 _C_HOPS = {"int16": "short", "int32": "int"}
 _ENTRIES = {
     np.dtype(hops): Entry(
-        f"bfs_many_blocks_{8 * np.dtype(hops).itemsize}",
+        f"bfs_source_per_block_{8 * np.dtype(hops).itemsize}",
         _FILE,
         tuning.SHARING_BLOCK,
         struct_arguments(_FILE, "SearchArgs", hop_t=hops),
@@ -164,7 +164,7 @@ class _Run:
     def __init__(self, graph, query, group: int):
         n, self._query, self._graph, self._group = graph.n_vertices, query, graph, group
         if n > _MOST_VERTICES:
-            raise StrategyError(f"strategy 'many_blocks' cannot take {_MOST_VERTICES + 1} vertices or more")
+            raise StrategyError(f"strategy 'source_per_block' cannot take {_MOST_VERTICES + 1} vertices or more")
         layout, self._kernels = _layout(n), {}
         for hops, entry in _ENTRIES.items():
             entry = entry.variant(

@@ -127,11 +127,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_many_hops_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ neighbours,
-                               int64 n_vertices, const vertex_t* __restrict__ heavy, const uint64* __restrict__ pieces,
-                               const int64* __restrict__ counts, const uint32* __restrict__ lines,
-                               const int64* __restrict__ sources, int64 n_sources, uint32 limit, uint32* best_of_heavy,
-                               int64* findings) {
+    certificate_batch_hops_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ neighbours,
+                                int64 n_vertices, const vertex_t* __restrict__ heavy, const uint64* __restrict__ pieces,
+                                const int64* __restrict__ counts, const uint32* __restrict__ lines,
+                                const int64* __restrict__ sources, int64 n_sources, uint32 limit, uint32* best_of_heavy,
+                                int64* findings) {
   HopsLine line(lines, sources, n_sources, limit, best_of_heavy, findings);
   kt::walk({offsets, neighbours}, n_vertices, Heavy{heavy, pieces, counts}, line);
 }

@@ -123,12 +123,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_many_weighted_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ neighbours,
-                                   const weight_t* __restrict__ weights, int64 n_vertices,
-                                   const vertex_t* __restrict__ heavy, const uint64* __restrict__ pieces,
-                                   const int64* __restrict__ counts, const ordered_t* __restrict__ lines,
-                                   const int64* __restrict__ sources, int64 n_sources, weight_t limit,
-                                   int32 is_negative, ordered_t* best_of_heavy, uint32* unfounded, int64* findings) {
+    certificate_batch_weighted_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ neighbours,
+                                    const weight_t* __restrict__ weights, int64 n_vertices,
+                                    const vertex_t* __restrict__ heavy, const uint64* __restrict__ pieces,
+                                    const int64* __restrict__ counts, const ordered_t* __restrict__ lines,
+                                    const int64* __restrict__ sources, int64 n_sources, weight_t limit,
+                                    int32 is_negative, ordered_t* best_of_heavy, uint32* unfounded, int64* findings) {
   const int32 in_line = kt::lane() % WeightedLine::LANES;
   WeightedLine line{weights,          lines,     best_of_heavy,
                     findings,         unfounded, kt::to_ordered(limit),

@@ -292,7 +292,7 @@ KT_DEVICE void Offering::ahead(const kt::Edges<N>& edges) const {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK) sssp_many_blocks(const SearchArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const SearchArgs args) {
   KT_SHARED(vertex_t, queues, [2 * ROOM]);
   KT_SHARED(Told, told, [1]);
   const int64 block = kt::block_id();

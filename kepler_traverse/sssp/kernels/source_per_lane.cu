@@ -98,10 +98,11 @@ struct Relaxing {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_many_rows_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                        const weight_t* __restrict__ weights, int64 n_vertices, const uint64* __restrict__ heavy_pieces,
-                        int64 n_heavy_pieces, weight_t threshold, weight_t limit, ordered_t* keys,
-                        const uint32* __restrict__ now, uint32* next, int64* told) {
+    sssp_source_per_lane_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                              const weight_t* __restrict__ weights, int64 n_vertices,
+                              const uint64* __restrict__ heavy_pieces, int64 n_heavy_pieces, weight_t threshold,
+                              weight_t limit, ordered_t* keys, const uint32* __restrict__ now, uint32* next,
+                              int64* told) {
   Relaxing relaxing{targets, weights, kt::to_ordered(threshold), kt::to_ordered(limit), keys, next};
   for (int64 i = kt::warp_id(); i < n_heavy_pieces; i += kt::n_warps()) {
     const uint64 piece = kt::load_constant(heavy_pieces + i);

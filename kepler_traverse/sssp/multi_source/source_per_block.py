@@ -21,7 +21,7 @@ from ..near_far_gpu import first_width
 
 _FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
 _ENTRY = Entry(
-    "sssp_many_blocks",
+    "sssp_source_per_block",
     _FILE,
     tuning.MANY_BLOCK,
     struct_arguments(_FILE, "SearchArgs"),

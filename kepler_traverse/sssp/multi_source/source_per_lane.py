@@ -21,7 +21,7 @@ from .. import cpu_steps, gpu_steps, tuning
 from ..near_far_gpu import first_width
 
 _ENTRY = Entry(
-    "sssp_many_rows_warp",
+    "sssp_source_per_lane_warp",
     Path(__file__).parents[1] / "kernels" / "source_per_lane.cu",
     tuning.ROWS_BLOCK,
     arguments(

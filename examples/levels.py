@@ -34,7 +34,7 @@ from kepler_traverse.bfs.tuning import Tuning
 from kepler_traverse.cuda.kernel_trace import TracedSearch
 
 TRACE = 1 << 16  # turns that a trace has room for
-MOST_DEPTHS = 48  # searches to a growing depth: more would take long and tell little
+MAX_DEPTHS = 48  # searches to a growing depth: more would take long and tell little
 COLOURS = ("#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#b8962e", "#b07aa1", "#d37295", "#9c755f", "#79706e")
 
 
@@ -105,7 +105,7 @@ def stretches_of(turns: list) -> list[Stretch]:
 # %% ... or from the whole time of searches that go deeper and deeper
 def by_depth(graph: Graph, strategy: str, source: int, n_levels: int, repeats: int) -> list[Stretch]:
     """For any row; a stretch that takes less than the noise of the clock may come out at zero."""
-    depths = np.unique(np.linspace(0, n_levels, min(n_levels, MOST_DEPTHS) + 1).astype(int)).tolist()
+    depths = np.unique(np.linspace(0, n_levels, min(n_levels, MAX_DEPTHS) + 1).astype(int)).tolist()
     whole = []
     for depth in depths:
         plan = plan_bfs(graph, strategy=strategy, max_depth=depth)
@@ -127,7 +127,7 @@ def time_levels(graph: Graph, strategy: str, source: int, n_levels: int, repeats
         way, runs = "step", [by_step(graph, strategy, source) for _ in range(repeats)]
     else:
         way, runs = "trace", [by_trace(graph, strategy, source) for _ in range(repeats)]
-    if 2 * len(runs[0]) < min(n_levels, MOST_DEPTHS):  # no trace, or a step that takes very many levels
+    if 2 * len(runs[0]) < min(n_levels, MAX_DEPTHS):  # no trace, or a step that takes very many levels
         return "depth", by_depth(graph, strategy, source, n_levels, repeats)
     seconds = {}
     for level, n, taken in (stretch for run in runs for stretch in run):

@@ -15,18 +15,18 @@ Array = Any  # numpy.ndarray or cupy.ndarray: which one is read off the value, n
 
 UNREACHED = -1  # hop distance of a vertex that was not reached; for weighted distances it is +inf
 NO_PREDECESSOR = -1
-LARGEST_HOP_COUNT = 2**31 - 1  # hops are int32
+MAX_HOP_COUNT = 2**31 - 1  # hops are int32
 
 # The largest integers up to which every integer is held exactly.
 FLOAT32_EXACT = 2**24
 FLOAT64_EXACT = 2**53
-LARGEST_INTEGER = 2**63 - 1  # of int64; as an int64 distance it means "unreached"
+MAX_INTEGER = 2**63 - 1  # of int64; as an int64 distance it means "unreached"
 
 # Types that sums of integer weights are computed in, narrowest first, with the first number that each may round or lack.
 EXACT_BELOW = {
     np.dtype(np.float32): FLOAT32_EXACT,
     np.dtype(np.float64): FLOAT64_EXACT,
-    np.dtype(np.int64): LARGEST_INTEGER,
+    np.dtype(np.int64): MAX_INTEGER,
 }
 PART = 1 << 28  # elements of an array that is looked at in parts
 
@@ -101,7 +101,7 @@ def unreached_of(dtype: np.dtype):
     """Return the distance, in its own type, that stands for "unreached"."""
     if is_hops(dtype):
         return dtype.type(UNREACHED)
-    return dtype.type(LARGEST_INTEGER) if dtype.kind == "i" else dtype.type(np.inf)
+    return dtype.type(MAX_INTEGER) if dtype.kind == "i" else dtype.type(np.inf)
 
 
 def is_reached(distance: Array) -> Array:
@@ -133,7 +133,7 @@ def as_distance(value: float, dtype: np.dtype):
     Between two integers it is the lower one; beyond int64 it is the largest finite integer distance.
     """
     if np.dtype(dtype).kind == "i":
-        largest = LARGEST_INTEGER - 1 if np.dtype(dtype).itemsize == 8 else np.iinfo(dtype).max
+        largest = MAX_INTEGER - 1 if np.dtype(dtype).itemsize == 8 else np.iinfo(dtype).max
         return np.dtype(dtype).type(largest if value >= largest else math.floor(value))
     with np.errstate(over="ignore"):
         return np.dtype(dtype).type(value)

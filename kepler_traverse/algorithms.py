@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import LARGEST_HOP_COUNT, UNREACHED
+from ._arrays import MAX_HOP_COUNT, UNREACHED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +48,10 @@ class Algorithm:
 
     def largest_limit(self, limit: float) -> float:
         """Return the limit, but no more than a distance can be."""
-        return min(limit, LARGEST_HOP_COUNT) if self.counts_hops else limit
+        return min(limit, MAX_HOP_COUNT) if self.counts_hops else limit
 
 
-BFS = Algorithm(name="bfs", counts_hops=True, limit_name="max_depth", unreached=UNREACHED, no_limit=LARGEST_HOP_COUNT)
+BFS = Algorithm(name="bfs", counts_hops=True, limit_name="max_depth", unreached=UNREACHED, no_limit=MAX_HOP_COUNT)
 SSSP = Algorithm(name="sssp", counts_hops=False, limit_name="cutoff", unreached=np.inf, no_limit=np.inf)
 
 ALGORITHMS = {algorithm.name: algorithm for algorithm in (BFS, SSSP)}

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import arguments
 from ._arrays import (
-    LARGEST_INTEGER,
+    MAX_INTEGER,
     Array,
     device_of,
     extent,
@@ -98,7 +98,7 @@ def graph_from_edges(
     src, dst, *others = _one_integer_type(columns)
     del columns
     backend: CsrBackend = csr_on_gpu if device_of(src) == "cuda" else csr_build
-    ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_most_vertices([src, dst, *others])))
+    ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_max_vertices([src, dst, *others])))
     return graph_from_numbers(
         src, dst, weight, ids=ids, directed=directed, weight_type=weight_type, all_are_ends=vertices is None
     )
@@ -166,7 +166,7 @@ def _one_integer_type(ends: dict[str, Array]) -> list[Array]:
     return [column.astype(kind, copy=False) for column in columns]
 
 
-def _most_vertices(columns: list[Array]) -> int:
+def _max_vertices(columns: list[Array]) -> int:
     """No fewer than there are different ids; where edges are many, their range says more than their number."""
     count = sum(int(column.size) for column in columns)
     if index_dtype(count) == np.int32:
@@ -201,7 +201,7 @@ def _integer_weights(weight: Any, weight_type: str) -> Any:
     largest = max(high, -low)
     held_by = float_that_holds(low, high)
     beyond = "int64, in which distances are summed" if weight_type == "auto" else "2^53, up to which float64 holds integers"
-    if largest >= LARGEST_INTEGER or (held_by is None and weight_type != "auto"):
+    if largest >= MAX_INTEGER or (held_by is None and weight_type != "auto"):
         row = int(xp.argmax(weight) if high > -low else xp.argmin(weight))
         raise EdgeListError(
             f"integer weight {int(weight[row])} is beyond {beyond}; scale the weights down", row=row, column="weight"

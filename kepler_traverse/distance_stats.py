@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._arrays import FLOAT64_EXACT, LARGEST_INTEGER, Array, as_distance, at_most, device_of, is_reached, namespace, to_host
+from ._arrays import FLOAT64_EXACT, MAX_INTEGER, Array, as_distance, at_most, device_of, is_reached, namespace, to_host
 from .cpu import distance_stats as cpu
 from .cuda import distance_stats as figures_on_gpu
 from .errors import PrecisionError
@@ -60,8 +60,8 @@ def figures_of(distance: Array, offsets: Array, limit: float | None) -> Figures:
         return found
     xp = namespace(distance)
     counts = is_reached(distance) & (True if limit is None else at_most(distance, limit))
-    lowest = xp.where(counts, distance, LARGEST_INTEGER).min(axis=1)
-    farthest = xp.where(counts, distance, -LARGEST_INTEGER).max(axis=1)
+    lowest = xp.where(counts, distance, MAX_INTEGER).min(axis=1)
+    farthest = xp.where(counts, distance, -MAX_INTEGER).max(axis=1)
     return found._replace(lowest=to_host(lowest), farthest=to_host(farthest))
 
 
@@ -94,7 +94,7 @@ def exact_totals(distance: Array, limit: float | None, figures: Figures) -> np.n
     for i, total in enumerate(totals):
         if total is None:
             totals[i] = _sum_of_integers(distance[i], limit)
-            if abs(totals[i]) > LARGEST_INTEGER:
+            if abs(totals[i]) > MAX_INTEGER:
                 raise PrecisionError(
                     "the sum of a source's distances exceeds 2^63 - 1, the largest int64; scale the weights down"
                 )
@@ -113,21 +113,21 @@ def _sum_of_integers(distance: Array, limit: float | None) -> int:
     return (int(high.sum()) << 31) + int(low.sum())
 
 
-def bins_of(distance: Array, limit: float | None, bins_a_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
+def bins_of(distance: Array, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
     """How many distances lie in each of up to ``n_bins`` bins, int64 of shape (k, n_bins); each distance is read once.
 
     Parameters
     ----------
     distance, limit
         As in ``figures_of``.
-    bins_a_unit : float64 array of shape (k,), NumPy
+    bins_per_unit : float64 array of shape (k,), NumPy
         Powers of two; 0 puts every distance into one bin.
     before : int64 array of shape (k,), NumPy
         Of each source how many bins lie before its first; every distance is in one of the ``n_bins`` after them.
     n_bins : int
     """
     distance = as_floats(distance)
-    return _of(distance).bins(distance, _bound(limit, distance.dtype), bins_a_unit, before, n_bins)
+    return _of(distance).bins(distance, _bound(limit, distance.dtype), bins_per_unit, before, n_bins)
 
 
 def levels_of(distance: Array, offsets: Array, limit: float | None) -> Iterator[tuple[Array, np.ndarray]]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ._arrays import EXACT_BELOW, LARGEST_INTEGER, device_of, is_reached, namespace, unreached_of
+from ._arrays import EXACT_BELOW, MAX_INTEGER, device_of, is_reached, namespace, unreached_of
 from .algorithms import ALGORITHMS
 from .cuda import exact as exact_on_gpu
 from .errors import PrecisionError, option_text
@@ -50,7 +50,7 @@ class Sums:
 
     def _look(self) -> None:
         """Decide whether a result has to be looked at."""
-        longest = self.graph.longest_sum if self._is_exact else 0
+        longest = self.graph.max_sum if self._is_exact else 0
         if self._limit is not None:
             longest = min(longest, self._limit)
         self._may_round = self._is_exact and longest >= EXACT_BELOW[self.graph.weights.dtype]
@@ -150,7 +150,7 @@ def as_integers(distance):
         return distance
     xp = namespace(distance)
     reached = is_reached(distance)
-    return xp.where(reached, xp.where(reached, distance, 0).astype(np.int64), np.int64(LARGEST_INTEGER))
+    return xp.where(reached, xp.where(reached, distance, 0).astype(np.int64), np.int64(MAX_INTEGER))
 
 
 def narrowed(graph: Graph, distance):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import arguments, cuda
-from ._arrays import EXACT_BELOW, LARGEST_INTEGER, Array, device_of, is_negative, namespace, parts, to_host
+from ._arrays import EXACT_BELOW, MAX_INTEGER, Array, device_of, is_negative, namespace, parts, to_host
 from .algorithms import ALGORITHMS
 from .cpu import csr_build
 from .cuda import csr_build as csr_on_gpu
@@ -207,7 +207,7 @@ class Graph:
         return max(max(abs(low), abs(high)) for low, high in found)
 
     @property
-    def longest_sum(self) -> float | int:
+    def max_sum(self) -> float | int:
         """A bound on the absolute sum of the weights of any path without a cycle."""
         return self.heaviest * max(self.n_vertices - 1, 0)
 
@@ -251,11 +251,11 @@ class Graph:
         return made[name]
 
     @cached_property
-    def least_weight(self) -> Any:
+    def min_weight(self) -> Any:
         """The smallest weight, a scalar of their type; infinite without edges."""
         weights: Array = self.weights
         if not self.n_edges:
-            return weights.dtype.type(np.inf if weights.dtype.kind == "f" else LARGEST_INTEGER)
+            return weights.dtype.type(np.inf if weights.dtype.kind == "f" else MAX_INTEGER)
         # Of no negative one the bits are in the order of the weights, and CuPy would take subnormal numbers for 0.
         order = weights if self.has_negative_weights else weights.view(f"i{weights.itemsize}")
         return min(to_host(part.min(keepdims=True))[0] for _, part in parts(order)).view(weights.dtype)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import arguments
-from ._arrays import LARGEST_HOP_COUNT, Array, is_reached, namespace, to_host
+from ._arrays import MAX_HOP_COUNT, Array, is_reached, namespace, to_host
 from .algorithms import ALGORITHMS
 from .concurrency import SerializedSearch
 from .errors import NegativeCycleError
@@ -150,7 +150,7 @@ def query_for(
     predecessors = arguments.flag("predecessors", predecessors)
     if limit is not None:
         limit = arguments.limit(limit_name, limit)
-        limit = int(min(limit, LARGEST_HOP_COUNT)) if limit_name == "max_depth" else limit
+        limit = int(min(limit, MAX_HOP_COUNT)) if limit_name == "max_depth" else limit
     if targets is not None:
         targets = np.unique(graph.numbers_of(targets, "target"))
     return Query(predecessors=predecessors, limit=limit, targets=targets, knobs=knobs, keep=keep)

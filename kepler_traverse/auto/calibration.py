@@ -22,7 +22,7 @@ _COPIED = 1 << 25  # bytes
 _CHASED, _LOADS = 1 << 21, 1 << 15  # entries of a table, and loads that are made
 _STEPS = 1 << 18
 _REPEATS = 5
-_SMALLEST_CACHE = 1 << 18
+_MIN_CACHE = 1 << 18
 # Of a GPU: a load from the second level takes about the same number of cycles on all devices of ten years, so its time goes
 # with the clock; and the clock where the driver does not say it.
 _CYCLES_OF_A_LOAD, _KILOHERTZ = 260, 1_500_000
@@ -118,7 +118,7 @@ def _second_level() -> int:
         found = os.sysconf("SC_LEVEL2_CACHE_SIZE")
     except (ValueError, OSError):
         found = 0
-    return max(found, _SMALLEST_CACHE)
+    return max(found, _MIN_CACHE)
 
 
 def _of_gpu() -> Machine:
@@ -137,7 +137,7 @@ def _of_gpu() -> Machine:
 
     return Machine(
         cores=attributes["MultiProcessorCount"],
-        cache=max(attributes.get("L2CacheSize", 0), _SMALLEST_CACHE),
+        cache=max(attributes.get("L2CacheSize", 0), _MIN_CACHE),
         copy=_best(copy) / _COPIED,
         load=_CYCLES_OF_A_LOAD / (1e3 * attributes.get("ClockRate", _KILOHERTZ)),
         step=_best(step),

@@ -58,7 +58,7 @@ SPEED_OF_TERM = {
         "miss": "copy",
     },
 }
-_MOST_SCALED = 16.0  # a calibration on a busy machine must not turn the estimates upside down
+_MAX_SCALED = 16.0  # a calibration on a busy machine must not turn the estimates upside down
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ class Costs:
 
     def _slower(self, machine: Machine, speed: str) -> float:
         slower = getattr(machine, speed) / getattr(self.measured_on, speed)
-        return min(max(slower, 1 / _MOST_SCALED), _MOST_SCALED)
+        return min(max(slower, 1 / _MAX_SCALED), _MAX_SCALED)
 
 
 def key_of(algorithm: str, strategy: ManyStrategy) -> str:

@@ -25,7 +25,7 @@ from ..strategy import Shape, Strategy
 SHARE = 0.02  # of the run that the survey may take
 SEARCHES = 16  # from random vertices of a directed graph
 GPU_SEARCHES, GPU_LEVELS = 8, 1 << 10  # the same on a GPU, and levels of one search: some two milliseconds
-_FEWEST_EDGES = 1 << 17  # that searches on the CPU may walk: less than a millisecond
+_MIN_EDGES = 1 << 17  # that searches on the CPU may walk: less than a millisecond
 _WEIGHTS = 1 << 14  # that the spread is taken from
 _SAMPLED, _NEAR = 1 << 12, 64  # edges; near is what lies within this share of the vertices
 _SEED = 7
@@ -100,7 +100,7 @@ def _scatter(graph: Graph) -> float:
 
 def _of_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
     n, m = graph.n_vertices, graph.n_edges
-    budget = max(_FEWEST_EDGES, int(SHARE * n_sources * m))
+    budget = max(_MIN_EDGES, int(SHARE * n_sources * m))
     seen, queue = np.zeros(n, np.uint8), np.empty(n, graph.targets.dtype)
     found: list[Seen] = []
     sources = [_hub(graph), *(_random_sources(graph) if graph.directed else [])]

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from numba import njit, prange
 
-from .._arrays import LARGEST_HOP_COUNT, NO_PREDECESSOR, UNREACHED
+from .._arrays import MAX_HOP_COUNT, NO_PREDECESSOR, UNREACHED
 from ..cpu.atomics import atomic_add, atomic_umin, compare_and_swap
 from .tuning import SERIAL_FRONTIER, SPARSE_FRACTION
 
@@ -34,7 +34,7 @@ class Run:
         self.bitmap, self.next_bitmap = np.empty((2, -(-n // _WORD)), np.uint64)
         self.counter = np.zeros(1, np.int64)
         self.targets = query.targets
-        self.last_level = LARGEST_HOP_COUNT if query.limit is None else query.limit
+        self.last_level = MAX_HOP_COUNT if query.limit is None else query.limit
 
     def start(self, source: int) -> None:
         self.distance.fill(UNREACHED)

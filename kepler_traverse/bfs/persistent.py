@@ -12,12 +12,12 @@ from ..cuda.compiler import kernel
 from ..cuda.csr_build import degree_statistics
 from ..cuda.kernel_spec import Entry, struct_arguments
 from ..cuda.kernel_trace import TracedSearch, words
-from ..cuda.launch import blocks_at_once, largest_cluster, prepare
+from ..cuda.launch import blocks_at_once, max_cluster, prepare
 from ..strategy import Outcome
 from . import tuning as bfs_tuning
 
 _KERNELS = Path(__file__).parent / "kernels"
-_SHORTEST_PIECE = min(length for length, _ in bfs_tuning.PIECES.values())
+_MIN_PIECE = min(length for length, _ in bfs_tuning.PIECES.values())
 _STATE_WORDS = 6  # of a LoopState
 _CLUSTER = Entry(
     "bfs_cluster",
@@ -28,7 +28,7 @@ _CLUSTER = Entry(
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
-        ("CHUNK", _SHORTEST_PIECE),
+        ("CHUNK", _MIN_PIECE),
         ("ROOM", bfs_tuning.CLUSTER_ROOM),
         ("BATCH_EDGES", bfs_tuning.BATCH_EDGES),
         ("CLUSTER", 1),
@@ -45,7 +45,7 @@ _GRID = Entry(
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
-        ("CHUNK", _SHORTEST_PIECE),
+        ("CHUNK", _MIN_PIECE),
         ("PIECE_WARPS", 0),
         ("SHARED_ROWS", 0),
         ("AHEAD", bfs_tuning.AHEAD),
@@ -134,7 +134,7 @@ def entries_for(graph, query) -> tuple[Entry, Entry]:
     piece, warps = bfs_tuning.PIECES["pull" if _can_pull(graph) else "push"]
     shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": piece}
     # Without clusters the first levels are one block's.
-    begins = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, largest_cluster()))
+    begins = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, max_cluster()))
     return begins, _GRID.variant(**shared, PIECE_WARPS=warps, SHARED_ROWS=int(largest >= tuning.long_row))
 
 
@@ -145,4 +145,4 @@ def _can_pull(graph) -> bool:
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     """Bytes of a run: distance, predecessor or queue, claims, pieces of long rows, three bitmaps."""
-    return n_vertices * (4 + 4 + 8 * predecessors) + 16 * n_edges // _SHORTEST_PIECE + 8 + 12 * (n_vertices // 32 + 1)
+    return n_vertices * (4 + 4 + 8 * predecessors) + 16 * n_edges // _MIN_PIECE + 8 + 12 * (n_vertices // 32 + 1)

@@ -26,7 +26,7 @@ import numpy as np
 from .. import arguments, frames
 from .._arrays import (
     EXACT_BELOW,
-    LARGEST_HOP_COUNT,
+    MAX_HOP_COUNT,
     Array,
     as_distance,
     device_of,
@@ -144,7 +144,7 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
     limit = max_depth if hops else cutoff
     if limit is not None:
         limit = arguments.limit("max_depth" if hops else "cutoff", limit)
-        limit = int(min(limit, LARGEST_HOP_COUNT)) if hops else limit
+        limit = int(min(limit, MAX_HOP_COUNT)) if hops else limit
     if noted:
         carried = noted.get("limit")
         if limit is not None and limit != carried:

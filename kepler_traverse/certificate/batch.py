@@ -78,7 +78,7 @@ def bound(limit: float | None, kind: np.dtype) -> Any:
     return kind.type(largest if limit is None else min(limit, largest))
 
 
-def leads_farther(least_weight: Any, farthest: Any) -> bool:
+def leads_farther(min_weight: Any, farthest: Any) -> bool:
     """Whether d + w > d for the smallest weight and the largest distance: then no circle can close."""
     # A weight of half a unit in the last place may be rounded away, a whole one is not.
-    return bool(least_weight > 0 and least_weight >= np.spacing(farthest))
+    return bool(min_weight > 0 and min_weight >= np.spacing(farthest))

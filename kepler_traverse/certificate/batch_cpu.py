@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numba import njit, prange
 
-from .._arrays import LARGEST_HOP_COUNT, UNREACHED
+from .._arrays import MAX_HOP_COUNT, UNREACHED
 from ..cpu.simd_distances import differing_hops, differing_sums, lay_out
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 from .single_cpu import chunks_of
@@ -62,7 +62,7 @@ def _check_block(graph, sources, distances, kind, limit) -> np.ndarray:
     unfounded = np.zeros(graph.n_vertices, np.uint16)
     _check_sums(*_csr(reverse), *state, graph.has_negative_weights, unfounded)
     summary = _summed(found)
-    if not graph.n_edges or leads_farther(graph.least_weight, _farthest(distances)):
+    if not graph.n_edges or leads_farther(graph.min_weight, _farthest(distances)):
         return summary
     _found(*_csr(reverse), *_csr(graph), lines, unfounded)
     lost = np.flatnonzero(unfounded)
@@ -84,7 +84,7 @@ def _out_of_range(distances, limit, negative: bool) -> tuple[int, int, int]:
     count, lane, vertex = 0, 0, 0
     for i, row in enumerate(distances):
         if row.dtype.kind == "i":
-            bad = (row < UNREACHED) | (row > (LARGEST_HOP_COUNT if limit is None else limit))
+            bad = (row < UNREACHED) | (row > (MAX_HOP_COUNT if limit is None else limit))
         else:
             bad = ~(row <= bound(limit, row.dtype)) & (row != np.inf)
             bad |= np.signbit(row) & ~(negative & (-np.inf < row) & (row < 0))  # no sum of weights is -0.0

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import LARGEST_HOP_COUNT, flat
+from .._arrays import MAX_HOP_COUNT, flat
 from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.kernel_spec import WARP, Entry, arguments
@@ -138,7 +138,7 @@ class Checker:
         memory, pitch = flat(rows)
         findings = _no_findings()
         limit, width = np.uint32(bound(self._limit, kind)), {"KEY_BYTES": kind.itemsize}
-        beyond = np.int32(LARGEST_HOP_COUNT if self._limit is None else min(self._limit, LARGEST_HOP_COUNT))
+        beyond = np.int32(MAX_HOP_COUNT if self._limit is None else min(self._limit, MAX_HOP_COUNT))
         n, of = self._n, (cp.asarray(sources), np.int64(sources.size))
         laid_out = (memory.view(np.uint8), np.int32(rows.itemsize), pitch, n, *of, beyond, self._lines, findings)
         launch(self._kernel(_LAY_OUT_HOPS, **width), _threads_to_lay_out(n), laid_out)
@@ -168,7 +168,7 @@ class Checker:
         if summary[[C1, C2], 0].any() or not found[_UNFOUNDED]:
             return summary
         farthest = found[_FARTHEST : _FARTHEST + 1].astype(ordered).view(kind)[0]
-        if not leads_farther(graph.least_weight, farthest):
+        if not leads_farther(graph.min_weight, farthest):
             summary[C5] = self._in_circles(kind, unfounded)
         return summary
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .._arrays import LARGEST_INTEGER, as_distance, to_host
+from .._arrays import MAX_INTEGER, as_distance, to_host
 from .batch import NOTHING
 
 
@@ -49,7 +49,7 @@ def _check(offsets, targets, weights, source, distance, limit, negative):
         _note(found, 0, source)
     for v in range(n):
         d = distance[v]
-        if d != LARGEST_INTEGER and (d > limit or d < (lowest if negative else 0)):
+        if d != MAX_INTEGER and (d > limit or d < (lowest if negative else 0)):
             _note(found, 1, v)
     if found[0, 0] or found[1, 0]:
         return found
@@ -57,11 +57,11 @@ def _check(offsets, targets, weights, source, distance, limit, negative):
     is_founded = np.zeros(n, np.bool_)  # whether one from a strictly nearer vertex does, or a chain of edges from such a one
     is_founded[source] = True
     for u in range(n):
-        if distance[u] == LARGEST_INTEGER:
+        if distance[u] == MAX_INTEGER:
             continue
         for e in range(offsets[u], offsets[u + 1]):
             v, w = targets[e], weights[e]
-            if w > 0 and distance[u] >= LARGEST_INTEGER - w:
+            if w > 0 and distance[u] >= MAX_INTEGER - w:
                 continue
             through = distance[u] + w
             if through < distance[v] and through <= limit:
@@ -76,12 +76,12 @@ def _check(offsets, targets, weights, source, distance, limit, negative):
         at += 1
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            if distance[v] != LARGEST_INTEGER and distance[v] - distance[u] == weights[e] and not is_founded[v]:
+            if distance[v] != MAX_INTEGER and distance[v] - distance[u] == weights[e] and not is_founded[v]:
                 is_founded[v] = True
                 queue[size] = v
                 size += 1
     for v in range(n):
-        if v != source and distance[v] != LARGEST_INTEGER:
+        if v != source and distance[v] != MAX_INTEGER:
             if not is_tight[v]:
                 _note(found, 3, v)
             elif not is_founded[v]:
@@ -95,7 +95,7 @@ def _unexplained(offsets, targets, weights, distance, predecessor, source):
     wrong = np.zeros(n, np.bool_)
     for v in range(n):
         p = predecessor[v]
-        wrong[v] = v != source and (p >= 0) != (distance[v] != LARGEST_INTEGER)
+        wrong[v] = v != source and (p >= 0) != (distance[v] != MAX_INTEGER)
         if v == source:
             wrong[v] = p != source
         elif p >= 0:
@@ -103,7 +103,7 @@ def _unexplained(offsets, targets, weights, distance, predecessor, source):
     for u in range(n):
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            are_reached = distance[u] != LARGEST_INTEGER and distance[v] != LARGEST_INTEGER
+            are_reached = distance[u] != MAX_INTEGER and distance[v] != MAX_INTEGER
             if predecessor[v] == u and v != source and are_reached and distance[v] - distance[u] == weights[e]:
                 wrong[v] = False
     return wrong

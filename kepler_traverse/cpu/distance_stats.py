@@ -17,11 +17,11 @@ def figures(distance, offsets, limit) -> tuple:
     return tuple(np.array([row[i] for row in rows], kind) for i, kind in enumerate(kinds))
 
 
-def bins(distance, limit, bins_a_unit, before, n_bins: int):
+def bins(distance, limit, bins_per_unit, before, n_bins: int):
     """As ``kepler_traverse.distance_stats.bins_of``."""
     found = np.empty((len(distance), n_bins), np.int64)
     for i, row in enumerate(distance):
-        found[i] = _bins(row, limit, bins_a_unit[i], before[i], n_bins)
+        found[i] = _bins(row, limit, bins_per_unit[i], before[i], n_bins)
     return found
 
 
@@ -109,12 +109,12 @@ def _folded(sums):
 
 
 @njit(cache=True, nogil=True)
-def _bins(distance, limit, bins_a_unit, before, n_bins):
+def _bins(distance, limit, bins_per_unit, before, n_bins):
     # Neighbours are at about the same distance: counted in turn in four places, no count waits for the one before.
     counts = np.zeros((4, n_bins), np.int64)
     for v in range(distance.size):
         if distance[v] <= limit:
-            counts[v & 3, int(np.floor(distance[v] * bins_a_unit)) - before] += 1
+            counts[v & 3, int(np.floor(distance[v] * bins_per_unit)) - before] += 1
     return counts.sum(axis=0)
 
 

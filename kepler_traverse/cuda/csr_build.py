@@ -21,7 +21,7 @@ from .launch import launch
 
 BLOCK = 256
 PIECES = 16
-SMALLEST_PIECE = 1 << 16  # edges; below it the launches cost more than the sorting
+MIN_PIECE = 1 << 16  # edges; below it the launches cost more than the sorting
 SHIFTED_AT_ONCE = 1 << 20  # offsets
 MARKED_AT_ONCE = 1 << 20  # targets: CuPy widens indices to 64 bits, so a whole edge list of them would cost too much
 RENUMBERED_AT_ONCE = 1 << 24  # ids; bounds the temporaries of renumber to some 100 MB
@@ -275,7 +275,7 @@ def _merge(keys, weights):
 def _pieces(offsets, n_edges: int, most_rows: int):
     """Yield (first row, end row, first edge, end edge) of pieces of whole rows, of about 1 / PIECES of the edges."""
     n_vertices = offsets.size - 1
-    size = max(SMALLEST_PIECE, -(-n_edges // PIECES))
+    size = max(MIN_PIECE, -(-n_edges // PIECES))
     marks = np.arange(size, n_edges, size)
     # Rows in which the marks lie; each begins a piece.
     cuts = (cp.searchsorted(offsets, cp.asarray(marks), side="right") - 1).get().tolist() if marks.size else []

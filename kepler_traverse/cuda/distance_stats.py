@@ -20,7 +20,7 @@ from ..algorithms import ALGORITHMS
 from . import cp
 from .compiler import kernel
 from .kernel_spec import WARP, Entry, arguments
-from .launch import largest_grid, launch, launch_blocks
+from .launch import launch, launch_blocks, max_grid
 
 BLOCK = 256
 PIECE = 1024  # values of a reduction block; the CPU's has as many, so that sums have the same bits
@@ -80,12 +80,12 @@ def figures(distance, offsets, limit) -> tuple:
     return found[2], np.where(none, np.inf, lowest), np.where(none, -np.inf, farthest), total, harmonic, found[5]
 
 
-def bins(distance, limit, bins_a_unit, before, n_bins: int):
+def bins(distance, limit, bins_per_unit, before, n_bins: int):
     """As ``kepler_traverse.distance_stats.bins_of``."""
     k, n = distance.shape
-    scales = cp.asarray(np.stack([bins_a_unit.view(np.int64), before], axis=1))
+    scales = cp.asarray(np.stack([bins_per_unit.view(np.int64), before], axis=1))
     counts = cp.zeros((k, BINS), np.int64)
-    blocks = min(k * -(-n // STRETCH), largest_grid(BLOCK))
+    blocks = min(k * -(-n // STRETCH), max_grid(BLOCK))
     launch_blocks(_kernel(_BINS, distance.dtype), blocks, (*_rows(distance, limit), scales, counts))
     return counts.get()[:, :n_bins]
 
@@ -101,7 +101,7 @@ def levels(distance, offsets, limit):
     for first in range(0, k, at_once):
         rows = distance[first : first + at_once]
         some = cp.zeros((len(rows), n_levels), np.int64)
-        blocks = min(len(rows) * -(-n // STRETCH), largest_grid(BLOCK))
+        blocks = min(len(rows) * -(-n // STRETCH), max_grid(BLOCK))
         launch_blocks(_kernel(_LEVELS, distance.dtype), blocks, (*_hop_rows(rows), np.int64(n_levels), some))
         yield some, edges[first : first + at_once]
 
@@ -110,7 +110,7 @@ def figures_of_levels(counts):
     """As ``kepler_traverse.distance_stats.figures_of_levels``."""
     k, n_levels = counts.shape
     # A block folds one row after the other in the same place, and there are as many blocks as have room.
-    blocks = min(k, largest_grid(BLOCK), max(1, LEVELS_AT_ONCE // n_levels))
+    blocks = min(k, max_grid(BLOCK), max(1, LEVELS_AT_ONCE // n_levels))
     values, found = cp.empty((blocks, n_levels), np.float64), cp.empty((k, _N_FIGURES), np.float64)
     entry = _OF_LEVELS.variant(COUNT_BYTES=counts.dtype.itemsize)
     launch_blocks(kernel(entry, np.int32), blocks, (*_hop_rows(counts), values, found))

@@ -18,7 +18,7 @@ WAVES = 4
 # Dynamic shared memory that a kernel may take without asking: 48 KiB on every architecture, less what it has by itself.
 _FREE_SHARED_BYTES = 40 << 10
 
-MOST_CHILDREN = 2048  # kernels launched by kernels that a device lets wait, as in cuda_api.cuh
+MAX_CHILDREN = 2048  # kernels launched by kernels that a device lets wait, as in cuda_api.cuh
 
 _WHOLE_DEVICE = 100  # multiprocessors; a share of a device has fewer
 
@@ -57,7 +57,7 @@ def launch(kernel: Kernel, work_items: int, args: tuple | dict, *, shared_bytes:
     """
     values = checked(kernel, args)
     entry = kernel.entry
-    blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, largest_grid(entry.block))
+    blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
     _run(kernel, blocks, values, shared_bytes)
 
 
@@ -187,7 +187,7 @@ def n_blocks(n_threads: int, block: int, largest: int) -> int:
     return min(-(-n_threads // block), largest)
 
 
-def largest_grid(block: int) -> int:
+def max_grid(block: int) -> int:
     """Blocks that fill the current device WAVES times."""
     processors, threads = _device_size(cp.cuda.runtime.getDevice())
     return WAVES * processors * max(1, threads // block)
@@ -199,7 +199,7 @@ def resident_threads() -> int:
     return processors * threads
 
 
-def largest_cluster() -> int:
+def max_cluster() -> int:
     """Blocks of the largest cluster that the current device runs: 16, 8, or 1 where it has none."""
     device = cp.cuda.runtime.getDevice()
     capability = int(cp.cuda.Device(device).compute_capability)

@@ -11,7 +11,7 @@ from .files import DataFile, Where, shown
 
 ID_TYPES = ("auto", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string")
 
-BYTES_A_VERTEX = 16  # its id and its offset, the least that a graph needs
+BYTES_PER_VERTEX = 16  # its id and its offset, the least that a graph needs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,9 +154,9 @@ def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
     EdgeListError
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if n_vertices * BYTES_A_VERTEX > memory:
+    if n_vertices * BYTES_PER_VERTEX > memory:
         raise EdgeListError(
-            f"{file}: its header claims {n_vertices} vertices, and to number so many takes {n_vertices * BYTES_A_VERTEX} "
+            f"{file}: its header claims {n_vertices} vertices, and to number so many takes {n_vertices * BYTES_PER_VERTEX} "
             f"bytes, which this machine does not have ({memory}); is the header damaged?"
         )
 

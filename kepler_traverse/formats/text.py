@@ -13,7 +13,7 @@ from .edge_list import EdgeColumns, EdgeList
 from .files import DataFile, Where
 
 BLOCK_BYTES = 1 << 18  # larger blocks are no faster and leave more behind in Arrow's memory pool
-LONGEST_LINE = 1 << 20
+MAX_LINE_LENGTH = 1 << 20
 SAMPLE_LINES = 100  # at the beginning, from which delimiter, header and names are detected
 
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
@@ -181,14 +181,16 @@ def first_lines(file: DataFile, source, count: int) -> list[str]:
         lines += [line.rstrip(b"\r") for line in whole if line.strip()]
         if not block:
             break
-        if len(rest) > LONGEST_LINE and len(lines) < count:
+        if len(rest) > MAX_LINE_LENGTH and len(lines) < count:
             raise line_too_long(file)
     return [line.decode("utf-8-sig", errors="replace") for line in lines[:count]]
 
 
 def line_too_long(file: DataFile) -> EdgeListError:
     """The error for a line that is no edge, whatever stands in it; its end is never looked for."""
-    return EdgeListError(f"{file}: it has a line of more than {LONGEST_LINE >> 20} MiB; is it an edge list, an edge a line?")
+    return EdgeListError(
+        f"{file}: it has a line of more than {MAX_LINE_LENGTH >> 20} MiB; is it an edge list, an edge a line?"
+    )
 
 
 def _refuse_other_encodings(file: DataFile, block: bytes) -> None:
@@ -230,7 +232,7 @@ class BlankSeparated(io.RawIOBase):
                 return 0
             if block:
                 cut = block.rfind(b"\n") + 1
-                if len(self._rest) + (cut or len(block)) > LONGEST_LINE + BLOCK_BYTES:
+                if len(self._rest) + (cut or len(block)) > MAX_LINE_LENGTH + BLOCK_BYTES:
                     raise line_too_long(self._file)
                 if not cut:
                     self._rest += block

@@ -30,7 +30,7 @@ from ..strategy import ManyOutcome, ManyStrategy, Shape, Strategy, in_use, pick
 ONE_AT_A_TIME = "one_at_a_time"
 LOOPED = 16  # sources of a group that are run one after the other
 _SHARE = 0.8  # of the free memory that a plan may take
-_MOST_SOURCES = 1 << 62  # more would not fit into an int64
+_MAX_SOURCES = 1 << 62  # more would not fit into an int64
 
 
 class Candidate(NamedTuple):
@@ -82,7 +82,7 @@ class ManyPlan:
         searches: Sequence[Strategy] | None = None,
     ):
         self.graph, self.algorithm = graph, algorithm
-        n_sources = min(arguments.whole("n_sources", n_sources), _MOST_SOURCES)
+        n_sources = min(arguments.whole("n_sources", n_sources), _MAX_SOURCES)
         memory = None if memory is None else arguments.whole("memory", memory)
         name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
         is_single = any(name in (row.name, *row.also) for row in singles)
@@ -150,7 +150,7 @@ class ManyPlan:
 
     def ranked(self, n_sources: int) -> list[Candidate]:
         """The strategies that fit, with estimates for so many sources in groups, the fastest first."""
-        n_sources = min(arguments.whole("n_sources", n_sources), _MOST_SOURCES)
+        n_sources = min(arguments.whole("n_sources", n_sources), _MAX_SOURCES)
         found = [
             Candidate(name, group, nbytes, self._estimate(name, n_sources))
             for name, (_, group, nbytes) in self._candidates.items()

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit, prange
 
 from .. import cuda
-from .._arrays import LARGEST_INTEGER, NO_PREDECESSOR, as_distance
+from .._arrays import MAX_INTEGER, NO_PREDECESSOR, as_distance
 from ..errors import NegativeCycleError, PrecisionError
 from ..strategy import ManyOutcome, Outcome
 from . import negative_cycles
@@ -78,7 +78,7 @@ def _plan(graph, query):
     host = graph.to("cpu")
     edges = (host.offsets, host.targets, host.weights)
     negative = graph.has_negative_weights
-    if negative and graph.longest_sum >= -_LOWEST:
+    if negative and graph.max_sum >= -_LOWEST:
         raise overflow_error()
     limit = None if negative else query.limit  # with negative weights a path may lead through vertices beyond the limit
     bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))
@@ -91,7 +91,7 @@ def _plan(graph, query):
             for i, source in enumerate(sources.tolist()):
                 rounds[i] = _bellman_ford(host, source, distance[i])
             for vertex, weight in graph.negative_loops.items():
-                if (distance[:, vertex] != LARGEST_INTEGER).any():
+                if (distance[:, vertex] != MAX_INTEGER).any():
                     raise NegativeCycleError([vertex], weight)
         else:
             overflows = np.zeros(sources.size, np.bool_)
@@ -126,7 +126,7 @@ def _dijkstra_each(offsets, targets, weights, sources, limit, distance, rounds, 
 @njit(cache=True)
 def _dijkstra(offsets, targets, weights, source, limit, distance):
     """Return how many vertices were settled, and whether a path longer than int64 holds is all that leads to one."""
-    distance[:] = LARGEST_INTEGER
+    distance[:] = MAX_INTEGER
     distance[source] = 0
     too_far = np.zeros(distance.size, np.bool_)
     heap = [(np.int64(0), np.int64(source))]
@@ -138,7 +138,7 @@ def _dijkstra(offsets, targets, weights, source, limit, distance):
         settled += 1
         for e in range(offsets[u], offsets[u + 1]):
             v, w = targets[e], weights[e]
-            if w >= LARGEST_INTEGER - d:
+            if w >= MAX_INTEGER - d:
                 too_far[v] = True
                 continue
             through = d + w
@@ -147,7 +147,7 @@ def _dijkstra(offsets, targets, weights, source, limit, distance):
                 heapq.heappush(heap, (through, np.int64(v)))
     overflows = False
     for v in range(distance.size):
-        overflows |= too_far[v] and distance[v] == LARGEST_INTEGER
+        overflows |= too_far[v] and distance[v] == MAX_INTEGER
     return settled, overflows
 
 
@@ -159,7 +159,7 @@ def _bellman_ford(graph, source: int, distance) -> int:
     NegativeCycleError
     """
     n = graph.n_vertices
-    distance.fill(LARGEST_INTEGER)
+    distance.fill(MAX_INTEGER)
     distance[source] = 0
     parent = np.full(n, NO_PREDECESSOR, graph.targets.dtype)
     queued_in = np.full(n, -1, np.int64)
@@ -209,11 +209,11 @@ def _predecessors(offsets, targets, weights, source, negative, distance, predece
     frontier = np.empty(distance.size, np.int64)
     size = 0
     for u in range(distance.size if not negative else 0):
-        if distance[u] == LARGEST_INTEGER:
+        if distance[u] == MAX_INTEGER:
             continue
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
-            is_tight = distance[u] < distance[v] < LARGEST_INTEGER and distance[v] - distance[u] == weights[e]
+            is_tight = distance[u] < distance[v] < MAX_INTEGER and distance[v] - distance[u] == weights[e]
             if is_tight and predecessor[v] == NO_PREDECESSOR:
                 predecessor[v] = u  # in ascending order, so the first is the smallest
     for v in range(distance.size):
@@ -229,7 +229,7 @@ def _predecessors(offsets, targets, weights, source, negative, distance, predece
             u = frontier[i]
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
-                if distance[v] == LARGEST_INTEGER or distance[v] - distance[u] != weights[e]:
+                if distance[v] == MAX_INTEGER or distance[v] - distance[u] != weights[e]:
                     continue
                 if layer[v] == _UNRESOLVED:
                     layer[v] = depth

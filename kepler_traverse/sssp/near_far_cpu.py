@@ -15,7 +15,7 @@ from .._arrays import as_distance
 from ..cpu.atomics import atomic_add, atomic_exchange, atomic_min, from_ordered, to_ordered
 from ..strategy import Outcome
 from . import cpu_steps
-from .tuning import EDGES_A_PILE, SHARED_NEAR
+from .tuning import EDGES_PER_PILE, SHARED_NEAR
 
 NEVER = np.iinfo(np.int64).max  # vertices from which on threads share a pile that one thread is to relax alone
 _RELAXED = -1  # in place of the round that a vertex was queued in
@@ -54,7 +54,7 @@ def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
 def pile_width(graph):
     """Width of a pile: the mean weight divided by how many edges of a vertex it should hold on average."""
     mean = float(graph.weights.mean(dtype=np.float64)) if graph.n_edges else 0.0
-    return as_distance(EDGES_A_PILE * mean * graph.n_vertices / max(graph.n_edges, 1), graph.weights.dtype)
+    return as_distance(EDGES_PER_PILE * mean * graph.n_vertices / max(graph.n_edges, 1), graph.weights.dtype)
 
 
 @njit(cache=True)

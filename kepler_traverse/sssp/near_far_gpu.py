@@ -40,7 +40,7 @@ _ENTRY = Entry(
         ("SHARED_ROWS", 0),
         ("AHEAD", 1),
         ("MIN_BLOCKS", 0),
-        ("EDGES_A_LANE", sssp_tuning.EDGES_A_LANE),
+        ("EDGES_PER_LANE", sssp_tuning.EDGES_PER_LANE),
         ("LOCAL", sssp_tuning.WIDE_LOWERED_ROOM),
         ("LIGHT", sssp_tuning.LIGHT_STEP),
         ("WARM_UP", sssp_tuning.WARM_UP),
@@ -51,7 +51,7 @@ _ENTRY = Entry(
 ENTRIES = (_ENTRY,)
 
 _NO_LABEL = np.uint64(0x7F800000_FFFFFFFF)  # infinite, without a predecessor: packed_distance.cuh
-_MOST_STEPS = 1 << 30  # since the marks were last cleared
+_MAX_STEPS = 1 << 30  # since the marks were last cleared
 
 
 def plan(graph, query) -> TracedSearch:
@@ -65,7 +65,7 @@ def plan(graph, query) -> TracedSearch:
     wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
     arrived = cp.zeros(1, np.uint32)
     is_short = _has_short_rows(graph)
-    edges_per_width = sssp_tuning.EDGES_A_WIDTH if is_short else sssp_tuning.LONG_ROWS_A_WIDTH
+    edges_per_width = sssp_tuning.EDGES_PER_WIDTH if is_short else sssp_tuning.LONG_ROWS_PER_WIDTH
     offsets, targets, weights = run.edges
     args = {
         "offsets": offsets,
@@ -93,7 +93,7 @@ def plan(graph, query) -> TracedSearch:
         nonlocal first_step
         if not constants["CLEANS_UP"]:
             first_step = 0  # it clears all itself
-        elif first_step < 0 or first_step > _MOST_STEPS:
+        elif first_step < 0 or first_step > _MAX_STEPS:
             marks.data.memset_async(0xFF, marks.nbytes)  # -1: before all steps
             if packed is not None:
                 packed.fill(_NO_LABEL)
@@ -168,7 +168,7 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict]:
     }
 
 
-def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_A_WIDTH):
+def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_PER_WIDTH):
     """Distance between the first two thresholds.
 
     So wide that a vertex has ``edges`` edges shorter than that, if weights are even, but no less than the

@@ -13,7 +13,7 @@ SERIAL_FRONTIER = 4096
 # of 32. Measured on one busy core, ms a source for 1 / 2 / 4 / 8 / 16 / 32, weights 1 to 255: soc-Slashdot0902 9.9 / 8.6 /
 # 9.0 / 12 / 14 / 18, cnr-2000 25 / 22 / 21 / 17 / 15 / 18, USA-road-NE 112 / 109 / 108 / 97 / 94 / 91, dblp-2010 18 / 19 /
 # 15 / 20 / 35 / 48, lattice of 1500 x 1500 252 / 215 / 252 / 202 / 192 / 204.
-EDGES_A_PILE = 6.0
+EDGES_PER_PILE = 6.0
 # CPU: from so many near vertices on all threads share them. Two cores, one source, medians in ms, for never / 65,536 /
 # 16,384 / 8,192 / 2,048: R-MAT 20 404 / 329 / 328 / 285 / 259, soc-Slashdot0902 22 / 19 / 15 / 11 / 11, USA-road-NE 100 /
 # 99 / 100 / 98 / 95.
@@ -73,22 +73,22 @@ UNEVEN = 64
 # x 4000 38 in place of 32.
 WORKERS = {"long rows": (256, 3, 2), "short rows": (512, 0, 1)}
 # Edges of a row for each lane that it gets even if there are enough rows.
-EDGES_A_LANE = 4
+EDGES_PER_LANE = 4
 # Edges of a vertex, on average, that are shorter than the first pile is wide if weights are even.
-EDGES_A_WIDTH = 4.0
+EDGES_PER_WIDTH = 4.0
 # The same for one source where rows are not short. Measured on an H200, ms for 4 / 2.8 / 1.4: R-MAT 20 1.22 / 1.10 / 1.09,
 # R-MAT 22 3.42 / 2.96 / 2.95, R-MAT 24 15.7 / 13.6 / 13.4, a uniform graph of 128M edges 3.46 / 3.49 / 3.65; USA-road-NE
 # and lattices 1 to 3 % slower.
-LONG_ROWS_A_WIDTH = 2.8
+LONG_ROWS_PER_WIDTH = 2.8
 # After so many piles, one whose steps had fewer than LIGHT_STEP edges on average doubles the width. Counted on the host, K
-# for EDGES_A_WIDTH: USA-road-NE, weights 1..255, takes 39,284 / 6,205 / 3,799 steps and relaxes each edge 1.0 / 1.04 / 1.2
+# for EDGES_PER_WIDTH: USA-road-NE, weights 1..255, takes 39,284 / 6,205 / 3,799 steps and relaxes each edge 1.0 / 1.04 / 1.2
 # times for K 1 / 4 / 16 without doubling; 2,229 and 7.9 times with it; 1,878 and 57 times with everything near. A uniform
 # graph of mean degree 64: 53 / 33 / 26 steps, each edge 1.04 / 1.6 / 5.5 times for K 4 / 16 / everything near; R-MAT 18:
 # 1.5 / 1.6 / 3.5 times.
 WARM_UP = 4
 LIGHT_STEP = 8192
 # Where rows are not short: edges of a pile below which the width doubles once the far pile shrinks. Measured on an H200, ms
-# for 0 / 2^21 / 2^23, first piles as wide as EDGES_A_WIDTH 4: R-MAT 20 1.7 / 1.20 / 1.18, R-MAT 22 4.5 / 3.50 / 3.43.
+# for 0 / 2^21 / 2^23, first piles as wide as EDGES_PER_WIDTH 4: R-MAT 20 1.7 / 1.20 / 1.18, R-MAT 22 4.5 / 3.50 / 3.43.
 TAIL_EDGES = 1 << 23
 # Whether predecessors are found inside the search, where distance and vertex number fit a word of 64 bits. In bytes: labels
 # of 8 in place of 4 at the far end of each edge walked, one 32-byte sector either way, and one pass of 24 a vertex at the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-LARGEST_WEIGHT = 255
+MAX_WEIGHT = 255
 
 
 def hashed_weights(src: np.ndarray, dst: np.ndarray, directed: bool) -> np.ndarray:
@@ -30,7 +30,7 @@ def hashed_weights(src: np.ndarray, dst: np.ndarray, directed: bool) -> np.ndarr
     """
     a, b = (src, dst) if directed else (np.minimum(src, dst), np.maximum(src, dst))
     hashed = _mix(_mix(a.astype(np.int64).astype(np.uint64)) + b.astype(np.int64).astype(np.uint64))
-    return (hashed % np.uint64(LARGEST_WEIGHT)).astype(np.int32) + 1
+    return (hashed % np.uint64(MAX_WEIGHT)).astype(np.int32) + 1
 
 
 def _mix(x: np.ndarray) -> np.ndarray:

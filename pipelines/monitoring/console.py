@@ -26,7 +26,7 @@ from ..output.part_stats import merged
 from ..output.schemas import FORMS
 from ..run.strategy_choice import sentence
 from . import html_fragments
-from .run_stats import MOST_LISTED, Chronicle, batch_of
+from .run_stats import MAX_LISTED, Chronicle, batch_of
 
 if TYPE_CHECKING:  # these import what imports this
     from ..run.memory_plan import Sizing
@@ -34,9 +34,9 @@ if TYPE_CHECKING:  # these import what imports this
 
 _SUMMARY = ("algorithm", "result", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
 _COLUMNS = ("src_column", "dst_column", "weight_column", "unused_columns")
-_MOST_COLUMNS = 20  # in a line
+_MAX_COLUMNS = 20  # in a line
 _LINE_EVERY = 10.0  # seconds between two lines of progress where the output is no terminal
-_MOST_WORKERS = 8  # with a line each on a terminal
+_MAX_WORKERS = 8  # with a line each on a terminal
 
 
 def facts_of(manifest: Manifest) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Progress:
 
     def failed(self, part: int, sources: list[Any], error: str) -> None:
         """Some sources of a part are given up."""
-        item: dict[str, Any] = {"part": part, "sources": sources[:MOST_LISTED], "n": len(sources), "error": error}
+        item: dict[str, Any] = {"part": part, "sources": sources[:MAX_LISTED], "n": len(sources), "error": error}
         with self._lock:
             self._chronicle.add_failure(**item)
         self._tell("failed", item)
@@ -145,7 +145,7 @@ class Progress:
             if took:
                 shares = (f"{phase} {100 * value / took:.0f} %" for phase, value in chronicle.whole.phases.items())
                 lines.append(Text(f"{html_fragments.seconds(time.time() - chronicle.started)} so far; " + ", ".join(shares)))
-            if 1 < len(chronicle.workers) <= _MOST_WORKERS:
+            if 1 < len(chronicle.workers) <= _MAX_WORKERS:
                 lines.append(_workers_table(chronicle))
         return Group(*lines)
 
@@ -258,8 +258,8 @@ def columns_text(built: dict[str, Any]) -> str:
     text = f"{built['src_column']!r} to {built.get('dst_column', '')!r}"
     text += f", weight {weight!r}" if weight else ", no weight"
     if unused:
-        more = ", ..." if len(unused) > _MOST_COLUMNS else ""
-        text += f"; not used: {', '.join(map(repr, unused[:_MOST_COLUMNS]))}{more}"
+        more = ", ..." if len(unused) > _MAX_COLUMNS else ""
+        text += f"; not used: {', '.join(map(repr, unused[:_MAX_COLUMNS]))}{more}"
     return text
 
 

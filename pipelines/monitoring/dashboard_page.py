@@ -12,7 +12,7 @@ from jinja2 import Template
 
 from . import html_fragments, plots
 from .html_fragments import Markup
-from .run_stats import MOST_LISTED, OTHERS
+from .run_stats import MAX_LISTED, OTHERS
 
 _UPDATE_EVERY = 1000  # milliseconds
 _STATES = {
@@ -130,7 +130,7 @@ class View:
             plots.draw_rates(self.roots[what], source, chronicle, what)
         histogram, reach = self.roots["histogram"], self.roots["reach"]
         plots.draw_reach(histogram, reach, self._reach, chronicle.distances, run.facts["algorithm"])
-        plots.draw_phases(self.roots["phases"], self._phases, chronicle.shares(MOST_LISTED))
+        plots.draw_phases(self.roots["phases"], self._phases, chronicle.shares(MAX_LISTED))
 
     def _head(self, name: str, run: Any) -> Markup:
         chronicle, facts = run.chronicle, run.facts
@@ -168,8 +168,8 @@ class View:
     def _workers(self, run: Any) -> Markup:
         """Workers with what they have done and how full they are; the ones with most sources where there are many."""
         present = {address.rpartition("//")[2]: state for address, state in self._scheduler.workers.items()}
-        shares = run.chronicle.shares(plots.MOST_ROWS)
-        names = [*shares, *(name for name in sorted(present) if name not in shares)][: plots.MOST_ROWS]
+        shares = run.chronicle.shares(plots.MAX_ROWS)
+        names = [*shares, *(name for name in sorted(present) if name not in shares)][: plots.MAX_ROWS]
         rows = []
         for name in names:
             share = shares.get(name)

@@ -23,7 +23,7 @@ from ..output.manifest_types import Histogram
 from .run_stats import Chronicle
 
 PLUGIN = TOPIC = PATH = "kepler"
-MOST_RUNS = 8  # on one scheduler, whose chronicles are kept
+MAX_RUNS = 8  # on one scheduler, whose chronicles are kept
 _SEND_EVERY = 0.5  # seconds between two messages at least
 _LAST_WORDS_SECONDS = 5  # that the end of a run waits for its last message
 
@@ -108,7 +108,7 @@ class KeplerPage(SchedulerPlugin):
             facts = msg["facts"]
             chronicle = Chronicle(facts["started"], facts["sources"], facts["kept"])
             run = self.runs[msg["run"]] = Run(facts, chronicle, msg["state"], time.time())
-            while len(self.runs) > MOST_RUNS:
+            while len(self.runs) > MAX_RUNS:
                 self.runs.popitem(last=False)
         run.take(msg)
 

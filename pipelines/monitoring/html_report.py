@@ -295,7 +295,7 @@ def _figures(manifest: Manifest, batches: list[dict[str, Any]], chronicle: Chron
             plot = plots.rate_figure(source, what)
             plots.draw_rates(plot, source, chronicle, what)
             yield what, plot
-        names = chronicle.busiest(plots.MOST_ROWS)
+        names = chronicle.busiest(plots.MAX_ROWS)
         lanes = {name: name if name in names else names[-1] for name in {batch["worker"] for batch in batches}}
         unit, size = plots.time_unit(chronicle.ended - chronicle.started)
         yield (
@@ -304,7 +304,7 @@ def _figures(manifest: Manifest, batches: list[dict[str, Any]], chronicle: Chron
         )
         source = plots.phase_source()
         plot = plots.phase_figure(source)
-        plots.draw_phases(plot, source, chronicle.shares(plots.MOST_ROWS))
+        plots.draw_phases(plot, source, chronicle.shares(plots.MAX_ROWS))
         plot.height = 120 + 18 * len(names)
         yield "phases", plot
     if chronicle.distances is not None:

@@ -21,8 +21,8 @@ _COLOURS = (
     "#b07aa1", "#d37295", "#9c755f", "#499894", "#8cb369", "#79706e",
 )  # fmt: skip
 PHASE_COLOURS = dict(zip(PHASES, ("#9a9a9a", "#4e79a7", "#59a14f", "#b8962e", "#f28e2b"), strict=True))
-MOST_ROWS = 32  # workers told apart where each has a row of its own
-MOST_BARS = 3000  # batches drawn apart; of more, neighbours become one bar
+MAX_ROWS = 32  # workers told apart where each has a row of its own
+MAX_BARS = 3000  # batches drawn apart; of more, neighbours become one bar
 HEIGHT = 260
 
 
@@ -244,7 +244,7 @@ def _bars(batches: Sequence[dict[str, Any]], lanes: dict[str, str]) -> list[dict
     by_lane: dict[str, list[dict[str, Any]]] = {}
     for batch in sorted(batches, key=lambda batch: batch["started"]):
         by_lane.setdefault(lanes[batch["worker"]], []).append(batch)
-    together = -(-len(batches) // MOST_BARS)
+    together = -(-len(batches) // MAX_BARS)
     bars = []
     for lane, row in by_lane.items():
         for begin in range(0, len(row), together):

@@ -19,9 +19,9 @@ from ..output.manifest_types import Histogram
 
 PHASES = ("load", "traverse", "certify", "rows", "write")
 OTHERS = "others"
-MOST_BINS = 240  # of time; where a run outgrows them, two become one
-MOST_WORKERS = 1024  # told apart; a worker that was started anew has a new address
-MOST_LISTED = 12  # slowest batches, and failures and retries in full
+MAX_BINS = 240  # of time; where a run outgrows them, two become one
+MAX_WORKERS = 1024  # told apart; a worker that was started anew has a new address
+MAX_LISTED = 12  # slowest batches, and failures and retries in full
 _FIRST_WIDTH = 0.125  # seconds of a bin at first
 _LATELY = 60.0  # seconds that the present rate goes back
 
@@ -70,7 +70,7 @@ def _by_number(name: str) -> list[Any]:
 
 def _keep_most(heap: list[Any], entry: tuple[Any, ...]) -> None:
     heapq.heappush(heap, entry)
-    if len(heap) > MOST_LISTED:
+    if len(heap) > MAX_LISTED:
         heapq.heappop(heap)
 
 
@@ -105,8 +105,8 @@ class Chronicle:
         self.whole = Share()
         self.workers: dict[str, Share] = {}
         self.failed_sources = self.failures = self.retries = 0
-        self.failed: deque[dict[str, Any]] = deque(maxlen=MOST_LISTED)
-        self.retried: deque[dict[str, Any]] = deque(maxlen=MOST_LISTED)
+        self.failed: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)
+        self.retried: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)
         self.distances: Histogram | None = None
         self.width = _FIRST_WIDTH
         self.ended = started
@@ -127,7 +127,7 @@ class Chronicle:
         """Add one batch, as ``batch_of`` makes it."""
         now = time.time() if now is None else now
         name = batch["worker"]
-        if name not in self.workers and len(self.workers) >= MOST_WORKERS:
+        if name not in self.workers and len(self.workers) >= MAX_WORKERS:
             name = OTHERS
         self.whole.add(batch)
         self.workers.setdefault(name, Share()).add(batch)
@@ -143,7 +143,7 @@ class Chronicle:
         """``n`` sources of a part are given up; ``sources`` are the first of them."""
         self.failures += 1
         self.failed_sources += n
-        self.failed.append({"part": part, "sources": sources[:MOST_LISTED], "n": n, "error": error})
+        self.failed.append({"part": part, "sources": sources[:MAX_LISTED], "n": n, "error": error})
 
     def add_retry(self, part: int, why: str) -> None:
         """A part is tried again."""
@@ -172,14 +172,14 @@ class Chronicle:
         rate = self.rates(now)[0]
         return self.left / rate if rate else None
 
-    def busiest(self, most: int = MOST_LISTED) -> list[str]:
+    def busiest(self, most: int = MAX_LISTED) -> list[str]:
         """The workers with most sources, in the order of their names; the rest is ``OTHERS``, at the end."""
         named = sorted((name for name in self.workers if name != OTHERS), key=lambda name: -self.workers[name].sources)
         if len(self.workers) <= most and OTHERS not in self.workers:
             return sorted(named, key=_by_number)
         return [*sorted(named[: most - 1], key=_by_number), OTHERS]
 
-    def series(self, what: str, most: int = MOST_LISTED) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    def series(self, what: str, most: int = MAX_LISTED) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Rates over time.
 
         Parameters
@@ -225,12 +225,12 @@ class Chronicle:
         begin = max(batch["started"], self.started)
         end = max(batch["ended"], begin + 1e-3)
         self.ended = max(self.ended, end)
-        while end - self.started > MOST_BINS * self.width:
+        while end - self.started > MAX_BINS * self.width:
             self._halve()
         bins = self._bins.get(name)
         if bins is None:
-            bins = self._bins[name] = {what: np.zeros(MOST_BINS) for what in ("sources", "edges")}
-        edges = np.arange(MOST_BINS + 1) * self.width + self.started
+            bins = self._bins[name] = {what: np.zeros(MAX_BINS) for what in ("sources", "edges")}
+        edges = np.arange(MAX_BINS + 1) * self.width + self.started
         share = np.diff(np.clip((edges - begin) / (end - begin), 0.0, 1.0))
         for what, amounts in bins.items():
             amounts += share * batch[what]
@@ -240,4 +240,4 @@ class Chronicle:
         for bins in self._bins.values():
             for what, amounts in bins.items():
                 pairs = amounts.reshape(-1, 2).sum(axis=1)
-                bins[what] = np.concatenate([pairs, np.zeros(MOST_BINS - pairs.size)])
+                bins[what] = np.concatenate([pairs, np.zeros(MAX_BINS - pairs.size)])

@@ -30,7 +30,7 @@ from ..cli.settings import MG, unfit_for_mg
 from ..output.part_file import write_part
 from ..output.run_folder import cannot_write
 from ..run.engine import BatchRun
-from ..run.memory_plan import Sizing, sources_a_part
+from ..run.memory_plan import Sizing, sources_per_part
 from ..run.prepare import Prepared, chosen_sources, load_of, request_of, targets_of
 from ..scheduling.scheduler import BatchObserver
 from ..worker.batch_context import BatchContext
@@ -39,7 +39,7 @@ from ..worker.traverse import Answers, Group
 from .partitioned_graph import PartitionedGraph
 from .rapids import Cugraph, opened, sentinel
 
-_SOURCES_A_PART = 64  # one takes seconds, and an interrupt loses the part that is under way
+_SOURCES_PER_PART = 64  # one takes seconds, and an interrupt loses the part that is under way
 
 
 @contextlib.contextmanager
@@ -184,7 +184,7 @@ class MgEngine:
         edges = -(-(graph.nbytes + 8 * graph.n_edges) // self._together.n_workers)
         memory = {"edges": edges, "cuGraph's graph": edges, "traversal": load.state_bytes}
         memory["certificate"] = edges // 2 + 16 * graph.n_vertices if load.certified else 0
-        most = min(_SOURCES_A_PART, sources_a_part(graph.n_vertices, load.rows_a_source, "cuda"))
+        most = min(_SOURCES_PER_PART, sources_per_part(graph.n_vertices, load.rows_per_source, "cuda"))
         size = min(load.n_sources, most) if batch_size == "auto" else batch_size
         return Sizing(
             workers=self._together.n_workers,

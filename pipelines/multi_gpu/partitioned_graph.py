@@ -22,7 +22,7 @@ from kepler_traverse.graph import BuildReport, Graph
 
 from . import edge_partition
 
-_PARTS_A_WORKER = 4  # a part is sorted, or held against distances, as a whole; so work beside a quarter of the edges
+_PARTS_PER_WORKER = 4  # a part is sorted, or held against distances, as a whole; so work beside a quarter of the edges
 _SAMPLED = 4096  # starts of edges a share of the rows, to cut them into parts of about the same size
 
 
@@ -146,7 +146,7 @@ class Edges:
             for rows in self._rows
         ]
         self._rows = ()
-        n_parts = _PARTS_A_WORKER * len(self._workers)
+        n_parts = _PARTS_PER_WORKER * len(self._workers)
         samples = np.sort(np.concatenate(self._ask(edge_partition.sample_of, shares, _SAMPLED)))
         inner = samples[np.arange(1, n_parts) * samples.size // n_parts] if samples.size else np.zeros(n_parts - 1, index)
         bounds = np.concatenate([[0], inner, [ids.size]]).astype(np.int64)

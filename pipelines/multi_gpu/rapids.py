@@ -16,7 +16,7 @@ import numpy as np
 from distributed import Client, KilledWorker
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import LARGEST_HOP_COUNT, as_distance
+from kepler_traverse._arrays import MAX_HOP_COUNT, as_distance
 from kepler_traverse.certificate import Certificate
 from kepler_traverse.errors import CapacityError, DeviceError, InputError, KeplerError
 from kepler_traverse.formats import FORMATS, ReadOptions
@@ -37,7 +37,7 @@ from .partitioned_graph import Edges, PartitionedGraph
 _BLOCK_BYTES = 256 * 2**20  # of a file, that a worker reads at once
 _FIRST_POOL = 2**30  # bytes of each GPU; grows
 _TICK = 1.0  # seconds
-_LEAST_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times the slowest source so far
+_MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times the slowest source so far
 
 
 @contextlib.contextmanager
@@ -184,7 +184,7 @@ class Cugraph:
         if kind.kind == "i" or all_zero:  # with weights of 0 alone cuGraph's SSSP would never leave its first bucket
             index = graph.edges.index
             # It takes a depth of 0 for no limit, so that is 1 here and cut afterwards.
-            depth = None if limit is None or all_zero or limit >= LARGEST_HOP_COUNT else max(1, int(limit))
+            depth = None if limit is None or all_zero or limit >= MAX_HOP_COUNT else max(1, int(limit))
             start = self._rapids.cudf.Series([source], dtype=index)
             found = self._rapids.dask.bfs(self._graph, start, depth_limit=depth)
         else:
@@ -231,7 +231,7 @@ class Cugraph:
         """Raise ClusterError if a worker is not the one that it was, or this takes too long."""
         deadline = self._settings.batch_deadline
         if deadline == "auto":
-            deadline = max(_LEAST_DEADLINE, _TIMES_SLOWEST * self._slowest) if self._graph is not None else np.inf
+            deadline = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._slowest) if self._graph is not None else np.inf
         reason = None
         if self.client.status != "running" or set(self.client.nthreads()) != self._workers:
             reason = "a worker is lost"

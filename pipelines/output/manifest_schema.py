@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from .part_stats import MOST_BINS
+from .part_stats import MAX_BINS
 from .schemas import FORMS, ResultName
 
 MAX_PARTS = 10**6  # part names have six digits
@@ -46,7 +46,7 @@ class Histogram(_Model):
 
     width: Annotated[StrictFloat, Field(gt=0)]
     first: StrictInt
-    counts: Annotated[list[Annotated[StrictInt, Field(ge=0, le=2**53)]], Field(min_length=1, max_length=MOST_BINS)]
+    counts: Annotated[list[Annotated[StrictInt, Field(ge=0, le=2**53)]], Field(min_length=1, max_length=MAX_BINS)]
 
     @model_validator(mode="after")
     def _is_within_the_numbers(self) -> Any:

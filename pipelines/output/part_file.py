@@ -32,7 +32,7 @@ from kepler_traverse.results import Traversal
 from .buffer_pool import BUFFERS
 from .checksums import MASK, checksums_in
 from .manifest_types import Footer, PartEntry, PartSummary
-from .schemas import FORMS, ROWS_A_GROUP
+from .schemas import FORMS, ROWS_PER_GROUP
 
 _GATHERED = 2**20  # bytes of a part that are written at once
 FOOTER_KEY = b"kepler_traverse"
@@ -157,7 +157,7 @@ def _write(file: Any, number: int, run: str, form: ResultKind, answers: Any) -> 
             held.append(table)
             rows += table.num_rows
             n_held += table.num_rows
-            if n_held >= ROWS_A_GROUP:
+            if n_held >= ROWS_PER_GROUP:
                 _flush(writer, held)
                 n_held = 0
         _flush(writer, held)

@@ -20,7 +20,7 @@ from kepler_traverse.results import Traversal, checksum
 
 from .manifest_types import Histogram, PartCounts
 
-MOST_BINS = 64  # of a histogram: enough for a plot, and a summary stays below about 1 KB
+MAX_BINS = 64  # of a histogram: enough for a plot, and a summary stays below about 1 KB
 
 _MERGED_AT_ONCE = 256  # histograms: few to keep, and many share what adding them up costs
 
@@ -112,8 +112,8 @@ def histograms_of_levels(counts: Any, farthest: np.ndarray) -> list[Histogram]:
         Of each row the last level that has any.
     """
     # The exponent of ``_width`` for 0 to so many hops, in integers.
-    exponents = np.frexp(np.maximum(-(-farthest // (MOST_BINS - 1)) - 1, 0))[1]
-    bins = np.zeros((len(counts), MOST_BINS), np.int64)
+    exponents = np.frexp(np.maximum(-(-farthest // (MAX_BINS - 1)) - 1, 0))[1]
+    bins = np.zeros((len(counts), MAX_BINS), np.int64)
     for exponent in range(int(exponents.max(initial=0)) + 1):
         if exponent:
             odd = counts[:, 1::2]
@@ -121,7 +121,7 @@ def histograms_of_levels(counts: Any, farthest: np.ndarray) -> list[Histogram]:
             counts[:, : odd.shape[1]] += odd
         rows = np.flatnonzero(exponents == exponent)
         if rows.size:
-            some = counts[:, :MOST_BINS]
+            some = counts[:, :MAX_BINS]
             some = some if rows.size == len(some) else some[namespace(some).asarray(rows)]
             bins[rows, : some.shape[1]] = to_host(some)
     sizes, widths = (farthest >> exponents) + 1, 2.0**exponents
@@ -145,7 +145,7 @@ def histogram_of(traversal: Traversal) -> Histogram | None:
     -------
     dict or None
         ``width``, a power of two (at least 1 for hops); ``first``, so that bin i holds distances from
-        ``(first + i) * width`` to below ``(first + i + 1) * width``; ``counts``, at most ``MOST_BINS`` of them.
+        ``(first + i) * width`` to below ``(first + i + 1) * width``; ``counts``, at most ``MAX_BINS`` of them.
         None if no vertex was reached.
     """
     hops = traversal.algorithm == "bfs"
@@ -184,10 +184,10 @@ def histograms_of_group(distance: Any, limit: float | None, figures: Any) -> lis
     ]
     # One bin for what has one distance, which may be too large to be a number of bins.
     several = [scale if scale is not None and scale[2] > 1 else None for scale in scales]
-    bins_a_unit = np.array([1.0 / scale[0] if scale else 0.0 for scale in several])
+    bins_per_unit = np.array([1.0 / scale[0] if scale else 0.0 for scale in several])
     before = np.array([scale[1] if scale else 0 for scale in several], np.int64)
     most = max((scale[2] for scale in scales if scale), default=1)
-    counts = bins_of(distance, limit, bins_a_unit, before, most).tolist()
+    counts = bins_of(distance, limit, bins_per_unit, before, most).tolist()
     return [
         {"width": scale[0], "first": scale[1], "counts": row[: scale[2]]} if scale else None
         for scale, row in zip(scales, counts, strict=True)
@@ -200,7 +200,7 @@ def _unreached(traversal: Traversal) -> Any:
 
 
 def merged(*histograms: Histogram | None) -> Histogram | None:
-    """Add histograms up, in bins as wide as the widest ones, or wider where ``MOST_BINS`` would be exceeded."""
+    """Add histograms up, in bins as wide as the widest ones, or wider where ``MAX_BINS`` would be exceeded."""
     found = [histogram for histogram in histograms if histogram]
     if len(found) < 2:
         return found[0] if found else None
@@ -215,7 +215,7 @@ def merged(*histograms: Histogram | None) -> Histogram | None:
         last = max(
             at + (skipped + size - 1) // ratio for (at, skipped), size, ratio in zip(begins, sizes, ratios, strict=True)
         )
-        if last - first < MOST_BINS:
+        if last - first < MAX_BINS:
             break
         width *= 2
     bins = np.zeros(last - first + 1, np.int64)
@@ -236,11 +236,11 @@ def _scale(low: float, high: float, least: float) -> tuple[float, int, int]:
 
 
 def _width(low: float, high: float, least: float) -> float:
-    """The smallest power of two, and no smaller than ``least``, by which ``low`` to ``high`` fills ``MOST_BINS`` at most."""
+    """The smallest power of two, and no smaller than ``least``, by which ``low`` to ``high`` fills ``MAX_BINS`` at most."""
     if low == high:
         return least or 1.0
     # One bin to spare, as the range may begin in the middle of a bin. Divided first: the difference may be too large.
-    share = max(high / (MOST_BINS - 1) - low / (MOST_BINS - 1), sys.float_info.min)
+    share = max(high / (MAX_BINS - 1) - low / (MAX_BINS - 1), sys.float_info.min)
     return max(least, 2.0 ** math.ceil(math.log2(share)))
 
 
@@ -266,10 +266,10 @@ def _range(distance: Any, unreached: Any, low: Any, high: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _count_bins(distance: Any, unreached: Any, bins_a_unit: Any, first: Any, n_bins: Any) -> Any:
+def _count_bins(distance: Any, unreached: Any, bins_per_unit: Any, first: Any, n_bins: Any) -> Any:
     # Neighbours are at about the same distance: counted in turn in four places, no count waits for the one before.
     counts = np.zeros((4, n_bins), np.int64)
     for v in range(distance.size):
         if distance[v] != unreached:
-            counts[v & 3, int(np.floor(distance[v] * bins_a_unit)) - first] += 1
+            counts[v & 3, int(np.floor(distance[v] * bins_per_unit)) - first] += 1
     return counts.sum(axis=0)

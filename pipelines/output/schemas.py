@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 _TABLE = "kepler_traverse.result_kinds"
 
-ROWS_A_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
-ROWS_A_GROUP = 1_000_000
-SOURCES_A_PART = 4096  # keeps the footer of a part small where the graph is tiny
+ROWS_PER_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
+ROWS_PER_GROUP = 1_000_000
+SOURCES_PER_PART = 4096  # keeps the footer of a part small where the graph is tiny
 
 ResultName = Literal["distances", "predecessors", "summary", "levels", "targets", "reachable", "nearest"]
 

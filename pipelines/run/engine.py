@@ -175,10 +175,10 @@ class KeplerEngine:
                 save_graph(run.prepared.graph, work.graph_folder, run.prepared.origin)
             except OSError as error:
                 raise cannot_write(run.folder, error) from None
-        n_workers, bytes_a_gpu = min(run.sizing.workers, len(run.batches)), run.sizing.memory["total"]
+        n_workers, bytes_per_gpu = min(run.sizing.workers, len(run.batches)), run.sizing.memory["total"]
         run.prepared.release()
         stored = time.perf_counter()
-        with cluster_for(self._settings, work.device, n_workers, bytes_a_gpu) as client:
+        with cluster_for(self._settings, work.device, n_workers, bytes_per_gpu) as client:
             run.announce(client)
             token = uuid.uuid4().hex[:8]
             plugin = f"kepler-traverse-{token}"

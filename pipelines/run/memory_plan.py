@@ -9,13 +9,13 @@ from typing import Literal
 from kepler_traverse.errors import CapacityError
 
 from ..cli.terminal import in_units
-from ..output.schemas import ROWS_A_GROUP, ROWS_A_PART, SOURCES_A_PART
+from ..output.schemas import ROWS_PER_GROUP, ROWS_PER_PART, SOURCES_PER_PART
 
 # Vertices times sources where rows are few, so that a batch takes a minute or two and not as long as one that hangs.
-VERTICES_A_PART = {"cpu": 2**28, "cuda": 2**32}
+VERTICES_PER_PART = {"cpu": 2**28, "cuda": 2**32}
 # Distances that a GPU finds at once where parts are of fewer: a search from one block alone leaves it idle.
 DISTANCES_AT_ONCE = 2**28
-BATCHES_A_WORKER = 3  # so that the last batches of a run end at about the same time
+BATCHES_PER_WORKER = 3  # so that the last batches of a run end at about the same time
 PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels of one worker
 
 
@@ -31,7 +31,7 @@ class Load:
         What one plan holds beside the graph, and what figures of its results take.
     row_bytes : int
         Of one row of the results, before compression.
-    rows_a_source, most_rows : int
+    rows_per_source, most_rows : int
         Rows of one source, about and at most; of all sources together where they are ``merged``.
     merged : bool
         One search from all sources together: one worker, one part.
@@ -45,7 +45,7 @@ class Load:
     reverse_bytes: int
     state_bytes: int
     row_bytes: int
-    rows_a_source: int
+    rows_per_source: int
     most_rows: int
     certified: bool
     merged: bool = False
@@ -116,8 +116,8 @@ def size_up(
             f"and {in_units(machine.available)} are free; take {remedy}"
         )
     if batch_size == "auto":
-        by_workers = -(-load.n_sources // (BATCHES_A_WORKER * n_workers))
-        most = min(by_workers, sources_a_part(load.n_vertices, load.rows_a_source, machine.device))
+        by_workers = -(-load.n_sources // (BATCHES_PER_WORKER * n_workers))
+        most = min(by_workers, sources_per_part(load.n_vertices, load.rows_per_source, machine.device))
         batch_size = _whole_groups(load, n_workers, most)
     return Sizing(
         workers=n_workers,
@@ -193,16 +193,16 @@ def _whole_groups(load: Load, workers: int, most: int) -> int:
     return load.group * min(range(largest, largest // 2, -1), key=groups_of_the_last)
 
 
-def sources_a_part(n_vertices: int, rows_a_source: int, device: str) -> int:
+def sources_per_part(n_vertices: int, rows_per_source: int, device: str) -> int:
     """At most how many sources the part of a batch gets where nobody has said it."""
-    by_rows = ROWS_A_PART // max(rows_a_source, 1)
-    by_vertices = VERTICES_A_PART[device] // max(n_vertices, 1)
-    return max(1, min(by_rows, by_vertices, SOURCES_A_PART))
+    by_rows = ROWS_PER_PART // max(rows_per_source, 1)
+    by_vertices = VERTICES_PER_PART[device] // max(n_vertices, 1)
+    return max(1, min(by_rows, by_vertices, SOURCES_PER_PART))
 
 
 def _worker_items(load: Load) -> dict[str, int]:
-    of_all = load.rows_a_source * (1 if load.merged else load.n_sources)
-    rows = max(load.most_rows, min(ROWS_A_GROUP, of_all))
+    of_all = load.rows_per_source * (1 if load.merged else load.n_sources)
+    rows = max(load.most_rows, min(ROWS_PER_GROUP, of_all))
     return {
         "reverse graph": load.reverse_bytes,
         "traversal": load.state_bytes,

@@ -41,7 +41,7 @@ from ..worker.planning import plan_for
 from ..worker.request import Ids, Plan, Request, weights_of
 from ..worker.writer_pool import fits_beside
 from .graph_cache import cached_graph, found_graph
-from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_a_part
+from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
 
 
 @dataclass(kw_only=True)
@@ -140,10 +140,10 @@ def _at_once(settings: Settings, graph: Graph, request: Request, numbers: np.nda
         return numbers.size
     if settings.batch_size != "auto":
         return min(settings.batch_size, numbers.size)
-    return min(sources_a_part(graph.n_vertices, _rows_a_source(graph, request, depth=1)[0], graph.device), numbers.size)
+    return min(sources_per_part(graph.n_vertices, _rows_per_source(graph, request, depth=1)[0], graph.device), numbers.size)
 
 
-def _rows_a_source(graph: Graph, request: Request, depth: int = 0) -> tuple[int, int]:
+def _rows_per_source(graph: Graph, request: Request, depth: int = 0) -> tuple[int, int]:
     """How many rows a source has, about and at most; ``depth`` is that of one search where it is known."""
     n = graph.n_vertices
     form = FORMS[request.result]
@@ -385,7 +385,7 @@ def load_of(prepared: Prepared) -> Load:
     else:  # a plan that needs it has made it, and counts it
         reverses = getattr(plan.strategy, "reverses", False)  # of many sources alone
         turned = certified and not form.has_predecessors and not reverses
-    rows, most_rows = _rows_a_source(graph, request, plan.depth)
+    rows, most_rows = _rows_per_source(graph, request, plan.depth)
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
@@ -393,7 +393,7 @@ def load_of(prepared: Prepared) -> Load:
         reverse_bytes=graph.nbytes if one_way and turned else 0,
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=form.id_columns * wide + (distance if form.has_distance else 0) + 8 * form.numbers,
-        rows_a_source=rows,
+        rows_per_source=rows,
         most_rows=most_rows,
         certified=certified,
         merged=form.merged,

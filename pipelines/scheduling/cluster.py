@@ -61,7 +61,7 @@ class ClusterError(KeplerError):
 
 
 @contextlib.contextmanager
-def cluster_for(settings: Settings, device: str, n_workers: int, bytes_a_gpu: int) -> Iterator[Client]:
+def cluster_for(settings: Settings, device: str, n_workers: int, bytes_per_gpu: int) -> Iterator[Client]:
     """Yield a client of the scheduler that the settings name, or of an own cluster, which ends with the block.
 
     Parameters
@@ -70,7 +70,7 @@ def cluster_for(settings: Settings, device: str, n_workers: int, bytes_a_gpu: in
     device : {"cpu", "cuda"}
     n_workers : int
         Of an own cluster.
-    bytes_a_gpu : int
+    bytes_per_gpu : int
         First size of each GPU's memory pool.
 
     Raises
@@ -86,7 +86,7 @@ def cluster_for(settings: Settings, device: str, n_workers: int, bytes_a_gpu: in
                 yield client
             return
         make = _gpu_cluster if device == "cuda" else _cpu_cluster
-        cluster = _started(lambda: make(n_workers, settings.dashboard_address, bytes_a_gpu, settings.debug))
+        cluster = _started(lambda: make(n_workers, settings.dashboard_address, bytes_per_gpu, settings.debug))
         with cluster, Client(cluster, set_as_default=False) as client:
             yield client
 
@@ -209,7 +209,7 @@ def _cpu_cluster(n_workers: int, dashboard: str, _bytes: int, debug: bool) -> Lo
     )
 
 
-def _gpu_cluster(n_workers: int, dashboard: str, bytes_a_gpu: int, debug: bool) -> LocalCluster:
+def _gpu_cluster(n_workers: int, dashboard: str, bytes_per_gpu: int, debug: bool) -> LocalCluster:
     try:
         from dask_cuda import LocalCUDACluster
     except ImportError:
@@ -225,7 +225,7 @@ def _gpu_cluster(n_workers: int, dashboard: str, bytes_a_gpu: int, debug: bool) 
         memory_limit=None,
         preload=_PRELOAD,
         # cuDF and CuPy share one pool; it starts at what the plan needs and may grow.
-        rmm_pool_size=-(-bytes_a_gpu // _MEBIBYTE) * _MEBIBYTE,
+        rmm_pool_size=-(-bytes_per_gpu // _MEBIBYTE) * _MEBIBYTE,
         rmm_maximum_pool_size=POOL_SHARE,
         rmm_allocator_external_lib_list="cupy",
         silence_logs=logging.WARNING if debug else logging.CRITICAL,

@@ -16,7 +16,7 @@ from kepler_traverse.regular_files import read_regular
 
 _PLACE = struct.Struct("<qqq")
 _NO_SOURCE = _NOT_BEGUN = -1
-_LONGEST_REASON = 500  # bytes
+_MAX_REASON_LENGTH = 500  # bytes
 
 
 class Place(NamedTuple):
@@ -63,7 +63,9 @@ class Mark:
         # Never by way of a link that somebody has put there.
         self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         # All of its room at once, so that a disk that fills up later cannot be mistaken for a fault of a source.
-        os.pwrite(self._file, _PLACE.pack(_NOT_BEGUN, _NO_SOURCE, _NOT_BEGUN).ljust(_PLACE.size + _LONGEST_REASON, b"\0"), 0)
+        os.pwrite(
+            self._file, _PLACE.pack(_NOT_BEGUN, _NO_SOURCE, _NOT_BEGUN).ljust(_PLACE.size + _MAX_REASON_LENGTH, b"\0"), 0
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -76,7 +78,7 @@ class Mark:
 
     def leave(self, reason: str) -> None:
         """Say why this process will end now."""
-        os.pwrite(self._file, reason.encode()[:_LONGEST_REASON], _PLACE.size)
+        os.pwrite(self._file, reason.encode()[:_MAX_REASON_LENGTH], _PLACE.size)
 
     def is_wanted(self) -> bool:
         """Whether the driver still waits for this task: it takes the mark of one that it has given to another worker."""
@@ -86,7 +88,7 @@ class Mark:
 def read_mark(path: Path) -> Place | None:
     """Return where a task is, None if it has not begun or has ended, or what is there is no mark of this job."""
     try:
-        content = read_regular(path, _PLACE.size + _LONGEST_REASON)
+        content = read_regular(path, _PLACE.size + _MAX_REASON_LENGTH)
     except OSError:
         return None
     if len(content) < _PLACE.size:

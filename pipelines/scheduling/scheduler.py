@@ -35,7 +35,7 @@ from .task_size import Pace
 
 WINDOW = 3  # tasks a worker that are on their way: one runs, the next ones are there already
 STRIKES = 3  # times that workers die or hang at a source, or a task fails as a whole, before it is given up
-MOST_LOSSES = 30  # tasks lost in a row with one batch, without anything done in between
+MAX_LOSSES = 30  # tasks lost in a row with one batch, without anything done in between
 _DRAIN_TICK = 0.01  # seconds
 _DROP_SECONDS = 0.2  # until a worker has heard that a task is cancelled
 DRAIN_SECONDS = 20.0  # for tasks that run when the job is interrupted; the next signal ends it at once
@@ -43,8 +43,8 @@ _TICK = 1.0  # seconds
 _LOOK_EVERY = 2.0  # seconds between two looks at the workers
 _ANSWER_SECONDS = 30  # for the scheduler
 _FETCH_SECONDS = 10  # for the answer of a task that is done; it takes longer only if its worker has died since
-_LEAST_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times the slowest batch so far
-_MOST_NAMED = 5  # in one line
+_MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times the slowest batch so far
+_MAX_NAMED = 5  # in one line
 _MORE_MEMORY = "start the workers with a larger --memory-limit, or 0 for none"
 
 Sign = tuple[tuple[str, int | None], ...]  # the tasks of a worker, and the part that each is at
@@ -108,8 +108,8 @@ def batches_of(numbers: np.ndarray, batch_size: int) -> Iterator[tuple[int, list
 
 
 def _some(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_NAMED
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _named(workers: Iterable[str]) -> str:
@@ -354,9 +354,9 @@ class Window:
                 self._tell(self._choice.end_trial(lost=True))
         for part in task.parts:
             self._losses[part] += 1
-            if self._losses[part] > MOST_LOSSES:
+            if self._losses[part] > MAX_LOSSES:
                 raise ClusterError(
-                    f"workers have been lost {MOST_LOSSES} times without finishing anything (the last time: {why}); "
+                    f"workers have been lost {MAX_LOSSES} times without finishing anything (the last time: {why}); "
                     "see the log of a worker, and run again with --resume"
                 )
         if place is None:
@@ -480,7 +480,7 @@ class Window:
 
     def _look_for_hung_workers(self, processing: dict[str, list[Any]], now: float) -> None:
         """Restart a worker whose tasks have shown no sign of progress for longer than a batch may take."""
-        deadline = self._deadline or max(_LEAST_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
+        deadline = self._deadline or max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
         ours = {future.key: (future, task) for future, task in self._flying.items()}
         signs: dict[str, tuple[Sign | None, float]] = {}
         for worker, keys in processing.items():

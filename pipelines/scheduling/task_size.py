@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 
 TASK_SECONDS = 3.0  # aimed at: short enough to lose little with a worker, long enough for the scheduler not to matter
-LONGEST_TASK_SECONDS = 10.0
-SECONDS_A_WORKER = 0.01  # more of them need longer tasks: with these one scheduler works half of the time at most
-MOST_BATCHES = 256  # of a task, where they take no time at all: so many answers still are a small message
+MAX_TASK_SECONDS = 10.0
+SECONDS_PER_WORKER = 0.01  # more of them need longer tasks: with these one scheduler works half of the time at most
+MAX_BATCHES = 256  # of a task, where they take no time at all: so many answers still are a small message
 _REMEMBERED = 64  # batches
 
 
@@ -39,6 +39,6 @@ class Pace:
         if not self._seconds:
             return max(1, min(self._first, fair))
         mean = max(sum(self._seconds) / len(self._seconds), 1e-6)
-        aim = min(max(TASK_SECONDS, workers * SECONDS_A_WORKER), LONGEST_TASK_SECONDS)
-        fitting = min(aim / mean, LONGEST_TASK_SECONDS / max(max(self._seconds), 1e-6))
-        return max(1, min(int(fitting), fair, MOST_BATCHES))
+        aim = min(max(TASK_SECONDS, workers * SECONDS_PER_WORKER), MAX_TASK_SECONDS)
+        fitting = min(aim / mean, MAX_TASK_SECONDS / max(max(self._seconds), 1e-6))
+        return max(1, min(int(fitting), fair, MAX_BATCHES))

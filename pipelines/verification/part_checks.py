@@ -27,9 +27,9 @@ from kepler_traverse.regular_files import open_regular
 from ..output.checksums import MASK
 from ..output.manifest_types import Footer, Identity, PartEntry
 from ..output.part_file import as_written, read_footer, unfit_columns
-from ..output.schemas import FORMS, ROWS_A_GROUP
+from ..output.schemas import FORMS, ROWS_PER_GROUP
 
-MOST_FAULTS = 100  # that are told one by one
+MAX_FAULTS = 100  # that are told one by one
 BATCH_BYTES = 2**28  # of distances that wait to be proven together
 
 
@@ -53,7 +53,7 @@ class Findings:
     proven: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, kind: str, file: str, message: str) -> None:
-        if len(self.faults) < MOST_FAULTS:
+        if len(self.faults) < MAX_FAULTS:
             self.faults.append(Fault(kind, file, message))
         else:
             self.untold += 1
@@ -295,7 +295,7 @@ class Part:
         pieces: list[list[Any]] = []
         for group in range(file.num_row_groups):
             rows = file.metadata.row_group(group).num_rows
-            if rows > ROWS_A_GROUP + self._graph.n_vertices:
+            if rows > ROWS_PER_GROUP + self._graph.n_vertices:
                 raise ValueError(f"row group {group} has {rows} rows, more than this job writes")
             table = file.read_row_group(group)
             table.validate(full=True)

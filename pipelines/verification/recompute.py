@@ -14,7 +14,7 @@ from kepler_traverse.graph import Graph
 from ..output.checksums import checksums_in
 from ..output.manifest_types import Footer, Identity
 from ..output.part_file import plain
-from ..output.schemas import FORMS, ROWS_A_GROUP, SOURCES_A_PART
+from ..output.schemas import FORMS, ROWS_PER_GROUP, SOURCES_PER_PART
 from ..worker.batch_context import BatchContext
 from ..worker.planning import plan_for
 from ..worker.plugin import answers_for
@@ -46,7 +46,7 @@ class Retraversal:
             certify="all",
             knobs=None,
             direction=identity.get("direction", "out"),
-            at_once=min(identity["batch_size"], SOURCES_A_PART),
+            at_once=min(identity["batch_size"], SOURCES_PER_PART),
         )
         self._answers = answers_for(graph, plan_for(graph, request), request)
         self.most_rows = max(graph.n_vertices, 0 if targets is None else len(targets))
@@ -87,7 +87,7 @@ class AgainPart(Part):
         if np.unique(numbers).size != numbers.size:
             self._add("sources", "its footer names a source twice")
             return []
-        most = ROWS_A_GROUP + self._prover.most_rows
+        most = ROWS_PER_GROUP + self._prover.most_rows
         for group in range(file.num_row_groups):
             rows = file.metadata.row_group(group).num_rows
             if rows > most:

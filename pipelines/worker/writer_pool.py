@@ -15,7 +15,7 @@ from distributed.system import MEMORY_LIMIT
 
 from kepler_traverse.multi_source.planning import free_memory
 
-from ..output.schemas import ROWS_A_GROUP, ROWS_A_PART
+from ..output.schemas import ROWS_PER_GROUP, ROWS_PER_PART
 from .device_errors import is_out_of_memory
 
 _ROW_BYTES = 48  # of one row that is being encoded, about: its ids and distance, and what becomes of them
@@ -31,14 +31,14 @@ def writers_for(n_vertices: int, cores: int, all_cores: int) -> int:
     cores, all_cores : int
         Of this worker, of the machine.
     """
-    a_part = _HELD_BYTES * max(ROWS_A_PART, n_vertices) + _ROW_BYTES * (ROWS_A_GROUP + n_vertices)
+    a_part = _HELD_BYTES * max(ROWS_PER_PART, n_vertices) + _ROW_BYTES * (ROWS_PER_GROUP + n_vertices)
     share = min(free_memory("cpu"), MEMORY_LIMIT) // 2 * cores // max(all_cores, cores)
     return max(1, min(cores, share // a_part))
 
 
 def fits_beside(n_sources: int, n_vertices: int) -> bool:
     """Whether all traversals of a part may be held in host memory until it is written."""
-    return n_sources == 1 or n_sources * n_vertices <= ROWS_A_PART
+    return n_sources == 1 or n_sources * n_vertices <= ROWS_PER_PART
 
 
 class Writers:

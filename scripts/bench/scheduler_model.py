@@ -32,7 +32,7 @@ from pipelines.scheduling.scheduler import WINDOW, Window
 WORKERS = (8, 64, 512)
 SECONDS = (0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0)  # a task
 SPREAD = 0.25  # of the logarithm of a task's time: most are within a quarter of the mean
-TASKS_A_WORKER = 60
+TASKS_PER_WORKER = 60
 ENOUGH = 0.95  # of the time that workers work
 
 
@@ -50,7 +50,7 @@ def simulate(workers: int, seconds: float, cost: float, window: int = WINDOW, se
         Tasks of each worker that are on their way.
     """
     rng = np.random.default_rng(seed)
-    spread = rng.lognormal(-(SPREAD**2) / 2, SPREAD, (workers, TASKS_A_WORKER))
+    spread = rng.lognormal(-(SPREAD**2) / 2, SPREAD, (workers, TASKS_PER_WORKER))
     times = (seconds * spread).tolist()
     queued = [window] * workers  # at the worker, or on their way to the server and back: started ones are not counted
     done, busy = [0] * workers, [0.0] * workers
@@ -71,14 +71,14 @@ def simulate(workers: int, seconds: float, cost: float, window: int = WINDOW, se
         else:
             queued[w] += 1
         is_idle = what == "ended" or idle_since[w] is not None
-        if is_idle and done[w] < TASKS_A_WORKER:
+        if is_idle and done[w] < TASKS_PER_WORKER:
             if queued[w]:
                 queued[w] -= 1
                 idle_since[w] = None
                 heapq.heappush(events, (now + times[w][done[w]], w, "ended"))
             else:
                 idle_since[w] = now
-        if done[w] == TASKS_A_WORKER and what == "ended":
+        if done[w] == TASKS_PER_WORKER and what == "ended":
             # From here on this worker would wait for others that are slower by chance: what is asked for is the middle.
             return sum(busy) / (workers * now)
     return sum(busy) / (workers * last)

@@ -39,8 +39,8 @@ import pyarrow.parquet as pq
 from kepler_traverse import read_graph
 from kepler_traverse.errors import KeplerError
 
-SECONDS_A_FILE = 20
-FILES_A_CHILD = 4000  # pyarrow (26) loses 80 KB with each damaged gzip stream
+SECONDS_PER_FILE = 20
+FILES_PER_CHILD = 4000  # pyarrow (26) loses 80 KB with each damaged gzip stream
 MEMORY = 3 << 30  # address space beyond what the process has at the start
 STUMBLING = (
     b"0|-0|-1|1e400|nan|inf|-inf|9223372036854775808|18446744073709551616|2147483648|4294967296|1e-320|0x7|007|+7| ||\0|"
@@ -192,7 +192,7 @@ def _child(work: Path, seed: int, seconds: float, connection) -> None:
             connection.send(("fault", name, "none", graphs[name][1]))
     names = sorted(files)
     ends = time.monotonic() + seconds
-    for _ in range(FILES_A_CHILD):
+    for _ in range(FILES_PER_CHILD):
         if time.monotonic() > ends:
             break
         name = str(rng.choice(names))
@@ -238,7 +238,7 @@ def _listen(connection, child, work: Path, out: Path, counts: dict, seed: int) -
             child.join()
             _keep(out, counts, work, name, did, f"the process ended with {child.exitcode} (seed {seed})")
             break
-        limit = SECONDS_A_FILE
+        limit = SECONDS_PER_FILE
         if kind == "end":
             break
         if kind == "fault":

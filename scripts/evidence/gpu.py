@@ -47,7 +47,7 @@ COST_GRAPHS = (
 )
 COST_SOURCES = {"bfs": 1024, "sssp": 64}
 COST_TURNS, COST_SECONDS = 7, 2.0  # medians of so many, fewer where that takes longer
-MOST_ERRORS = 5
+MAX_ERRORS = 5
 # Of real graphs: how many sources are asked for at once, how many different ones there are among them, and the largest
 # graph, in vertices, on which every row runs and not only the one that a plan takes.
 GROUP_SIZES = (1, 31, 32, 33, 64, 1000, 1024)
@@ -106,7 +106,7 @@ def measure_parity(options) -> dict:
     began, errors, rows = time.perf_counter(), [], {}
     done = 0
     for seed in range(options.parity_graphs):
-        if time.perf_counter() - began > options.parity_seconds or len(errors) >= MOST_ERRORS:
+        if time.perf_counter() - began > options.parity_seconds or len(errors) >= MAX_ERRORS:
             break
         graph, kind = random_graph(seed)
         sources = np.random.default_rng(seed).integers(0, graph.n_vertices, 3).tolist()
@@ -159,7 +159,7 @@ def measure_bits(options) -> dict:
                 on_the_cpu = plan_of(host)
                 expected = {source: digests(on_the_cpu.run(source)) for source in sources.tolist()}
                 for what, results in _ways(graph, algorithm, sources):
-                    if len(errors) >= MOST_ERRORS:
+                    if len(errors) >= MAX_ERRORS:
                         return counts | {"errors": errors}
                     with attempt(errors, f"graph {seed}, {weight_type}, {algorithm}, {what}"):
                         for result in results():

@@ -99,7 +99,7 @@ SWAPS = [
     (r"__(ballot|any|all)_sync\(lanes, predicate\)", r"__\1_sync(lanes, !predicate)"),
     (r"(KT_SHARED\(.*, \[)(.+?)\]", r"\1\2 - 1]"),
     (r"\batomic_add\(([^(),]+), ([^(),]+)\);", r"racy_store(\1, racy_load(\1) + \2);"),
-    (r"(launch_child\((?!MOST)\w+), [^,]+,", r"\1, 1,"),
+    (r"(launch_child\((?!MAX_)\w+), [^,]+,", r"\1, 1,"),
 ]
 # A statement of one line that does something and declares nothing.
 STATEMENT = re.compile(r"^( *(?:if \(.*\) |for \(.*\) )?)((?:[\w:.]+\(.*\)|[\w.]+(?:\[.*\])? = .*);)$")

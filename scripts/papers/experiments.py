@@ -18,13 +18,13 @@ class GraphSource:
     generator: str = ""
     arguments: tuple = ()
     directed: bool = False
-    largest_potential: int = 0  # above 0: the file's weights are taken, with potentials up to this added
+    max_potential: int = 0  # above 0: the file's weights are taken, with potentials up to this added
     parts: tuple = PARTS
 
     @property
     def origin(self) -> str:
-        if self.largest_potential:
-            return f"{self.file}, weights w + h[u] - h[v], h to {self.largest_potential}"
+        if self.max_potential:
+            return f"{self.file}, weights w + h[u] - h[v], h to {self.max_potential}"
         return self.file or f"{self.generator}{self.arguments}"
 
 
@@ -42,7 +42,7 @@ GRAPHS = (
     GraphSource("mesh-1000", generator="mesh", arguments=(1000, 1000)),
     GraphSource("erdos-renyi-2M", generator="erdos_renyi", arguments=(2_000_000, 64_000_000)),
     GraphSource("rmat-22", generator="rmat", arguments=(22, 16)),
-    GraphSource("USA-road-NY-negative", file="USA-road-d.NY", directed=True, largest_potential=10_000),
+    GraphSource("USA-road-NY-negative", file="USA-road-d.NY", directed=True, max_potential=10_000),
     GraphSource("luxembourg_osm", file="luxembourg_osm"),
     GraphSource("USA-road-NW", file="USA-road-NW-topology"),
     GraphSource("USA-road-FLA", file="USA-road-FLA-topology"),

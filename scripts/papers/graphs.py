@@ -42,12 +42,12 @@ def make(source: GraphSource, folder: Path, device: str, seed: int) -> Made:
     from kepler_traverse import graph_from_edges
 
     xp = array_module(device)
-    if source.largest_potential:
+    if source.max_potential:
         src, dst, weight = (xp.asarray(column) for column in make_graphs.read_weighted(path_of(source, folder)))
         plain = graph_from_edges(src, dst, weight, directed=source.directed)
-        lowered = make_graphs.with_potentials(src, dst, weight, source.largest_potential, seed)
+        lowered = make_graphs.with_potentials(src, dst, weight, source.max_potential, seed)
         weighted = graph_from_edges(src, dst, lowered, directed=source.directed)
-        shift = make_graphs.potential(plain.ids, source.largest_potential, seed)
+        shift = make_graphs.potential(plain.ids, source.max_potential, seed)
         return Made(source, replace(plain, weights=None), weighted, plain, shift)
     src, dst = edges_of(source, folder, xp, seed)
     hops = graph_from_edges(src, dst, directed=source.directed)

@@ -26,7 +26,7 @@ from scripts.papers.jsonl import Lines, head
 
 HOPELESS = 20.0  # times the best time of the first source: such a setting gets no second source
 LONG_RUN = 0.5  # seconds for one source: no repeat
-FEWEST_SOURCES = 2  # where time is short
+MIN_SOURCES = 2  # where time is short
 REACH = 0.1  # of the vertices that the best of the candidates reaches: sources reach at least as many
 CANDIDATES = 3  # for each source
 
@@ -66,10 +66,10 @@ class Bench:
         result = traverse(source)
         return self.clock() - began, result
 
-    def repeated(self, traverse, check, most_seconds: float = np.inf) -> tuple[list[float], bool]:
+    def repeated(self, traverse, check, max_seconds: float = np.inf) -> tuple[list[float], bool]:
         """Median seconds of each source, and whether it was hopeless to go on after the first.
 
-        After ``most_seconds`` two sources are enough.
+        After ``max_seconds`` two sources are enough.
         """
         traverse(self.sources[0])  # compiles, loads, fills the caches
         began, medians = time.perf_counter(), []
@@ -83,7 +83,7 @@ class Bench:
             medians.append(rounded(statistics.median(times)))
             if medians[0] > HOPELESS * self.best:
                 return medians, len(self.sources) > 1
-            if len(medians) >= FEWEST_SOURCES and time.perf_counter() - began > most_seconds:
+            if len(medians) >= MIN_SOURCES and time.perf_counter() - began > max_seconds:
                 break
         return medians, False
 
@@ -106,9 +106,9 @@ class Bench:
                 raise AssertionError(f"{name}'s ways to traverse disagree from source {source}")
 
         # For the other parts each source has the peer's distances; a row of a catalogue has the first row's.
-        most_seconds = self.options.setting_seconds if self.options.part == ["systems"] else np.inf
+        max_seconds = self.options.setting_seconds if self.options.part == ["systems"] else np.inf
         for way, traverse in ways.items():
-            seconds, _ = self.repeated(traverse, check, most_seconds)
+            seconds, _ = self.repeated(traverse, check, max_seconds)
             if not self.lines.has(kind="peer", **self.about, way=way):
                 self.lines.write("peer", **self.about, peer=name, way=way, seconds=seconds)
 
@@ -141,8 +141,8 @@ class Bench:
                 self.check(source, result)
                 rounds.append(result.rounds)
 
-            most_seconds = np.inf if setting.part == "peers" else self.options.setting_seconds
-            seconds, cut = self.repeated(plan.run, check, most_seconds)
+            max_seconds = np.inf if setting.part == "peers" else self.options.setting_seconds
+            seconds, cut = self.repeated(plan.run, check, max_seconds)
             self.best = min(self.best, seconds[0])
             self.measured[key] = {"seconds": seconds, "rounds": rounds, "cut": cut, "knobs": repr(plan.query.knobs)}
         return self.measured[key]
@@ -153,7 +153,7 @@ class Bench:
         totals, rounds, out_edges, reached, done = {}, 0, 0, 0, 0
         began = time.perf_counter()
         for source in self.sources:
-            if done >= FEWEST_SOURCES and time.perf_counter() - began > self.options.setting_seconds:
+            if done >= MIN_SOURCES and time.perf_counter() - began > self.options.setting_seconds:
                 break
             result = plan.run(source)
             self.check(source, result)
@@ -249,7 +249,7 @@ def chosen_by_rule(strategy: str, graph) -> dict:
 
 def wanted_on(source, options) -> dict[str, list[Setting]]:
     """For each algorithm what is to be measured on a graph; hops of a graph with negative weights are those of its file."""
-    algorithms = ("sssp",) if source.largest_potential else ("bfs", "sssp")
+    algorithms = ("sssp",) if source.max_potential else ("bfs", "sssp")
     parts = [part for part in options.part or PARTS if part in source.parts]
     found = {
         algorithm: settings_for(algorithm, options.device, source.name, parts)
@@ -319,7 +319,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         "--setting-seconds",
         type=float,
         default=0.25,
-        help=f"after that time {FEWEST_SOURCES} sources are enough for a setting",
+        help=f"after that time {MIN_SOURCES} sources are enough for a setting",
     )
     parser.add_argument(
         "--system-seconds",

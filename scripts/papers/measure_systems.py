@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 PROBES = (1 / 64, 1 / 16, 1 / 4)  # of the way to the farthest vertex; the last only where the others allow it
-FEWEST_LEVELS = 32  # below, no row spends its time on levels
+MIN_LEVELS = 32  # below, no row spends its time on levels
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def limits_of(farthest: float, algorithm: str) -> tuple | None:
     """Depths, or distances, to go to first; None where the farthest vertex is near anyway."""
     if algorithm == "sssp":
         return tuple(farthest * share for share in PROBES) if farthest > 0 else None
-    return tuple(int(farthest * share) + 1 for share in PROBES) if farthest >= FEWEST_LEVELS else None
+    return tuple(int(farthest * share) + 1 for share in PROBES) if farthest >= MIN_LEVELS else None
 
 
 def estimate(bench, setting) -> float:

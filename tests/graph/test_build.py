@@ -258,7 +258,7 @@ def test_lists_that_are_looked_at_in_parts_give_the_same_graph_and_the_same_erro
         graph = graph_from_edges(src, dst, weights)
         with pytest.raises(EdgeListError) as first:
             graph_from_edges(src, dst, nan)
-        facts = (graph.fingerprint, graph.report, graph.has_negative_weights, graph.least_weight)
+        facts = (graph.fingerprint, graph.report, graph.has_negative_weights, graph.min_weight)
         return facts, str(first.value), first.value.row, graph_from_edges(src, dst, loop).negative_loops
 
     whole = outcome()

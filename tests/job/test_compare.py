@@ -10,7 +10,7 @@ import pytest
 from kepler_traverse import cuda
 from pipelines.compare import main
 from pipelines.comparison import baselines
-from pipelines.comparison.hashed_weights import LARGEST_WEIGHT, hashed_weights
+from pipelines.comparison.hashed_weights import MAX_WEIGHT, hashed_weights
 from pipelines.run.prepare import random_sources
 
 
@@ -111,7 +111,7 @@ def test_hashed_weights_are_the_stated_ones():
     weights = hashed_weights(src, dst, directed=True)
     assert weights.tolist() == expected
     assert (weights.min(), weights.max()) >= (1, 1)
-    assert weights.max() <= LARGEST_WEIGHT
+    assert weights.max() <= MAX_WEIGHT
     undirected = hashed_weights(src, dst, directed=False)
     np.testing.assert_array_equal(undirected, hashed_weights(dst, src, directed=False))
 

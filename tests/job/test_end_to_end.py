@@ -323,10 +323,10 @@ def test_every_socket_listens_on_this_machine_only(options, tmp_path):
     assert {address.ip for address in seen} == {"127.0.0.1"}
 
 
-@pytest.mark.parametrize("rows_a_group", [1, 4, 10, 1000])
+@pytest.mark.parametrize("rows_per_group", [1, 4, 10, 1000])
 @pytest.mark.parametrize("ids", ["integers", "strings"])
-def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch, rows_a_group, ids):
-    monkeypatch.setattr("pipelines.output.part_file.ROWS_A_GROUP", rows_a_group)
+def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch, rows_per_group, ids):
+    monkeypatch.setattr("pipelines.output.part_file.ROWS_PER_GROUP", rows_per_group)
     if ids == "integers":
         graph = graph_from_edges(np.array([5, 7, 9]), np.array([7, 9, 11]), np.array([1, 2, 3]))
         sources = [7, 11, 5]

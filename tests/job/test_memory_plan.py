@@ -24,11 +24,11 @@ LOAD = Load(
     reverse_bytes=0,
     state_bytes=10**8,
     row_bytes=12,
-    rows_a_source=10**6,
+    rows_per_source=10**6,
     most_rows=10**6,
     certified=True,
 )
-SUMMARIES = replace(LOAD, rows_a_source=1, most_rows=1)
+SUMMARIES = replace(LOAD, rows_per_source=1, most_rows=1)
 
 
 def gpus(count):
@@ -61,7 +61,7 @@ def test_few_rows_a_source_make_batches_by_what_is_traversed_and_one_search_make
     sizing = size_up(load, machine)
     assert sizing.batch_size == 2**28 // 10**6
     assert sizing.output_bytes == 48 * 10_000
-    sizing = size_up(replace(load, rows_a_source=10**6, most_rows=10**6, merged=True), machine, workers=4)
+    sizing = size_up(replace(load, rows_per_source=10**6, most_rows=10**6, merged=True), machine, workers=4)
     assert (sizing.workers, sizing.threads, sizing.batch_size, sizing.n_batches) == (1, 4, 10_000, 1)
     assert sizing.output_bytes == 48 * 10**6
 

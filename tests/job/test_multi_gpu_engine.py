@@ -235,7 +235,7 @@ def settings(**others):
 
 TOO_LARGE = Load(
     n_vertices=2**20, n_sources=8, graph_bytes=2**30, reverse_bytes=2**30, state_bytes=2**28, row_bytes=20,
-    rows_a_source=2**20, most_rows=2**20, certified=True,
+    rows_per_source=2**20, most_rows=2**20, certified=True,
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
 from kepler_traverse.results import checksum
 from pipelines.output.part_file import as_written
-from pipelines.output.part_stats import MOST_BINS, Tally, counted, histogram_of, merged
+from pipelines.output.part_stats import MAX_BINS, Tally, counted, histogram_of, merged
 from tests.support import oracle
 
 RNG = np.random.default_rng(8)
@@ -38,7 +38,7 @@ def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
     bins = found["distances"]
     expected = np.bincount(np.floor(np.array(distances) / bins["width"]).astype(int) - bins["first"])
     assert bins["counts"] == expected.tolist()
-    assert len(bins["counts"]) <= MOST_BINS
+    assert len(bins["counts"]) <= MAX_BINS
     assert bins["width"] >= 1
 
 
@@ -71,7 +71,7 @@ def test_histograms_add_up_in_any_order(lists):
         other = merged(histogram_of(Distances(values)), other)
     assert sum(one["counts"]) == sum(map(len, lists)) == sum(other["counts"])
     for found in (one, other):
-        assert len(found["counts"]) <= MOST_BINS
+        assert len(found["counts"]) <= MAX_BINS
         for values in lists:
             at = np.floor(np.array(values) / found["width"]) - found["first"]
             assert all(found["counts"][int(i)] > 0 for i in at)

@@ -27,7 +27,7 @@ from pipelines.scheduling import cluster
 from pipelines.scheduling.cluster import pinned
 from pipelines.scheduling.heartbeat import Mark, read_mark
 from pipelines.scheduling.scheduler import STRIKES, WINDOW, Window
-from pipelines.scheduling.task_size import LONGEST_TASK_SECONDS, MOST_BATCHES, TASK_SECONDS, Pace
+from pipelines.scheduling.task_size import MAX_BATCHES, MAX_TASK_SECONDS, TASK_SECONDS, Pace
 from scripts.bench.scheduler_model import simulate
 
 
@@ -48,7 +48,7 @@ def test_the_first_tasks_of_workers_that_write_side_by_side_hold_more():
     assert Pace(first=32).batches(left=20, workers=1) == 20
 
 
-@pytest.mark.parametrize(("seconds", "batches"), [(0.1, 30), (1.0, 3), (2.9, 1), (60.0, 1), (1e-9, MOST_BATCHES)])
+@pytest.mark.parametrize(("seconds", "batches"), [(0.1, 30), (1.0, 3), (2.9, 1), (60.0, 1), (1e-9, MAX_BATCHES)])
 def test_a_task_lasts_about_as_long_as_is_aimed_at(seconds, batches):
     assert paced(seconds).batches(left=10**6, workers=2) == batches
 
@@ -77,7 +77,7 @@ def test_a_task_is_sized_again_when_batches_get_slower_or_faster():
 
 
 def test_one_slow_batch_among_fast_ones_keeps_a_task_below_the_longest():
-    assert paced(*[0.01] * 60, 5.0).batches(left=10**6, workers=2) * 5.0 <= LONGEST_TASK_SECONDS
+    assert paced(*[0.01] * 60, 5.0).batches(left=10**6, workers=2) * 5.0 <= MAX_TASK_SECONDS
 
 
 def test_towards_the_end_tasks_get_smaller_so_that_workers_end_together():

@@ -210,7 +210,7 @@ def test_a_run_that_goes_on_knows_what_was_measured_before_it(tmp_path):
 def test_a_candidate_without_room_is_refused_and_the_memory_plan_is_that_of_the_largest_taken():
     load = Load(
         n_vertices=1000, n_sources=1000, graph_bytes=1 << 20, reverse_bytes=0, state_bytes=10 << 20, row_bytes=12,
-        rows_a_source=1000, most_rows=1000, certified=True,
+        rows_per_source=1000, most_rows=1000, certified=True,
     )  # fmt: skip
     alone = size_up(load, Machine(device="cpu", cores=2, n_gpus=0, available=4 << 30), 2)
     machine = Machine(device="cpu", cores=2, n_gpus=0, available=alone.memory["total"] + (100 << 20))

@@ -368,12 +368,12 @@ def test_columns_of_another_kind_are_found(output, capsys):
 
 
 def test_a_row_group_beyond_what_the_job_writes_is_not_read(output, capsys, monkeypatch):
-    monkeypatch.setattr(part_checks, "ROWS_A_GROUP", -20)
+    monkeypatch.setattr(part_checks, "ROWS_PER_GROUP", -20)
     assert any("more than this job writes" in message for _, _, message in faults_of(output, capsys))
 
 
 def test_many_faults_are_counted_but_not_all_told(output, capsys, monkeypatch):
-    monkeypatch.setattr(part_checks, "MOST_FAULTS", 2)
+    monkeypatch.setattr(part_checks, "MAX_FAULTS", 2)
     for number in range(3):
         output.rewrite(number, change_rows=changed_rows(lambda rows: pa.concat_tables([rows[:2], rows[1:]])))
     assert check(output.folder, output.edges) == 5

@@ -38,8 +38,8 @@ from pipelines.worker.writer_pool import Writers, fits_beside, writers_for
 from tests.conftest import HAS_GPU
 from tests.support.devices import on_a_device, running
 
-N_PARTS, SOURCES_A_PART = 7, 5
-BATCHES = [(part, list(range(part * SOURCES_A_PART, (part + 1) * SOURCES_A_PART))) for part in range(N_PARTS)]
+N_PARTS, SOURCES_PER_PART = 7, 5
+BATCHES = [(part, list(range(part * SOURCES_PER_PART, (part + 1) * SOURCES_PER_PART))) for part in range(N_PARTS)]
 
 
 def graph_of(ids):
@@ -84,7 +84,7 @@ def answered(tmp_path):
     """Answers all parts in this process with so many writing threads, and returns (outcomes, parts on disk, folder)."""
 
     def answer(
-        n_writers, result="distances", algorithm="bfs", ids="integers", at_once=SOURCES_A_PART, make_way=None, **more
+        n_writers, result="distances", algorithm="bfs", ids="integers", at_once=SOURCES_PER_PART, make_way=None, **more
     ):
         folder = tmp_path / f"{result}-{algorithm}-{n_writers}-{at_once}"
         folder.mkdir()
@@ -107,7 +107,7 @@ def answered(tmp_path):
     return answer
 
 
-@pytest.mark.parametrize("at_once", [SOURCES_A_PART, 2, 12])  # of a part, of some of it, of more than one
+@pytest.mark.parametrize("at_once", [SOURCES_PER_PART, 2, 12])  # of a part, of some of it, of more than one
 @pytest.mark.parametrize(
     ("result", "algorithm", "ids"),
     [
@@ -260,7 +260,7 @@ def test_a_full_disk_ends_the_task_and_leaves_whole_parts_only(answered, monkeyp
     failing_at(monkeypatch, 2, OSError(errno.ENOSPC, "No space left on device"), 9)
     with pytest.raises(OSError, match="No space left"):
         answered(3)
-    found = {path.name: path.read_bytes() for path in (tmp_path / f"distances-bfs-3-{SOURCES_A_PART}").iterdir()}
+    found = {path.name: path.read_bytes() for path in (tmp_path / f"distances-bfs-3-{SOURCES_PER_PART}").iterdir()}
     assert "part-000002.parquet" not in found
     assert found.items() < expected.items()
 
@@ -381,7 +381,7 @@ def test_the_column_of_sources_is_read_as_plain_ids(answered):
     assert schema.types == [pa.int32(), pa.int32(), pa.int32()]
     assert set(schema.metadata) >= {b"kepler_traverse.result", b"kepler_traverse.means"}
     table = pq.read_table(folder / "part-000000.parquet")
-    assert table["source"].unique().to_pylist() == graph_of("integers").ids[:SOURCES_A_PART].tolist()
+    assert table["source"].unique().to_pylist() == graph_of("integers").ids[:SOURCES_PER_PART].tolist()
 
 
 def test_memory_is_lent_again_only_when_nobody_holds_it():

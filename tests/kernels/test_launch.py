@@ -57,7 +57,7 @@ def good():
 
 
 def test_right_arguments_arrive_as_they_are(kernel, monkeypatch):
-    monkeypatch.setattr(launching, "largest_grid", lambda _block: 1000)
+    monkeypatch.setattr(launching, "max_grid", lambda _block: 1000)
     args = good()
     launching.launch(kernel, 100, tuple(args))
     [(grid, block, values)] = kernel.calls
@@ -213,7 +213,7 @@ def test_a_grid_is_large_enough_and_no_larger_than_the_largest(n_threads, blocks
 
 
 def test_no_work_is_no_launch(kernel, monkeypatch):
-    monkeypatch.setattr(launching, "largest_grid", lambda _block: 1000)
+    monkeypatch.setattr(launching, "max_grid", lambda _block: 1000)
     launching.launch(kernel, 0, tuple(good()))
     assert not kernel.calls
 
@@ -222,7 +222,7 @@ def test_the_largest_grid_fills_the_device_a_few_times(monkeypatch):
     monkeypatch.setattr(launching, "_device_size", lambda _device: (132, 2048))
     runtime = SimpleNamespace(getDevice=lambda: 0)
     monkeypatch.setattr(launching, "cp", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
-    assert launching.largest_grid(256) == launching.WAVES * 132 * 8
+    assert launching.max_grid(256) == launching.WAVES * 132 * 8
 
 
 def test_options_name_every_type_the_block_and_the_headers():

@@ -84,13 +84,13 @@ def as_bytes(arrays):
     return [a.tobytes() if isinstance(a, np.ndarray) else a for a in arrays]
 
 
-@pytest.mark.parametrize("smallest_piece", [100, 1 << 22])
+@pytest.mark.parametrize("min_piece", [100, 1 << 22])
 @pytest.mark.parametrize("both_ways", [False, True])
 @pytest.mark.parametrize("kind", [None, np.float32, np.float64])
 @pytest.mark.parametrize("name", ["self-loops and parallel edges", "power law", "star of 33", "in-star"])
-def test_a_graph_is_assembled_as_on_the_cpu(name, kind, both_ways, smallest_piece, monkeypatch):
-    monkeypatch.setattr(cuda_csr, "SMALLEST_PIECE", smallest_piece)
-    monkeypatch.setattr(cuda_csr, "SHIFTED_AT_ONCE", max(7, smallest_piece // 100))
+def test_a_graph_is_assembled_as_on_the_cpu(name, kind, both_ways, min_piece, monkeypatch):
+    monkeypatch.setattr(cuda_csr, "MIN_PIECE", min_piece)
+    monkeypatch.setattr(cuda_csr, "SHIFTED_AT_ONCE", max(7, min_piece // 100))
     rows = [row[:2] for row in NAMED[name]]
     ends = np.array(rows, np.int32)
     src, dst = ends[:, 0].copy(), ends[:, 1].copy()

@@ -21,7 +21,7 @@ def test_a_chronicle_loses_nothing_when_bins_of_time_become_wider(n_batches):
     assert kept.left == 0
     for what, expected in (("sources", 4 * n_batches), ("edges", 200 * n_batches)):
         begins, rates = kept.series(what)
-        assert begins.size <= run_stats.MOST_BINS
+        assert begins.size <= run_stats.MAX_BINS
         assert sum(rate.sum() for rate in rates.values()) * kept.width == pytest.approx(expected)
     assert sum(kept.whole.phases.values()) == pytest.approx(sum(sum(s.phases.values()) for s in kept.shares(3).values()))
 
@@ -32,13 +32,13 @@ def test_a_chronicle_of_many_batches_and_ever_new_workers_stays_small():
         kept.add(batch(i, f"10.0.0.1:{i}", started=i), now=float(i))
         kept.add_failure(i, [i] * 500, 500, "it failed")
         kept.add_retry(i, "its worker died")
-    assert len(kept.workers) == run_stats.MOST_WORKERS + 1
+    assert len(kept.workers) == run_stats.MAX_WORKERS + 1
     assert kept.whole.sources == sum(share.sources for share in kept.workers.values()) == 12000
     assert (kept.failures, kept.failed_sources, kept.retries) == (3000, 1_500_000, 3000)
     for few in (kept.failed, kept.retried, kept.slowest(), kept.slowest_sources(), kept.failed[-1]["sources"]):
-        assert len(few) == run_stats.MOST_LISTED
-    shares = kept.shares(run_stats.MOST_LISTED)
-    assert len(shares) == run_stats.MOST_LISTED
+        assert len(few) == run_stats.MAX_LISTED
+    shares = kept.shares(run_stats.MAX_LISTED)
+    assert len(shares) == run_stats.MAX_LISTED
     assert list(shares)[-1] == run_stats.OTHERS
     assert sum(share.sources for share in shares.values()) == 12000
 
@@ -48,7 +48,7 @@ def test_a_chronicle_names_the_batches_that_took_longest():
     kept = Chronicle(0.0, 400)
     for i, seconds in enumerate(took):
         kept.add(batch(i, seconds=float(seconds)), now=1000.0)
-    expected = sorted(range(100), key=lambda i: -took[i])[: run_stats.MOST_LISTED]
+    expected = sorted(range(100), key=lambda i: -took[i])[: run_stats.MAX_LISTED]
     assert [entry["part"] for entry in kept.slowest()] == expected
     assert [part for _, _, part in kept.slowest_sources()] == expected
 

@@ -277,14 +277,14 @@ def test_the_page_shows_failures_retries_and_slowest_batches_of_the_run_that_is_
 
 def test_a_job_that_leaves_without_a_word_is_shown_as_gone_and_few_runs_are_kept(cluster, client, run):  # noqa: ARG001
     with Client(cluster, set_as_default=False) as other:
-        for _ in range(dashboard_plugin.MOST_RUNS + 2):
+        for _ in range(dashboard_plugin.MAX_RUNS + 2):
             told = news(other)
             told.add("batches", batch(1))
         until = time.monotonic() + 20
         while [entry[:2] for entry in runs_on(client)][-1] != ("running", 14):
             assert time.monotonic() < until
             time.sleep(0.05)
-    assert len(runs_on(client)) == dashboard_plugin.MOST_RUNS
+    assert len(runs_on(client)) == dashboard_plugin.MAX_RUNS
     until = time.monotonic() + 20
     while runs_on(client)[-1][0] != "gone":
         assert time.monotonic() < until

@@ -219,7 +219,7 @@ def test_heavy_vertices_are_the_share_of_highest_degree(most, expected):
 
 
 def test_no_more_vertices_are_heavy_than_children_may_wait(monkeypatch):
-    monkeypatch.setattr(bfs_4k, "MOST_CHILDREN", 3)
+    monkeypatch.setattr(bfs_4k, "MAX_CHILDREN", 3)
     if HAS_GPU or harness.COMPILER is None:
         pytest.skip("as good on the harness")
     with device.present():

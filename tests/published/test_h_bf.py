@@ -309,7 +309,7 @@ TWO_LEVELS = [(0, v) for v in range(1, 8)] + [(v, 100 * v + w) for v in range(1,
 @on_a_device
 @pytest.mark.parametrize(("most", "launched"), [(2048, 7), (3, 3)])
 def test_heavy_vertices_beyond_what_may_wait_are_walked_by_their_warp(most, launched, monkeypatch):
-    monkeypatch.setattr(h_bf, "MOST_CHILDREN", most)
+    monkeypatch.setattr(h_bf, "MAX_CHILDREN", most)
     rows = TWO_LEVELS
     result = run(rows, weights_for(rows, 1), replace(ALL_OFF, heavy="children", min_width=4))
     assert result.counters["child_launches"] == launched

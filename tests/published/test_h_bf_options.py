@@ -75,7 +75,7 @@ def test_knobs_that_the_types_of_a_graph_do_not_allow_are_refused():
 
 @on_a_device
 def test_vertices_too_many_for_30_bits_are_refused_before_anything_is_marked(monkeypatch):
-    monkeypatch.setattr(h_bf, "_MOST_VERTICES", 80)
+    monkeypatch.setattr(h_bf, "_MAX_VERTICES", 80)
     rows = LAYERS
     graph = build(rows, weights_for(rows, 1)).to("cuda")
     with pytest.raises(StrategyError, match="this graph has 81"):

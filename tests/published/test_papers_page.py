@@ -227,7 +227,7 @@ def test_damaged_measurements_are_a_clear_error(text, message, capsys):
 
 
 LATTICE = GraphSource("tiny lattice", generator="lattice", arguments=(6, 7, 0.1))
-NEGATIVE = GraphSource("tiny negative", file="edges", directed=True, largest_potential=50)
+NEGATIVE = GraphSource("tiny negative", file="edges", directed=True, max_potential=50)
 
 
 @pytest.fixture

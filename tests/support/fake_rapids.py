@@ -144,7 +144,7 @@ def install(monkeypatch) -> types.SimpleNamespace:
         monkeypatch.setitem(sys.modules, name, made[name])
     monkeypatch.setattr(cuda, "require", lambda: None)
     monkeypatch.setattr(rapids, "_n_workers", lambda _settings: N_WORKERS)
-    monkeypatch.setattr(partitioned_graph, "_PARTS_A_WORKER", 2)
+    monkeypatch.setattr(partitioned_graph, "_PARTS_PER_WORKER", 2)
     for name in ("_gpu_cluster", "_cpu_cluster"):  # the other engine's, too, since a process takes seconds to start
         monkeypatch.setattr(cluster, name, _cluster)
     return types.SimpleNamespace(dask=made["cugraph.dask"], calls=calls)

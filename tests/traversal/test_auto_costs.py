@@ -107,13 +107,13 @@ def test_cross_validation_shows_a_graph_that_no_other_resembles():
     lines = made_up_lines({"bfs bit_parallel": {"level": 2e4, "edge": 1.5}, "bfs source_per_thread": {"edge": 2.0}})
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
 
-    def largest_error():
+    def max_error():
         return max(error["p90"] for error in fit.cross_validated(lines, costs)["errors"].values())
 
-    assert largest_error() < 1.1
+    assert max_error() < 1.1
     for line in lines:
         line["seconds"] *= 10 if line["graph"] == "graph 3" else 1
-    assert largest_error() > 3
+    assert max_error() > 3
 
 
 def test_a_fit_keeps_the_constants_of_other_devices(tmp_path):
@@ -145,7 +145,7 @@ def test_a_survey_sees_how_little_most_sources_of_a_directed_graph_reach():
 
 
 def test_levels_of_a_search_that_was_cut_off_are_told_from_how_it_grew(monkeypatch):
-    monkeypatch.setattr(survey, "_FEWEST_EDGES", 2000)
+    monkeypatch.setattr(survey, "_MIN_EDGES", 2000)
     n = 200_000
     along = surveyed(build([(v, v + 1) for v in range(n)], directed=False), n_sources=1)
     assert n / 4 <= along.depth <= 2 * n

@@ -37,7 +37,7 @@ SSSP_NAMES = [row.name for row in SSSP if row.device == "cuda" and row.sums == "
 @pytest.fixture(params=["a full grid", "one block"])
 def grid(request, monkeypatch):
     if request.param == "one block":
-        monkeypatch.setattr(launch, "largest_grid", lambda _block: 1)
+        monkeypatch.setattr(launch, "max_grid", lambda _block: 1)
 
 
 def assert_same(result, expected):
@@ -215,7 +215,7 @@ def assert_same_csr(ours, theirs):
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_assemble_equals_the_cpu(both_ways, dtype, weight_type, piece, monkeypatch):
-    monkeypatch.setattr(gpu_csr, "SMALLEST_PIECE", piece)
+    monkeypatch.setattr(gpu_csr, "MIN_PIECE", piece)
     monkeypatch.setattr(gpu_csr, "SHIFTED_AT_ONCE", piece // 10)
     src, dst = random_edges(1, dtype=dtype)
     # Multiples of a subnormal number and negative ones: the cheapest must be found among them, too.
@@ -229,7 +229,7 @@ def test_assemble_equals_the_cpu(both_ways, dtype, weight_type, piece, monkeypat
 
 
 def test_rows_move_up_after_parallel_edges_in_an_earlier_piece(monkeypatch):
-    monkeypatch.setattr(gpu_csr, "SMALLEST_PIECE", 4)
+    monkeypatch.setattr(gpu_csr, "MIN_PIECE", 4)
     src = np.array([0, 0, 0, *range(1, 30), 35], np.int32)
     dst = np.array([1, 1, 1, *range(2, 31), 0], np.int32)
     weight = np.arange(src.size, 0, -1, dtype=np.float32)
@@ -251,7 +251,7 @@ def test_no_edges_are_a_csr_too(n_vertices, weight_type):
 @pytest.mark.parametrize("piece", [1 << 22, 700], ids=["one piece", "many pieces"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_transpose_equals_the_cpu(weighted, piece, monkeypatch):
-    monkeypatch.setattr(gpu_csr, "SMALLEST_PIECE", piece)
+    monkeypatch.setattr(gpu_csr, "MIN_PIECE", piece)
     monkeypatch.setattr(gpu_csr, "SHIFTED_AT_ONCE", piece // 10)
     src, dst = random_edges(2)
     weight = np.arange(src.size, dtype=np.float32) if weighted else None

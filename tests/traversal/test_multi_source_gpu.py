@@ -42,9 +42,9 @@ FORCED_BITS = {
 }
 FORCED_BLOCKS = {
     "as it is": {},
-    "bits in two places": {"MOST_SHARED_BITS": 8},
-    "a table": {"MOST_SHARED_BITS": 0},
-    "a table and queues that overflow": {"MOST_SHARED_BITS": 0, "SLOTS_A_ROOT": 0, "FEWEST_SLOTS": 8}
+    "bits in two places": {"MAX_SHARED_BITS": 8},
+    "a table": {"MAX_SHARED_BITS": 0},
+    "a table and queues that overflow": {"MAX_SHARED_BITS": 0, "SLOTS_PER_ROOT": 0, "MIN_SLOTS": 8}
     | {"BLOCK_ROOM": 2, "SPILL_ROOM": 3, "TABLE_AHEAD": 4},
 }
 

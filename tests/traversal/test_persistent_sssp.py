@@ -46,7 +46,7 @@ FORCED = {
         "SHARED_ROWS": 1,
     },
     "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "HOP_EDGES": 200, "hops": 4, "LOCAL": 5, "CHUNK": 40}
-    | {"EDGES_A_LANE": 1, "CLEANS_UP": 0, "SHARED_ROWS": 0, "PIECE_WARPS": 0, "MIN_BLOCKS": 1},
+    | {"EDGES_PER_LANE": 1, "CLEANS_UP": 0, "SHARED_ROWS": 0, "PIECE_WARPS": 0, "MIN_BLOCKS": 1},
 }
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),
@@ -264,7 +264,7 @@ def test_a_search_after_one_that_failed_starts_afresh():
 
 
 def test_marks_are_cleared_before_their_numbers_run_out(monkeypatch):
-    monkeypatch.setattr(near_far_gpu, "_MOST_STEPS", 10)
+    monkeypatch.setattr(near_far_gpu, "_MAX_STEPS", 10)
     plan = plan_sssp(build(path(20), [1] * 20).to("cuda"), strategy="persistent")
     for source in (0, 3, 0, 15, 2):
         assert int(host(plan(source).distance)[20]) == 20 - source

@@ -9,10 +9,10 @@ namespace kt {
 // have words of 32 bits, so a row of hop counts begins at such a one and ends with one.
 template <typename hop_t>
 KT_DEVICE bool claim_hops(hop_t* distance, vertex_t v, int32 hops) {
-  constexpr int32 HOPS_A_WORD = 4 / sizeof(hop_t);
+  constexpr int32 HOPS_PER_WORD = 4 / sizeof(hop_t);
   constexpr uint32 MASK = 0xffffffffu >> (32 - 8 * sizeof(hop_t));
-  int32* const word = reinterpret_cast<int32*>(distance) + v / HOPS_A_WORD;
-  const int32 shift = static_cast<int32>(v % HOPS_A_WORD) * 16;
+  int32* const word = reinterpret_cast<int32*>(distance) + v / HOPS_PER_WORD;
+  const int32 shift = static_cast<int32>(v % HOPS_PER_WORD) * 16;
   for (;;) {
     const int32 before = racy_load(word);
     if ((static_cast<uint32>(before) >> shift & MASK) != MASK) return false;

@@ -157,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
       if (is_first) walked += entry.degree;
       return {entry.v, entry.begin, entry.begin + entry.degree};
     };
-    const int32 width = kt::lanes_a_row<int32>(BLOCK, size);
+    const int32 width = kt::lanes_per_row<int32>(BLOCK, size);
     kt::edges_by_virtual_warp(targets, kt::one_block(), size, width, rows, queueing);
     kt::cluster_barrier();
     const int32 in_all = of_cluster[step % 2];

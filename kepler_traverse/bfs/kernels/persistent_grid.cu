@@ -122,7 +122,7 @@ KT_DEVICE void push_level(const Search& search, const Frontier& frontier, Gather
   };
   // Few adjacency lists get several lanes each; of many a warp takes 32, and its lanes search for their edges.
   // With SHARED_ROWS the lanes search in the first case too, so that no lane waits for a longer list.
-  const int32 width = kt::lanes_a_row(kt::n_threads(), frontier.n_queued);
+  const int32 width = kt::lanes_per_row(kt::n_threads(), frontier.n_queued);
   const int32 at_once = SHARED_ROWS && width >= 4 ? kt::WARP / width : kt::WARP;
   if (width >= 4 && !SHARED_ROWS)
     kt::edges_by_virtual_warp(search.targets, kt::whole_grid(), frontier.n_queued, width, rows, push);

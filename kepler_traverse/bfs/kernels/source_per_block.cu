@@ -15,7 +15,7 @@
 //   otherwise                  compare-and-swap on the distances
 //
 // Reads:  the adjacency lists of all reached vertices.   Writes: one row of distances per source.
-// Error:  a search deeper than MOST_HOPS, or than `columns` where levels are counted, reports
+// Error:  a search deeper than MAX_HOPS, or than `columns` where levels are counted, reports
 //         TOO_DEEP; the host retries with 32-bit distances and more columns.
 #include <kt/advance.cuh>
 
@@ -231,7 +231,7 @@ struct Search {
     };
     Claiming<hop_t> claiming = {*this, level + 1, frontier(level + 1), sizes + (level + 1) % 3};
     // Adjacency lists are short here: a search for edges would cost more than idle lanes.
-    kt::edges_by_virtual_warp<AHEAD>(targets, kt::one_block(), n, kt::lanes_a_row(int64{BLOCK}, n), rows, claiming);
+    kt::edges_by_virtual_warp<AHEAD>(targets, kt::one_block(), n, kt::lanes_per_row(int64{BLOCK}, n), rows, claiming);
   }
 
   // Whether a target of this thread is unreached. Targets before `at` are reached.
@@ -256,7 +256,7 @@ struct Search {
       if (level >= last_level) return level;
       if (wanted.size && !kt::block_any(misses(wanted, at))) return level;
       stopped = TOO_DEEP;
-      if (level >= MOST_HOPS && sizeof(hop_t) < 4) return level;
+      if (level >= MAX_HOPS && sizeof(hop_t) < 4) return level;
       if (counts && level + 1 >= columns) return level;
       stopped = STOPPED_NOWHERE;
       step(level, size);

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..._arrays import LARGEST_HOP_COUNT, hops_dtype
+from ..._arrays import MAX_HOP_COUNT, hops_dtype
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
@@ -34,11 +34,11 @@ _ENTRIES = {
         constants=(
             ("SHARED_BITS", 0),
             ("SHARED_WORDS", 0),
-            ("SLOTS", tuning.FEWEST_SLOTS),
+            ("SLOTS", tuning.MIN_SLOTS),
             ("ROOM", tuning.BLOCK_ROOM),
             ("UNDIRECTED", 0),
             ("AHEAD", tuning.BLOCK_AHEAD),
-            ("MOST_HOPS", tuning.SHORT_HOPS),
+            ("MAX_HOPS", tuning.SHORT_HOPS),
         ),
     )
     for hops in _C_HOPS
@@ -48,9 +48,9 @@ GROUP = 1024
 _SLOT_BYTES = 5  # a word, and a quarter of one that a bucket has
 _BLOCK_SHARED = 1024  # static shared memory, and some that the driver takes
 _BUCKET = 4  # slots
-_MOST_VERTICES = 2**28 - 1  # of a word of the table four bits are the level
+_MAX_VERTICES = 2**28 - 1  # of a word of the table four bits are the level
 # What an estimate takes of a multiprocessor; a run asks the device itself.
-_MOST_ON_A_PROCESSOR, _SHARED = 4, 227 << 10
+_MAX_BLOCKS_PER_PROCESSOR, _SHARED = 4, 227 << 10
 _STOPPED_NOWHERE, _TOO_DEEP = -1, -2
 
 
@@ -78,24 +78,24 @@ class _Layout:
 def _layout(n: int) -> _Layout:
     room = tuning.BLOCK_ROOM  # whatever the graph: of each constant there is a kernel to compile
     available, bits = shared_memory()[0] - _BLOCK_SHARED, -(-n // 32) * 4
-    inside = min(available - 8 * room, tuning.MOST_SHARED_BITS) // 4 * 4
+    inside = min(available - 8 * room, tuning.MAX_SHARED_BITS) // 4 * 4
     if bits <= inside:
         block = tuning.SHARING_BLOCK if 2 * (bits + 8 * room) <= available else tuning.ALONE_BLOCK
         return _Layout(block, True, _BUCKET, room, bits + 8 * room)
     processors = resident_threads() // threads_per_multiprocessor()
     inside = min(inside, tuning.SPLIT_BITS)
-    if inside and (bits - inside) * processors <= tuning.MOST_BITS_OUTSIDE:
+    if inside and (bits - inside) * processors <= tuning.MAX_BITS_OUTSIDE:
         return _Layout(tuning.ALONE_BLOCK, True, _BUCKET, room, inside + 8 * room, inside // 4, bits - inside)
     # A planar graph's levels have about the root of its vertices; three of them lie in the table, in the freer half.
-    slots = min(1 << int(tuning.SLOTS_A_ROOT * n**0.5).bit_length(), 1 << int(n).bit_length())
-    slots = max(slots, tuning.FEWEST_SLOTS)
+    slots = min(1 << int(tuning.SLOTS_PER_ROOT * n**0.5).bit_length(), 1 << int(n).bit_length())
+    slots = max(slots, tuning.MIN_SLOTS)
     while slots * (_SLOT_BYTES + 1) > available:
         slots //= 2
     room = max(room, slots // 8)
     return _Layout(tuning.SHARING_BLOCK, False, slots, room, slots * _SLOT_BYTES + 8 * room)
 
 
-def _most_blocks(n: int) -> int:
+def _max_blocks(n: int) -> int:
     """Blocks of a run that the device holds at once, going by threads and shared memory."""
     if tuning.IN_FLIGHT:
         return tuning.IN_FLIGHT
@@ -108,7 +108,7 @@ def _most_blocks(n: int) -> int:
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: distances of a group, or of one search a block; what a block's queues spill, and its visited bits."""
     n, depth = shape.n_vertices, 2 * shape.depth
-    blocks = min(group, _most_blocks(n))
+    blocks = min(group, _max_blocks(n))
     rows = group if query.keep == "all" else blocks
     width = max(hops_dtype(depth).itemsize, 2) + (hops_dtype(shape.depth).itemsize == 1)  # int8 beside what it is made of
     spilled = 2 * shape.index * min(n, tuning.SPILL_ROOM)
@@ -121,9 +121,9 @@ def memory(shape, query, group: int) -> int:
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
     """Amounts of the terms of the cost: requests of all blocks; levels and edges of one block after the other's."""
-    if shape.n_vertices > _MOST_VERTICES:
+    if shape.n_vertices > _MAX_VERTICES:
         return {"start": float("inf")}
-    each = max(1, min(_MOST_ON_A_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * tuning.BLOCK_ROOM)))
+    each = max(1, min(_MAX_BLOCKS_PER_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * tuning.BLOCK_ROOM)))
     turns = turns_of(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
     share = shape.n_edges * ((turns - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
@@ -163,8 +163,8 @@ class _Run:
 
     def __init__(self, graph, query, group: int):
         n, self._query, self._graph, self._group = graph.n_vertices, query, graph, group
-        if n > _MOST_VERTICES:
-            raise StrategyError(f"strategy 'source_per_block' cannot take {_MOST_VERTICES + 1} vertices or more")
+        if n > _MAX_VERTICES:
+            raise StrategyError(f"strategy 'source_per_block' cannot take {_MAX_VERTICES + 1} vertices or more")
         layout, self._kernels = _layout(n), {}
         for hops, entry in _ENTRIES.items():
             entry = entry.variant(
@@ -175,12 +175,12 @@ class _Run:
                 ROOM=layout.room,
                 UNDIRECTED=int(not graph.directed),
                 AHEAD=tuning.BLOCK_AHEAD if layout.shared_bits else tuning.TABLE_AHEAD,
-                MOST_HOPS=tuning.SHORT_HOPS,
+                MAX_HOPS=tuning.SHORT_HOPS,
             )
             self._kernels[hops] = kernel(entry, graph.targets.dtype)
         self._shared = layout.nbytes
         fitting = min(blocks_at_once(each, self._shared) for each in self._kernels.values())
-        self._n_blocks = max(1, min(group, _most_blocks(n), fitting))
+        self._n_blocks = max(1, min(group, _max_blocks(n), fitting))
         self._pitch = pitch_of(n)
         self._spill = cp.empty((self._n_blocks, 2, min(n, tuning.SPILL_ROOM)), graph.targets.dtype)
         self._outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
@@ -218,7 +218,7 @@ class _Run:
         self._taken.data.memset_async(0, self._taken.nbytes)
         if self._counts is not None:
             self._counts.data.memset_async(0, self._counts.nbytes)
-        last_level = np.int32(LARGEST_HOP_COUNT if query.limit is None else query.limit)
+        last_level = np.int32(MAX_HOP_COUNT if query.limit is None else query.limit)
         args = {
             "offsets": graph.offsets,
             "targets": graph.targets,

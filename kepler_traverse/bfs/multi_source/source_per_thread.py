@@ -10,17 +10,17 @@ import numba
 import numpy as np
 from numba import njit, prange
 
-from ..._arrays import LARGEST_HOP_COUNT, UNREACHED, hops_dtype
+from ..._arrays import MAX_HOP_COUNT, UNREACHED, hops_dtype
 from ...strategy import ManyOutcome, turns_of
 from .. import cpu_steps
 
-SOURCES_A_CORE = 16  # of a group, so that cores end at about the same time
+SOURCES_PER_CORE = 16  # of a group, so that cores end at about the same time
 _NOT_YET = -1  # the depth of a search that outgrew the type of its distances
 
 
 def group_size(n_sources: int) -> int:
     """Sources a group."""
-    return min(n_sources, SOURCES_A_CORE * numba.get_num_threads())
+    return min(n_sources, SOURCES_PER_CORE * numba.get_num_threads())
 
 
 def memory(shape, query, group: int) -> int:
@@ -48,7 +48,7 @@ def plan(graph, query, _group: int):
     n = graph.n_vertices
     # For as many threads as there may ever be: the caller's number of them may change. What is never touched costs nothing.
     queues = np.empty((numba.config.NUMBA_NUM_THREADS, n + 1), graph.targets.dtype)
-    limit = LARGEST_HOP_COUNT if query.limit is None else query.limit
+    limit = MAX_HOP_COUNT if query.limit is None else query.limit
     targets = np.empty(0, np.int64) if query.targets is None else query.targets
     dtype = hops_dtype(0)
 

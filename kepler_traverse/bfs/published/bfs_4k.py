@@ -17,10 +17,10 @@ from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import (
-    MOST_CHILDREN,
-    largest_grid,
+    MAX_CHILDREN,
     launch,
     launch_blocks,
+    max_grid,
     n_blocks,
     resident_threads,
     shared_memory,
@@ -115,7 +115,7 @@ def heavy_vertices(graph, knobs: Bfs4kKnobs):
 
     Those of the highest degrees: no more than the share ``k2``, nor than children may wait, and each worth a block.
     """
-    most = min(int(knobs.k2 * graph.n_vertices), MOST_CHILDREN)
+    most = min(int(knobs.k2 * graph.n_vertices), MAX_CHILDREN)
     if knobs.heavy == "none" or most == 0:
         return cp.zeros(0, graph.targets.dtype), graph.n_edges + 1
     degrees = cp.diff(graph.offsets)
@@ -265,7 +265,7 @@ def _many_blocks(run: Run, level: int) -> None:
     knobs, memory, size = run.knobs, run.many_memory, run.frontier.size
     walk, width = way_to_walk(knobs, size, run.resident)
     threads = size * width if walk == _VIRTUAL_WARPS else size
-    largest = largest_grid(knobs.k6)
+    largest = max_grid(knobs.k6)
     # A block for each heavy vertex, if there may be one on the frontier.
     blocks = max(n_blocks(threads, knobs.k6, largest), min(run.heavy.size, size, largest))
     launch_blocks(
@@ -276,7 +276,7 @@ def _many_blocks(run: Run, level: int) -> None:
             "level": np.int32(level),
             "walk": np.int32(walk),
             "width": np.int32(width),
-            "edges_a_child": np.int32(knobs.k3 * knobs.k6),
+            "edges_per_child": np.int32(knobs.k3 * knobs.k6),
             "hash_bits": np.int32(memory.hash_bits),
         },
         shared_bytes=memory.nbytes,
@@ -307,4 +307,4 @@ def _list_level(run: Run, level: int) -> int:
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     """Bytes of a run: those of any traversal with queues, and the list of heavy vertices at its longest."""
-    return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * min(n_vertices, MOST_CHILDREN)
+    return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * min(n_vertices, MAX_CHILDREN)

@@ -30,7 +30,7 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments
-from ...cuda.launch import largest_grid, launch, launch_blocks, resident_threads, threads_per_multiprocessor
+from ...cuda.launch import launch, launch_blocks, max_grid, resident_threads, threads_per_multiprocessor
 from ...strategy import Strategy
 from .. import gpu_steps
 from ..host_loop import levels
@@ -184,7 +184,7 @@ def mark_and_list(run: PrefixSumRun, level: int) -> None:
     frontier.clear_counters()
     queue = (frontier.queue, np.int64(frontier.size), np.int32(level + 1))
     launch(run.mark, frontier.size, (graph.offsets, graph.targets, *queue, run.distance, run.predecessor))
-    n_tiles, largest = run.sums.size, largest_grid(gpu_steps.BLOCK)
+    n_tiles, largest = run.sums.size, max_grid(gpu_steps.BLOCK)
     flags = (run.distance, np.int64(graph.n_vertices), np.int32(level + 1), np.int64(TILE), run.sums)
     launch_blocks(run.count, min(n_tiles, largest), flags)
     launch_blocks(run.sum, 1, (np.int64(n_tiles), run.sums, frontier.counters))

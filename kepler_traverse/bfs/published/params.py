@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...errors import InputError
 from ..tuning import WIDTHS
 
-MOST_DEFERRED = 4096  # vertices; of 64 bits they take 32 KiB, where a block has 48 without asking
+MAX_DEFERRED = 4096  # vertices; of 64 bits they take 32 KiB, where a block has 48 without asking
 
 
 def check_knobs(strategy: str, knobs, *rules: tuple[str, str, bool]) -> None:
@@ -69,7 +69,7 @@ class DeferKnobs:
     def __post_init__(self):
         for name, most, wanted in (
             ("defer_from", 2**63, "a whole number from 0 on"),
-            ("room", MOST_DEFERRED + 1, f"a whole number from 0 to {MOST_DEFERRED}"),
+            ("room", MAX_DEFERRED + 1, f"a whole number from 0 to {MAX_DEFERRED}"),
         ):
             value = getattr(self, name)
             if type(value) is not int or not 0 <= value < most:

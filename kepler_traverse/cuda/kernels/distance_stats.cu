@@ -30,7 +30,7 @@ using kt::WARP;
 
 using ordered_t = kt::key_of<weight_t>;
 
-constexpr int64 LARGEST_KEY = kt::Key<double>::LOWEST_BITS;
+constexpr int64 MAX_KEY = kt::Key<double>::LOWEST_BITS;
 constexpr int32 FIGURES = 6;
 
 struct Sums {
@@ -113,8 +113,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     });
     const int64 edges = kt::edges_of_piece(offsets, first, end, bits);
     const bool any = reached > 0;
-    write_folded({sums, reached, any ? lowest : LARGEST_KEY, any ? highest : -LARGEST_KEY - 1, edges},
-                 records + i * FIGURES);
+    write_folded({sums, reached, any ? lowest : MAX_KEY, any ? highest : -MAX_KEY - 1, edges}, records + i * FIGURES);
   }
 }
 
@@ -124,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
     const int64 first = i % n_pieces * PIECE;
     const int64* const row = records + i / n_pieces * n_records * FIGURES;
-    Record mine{{0.0, 0.0}, 0, LARGEST_KEY, -LARGEST_KEY - 1, 0};
+    Record mine{{0.0, 0.0}, 0, MAX_KEY, -MAX_KEY - 1, 0};
     mine.sums = folded([&](int32 j) -> Sums {
       const int64 at = first + j * WARP + kt::lane();
       if (at >= n_records) return {0.0, 0.0};
@@ -151,14 +150,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK) counts[bin] = 0;
     kt::block_barrier();
     const int64 row = i / n_stretches, first = i % n_stretches * STRETCH, end = lesser(first + STRETCH, n_vertices);
-    const double bins_a_unit = kt::float_of(kt::load_constant(scales + 2 * row));
+    const double bins_per_unit = kt::float_of(kt::load_constant(scales + 2 * row));
     const int64 before = kt::load_constant(scales + 2 * row + 1);
     int64 last = 0;
     uint32 equal = 0;
     const auto take = [&](weight_t value) {
       const ordered_t key = kt::to_ordered(value);
       if (!kt::is_finite<weight_t>(key) || key > farthest) return;
-      const double at = kt::widened(value) * bins_a_unit;
+      const double at = kt::widened(value) * bins_per_unit;
       int64 bin = static_cast<int64>(at);
       if (static_cast<double>(bin) > at) --bin;  // rounded down
       if (bin != last && equal) {

@@ -149,7 +149,7 @@ struct Search {
       return kt::row_of(offsets, u);
     };
     Offering offering = {*this, turn, threshold, near(turn + 1)};
-    const int32 width = kt::lanes_a_row(BLOCK, size);
+    const int32 width = kt::lanes_per_row(BLOCK, size);
     kt::edges_by_discovery<AHEAD>(targets, kt::one_block(), int64{size}, false, rows, offering, kt::WARP / width);
   }
 

@@ -49,7 +49,7 @@ def memory(shape, query, group: int) -> int:
     finds overflows of one search at a time.
     """
     n = shape.n_vertices
-    blocks = min(group, _most_blocks(n))
+    blocks = min(group, _max_blocks(n))
     rows = group if query.keep == "all" or query.limit is None else blocks  # an overflow is looked for in rows
     kept = group * query.targets.size if query.keep == "targets" else 0
     back = group * n * shape.index if query.predecessors else 0
@@ -62,7 +62,7 @@ def _block(n: int) -> int:
     return tuning.MANY_BLOCK if n >= tuning.MANY_LARGE else tuning.MANY_BLOCK // 2
 
 
-def _most_blocks(n: int) -> int:
+def _max_blocks(n: int) -> int:
     """Blocks that the device holds at once, going by threads."""
     return tuning.IN_FLIGHT or max(1, resident_threads() // _block(n))
 
@@ -111,7 +111,7 @@ class _Run:
         self._graph, self._query = graph, query
         constants = {"ROOM": tuning.MANY_ROOM, "WARM_UP": tuning.MANY_WARM_UP, "FEW": tuning.MANY_FEW}
         self._kernel = kernel(_ENTRY.variant(block=_block(n), AHEAD=tuning.MANY_AHEAD, **constants), index, real)
-        self._n_blocks = max(1, min(group, _most_blocks(n), blocks_at_once(self._kernel)))
+        self._n_blocks = max(1, min(group, _max_blocks(n), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._is_kept = query.keep == "all" or self._single is not None

@@ -16,12 +16,12 @@ from ...strategy import ManyOutcome, turns_of
 from .. import cpu_steps
 from ..near_far_cpu import NEVER, pile_width, search
 
-SOURCES_A_CORE = 8  # of a group, so that cores end at about the same time
+SOURCES_PER_CORE = 8  # of a group, so that cores end at about the same time
 
 
 def group_size(n_sources: int) -> int:
     """Sources a group."""
-    return min(n_sources, SOURCES_A_CORE * numba.get_num_threads())
+    return min(n_sources, SOURCES_PER_CORE * numba.get_num_threads())
 
 
 def memory(shape, query, group: int) -> int:

@@ -31,7 +31,7 @@ from ...strategy import Strategy
 from .. import gpu_steps
 from ..host_loop import rounds
 from . import threshold_methods
-from .params import BLOCK, DELTA_BUCKETS, MOST_BUCKETS, BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
+from .params import BLOCK, DELTA_BUCKETS, MAX_BUCKETS, BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
 
 _KERNELS = Path(__file__).parents[1] / "kernels" / "published"
 _GRAPH = ("offset_t* offsets", "vertex_t* targets", "weight_t* weights")
@@ -206,7 +206,7 @@ STRATEGIES = (
             ),
             BucketKnobs(),
         ),
-        memory=threshold_methods.memory(MOST_BUCKETS),
+        memory=threshold_methods.memory(MAX_BUCKETS),
         needs=_NON_NEGATIVE,
         paper=f"{_DAVIDSON} (Bucketing)",
         teaches="more thresholds sort more of what is far, and divide it less often",

@@ -17,7 +17,7 @@ import numpy as np
 from ...cuda import cp
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments
-from ...cuda.launch import MOST_CHILDREN, largest_grid, launch, launch_blocks, n_blocks, resident_threads
+from ...cuda.launch import MAX_CHILDREN, launch, launch_blocks, max_grid, n_blocks, resident_threads
 from ...errors import FrontierOverflowError, StrategyError
 from .. import gpu_steps
 from ..tuning import WIDTHS, HBfKnobs
@@ -31,7 +31,7 @@ _DUPLICATES = {"keep": 0, "mark": 1, "atomic64": 2}
 _ENQUEUE = {"atomic": 0, "prefix_sum": 1, "shared": 2}
 _HEAVY = {"none": 0, "blocks": 1, "children": 2}
 _COUNTED = ("relaxations", "successful", "direct_writes", "skipped_edges", "duplicates_avoided", "closed")
-_MOST_VERTICES = 2**30  # whose numbers leave two bits of 32 free
+_MAX_VERTICES = 2**30  # whose numbers leave two bits of 32 free
 _BEFORE_ALL_ROUNDS = 0xFFFFFFFF
 _INFINITE_KEY = 0x7F800000
 
@@ -132,7 +132,7 @@ def rule(graph) -> HBfKnobs:
 
 
 def _can_mark(graph) -> bool:
-    return graph.targets.dtype == np.int32 and graph.n_vertices <= _MOST_VERTICES
+    return graph.targets.dtype == np.int32 and graph.n_vertices <= _MAX_VERTICES
 
 
 def refuse(graph, knobs: HBfKnobs) -> None:
@@ -163,7 +163,7 @@ class Run(gpu_steps.Run):
         self.counters = [self.frontier.counters[2 * i :] for i in range(knobs.rounds_per_read)]
         n, index = graph.n_vertices, graph.targets.dtype
         self.heavy = cp.empty(n_heavy, index) if heavy == "blocks" else None
-        self.heavy_capacity = {"children": MOST_CHILDREN, "blocks": n_heavy, "none": 0}[heavy]
+        self.heavy_capacity = {"children": MAX_CHILDREN, "blocks": n_heavy, "none": 0}[heavy]
         self.words = cp.empty(n, np.int64) if knobs.duplicates == "atomic64" else None
         self.on_device = cp.zeros(len(_COUNTED), np.int64) if knobs.counters else None
         self.resident = resident_threads()
@@ -283,7 +283,7 @@ def _launch_round(run: Run, count: int, i: int, size: int) -> None:
     heavy_capacity = np.int64(run.heavy_capacity)
     launch_blocks(
         run.relax["relax"],
-        n_blocks(threads, BLOCK, largest_grid(BLOCK)),
+        n_blocks(threads, BLOCK, max_grid(BLOCK)),
         (
             *run.marked_edges,
             frontier.queue,
@@ -305,7 +305,7 @@ def _launch_round(run: Run, count: int, i: int, size: int) -> None:
         # The host does not know how many the frontier holds: blocks without one end at once.
         launch_blocks(
             run.relax["heavy"],
-            min(run.heavy.size, size, largest_grid(BLOCK)),
+            min(run.heavy.size, size, max_grid(BLOCK)),
             (*run.marked_edges, run.heavy, heavy_capacity, *round_, *tentative, *queue),
         )
     frontier.queue, frontier.next = frontier.next, frontier.queue

@@ -9,10 +9,10 @@ from numbers import Real
 from ...errors import InputError
 
 # Edges of a vertex, on average, that are shorter than a pile is wide: Davidson et al. 2014, for warps of 32.
-EDGES_A_PILE = 32.0
+EDGES_PER_PILE = 32.0
 # Piles that the list of thresholds holds at once. Of bucketing, which its knob may lower; and of delta-stepping, whose paper
 # has as many as fit the heaviest edge: what lies beyond the last waits in a pile that is divided when the list is through.
-MOST_BUCKETS = 10
+MAX_BUCKETS = 10
 DELTA_BUCKETS = 8
 BLOCK = 256
 
@@ -41,7 +41,7 @@ class NearFarKnobs:
         A value out of range.
     """
 
-    edges_a_pile: float = EDGES_A_PILE
+    edges_a_pile: float = EDGES_PER_PILE
 
     def __post_init__(self):
         value = self.edges_a_pile
@@ -65,14 +65,14 @@ class BucketKnobs:
         A value out of range.
     """
 
-    edges_a_bucket: float = EDGES_A_PILE
-    n_buckets: int = MOST_BUCKETS
+    edges_a_bucket: float = EDGES_PER_PILE
+    n_buckets: int = MAX_BUCKETS
 
     def __post_init__(self):
         value, n = self.edges_a_bucket, self.n_buckets
         _require("buckets", "edges_a_bucket", value, "a number, 0 or more", _is_number(value, 0))
-        fits = isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= MOST_BUCKETS
-        _require("buckets", "n_buckets", n, f"a whole number from 1 to {MOST_BUCKETS}", fits)
+        fits = isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= MAX_BUCKETS
+        _require("buckets", "n_buckets", n, f"a whole number from 1 to {MAX_BUCKETS}", fits)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -92,8 +92,8 @@ class _Cupy:
                     "MaxThreadsPerMultiProcessor": 128,
                     "MaxThreadsPerBlock": 1024,
                     "MaxSharedMemoryPerBlock": harness.FREE_SHARED_BYTES,
-                    "MaxSharedMemoryPerBlockOptin": harness.MOST_SHARED_BYTES,
-                    "MaxSharedMemoryPerMultiprocessor": harness.MOST_SHARED_BYTES,
+                    "MaxSharedMemoryPerBlockOptin": harness.MAX_SHARED_BYTES,
+                    "MaxSharedMemoryPerMultiprocessor": harness.MAX_SHARED_BYTES,
                 }
 
     class lib:

@@ -24,7 +24,7 @@ COMPILER = shutil.which("g++")
 SANITIZED = bool(os.environ.get("SIMT_SANITIZE"))
 
 FREE_SHARED_BYTES = 48 << 10  # dynamic shared memory that a kernel may have without asking
-MOST_SHARED_BYTES = 64 << 10
+MAX_SHARED_BYTES = 64 << 10
 
 # Most of a run is the compiler: -Og and the line tables alone take it a third of the time of -O1 -g.
 _COMMON = ["-Og", "-g1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-ffp-contract=off", f"-I{HERE}"]
@@ -148,25 +148,25 @@ class Function:
 
     def __init__(self, module: Module, name: str):
         self.module, self.name = module, name
-        self._most_shared = FREE_SHARED_BYTES
+        self._max_shared = FREE_SHARED_BYTES
         self._widths: dict[int | None, list[int]] = {}
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
         """Dynamic shared memory that launches may ask for."""
-        return self._most_shared
+        return self._max_shared
 
     @max_dynamic_shared_size_bytes.setter
     def max_dynamic_shared_size_bytes(self, size: int) -> None:
-        if size > MOST_SHARED_BYTES:
-            raise SimtError(f"kernel {self.name}: {size} bytes of shared memory, and a block has {MOST_SHARED_BYTES}")
-        self._most_shared = size
+        if size > MAX_SHARED_BYTES:
+            raise SimtError(f"kernel {self.name}: {size} bytes of shared memory, and a block has {MAX_SHARED_BYTES}")
+        self._max_shared = size
 
     def __call__(self, grid, block, args, *, shared_mem: int = 0, cooperative: bool | None = None) -> None:
-        if shared_mem > self._most_shared:
+        if shared_mem > self._max_shared:
             raise SimtError(
                 f"kernel {self.name}: launched with {shared_mem} bytes of shared memory, and its "
-                f"max_dynamic_shared_size_bytes is {self._most_shared}"
+                f"max_dynamic_shared_size_bytes is {self._max_shared}"
             )
         library = self.module.library(_settings.block)
         # Pointers to the words behind them; a struct takes several of these.

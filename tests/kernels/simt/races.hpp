@@ -23,7 +23,7 @@ using simt::u32;
 using simt::u64;
 
 constexpr u32 READ = 0, WRITE = 1, ATOMIC = 2, CONSTANT = 4;
-constexpr int ENTRIES_A_WORD = 8;  // of concurrent accesses the last ones
+constexpr int ENTRIES_PER_WORD = 8;  // of concurrent accesses the last ones
 
 // For every thread of the grid, up to which of its times its accesses are known to come before.
 using Seen = std::shared_ptr<std::vector<u32>>;
@@ -231,7 +231,7 @@ static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 ki
     // Whatever conflicts with the entry later would conflict with this access too.
     const bool covered = before && !(entry.bytes & ~bytes) && (kind & WRITE || !(entry.kind & WRITE)) &&
                          (!(kind & ATOMIC) || entry.kind & ATOMIC);
-    if (covered || ++length > ENTRIES_A_WORD) {
+    if (covered || ++length > ENTRIES_PER_WORD) {
       *link = entry.next;
       unused.push_back(at);
     } else {

@@ -69,7 +69,7 @@ namespace {
 constexpr int WARP = 32;
 constexpr u32 STEPS_IN_A_ROW = 4096;  // then others get their turn, so that a spinning thread sees what it waits for
 constexpr u32 STRESS_ONE_IN = 8;
-constexpr u32 LARGEST_CLUSTER = 8;         // that every device with clusters takes
+constexpr u32 MAX_CLUSTER = 8;         // that every device with clusters takes
 constexpr u32 DEEPEST = 24;                // grids below the one that the host launched
 constexpr u64 SWITCHES_CONVERGING = 4096;  // lanes stop waiting for company at __activemask
 
@@ -1029,9 +1029,9 @@ extern "C" __attribute__((visibility("default"))) const char* simt_launch(const 
   if (launch->cooperative && launch->grid > launch->room)
     report = text("kernel %s: a cooperative grid of %u blocks, and %u fit at once", launch->kernel, launch->grid,
                   launch->room);
-  else if (cluster > LARGEST_CLUSTER)
+  else if (cluster > MAX_CLUSTER)
     report = text("kernel %s: clusters of %u blocks, and %u are the most everywhere", launch->kernel, cluster,
-                  LARGEST_CLUSTER);
+                  MAX_CLUSTER);
   else if (launch->grid % cluster)
     report = text("kernel %s: a grid of %u blocks, which is no multiple of its clusters of %u", launch->kernel,
                   launch->grid, cluster);

@@ -29,7 +29,7 @@ struct ManyBlocksArgs {
   kt::int32 walk;   // Walk
   kt::int32 width;  // lanes per vertex
   kt::int32 coalesced_from;
-  kt::int32 edges_a_child;
+  kt::int32 edges_per_child;
   kt::int32 hash_bits;
   kt::int64 capacity;  // of next
   kt::int32* distance;
@@ -250,10 +250,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_many_blocks(const Man
 #if HEAVY == 2
   for (kt::int64 i = kt::thread_id(); i < args.n_heavy; i += kt::n_threads()) {
     const vertex_t u = kt::load_constant(heavy + i);
-    // As in expand_heavy. The host sees to it that the list is no longer than MOST_CHILDREN.
+    // As in expand_heavy. The host sees to it that the list is no longer than MAX_CHILDREN.
     if (kt::racy_load(distance + u) != level) continue;
     const kt::Row row = kt::row_of(offsets, u);
-    const kt::int64 blocks = (row.end - row.begin + args.edges_a_child - 1) / args.edges_a_child;
+    const kt::int64 blocks = (row.end - row.begin + args.edges_per_child - 1) / args.edges_per_child;
     if (COUNTING) kt::count(counted + CHILDREN);
     kt::launch_child(bfs_4k_child, static_cast<kt::int32>(blocks), offsets, targets, u, level, args.coalesced_from,
                      capacity, distance, args.predecessor, next, counters, counted);

@@ -117,7 +117,7 @@ struct Teams {
 
 // The width for edges_by_virtual_warp: more lanes a row while there are threads to spare.
 template <typename T>
-KT_DEVICE int32 lanes_a_row(T n_threads, T n_rows) {
+KT_DEVICE int32 lanes_per_row(T n_threads, T n_rows) {
   int32 width = WARP;
   while (width > 1 && static_cast<T>(width) * n_rows > n_threads) width /= 2;
   return width;

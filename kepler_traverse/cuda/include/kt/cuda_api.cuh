@@ -217,12 +217,12 @@ KT_DEVICE void prefetch(const T* address) {
 
 // Device-side launch: a grid of blocks of BLOCK threads that runs beside the
 // launching one, which counts as done when all its children are. The caller sees
-// to it that no more than MOST_CHILDREN wait at once: the device refuses others.
-constexpr int32 MOST_CHILDREN = 2048;
+// to it that no more than MAX_CHILDREN wait at once: the device refuses others.
+constexpr int32 MAX_CHILDREN = 2048;
 #if !defined(__CUDACC__)
 template <typename... Parameters, typename... Arguments>
 KT_DEVICE void launch_child(void (*kernel)(Parameters...), int32 blocks, Arguments... arguments) {
-  simt::launch_child(MOST_CHILDREN, kernel, blocks, static_cast<Parameters>(arguments)...);
+  simt::launch_child(MAX_CHILDREN, kernel, blocks, static_cast<Parameters>(arguments)...);
 }
 #elif defined(KT_DEVICE_LAUNCH)  // compiled with -dc
 template <typename... Parameters, typename... Arguments>

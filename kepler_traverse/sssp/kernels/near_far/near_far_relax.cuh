@@ -1,6 +1,6 @@
 // Relaxing edges in a near-far search (near_far.cu).
 //
-// Compile-time constants: EDGES_A_LANE, SHARED_ROWS, AHEAD, and those of near_far_state.cuh.
+// Compile-time constants: EDGES_PER_LANE, SHARED_ROWS, AHEAD, and those of near_far_state.cuh.
 #pragma once
 
 #include <kt/advance.cuh>
@@ -119,8 +119,8 @@ struct Relax {
 // search in the first case too, so that no lane waits for a longer list.
 template <typename Rows, typename Visit>
 KT_DEVICE void walk(const vertex_t* targets, Team team, int64 size, int64 edges, Rows rows, Visit& visit) {
-  int32 width = lanes_a_row(team.n_warps * WARP, size);
-  while (width < WARP && 2 * width * size * EDGES_A_LANE <= edges) width *= 2;
+  int32 width = lanes_per_row(team.n_warps * WARP, size);
+  while (width < WARP && 2 * width * size * EDGES_PER_LANE <= edges) width *= 2;
   const int32 at_once = SHARED_ROWS && width >= 4 ? WARP / width : WARP;
   if (width >= 4 && !SHARED_ROWS)
     edges_by_virtual_warp(targets, team, size, width, rows, visit);

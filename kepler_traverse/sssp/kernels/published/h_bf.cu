@@ -204,8 +204,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if HEAVY == 2
       static_cast<void>(heavy);
       if (there_is_room) {
-        const kt::int64 edges_a_block = 16 * BLOCK;  // BFS-4K's K3, since this paper names none
-        const kt::int64 blocks = (degree + edges_a_block - 1) / edges_a_block;
+        const kt::int64 edges_per_block = 16 * BLOCK;  // BFS-4K's K3, since this paper names none
+        const kt::int64 blocks = (degree + edges_per_block - 1) / edges_per_block;
         kt::launch_child(h_bf_relax_row, static_cast<kt::int32>(blocks), offsets, targets, weights, u, limit, round,
                          capacity, keys, queued_in, words, parent, next, counters, counted);
       }

@@ -120,6 +120,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (is == present && kt::atomic_exchange(queued_in + v, round) != round) queue.append(v);
   };
   // Where there are more warps than lists of 32 rows, each takes fewer of them.
-  const int32 at_once = kt::WARP / kt::lanes_a_row(kt::n_threads(), size);
+  const int32 at_once = kt::WARP / kt::lanes_per_row(kt::n_threads(), size);
   kt::edges_by_discovery(targets, kt::whole_grid(), size, true, rows, visit, at_once);
 }

@@ -118,8 +118,8 @@ class Checker:
             else:
                 waiting.append((sources, TILE_BYTES // kind.itemsize, self._hops(sources, rows, kind)))
         if waiting:  # one wait for all of them
-            told = cp.stack([findings for _, _, findings in waiting]).get()
-            for (sources, in_line, _), found in zip(waiting, told, strict=True):
+            on_host = cp.stack([findings for _, _, findings in waiting]).get()
+            for (sources, in_line, _), found in zip(waiting, on_host, strict=True):
                 yield sources.size, self._summary(found, sources, in_line)
 
     def _kernel(self, entry: Entry, kind=np.float32, **constants):

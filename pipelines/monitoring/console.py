@@ -70,7 +70,7 @@ class Progress:
         self._lock = threading.Lock()  # the terminal is drawn by a thread of its own
         self._console = Console(stderr=True, highlight=False)
         self._live: Live | None = None
-        self._told = time.monotonic()
+        self._last_report = time.monotonic()
 
     def __enter__(self) -> Progress:
         if self._console.is_terminal and not self._console.is_dumb_terminal:
@@ -93,9 +93,9 @@ class Progress:
         with self._lock:
             self._chronicle.distances = merged(self._chronicle.distances, summary["distances"])
             self._chronicle.add(batch)
-        self._tell("batches", batch)
-        if self._live is None and time.monotonic() - self._told >= _LINE_EVERY:
-            self._told = time.monotonic()
+        self._report("batches", batch)
+        if self._live is None and time.monotonic() - self._last_report >= _LINE_EVERY:
+            self._last_report = time.monotonic()
             say(self._line())
 
     def failed(self, part: int, sources: list[Any], error: str) -> None:
@@ -103,7 +103,7 @@ class Progress:
         item: dict[str, Any] = {"part": part, "sources": sources[:MAX_LISTED], "n": len(sources), "error": error}
         with self._lock:
             self._chronicle.add_failure(**item)
-        self._tell("failed", item)
+        self._report("failed", item)
         say(f"batch {part} failed: {error}")
 
     def retried(self, part: int, why: str) -> None:
@@ -111,9 +111,9 @@ class Progress:
         item: dict[str, Any] = {"part": part, "why": why}
         with self._lock:
             self._chronicle.add_retry(**item)
-        self._tell("retried", item)
+        self._report("retried", item)
 
-    def _tell(self, what: str, item: dict[str, Any]) -> None:
+    def _report(self, what: str, item: dict[str, Any]) -> None:
         if self._news is not None:
             self._news.add(what, item, self._chronicle.distances)
 

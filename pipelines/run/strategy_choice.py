@@ -91,12 +91,12 @@ class StrategyChoice:
         self.record["first"], self.record["switches"] = before["first"], list(before["switches"])
         self.strategy = current(self.record)
 
-    def note(self, told: str, measured: Measured | None) -> None:
+    def note(self, reported: str, measured: Measured | None) -> None:
         """Note what the groups of a part took, if they ran the strategy that the task was told."""
         if not measured:
             return
         name, sources, seconds = measured
-        if name == told and name in self._seconds and sources > 0:
+        if name == reported and name in self._seconds and sources > 0:
             self._note(name, sources, seconds)
 
     def _note(self, name: str, sources: int, seconds: float) -> None:

@@ -201,7 +201,7 @@ class Window:
             self._drain()
             raise
         finally:
-            self._tell_what_is_tried_again()
+            self._report_retries()
             for mark in self._recalled:  # of a task that began as it was taken back
                 mark.unlink(missing_ok=True)
             if self._flying and self._client.status == "running":
@@ -390,7 +390,7 @@ class Window:
         self._observer.retried(part, why)
         self._again[why].append(part)
 
-    def _tell_what_is_tried_again(self) -> None:
+    def _report_retries(self) -> None:
         """One line a reason: where many workers are lost at once there would be one a batch."""
         for why, parts in self._again.items():
             numbers = _some([str(part) for part in sorted(set(parts))])
@@ -413,8 +413,8 @@ class Window:
                 raise self._no_scheduler() from None
             return
         self._workers = len(running)
-        self._tell_what_is_tried_again()
-        self._tell_of_workers(workers, workers - running)
+        self._report_retries()
+        self._report_workers(workers, workers - running)
         if running:
             self._workers_seen_at = now
         elif now - self._workers_seen_at > self._patience:
@@ -427,7 +427,7 @@ class Window:
                 )
         self._look_for_hung_workers(processing, now)
 
-    def _tell_of_workers(self, workers: set[str], not_running: set[str]) -> None:
+    def _report_workers(self, workers: set[str], not_running: set[str]) -> None:
         """Say which workers are lost, have joined, were paused or run again since the last look."""
         lost, joined = (self._known or workers) - workers, workers - (workers if self._known is None else self._known)
         self._known = workers
@@ -443,9 +443,9 @@ class Window:
         if resumed:
             self._observer.notice(f"no longer paused: {_named(resumed)}")
         if not_running - self._paused:
-            self._tell_of_paused(not_running - self._paused)
+            self._report_paused(not_running - self._paused)
 
-    def _tell_of_paused(self, suspects: set[str]) -> None:
+    def _report_paused(self, suspects: set[str]) -> None:
         """Say what Dask has paused, with the memory that it goes by; the others are on their way up or down."""
         try:
             facts = self._ask(self._scheduler.identity)["workers"]

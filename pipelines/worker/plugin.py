@@ -125,7 +125,7 @@ class TraversalPlugin(WorkerPlugin):
         self.loaded: Loaded | None = None
         self._threads = work.threads
         self._load_seconds = 0.0
-        self._told = ""
+        self._reported = ""
 
     async def setup(self, worker: Worker) -> None:
         self._lock = threading.Lock()
@@ -154,8 +154,8 @@ class TraversalPlugin(WorkerPlugin):
             writers = Writers(most) if most > 1 else None
         warming = threading.Thread(target=self._warm_up, args=(graph, writers))
         warming.start()
-        self._told = request.chosen
-        plan = plan_told(graph, request, self._told)
+        self._reported = request.chosen
+        plan = plan_told(graph, request, self._reported)
         answers = answers_for(graph, plan, request)
         self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
         warming.join()
@@ -173,9 +173,9 @@ class TraversalPlugin(WorkerPlugin):
     def _ready(self, strategy: str) -> Loaded:
         """What answers with the strategy that the driver names; plans anew where it names another one than before."""
         loaded = self.loaded or self._load()  # Dask keeps a worker whose plugin failed to set up
-        if not strategy or strategy == self._told:
+        if not strategy or strategy == self._reported:
             return loaded
-        self._told = strategy
+        self._reported = strategy
         if loaded.plan.strategy.name == strategy:
             return loaded
         started = time.perf_counter()

@@ -271,7 +271,7 @@ def _cost(graph, algorithm: str) -> dict:
     one, many = plan_of(graph), many_of(graph, n_sources=sources.size)
     few = sources[:5].tolist()
     results = [one.run(source).copy() for source in few]
-    _must_tell_apart(
+    _must_distinguish(
         f"certify, {algorithm}", partial(certify, graph), results[0], results[0].distance[None], results[0].source
     )
     times = {
@@ -282,7 +282,7 @@ def _cost(graph, algorithm: str) -> dict:
     times["traversal_of_many"] = _median(lambda: [many.run(group).distance for group in groups]) / sources.size
     found = [many.run(group).distance.copy() for group in groups]
     graph.reverse  # noqa: B018 - made once, and not by a certificate's account
-    _must_tell_apart(
+    _must_distinguish(
         f"certify_many, {algorithm}",
         lambda rows: certify_many(graph, groups[0], rows),
         found[0],
@@ -295,7 +295,7 @@ def _cost(graph, algorithm: str) -> dict:
     return about | {"single": one.strategy.name, "strategy": many.strategy.name} | times
 
 
-def _must_tell_apart(what: str, prove, answer, rows, source: int) -> None:
+def _must_distinguish(what: str, prove, answer, rows, source: int) -> None:
     """A right answer is proven, and not once the farthest vertex of its first row is one step farther."""
     prove(answer).require()
     reached = rows[0] >= 0 if rows.dtype.kind == "i" else cuda.cp.isfinite(rows[0])

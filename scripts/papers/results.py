@@ -87,8 +87,8 @@ def parsed(path: Path):
 
 def kind_of(row: dict, part: str) -> str:
     """The kind of line that a row came from."""
-    told = {"message": "error", "why": "left", "took": "over"}
-    return next((kind for key, kind in told.items() if key in row), "counters" if part == "counters" else "time")
+    kinds = {"message": "error", "why": "left", "took": "over"}
+    return next((kind for key, kind in kinds.items() if key in row), "counters" if part == "counters" else "time")
 
 
 def check_measured(measured: dict) -> None:

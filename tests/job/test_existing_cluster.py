@@ -187,7 +187,7 @@ def test_workers_that_dask_has_paused_are_named_and_end_the_run(edges, tmp_path,
     assert not list(out.glob("part-*"))
 
 
-class Told:
+class RecordingObserver:
     """Takes notices."""
 
     def __init__(self):
@@ -227,12 +227,12 @@ class Scheduler:
 
 def test_what_becomes_of_workers_is_told_once(tmp_path):
     looks = [("ab", "ab"), ("b", "b"), ("bc", "bc"), ("bc", "b"), ("bc", "b"), ("bc", "bc"), ("bc", "bc")]
-    scheduler, told, joined = Scheduler(looks), Told(), []
-    window = Window(scheduler, None, told, tmp_path, newcomers=joined.append)
+    scheduler, observer, joined = Scheduler(looks), RecordingObserver(), []
+    window = Window(scheduler, None, observer, tmp_path, newcomers=joined.append)
     for _ in looks:
         scheduler.look(window)
     more = "start the workers with a larger --memory-limit, or 0 for none"
-    assert told.notices == [
+    assert observer.notices == [
         "lost: worker a; 1 worker now",
         "joined: worker c; 2 workers now",
         "paused by Dask: worker c: c uses 350 MiB of its memory limit of 380 MiB, and begins no task until it uses less; "
@@ -243,16 +243,16 @@ def test_what_becomes_of_workers_is_told_once(tmp_path):
 
 
 def test_many_workers_that_are_lost_at_once_are_one_line(tmp_path):
-    scheduler, told = Scheduler([(set(map(str, range(100, 200))), ()), ("9", "9")]), Told()
-    window = Window(scheduler, None, told, tmp_path)
+    scheduler, observer = Scheduler([(set(map(str, range(100, 200))), ()), ("9", "9")]), RecordingObserver()
+    window = Window(scheduler, None, observer, tmp_path)
     scheduler.look(window)
     scheduler.look(window)
-    assert "lost: workers 100, 101, 102, 103, 104 and 95 more; 1 worker now" in told.notices
+    assert "lost: workers 100, 101, 102, 103, 104 and 95 more; 1 worker now" in observer.notices
 
 
 def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch):
     scheduler = Scheduler([("a", "")] * 3)
-    window = Window(scheduler, None, Told(), tmp_path, patience=5)
+    window = Window(scheduler, None, RecordingObserver(), tmp_path, patience=5)
     task = scheduling_scheduler.Task(number=1, parts=(0,), careful=False, without=frozenset(), mark=tmp_path / "mark")
     window._flying[Flying()] = task
     scheduler.look(window)
@@ -276,7 +276,7 @@ def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch)
     ],
 )
 def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_source(tmp_path, error, words):
-    window = Window(None, None, Told(), tmp_path)
+    window = Window(None, None, RecordingObserver(), tmp_path)
     task = scheduling_scheduler.Task(number=1, parts=(0,), careful=False, without=frozenset(), mark=tmp_path / "mark")
     with pytest.raises(ClusterError, match=words):
         window._settle_error(task, error)

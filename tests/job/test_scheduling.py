@@ -137,7 +137,7 @@ def _no_work(parts, seconds):
 
 
 def test_few_tasks_are_in_flight_and_their_futures_are_let_go(tmp_path):
-    told, sizes, held = Counted(), [], []
+    observer, sizes, held = Counted(), [], []
     here = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
     with (
         pinned(),
@@ -150,13 +150,13 @@ def test_few_tasks_are_in_flight_and_their_futures_are_let_go(tmp_path):
             held.append(len(client.futures))
             return client.submit(_no_work, task.parts, 0.002, key=f"none-{task.number}", pure=False)
 
-        Window(client, submit, told, tmp_path).run(list(range(2000)))
+        Window(client, submit, observer, tmp_path).run(list(range(2000)))
         until = time.monotonic() + 10  # the client forgets them in a thread of its own
         while client.futures and time.monotonic() < until:
             time.sleep(0.01)
         assert not client.futures
-    assert told.parts == Counter(range(2000))
-    assert not told.failures
+    assert observer.parts == Counter(range(2000))
+    assert not observer.failures
     assert max(held) <= WINDOW * 2
     assert sizes[0] == 1
     assert max(sizes) > 50
@@ -202,7 +202,7 @@ class Cluster:
         return Future("cancelled")
 
 
-class Retold(Counted):
+class RetryObserver(Counted):
     def __init__(self):
         super().__init__()
         self.again = Counter()
@@ -214,16 +214,16 @@ class Retold(Counted):
 
 @pytest.mark.parametrize("deadly", [0, 11, 31])
 def test_of_parts_that_a_worker_took_together_halves_are_given_out_until_the_deadly_one_is_found(tmp_path, deadly):
-    workers, told = Cluster(deadly), Retold()
-    Window(workers, workers.submit, told, tmp_path, first=32).run(list(range(32)))
-    assert told.parts == Counter(range(32))
-    assert told.failures == [(deadly, [deadly], f"its result is gone ({STRIKES} times)")]
+    workers, observer = Cluster(deadly), RetryObserver()
+    Window(workers, workers.submit, observer, tmp_path, first=32).run(list(range(32)))
+    assert observer.parts == Counter(range(32))
+    assert observer.failures == [(deadly, [deadly], f"its result is gone ({STRIKES} times)")]
     lost = [parts for parts, _ in workers.tasks if deadly in parts]
     assert [len(parts) for parts in lost] == [32, 16, 8, 4, 2, 1, *[1] * STRIKES, 1]
     assert [parts for parts, careful in workers.tasks if careful] == [(deadly,)] * (STRIKES + 1)
-    assert set(told.again) == set(range(32))
-    assert all(message.startswith("given out again: batch") for message in told.notices), "a lost batch is told of"
-    assert any("0, 1, 2, 3, 4 and 27 more: its result is gone" in message for message in told.notices)
+    assert set(observer.again) == set(range(32))
+    assert all(message.startswith("given out again: batch") for message in observer.notices), "a lost batch is told of"
+    assert any("0, 1, 2, 3, 4 and 27 more: its result is gone" in message for message in observer.notices)
 
 
 class ClientOfDyingWorkers:
@@ -329,25 +329,25 @@ def change_the_end(folder):
 
 @pytest.mark.parametrize("damage", [damage_an_array, cut_an_array, lose_the_end, change_the_end, shutil.rmtree])
 def test_a_damaged_graph_in_the_cache_is_built_again_and_never_used(tmp_path, damage):
-    built, told = [], []
-    _, folder, found = cached_graph(tmp_path, ORIGIN, "cpu", builder(built), told.append)
+    built, observer = [], []
+    _, folder, found = cached_graph(tmp_path, ORIGIN, "cpu", builder(built), observer.append)
     assert not found
     damage(folder)
     (tmp_path / f"{folder.name}.123.tmp").mkdir()  # of a run that was killed while it wrote
-    graph, _, found = cached_graph(tmp_path, ORIGIN, "cpu", builder(built), told.append)
+    graph, _, found = cached_graph(tmp_path, ORIGIN, "cpu", builder(built), observer.append)
     assert (len(built), found) == (2, False)
     assert graph.fingerprint == GRAPH.fingerprint
-    graph, _, found = cached_graph(tmp_path, ORIGIN, "cpu", builder(built), told.append)
+    graph, _, found = cached_graph(tmp_path, ORIGIN, "cpu", builder(built), observer.append)
     assert (len(built), found, graph.fingerprint) == (2, True, GRAPH.fingerprint)
-    assert all("damaged" in message for message in told)
+    assert all("damaged" in message for message in observer)
     assert sorted(path.name for path in tmp_path.iterdir()) == [folder.name, f"{folder.name}.lock"]
 
 
 def test_two_runs_that_want_the_same_graph_build_it_once(tmp_path):
-    built, told, found = [], [], []
+    built, observer, found = [], [], []
 
     def want():
-        found.append(cached_graph(tmp_path, ORIGIN, "cpu", builder(built), told.append)[2])
+        found.append(cached_graph(tmp_path, ORIGIN, "cpu", builder(built), observer.append)[2])
 
     threads = [threading.Thread(target=want) for _ in range(3)]
     for thread in threads:
@@ -356,7 +356,7 @@ def test_two_runs_that_want_the_same_graph_build_it_once(tmp_path):
         thread.join()
     assert len(built) == 1
     assert sorted(found) == [False, True, True]
-    assert any("another run builds the same graph" in message for message in told)
+    assert any("another run builds the same graph" in message for message in observer)
 
 
 def test_a_graph_of_another_edge_list_is_not_taken_for_this_one(tmp_path):

@@ -238,8 +238,8 @@ def test_a_worker_that_is_lost_once_changes_nothing(job, undisturbed, tmp_path, 
     (retried,) = manifest_of(tmp_path / "out")["retried"]
     why = {BreaksTheDevice: "cudaErrorIllegalAddress", Hangs: "longer than 2 seconds"}[fault]
     assert why in retried["why"]
-    (told,) = [line for line in err.splitlines() if line.startswith("given out again: batch ")]
-    assert why in told
+    (reported,) = [line for line in err.splitlines() if line.startswith("given out again: batch ")]
+    assert why in reported
     with Client(cluster, set_as_default=False) as client:
         assert len(set(client.scheduler_info()["workers"]) & before) == 1, "its process was started anew"
 

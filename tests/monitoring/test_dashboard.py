@@ -251,12 +251,12 @@ def test_the_page_shows_failures_retries_and_slowest_batches_of_the_run_that_is_
     from bokeh.client import pull_session
 
     with Client(cluster, set_as_default=False) as client:
-        told = news(client, output=HOSTILE, means=HOSTILE, strategy=HOSTILE, device=HOSTILE)
-        told.add("batches", batch(7, "10.0.0.9:4000", time.time() - 9, slowest=[HOSTILE, 0.5]))
-        told.add("batches", batch(8, HOSTILE, time.time() - 9))
-        told.add("failed", {"part": 3, "sources": [HOSTILE, 5], "n": 40, "error": HOSTILE})
-        told.add("retried", {"part": 4, "why": "its worker died"}, {"width": 0.5, "first": 2, "counts": [3, 1]})
-        told.end("failed")
+        reporter = news(client, output=HOSTILE, means=HOSTILE, strategy=HOSTILE, device=HOSTILE)
+        reporter.add("batches", batch(7, "10.0.0.9:4000", time.time() - 9, slowest=[HOSTILE, 0.5]))
+        reporter.add("batches", batch(8, HOSTILE, time.time() - 9))
+        reporter.add("failed", {"part": 3, "sources": [HOSTILE, 5], "n": 40, "error": HOSTILE})
+        reporter.add("retried", {"part": 4, "why": "its worker died"}, {"width": 0.5, "first": 2, "counts": [3, 1]})
+        reporter.end("failed")
         assert runs_on(client)[-1] == ("failed", 18, 40, client.id)
         with pull_session(url=address_of(client)) as session:
             roots = {root.name: root for root in session.document.roots}
@@ -278,8 +278,8 @@ def test_the_page_shows_failures_retries_and_slowest_batches_of_the_run_that_is_
 def test_a_job_that_leaves_without_a_word_is_shown_as_gone_and_few_runs_are_kept(cluster, client, run):  # noqa: ARG001
     with Client(cluster, set_as_default=False) as other:
         for _ in range(dashboard_plugin.MAX_RUNS + 2):
-            told = news(other)
-            told.add("batches", batch(1))
+            reporter = news(other)
+            reporter.add("batches", batch(1))
         until = time.monotonic() + 20
         while [entry[:2] for entry in runs_on(client)][-1] != ("running", 14):
             assert time.monotonic() < until
@@ -292,12 +292,12 @@ def test_a_job_that_leaves_without_a_word_is_shown_as_gone_and_few_runs_are_kept
 
 
 def test_news_are_sent_together_and_never_waited_for(client, run):  # noqa: ARG001
-    told = news(client)
+    reporter = news(client)
     started = time.monotonic()
     for i in range(2000):
-        told.add("batches", batch(i, sources=1))
+        reporter.add("batches", batch(i, sources=1))
     assert time.monotonic() - started < 10  # a message each would be slower by far than this
-    told.end("done")
+    reporter.end("done")
     assert runs_on(client)[-1][:2] == ("done", 2010)
     messages = [msg for _, msg in client.get_events(dashboard_plugin.TOPIC) if msg["facts"]["sources"] == 100]
     assert sum(len(message["batches"]) for message in messages) >= 2000
@@ -371,15 +371,15 @@ def test_a_scheduler_that_goes_ends_the_news_and_not_the_job():
             n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0"
         ) as cluster:
             client = Client(cluster.scheduler_address, set_as_default=False)
-            told = dashboard_plugin.open_page(client, {"started": 0.0, "sources": 40, "kept": 8}, said.append)
+            reporter = dashboard_plugin.open_page(client, {"started": 0.0, "sources": 40, "kept": 8}, said.append)
         with client:
-            told.add("batches", batch(1))
+            reporter.add("batches", batch(1))
             until = time.monotonic() + 20
             while len(said) < 2:
                 assert time.monotonic() < until
                 time.sleep(0.05)
-            told.add("batches", batch(2))
-            told.end("done")
+            reporter.add("batches", batch(2))
+            reporter.end("done")
     assert said[0].startswith("this run: http://127.0.0.1:")
     assert said[0].endswith("/kepler")
     assert said[1].startswith("the page at /kepler gets no more news of this run: ")

@@ -223,8 +223,8 @@ def test_what_compare_prints_becomes_a_run(tmp_path, monkeypatch, capsys):
     performance_page.README.write_text(f"{performance_page.BEGIN}\n{performance_page.END}\n")
     assert performance_page.main(["add", str(printed)]) == 2
     assert "give --title, --commit, --date, --cpu" in capsys.readouterr().err
-    told = ["--title", "Little", "--commit", "0123abc", "--date", "2026-09-01", "--cpu", "CPU"]
-    assert performance_page.main(["add", str(printed), *told]) == 0
+    flags = ["--title", "Little", "--commit", "0123abc", "--date", "2026-09-01", "--cpu", "CPU"]
+    assert performance_page.main(["add", str(printed), *flags]) == 0
     (run,) = json.loads(performance_page.MEASUREMENTS.read_text())["runs"]
     assert [row["algorithm"] for row in run["traversals"]] == ["bfs", "sssp"]
     assert all(row["agrees"] and row["certified"] and row["sources"] == 2 for row in run["traversals"])

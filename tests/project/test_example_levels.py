@@ -26,8 +26,8 @@ def test_the_example_draws_any_strategies_of_a_graph_in_one_page(tmp_path, capsy
     page = tmp_path / "levels.html"
     flags = ["--undirected", "--device", "cpu", "--source", "3", "--repeats", "2", "--output", str(page)]
     assert example.main([str(tmp_path / "edges.parquet"), "--strategies", "switch", "queue", *flags]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert [line.partition(",")[0] for line in told] == ["switch", "queue", str(page)]
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.partition(",")[0] for line in printed] == ["switch", "queue", str(page)]
     text = page.read_text()
     assert "vertices of the frontier" in text
     assert "queue (" in text

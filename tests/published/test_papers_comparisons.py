@@ -157,8 +157,8 @@ def test_what_was_left_out_is_told_with_its_reason(place):
     lines = [one | {"strategy": "queue"} if one["kind"] == "left" else one for one in on_a_gpu()]
     place(lines)
     blocks = systems_page.blocks_of(results.read_measured(papers_page.MEASURED), "bfs")
-    told = systems_page.left_out(blocks, {("queue", "cuda")})
-    assert told == ["- Left out: `queue` (cuda) on USA-road-NE (about 30 s a traversal, where 2 s is the limit)."]
+    reported = systems_page.left_out(blocks, {("queue", "cuda")})
+    assert reported == ["- Left out: `queue` (cuda) on USA-road-NE (about 30 s a traversal, where 2 s is the limit)."]
     assert systems_page.left_out(blocks, {("queue", "cpu")}) == []
 
 

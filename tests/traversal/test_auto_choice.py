@@ -133,9 +133,9 @@ def test_a_plan_says_what_was_estimated_and_what_was_measured(monkeypatch):
     assert "estimated: a 1.02 s, b 2.05 s" in run.plan.why
     assert "measured" not in run.plan.why
     run.over(1024)
-    told = run.plan.why.partition("; measured: ")[2]
-    assert told.startswith("a ")
-    assert ", b " in told
+    measured_part = run.plan.why.partition("; measured: ")[2]
+    assert measured_part.startswith("a ")
+    assert ", b " in measured_part
     assert sum(each.sources for each in run.plan.history) == 1024
     assert sum(each.seconds for each in run.plan.history) == pytest.approx(run.now)
 

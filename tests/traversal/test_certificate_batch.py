@@ -224,8 +224,8 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
         moved = replace(traversals, distance=namespace(there.offsets).asarray(traversals.distance))
         plan = SimpleNamespace(group=5, query=Query(predecessors=False), run=lambda _numbers: moved)
         answers, context = Answers(there, plan, work), BatchContext(tally=Mock())
-        told = list(answers.of(0, range(5), False, context))
-        assert [checksum for _, _, checksum in told] == [checksum_of(traversal) for traversal in traversals]
+        found_rows = list(answers.of(0, range(5), False, context))
+        assert [checksum for _, _, checksum in found_rows] == [checksum_of(traversal) for traversal in traversals]
         moved.distance[3, 7] += 1
         assert not list(answers.of(0, range(3, 4), False, context))
     assert proven == [5, 5]

@@ -13,7 +13,7 @@
 //   alive     one bitset: the sources whose frontier is not empty. No other source can change
 //             anything, so a vertex that all of them have reached is done, for good
 //   done      bitmap: such vertices
-//   told      [VERTICES, EDGES, MISSING, PIECES] of the next frontier
+//   counters  [VERTICES, EDGES, MISSING, PIECES] of the next frontier
 //
 // A warp owns 32 vertices, so that it writes bitmaps without atomics; LANES of its lanes share one
 // bitset. A pull level tests a bit of in_front before it reads a bitset, and leaves a vertex once
@@ -53,7 +53,7 @@ struct PullArgs {
   uint32* touched;
   KT_NULLABLE uint32* planes;
   uint32* alive_next;
-  int64* told;
+  int64* counters;
 };
 
 struct SettleArgs {
@@ -70,7 +70,7 @@ struct SettleArgs {
   uint32* touched;
   KT_NULLABLE uint32* planes;
   uint32* alive_next;
-  int64* told;
+  int64* counters;
 };
 
 namespace {
@@ -78,7 +78,7 @@ namespace {
 using kt::ALL_LANES;
 using kt::Part;
 
-enum Told { VERTICES, EDGES, MISSING, PIECES };
+enum Counters { VERTICES, EDGES, MISSING, PIECES };
 
 // The edges of a piece: the number of the piece above, the vertex below.
 KT_DEVICE kt::Row piece_of(const offset_t* offsets, uint64 piece) {
@@ -123,7 +123,7 @@ struct Settling {
     is_done |= kt::reduce_or(ALL_LANES, speaks && !is_missing ? 1u << bit : 0u);
   }
 
-  KT_DEVICE void tell(uint32* to_alive, int64* told) {
+  KT_DEVICE void add_counts(uint32* to_alive, int64* counters) {
     kt::join_rows(alive_next);
     if (kt::row_in_warp() == 0) kt::add_shared(to_alive, 0, alive_next);
     for (int32 mask = 1; mask < kt::WARP; mask *= 2) {
@@ -131,8 +131,8 @@ struct Settling {
       edges += kt::shuffle_xor(ALL_LANES, edges, mask);
     }
     if (kt::lane() || vertices == 0) return;
-    kt::atomic_add(told + VERTICES, vertices);
-    kt::atomic_add(told + EDGES, edges);
+    kt::atomic_add(counters + VERTICES, vertices);
+    kt::atomic_add(counters + EDGES, edges);
   }
 };
 
@@ -174,15 +174,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_start(const offset_t* __restrict__ offsets, const int64* __restrict__ sources, int64 n_sources,
-                           uint32* seen, uint32* front, uint32* in_front, int64* told) {
+                           uint32* seen, uint32* front, uint32* in_front, int64* counters) {
   for (int64 i = kt::thread_id(); i < n_sources; i += kt::n_threads()) {
     const int64 s = kt::load_constant(sources + i);
     const uint32 bit = 1u << (i % 32);
     kt::atomic_or(seen + s * WORDS + i / 32, bit);
     kt::atomic_or(front + s * WORDS + i / 32, bit);
     if (kt::atomic_or(in_front + s / 32, 1u << (s % 32)) >> (s % 32) & 1u) continue;
-    kt::atomic_add(told + VERTICES, int64{1});
-    kt::atomic_add(told + EDGES, int64{kt::load_constant(offsets + s + 1) - kt::load_constant(offsets + s)});
+    kt::atomic_add(counters + VERTICES, int64{1});
+    kt::atomic_add(counters + EDGES, int64{kt::load_constant(offsets + s + 1) - kt::load_constant(offsets + s)});
   }
 }
 
@@ -206,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
   uint32* const touched = args.touched;
   uint32* const planes = args.planes;
   uint32* const alive_next = args.alive_next;
-  int64* const told = args.told;
+  int64* const counters = args.counters;
   const Part living = kt::constant_part_of(alive, 0);
   for (int64 i = kt::warp_id(); i < n_heavy_pieces; i += kt::n_warps()) {
     const kt::Row row = piece_of(in_offsets, kt::load_constant(heavy_pieces + i));
@@ -261,19 +261,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
       if (settling.is_done) kt::racy_store(done + word, done_before | settling.is_done);
     }
   }
-  settling.tell(alive_next, told);
+  settling.add_counts(alive_next, counters);
 }
 
 // Lists the adjacency lists of the frontier in pieces.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_list(const offset_t* __restrict__ offsets, int64 n_vertices, const uint32* __restrict__ in_front,
-                          int64 capacity, uint64* pieces, int64* told) {
+                          int64 capacity, uint64* pieces, int64* counters) {
   for (int64 word = kt::thread_id(); word < (n_vertices + 31) / 32; word += kt::n_threads()) {
     for (uint32 left = kt::load_constant(in_front + word); left; left &= left - 1) {
       const kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(word * 32 + kt::first_lane(left)));
       const int64 n = (row.end - row.begin + PIECE - 1) / PIECE;
       if (n == 0) continue;
-      const int64 first = kt::atomic_add(told + PIECES, n);
+      const int64 first = kt::atomic_add(counters + PIECES, n);
       for (int64 i = 0; i < n && first + i < capacity; ++i)
         pieces[first + i] = static_cast<uint64>(i) << 32 | static_cast<uint32>(row.u);
     }
@@ -283,10 +283,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // Every frontier vertex adds its bits to the neighbors that lack some.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_push_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                               const uint64* __restrict__ pieces, int64 capacity, const int64* __restrict__ told,
+                               const uint64* __restrict__ pieces, int64 capacity, const int64* __restrict__ counters,
                                const uint32* __restrict__ front, const uint32* __restrict__ seen,
                                const uint32* __restrict__ done, uint32* gathered, uint32* touched) {
-  const int64 listed = kt::load_constant(told + PIECES);
+  const int64 listed = kt::load_constant(counters + PIECES);
   for (int64 i = kt::warp_id(); i < (listed < capacity ? listed : capacity); i += kt::n_warps()) {
     const kt::Row row = piece_of(offsets, kt::load_constant(pieces + i));
     const Part mine = kt::part_of(front, row.u);
@@ -316,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_settle_warp
   uint32* const touched = args.touched;
   uint32* const planes = args.planes;
   uint32* const alive_next = args.alive_next;
-  int64* const told = args.told;
+  int64* const counters = args.counters;
   Settling settling{offsets, n_vertices, seen, found, planes, level, kt::constant_part_of(alive, 0)};
   for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
     const uint32 bits = touched[word];
@@ -339,18 +339,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_settle_warp
       if (bits) touched[word] = 0;
     }
   }
-  settling.tell(alive_next, told);
+  settling.add_counts(alive_next, counters);
 }
 
 // Counts the vertices of a list that some living source has not reached.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_missing_warp(const int64* __restrict__ wanted, int64 n_wanted, const uint32* __restrict__ seen,
-                                  const uint32* __restrict__ alive, int64* told) {
+                                  const uint32* __restrict__ alive, int64* counters) {
   const Part living = kt::constant_part_of(alive, 0);
   for (int64 first = kt::warp_id() * kt::ROWS_AT_ONCE; first < n_wanted; first += kt::n_warps() * kt::ROWS_AT_ONCE) {
     const int64 i = first + kt::row_in_warp();
     const bool is_missing = i < n_wanted && living.without(kt::part_of(seen, kt::load_constant(wanted + i))).is_any();
     const uint32 lanes = kt::ballot(ALL_LANES, is_missing);
-    if (kt::lane() == 0 && lanes) kt::atomic_add(told + MISSING, int64{kt::count_lanes(lanes)});
+    if (kt::lane() == 0 && lanes) kt::atomic_add(counters + MISSING, int64{kt::count_lanes(lanes)});
   }
 }

@@ -29,8 +29,8 @@ WORD = 32
 ROW_WORDS = (1, 2, 4, 8, 16, 32)  # 32 words are one line
 TILE = 128  # places that a row of distances is a multiple of
 PLANES = 4  # of the hop counts, before more are made
-_N_TOLD = 4  # vertices, edges, missing targets, pieces
-_TOLD_WORDS = 2 * _N_TOLD
+_N_COUNTERS = 4  # vertices, edges, missing targets, pieces
+_COUNTER_WORDS = 2 * _N_COUNTERS
 
 _BITS = Path(__file__).parents[1] / "kernels" / "bit_parallel.cu"
 _LEVELS = Path(__file__).parents[1] / "kernels" / "bit_parallel_output.cu"
@@ -55,23 +55,29 @@ _START = _bits(
     "bfs_bit_parallel_start",
     1,
     *("offset_t* offsets", "int64* sources", "int64 n_sources", "uint32* seen", "uint32* front", "uint32* in_front"),
-    "int64* told",
+    "int64* counters",
 )
 _PULL = _bits_struct("bfs_bit_parallel_pull_warp", "PullArgs")
 _LIST = _bits(
     "bfs_bit_parallel_list",
     1,
-    *("offset_t* offsets", "int64 n_vertices", "uint32* in_front", "int64 capacity", "uint64* pieces", "int64* told"),
+    *("offset_t* offsets", "int64 n_vertices", "uint32* in_front", "int64 capacity", "uint64* pieces", "int64* counters"),
 )
 _PUSH = _bits(
     "bfs_bit_parallel_push_warp",
     WARP,
-    *("offset_t* offsets", "vertex_t* targets", "uint64* pieces", "int64 capacity", "int64* told"),
+    *("offset_t* offsets", "vertex_t* targets", "uint64* pieces", "int64 capacity", "int64* counters"),
     *("uint32* front", "uint32* seen", "uint32* done", "uint32* gathered", "uint32* touched"),
 )
 _SETTLE = _bits_struct("bfs_bit_parallel_settle_warp", "SettleArgs")
 _MISSING = _bits(
-    "bfs_bit_parallel_missing_warp", WARP, "int64* wanted", "int64 n_wanted", "uint32* seen", "uint32* alive", "int64* told"
+    "bfs_bit_parallel_missing_warp",
+    WARP,
+    "int64* wanted",
+    "int64 n_wanted",
+    "uint32* seen",
+    "uint32* alive",
+    "int64* counters",
 )
 _WRITE = _levels(
     "bfs_bit_parallel_write",
@@ -213,8 +219,8 @@ class _Run:
         self._room = np.int64(_push_room(n, m))
         self._pieces = cp.empty(int(self._room), np.uint64)
         # Two places, one of which is read while the other is written.
-        self._state = [cp.zeros(_TOLD_WORDS + max(words, 4), np.uint32) for _ in range(2)]
-        self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(8 * _N_TOLD), np.int64, _N_TOLD)
+        self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
+        self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(8 * _N_COUNTERS), np.int64, _N_COUNTERS)
         self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._distance = self.padded = None
         self._level_counts: list = []
@@ -253,30 +259,30 @@ class _Run:
         alive = np.packbits(lanes, bitorder="little").view(np.uint32)
         self._alive()[...] = cp.asarray(alive)
         k = np.int64(sources.size)
-        rows = (self._graph.offsets, cp.asarray(sources), k, self._seen, self._front, self._in_front, self._told())
+        rows = (self._graph.offsets, cp.asarray(sources), k, self._seen, self._front, self._in_front, self._counters())
         launch(self.kernels[_START], sources.size, rows)
         self._level_counts = [cp.asarray(lanes.astype(np.int64))]
-        return self._heard()
+        return self._read_counters()
 
-    def _told(self):
-        return self._state[0][:_TOLD_WORDS].view(np.int64)
+    def _counters(self):
+        return self._state[0][:_COUNTER_WORDS].view(np.int64)
 
     def _alive(self):
-        return self._state[0][_TOLD_WORDS : _TOLD_WORDS + self._words]
+        return self._state[0][_COUNTER_WORDS : _COUNTER_WORDS + self._words]
 
-    def _heard(self) -> tuple[int, int, int]:
+    def _read_counters(self) -> tuple[int, int, int]:
         """What the level has told: vertices and edges of the frontier, targets that are missing."""
         if self._wanted is not None:
             size = self._wanted.size
-            told = (self._wanted, np.int64(size), self._seen, self._alive(), self._told())
-            launch(self.kernels[_MISSING], size, told)
-        self._told().get(out=self._on_host)
+            kernel_args = (self._wanted, np.int64(size), self._seen, self._alive(), self._counters())
+            launch(self.kernels[_MISSING], size, kernel_args)
+        self._counters().get(out=self._on_host)
         return tuple(self._on_host[:3].tolist())
 
     def _step(self, level: int, vertices: int, edges: int) -> tuple[int, int, int]:
         self._make_planes(level)
         graph = self._graph
-        told, alive = self._told(), self._alive()
+        counters, alive = self._counters(), self._alive()
         self._state.reverse()
         clear(self._state[0])
         n, threads = self._n, int(self._n + 31) // 32 * WARP  # one warp per word of a bitmap
@@ -293,15 +299,15 @@ class _Run:
             "touched": self._touched,
             "planes": self._planes,
             "alive_next": self._alive(),
-            "told": self._told(),
+            "counters": self._counters(),
         }
         is_pushed = vertices * tuning.MANY_PUSH_VERTICES <= n and edges * tuning.MANY_PUSH_EDGES <= graph.n_edges
         if is_pushed:
             capacity, pieces = self._room, self._pieces
-            launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, told))
+            launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, counters))
             rows = (self._front, self._seen, self._done, self._gathered, self._touched)
             at_most = min(vertices + edges // tuning.MANY_PIECE, int(capacity))
-            launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, pieces, capacity, told, *rows))
+            launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, pieces, capacity, counters, *rows))
         else:
             in_offsets, in_targets = self._incoming
             read = {
@@ -319,7 +325,7 @@ class _Run:
         self._in_front, self._is_found = self._is_found, self._in_front
         if self._query.keep == "counts":
             self._count()
-        return self._heard()
+        return self._read_counters()
 
     def _make_planes(self, level: int) -> None:
         """See that there is a plane for each one of a level's number, an empty one where it is the first to have it."""

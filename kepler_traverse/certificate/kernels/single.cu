@@ -63,7 +63,7 @@ struct Looking {
     if (!kt::load_constant(explained + v)) find(counts, UNEXPLAINED, v);
     if (is_vertex && is_level(p)) kt::count(counts + LEVEL);
   }
-  KT_DEVICE void tell() {
+  KT_DEVICE void report() {
     for (int32 mask = 1; mask < kt::WARP; mask *= 2) reached += kt::shuffle_xor(kt::ALL_LANES, reached, mask);
     if (kt::lane() == 0 && reached) kt::atomic_add(counts + REACHED, reached);
   }
@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const int32 d = kt::load_constant(distance + v);
     looking.look(v, d != kt::UNREACHED, d >= kt::UNREACHED && d <= limit, [](vertex_t) { return false; });
   }
-  looking.tell();
+  looking.report();
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -136,5 +136,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     looking.look(v, d != INFINITE, is_sound,
                  [&](vertex_t p) { return kt::to_ordered(kt::load_constant(distance + p)) >= d; });
   }
-  looking.tell();
+  looking.report();
 }

@@ -51,7 +51,7 @@ using kt::ALL_LANES;
 constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
 
 // What the threads of a block share.
-struct Told {
+struct Counters {
   int64 task;
   ordered_t nearest;  // that a split has left on the far pile
   ordered_t farthest;
@@ -117,7 +117,7 @@ struct Search {
   vertex_t* queues;  // the first ROOM vertices of two near piles
   vertex_t* piles;   // the others of both, and the far pile
   uint32* marks;     // of all three
-  Told* told;
+  Counters* counters;
 
   KT_DEVICE Pile near(int32 turn) const {
     const int32 which = turn % 2;
@@ -134,8 +134,8 @@ struct Search {
     if (kt::thread_in_block() == 0) {
       keys[source] = 0;
       near(0).store(0, source);
-      told->near[0] = 1;
-      told->near[1] = told->far = 0;
+      counters->near[0] = 1;
+      counters->near[1] = counters->far = 0;
     }
     kt::block_barrier();
   }
@@ -158,8 +158,8 @@ struct Search {
     vertex_t* const far = piles + 2 * n_vertices;
     const Pile to = near(turn + 1);
     if (kt::thread_in_block() == 0) {
-      told->kept = 0;
-      told->nearest = INFINITE;
+      counters->kept = 0;
+      counters->nearest = INFINITE;
     }
     for (int64 first = 0; first < n_far; first += BLOCK) {
       const bool has = first + kt::thread_in_block() < n_far;
@@ -170,29 +170,29 @@ struct Search {
       const bool is_near = has && key >= before && key < threshold;
       if (has && !is_kept) clear_bit(far_marks(), v);
       if (is_near) set_bit(near_marks(turn + 1), v);
-      const int32 in_near = place_of(is_near, told->near + (turn + 1) % 3);
+      const int32 in_near = place_of(is_near, counters->near + (turn + 1) % 3);
       if (is_near) to.store(in_near, v);
-      const int32 in_far = place_of(is_kept, &told->kept);
+      const int32 in_far = place_of(is_kept, &counters->kept);
       if (is_kept) far[in_far] = v;
-      if (is_kept && key < kt::racy_load(&told->nearest)) kt::atomic_min(&told->nearest, key);
+      if (is_kept && key < kt::racy_load(&counters->nearest)) kt::atomic_min(&counters->nearest, key);
     }
     kt::block_barrier();
-    if (kt::thread_in_block() == 0) told->far = told->kept;
+    if (kt::thread_in_block() == 0) counters->far = counters->kept;
     kt::block_barrier();
   }
 
   // The farthest of some vertices. All threads of the block call it, while no thread relaxes.
   KT_DEVICE ordered_t farthest_of(const Wanted& wanted) const {
-    if (kt::thread_in_block() == 0) told->farthest = 0;
+    if (kt::thread_in_block() == 0) counters->farthest = 0;
     kt::block_barrier();
     ordered_t mine = 0;
     for (int64 i = kt::thread_in_block(); i < wanted.size; i += BLOCK) {
       const ordered_t key = keys[kt::load_constant(wanted.vertices + i)];
       if (key > mine) mine = key;
     }
-    if (mine) kt::atomic_max(&told->farthest, mine);
+    if (mine) kt::atomic_max(&counters->farthest, mine);
     kt::block_barrier();
-    return told->farthest;
+    return counters->farthest;
   }
 
   // Returns the iterations that relaxed. Distances up to `complete` are final, and below the last threshold all that
@@ -206,9 +206,9 @@ struct Search {
     int64 pile_size = 0;
     bool is_empty = false;  // the last split found nothing
     for (int32 turn = 0;; ++turn) {
-      const int32 size = told->near[turn % 3];
+      const int32 size = counters->near[turn % 3];
       if (size) {
-        if (kt::thread_in_block() == 0) told->near[(turn + 2) % 3] = 0;
+        if (kt::thread_in_block() == 0) counters->near[(turn + 2) % 3] = 0;
         relax(turn, size, threshold);
         kt::block_barrier();
         ++rounds;
@@ -217,7 +217,7 @@ struct Search {
         is_empty = false;
         continue;
       }
-      const int32 n_far = told->far;
+      const int32 n_far = counters->far;
       if (n_far == 0) return rounds;
       if (wanted.size) {
         const ordered_t farthest = farthest_of(wanted);
@@ -234,9 +234,9 @@ struct Search {
         pile_size = 0;
       }
       const ordered_t before = threshold;
-      threshold = beyond(is_empty ? told->nearest : threshold, width);
+      threshold = beyond(is_empty ? counters->nearest : threshold, width);
       kt::block_barrier();  // all threads have read what a split changes
-      if (kt::thread_in_block() == 0) told->near[(turn + 2) % 3] = 0;
+      if (kt::thread_in_block() == 0) counters->near[(turn + 2) % 3] = 0;
       split(turn, n_far, before, threshold);
       is_empty = true;
     }
@@ -278,8 +278,8 @@ KT_DEVICE void Offering::ahead(const kt::Edges<N>& edges) const {
   const int32 all = kt::broadcast(ALL_LANES, through, kt::WARP - 1);
   if (all == 0) return;
   int32 first = 0;
-  if (kt::lane() == 0 && (all & 0xffff)) first = kt::atomic_add(search.told->near + (turn + 1) % 3, all & 0xffff);
-  if (kt::lane() == 1 && all >> 16) first = kt::atomic_add(&search.told->far, all >> 16);
+  if (kt::lane() == 0 && (all & 0xffff)) first = kt::atomic_add(search.counters->near + (turn + 1) % 3, all & 0xffff);
+  if (kt::lane() == 1 && all >> 16) first = kt::atomic_add(&search.counters->far, all >> 16);
   int32 in_near = kt::broadcast(ALL_LANES, first, 0) + (through & 0xffff) - near;
   int32 in_far = kt::broadcast(ALL_LANES, first, 1) + (through >> 16) - far;
   vertex_t* const far_pile = search.piles + 2 * search.n_vertices;
@@ -294,20 +294,19 @@ KT_DEVICE void Offering::ahead(const kt::Edges<N>& edges) const {
 
 extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const SearchArgs args) {
   KT_SHARED(vertex_t, queues, [2 * ROOM]);
-  KT_SHARED(Told, told, [1]);
+  KT_SHARED(Counters, counters, [1]);
   const int64 block = kt::block_id();
   const int64 n_words = (args.n_vertices + 31) / 32;
   vertex_t* const mine = args.piles + 3 * block * args.n_vertices;
   uint32* const bits = args.marks + 3 * block * n_words;
   for (;;) {
-    if (kt::thread_in_block() == 0) told->task = kt::atomic_add(args.taken, int64{1});
+    if (kt::thread_in_block() == 0) counters->task = kt::atomic_add(args.taken, int64{1});
     kt::block_barrier();
-    const int64 i = told->task;
+    const int64 i = counters->task;
     if (i >= args.n_sources) return;
     ordered_t* const row = args.keys + (args.is_kept ? i : block) * args.n_vertices;
-    const Search search{
-        args.offsets, args.targets, args.weights, args.n_vertices, kt::to_ordered(args.limit), row, queues,
-        mine,         bits,         told};
+    const Search search{args.offsets, args.targets, args.weights, args.n_vertices, kt::to_ordered(args.limit), row,
+                        queues,       mine,         bits,         counters};
     const vertex_t source = static_cast<vertex_t>(kt::load_constant(args.sources + i));
     ordered_t all_up_to = INFINITE, threshold = INFINITE;
     const int32 n_rounds = search.run(source, args.width, {args.wanted, args.n_wanted}, all_up_to, threshold);

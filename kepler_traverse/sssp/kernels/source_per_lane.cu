@@ -24,7 +24,7 @@ using kt::uint64;
 using ordered_t = kt::key_of<weight_t>;
 constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
 
-enum Told { NEAR, EDGES, GAP };
+enum Counters { NEAR, EDGES, GAP };
 
 struct Relaxing {
   const vertex_t* targets;
@@ -83,15 +83,15 @@ struct Relaxing {
     });
   }
 
-  KT_DEVICE void tell(int64* told) {
+  KT_DEVICE void add_counts(int64* counters) {
     for (int32 mask = 1; mask < kt::WARP; mask *= 2) {
       const int64 other = kt::shuffle_xor(ALL_LANES, gap, mask);
       if (other > gap) gap = other;
     }
     if (kt::lane()) return;
-    if (near) kt::atomic_add(told + NEAR, near);
-    if (edges) kt::atomic_add(told + EDGES, edges);
-    if (gap) kt::atomic_max(told + GAP, gap);
+    if (near) kt::atomic_add(counters + NEAR, near);
+    if (edges) kt::atomic_add(counters + EDGES, edges);
+    if (gap) kt::atomic_max(counters + GAP, gap);
   }
 };
 
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                               const weight_t* __restrict__ weights, int64 n_vertices,
                               const uint64* __restrict__ heavy_pieces, int64 n_heavy_pieces, weight_t threshold,
                               weight_t limit, ordered_t* keys, const uint32* __restrict__ now, uint32* next,
-                              int64* told) {
+                              int64* counters) {
   Relaxing relaxing{targets, weights, kt::to_ordered(threshold), kt::to_ordered(limit), keys, next};
   for (int64 i = kt::warp_id(); i < n_heavy_pieces; i += kt::n_warps()) {
     const uint64 piece = kt::load_constant(heavy_pieces + i);
@@ -124,5 +124,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                      kt::broadcast(ALL_LANES, sources, owner), true);
     }
   }
-  relaxing.tell(told);
+  relaxing.add_counts(counters);
 }

@@ -27,7 +27,7 @@ _ENTRY = Entry(
     arguments(
         *("offset_t* offsets", "vertex_t* targets", "weight_t* weights", "int64 n_vertices", "uint64* heavy_pieces"),
         *("int64 n_heavy_pieces", "weight_t threshold", "weight_t limit", "ordered_t* keys", "uint32* now", "uint32* next"),
-        "int64* told",
+        "int64* counters",
     ),
     constants=(("PIECE", min(tuning.ROWS_PIECES.values())),),
 )
@@ -100,7 +100,7 @@ class _Run:
         self._infinite = int(np.array([np.inf], real).view(self._keys.dtype)[0])
         self._now, self._next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
         self._heavy = _pieces_of_long_rows(graph.offsets, piece)
-        self._told = cp.zeros(3, np.int64)
+        self._counters = cp.zeros(3, np.int64)
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
         self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
@@ -152,14 +152,14 @@ class _Run:
     def _relax(self, threshold) -> tuple[int, int, int]:
         """One round; return rows lowered below the threshold, edges relaxed, and how near the nearest is that waits."""
         graph, n = self._graph, self._graph.n_vertices
-        self._told.data.memset_async(0, self._told.nbytes)
+        self._counters.data.memset_async(0, self._counters.nbytes)
         heavy = (self._heavy, np.int64(self._heavy.size))
-        rows = (self._keys, self._now, self._next, self._told)
+        rows = (self._keys, self._now, self._next, self._counters)
         edges = (graph.offsets, graph.targets, graph.weights)
         launch(self._kernel, n, (*edges, np.int64(n), *heavy, threshold, self._limit, *rows))
         self._now, self._next = self._next, self._now
         self._next.data.memset_async(0, self._next.nbytes)
-        self._told.get(out=self._on_host)
+        self._counters.get(out=self._on_host)
         return tuple(self._on_host.tolist())
 
     def results(self, sources):

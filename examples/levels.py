@@ -88,15 +88,17 @@ def by_trace(graph: Graph, strategy: str, source: int) -> list[Stretch]:
         return []
     for _ in range(2):  # the first compiles
         traverse(source)
-    return stretches_of(traverse.turns())
+    return stretches_of(traverse.iterations())
 
 
-def stretches_of(turns: list) -> list[Stretch]:
+def stretches_of(iterations: list) -> list[Stretch]:
     """The turns of each level summed up; the last pass belongs to none."""
     seconds = {}
-    for turn, following in itertools.pairwise(turns):
-        if turn.what not in ("last pass", "end"):
-            seconds[turn.level] = seconds.get(turn.level, 0.0) + (following.nanoseconds - turn.nanoseconds) / 1e9
+    for iteration, following in itertools.pairwise(iterations):
+        if iteration.what not in ("last pass", "end"):
+            seconds[iteration.level] = (
+                seconds.get(iteration.level, 0.0) + (following.nanoseconds - iteration.nanoseconds) / 1e9
+            )
     begins = sorted(seconds)
     ends = [*begins[1:], begins[-1] + 1] if begins else []
     return [Stretch(level, end - level, seconds[level]) for level, end in zip(begins, ends, strict=True)]

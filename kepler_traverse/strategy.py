@@ -243,7 +243,7 @@ class Shape(NamedTuple):
         return 1 - (1 - min(self.walked, 1.0)) ** n_sources
 
 
-def turns_of(n_sources: int, at_once: int) -> float:
+def sources_per_worker(n_sources: int, at_once: int) -> float:
     """How often all workers that take sources one by one have had one; the last turn may be a part of one."""
     return max(1.0, n_sources / at_once)
 

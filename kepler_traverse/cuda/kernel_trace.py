@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..strategy import Outcome
 
 # In the order of the enumeration in trace.cuh.
-TURNS = (
+ITERATIONS = (
     "cluster level",
     "push",
     "draw bitmaps",
@@ -30,7 +30,7 @@ TURNS = (
 _FIELDS = 5
 
 
-class Turn(NamedTuple):
+class Iteration(NamedTuple):
     """A turn of a search: when it began, what it was, its level or step, and the vertices and edges that it began with."""
 
     nanoseconds: int
@@ -58,9 +58,9 @@ class TracedSearch:
         """Search from a vertex number."""
         return self.search(source)
 
-    def turns(self) -> list[Turn]:
+    def iterations(self) -> list[Iteration]:
         """Return the turns of the last search."""
-        return [] if self.trace is None else turns(self.trace.get())
+        return [] if self.trace is None else iterations(self.trace.get())
 
 
 def words(room: int) -> int:
@@ -68,8 +68,8 @@ def words(room: int) -> int:
     return 1 + _FIELDS * room
 
 
-def turns(rows: np.ndarray) -> list[Turn]:
+def iterations(rows: np.ndarray) -> list[Iteration]:
     """The turns of the last search, out of a copy of that array; times count from the first."""
     table = rows[1 : words(int(rows[0]))].reshape(-1, _FIELDS)
     began = np.asarray(table[:, 0] - table[:1, 0])
-    return [Turn(int(at), TURNS[row[1]], *row[2:]) for at, row in zip(began, table.tolist(), strict=True)]
+    return [Iteration(int(at), ITERATIONS[row[1]], *row[2:]) for at, row in zip(began, table.tolist(), strict=True)]

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Enough that each worker gets several groups, as they do not all take the same time.
 CLUSTER = {"bfs": 4096, "sssp": 256}
-CLUSTER_TURNS = 5
+CLUSTER_REPEATS = 5
 
 
 class Rows:
@@ -232,7 +232,7 @@ def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
         ways = {"process": functools.partial(answer, stored, algorithm, cores, sources), "cluster": on_the_cluster}
         client.run(answer, stored, algorithm, 1, tasks[0])  # loads, compiles, plans
         answer(stored, algorithm, cores, tasks[0])
-        for _ in range(CLUSTER_TURNS):  # in turns, so that what else the machine does falls on both alike
+        for _ in range(CLUSTER_REPEATS):  # in turns, so that what else the machine does falls on both alike
             for name, way in ways.items():
                 begin = time.perf_counter()
                 reached.add(way())

@@ -274,7 +274,7 @@ def trace(bench: Bench, algorithm: str) -> list[dict]:
     traverse = module.plan(bench.graph(algorithm), Query(tuning=params.Tuning(trace=20_000)))
     for _ in range(3):
         traverse(source)
-    return [turn._asdict() for turn in traverse.turns()]
+    return [iteration._asdict() for iteration in traverse.iterations()]
 
 
 def stress(bench: Bench, algorithm: str) -> list:

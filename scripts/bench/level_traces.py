@@ -25,7 +25,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from kepler_traverse.cuda.kernel_trace import TURNS
+from kepler_traverse.cuda.kernel_trace import ITERATIONS
 from scripts.bench import svg_plots
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -156,7 +156,7 @@ def plot(graph: str, found: dict) -> str:
             if row.microseconds > 0:
                 kinds.setdefault(row.what, []).append((row.at, row.microseconds / row.turns))
         panels.append((*ALGORITHMS[algorithm], kinds))
-    return svg_plots.clouds(graph, panels, TURNS)
+    return svg_plots.clouds(graph, panels, ITERATIONS)
 
 
 def slug(graph: str) -> str:

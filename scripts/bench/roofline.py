@@ -47,7 +47,7 @@ waits for more than one chain. SSSP relaxes edges repeatedly. Memory is not read
 *Ours* is the median over sources of the whole call. *In the launch* is one traced search, perhaps from another source;
 tracing makes it slower. *Target* is the time that the row was meant to reach.
 """
-TURNS_EXPLAINED = """## Time per iteration
+ITERATIONS_EXPLAINED = """## Time per iteration
 
 Each dot is one iteration of the loop in a launch. For BFS it is a level or a part of one. For SSSP it is some local
 rounds, or a split of the far pile. The last iteration before another launch lasts until that launch begins. Where a search
@@ -141,7 +141,7 @@ def page(runs: list[dict]) -> tuple[str, dict[str, str]]:
     parts = [explained(limits), table_of(rows), f"![Our times and their lower bounds]({PLOTS}/floors.svg)\n"]
     traces = [trace for found in levels.values() for trace in found.values()]
     made = sorted({f"{trace['date']}, commit `{trace['commit']}`, {trace['gpu']}" for trace in traces})
-    parts.append(TURNS_EXPLAINED.format(points=level_traces.POINTS, made="; ".join(made)))
+    parts.append(ITERATIONS_EXPLAINED.format(points=level_traces.POINTS, made="; ".join(made)))
     for graph, found in levels.items():
         name = level_traces.slug(graph)
         plots[f"{PLOTS}/{name}.svg"] = level_traces.plot(graph, found)

@@ -45,7 +45,7 @@ MEASURED = DOCS / "guarantees.json"
 PAGE = DOCS / "guarantees.md"
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
 
-COST_TURNS = 7
+COST_REPEATS = 7
 # Graphs that the cost of a certificate is measured on: name, directed.
 COST_GRAPHS = (("USA-road-NE-topology", False), ("cnr-2000", True), ("dblp-2010", False), ("soc-Slashdot0902", True))
 
@@ -69,7 +69,7 @@ def measure_faults(_options) -> dict:
 def _seconds(*works) -> list[float]:
     """CPU seconds of each, the best of several, in turns: so that what else the machine does falls on all alike."""
     best = [np.inf] * len(works)
-    for _ in range(COST_TURNS):
+    for _ in range(COST_REPEATS):
         for i, work in enumerate(works):
             begin = time.process_time()
             work()

@@ -46,7 +46,7 @@ COST_GRAPHS = (
     GraphSource("R-MAT 20", generator="rmat", arguments=(20, 16)),
 )
 COST_SOURCES = {"bfs": 1024, "sssp": 64}
-COST_TURNS, COST_SECONDS = 7, 2.0  # medians of so many, fewer where that takes longer
+COST_REPEATS, COST_SECONDS = 7, 2.0  # medians of so many, fewer where that takes longer
 MAX_ERRORS = 5
 # Of real graphs: how many sources are asked for at once, how many different ones there are among them, and the largest
 # graph, in vertices, on which every row runs and not only the one that a plan takes.
@@ -313,7 +313,7 @@ def _must_distinguish(what: str, prove, answer, rows, source: int) -> None:
 def _median(work) -> float:
     work()
     times, began = [], time.perf_counter()
-    while len(times) < COST_TURNS and (not times or time.perf_counter() - began < COST_SECONDS):
+    while len(times) < COST_REPEATS and (not times or time.perf_counter() - began < COST_SECONDS):
         synchronise()
         begin = time.perf_counter()
         work()

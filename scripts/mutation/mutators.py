@@ -192,14 +192,14 @@ def sample(mutants: list[Mutant], share: float, least: int, seed: int) -> list[M
     by_file: dict[str, list[Mutant]] = {}
     for mutant in mutants:
         by_file.setdefault(mutant.file, []).append(mutant)
-    turns: list[tuple[float, str, Mutant]] = []
+    queue: list[tuple[float, str, Mutant]] = []
     for file, own in by_file.items():
         shuffled = random.Random(f"{seed} {file}").sample(own, len(own))
         of_line: Counter[int] = Counter()
-        turn_of: dict[Mutant, int] = {}
+        place_of: dict[Mutant, int] = {}
         for mutant in shuffled:
             of_line[mutant.line] += 1
-            turn_of[mutant] = of_line[mutant.line]
-        chosen = sorted(shuffled, key=turn_of.__getitem__)[: max(least, math.ceil(share * len(own)))]
-        turns += [(turn / len(chosen), file, mutant) for turn, mutant in enumerate(chosen)]
-    return [mutant for _, _, mutant in sorted(turns, key=lambda turn: turn[:2])]
+            place_of[mutant] = of_line[mutant.line]
+        chosen = sorted(shuffled, key=place_of.__getitem__)[: max(least, math.ceil(share * len(own)))]
+        queue += [(place / len(chosen), file, mutant) for place, mutant in enumerate(chosen)]
+    return [mutant for _, _, mutant in sorted(queue, key=lambda place: place[:2])]

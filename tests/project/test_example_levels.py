@@ -5,7 +5,7 @@ import pytest
 
 from examples import levels as example
 from kepler_traverse import graph_from_edges, plan_bfs
-from kepler_traverse.cuda.kernel_trace import Turn
+from kepler_traverse.cuda.kernel_trace import Iteration
 from scripts import make_graphs
 from tests.support.devices import on_a_device, orders, running
 
@@ -59,8 +59,8 @@ def test_the_finest_way_is_taken(graph, monkeypatch):
 
 def test_turns_of_a_trace_are_summed_up_by_level():
     found = [(0, "cluster level", 0), (400, "draw bitmaps", 2), (500, "pull", 2), (900, "last pass", 3), (990, "end", 3)]
-    turns = [Turn(at, what, level, 0, 0) for at, what, level in found]
-    assert example.stretches_of(turns) == [(0, 2, pytest.approx(4e-7)), (2, 1, pytest.approx(5e-7))]
+    iterations = [Iteration(at, what, level, 0, 0) for at, what, level in found]
+    assert example.stretches_of(iterations) == [(0, 2, pytest.approx(4e-7)), (2, 1, pytest.approx(5e-7))]
 
 
 @on_a_device

@@ -117,7 +117,7 @@ def test_many_at_once_are_compared_with_each_alone(monkeypatch, tmp_path):
 def test_the_cost_of_a_certificate_is_taken_once_it_told_right_from_wrong(monkeypatch):
     monkeypatch.setattr(gpu, "COST_GRAPHS", (GraphSource("small", generator="rmat", arguments=(5, 4)),))
     monkeypatch.setattr(gpu, "COST_SOURCES", {"bfs": 9, "sssp": 3})
-    monkeypatch.setattr(gpu, "COST_TURNS", 1)
+    monkeypatch.setattr(gpu, "COST_REPEATS", 1)
     figures = gpu.measure_cost(OPTIONS)
     assert figures["errors"] == []
     assert [row["algorithm"] for row in figures["rows"]] == ["bfs", "sssp"]

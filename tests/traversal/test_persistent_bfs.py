@@ -181,20 +181,20 @@ def test_a_trace_tells_when_each_level_began(monkeypatch):
     query = Query(tuning=Tuning(trace=100))
     traverse = persistent.plan(build(GRAPHS["lattice"], directed=False).to("cuda"), query)
     for source in (0, 3):
-        outcome, turns = traverse(source), traverse.turns()
-        assert {turn.what for turn in turns} >= {"cluster level", "last pass", "end"}
-        began = [turn.nanoseconds for turn in turns]
+        outcome, iterations = traverse(source), traverse.iterations()
+        assert {iteration.what for iteration in iterations} >= {"cluster level", "last pass", "end"}
+        began = [iteration.nanoseconds for iteration in iterations]
         assert began[0] == 0
         assert began == sorted(began)
         assert 0 < began[-1] < 1e12
-        assert [turn.what for turn in turns].count("end") == 1
-        walked = [turn for turn in turns if turn.what in ("push", "pull")]
-        assert [turn.level for turn in walked] == sorted({turn.level for turn in walked})
-        for turn in walked:
-            assert turn.vertices == int((outcome.distance == turn.level).sum())
+        assert [iteration.what for iteration in iterations].count("end") == 1
+        walked = [iteration for iteration in iterations if iteration.what in ("push", "pull")]
+        assert [iteration.level for iteration in walked] == sorted({iteration.level for iteration in walked})
+        for iteration in walked:
+            assert iteration.vertices == int((outcome.distance == iteration.level).sum())
 
 
 def test_without_room_for_it_there_is_no_trace():
     traverse = persistent.plan(build(path(3)).to("cuda"), Query())
     traverse(0)
-    assert traverse.turns() == []
+    assert traverse.iterations() == []

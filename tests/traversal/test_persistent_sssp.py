@@ -147,21 +147,21 @@ def test_with_equal_weights_a_step_is_a_hop(monkeypatch):
 
 
 def test_hops_between_barriers_spare_turns(monkeypatch):
-    rows, turns = path(300), {}
+    rows, iterations = path(300), {}
     for hops in (1, 8):
         force(monkeypatch, **{**FORCED["hops"], "hops": hops})
-        turns[hops] = run(rows, [1] * 300, directed=True).rounds
-    assert turns == {1: 301, 8: 38}
+        iterations[hops] = run(rows, [1] * 300, directed=True).rounds
+    assert iterations == {1: 301, 8: 38}
 
 
 def test_steps_of_few_edges_make_piles_wider(monkeypatch):
     rows = path(1000)
     weights = awkward(1000, "whole numbers")
-    turns = {}
+    iterations = {}
     for light in (0, 8192):
         force(monkeypatch, **FORCED["hops"] | {"LIGHT": light, "hops": 64})
-        turns[light] = run(rows, weights, directed=True).rounds
-    assert 2 * turns[8192] < turns[0]
+        iterations[light] = run(rows, weights, directed=True).rounds
+    assert 2 * iterations[8192] < iterations[0]
 
 
 @pytest.mark.usefixtures("forced")
@@ -287,16 +287,16 @@ def test_a_trace_tells_what_each_turn_was(room, monkeypatch):
     graph = build(LATTICE, awkward(len(LATTICE), "whole numbers"), directed=False).to("cuda")
     traverse = near_far_gpu.plan(graph, Query())
     steps = traverse(0).rounds
-    turns = traverse.turns()
-    relaxed = [turn for turn in turns if "relax" in turn.what]
-    assert [turn.level for turn in relaxed] == list(range(len(relaxed)))
+    iterations = traverse.iterations()
+    relaxed = [iteration for iteration in iterations if "relax" in iteration.what]
+    assert [iteration.level for iteration in relaxed] == list(range(len(relaxed)))
     assert relaxed[0][2:] == (0, 1, 2)
-    assert [turn.nanoseconds for turn in turns] == sorted(turn.nanoseconds for turn in turns)
+    assert [iteration.nanoseconds for iteration in iterations] == sorted(iteration.nanoseconds for iteration in iterations)
     if room == 7:
-        assert len(turns) == 7
+        assert len(iterations) == 7
     else:
         assert len(relaxed) == steps
-        assert {turn.what for turn in turns} >= {"relax", "small relax", "small split", "last pass", "end"}
+        assert {iteration.what for iteration in iterations} >= {"relax", "small relax", "small split", "last pass", "end"}
 
 
 def test_negative_weights_are_refused():

@@ -74,7 +74,7 @@ struct Step {
 // Claims the ends of edges for the next level and queues them; all lanes of a warp call it.
 struct Queueing {
   const Step& step;
-  int32 turn;  // the block that takes the next vertices, modulo CLUSTER
+  int32 next_block;  // the block that takes the next vertices, modulo CLUSTER
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
     // Loaded before the claim is decided, so that both are in flight together: one round trip less for each claimed
@@ -83,7 +83,7 @@ struct Queueing {
     const bool fresh = step.claim(valid, u, v);
     const uint32 lanes = kt::ballot(kt::ALL_LANES, fresh);
     if (lanes == 0) return;
-    const int32 block = turn++ % CLUSTER;
+    const int32 block = next_block++ % CLUSTER;
     int32 in_queue = 0;
     if (kt::lane() == 0) in_queue = kt::atomic_add(kt::shared_of(step.found, block), kt::count_lanes(lanes));
     in_queue = kt::broadcast(kt::ALL_LANES, in_queue, 0);

@@ -241,8 +241,8 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
   const LoopStates states = {reinterpret_cast<LoopState*>(args.states)};
   const int32 thread = kt::thread_in_block();
   const kt::Trace trace = {args.trace};
-  const auto note = [&](kt::Turn turn, const Frontier& of) {
-    if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), turn, of.level, of.vertices, of.edges);
+  const auto note = [&](kt::IterationKind iteration, const Frontier& of) {
+    if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), iteration, of.level, of.vertices, of.edges);
   };
 
   if (thread < 2) sums[thread] = 0;

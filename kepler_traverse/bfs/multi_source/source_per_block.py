@@ -18,7 +18,7 @@ from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ...errors import StrategyError
-from ...strategy import ManyOutcome, slowdown, turns_of
+from ...strategy import ManyOutcome, slowdown, sources_per_worker
 from .. import tuning
 from .bit_parallel_gpu import POINT_BACK, kernels_for, pitch_of, point_back
 
@@ -124,13 +124,13 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     if shape.n_vertices > _MAX_VERTICES:
         return {"start": float("inf")}
     each = max(1, min(_MAX_BLOCKS_PER_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * tuning.BLOCK_ROOM)))
-    turns = turns_of(n_sources, each * machine.cores)
+    per_worker = sources_per_worker(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
-    share = shape.n_edges * ((turns - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
+    share = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
     results = min(n_sources, each * machine.cores) * shape.n_vertices * shape.reach
     return {
         "start": 1,
-        "chain": (turns - 1) * shape.likely_rounds + shape.likely_depth,
+        "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,
         "share": share,
         "uneven": share * shape.unevenness,
         "spill": share * shape.scatter * max(0.0, 1 - 8 * _SHARED / shape.n_vertices),

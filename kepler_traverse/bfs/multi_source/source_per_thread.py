@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit, prange
 
 from ..._arrays import MAX_HOP_COUNT, UNREACHED, hops_dtype
-from ...strategy import ManyOutcome, turns_of
+from ...strategy import ManyOutcome, sources_per_worker
 from .. import cpu_steps
 
 SOURCES_PER_CORE = 16  # of a group, so that cores end at about the same time
@@ -32,12 +32,12 @@ def memory(shape, query, group: int) -> int:
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
     """Amounts of the terms of the cost: each core walks what its own sources reach; beyond the cache an edge is a miss."""
-    turns = turns_of(n_sources, machine.cores)
-    edges = turns * shape.n_edges * shape.walked
+    per_worker = sources_per_worker(n_sources, machine.cores)
+    edges = per_worker * shape.n_edges * shape.walked
     return {
-        "start": turns,
-        "clear": turns * shape.n_vertices,
-        "vertex": turns * shape.n_vertices * shape.reach,
+        "start": per_worker,
+        "clear": per_worker * shape.n_vertices,
+        "vertex": per_worker * shape.n_vertices * shape.reach,
         "edge": edges,
         "miss": edges * shape.scatter * machine.missing(2 * shape.n_vertices),
     }

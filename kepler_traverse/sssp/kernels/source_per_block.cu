@@ -99,7 +99,7 @@ struct Search;
 // Relaxes edges, N per lane with N loads in flight.
 struct Offering {
   const Search& search;
-  int32 turn;
+  int32 iteration;
   ordered_t threshold;
   Pile to;
 
@@ -119,11 +119,11 @@ struct Search {
   uint32* marks;     // of all three
   Counters* counters;
 
-  KT_DEVICE Pile near(int32 turn) const {
-    const int32 which = turn % 2;
+  KT_DEVICE Pile near(int32 iteration) const {
+    const int32 which = iteration % 2;
     return {queues + which * ROOM, piles + which * n_vertices};
   }
-  KT_DEVICE uint32* near_marks(int32 turn) const { return marks + turn % 2 * n_words(); }
+  KT_DEVICE uint32* near_marks(int32 iteration) const { return marks + iteration % 2 * n_words(); }
   KT_DEVICE uint32* far_marks() const { return marks + 2 * n_words(); }
   KT_DEVICE int64 n_words() const { return (n_vertices + 31) / 32; }
 
@@ -140,23 +140,23 @@ struct Search {
     kt::block_barrier();
   }
 
-  KT_DEVICE void relax(int32 turn, int32 size, ordered_t threshold) const {
-    const Pile from = near(turn);
-    uint32* const marks_from = near_marks(turn);
+  KT_DEVICE void relax(int32 iteration, int32 size, ordered_t threshold) const {
+    const Pile from = near(iteration);
+    uint32* const marks_from = near_marks(iteration);
     const auto rows = [&](int64 i, bool) {
       const vertex_t u = from.load(i);
       clear_bit(marks_from, u);  // no thread sets marks for this iteration any more
       return kt::row_of(offsets, u);
     };
-    Offering offering = {*this, turn, threshold, near(turn + 1)};
+    Offering offering = {*this, iteration, threshold, near(iteration + 1)};
     const int32 width = kt::lanes_per_row(BLOCK, size);
     kt::edges_by_discovery<AHEAD>(targets, kt::one_block(), int64{size}, false, rows, offering, kt::WARP / width);
   }
 
   // Moves what lies below the threshold to the next near pile.
-  KT_DEVICE void split(int32 turn, int32 n_far, ordered_t before, ordered_t threshold) const {
+  KT_DEVICE void split(int32 iteration, int32 n_far, ordered_t before, ordered_t threshold) const {
     vertex_t* const far = piles + 2 * n_vertices;
-    const Pile to = near(turn + 1);
+    const Pile to = near(iteration + 1);
     if (kt::thread_in_block() == 0) {
       counters->kept = 0;
       counters->nearest = INFINITE;
@@ -169,8 +169,8 @@ struct Search {
       const bool is_kept = has && key >= threshold;
       const bool is_near = has && key >= before && key < threshold;
       if (has && !is_kept) clear_bit(far_marks(), v);
-      if (is_near) set_bit(near_marks(turn + 1), v);
-      const int32 in_near = place_of(is_near, counters->near + (turn + 1) % 3);
+      if (is_near) set_bit(near_marks(iteration + 1), v);
+      const int32 in_near = place_of(is_near, counters->near + (iteration + 1) % 3);
       if (is_near) to.store(in_near, v);
       const int32 in_far = place_of(is_kept, &counters->kept);
       if (is_kept) far[in_far] = v;
@@ -205,11 +205,11 @@ struct Search {
     int32 rounds = 0, pile_rounds = 0;
     int64 pile_size = 0;
     bool is_empty = false;  // the last split found nothing
-    for (int32 turn = 0;; ++turn) {
-      const int32 size = counters->near[turn % 3];
+    for (int32 iteration = 0;; ++iteration) {
+      const int32 size = counters->near[iteration % 3];
       if (size) {
-        if (kt::thread_in_block() == 0) counters->near[(turn + 2) % 3] = 0;
-        relax(turn, size, threshold);
+        if (kt::thread_in_block() == 0) counters->near[(iteration + 2) % 3] = 0;
+        relax(iteration, size, threshold);
         kt::block_barrier();
         ++rounds;
         ++pile_rounds;
@@ -236,8 +236,8 @@ struct Search {
       const ordered_t before = threshold;
       threshold = beyond(is_empty ? counters->nearest : threshold, width);
       kt::block_barrier();  // all threads have read what a split changes
-      if (kt::thread_in_block() == 0) counters->near[(turn + 2) % 3] = 0;
-      split(turn, n_far, before, threshold);
+      if (kt::thread_in_block() == 0) counters->near[(iteration + 2) % 3] = 0;
+      split(iteration, n_far, before, threshold);
       is_empty = true;
     }
   }
@@ -246,7 +246,7 @@ struct Search {
 template <int32 N>
 KT_DEVICE void Offering::ahead(const kt::Edges<N>& edges) const {
   ordered_t* const keys = search.keys;
-  uint32* const near_marks = search.near_marks(turn + 1);
+  uint32* const near_marks = search.near_marks(iteration + 1);
   vertex_t v[N];
   ordered_t key[N], before[N];
   bool is_near[N], is_far[N];
@@ -278,7 +278,8 @@ KT_DEVICE void Offering::ahead(const kt::Edges<N>& edges) const {
   const int32 all = kt::broadcast(ALL_LANES, through, kt::WARP - 1);
   if (all == 0) return;
   int32 first = 0;
-  if (kt::lane() == 0 && (all & 0xffff)) first = kt::atomic_add(search.counters->near + (turn + 1) % 3, all & 0xffff);
+  if (kt::lane() == 0 && (all & 0xffff))
+    first = kt::atomic_add(search.counters->near + (iteration + 1) % 3, all & 0xffff);
   if (kt::lane() == 1 && all >> 16) first = kt::atomic_add(&search.counters->far, all >> 16);
   int32 in_near = kt::broadcast(ALL_LANES, first, 0) + (through & 0xffff) - near;
   int32 in_far = kt::broadcast(ALL_LANES, first, 1) + (through >> 16) - far;

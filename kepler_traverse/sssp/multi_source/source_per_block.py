@@ -15,7 +15,7 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads
-from ...strategy import ManyOutcome, slowdown, turns_of
+from ...strategy import ManyOutcome, slowdown, sources_per_worker
 from .. import cpu_steps, gpu_steps, tuning
 from ..near_far_gpu import first_width
 
@@ -70,18 +70,18 @@ def _max_blocks(n: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
     """Amounts of the terms of the cost: requests of all blocks; pile rounds and edges of one block after the other's."""
     each = 2 if shape.n_vertices >= tuning.MANY_LARGE else 4
-    turns = turns_of(n_sources, each * machine.cores)
+    per_worker = sources_per_worker(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
-    share = shape.n_edges * ((turns - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
+    share = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
     rows = min(n_sources, each * machine.cores) * shape.n_vertices * shape.weight * shape.reach
     return {
         "start": 1,
-        "chain": (turns - 1) * shape.likely_rounds + shape.likely_depth,
+        "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,
         "share": share,
         "again": share * shape.detours,
         "uneven": share * shape.unevenness,
         "edge": edges,
-        "stretch": turns * shape.stretch,
+        "stretch": per_worker * shape.stretch,
         "vertex": n_sources * shape.n_vertices * shape.reach,
         "miss": edges * shape.scatter * machine.missing(8 * shape.n_edges + rows),
         "write": n_sources * shape.n_vertices * shape.weight / 4 * (shape.keep == "all"),

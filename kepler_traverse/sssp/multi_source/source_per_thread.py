@@ -12,7 +12,7 @@ from numba import njit, prange
 
 from ..._arrays import as_distance
 from ...cpu.atomics import ordered_dtype
-from ...strategy import ManyOutcome, turns_of
+from ...strategy import ManyOutcome, sources_per_worker
 from .. import cpu_steps
 from ..near_far_cpu import NEVER, pile_width, search
 
@@ -34,13 +34,13 @@ def memory(shape, query, group: int) -> int:
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
     """Amounts of the terms of the cost: those of one search, over the cores."""
-    turns = turns_of(n_sources, machine.cores)
-    edges = turns * shape.n_edges * shape.walked
+    per_worker = sources_per_worker(n_sources, machine.cores)
+    edges = per_worker * shape.n_edges * shape.walked
     return {
-        "start": turns,
-        "chain": turns * shape.likely_rounds,
-        "clear": turns * shape.n_vertices,
-        "vertex": turns * shape.n_vertices * shape.reach,
+        "start": per_worker,
+        "chain": per_worker * shape.likely_rounds,
+        "clear": per_worker * shape.n_vertices,
+        "vertex": per_worker * shape.n_vertices * shape.reach,
         "edge": edges,
         "again": edges * shape.detours,
         "miss": edges * shape.scatter * machine.missing(shape.n_vertices * max(shape.weight, 4)),

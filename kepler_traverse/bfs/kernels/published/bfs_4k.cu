@@ -287,11 +287,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_single_block(const Si
   if (kt::thread_in_block() < 3) sizes[kt::thread_in_block()] = 0;
   kt::block_barrier();
   while (true) {
-    const kt::int32 turn = (level - first_level) % 3;
+    const kt::int32 iteration = (level - first_level) % 3;
     const vertex_t* const here = queues + (level - first_level) % 2 * room;
     vertex_t* const there = queues + (level + 1 - first_level) % 2 * room;
-    kt::int64* const found = sizes + (turn + 1) % 3;
-    if (kt::thread_in_block() == 0) sizes[(turn + 2) % 3] = 0;
+    kt::int64* const found = sizes + (iteration + 1) % 3;
+    if (kt::thread_in_block() == 0) sizes[(iteration + 2) % 3] = 0;
     auto expand = expansion(
         {args.offsets, args.targets, level, args.coalesced_from, args.heavy_degree, distance, args.predecessor,
          args.counted},

@@ -6,8 +6,8 @@
 
 namespace kt {
 
-// What a turn was; kepler_traverse.cuda.kernel_trace knows their names.
-enum Turn { CLUSTER_LEVEL, PUSH, DRAW, PULL, LIST, RELAX, SPLIT, SMALL_RELAX, SMALL_SPLIT, LAST_PASS, END };
+// What an iteration was; kepler_traverse.cuda.kernel_trace knows their names.
+enum IterationKind { CLUSTER_LEVEL, PUSH, DRAW, PULL, LIST, RELAX, SPLIT, SMALL_RELAX, SMALL_SPLIT, LAST_PASS, END };
 
 // One thread of a search calls it, always the same one of a kernel. Behind their number rows of TRACE_FIELDS.
 constexpr int32 TRACE_FIELDS = 5;
@@ -19,11 +19,11 @@ struct Trace {
   KT_DEVICE void clear() const {
     if (TRACE) *rows = 0;
   }
-  KT_DEVICE void note(int64 began, Turn turn, int64 level, int64 vertices, int64 edges) const {
+  KT_DEVICE void note(int64 began, IterationKind iteration, int64 level, int64 vertices, int64 edges) const {
     if (!TRACE || *rows >= TRACE) return;
     int64* const row = rows + 1 + *rows * TRACE_FIELDS;
     row[0] = began;
-    row[1] = turn;
+    row[1] = iteration;
     row[2] = level;
     row[3] = vertices;
     row[4] = edges;

@@ -143,7 +143,8 @@ KT_DEVICE void split(const Search& search, const LoopState& prev, ordered_t thre
 
 // Traces the beginning of an iteration; one thread calls it.
 KT_DEVICE void note(const kt::Trace& trace, bool is_small, const LoopState& prev) {
-  const kt::Turn relaxing = is_small ? kt::SMALL_RELAX : kt::RELAX, splitting = is_small ? kt::SMALL_SPLIT : kt::SPLIT;
+  const kt::IterationKind relaxing = is_small ? kt::SMALL_RELAX : kt::RELAX,
+                          splitting = is_small ? kt::SMALL_SPLIT : kt::SPLIT;
   trace.note(trace.now(), prev.near ? relaxing : splitting, prev.step, prev.near ? prev.near : prev.far_size(),
              prev.edges);
 }

@@ -44,17 +44,17 @@ ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED)
 class Run:
     """The state of a GPU traversal: distances, predecessors, the frontier, and which targets are still wanted.
 
-    ``room``: vertices that a queue of the frontier takes; None: all.
+    ``queue_capacity``: vertices that a queue of the frontier takes; None: all.
     """
 
     counted = None
 
-    def __init__(self, graph, query, n_counters: int = 2, room: int | None = None):
+    def __init__(self, graph, query, n_counters: int = 2, queue_capacity: int | None = None):
         n, index = graph.n_vertices, graph.targets.dtype
         self.graph = graph
         self.distance = cp.empty(n, np.int32)
         self.predecessor = cp.empty(n, index) if query.predecessors else None
-        self.frontier = Frontier(n if room is None else room, index, n_counters)
+        self.frontier = Frontier(n if queue_capacity is None else queue_capacity, index, n_counters)
         self.host_targets = query.targets
         self.targets = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._count_unreached = kernel(_COUNT_UNREACHED, index)

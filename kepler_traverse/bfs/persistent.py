@@ -29,7 +29,7 @@ _CLUSTER = Entry(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
         ("CHUNK", _MIN_PIECE),
-        ("ROOM", bfs_tuning.CLUSTER_ROOM),
+        ("QUEUE_CAPACITY", bfs_tuning.CLUSTER_QUEUE_CAPACITY),
         ("BATCH_EDGES", bfs_tuning.BATCH_EDGES),
         ("CLUSTER", 1),
         ("STATE_WORDS", _STATE_WORDS),

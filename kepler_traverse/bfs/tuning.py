@@ -51,8 +51,8 @@ SLOTS_PER_ROOT = 8
 MIN_SLOTS = 64
 BLOCK_AHEAD = 4
 TABLE_AHEAD = 1
-BLOCK_ROOM = 512
-SPILL_ROOM = 1 << 16
+BLOCK_QUEUE_CAPACITY = 512
+SPILL_CAPACITY = 1 << 16
 # Blocks in flight; 0: as many as the device holds at once.
 IN_FLIGHT = 0
 SHORT_HOPS = 2**15 - 1  # the most that 16 bits hold; a deeper search begins again with 32
@@ -67,7 +67,7 @@ PERSISTENT_BLOCK = 512
 # in place of claims in global memory (90 % slower).
 CLUSTER = 16
 CLUSTER_BLOCK = 1024
-CLUSTER_ROOM = 1024
+CLUSTER_QUEUE_CAPACITY = 1024
 BATCH_EDGES = 1024
 # Edges of a piece: rows of as many or more are shared by several teams of PIECE_WARPS warps, 0 for whole blocks. And degree
 # from which on lanes look for their edges in rows of a frontier that is small, too, so that none waits for a longer row

@@ -125,7 +125,7 @@ class Checker:
     def _kernel(self, entry: Entry, kind=np.float32, **constants):
         return kernel(entry.variant(PIECE=PIECE, **constants), self._graph.targets.dtype, kind)
 
-    def _take_room(self, kind: np.dtype, unreached) -> None:
+    def _allocate_for(self, kind: np.dtype, unreached) -> None:
         """Lines, and what is kept of heavy rows: two numbers a source where they are weighted."""
         if self._lines is None or self._lines.dtype != kind:
             self._lines = cp.empty((int(self._n), TILE_BYTES // kind.itemsize), kind)
@@ -134,7 +134,7 @@ class Checker:
 
     def _hops(self, sources, rows, kind: np.dtype):
         """Findings of a block of hop counts, still on the device."""
-        self._take_room(np.dtype(np.uint32), np.iinfo(np.uint32).max)
+        self._allocate_for(np.dtype(np.uint32), np.iinfo(np.uint32).max)
         memory, pitch = flat(rows)
         findings = _no_findings()
         limit, width = np.uint32(bound(self._limit, kind)), {"KEY_BYTES": kind.itemsize}
@@ -151,7 +151,7 @@ class Checker:
 
     def _weighted(self, sources, rows, kind: np.dtype) -> np.ndarray:
         ordered, graph, reverse = np.dtype(f"i{kind.itemsize}"), self._graph, self._reverse
-        self._take_room(ordered, int(np.array(np.inf, kind).view(ordered)))
+        self._allocate_for(ordered, int(np.array(np.inf, kind).view(ordered)))
         memory, pitch = flat(rows)
         findings = _no_findings()
         unfounded = cp.zeros(int(self._n), np.uint32)

@@ -97,7 +97,7 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
     reverse = graph.reverse
     bounds = chunks_of(reverse.offsets)
     found = np.empty((bounds.size - 1, 3), np.int64)
-    rows = (reverse.offsets, _with_room(reverse.targets))
+    rows = (reverse.offsets, _with_padding(reverse.targets))
     if distance.dtype.kind == "i":
         keys = _as_keys(distance)
         farthest = keys.dtype.type(min(int(limit), np.iinfo(keys.dtype).max))
@@ -121,7 +121,7 @@ def _as_keys(distance) -> np.ndarray:
     return distance.astype(kind)
 
 
-def _with_room(neighbours) -> np.ndarray:
+def _with_padding(neighbours) -> np.ndarray:
     """Sixteen neighbours at least."""
     return neighbours if neighbours.size >= SIXTEEN else np.append(neighbours, np.zeros(SIXTEEN, neighbours.dtype))
 

@@ -117,7 +117,7 @@ def figures_of_levels(counts):
     return found.get()
 
 
-def room(algorithm: str, n_rows: int, n_vertices: int) -> int:
+def bytes_needed(algorithm: str, n_rows: int, n_vertices: int) -> int:
     """Bytes that figures and histograms of rows of distances take meanwhile.
 
     Of hops that is, for each level of as many rows as are counted at once: its count, what is folded, and bins of two of

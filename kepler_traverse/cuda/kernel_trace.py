@@ -63,9 +63,9 @@ class TracedSearch:
         return [] if self.trace is None else iterations(self.trace.get())
 
 
-def words(room: int) -> int:
+def words(capacity: int) -> int:
     """Length of the int64 array for so many turns."""
-    return 1 + _FIELDS * room
+    return 1 + _FIELDS * capacity
 
 
 def iterations(rows: np.ndarray) -> list[Iteration]:

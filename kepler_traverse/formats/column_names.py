@@ -158,11 +158,11 @@ def _no_weight(names: list[str], ends: tuple[str, str], file: DataFile, numeric:
 
 def listed(names: list[str]) -> str:
     """Names of columns for a message, as many as fit into some lines."""
-    texts, room = [], _SHOWN
+    texts, remaining = [], _SHOWN
     for name in names:
         texts.append(shown(name))
-        room -= len(texts[-1]) + 2
-        if room < 0:
+        remaining -= len(texts[-1]) + 2
+        if remaining < 0:
             break
     more = ", ..." if len(texts) < len(names) else ""
     return f"{'column' if len(names) == 1 else 'columns'} {', '.join(texts)}{more}" if names else "no columns"

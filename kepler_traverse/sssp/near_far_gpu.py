@@ -41,7 +41,7 @@ _ENTRY = Entry(
         ("AHEAD", 1),
         ("MIN_BLOCKS", 0),
         ("EDGES_PER_LANE", sssp_tuning.EDGES_PER_LANE),
-        ("LOCAL", sssp_tuning.WIDE_LOWERED_ROOM),
+        ("LOCAL", sssp_tuning.WIDE_IMPROVED_CAPACITY),
         ("LIGHT", sssp_tuning.LIGHT_STEP),
         ("WARM_UP", sssp_tuning.WARM_UP),
         ("TAIL", 0),
@@ -129,7 +129,7 @@ def entry_for(graph, predecessors: bool, tuning: sssp_tuning.Tuning) -> Entry:
         SHARED_ROWS=int(has_long_rows),
         TAIL=0 if _has_short_rows(graph) else sssp_tuning.TAIL_EDGES,
         # More would not fit the shared memory that a block has without asking.
-        LOCAL=sssp_tuning.LOWERED_ROOM if is_narrow else sssp_tuning.WIDE_LOWERED_ROOM,
+        LOCAL=sssp_tuning.IMPROVED_CAPACITY if is_narrow else sssp_tuning.WIDE_IMPROVED_CAPACITY,
     )
 
 
@@ -153,7 +153,7 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict]:
         results = {"distance": piles[:n].view(graph.weights.dtype), "predecessor": piles[n:]}
     run = gpu_steps.Run(graph, query, {"all": entry}, **results)
     # A row of CHUNK edges or more has one piece more than it fills, at most; and one turn's are read while another's come.
-    piece_room = 2 * m // constants["CHUNK"] + 1
+    chunk_capacity = 2 * m // constants["CHUNK"] + 1
     return run, {
         "packed": packed,
         "keys": run.keys,
@@ -162,8 +162,8 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict]:
         "queue": run.frontier.queue,
         "next_queue": run.frontier.next,
         "piles": piles,
-        "pieces": cp.empty(2 * piece_room, np.uint64),
-        "piece_room": np.int64(piece_room),
+        "pieces": cp.empty(2 * chunk_capacity, np.uint64),
+        "chunk_capacity": np.int64(chunk_capacity),
         "states": cp.zeros(3 * _STATE_WORDS, np.int64),
     }
 

@@ -23,10 +23,10 @@ SHARED_NEAR = 2048
 # of piles changes, and vertices a turn below which it grows; edges that a lane looks at together; blocks in flight, 0 for as
 # many as the device holds. Measured on an H200, us a source of 1,024, USA-road-NE / USA-road-NY: blocks of 256 / 512 / 1,024
 # 244, 213, 224 / 28, 31, 44; MANY_FEW 0 / 16 / 32 240, 213, 220 / 38, 31, 31; 1 / 4 / 8 edges ahead 229, 213, 304 / 29, 31,
-# 56; MANY_ROOM 512 to 2,048 and widths 0.5 to 4 times as large make less than 5 % of difference.
+# 56; MULTI_SOURCE_QUEUE_CAPACITY 512 to 2,048 and widths 0.5 to 4 times as large make less than 5 % of difference.
 MANY_BLOCK = 512
 MANY_LARGE = 1 << 19  # vertices below which half as many threads do
-MANY_ROOM = 1024
+MULTI_SOURCE_QUEUE_CAPACITY = 1024
 MANY_WARM_UP = 8
 MANY_FEW = 16
 MANY_AHEAD = 4
@@ -57,8 +57,8 @@ ROAD_HOPS = 32
 SHORT_ROWS = 6
 HOP_EDGES = 1 << 17
 HOP_DEGREE = 16
-LOWERED_ROOM = 1024
-WIDE_LOWERED_ROOM = 512
+IMPROVED_CAPACITY = 1024
+WIDE_IMPROVED_CAPACITY = 512
 # Edges of a piece, the warps that walk one together, and the degree from which on lanes share short rows: as for BFS, where
 # it says why. Counted on the host, R-MAT 19 / a uniform graph of degree 32, all turns of a search: 724 / 317 trips for
 # pieces of 512 and a block each, 486 / 272 for pieces of 256, two warps each, and shared rows.

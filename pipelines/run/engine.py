@@ -27,7 +27,7 @@ from ..scheduling.existing_cluster import check_existing, check_newcomers, refus
 from ..scheduling.scheduler import BatchObserver, Task, Window
 from ..worker.plugin import TraversalPlugin, Work, run_batches
 from ..worker.writer_pool import fits_beside
-from .memory_plan import Load, Sizing, size_up, with_room
+from .memory_plan import Load, Sizing, size_up, with_capacity
 from .prepare import Prepared, load_of, machine_for, prepare, state_bytes, with_threads
 from .strategy_choice import StrategyChoice
 
@@ -127,7 +127,7 @@ class KeplerEngine:
             def size(load: Load) -> Sizing:
                 return size_up(load, machine, settings.workers, batch_size)
 
-        sizing, names = with_room(load_of(prepared), self._states(prepared), size, prepared.plan.strategy.name)
+        sizing, names = with_capacity(load_of(prepared), self._states(prepared), size, prepared.plan.strategy.name)
         return replace(sizing, strategies=tuple(names))
 
     def _states(self, prepared: Prepared) -> dict[str, int]:

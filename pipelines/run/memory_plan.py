@@ -141,7 +141,7 @@ def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:
     return max(1, min(machine.cores, load.n_sources, spare // (sum(share.values()) + PROCESS_BYTES)))
 
 
-def with_room(
+def with_capacity(
     load: Load, states: Mapping[str, int], size: Callable[[Load], Sizing], chosen: str
 ) -> tuple[Sizing, list[str]]:
     """Size a run so that its workers may also take other strategies than the one chosen.

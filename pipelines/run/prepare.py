@@ -405,7 +405,7 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     """What a plan for groups of so many sources holds beside the graph, and what figures of its results take."""
     graph, request = prepared.graph, prepared.request
     is_summed = graph.device == "cuda" and request.result in ("summary", "levels")
-    return nbytes + (figures_on_gpu.room(request.algorithm, group, graph.n_vertices) if is_summed else 0)
+    return nbytes + (figures_on_gpu.bytes_needed(request.algorithm, group, graph.n_vertices) if is_summed else 0)
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:

@@ -19,7 +19,7 @@ from kepler_traverse.multi_source.planning import Candidate, ManyPlan
 from pipelines.batch_sources import main
 from pipelines.output.manifest_schema import StrategyChoice as Schema
 from pipelines.output.manifest_schema import checked
-from pipelines.run.memory_plan import Load, Machine, size_up, with_room
+from pipelines.run.memory_plan import Load, Machine, size_up, with_capacity
 from pipelines.run.strategy_choice import StrategyChoice, current, sentence
 from pipelines.scheduling.heartbeat import Mark
 from pipelines.scheduling.scheduler import WINDOW, Window
@@ -215,14 +215,14 @@ def test_a_candidate_without_room_is_refused_and_the_memory_plan_is_that_of_the_
     alone = size_up(load, Machine(device="cpu", cores=2, n_gpus=0, available=4 << 30), 2)
     machine = Machine(device="cpu", cores=2, n_gpus=0, available=alone.memory["total"] + (100 << 20))
     states = {"chosen": 10 << 20, "small": 1 << 20, "larger": 40 << 20, "too large": 80 << 20}
-    sizing, names = with_room(load, states, lambda each: size_up(each, machine, 2), "chosen")
+    sizing, names = with_capacity(load, states, lambda each: size_up(each, machine, 2), "chosen")
     assert names == ["chosen", "small", "larger"]
     assert sizing.memory["total"] == alone.memory["total"] + 2 * (30 << 20)
     assert (sizing.workers, sizing.batch_size) == (alone.workers, alone.batch_size)
-    sizing, names = with_room(load, {}, lambda each: size_up(each, machine, 2), "chosen")
+    sizing, names = with_capacity(load, {}, lambda each: size_up(each, machine, 2), "chosen")
     assert names == ["chosen"]
     with pytest.raises(CapacityError):
-        with_room(
+        with_capacity(
             load, states, lambda each: size_up(each, Machine(device="cpu", cores=2, n_gpus=0, available=1), 2), "chosen"
         )
 

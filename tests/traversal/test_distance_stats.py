@@ -271,4 +271,4 @@ def test_the_room_of_figures_covers_what_they_allocate(monkeypatch, algorithm, k
         else:
             counted(there, offsets, None)
             most = sum(taken)
-    assert 0 < most <= on_gpu.room(algorithm, k, n)
+    assert 0 < most <= on_gpu.bytes_needed(algorithm, k, n)

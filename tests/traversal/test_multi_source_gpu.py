@@ -45,7 +45,7 @@ FORCED_BLOCKS = {
     "bits in two places": {"MAX_SHARED_BITS": 8},
     "a table": {"MAX_SHARED_BITS": 0},
     "a table and queues that overflow": {"MAX_SHARED_BITS": 0, "SLOTS_PER_ROOT": 0, "MIN_SLOTS": 8}
-    | {"BLOCK_ROOM": 2, "SPILL_ROOM": 3, "TABLE_AHEAD": 4},
+    | {"BLOCK_QUEUE_CAPACITY": 2, "SPILL_CAPACITY": 3, "TABLE_AHEAD": 4},
 }
 
 
@@ -257,7 +257,7 @@ def test_hops_of_any_graph(strategy):
 @pytest.mark.usefixtures("mode")
 def test_distances_of_each_alone_are_found(monkeypatch, strategy, name, directed, weights):
     if weights == "floats":
-        force(monkeypatch, {"MANY_ROOM": 3, "MANY_WARM_UP": 1}, sssp_blocks, sssp_params)
+        force(monkeypatch, {"MULTI_SOURCE_QUEUE_CAPACITY": 3, "MANY_WARM_UP": 1}, sssp_blocks, sssp_params)
     rows = GRAPHS[name]
     graph = build(rows, weights_for(rows, 3, weights), directed=directed)
     plan = plan_sssp_many(graph.to("cuda"), n_sources=7, strategy=strategy)

@@ -25,17 +25,33 @@ MODES = orders(  # of one block size, so that kernels are compiled once; test_st
     in_turn={"block": 64},
     stress={"stress": True, "seed": 1, "block": 64},
 )
-# What makes it go on otherwise than in one cluster, as it does on any graph of a test. ROOM and BATCH_EDGES are the
-# cluster's, all others the grid's; CHUNK is both's.
+# What makes it go on otherwise than in one cluster, as it does on any graph of a test. QUEUE_CAPACITY and BATCH_EDGES are
+# the cluster's, all others the grid's; CHUNK is both's.
 FORCED = {
     "as it is": {},
     "one block": {"CLUSTER": 1},
-    "shared rows": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "UNEVEN": 0, "CHUNK": 64, "PIECE_WARPS": 1, "AHEAD": 4},
-    "push only": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "PIECE_WARPS": 0},
-    "cluster and push": {"ROOM": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
-    "pull at once": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
-    "pull and push": {"ROOM": 1, "BATCH_EDGES": 1, "ALPHA": 14, "BETA": 8, "CHUNK": 40, "PATIENCE": 0, "UNEVEN": 0},
-    "all of them": {"ROOM": 3, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4}
+    "shared rows": {
+        "QUEUE_CAPACITY": 1,
+        "BATCH_EDGES": 1,
+        "ALPHA": 1,
+        "UNEVEN": 0,
+        "CHUNK": 64,
+        "PIECE_WARPS": 1,
+        "AHEAD": 4,
+    },
+    "push only": {"QUEUE_CAPACITY": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "PIECE_WARPS": 0},
+    "cluster and push": {"QUEUE_CAPACITY": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
+    "pull at once": {"QUEUE_CAPACITY": 1, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
+    "pull and push": {
+        "QUEUE_CAPACITY": 1,
+        "BATCH_EDGES": 1,
+        "ALPHA": 14,
+        "BETA": 8,
+        "CHUNK": 40,
+        "PATIENCE": 0,
+        "UNEVEN": 0,
+    },
+    "all of them": {"QUEUE_CAPACITY": 3, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4}
     | {"CLEANS_UP": 0, "MIN_BLOCKS": 1, "UNEVEN": 0},
 }
 GRAPHS = {
@@ -151,7 +167,7 @@ def test_wide_vertex_numbers_are_refused():
 def test_warps_that_lag_see_the_flag_of_the_step_before(mode, monkeypatch):
     if mode != "in turn":
         pytest.skip("the orders are this test's own")
-    force(monkeypatch, Tuning(cluster=4), ROOM=2, BATCH_EDGES=6)
+    force(monkeypatch, Tuning(cluster=4), QUEUE_CAPACITY=2, BATCH_EDGES=6)
     plan = plan_bfs(build(lattice(6, 9), directed=False).to("cuda"), strategy="persistent")
     for seed in range(40):
         with harness.settings(stress=True, seed=seed, block=64):
@@ -166,7 +182,7 @@ def test_a_frontier_of_many_edges_is_pulled(mode, monkeypatch, alpha, is_pulled)
         pytest.skip("the same in every order")
     taken = []
     empty = device.cp.empty
-    force(monkeypatch, ROOM=1, BATCH_EDGES=1, ALPHA=alpha)
+    force(monkeypatch, QUEUE_CAPACITY=1, BATCH_EDGES=1, ALPHA=alpha)
     graph = build(GRAPHS["complete"], directed=False).to("cuda")
     monkeypatch.setattr(device._Cupy, "empty", lambda _, *args: taken.append(empty(*args)) or taken[-1])
     plan = plan_bfs(graph, strategy="persistent")
@@ -177,7 +193,7 @@ def test_a_frontier_of_many_edges_is_pulled(mode, monkeypatch, alpha, is_pulled)
 
 
 def test_a_trace_tells_when_each_level_began(monkeypatch):
-    force(monkeypatch, ROOM=3, BATCH_EDGES=60)
+    force(monkeypatch, QUEUE_CAPACITY=3, BATCH_EDGES=60)
     query = Query(tuning=Tuning(trace=100))
     traverse = persistent.plan(build(GRAPHS["lattice"], directed=False).to("cuda"), query)
     for source in (0, 3):

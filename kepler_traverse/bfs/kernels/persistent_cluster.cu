@@ -9,7 +9,7 @@
 // An empty frontier is noticed one level late: the counts of the other blocks are read while
 // that level runs.
 //
-// Shared: two queues of ROOM entries.
+// Shared: two queues of QUEUE_CAPACITY entries.
 // Reads:  the adjacency lists of the frontier.   Writes: claims; at the end the frontier.
 #include <kt/advance.cuh>
 #include <kt/cluster.cuh>
@@ -90,16 +90,17 @@ struct Queueing {
     const int32 place = in_queue + kt::count_lanes(lanes & kt::lanes_before());
     const offset_t degree = fresh ? row.end - row.begin : 0;
     const int32 walked = static_cast<int32>(degree < BATCH_EDGES ? degree : BATCH_EDGES + 1);
-    if (fresh && place < ROOM) kt::shared_of(step.there, block)[place] = {row.begin, v, walked};
-    if (fresh && place >= ROOM) step.beyond->store(step.beyond->reserve(1), v);
-    if (kt::reduce_add(kt::ALL_LANES, walked) > BATCH_EDGES || in_queue + kt::count_lanes(lanes) > ROOM) step.raise();
+    if (fresh && place < QUEUE_CAPACITY) kt::shared_of(step.there, block)[place] = {row.begin, v, walked};
+    if (fresh && place >= QUEUE_CAPACITY) step.beyond->store(step.beyond->reserve(1), v);
+    if (kt::reduce_add(kt::ALL_LANES, walked) > BATCH_EDGES || in_queue + kt::count_lanes(lanes) > QUEUE_CAPACITY)
+      step.raise();
   }
 };
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_cluster(const ClusterArgs args) {
-  KT_SHARED(Entry, entries, [2 * ROOM]);
+  KT_SHARED(Entry, entries, [2 * QUEUE_CAPACITY]);
   KT_SHARED(int32, sizes, [3]);       // of the queue in three steps: one is read, one written, one cleared
   KT_SHARED(int32, of_cluster, [2]);  // by the parity of the step: one is read while the other is written
   KT_SHARED(int32, is_full, [2]);  // likewise: a fast warp may raise the next flag before a slow one has read this one
@@ -140,7 +141,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
       kt::cluster_barrier();  // every block has read the claims before a thread makes more
       if (!is_missing) break;
     }
-    const Entry* const here = entries + step % 2 * ROOM;
+    const Entry* const here = entries + step % 2 * QUEUE_CAPACITY;
     const int32 size = sizes[step % 3];
     // The last warp has the fewest edges.
     if (thread >= BLOCK - kt::WARP) {
@@ -149,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
       if (kt::lane() == kt::WARP - 1) of_cluster[step % 2] = of_all;
     }
     if (thread == 0) sizes[(step + 2) % 3] = 0;
-    Entry* const there = entries + (step + 1) % 2 * ROOM;
+    Entry* const there = entries + (step + 1) % 2 * QUEUE_CAPACITY;
     const Step now = {offsets, targets, claims, level, there, sizes + (step + 1) % 3, is_full + step % 2, &beyond};
     Queueing queueing = {now, block + kt::warp_in_block() + step};
     const auto rows = [&](int64 i, bool is_first) -> kt::Row {
@@ -167,9 +168,9 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
     ++step;
   }
   // Store the frontier that is left as an iteration of the persistent kernel does.
-  const Entry* const left = entries + step % 2 * ROOM;
+  const Entry* const left = entries + step % 2 * QUEUE_CAPACITY;
   const int32 n_left = sizes[step % 3];
-  for (int32 i = thread; i < n_left && i < ROOM; i += BLOCK) beyond.store(beyond.reserve(1), left[i].v);
+  for (int32 i = thread; i < n_left && i < QUEUE_CAPACITY; i += BLOCK) beyond.store(beyond.reserve(1), left[i].v);
   if (is_large && block == 0 && thread == 0) beyond.store(beyond.reserve(1), source);
   if (beyond.edges) kt::atomic_add(&first.edges, beyond.edges);
   if (walked) kt::atomic_add(&first.walked, walked);

@@ -37,8 +37,8 @@ struct SearchArgs {
   int32 last_level;
   KT_NULLABLE const int64* wanted;  // vertices whose distances end a search
   int64 n_wanted;
-  int64 spill_room;
-  vertex_t* spill;              // [blocks][2][spill_room]
+  int64 spill_capacity;
+  vertex_t* spill;              // [blocks][2][spill_capacity]
   KT_NULLABLE uint32* outside;  // [blocks]: bits that shared memory does not hold
   int64 pitch;                  // of a row of distances
   int32 is_kept;                // a row of distances per source; else per block
@@ -74,16 +74,16 @@ static_assert((N_BUCKETS & (N_BUCKETS - 1)) == 0, "a hash is cut to a bucket by 
 struct Frontier {
   vertex_t* in_shared;
   vertex_t* in_global;
-  int64 room;  // there
+  int64 global_capacity;  // there
 
   KT_DEVICE void store(int64 i, vertex_t v) const {
-    if (i < ROOM)
+    if (i < QUEUE_CAPACITY)
       in_shared[i] = v;
-    else if (i - ROOM < room)
-      in_global[i - ROOM] = v;
+    else if (i - QUEUE_CAPACITY < global_capacity)
+      in_global[i - QUEUE_CAPACITY] = v;
   }
-  KT_DEVICE vertex_t load(int64 i) const { return i < ROOM ? in_shared[i] : in_global[i - ROOM]; }
-  KT_DEVICE bool holds(int64 n) const { return n - ROOM <= room; }
+  KT_DEVICE vertex_t load(int64 i) const { return i < QUEUE_CAPACITY ? in_shared[i] : in_global[i - QUEUE_CAPACITY]; }
+  KT_DEVICE bool holds(int64 n) const { return n - QUEUE_CAPACITY <= global_capacity; }
 };
 
 struct Wanted {
@@ -138,15 +138,15 @@ struct Search {
   uint32* visited;   // bits, or the table
   uint32* outside;   // bits that have no place there
   int32* full_at;    // [N_BUCKETS]: the last level of which a bucket had no room for a vertex
-  vertex_t* queues;  // ROOM vertices of one level, and of the next
+  vertex_t* queues;  // QUEUE_CAPACITY vertices of one level, and of the next
   vertex_t* beyond;
-  int64 spill_room;
+  int64 spill_capacity;
   int32* sizes;  // [3]: one read, one written, one cleared
   hop_t* distance;
 
   KT_DEVICE Frontier frontier(int32 level) const {
     const int32 which = level % 2;
-    return {queues + which * ROOM, beyond + which * spill_room, spill_room};
+    return {queues + which * QUEUE_CAPACITY, beyond + which * spill_capacity, spill_capacity};
   }
   // Reads the word where a vertex is or would be, before it is claimed, so that several loads are in flight together.
   KT_DEVICE Place look(bool valid, vertex_t v, int32 level) const {
@@ -270,10 +270,10 @@ KT_DEVICE void search_each(const SearchArgs<hop_t>& args) {
   KT_DYNAMIC_SHARED(vertex_t, queues);
   KT_SHARED(int32, sizes, [3]);
   KT_SHARED(int64, task, [1]);
-  uint32* const visited = reinterpret_cast<uint32*>(queues + 2 * ROOM);
+  uint32* const visited = reinterpret_cast<uint32*>(queues + 2 * QUEUE_CAPACITY);
   int32* const full_at = reinterpret_cast<int32*>(visited + SLOTS);  // next to a table, not to bits
   const int64 block = kt::block_id();
-  vertex_t* const beyond = args.spill + 2 * block * args.spill_room;
+  vertex_t* const beyond = args.spill + 2 * block * args.spill_capacity;
   for (;;) {
     if (kt::thread_in_block() == 0) task[0] = kt::atomic_add(args.taken, int64{1});
     kt::block_barrier();
@@ -281,8 +281,8 @@ KT_DEVICE void search_each(const SearchArgs<hop_t>& args) {
     if (i >= args.n_sources) return;
     hop_t* const row = args.distance + (args.is_kept ? i : block) * args.pitch;
     uint32* const more = args.outside + block * ((args.n_vertices + 31) / 32 - SHARED_WORDS);
-    const Search<hop_t> search{args.offsets, args.targets, args.n_vertices, visited, more, full_at,
-                               queues,       beyond,       args.spill_room, sizes,   row};
+    const Search<hop_t> search{args.offsets, args.targets, args.n_vertices,     visited, more, full_at,
+                               queues,       beyond,       args.spill_capacity, sizes,   row};
     int32 stopped = STOPPED_NOWHERE;
     const int32 levels = search.run(static_cast<vertex_t>(kt::load_constant(args.sources + i)), args.last_level,
                                     {args.wanted, args.n_wanted}, args.columns,

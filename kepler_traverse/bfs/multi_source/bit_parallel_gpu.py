@@ -120,7 +120,7 @@ def memory(shape, query, group: int) -> int:
         more = depth.bit_length()
         planes = PLANES if more <= PLANES else PLANES * (2 ** (-(-more // PLANES)).bit_length())  # both, while they grow
     rows = (4 + planes) * group // 8 * n
-    pieces = 8 * (_push_room(n, m) + 2 * m // tuning.MANY_PIECE + 2)
+    pieces = 8 * (_push_capacity(n, m) + 2 * m // tuning.MANY_PIECE + 2)
     kept = group * pitch_of(n) * hops_dtype(depth).itemsize if query.keep == "all" else 0
     back = group * n * shape.index if query.predecessors else 0
     if query.keep == "targets":
@@ -181,7 +181,7 @@ def point_back(graph, kernels, sources, padded, n: int):
     return predecessor
 
 
-def _push_room(n: int, m: int) -> int:
+def _push_capacity(n: int, m: int) -> int:
     """Pieces of rows of a frontier that is pushed."""
     return n // max(tuning.MANY_PUSH_VERTICES, 1) + m // max(tuning.MANY_PUSH_EDGES, 1) // tuning.MANY_PIECE + 1
 
@@ -216,8 +216,8 @@ class _Run:
         )
         launch(self.kernels[_IDLE], bitmap * 32, (self._incoming[0], self._n, self._idle))
         self._heavy = _pieces_of_long_rows(self._incoming[0])
-        self._room = np.int64(_push_room(n, m))
-        self._pieces = cp.empty(int(self._room), np.uint64)
+        self._capacity = np.int64(_push_capacity(n, m))
+        self._pieces = cp.empty(int(self._capacity), np.uint64)
         # Two places, one of which is read while the other is written.
         self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(8 * _N_COUNTERS), np.int64, _N_COUNTERS)
@@ -303,7 +303,7 @@ class _Run:
         }
         is_pushed = vertices * tuning.MANY_PUSH_VERTICES <= n and edges * tuning.MANY_PUSH_EDGES <= graph.n_edges
         if is_pushed:
-            capacity, pieces = self._room, self._pieces
+            capacity, pieces = self._capacity, self._pieces
             launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, counters))
             rows = (self._front, self._seen, self._done, self._gathered, self._touched)
             at_most = min(vertices + edges // tuning.MANY_PIECE, int(capacity))

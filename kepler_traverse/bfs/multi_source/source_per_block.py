@@ -35,7 +35,7 @@ _ENTRIES = {
             ("SHARED_BITS", 0),
             ("SHARED_WORDS", 0),
             ("SLOTS", tuning.MIN_SLOTS),
-            ("ROOM", tuning.BLOCK_ROOM),
+            ("QUEUE_CAPACITY", tuning.BLOCK_QUEUE_CAPACITY),
             ("UNDIRECTED", 0),
             ("AHEAD", tuning.BLOCK_AHEAD),
             ("MAX_HOPS", tuning.SHORT_HOPS),
@@ -69,30 +69,32 @@ class _Layout:
     block: int
     shared_bits: bool
     slots: int
-    room: int
+    queue_capacity: int
     nbytes: int
     shared_words: int = 0
     outside: int = 0
 
 
 def _layout(n: int) -> _Layout:
-    room = tuning.BLOCK_ROOM  # whatever the graph: of each constant there is a kernel to compile
+    queue_capacity = tuning.BLOCK_QUEUE_CAPACITY  # whatever the graph: of each constant there is a kernel to compile
     available, bits = shared_memory()[0] - _BLOCK_SHARED, -(-n // 32) * 4
-    inside = min(available - 8 * room, tuning.MAX_SHARED_BITS) // 4 * 4
+    inside = min(available - 8 * queue_capacity, tuning.MAX_SHARED_BITS) // 4 * 4
     if bits <= inside:
-        block = tuning.SHARING_BLOCK if 2 * (bits + 8 * room) <= available else tuning.ALONE_BLOCK
-        return _Layout(block, True, _BUCKET, room, bits + 8 * room)
+        block = tuning.SHARING_BLOCK if 2 * (bits + 8 * queue_capacity) <= available else tuning.ALONE_BLOCK
+        return _Layout(block, True, _BUCKET, queue_capacity, bits + 8 * queue_capacity)
     processors = resident_threads() // threads_per_multiprocessor()
     inside = min(inside, tuning.SPLIT_BITS)
     if inside and (bits - inside) * processors <= tuning.MAX_BITS_OUTSIDE:
-        return _Layout(tuning.ALONE_BLOCK, True, _BUCKET, room, inside + 8 * room, inside // 4, bits - inside)
+        return _Layout(
+            tuning.ALONE_BLOCK, True, _BUCKET, queue_capacity, inside + 8 * queue_capacity, inside // 4, bits - inside
+        )
     # A planar graph's levels have about the root of its vertices; three of them lie in the table, in the freer half.
     slots = min(1 << int(tuning.SLOTS_PER_ROOT * n**0.5).bit_length(), 1 << int(n).bit_length())
     slots = max(slots, tuning.MIN_SLOTS)
     while slots * (_SLOT_BYTES + 1) > available:
         slots //= 2
-    room = max(room, slots // 8)
-    return _Layout(tuning.SHARING_BLOCK, False, slots, room, slots * _SLOT_BYTES + 8 * room)
+    queue_capacity = max(queue_capacity, slots // 8)
+    return _Layout(tuning.SHARING_BLOCK, False, slots, queue_capacity, slots * _SLOT_BYTES + 8 * queue_capacity)
 
 
 def _max_blocks(n: int) -> int:
@@ -111,7 +113,7 @@ def memory(shape, query, group: int) -> int:
     blocks = min(group, _max_blocks(n))
     rows = group if query.keep == "all" else blocks
     width = max(hops_dtype(depth).itemsize, 2) + (hops_dtype(shape.depth).itemsize == 1)  # int8 beside what it is made of
-    spilled = 2 * shape.index * min(n, tuning.SPILL_ROOM)
+    spilled = 2 * shape.index * min(n, tuning.SPILL_CAPACITY)
     counts = 12 * group * (min(n, max(depth, tuning.SHORT_HOPS)) + 1) if query.keep == "counts" else 0
     at_targets = 0 if query.targets is None else 4 * group * query.targets.size
     back = group * n * shape.index + (shape.n_edges * shape.index + 8 * n) * shape.directed if query.predecessors else 0
@@ -123,7 +125,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     """Amounts of the terms of the cost: requests of all blocks; levels and edges of one block after the other's."""
     if shape.n_vertices > _MAX_VERTICES:
         return {"start": float("inf")}
-    each = max(1, min(_MAX_BLOCKS_PER_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * tuning.BLOCK_ROOM)))
+    each = max(1, min(_MAX_BLOCKS_PER_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * tuning.BLOCK_QUEUE_CAPACITY)))
     per_worker = sources_per_worker(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
     share = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
@@ -172,7 +174,7 @@ class _Run:
                 SHARED_BITS=int(layout.shared_bits),
                 SHARED_WORDS=layout.shared_words,
                 SLOTS=layout.slots,
-                ROOM=layout.room,
+                QUEUE_CAPACITY=layout.queue_capacity,
                 UNDIRECTED=int(not graph.directed),
                 AHEAD=tuning.BLOCK_AHEAD if layout.shared_bits else tuning.TABLE_AHEAD,
                 MAX_HOPS=tuning.SHORT_HOPS,
@@ -182,7 +184,7 @@ class _Run:
         fitting = min(blocks_at_once(each, self._shared) for each in self._kernels.values())
         self._n_blocks = max(1, min(group, _max_blocks(n), fitting))
         self._pitch = pitch_of(n)
-        self._spill = cp.empty((self._n_blocks, 2, min(n, tuning.SPILL_ROOM)), graph.targets.dtype)
+        self._spill = cp.empty((self._n_blocks, 2, min(n, tuning.SPILL_CAPACITY)), graph.targets.dtype)
         self._outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
         self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._taken = cp.zeros(1, np.int64)
@@ -229,7 +231,7 @@ class _Run:
             "last_level": last_level,
             "wanted": self._wanted,
             "n_wanted": np.int64(0 if self._wanted is None else self._wanted.size),
-            "spill_room": np.int64(self._spill.shape[2]),
+            "spill_capacity": np.int64(self._spill.shape[2]),
             "spill": self._spill,
             "outside": self._outside,
             "pitch": np.int64(self._pitch),

@@ -137,9 +137,9 @@ def _within(knobs: Bfs4kKnobs, of_block: int, index) -> Bfs4kKnobs:
 class _SharedMemory:
     """How a block's shared memory is divided: two queues, where it is alone, and the table of Hash64 (5.5)."""
 
-    def __init__(self, size: int, room: int, index, knobs: Bfs4kKnobs):
-        self.room = room
-        queues = 2 * room * index.itemsize
+    def __init__(self, size: int, queue_capacity: int, index, knobs: Bfs4kKnobs):
+        self.queue_capacity = queue_capacity
+        queues = 2 * queue_capacity * index.itemsize
         table = size - _VARIABLES - queues
         if table < 2 * _TABLE_WORD:
             raise StrategyError(
@@ -250,7 +250,7 @@ def _one_block(run: Run, level: int) -> None:
             "wanted": run.targets,
             "n_wanted": np.int64(0 if run.targets is None else run.targets.size),
             "threshold": np.int32(run.threshold),
-            "room": np.int32(memory.room),
+            "queue_capacity": np.int32(memory.queue_capacity),
             "min_width": np.int32(knobs.k1),
             "max_width": np.int32(WARP if knobs.dynamic_width else knobs.k1),
             "discover_below": np.int32(block // knobs.k4 if knobs.k4 else 0),

@@ -53,9 +53,19 @@ def _entry(name: str, *declared: str) -> Entry:
 
 _EXPAND = _entry(
     "expand",
-    *(*_GRAPH, "vertex_t* queue", "int64 room", *_GATHERING, "vertex_t* edges", "vertex_t*? sources", "int64* counters"),
+    *(
+        *_GRAPH,
+        "vertex_t* queue",
+        "int64 queue_capacity",
+        *_GATHERING,
+        "vertex_t* edges",
+        "vertex_t*? sources",
+        "int64* counters",
+    ),
 )
-_CONTRACT = _entry("contract", *_EDGES, "int64 room", *_REACHED, "vertex_t* queue", "int64* counters", "int64* counted")
+_CONTRACT = _entry(
+    "contract", *_EDGES, "int64 queue_capacity", *_REACHED, "vertex_t* queue", "int64* counters", "int64* counted"
+)
 _EXPAND_CONTRACT = _entry(
     "expand_contract",
     *(*_GRAPH, "vertex_t* frontier", "int64 n_frontier", "int32 level", *_GATHERING, *_REACHED),
@@ -78,8 +88,8 @@ class VertexRun(gpu_steps.Run):
 
     entries = (_EXPAND_CONTRACT, _LIST_LEVEL)
 
-    def __init__(self, graph, query, n_counters: int = 2, room: int | None = None):
-        super().__init__(graph, query, n_counters, room)
+    def __init__(self, graph, query, n_counters: int = 2, queue_capacity: int | None = None):
+        super().__init__(graph, query, n_counters, queue_capacity)
         self.knobs = knobs = query.knobs or GatherKnobs()
         self.visited = cp.zeros(-(-graph.n_vertices // 8), np.uint8)
         self.on_device = cp.zeros(len(_COUNTED), np.int64)

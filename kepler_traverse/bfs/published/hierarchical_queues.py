@@ -43,21 +43,23 @@ TILE = 1024  # vertices whose flags a block sums up at once, as many as Springer
 _KERNELS = Path(__file__).parents[1] / "kernels" / "published"
 _QUEUES_FILE, _PREFIX_FILE = _KERNELS / "block_queues.cu", _KERNELS / "prefix_sum.cu"
 _GRAPH = ("offset_t* offsets", "vertex_t* targets", "int64*? first_piece", "vertex_t*? owner")
-_ROOM = ("int32 n_queues", "int32 room", "int64 capacity")
+_CAPACITIES = ("int32 n_queues", "int32 queue_capacity", "int64 capacity")
 _RESULTS = ("int32* distance", "vertex_t*? predecessor", "vertex_t* next", "int64* counters")
 _FRONTIER = ("vertex_t* frontier", "int64 n_frontier", "int32 level")
 _SEVERAL = ("int32 last_level", "int64 most")
-_LEVEL = Entry("bfs_block_queues", _QUEUES_FILE, BLOCK, arguments(*_GRAPH, *_FRONTIER, *_ROOM, *_RESULTS))
+_LEVEL = Entry("bfs_block_queues", _QUEUES_FILE, BLOCK, arguments(*_GRAPH, *_FRONTIER, *_CAPACITIES, *_RESULTS))
 _GRID = Entry(
     "bfs_block_queues_grid",
     _QUEUES_FILE,
     BLOCK,
     arguments(
-        *_GRAPH, "vertex_t* queue", "int64 n_frontier", "int32 level", *_SEVERAL, *_ROOM, *_RESULTS, "uint32* arrived"
+        *_GRAPH, "vertex_t* queue", "int64 n_frontier", "int32 level", *_SEVERAL, *_CAPACITIES, *_RESULTS, "uint32* arrived"
     ),
     is_cooperative=True,
 )
-_ALONE = Entry("bfs_block_queues_alone", _QUEUES_FILE, BLOCK, arguments(*_GRAPH, *_FRONTIER, *_SEVERAL, *_ROOM, *_RESULTS))
+_ALONE = Entry(
+    "bfs_block_queues_alone", _QUEUES_FILE, BLOCK, arguments(*_GRAPH, *_FRONTIER, *_SEVERAL, *_CAPACITIES, *_RESULTS)
+)
 _MARK = Entry(
     "bfs_prefix_mark",
     _PREFIX_FILE,
@@ -76,21 +78,21 @@ class _Run(gpu_steps.Run):
 
     first, owner = None, None  # the rows of the graph are whole
 
-    def __init__(self, graph, query, n_counters: int, room: int, n_queues: int, longest: int | None = None):
+    def __init__(self, graph, query, n_counters: int, queue_capacity: int, n_queues: int, longest: int | None = None):
         super().__init__(graph, query, n_counters, longest)
         self.offsets = graph.offsets
         # A block's room is shared out to its queues, each of which has one place at least.
-        self.n_queues, self.room = n_queues, max(room // n_queues, 1)
-        self.shared_bytes = n_queues * self.room * graph.targets.dtype.itemsize
+        self.n_queues, self.queue_capacity = n_queues, max(queue_capacity // n_queues, 1)
+        self.shared_bytes = n_queues * self.queue_capacity * graph.targets.dtype.itemsize
         self.level = kernel(_LEVEL, graph.targets.dtype)
 
     def arguments(self, level: int, *of_several) -> tuple:
         """Those that the three kernels share."""
         frontier = self.frontier
         rows = (self.offsets, self.graph.targets, self.first, self.owner)
-        rooms = (np.int32(self.n_queues), np.int32(self.room), np.int64(frontier.capacity))
+        capacities = (np.int32(self.n_queues), np.int32(self.queue_capacity), np.int64(frontier.capacity))
         results = (self.distance, self.predecessor, frontier.next, frontier.counters)
-        return (*rows, frontier.queue, np.int64(frontier.size), np.int32(level), *of_several, *rooms, *results)
+        return (*rows, frontier.queue, np.int64(frontier.size), np.int32(level), *of_several, *capacities, *results)
 
 
 class BlockQueueRun(_Run):

@@ -63,7 +63,7 @@ class LayerRun(gpu_steps.Run):
     """A traversal without a queue, of which the size of each level is counted."""
 
     def __init__(self, graph, query):
-        super().__init__(graph, query, room=1)
+        super().__init__(graph, query, queue_capacity=1)
         self.incoming = graph.reverse
         self.push, self.pull = (kernel(entry, graph.targets.dtype) for entry in (_LAYER_PUSH, _PULL))
 
@@ -118,7 +118,7 @@ class ProductRun(gpu_steps.Run):
     """A traversal whose frontier is a vector of zeros and ones."""
 
     def __init__(self, graph, query):
-        super().__init__(graph, query, room=1)
+        super().__init__(graph, query, queue_capacity=1)
         n, index = graph.n_vertices, graph.targets.dtype
         self.incoming = graph.reverse
         self.x, self.y = cp.empty(n, np.uint8), cp.empty(n, index)

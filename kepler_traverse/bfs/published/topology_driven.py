@@ -41,7 +41,13 @@ _REDIRECTED = _entry(
 )
 _VIRTUAL_WARP = _entry("topology_driven", "bfs_scan_virtual_warp", *_ROWS, "int64 n_vertices", "int32 width", *_RESULTS)
 _DEFERRED = _entry(
-    "topology_driven", "bfs_scan_deferred", *_ROWS, "int64 n_vertices", "offset_t defer_from", "int32 room", *_RESULTS
+    "topology_driven",
+    "bfs_scan_deferred",
+    *_ROWS,
+    "int64 n_vertices",
+    "offset_t defer_from",
+    "int32 queue_capacity",
+    *_RESULTS,
 )
 _LEVEL_OF_EDGES = _entry("topology_driven", "bfs_scan_edges", *_EDGES, *_RESULTS)
 _FLAGS = _entry(
@@ -105,7 +111,7 @@ class Scan(gpu_steps.Run):
     """
 
     def __init__(self, graph, query, entry: Entry, walked: tuple, n_threads: int, shared_bytes: int = 0):
-        super().__init__(graph, query, room=1)
+        super().__init__(graph, query, queue_capacity=1)
         self.kernel = kernel(entry, graph.targets.dtype)
         self.walked, self.n_threads, self.shared_bytes = walked, n_threads, shared_bytes
 

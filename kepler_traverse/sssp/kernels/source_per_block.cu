@@ -9,7 +9,7 @@
 // threshold are stale, since those vertices have been near, and are dropped. The width of the piles
 // doubles while they are too small to fill a block.
 //
-// Shared: the first ROOM vertices of two near piles.
+// Shared: the first QUEUE_CAPACITY vertices of two near piles.
 // Reads:  the adjacency lists, with weights.
 // Writes: one row of distances per source, as ordered integers.
 //
@@ -64,8 +64,10 @@ struct Pile {
   vertex_t* in_shared;
   vertex_t* in_global;
 
-  KT_DEVICE void store(int32 i, vertex_t v) const { (i < ROOM ? in_shared[i] : in_global[i - ROOM]) = v; }
-  KT_DEVICE vertex_t load(int64 i) const { return i < ROOM ? in_shared[i] : in_global[i - ROOM]; }
+  KT_DEVICE void store(int32 i, vertex_t v) const {
+    (i < QUEUE_CAPACITY ? in_shared[i] : in_global[i - QUEUE_CAPACITY]) = v;
+  }
+  KT_DEVICE vertex_t load(int64 i) const { return i < QUEUE_CAPACITY ? in_shared[i] : in_global[i - QUEUE_CAPACITY]; }
 };
 
 KT_DEVICE bool set_bit(uint32* marks, int64 v) {
@@ -114,14 +116,14 @@ struct Search {
   int64 n_vertices;
   ordered_t limit;
   ordered_t* keys;
-  vertex_t* queues;  // the first ROOM vertices of two near piles
+  vertex_t* queues;  // the first QUEUE_CAPACITY vertices of two near piles
   vertex_t* piles;   // the others of both, and the far pile
   uint32* marks;     // of all three
   Counters* counters;
 
   KT_DEVICE Pile near(int32 iteration) const {
     const int32 which = iteration % 2;
-    return {queues + which * ROOM, piles + which * n_vertices};
+    return {queues + which * QUEUE_CAPACITY, piles + which * n_vertices};
   }
   KT_DEVICE uint32* near_marks(int32 iteration) const { return marks + iteration % 2 * n_words(); }
   KT_DEVICE uint32* far_marks() const { return marks + 2 * n_words(); }
@@ -294,7 +296,7 @@ KT_DEVICE void Offering::ahead(const kt::Edges<N>& edges) const {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const SearchArgs args) {
-  KT_SHARED(vertex_t, queues, [2 * ROOM]);
+  KT_SHARED(vertex_t, queues, [2 * QUEUE_CAPACITY]);
   KT_SHARED(Counters, counters, [1]);
   const int64 block = kt::block_id();
   const int64 n_words = (args.n_vertices + 31) / 32;

@@ -27,7 +27,7 @@ _ENTRY = Entry(
     struct_arguments(_FILE, "SearchArgs"),
     argument_struct="SearchArgs",
     constants=(
-        ("ROOM", tuning.MANY_ROOM),
+        ("QUEUE_CAPACITY", tuning.MULTI_SOURCE_QUEUE_CAPACITY),
         ("WARM_UP", tuning.MANY_WARM_UP),
         ("FEW", tuning.MANY_FEW),
         ("AHEAD", tuning.MANY_AHEAD),
@@ -109,7 +109,11 @@ class _Run:
     def __init__(self, graph, query, group: int):
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
         self._graph, self._query = graph, query
-        constants = {"ROOM": tuning.MANY_ROOM, "WARM_UP": tuning.MANY_WARM_UP, "FEW": tuning.MANY_FEW}
+        constants = {
+            "QUEUE_CAPACITY": tuning.MULTI_SOURCE_QUEUE_CAPACITY,
+            "WARM_UP": tuning.MANY_WARM_UP,
+            "FEW": tuning.MANY_FEW,
+        }
         self._kernel = kernel(_ENTRY.variant(block=_block(n), AHEAD=tuning.MANY_AHEAD, **constants), index, real)
         self._n_blocks = max(1, min(group, _max_blocks(n), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)

@@ -58,7 +58,7 @@ _KERNELS = {
         arguments(
             *("vertex_t* pile", "int64 size", "ordered_t* keys", "ordered_t floor"),
             *_LIST,
-            *("int64 room", "vertex_t* piles", "int64* sizes"),
+            *("int64 pile_capacity", "vertex_t* piles", "int64* sizes"),
         ),
     ),
     "relax": Entry(
@@ -70,7 +70,7 @@ _KERNELS = {
             *("vertex_t* list", "int64 size", "weight_t limit"),
             *("ordered_t floor", "ordered_t lighter", "ordered_t heaviest"),
             *_LIST,
-            *("int32 present", "int32 keeps", "int32 round", "int64 room"),
+            *("int32 present", "int32 keeps", "int32 round", "int64 pile_capacity"),
             *("ordered_t* keys", "int32* queued_in", "vertex_t* next"),
             *("vertex_t* piles", "int64* sizes", "int64* counters"),
         ),

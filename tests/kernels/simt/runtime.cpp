@@ -164,7 +164,7 @@ Thread* self = nullptr;
 u32 n_finished, n_at_grid_barrier;
 std::map<u32*, u32> at_grid_barriers;  // the counts of blocks as they must be
 u32* grid_barrier_word;
-bool has_room;  // maybe a block can begin
+bool has_space;  // maybe a block can begin
 u64 n_steps, n_switches, random_state;
 u32 steps_in_a_row;
 string report;
@@ -435,10 +435,10 @@ void run() {
   const u32 cluster = grids.front()->cluster;
   const u32 resident = (std::max(launched->resident, 1u) + cluster - 1) / cluster * cluster;
   blocks.resize(1 + (launched->cooperative ? launched->grid : std::min(launched->grid, resident)));
-  has_room = true;
+  has_space = true;
   while (report.empty()) {
-    if (has_room) {
-      has_room = false;
+    if (has_space) {
+      has_space = false;
       begin_blocks();
     }
     if (ready.empty()) {
@@ -498,7 +498,7 @@ void fiber() {
   }
   if (!cluster.n_exited++) cluster.first_exited = name_of(*self);
   ++n_finished;
-  has_room = has_room || has_ended(cluster);
+  has_space = has_space || has_ended(cluster);
   self->state = State::exited;
   swap(self->context, scheduler, true);
   abort();
@@ -705,7 +705,7 @@ void launch(void (*call)(const void*, void**), const void* kernel, int n_blocks,
   }));
   grids.back()->memory = std::move(memory);
   waiting_children.push_back(grids.back().get());
-  has_room = true;
+  has_space = true;
   yield();
 }
 

@@ -51,9 +51,9 @@ struct SingleBlockArgs {
   kt::int32 last_level;
   KT_NULLABLE const kt::int64* wanted;  // vertices whose distances end the search
   kt::int64 n_wanted;
-  kt::int32 threshold;  // the largest frontier for one block
-  kt::int32 room;       // of each of the two queues in shared memory
-  kt::int32 min_width;  // lanes per vertex
+  kt::int32 threshold;       // the largest frontier for one block
+  kt::int32 queue_capacity;  // of each of the two queues in shared memory
+  kt::int32 min_width;       // lanes per vertex
   kt::int32 max_width;
   kt::int32 discover_below;  // frontiers smaller than this take the Walk in `discovery`
   kt::int32 discovery;
@@ -266,12 +266,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_many_blocks(const Man
 }
 
 // Levels up to last_level while the frontier has at most `threshold` vertices (5.5,
-// single block). Two queues of `room` vertices lie in shared memory; what a level
+// single block). Two queues of `queue_capacity` vertices lie in shared memory; what a level
 // finds beyond that goes to the queue in global memory, in its place. Into
 // counters[0]: the size of the frontier it ends with, all of it in `next`; into
 // counters[2]: the levels it took.
 extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_single_block(const SingleBlockArgs args) {
-  const kt::int32 room = args.room;
+  const kt::int32 queue_capacity = args.queue_capacity;
   const kt::int64 capacity = args.capacity;
   kt::int32* const distance = args.distance;
   vertex_t* const next = args.next;
@@ -279,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_single_block(const Si
   KT_DYNAMIC_SHARED(kt::uint64, memory);
   KT_SHARED(kt::int64, sizes, [3]);  // of the frontiers of three levels in turn: one is read, one written, one cleared
   vertex_t* const queues = reinterpret_cast<vertex_t*>(memory);
-  kt::uint64* const table = reinterpret_cast<kt::uint64*>(queues + 2 * room);
+  kt::uint64* const table = reinterpret_cast<kt::uint64*>(queues + 2 * queue_capacity);
 
   const kt::int32 first_level = level;
   kt::int64 size = args.n_frontier;
@@ -288,8 +288,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_single_block(const Si
   kt::block_barrier();
   while (true) {
     const kt::int32 iteration = (level - first_level) % 3;
-    const vertex_t* const here = queues + (level - first_level) % 2 * room;
-    vertex_t* const there = queues + (level + 1 - first_level) % 2 * room;
+    const vertex_t* const here = queues + (level - first_level) % 2 * queue_capacity;
+    vertex_t* const there = queues + (level + 1 - first_level) % 2 * queue_capacity;
     kt::int64* const found = sizes + (iteration + 1) % 3;
     if (kt::thread_in_block() == 0) sizes[(iteration + 2) % 3] = 0;
     auto expand = expansion(
@@ -297,7 +297,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_single_block(const Si
          args.counted},
         {table, args.hash_bits}, [=](kt::int64 n) { return kt::atomic_add(found, n); },
         [=](kt::int64 place, vertex_t v) {
-          if (place < room)
+          if (place < queue_capacity)
             there[place] = v;
           else if (place < capacity)
             next[place] = v;
@@ -321,7 +321,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_single_block(const Si
       is_last = !kt::block_any(is_missing);
     }
     if (is_last) {
-      const kt::int64 in_shared = size < room ? size : room;
+      const kt::int64 in_shared = size < queue_capacity ? size : queue_capacity;
       for (kt::int64 i = kt::thread_in_block(); i < in_shared && i < capacity; i += BLOCK) next[i] = there[i];
       break;
     }

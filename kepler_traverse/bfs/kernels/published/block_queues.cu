@@ -7,7 +7,7 @@
 // With `pieces` the queue holds pieces of rows (published/row_splitting.py): `offsets` are those of
 // the pieces then, and whoever reaches a vertex queues all of its pieces.
 //
-//   shared   n_queues * room vertices; the frontier of a single block after them
+//   shared   n_queues * queue_capacity vertices; the frontier of a single block after them
 //
 // Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC 2010.
 // Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, section 3.6.
@@ -69,8 +69,9 @@ KT_DEVICE void expand_level(kt::Csr graph, List list, const Expand& expand) {
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_block_queues(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                      const int64* __restrict__ first_piece, const vertex_t* __restrict__ owner,
-                     const vertex_t* __restrict__ frontier, int64 n_frontier, int32 level, int32 n_queues, int32 room,
-                     int64 capacity, int32* distance, vertex_t* predecessor, vertex_t* next, int64* counters) {
+                     const vertex_t* __restrict__ frontier, int64 n_frontier, int32 level, int32 n_queues,
+                     int32 queue_capacity, int64 capacity, int32* distance, vertex_t* predecessor, vertex_t* next,
+                     int64* counters) {
   KT_DYNAMIC_SHARED(vertex_t, places);
   KT_SHARED(int32, sizes, [kt::WARP]);
   KT_SHARED(int64, starts, [kt::WARP + 1]);
@@ -79,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   expand_level({offsets, targets}, kt::Queue{frontier, n_frontier},
                {{first_piece, owner},
                 {level, distance, predecessor},
-                {places, sizes, starts, n_queues, room, {next, capacity, counters}}});
+                {places, sizes, starts, n_queues, queue_capacity, {next, capacity, counters}}});
 }
 
 // Levels up to last_level while the frontier has at most `most` vertices, a barrier of the
@@ -90,9 +91,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_block_queues_grid(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                           const int64* __restrict__ first_piece, const vertex_t* __restrict__ owner, vertex_t* queue,
-                          int64 n_frontier, int32 level, int32 last_level, int64 most, int32 n_queues, int32 room,
-                          int64 capacity, int32* distance, vertex_t* predecessor, vertex_t* next, int64* counters,
-                          kt::uint32* arrived) {
+                          int64 n_frontier, int32 level, int32 last_level, int64 most, int32 n_queues,
+                          int32 queue_capacity, int64 capacity, int32* distance, vertex_t* predecessor, vertex_t* next,
+                          int64* counters, kt::uint32* arrived) {
   KT_DYNAMIC_SHARED(vertex_t, places);
   KT_SHARED(int32, sizes, [kt::WARP]);
   KT_SHARED(int64, starts, [kt::WARP + 1]);
@@ -108,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     expand_level({offsets, targets}, Written{here, size},
                  {{first_piece, owner},
                   {level + 1, distance, predecessor},
-                  {places, sizes, starts, n_queues, room, {there, capacity, found}}});
+                  {places, sizes, starts, n_queues, queue_capacity, {there, capacity, found}}});
     kt::grid_barrier(arrived);
     size = *found;
     ++taken;
@@ -126,13 +127,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_block_queues_alone(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                            const int64* __restrict__ first_piece, const vertex_t* __restrict__ owner,
                            const vertex_t* __restrict__ frontier, int64 n_frontier, int32 level, int32 last_level,
-                           int64 most, int32 n_queues, int32 room, int64 capacity, int32* distance,
+                           int64 most, int32 n_queues, int32 queue_capacity, int64 capacity, int32* distance,
                            vertex_t* predecessor, vertex_t* next, int64* counters) {
   KT_DYNAMIC_SHARED(vertex_t, places);
   KT_SHARED(int32, sizes, [kt::WARP]);
   KT_SHARED(int64, starts, [kt::WARP + 1]);
   KT_SHARED(int64, spilled, [1]);
-  vertex_t* const here = places + n_queues * room;
+  vertex_t* const here = places + n_queues * queue_capacity;
   if (kt::thread_in_block() < n_queues) sizes[kt::thread_in_block()] = 0;
   if (kt::thread_in_block() == 0) *spilled = 0;
   for (int64 i = kt::thread_in_block(); i < n_frontier; i += BLOCK) here[i] = kt::load_constant(frontier + i);
@@ -142,12 +143,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   while (true) {
     const Expand expand = {{first_piece, owner},
                            {level + 1, distance, predecessor},
-                           {places, sizes, starts, n_queues, room, {next, capacity, spilled}}};
+                           {places, sizes, starts, n_queues, queue_capacity, {next, capacity, spilled}}};
     kt::edges_by_thread({offsets, targets}, Written{here, size}, expand);
     kt::block_barrier();
     const int64 before = *spilled;
     size = before;
-    for (int32 queue = 0; queue < n_queues; ++queue) size += sizes[queue] < room ? sizes[queue] : room;
+    for (int32 queue = 0; queue < n_queues; ++queue)
+      size += sizes[queue] < queue_capacity ? sizes[queue] : queue_capacity;
     ++taken;
     ++level;
     const bool is_last = size == 0 || size > most || level >= last_level;

@@ -166,10 +166,10 @@ struct GatherInto {
 // Of the vertices counted in counters[2]; none where their queue has no room for them.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_gather_expand(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                      const vertex_t* __restrict__ queue, int64 room, offset_t block_from, offset_t warp_from,
+                      const vertex_t* __restrict__ queue, int64 queue_capacity, offset_t block_from, offset_t warp_from,
                       int64 capacity, vertex_t* edges, vertex_t* sources, int64* counters) {
   GATHER_INTO(targets, (EdgeQueue{edges, sources, capacity, counters}));
-  const int64 size = counters[2] <= room ? counters[2] : 0;
+  const int64 size = counters[2] <= queue_capacity ? counters[2] : 0;
   for (int64 first = int64{kt::block_id()} * BLOCK; first < size; first += int64{kt::n_blocks()} * BLOCK) {
     const int64 i = first + kt::thread_in_block();
     gather(i < size ? kt::row_of(offsets, kt::load_constant(queue + i)) : kt::Row{});
@@ -179,14 +179,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // Into counters[2]: how many vertices are queued.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_gather_contract(const vertex_t* __restrict__ edges, const vertex_t* __restrict__ sources, int64 n_edges,
-                        int32 level, int64 room, uint8* visited, int32* distance, vertex_t* predecessor,
+                        int32 level, int64 queue_capacity, uint8* visited, int32* distance, vertex_t* predecessor,
                         vertex_t* queue, int64* counters, int64* counted) {
   KT_SHARED(int64, taken, [2]);
   if (kt::thread_in_block() == 0) *taken = 0;
   CONTRACTION();
   const auto reserve = [=](int64 n) { return kt::atomic_add(counters + 2, n); };
   const auto write = [=](int64 place, vertex_t v) {
-    if (place < room) queue[place] = v;
+    if (place < queue_capacity) queue[place] = v;
   };
   kt::LocalQueue found;
   for (int64 first = kt::warp_id() * kt::WARP; first < n_edges; first += kt::n_warps() * kt::WARP) {

@@ -79,8 +79,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // Vertices of defer_from edges and more wait in shared memory until the block has looked at all of its vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_scan_deferred(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, kt::int64 n_vertices,
-                      offset_t defer_from, kt::int32 room, kt::int32 level, kt::int32* distance, vertex_t* predecessor,
-                      kt::int64* counters) {
+                      offset_t defer_from, kt::int32 queue_capacity, kt::int32 level, kt::int32* distance,
+                      vertex_t* predecessor, kt::int64* counters) {
   KT_DYNAMIC_SHARED(vertex_t, deferred);
   KT_SHARED(kt::int32, n_deferred, [1]);
   const Claim claim{level, distance, predecessor, counters};
@@ -92,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       const kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(i));
       // Full where not every thread of the block could still append one: checking and appending are two steps. Whoever
       // loads a count that has grown meanwhile walks the edges at once, which is as right.
-      if (row.end - row.begin < defer_from || kt::racy_load(n_deferred) > room - BLOCK) {
+      if (row.end - row.begin < defer_from || kt::racy_load(n_deferred) > queue_capacity - BLOCK) {
         kt::edges_of_thread(targets, row, claim);
       } else {
         deferred[kt::atomic_add(n_deferred, 1)] = row.u;

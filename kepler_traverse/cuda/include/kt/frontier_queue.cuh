@@ -27,24 +27,24 @@ struct Appender {
   }
 };
 
-// Queues of a block in shared memory, of `room` vertices each: one of each warp (W-frontiers)
+// Queues of a block in shared memory, of `queue_capacity` vertices each: one of each warp (W-frontiers)
 // or one of all. Side by side they are the block's (B-frontier), and one atomic takes places
 // for that in the queue of the grid (G-frontier). What has no room goes there at once.
 //
 // Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC 2010, section 3.2.
 struct BlockQueues {
-  vertex_t* places;  // [n_queues * room]
+  vertex_t* places;  // [n_queues * queue_capacity]
   int32* sizes;      // [n_queues], zero at first; they count past the room
   int64* starts;     // [n_queues + 1]
   int32 n_queues;    // no more than a warp has lanes
-  int32 room;
+  int32 queue_capacity;
   Appender grid;
 
   KT_DEVICE void append(vertex_t v) const {
     const int32 queue = warp_in_block() % n_queues;
     const int32 place = atomic_add(sizes + queue, 1);
-    if (place < room)
-      places[queue * room + place] = v;
+    if (place < queue_capacity)
+      places[queue * queue_capacity + place] = v;
     else
       grid.append(v);
   }
@@ -68,14 +68,14 @@ struct BlockQueues {
       const int64 first = starts[n_queues] + starts[queue];
       const int32 n = size(queue);
       for (int32 i = is_one ? thread_in_block() : lane(); i < n; i += is_one ? BLOCK : WARP)
-        write(first + i, places[queue * room + i]);
+        write(first + i, places[queue * queue_capacity + i]);
     }
     block_barrier();
     if (thread_in_block() < n_queues) sizes[thread_in_block()] = 0;
   }
 
  private:
-  KT_DEVICE int32 size(int32 queue) const { return sizes[queue] < room ? sizes[queue] : room; }
+  KT_DEVICE int32 size(int32 queue) const { return sizes[queue] < queue_capacity ? sizes[queue] : queue_capacity; }
 };
 
 // Count the threads that come here, with one atomic for those that come together.

@@ -46,11 +46,11 @@ struct LocalQueue {
     size = 0;
   }
 
-  // The lanes put what they hold side by side into a slot of `room` vertices, shared
+  // The lanes put what they hold side by side into a slot of `slot_capacity` vertices, shared
   // memory of their warp's own, and write it out from there; again, while there is more.
   // H-BF, section 5.1, figure 5.
   template <typename Reserve, typename Write>
-  KT_DEVICE void empty_through(vertex_t* slot, int32 room, Reserve reserve, Write write_vertex) {
+  KT_DEVICE void empty_through(vertex_t* slot, int32 slot_capacity, Reserve reserve, Write write_vertex) {
     int32 place = sum_through(size);
     const int32 total = broadcast(ALL_LANES, place, WARP - 1);
     place -= size;
@@ -58,10 +58,10 @@ struct LocalQueue {
     if (lane() == 0 && total) first = reserve(total);
     first = broadcast(ALL_LANES, first, 0);
     int32 put = 0;
-    for (int32 done = 0; done < total; done += room) {
-      for (; put < size && place + put < done + room; ++put) slot[place + put - done] = vertices[put];
+    for (int32 done = 0; done < total; done += slot_capacity) {
+      for (; put < size && place + put < done + slot_capacity; ++put) slot[place + put - done] = vertices[put];
       warp_barrier(ALL_LANES);
-      for (int32 i = lane(); i < room && done + i < total; i += WARP) write_vertex(first + done + i, slot[i]);
+      for (int32 i = lane(); i < slot_capacity && done + i < total; i += WARP) write_vertex(first + done + i, slot[i]);
       warp_barrier(ALL_LANES);
     }
     size = 0;

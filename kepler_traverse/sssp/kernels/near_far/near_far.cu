@@ -54,8 +54,8 @@ struct NearFarArgs {
   vertex_t* queue;
   vertex_t* next_queue;
   vertex_t* piles;  // [2][n_vertices]
-  uint64* pieces;   // [2][piece_room]
-  int64 piece_room;
+  uint64* pieces;   // [2][chunk_capacity]
+  int64 chunk_capacity;
   int64* states;    // [3] LoopState
   uint32* arrived;  // of the grid barrier, 0 at first
   int64* outcome;   // [5] Outcome
@@ -293,7 +293,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
   search.next_queue = args.next_queue;
   search.piles = args.piles;
   search.all_pieces = args.pieces;
-  search.piece_room = args.piece_room;
+  search.chunk_capacity = args.chunk_capacity;
   search.n_hops = args.n_hops;
 
   begin(search, args, states, trace, outcome);

@@ -23,12 +23,12 @@ struct Search {
   vertex_t* queue;
   vertex_t* next_queue;
   vertex_t* piles;     // [2][n_vertices]
-  uint64* all_pieces;  // [2][piece_room]
-  int64 piece_room;
+  uint64* all_pieces;  // [2][chunk_capacity]
+  int64 chunk_capacity;
   int32 n_hops;
 
   KT_DEVICE vertex_t* near(int32 iteration) const { return iteration % 2 ? next_queue : queue; }
-  KT_DEVICE uint64* chunks(int32 iteration) const { return all_pieces + iteration % 2 * piece_room; }
+  KT_DEVICE uint64* chunks(int32 iteration) const { return all_pieces + iteration % 2 * chunk_capacity; }
   KT_DEVICE vertex_t* far(int64 side) const { return piles + side * n_vertices; }
   KT_DEVICE ordered_t key(vertex_t v) const { return key_in(racy_load(labels + v)); }
 };

@@ -197,13 +197,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const auto is_handed_over = [&](vertex_t u, offset_t degree, bool is_first) -> bool {
     const kt::int32 leader = kt::lane() / width * width;
     const kt::uint32 sharers = (width == kt::WARP ? kt::ALL_LANES : (1u << width) - 1u) << leader;
-    kt::int32 there_is_room = 0;
+    kt::int32 has_space = 0;
     if (is_first) {
       const kt::int64 place = kt::atomic_add(counters + 1, 1);
-      there_is_room = place < heavy_capacity;
+      has_space = place < heavy_capacity;
 #if HEAVY == 2
       static_cast<void>(heavy);
-      if (there_is_room) {
+      if (has_space) {
         const kt::int64 edges_per_block = 16 * BLOCK;  // BFS-4K's K3, since this paper names none
         const kt::int64 blocks = (degree + edges_per_block - 1) / edges_per_block;
         kt::launch_child(h_bf_relax_row, static_cast<kt::int32>(blocks), offsets, targets, weights, u, limit, round,
@@ -211,10 +211,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       }
 #else
       static_cast<void>(degree);
-      if (there_is_room) heavy[place] = u;
+      if (has_space) heavy[place] = u;
 #endif
     }
-    return kt::broadcast(sharers, there_is_room, leader) != 0;
+    return kt::broadcast(sharers, has_space, leader) != 0;
   };
   const auto rows = [&](kt::int64 i, bool is_first) -> kt::Row {
     const vertex_t u = is_everything ? static_cast<vertex_t>(i) : load_once(frontier + i);

@@ -31,8 +31,8 @@ constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
 struct Piles {
   const ordered_t* thresholds;
   int32 n_thresholds;
-  int32 side;  // which of two arrays is the last pile
-  int64 room;  // of a pile
+  int32 side;           // which of two arrays is the last pile
+  int64 pile_capacity;  // of a pile
   vertex_t* vertices;
   int64* sizes;
 
@@ -45,7 +45,7 @@ struct Piles {
   KT_DEVICE void put(int32 pile, vertex_t v) const {
     const int64 place = pile < n_thresholds ? pile : pile + side;
     const kt::uint32 for_the_same = kt::match(kt::lanes_here(), pile);
-    kt::Appender{vertices + place * room, room, sizes + pile}.append(v, for_the_same);
+    kt::Appender{vertices + place * pile_capacity, pile_capacity, sizes + pile}.append(v, for_the_same);
   }
 };
 
@@ -83,9 +83,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     sssp_piles_split(const vertex_t* __restrict__ pile, int64 size, const ordered_t* __restrict__ keys, ordered_t floor,
-                     const ordered_t* __restrict__ thresholds, int32 n_thresholds, int32 side, int64 room,
+                     const ordered_t* __restrict__ thresholds, int32 n_thresholds, int32 side, int64 pile_capacity,
                      vertex_t* piles, int64* sizes) {
-  const Piles into = {thresholds, n_thresholds, side, room, piles, sizes};
+  const Piles into = {thresholds, n_thresholds, side, pile_capacity, piles, sizes};
   for (int64 i = kt::thread_id(); i < size; i += kt::n_threads()) {
     const vertex_t v = kt::load_constant(pile + i);
     const ordered_t key = kt::load_constant(keys + v);
@@ -99,12 +99,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     sssp_piles_relax(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                      const weight_t* __restrict__ weights, const vertex_t* list, int64 size, weight_t limit,
                      ordered_t floor, ordered_t lighter, ordered_t heaviest, const ordered_t* __restrict__ thresholds,
-                     int32 n_thresholds, int32 side, int32 present, int32 keeps, int32 round, int64 room,
+                     int32 n_thresholds, int32 side, int32 present, int32 keeps, int32 round, int64 pile_capacity,
                      ordered_t* keys, int32* queued_in, vertex_t* next, vertex_t* piles, int64* sizes,
                      int64* counters) {
   const kt::Relaxing relaxing = {weights, kt::to_ordered(limit), keys, nullptr};
-  const Piles into = {thresholds, n_thresholds, side, room, piles, sizes};
-  const kt::Appender queue = {next, room, counters};
+  const Piles into = {thresholds, n_thresholds, side, pile_capacity, piles, sizes};
+  const kt::Appender queue = {next, pile_capacity, counters};
   const auto rows = [=](int64 i, bool) {
     const vertex_t u = list[i];
     return kt::racy_load(keys + u) < floor ? kt::Row{} : kt::row_of(offsets, u);

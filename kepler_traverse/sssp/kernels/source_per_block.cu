@@ -99,7 +99,7 @@ struct Wanted {
 struct Search;
 
 // Relaxes edges, N per lane with N loads in flight.
-struct Offering {
+struct Relaxation {
   const Search& search;
   int32 iteration;
   ordered_t threshold;
@@ -150,9 +150,9 @@ struct Search {
       clear_bit(marks_from, u);  // no thread sets marks for this iteration any more
       return kt::row_of(offsets, u);
     };
-    Offering offering = {*this, iteration, threshold, near(iteration + 1)};
+    Relaxation relaxation = {*this, iteration, threshold, near(iteration + 1)};
     const int32 width = kt::lanes_per_row(BLOCK, size);
-    kt::edges_by_discovery<AHEAD>(targets, kt::one_block(), int64{size}, false, rows, offering, kt::WARP / width);
+    kt::edges_by_discovery<AHEAD>(targets, kt::one_block(), int64{size}, false, rows, relaxation, kt::WARP / width);
   }
 
   // Moves what lies below the threshold to the next near pile.
@@ -246,7 +246,7 @@ struct Search {
 };
 
 template <int32 N>
-KT_DEVICE void Offering::ahead(const kt::Edges<N>& edges) const {
+KT_DEVICE void Relaxation::ahead(const kt::Edges<N>& edges) const {
   ordered_t* const keys = search.keys;
   uint32* const near_marks = search.near_marks(iteration + 1);
   vertex_t v[N];

@@ -109,13 +109,13 @@ KT_DEVICE void relax(const Search& search, const LoopState& prev, int32 iteratio
   const bool goes_on = !Scope::IS_SMALL && search.n_hops > 1 && prev.chunks == 0 && prev.edges <= HOP_EDGES &&
                        prev.edges <= HOP_DEGREE * prev.near;
   const ordered_t threshold = prev.current().key;
-  kt::Relax<Scope> offer = {search, threshold, static_cast<int32>(prev.step), into, goes_on, hops.of(0)};
+  kt::Relax<Scope> relaxer = {search, threshold, static_cast<int32>(prev.step), into, goes_on, hops.of(0)};
   const auto rows = [&](int64 i, bool) {
     const kt::Row row = kt::row_of(search.offsets, near[i]);
     return Scope::IS_SMALL || row.end - row.begin < CHUNK ? row : kt::Row{};
   };
-  kt::walk(search.targets, Scope::team(), prev.near, prev.edges - prev.chunks * CHUNK, rows, offer);
-  if (goes_on) kt::go_on(search, hops, offer);
+  kt::walk(search.targets, Scope::team(), prev.near, prev.edges - prev.chunks * CHUNK, rows, relaxer);
+  if (goes_on) kt::go_on(search, hops, relaxer);
   const int64 n_chunks = Scope::IS_SMALL ? 0 : prev.chunks;
   const kt::Teams teams(PIECE_WARPS);
   for (int64 i = teams.mine(); i < n_chunks; i += teams.how_many()) {
@@ -123,7 +123,7 @@ KT_DEVICE void relax(const Search& search, const LoopState& prev, int32 iteratio
     kt::Row row = kt::row_of(search.offsets, static_cast<vertex_t>(chunk & ((uint64{1} << kt::VERTEX_BITS) - 1)));
     row.begin += static_cast<offset_t>(chunk >> kt::VERTEX_BITS) * CHUNK;
     if (row.end > row.begin + CHUNK) row.end = row.begin + CHUNK;
-    kt::edges_of_row<AHEAD>(search.targets, teams.team(), row, offer);
+    kt::edges_of_row<AHEAD>(search.targets, teams.team(), row, relaxer);
   }
 }
 

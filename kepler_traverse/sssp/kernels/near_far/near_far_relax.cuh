@@ -46,14 +46,15 @@ struct Relax {
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t e, vertex_t v) {
     bool is_near = false, is_far = false;
     if (valid) {
-      const Offer offer = offer_of(u, search.key(u), load_constant(search.weights + e));
-      if (goes_on && offer.key <= search.farthest) {
+      const Candidate candidate = candidate_of(u, search.key(u), load_constant(search.weights + e));
+      if (goes_on && candidate.key <= search.farthest) {
         // Few edges: an unsuccessful atomic costs less than a load before it, which is one more round trip to the L2.
-        const ordered_t before = key_in(atomic_min(search.labels + v, offer.label));
-        is_far = before == INFINITE && offer.key < before && offer.key >= threshold;
-        is_near = offer.key < before && offer.key < threshold && !lowered.store(v, offer.key) && is_first_in(v);
+        const ordered_t before = key_in(atomic_min(search.labels + v, candidate.label));
+        is_far = before == INFINITE && candidate.key < before && candidate.key >= threshold;
+        is_near =
+            candidate.key < before && candidate.key < threshold && !lowered.store(v, candidate.key) && is_first_in(v);
       } else {
-        make(offer, v, racy_load(search.labels + v), is_near, is_far);
+        relax(candidate, v, racy_load(search.labels + v), is_near, is_far);
       }
     }
     into.add(is_near, is_far, v);
@@ -77,36 +78,36 @@ struct Relax {
 #pragma unroll
     for (int32 i = 0; i < N; ++i) {
       bool is_near = false, is_far = false;
-      if (edges.valid[i]) make(offer_of(edges.u[i], nearer[i], weight[i]), v[i], old[i], is_near, is_far);
+      if (edges.valid[i]) relax(candidate_of(edges.u[i], nearer[i], weight[i]), v[i], old[i], is_near, is_far);
       into.add(is_near, is_far, v[i]);
     }
   }
 
  private:
-  struct Offer {
+  struct Candidate {
     ordered_t key;
     label_t label;
   };
   // `nearer`, the distance of u, may be old: a thread that improves u queues it again.
-  KT_DEVICE Offer offer_of(vertex_t u, ordered_t nearer, weight_t weight) const {
+  KT_DEVICE Candidate candidate_of(vertex_t u, ordered_t nearer, weight_t weight) const {
     const ordered_t key = to_ordered(add_rounded(from_ordered<weight_t>(nearer), weight));
     return {key, label_of(key, nearer < key ? u : NO_PREDECESSOR)};
   }
   // `old` may be too large, as labels only fall: then the atomic changes nothing.
-  KT_DEVICE void make(const Offer& offer, vertex_t v, label_t old, bool& is_near, bool& is_far) {
-    const ordered_t key = offer.key;
-    if (key > search.farthest || offer.label >= old) return;
+  KT_DEVICE void relax(const Candidate& candidate, vertex_t v, label_t old, bool& is_near, bool& is_far) {
+    const ordered_t key = candidate.key;
+    if (key > search.farthest || candidate.label >= old) return;
     label_t* const place = search.labels + v;
     if (PREDECESSORS && key == key_in(old)) {
-      atomic_min(place, offer.label);  // a smaller predecessor, no smaller distance
+      atomic_min(place, candidate.label);  // a smaller predecessor, no smaller distance
     } else if (key >= threshold) {
-      is_far = key_in(atomic_min(place, offer.label)) == INFINITE;
+      is_far = key_in(atomic_min(place, candidate.label)) == INFINITE;
     } else if (goes_on) {
-      is_near = key < key_in(atomic_min(place, offer.label)) && !lowered.store(v, key) && is_first_in(v);
+      is_near = key < key_in(atomic_min(place, candidate.label)) && !lowered.store(v, key) && is_first_in(v);
     } else {
       // This offer or a better one improves v in this iteration; which one does not matter.
       is_near = is_first_in(v);
-      atomic_min(place, offer.label);
+      atomic_min(place, candidate.label);
     }
   }
 
@@ -131,24 +132,24 @@ KT_DEVICE void walk(const vertex_t* targets, Team team, int64 size, int64 edges,
 // Local iterations of one block, from the vertices that it improved itself. Long adjacency lists
 // wait for the next iteration of the grid.
 template <typename Scope>
-KT_DEVICE void go_on(const Search& search, const Hops& hops, Relax<Scope>& offer) {
+KT_DEVICE void go_on(const Search& search, const Hops& hops, Relax<Scope>& relaxer) {
   for (int32 hop = 1; hop < search.n_hops; ++hop) {
     block_barrier();
     const Lowered from = hops.of(hop - 1);
     const int32 size = *from.size < LOCAL ? *from.size : LOCAL;
     if (size == 0) break;
     if (thread_in_block() == 0) *hops.of(hop + 1).size = 0;
-    offer.lowered = hops.of(hop);
-    offer.goes_on = hop + 1 < search.n_hops;
+    relaxer.lowered = hops.of(hop);
+    relaxer.goes_on = hop + 1 < search.n_hops;
     const auto rows = [&](int64 i, bool is_first) {
       const vertex_t v = from.vertices[i];
       const Row row = row_of(search.offsets, v);  // in flight together with the label
       if (search.key(v) < from.keys[i]) return Row{};
       if (row.end - row.begin < CHUNK) return row;
-      if (is_first && offer.is_first_in(v)) offer.into.put_near(atomic_add(&offer.into.next->near, int64{1}), v);
+      if (is_first && relaxer.is_first_in(v)) relaxer.into.put_near(atomic_add(&relaxer.into.next->near, int64{1}), v);
       return Row{};
     };
-    walk(search.targets, one_block(), size, 0, rows, offer);
+    walk(search.targets, one_block(), size, 0, rows, relaxer);
   }
 }
 

@@ -81,7 +81,7 @@ struct Distances {
 };
 
 // Offers along edges, and the queue of those who took one.
-struct Offers {
+struct EdgeRelaxation {
   const weight_t* weights;
   ordered_t farthest;
   Distances distances;
@@ -152,18 +152,18 @@ struct Offers {
 
 }  // namespace
 
-// What a kernel makes of the arguments that all of them have: `offers`.
-#define H_BF_OFFERS                                                                      \
-  KT_SHARED(vertex_t, slots, [ENQUEUE == THROUGH_SHARED ? SLOT * BLOCK / kt::WARP : 1]); \
-  kt::LocalQueue found;                                                                  \
-  Offers offers = {weights,                                                              \
-                   kt::to_ordered(limit),                                                \
-                   {keys, queued_in, words, round},                                      \
-                   parent,                                                               \
-                   counted,                                                              \
-                   {next, capacity, counters},                                           \
-                   slots + (ENQUEUE == THROUGH_SHARED ? SLOT * kt::warp_in_block() : 0), \
-                   found}
+// What a kernel makes of the arguments that all of them have: `relaxation`.
+#define H_BF_RELAXATION                                                                              \
+  KT_SHARED(vertex_t, slots, [ENQUEUE == THROUGH_SHARED ? SLOT * BLOCK / kt::WARP : 1]);             \
+  kt::LocalQueue found;                                                                              \
+  EdgeRelaxation relaxation = {weights,                                                              \
+                               kt::to_ordered(limit),                                                \
+                               {keys, queued_in, words, round},                                      \
+                               parent,                                                               \
+                               counted,                                                              \
+                               {next, capacity, counters},                                           \
+                               slots + (ENQUEUE == THROUGH_SHARED ? SLOT * kt::warp_in_block() : 0), \
+                               found}
 
 // The row of one vertex by a grid of its own (5.3).
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -171,9 +171,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                    const weight_t* __restrict__ weights, vertex_t u, weight_t limit, kt::int32 round,
                    kt::int64 capacity, ordered_t* keys, kt::int32* queued_in, kt::int64* words, vertex_t* parent,
                    vertex_t* next, kt::int64* counters, kt::int64* counted) {
-  H_BF_OFFERS;
-  offers.take_row(targets, kt::whole_grid(), kt::row_of(offsets, u));
-  offers.empty();
+  H_BF_RELAXATION;
+  relaxation.take_row(targets, kt::whole_grid(), kt::row_of(offsets, u));
+  relaxation.empty();
 }
 
 // One round. Into counters[0]: the size of the next frontier; into counters[1]: how many vertices of more than
@@ -187,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                kt::int64 resident, offset_t heavy_degree, kt::int64 heavy_capacity, weight_t limit, kt::int32 round,
                kt::int64 capacity, ordered_t* keys, kt::int32* queued_in, kt::int64* words, vertex_t* parent,
                vertex_t* heavy, vertex_t* next, kt::int64* counters, kt::int64* counted) {
-  H_BF_OFFERS;
+  H_BF_RELAXATION;
   if (previous) n_frontier = kt::load_constant(previous);
   const bool is_everything = DUPLICATES == KEPT && n_frontier > capacity;
   if (is_everything) n_frontier = n_vertices;
@@ -218,16 +218,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   };
   const auto rows = [&](kt::int64 i, bool is_first) -> kt::Row {
     const vertex_t u = is_everything ? static_cast<vertex_t>(i) : load_once(frontier + i);
-    const ordered_t key = offers.distances.at(u);
+    const ordered_t key = relaxation.distances.at(u);
     if (is_everything && key == kt::Key<weight_t>::INFINITE) return kt::Row{};
-    offers.from = kt::from_ordered<weight_t>(key);
+    relaxation.from = kt::from_ordered<weight_t>(key);
     const kt::Row row = {u, load_once(offsets + u), load_once(offsets + u + 1)};
     const offset_t degree = row.end - row.begin;
     const bool is_heavy = HEAVY != WITH_THE_REST && degree > heavy_degree;
     return is_heavy && is_handed_over(u, degree, is_first) ? kt::Row{} : row;
   };
-  kt::edges_by_virtual_warp(targets, kt::whole_grid(), n_frontier, width, rows, offers);
-  offers.empty();
+  kt::edges_by_virtual_warp(targets, kt::whole_grid(), n_frontier, width, rows, relaxation);
+  relaxation.empty();
 }
 
 // The vertices that h_bf_relax left on the queue of heavy ones, a block each.
@@ -236,12 +236,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                      const weight_t* __restrict__ weights, const vertex_t* __restrict__ heavy, kt::int64 heavy_capacity,
                      weight_t limit, kt::int32 round, kt::int64 capacity, ordered_t* keys, kt::int32* queued_in,
                      kt::int64* words, vertex_t* parent, vertex_t* next, kt::int64* counters, kt::int64* counted) {
-  H_BF_OFFERS;
+  H_BF_RELAXATION;
   const kt::int64 handed_over = kt::load_constant(counters + 1);
   const kt::int64 n_heavy = handed_over < heavy_capacity ? handed_over : heavy_capacity;
   for (kt::int64 i = kt::block_id(); i < n_heavy; i += kt::n_blocks())
-    offers.take_row(targets, kt::one_block(), kt::row_of(offsets, kt::load_constant(heavy + i)));
-  offers.empty();
+    relaxation.take_row(targets, kt::one_block(), kt::row_of(offsets, kt::load_constant(heavy + i)));
+  relaxation.empty();
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)

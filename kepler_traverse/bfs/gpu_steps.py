@@ -36,7 +36,7 @@ _COUNT_UNREACHED = Entry(
     "bfs_count_unreached",
     _PUSH_FILE,
     BLOCK,
-    arguments("int64* wanted", "int64 n_wanted", "int32* distance", "int64* counters"),
+    arguments("int64* target_vertices", "int64 n_target_vertices", "int32* distance", "int64* counters"),
 )
 ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED)
 

@@ -81,7 +81,7 @@ def plan(graph, query) -> TracedSearch:
     outcome = cp.zeros(2, np.int64)
     on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, 2)
     trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
-    wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+    target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
     # No path has as many hops as there are vertices.
     last_level = np.int32(n if query.limit is None else min(query.limit, n))
     claims = distance if packed is None else packed
@@ -89,8 +89,8 @@ def plan(graph, query) -> TracedSearch:
         "offsets": graph.offsets,
         "targets": graph.targets,
         "last_level": last_level,
-        "wanted": wanted,
-        "n_wanted": np.int64(0 if wanted is None else wanted.size),
+        "target_vertices": target_vertices,
+        "n_target_vertices": np.int64(0 if target_vertices is None else target_vertices.size),
         "packed": packed,
         "queue": queue,
         "pieces": pieces,

@@ -181,7 +181,7 @@ class Bfs4kKnobs:
     counters: bool = False
 
     def __post_init__(self):
-        for name, wanted, fits in (
+        for name, expected, fits in (
             ("k1", f"one of {WIDTHS}", self.k1 in WIDTHS),
             ("k2", "a share from 0 to 1", isinstance(self.k2, (int, float)) and 0 <= self.k2 <= 1),
             ("heavy", "'children', 'blocks' or 'none'", self.heavy in ("children", "blocks", "none")),
@@ -195,7 +195,7 @@ class Bfs4kKnobs:
             *((name, "true or false", isinstance(getattr(self, name), bool)) for name in _SWITCHES),
         ):
             if not fits:
-                raise InputError(f"knob {name} of bfs_4k must be {wanted}, not {getattr(self, name)!r}")
+                raise InputError(f"knob {name} of bfs_4k must be {expected}, not {getattr(self, name)!r}")
 
 
 _SWITCHES = ("dynamic_width", "extended", "shared_reads", "counters")

@@ -92,9 +92,9 @@ def answer(plan: Any, sources: Ids, result: str, targets: Ids | None, unreached:
         return _rows(plan, distinct, places, unreached)
     if kind.records == "source":
         return _of_sources(plan, kind, distinct, places, numbers)
-    asked: Any = None if targets is None else graph.numbers_of(targets, "target")
-    matrix = _matrix(plan, distinct, places, asked)
-    return matrix if kind.is_array else _pairs(plan, numbers, asked, matrix)
+    target_order: Any = None if targets is None else graph.numbers_of(targets, "target")
+    matrix = _matrix(plan, distinct, places, target_order)
+    return matrix if kind.is_array else _pairs(plan, numbers, target_order, matrix)
 
 
 def _rows(plan: Any, distinct: np.ndarray, places: np.ndarray, unreached: str) -> Any:
@@ -127,13 +127,13 @@ def _no_columns(plan: Any) -> dict[str, Column]:
     return {"source": Column(graph.ids_at(nothing)), **columns}
 
 
-def _matrix(plan: Any, distinct: np.ndarray, places: np.ndarray, asked: np.ndarray | None) -> Array:
+def _matrix(plan: Any, distinct: np.ndarray, places: np.ndarray, target_order: np.ndarray | None) -> Array:
     """Distances as an array: a row a source, a column a vertex, or a target in the order asked for."""
     graph = plan.graph
     xp = namespace(graph.offsets)
     kind = ALGORITHMS[plan.algorithm].narrowest_dtype(graph)
-    columns = slice(None) if asked is None else xp.asarray(np.searchsorted(plan.query.targets, asked))
-    matrix = xp.empty((places.size, graph.n_vertices if asked is None else asked.size), kind)
+    columns = slice(None) if target_order is None else xp.asarray(np.searchsorted(plan.query.targets, target_order))
+    matrix = xp.empty((places.size, graph.n_vertices if target_order is None else target_order.size), kind)
     at = 0
     for group in plan.over(distinct):
         if group.distance.dtype != matrix.dtype:
@@ -154,20 +154,20 @@ def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
     return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_of(dtype))
 
 
-def _pairs(plan: Any, numbers: np.ndarray, asked: np.ndarray, matrix: Array) -> Any:
+def _pairs(plan: Any, numbers: np.ndarray, target_order: np.ndarray, matrix: Array) -> Any:
     """Every pair of source and target, in the order given: ``source, target, distance``, null where there is no way."""
-    return frame_from(pair_columns(plan.graph, numbers, asked, matrix, plan.query.limit), plan.graph.device)
+    return frame_from(pair_columns(plan.graph, numbers, target_order, matrix, plan.query.limit), plan.graph.device)
 
 
 def pair_columns(
-    graph: Graph, numbers: np.ndarray, asked: np.ndarray, distance: Array, limit: float | None
+    graph: Graph, numbers: np.ndarray, target_order: np.ndarray, distance: Array, limit: float | None
 ) -> dict[str, Column]:
     """Columns ``source, target, distance`` of a matrix of distances, null where there is no way within the limit.
 
     Parameters
     ----------
     graph : Graph
-    numbers, asked : int64 arrays of vertex numbers, NumPy
+    numbers, target_order : int64 arrays of vertex numbers, NumPy
         Of the matrix's rows, and of its columns.
     distance : array of shape (n_sources, n_targets)
     limit : int, float or None
@@ -179,7 +179,7 @@ def pair_columns(
     if limit is not None:
         missing |= ~at_most(distance, limit)
     distance = distance.astype(np.int32) if hops else shown_distance(graph, distance, missing)
-    sources, ends = xp.repeat(xp.asarray(numbers), asked.size), xp.tile(xp.asarray(asked), numbers.size)
+    sources, ends = xp.repeat(xp.asarray(numbers), target_order.size), xp.tile(xp.asarray(target_order), numbers.size)
     return {
         "source": Column(graph.ids_at(sources)),
         "target": Column(graph.ids_at(ends)),
@@ -226,19 +226,19 @@ def _on(columns: dict[str, Column], graph: Graph) -> Any:
 
 
 def nearest(
-    graph: Graph, sources: Ids, algorithm: str, singles: Sequence[Strategy], asked: Query, strategy: str = "auto"
+    graph: Graph, sources: Ids, algorithm: str, singles: Sequence[Strategy], query: Query, strategy: str = "auto"
 ) -> Any:
     """One search from all sources together; see ``bfs_many`` and ``sssp_many``."""
     numbers = np.unique(graph.numbers_of(sources))
     if not numbers.size:
         raise InputError("result='nearest' needs at least one source")
-    _, found = merged_search(graph, numbers, algorithm, singles, strategy, asked)
-    columns, _ = nearest_columns(graph, found, asked.limit)
+    _, found = merged_search(graph, numbers, algorithm, singles, strategy, query)
+    columns, _ = nearest_columns(graph, found, query.limit)
     return frame_from(columns, graph.device)
 
 
 def merged_search(
-    graph: Graph, numbers: np.ndarray, algorithm: str, singles: Sequence[Strategy], strategy: str, asked: Query
+    graph: Graph, numbers: np.ndarray, algorithm: str, singles: Sequence[Strategy], strategy: str, query: Query
 ) -> tuple[Graph, Traversal]:
     """Search from several vertices together.
 
@@ -257,11 +257,11 @@ def merged_search(
     NegativeCycleError
         A negative cycle can be reached from one of the sources (SSSP only).
     """
-    limit = asked.limit
+    limit = query.limit
     if limit is not None and ALGORITHMS[algorithm].counts_hops:
         limit = BFS.largest_limit(limit + 1)
     rooted = _with_root(graph, numbers)
-    plan = Plan(rooted, algorithm, singles, strategy, Query(predecessors=True, limit=limit, knobs=asked.knobs))
+    plan = Plan(rooted, algorithm, singles, strategy, Query(predecessors=True, limit=limit, knobs=query.knobs))
     try:
         return rooted, plan.run_number(graph.n_vertices)
     except NegativeCycleError as error:  # of the graph with one vertex more, whose ids are numbers

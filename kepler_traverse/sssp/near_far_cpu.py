@@ -58,7 +58,9 @@ def pile_width(graph):
 
 
 @njit(cache=True)
-def search(offsets, targets, weights, source, limit, wanted, width, shared_from, piles, queued_in, is_far, keys, distance):
+def search(
+    offsets, targets, weights, source, limit, target_vertices, width, shared_from, piles, queued_in, is_far, keys, distance
+):
     """Search from one source; return the rounds it took and up to where it is complete, infinity for everywhere.
 
     Near piles of ``shared_from`` vertices or more are relaxed by all threads, for which ``keys`` are the same distances as
@@ -87,8 +89,8 @@ def search(offsets, targets, weights, source, limit, wanted, width, shared_from,
             near, lowered = lowered, near
             n_near = sizes[0]
             rounds += 1
-        if wanted.size:
-            farthest = distance[wanted].max()
+        if target_vertices.size:
+            farthest = distance[target_vertices].max()
             if farthest < threshold:
                 for v in range(distance.size):
                     if distance[v] > farthest:

@@ -62,7 +62,7 @@ def plan(graph, query) -> TracedSearch:
     outcome = cp.zeros(_N_OUTCOMES, np.int64)
     on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, _N_OUTCOMES)
     trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
-    wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+    target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
     arrived = cp.zeros(1, np.uint32)
     is_short = _has_short_rows(graph)
     edges_per_width = sssp_tuning.EDGES_PER_WIDTH if is_short else sssp_tuning.LONG_ROWS_PER_WIDTH
@@ -74,8 +74,8 @@ def plan(graph, query) -> TracedSearch:
         "n_vertices": run.n_vertices,
         "limit": run.limit,
         "width": first_width(graph, query.targets is not None, edges_per_width),
-        "wanted": wanted,
-        "n_wanted": np.int64(0 if wanted is None else wanted.size),
+        "target_vertices": target_vertices,
+        "n_target_vertices": np.int64(0 if target_vertices is None else target_vertices.size),
         "n_hops": np.int32(hops_for(graph)),
         # Each traversal has its own.
         "source": graph.targets.dtype.type(0),

@@ -184,8 +184,8 @@ class HBfKnobs:
         }
         for name in ("edge_classes", "cache_modifiers", "counters"):
             checks[name] = ("true or false", isinstance(getattr(self, name), bool))
-        for name, (wanted, fits) in checks.items():
+        for name, (expected, fits) in checks.items():
             if not fits:
-                raise InputError(f"knob {name} of h_bf must be {wanted}, not {getattr(self, name)!r}")
+                raise InputError(f"knob {name} of h_bf must be {expected}, not {getattr(self, name)!r}")
         if self.min_width > self.max_width:
             raise InputError(f"knob min_width of h_bf must not exceed max_width, and {self.min_width} > {self.max_width}")

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 from typing import Any
 
-_asked = False
+_requested = False
 _held = False
 
 
@@ -19,7 +19,7 @@ def listen() -> None:
 
 def check() -> None:
     """Raise KeyboardInterrupt again if one was asked for and somebody caught it."""
-    if _asked:
+    if _requested:
         raise KeyboardInterrupt
 
 
@@ -36,7 +36,7 @@ def held() -> Iterator[None]:
 
 
 def _raise(_number: Any, _frame: Any) -> None:
-    global _asked
-    is_first, _asked = not _asked, True
+    global _requested
+    is_first, _requested = not _requested, True
     if not (_held and is_first):
         raise KeyboardInterrupt

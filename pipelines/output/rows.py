@@ -151,7 +151,7 @@ def rows_of(
     graph: Graph,
     query: Query,
     traversals: Traversals,
-    asked: np.ndarray | None,
+    target_order: np.ndarray | None,
     vertices: Vertices | None = None,
 ) -> Iterator[Rows]:
     """Yield the rows of each source of a group, in order.
@@ -165,7 +165,7 @@ def rows_of(
         What the traversals were asked for.
     traversals : Traversals
         Also what ``on_host`` has made of them, where ``is_made_on_host``.
-    asked : int64 array or None
+    target_order : int64 array or None
         Vertex numbers of the targets, in the order of the rows.
     vertices : Vertices, optional
         The graph's, which serve from group to group.
@@ -177,7 +177,7 @@ def rows_of(
     if kind.records == "vertex":
         return _of_targets(graph, query, traversals, kind.has_predecessors)
     if kind.records == "target":
-        return _of_pairs(graph, query, traversals, asked)
+        return _of_pairs(graph, query, traversals, target_order)
     return _of_sources(kind, graph, query, traversals)
 
 
@@ -256,16 +256,16 @@ def _of_one(traversals: Traversals, i: int) -> Traversal:
     )
 
 
-def _of_pairs(graph: Graph, query: Query, traversals: Traversals, asked: Any) -> Iterator[Rows]:
+def _of_pairs(graph: Graph, query: Query, traversals: Traversals, target_order: Any) -> Iterator[Rows]:
     found: Any = _held(traversals.distance)
     xp = namespace(found)
     # Where nothing had to be proven, the plan has kept the distances of the targets alone, in their own order.
     all_there = found.shape[1] == graph.n_vertices and query.keep == "all"
-    places = xp.asarray(asked if all_there else np.searchsorted(_held(query.targets), asked))
-    number = bits_of(asked)
+    places = xp.asarray(target_order if all_there else np.searchsorted(_held(query.targets), target_order))
+    number = bits_of(target_order)
     for i, source in enumerate(traversals.sources):
         distance = found[i][places]
-        columns = pair_columns(graph, traversals.sources[i : i + 1], asked, distance, query.limit)
+        columns = pair_columns(graph, traversals.sources[i : i + 1], target_order, distance, query.limit)
         values, missing = (to_host(array) for array in (columns["distance"].values, columns["distance"].is_null))
         checksum = checksum_of_rows(source, [number, bits_of(values, missing)])
         if all_there:

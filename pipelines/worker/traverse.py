@@ -106,7 +106,7 @@ class Answers:
 
     def __init__(self, graph: Graph, plan: SearchPlan, request: Request):
         self._graph, self._plan, self._request = graph, plan, request
-        self._asked = None if request.targets is None else graph.numbers_of(request.targets, "target")
+        self._target_order = None if request.targets is None else graph.numbers_of(request.targets, "target")
         self.group = plan.group
         self.measured: dict[int, Measured] = {}
         self._query = plan.query
@@ -212,7 +212,7 @@ class Answers:
     def _rows(self, traversals: Traversals, seconds: float, context: BatchContext) -> Iterator[SourceRows]:
         clock, tally = context.clock, context.tally
         with clock("rows"):  # some of it is done here, and the rest from row to row
-            made = rows_of(self._request.result, self._graph, self._query, traversals, self._asked, self._vertices)
+            made = rows_of(self._request.result, self._graph, self._query, traversals, self._target_order, self._vertices)
         while True:
             with clock("rows"):
                 rows = next(made, None)

@@ -123,11 +123,11 @@ def test_a_single_block_stops_at_the_depth_asked_for(depth):
 
 
 @on_a_device
-@pytest.mark.parametrize("wanted", [[7], [7, 250], [250, 7], [0]])
+@pytest.mark.parametrize("target_vertices", [[7], [7, 250], [250, 7], [0]])
 @pytest.mark.usefixtures("mode", "small_block")
-def test_a_single_block_stops_once_its_targets_are_reached(wanted):
-    result = run(path(300), Bfs4kKnobs(k5=1), targets=wanted)
-    assert result.rounds == max(wanted)
+def test_a_single_block_stops_once_its_targets_are_reached(target_vertices):
+    result = run(path(300), Bfs4kKnobs(k5=1), targets=target_vertices)
+    assert result.rounds == max(target_vertices)
 
 
 @on_a_device

@@ -287,7 +287,7 @@ def test_a_queue_that_overflows_with_duplicates_loses_nothing(graph, enqueue):
     weights = weights_for(rows, 4)
     on_device = build(rows, weights).to("cuda")
     runs = []
-    plan = rounds(lambda *wanted: runs.append(SmallQueue(*wanted)) or runs[0], h_bf.relax)
+    plan = rounds(lambda *arguments: runs.append(SmallQueue(*arguments)) or runs[0], h_bf.relax)
     outcome = plan(on_device, Query(knobs=replace(ALL_OFF, enqueue=enqueue)))(0)
     expected = plan_sssp(build(rows, weights)).run(0)
     assert host(outcome.distance).tobytes() == expected.distance.tobytes()

@@ -63,10 +63,10 @@ struct Gathering {
 };
 
 // Whether a vertex of a list is unreached. All threads of a block call it, while no thread claims.
-KT_DEVICE bool is_one_unreached(const claim_t* claims, const int64* wanted, int64 n_wanted) {
+KT_DEVICE bool is_one_unreached(const claim_t* claims, const int64* target_vertices, int64 n_target_vertices) {
   bool is_missing = false;
-  for (int64 i = thread_in_block(); i < n_wanted; i += BLOCK)
-    is_missing |= level_of(claims[load_constant(wanted + i)]) == UNREACHED;
+  for (int64 i = thread_in_block(); i < n_target_vertices; i += BLOCK)
+    is_missing |= level_of(claims[load_constant(target_vertices + i)]) == UNREACHED;
   return block_any(is_missing);
 }
 

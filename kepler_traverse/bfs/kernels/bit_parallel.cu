@@ -344,12 +344,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_settle_warp
 
 // Counts the vertices of a list that some living source has not reached.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_bit_parallel_missing_warp(const int64* __restrict__ wanted, int64 n_wanted, const uint32* __restrict__ seen,
-                                  const uint32* __restrict__ alive, int64* counters) {
+    bfs_bit_parallel_missing_warp(const int64* __restrict__ target_vertices, int64 n_target_vertices,
+                                  const uint32* __restrict__ seen, const uint32* __restrict__ alive, int64* counters) {
   const Part living = kt::constant_part_of(alive, 0);
-  for (int64 first = kt::warp_id() * kt::ROWS_AT_ONCE; first < n_wanted; first += kt::n_warps() * kt::ROWS_AT_ONCE) {
+  for (int64 first = kt::warp_id() * kt::ROWS_AT_ONCE; first < n_target_vertices;
+       first += kt::n_warps() * kt::ROWS_AT_ONCE) {
     const int64 i = first + kt::row_in_warp();
-    const bool is_missing = i < n_wanted && living.without(kt::part_of(seen, kt::load_constant(wanted + i))).is_any();
+    const bool is_missing =
+        i < n_target_vertices && living.without(kt::part_of(seen, kt::load_constant(target_vertices + i))).is_any();
     const uint32 lanes = kt::ballot(ALL_LANES, is_missing);
     if (kt::lane() == 0 && lanes) kt::atomic_add(counters + MISSING, int64{kt::count_lanes(lanes)});
   }

@@ -28,8 +28,8 @@ struct ClusterArgs {
   const vertex_t* targets;
   vertex_t source;
   int32 last_level;
-  KT_NULLABLE const int64* wanted;  // vertices whose distances end the search
-  int64 n_wanted;
+  KT_NULLABLE const int64* target_vertices;  // vertices whose distances end the search
+  int64 n_target_vertices;
   KT_NULLABLE uint64* packed;  // [n_vertices] claims, with PREDECESSORS
   vertex_t* queue;             // [n_vertices]
   uint64* pieces;
@@ -136,8 +136,8 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
   int32 level = 0, step = 0;
   while (!kt::racy_load(is_full + (step + 1) % 2) && level < args.last_level) {
     const int64 began = trace.now();
-    if (args.n_wanted) {
-      const bool is_missing = kt::is_one_unreached(claims, args.wanted, args.n_wanted);
+    if (args.n_target_vertices) {
+      const bool is_missing = kt::is_one_unreached(claims, args.target_vertices, args.n_target_vertices);
       kt::cluster_barrier();  // every block has read the claims before a thread makes more
       if (!is_missing) break;
     }

@@ -35,8 +35,8 @@ struct PersistentArgs {
   int64 n_vertices;
   int64 n_edges;
   int32 last_level;
-  KT_NULLABLE const int64* wanted;  // vertices whose distances end the search
-  int64 n_wanted;
+  KT_NULLABLE const int64* target_vertices;  // vertices whose distances end the search
+  int64 n_target_vertices;
   KT_NULLABLE uint64* packed;  // [n_vertices] claims, with PREDECESSORS
   vertex_t* queue;             // [n_vertices]
   uint64* pieces;
@@ -255,8 +255,8 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
     advance(frontier, prev[0]);
     unexplored -= prev->walked;
     if (frontier.vertices == 0 || frontier.level >= args.last_level) break;
-    if (args.n_wanted) {
-      const bool is_missing = kt::is_one_unreached(claims, args.wanted, args.n_wanted);
+    if (args.n_target_vertices) {
+      const bool is_missing = kt::is_one_unreached(claims, args.target_vertices, args.n_target_vertices);
       kt::grid_barrier(arrived);  // every block has read the claims before a thread makes more
       if (!is_missing) break;
     }

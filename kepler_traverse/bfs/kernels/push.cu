@@ -46,8 +46,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // Counts the targets that are still unreached, into counters[1].
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_count_unreached(const kt::int64* __restrict__ wanted, kt::int64 n_wanted,
+    bfs_count_unreached(const kt::int64* __restrict__ target_vertices, kt::int64 n_target_vertices,
                         const kt::int32* __restrict__ distance, kt::int64* counters) {
-  for (kt::int64 i = kt::thread_id(); i < n_wanted; i += kt::n_threads())
-    if (kt::load_constant(distance + kt::load_constant(wanted + i)) == kt::UNREACHED) kt::count(counters + 1);
+  for (kt::int64 i = kt::thread_id(); i < n_target_vertices; i += kt::n_threads())
+    if (kt::load_constant(distance + kt::load_constant(target_vertices + i)) == kt::UNREACHED) kt::count(counters + 1);
 }

@@ -35,15 +35,15 @@ struct SearchArgs {
   int64 n_sources;
   int64* taken;  // the next source, 0 at first
   int32 last_level;
-  KT_NULLABLE const int64* wanted;  // vertices whose distances end a search
-  int64 n_wanted;
+  KT_NULLABLE const int64* target_vertices;  // vertices whose distances end a search
+  int64 n_target_vertices;
   int64 spill_capacity;
   vertex_t* spill;              // [blocks][2][spill_capacity]
   KT_NULLABLE uint32* outside;  // [blocks]: bits that shared memory does not hold
   int64 pitch;                  // of a row of distances
   int32 is_kept;                // a row of distances per source; else per block
   hop_t* distance;
-  KT_NULLABLE hop_t* at_wanted;  // [n_sources][n_wanted]
+  KT_NULLABLE hop_t* at_target_vertices;  // [n_sources][n_target_vertices]
   int64 columns;
   KT_NULLABLE int32* counts;  // [n_sources][columns]: vertices per level
   int32* outcome;             // [n_sources][2]: levels searched; at which level it stopped
@@ -86,7 +86,7 @@ struct Frontier {
   KT_DEVICE bool holds(int64 n) const { return n - QUEUE_CAPACITY <= global_capacity; }
 };
 
-struct Wanted {
+struct TargetVertices {
   const int64* vertices;
   int64 size;
 };
@@ -235,14 +235,15 @@ struct Search {
   }
 
   // Whether a target of this thread is unreached. Targets before `at` are reached.
-  KT_DEVICE bool misses(const Wanted& wanted, int64& at) const {
-    while (at < wanted.size && distance[kt::load_constant(wanted.vertices + at)] != kt::UNREACHED) at += BLOCK;
-    return at < wanted.size;
+  KT_DEVICE bool misses(const TargetVertices& target_vertices, int64& at) const {
+    while (at < target_vertices.size && distance[kt::load_constant(target_vertices.vertices + at)] != kt::UNREACHED)
+      at += BLOCK;
+    return at < target_vertices.size;
   }
 
   // Returns the levels searched; `stopped` is the level at which the search ended early.
-  KT_DEVICE int32 run(vertex_t source, int32 last_level, const Wanted& wanted, int64 columns, int32* counts,
-                      int32& stopped) const {
+  KT_DEVICE int32 run(vertex_t source, int32 last_level, const TargetVertices& target_vertices, int64 columns,
+                      int32* counts, int32& stopped) const {
     begin(source);
     int64 at = kt::thread_in_block();
     for (int32 level = 0;; ++level) {
@@ -254,7 +255,7 @@ struct Search {
       }
       stopped = level;
       if (level >= last_level) return level;
-      if (wanted.size && !kt::block_any(misses(wanted, at))) return level;
+      if (target_vertices.size && !kt::block_any(misses(target_vertices, at))) return level;
       stopped = TOO_DEEP;
       if (level >= MAX_HOPS && sizeof(hop_t) < 4) return level;
       if (counts && level + 1 >= columns) return level;
@@ -285,16 +286,16 @@ KT_DEVICE void search_each(const SearchArgs<hop_t>& args) {
                                queues,       beyond,       args.spill_capacity, sizes,   row};
     int32 stopped = STOPPED_NOWHERE;
     const int32 levels = search.run(static_cast<vertex_t>(kt::load_constant(args.sources + i)), args.last_level,
-                                    {args.wanted, args.n_wanted}, args.columns,
+                                    {args.target_vertices, args.n_target_vertices}, args.columns,
                                     args.counts ? args.counts + i * args.columns : nullptr, stopped);
     kt::block_barrier();  // all threads have read the task and the sizes
     if (kt::thread_in_block() == 0) {
       args.outcome[2 * i] = levels;
       args.outcome[2 * i + 1] = stopped;
     }
-    if (args.at_wanted)
-      for (int64 j = kt::thread_in_block(); j < args.n_wanted; j += BLOCK)
-        args.at_wanted[i * args.n_wanted + j] = row[kt::load_constant(args.wanted + j)];
+    if (args.at_target_vertices)
+      for (int64 j = kt::thread_in_block(); j < args.n_target_vertices; j += BLOCK)
+        args.at_target_vertices[i * args.n_target_vertices + j] = row[kt::load_constant(args.target_vertices + j)];
     kt::block_barrier();
   }
 }

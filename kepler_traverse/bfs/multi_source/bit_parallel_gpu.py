@@ -73,8 +73,8 @@ _SETTLE = _bits_struct("bfs_bit_parallel_settle_warp", "SettleArgs")
 _MISSING = _bits(
     "bfs_bit_parallel_missing_warp",
     WARP,
-    "int64* wanted",
-    "int64 n_wanted",
+    "int64* target_vertices",
+    "int64 n_target_vertices",
     "uint32* seen",
     "uint32* alive",
     "int64* counters",
@@ -221,7 +221,7 @@ class _Run:
         # Two places, one of which is read while the other is written.
         self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(8 * _N_COUNTERS), np.int64, _N_COUNTERS)
-        self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._distance = self.padded = None
         self._level_counts: list = []
 
@@ -243,7 +243,7 @@ class _Run:
             depth = level
             if query.limit is not None and level >= query.limit:
                 return level, depth, query.limit
-            if self._wanted is not None and not missing:
+            if self._target_vertices is not None and not missing:
                 return level, depth, level
             level += 1
             vertices, edges, missing = self._step(level, vertices, edges)
@@ -272,9 +272,9 @@ class _Run:
 
     def _read_counters(self) -> tuple[int, int, int]:
         """What the level has told: vertices and edges of the frontier, targets that are missing."""
-        if self._wanted is not None:
-            size = self._wanted.size
-            kernel_args = (self._wanted, np.int64(size), self._seen, self._alive(), self._counters())
+        if self._target_vertices is not None:
+            size = self._target_vertices.size
+            kernel_args = (self._target_vertices, np.int64(size), self._seen, self._alive(), self._counters())
             launch(self.kernels[_MISSING], size, kernel_args)
         self._counters().get(out=self._on_host)
         return tuple(self._on_host[:3].tolist())
@@ -347,7 +347,7 @@ class _Run:
         n, n_planes, dtype = self._graph.n_vertices, depth.bit_length(), hops_dtype(depth)
         seen, planes = self._seen, self._planes
         if self._query.keep == "targets":
-            columns = self._wanted
+            columns = self._target_vertices
             seen = seen[columns]
             planes = cp.ascontiguousarray(planes.reshape(-1, n, self._words)[:n_planes, columns]).reshape(-1, self._words)
             n = columns.size

@@ -186,7 +186,7 @@ class _Run:
         self._pitch = pitch_of(n)
         self._spill = cp.empty((self._n_blocks, 2, min(n, tuning.SPILL_CAPACITY)), graph.targets.dtype)
         self._outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
-        self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._taken = cp.zeros(1, np.int64)
         self._outcome = cp.zeros((group, 2), np.int32)
         self._columns = min(n, tuning.SHORT_HOPS) + 1
@@ -200,7 +200,7 @@ class _Run:
         self._dtype = dtype
         self._distance = cp.empty((self._group if keep == "all" else self._n_blocks, self._pitch), dtype)
         if keep == "targets":
-            self._at_targets = cp.empty((self._group, self._wanted.size), dtype)
+            self._at_targets = cp.empty((self._group, self._target_vertices.size), dtype)
         if keep == "counts":
             self._counts = cp.empty((self._group, self._columns), np.int32)
 
@@ -229,15 +229,15 @@ class _Run:
             "n_sources": np.int64(sources.size),
             "taken": self._taken,
             "last_level": last_level,
-            "wanted": self._wanted,
-            "n_wanted": np.int64(0 if self._wanted is None else self._wanted.size),
+            "target_vertices": self._target_vertices,
+            "n_target_vertices": np.int64(0 if self._target_vertices is None else self._target_vertices.size),
             "spill_capacity": np.int64(self._spill.shape[2]),
             "spill": self._spill,
             "outside": self._outside,
             "pitch": np.int64(self._pitch),
             "is_kept": np.int32(query.keep == "all"),
             "distance": self._distance,
-            "at_wanted": self._at_targets,
+            "at_target_vertices": self._at_targets,
             "columns": np.int64(self._columns),
             "counts": self._counts,
             "outcome": self._outcome,

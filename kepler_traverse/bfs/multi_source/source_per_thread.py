@@ -90,14 +90,14 @@ def plan(graph, query, _group: int):
 
 
 @njit(parallel=True, cache=True)
-def _search_each(offsets, targets, sources, limit, wanted, queues, distance, at_targets, counts, levels, stops):
+def _search_each(offsets, targets, sources, limit, target_vertices, queues, distance, at_targets, counts, levels, stops):
     shared = distance.shape[0] != sources.size or at_targets.size > 0 or counts.size > 0
     for i in prange(sources.size):
         core = np.int64(numba.get_thread_id())
         row = distance[core if shared else np.int64(i)]
-        levels[i], stops[i] = _search(offsets, targets, sources[i], limit, wanted, queues[core], row)
+        levels[i], stops[i] = _search(offsets, targets, sources[i], limit, target_vertices, queues[core], row)
         for j in range(at_targets.shape[1]):
-            at_targets[i, j] = row[wanted[j]]
+            at_targets[i, j] = row[target_vertices[j]]
         if counts.shape[1]:
             for v in range(row.size):
                 if row[v] != UNREACHED:
@@ -105,7 +105,7 @@ def _search_each(offsets, targets, sources, limit, wanted, queues, distance, at_
 
 
 @njit(cache=True)
-def _search(offsets, targets, source, limit, wanted, queue, distance):
+def _search(offsets, targets, source, limit, target_vertices, queue, distance):
     """Return the levels walked and at which one the search was stopped; the latter is _NOT_YET if it was not."""
     deepest = np.iinfo(distance.dtype).max
     distance[:] = UNREACHED
@@ -117,10 +117,10 @@ def _search(offsets, targets, source, limit, wanted, queue, distance):
     while at < end:
         if level >= limit:
             return level, np.int64(limit)
-        if wanted.size:
-            while missing < wanted.size and distance[wanted[missing]] != UNREACHED:
+        if target_vertices.size:
+            while missing < target_vertices.size and distance[target_vertices[missing]] != UNREACHED:
                 missing += 1
-            if missing == wanted.size:
+            if missing == target_vertices.size:
                 return level, level
         level += 1
         last = end

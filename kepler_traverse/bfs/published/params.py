@@ -12,9 +12,9 @@ MAX_DEFERRED = 4096  # vertices; of 64 bits they take 32 KiB, where a block has 
 
 def check_knobs(strategy: str, knobs, *rules: tuple[str, str, bool]) -> None:
     """Refuse the first knob that does not fit: each rule is a name, what is wanted, and whether it is so."""
-    for name, wanted, fits in rules:
+    for name, expected, fits in rules:
         if not fits:
-            raise InputError(f"knob {name} of {strategy} must be {wanted}, not {getattr(knobs, name)!r}")
+            raise InputError(f"knob {name} of {strategy} must be {expected}, not {getattr(knobs, name)!r}")
 
 
 def is_whole(value, least: int, most: int) -> bool:
@@ -67,13 +67,13 @@ class DeferKnobs:
     room: int = 2048
 
     def __post_init__(self):
-        for name, most, wanted in (
+        for name, most, expected in (
             ("defer_from", 2**63, "a whole number from 0 on"),
             ("room", MAX_DEFERRED + 1, f"a whole number from 0 to {MAX_DEFERRED}"),
         ):
             value = getattr(self, name)
             if type(value) is not int or not 0 <= value < most:
-                raise InputError(f"knob {name} of scan_deferred must be {wanted}, not {value!r}")
+                raise InputError(f"knob {name} of scan_deferred must be {expected}, not {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,8 +77,8 @@ _RELAX_EDGES = _entry("bellman_ford_hops", "bfs_relax_edges", *_EDGES, "int32* d
 _COUNT_UNSETTLED = _entry(
     "bellman_ford_hops",
     "bfs_count_unsettled",
-    "int64* wanted",
-    "int64 n_wanted",
+    "int64* target_vertices",
+    "int64 n_target_vertices",
     "int32 rounds",
     "int32* distance",
     "int64* counters",
@@ -256,9 +256,9 @@ def by_degree(graph, query):
     n_vertices = np.int64(graph.n_vertices)
     launch(kernel(_RENAME, index), n_vertices, (graph.offsets, graph.targets, rank, offsets, n_vertices, targets))
 
-    wanted = None if query.targets is None else rank[cp.asarray(query.targets)].astype(np.int64).get()
+    target_vertices = None if query.targets is None else rank[cp.asarray(query.targets)].astype(np.int64).get()
     renamed = replace(graph, offsets=offsets, targets=targets, weights=None)
-    search = levels(by_thread, look)(renamed, replace(query, predecessors=False, targets=wanted))
+    search = levels(by_thread, look)(renamed, replace(query, predecessors=False, targets=target_vertices))
     predecessors, distance = Predecessors(graph, query), cp.empty(graph.n_vertices, np.int32)
 
     def traverse(source: int):

@@ -30,19 +30,19 @@ struct SearchArgs {
   int64 n_vertices;
   const int64* sources;
   int64 n_sources;
-  int64* taken;                     // the next source, 0 at first
-  weight_t limit;                   // vertices beyond it are not reached
-  weight_t width;                   // distance between the first two thresholds
-  KT_NULLABLE const int64* wanted;  // vertices whose distances end a search
-  int64 n_wanted;
+  int64* taken;                              // the next source, 0 at first
+  weight_t limit;                            // vertices beyond it are not reached
+  weight_t width;                            // distance between the first two thresholds
+  KT_NULLABLE const int64* target_vertices;  // vertices whose distances end a search
+  int64 n_target_vertices;
   vertex_t* piles;  // [blocks][3][n_vertices]
   uint32* marks;    // [blocks][3]: one bit per vertex
   int32 is_kept;    // a row of distances per source; else per block
   ordered_t* keys;
-  KT_NULLABLE ordered_t* at_wanted;  // [n_sources][n_wanted]
-  int32* rounds;                     // [n_sources]
-  ordered_t* complete;               // [n_sources]: up to where a search is complete
-  ordered_t* below;                  // [n_sources]: its last threshold
+  KT_NULLABLE ordered_t* at_target_vertices;  // [n_sources][n_target_vertices]
+  int32* rounds;                              // [n_sources]
+  ordered_t* complete;                        // [n_sources]: up to where a search is complete
+  ordered_t* below;                           // [n_sources]: its last threshold
 };
 
 namespace {
@@ -91,7 +91,7 @@ KT_DEVICE ordered_t beyond(ordered_t key, weight_t width) {
   return next > key ? next : key + 1;
 }
 
-struct Wanted {
+struct TargetVertices {
   const int64* vertices;
   int64 size;
 };
@@ -184,12 +184,12 @@ struct Search {
   }
 
   // The farthest of some vertices. All threads of the block call it, while no thread relaxes.
-  KT_DEVICE ordered_t farthest_of(const Wanted& wanted) const {
+  KT_DEVICE ordered_t farthest_of(const TargetVertices& target_vertices) const {
     if (kt::thread_in_block() == 0) counters->farthest = 0;
     kt::block_barrier();
     ordered_t mine = 0;
-    for (int64 i = kt::thread_in_block(); i < wanted.size; i += BLOCK) {
-      const ordered_t key = keys[kt::load_constant(wanted.vertices + i)];
+    for (int64 i = kt::thread_in_block(); i < target_vertices.size; i += BLOCK) {
+      const ordered_t key = keys[kt::load_constant(target_vertices.vertices + i)];
       if (key > mine) mine = key;
     }
     if (mine) kt::atomic_max(&counters->farthest, mine);
@@ -199,7 +199,7 @@ struct Search {
 
   // Returns the iterations that relaxed. Distances up to `complete` are final, and below the last threshold all that
   // are finite.
-  KT_DEVICE int32 run(vertex_t source, weight_t width, const Wanted& wanted, ordered_t& complete,
+  KT_DEVICE int32 run(vertex_t source, weight_t width, const TargetVertices& target_vertices, ordered_t& complete,
                       ordered_t& threshold) const {
     begin(source);
     threshold = beyond(0, width);
@@ -221,8 +221,8 @@ struct Search {
       }
       const int32 n_far = counters->far;
       if (n_far == 0) return rounds;
-      if (wanted.size) {
-        const ordered_t farthest = farthest_of(wanted);
+      if (target_vertices.size) {
+        const ordered_t farthest = farthest_of(target_vertices);
         if (farthest < threshold) {
           complete = farthest;
           for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK)
@@ -312,16 +312,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const 
                         queues,       mine,         bits,         counters};
     const vertex_t source = static_cast<vertex_t>(kt::load_constant(args.sources + i));
     ordered_t all_up_to = INFINITE, threshold = INFINITE;
-    const int32 n_rounds = search.run(source, args.width, {args.wanted, args.n_wanted}, all_up_to, threshold);
+    const int32 n_rounds =
+        search.run(source, args.width, {args.target_vertices, args.n_target_vertices}, all_up_to, threshold);
     kt::block_barrier();  // all threads have read the task and written the row
     if (kt::thread_in_block() == 0) {
       args.rounds[i] = n_rounds;
       args.complete[i] = all_up_to;
       args.below[i] = threshold;
     }
-    if (args.at_wanted)
-      for (int64 j = kt::thread_in_block(); j < args.n_wanted; j += BLOCK)
-        args.at_wanted[i * args.n_wanted + j] = row[kt::load_constant(args.wanted + j)];
+    if (args.at_target_vertices)
+      for (int64 j = kt::thread_in_block(); j < args.n_target_vertices; j += BLOCK)
+        args.at_target_vertices[i * args.n_target_vertices + j] = row[kt::load_constant(args.target_vertices + j)];
     kt::block_barrier();
   }
 }

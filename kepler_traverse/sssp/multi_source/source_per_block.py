@@ -120,8 +120,8 @@ class _Run:
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._is_kept = query.keep == "all" or self._single is not None
         self._distance = cp.empty((group if self._is_kept else self._n_blocks, n), real)
-        self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
-        self._at_wanted = cp.empty((group, self._wanted.size), real) if query.keep == "targets" else None
+        self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._at_target_vertices = cp.empty((group, self._target_vertices.size), real) if query.keep == "targets" else None
         self._piles = cp.empty((self._n_blocks, 3, n), index)
         self._marks = cp.empty((self._n_blocks, 3, -(-n // 32)), np.uint32)
         self._taken = cp.zeros(1, np.int64)
@@ -146,13 +146,13 @@ class _Run:
             "taken": self._taken,
             "limit": self._limit,
             "width": self._width,
-            "wanted": self._wanted,
-            "n_wanted": np.int64(0 if self._wanted is None else self._wanted.size),
+            "target_vertices": self._target_vertices,
+            "n_target_vertices": np.int64(0 if self._target_vertices is None else self._target_vertices.size),
             "piles": self._piles,
             "marks": self._marks,
             "is_kept": np.int32(self._is_kept),
             "keys": self._distance.view(ordered),
-            "at_wanted": None if self._at_wanted is None else self._at_wanted.view(ordered),
+            "at_target_vertices": None if self._at_target_vertices is None else self._at_target_vertices.view(ordered),
             "rounds": self._rounds,
             "complete": complete,
             "below": below,
@@ -177,4 +177,4 @@ class _Run:
 
     def distances(self, k: int):
         """Distances of shape (k, n), or of the targets only."""
-        return (self._distance if self._at_wanted is None else self._at_wanted)[:k]
+        return (self._distance if self._at_target_vertices is None else self._at_target_vertices)[:k]

@@ -102,7 +102,7 @@ class _Run:
         self._heavy = _pieces_of_long_rows(graph.offsets, piece)
         self._counters = cp.zeros(3, np.int64)
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
-        self._wanted = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._limit = as_distance(np.inf if query.limit is None else query.limit, real)
@@ -123,9 +123,9 @@ class _Run:
                 continue
             if not gap:
                 return rounds, [self._query.limit] * sources.size, threshold
-            if self._wanted is not None:
+            if self._target_vertices is not None:
                 # As integers, since CuPy takes subnormal numbers for 0.
-                farthest = self._keys[self._wanted, : sources.size].max(axis=0)
+                farthest = self._keys[self._target_vertices, : sources.size].max(axis=0)
                 distances = farthest.get().view(self._real)
                 if distances.max() < threshold:
                     keys = self._keys[:, : sources.size]
@@ -165,7 +165,7 @@ class _Run:
     def results(self, sources):
         """Distances, a row a source, and predecessors, by the launches that all strategies share; overflows are errors."""
         query, single, k = self._query, self._single, sources.size
-        rows = self._rows if query.keep == "all" or single is not None else self._rows[self._wanted]
+        rows = self._rows if query.keep == "all" or single is not None else self._rows[self._target_vertices]
         distance = cp.ascontiguousarray(rows[:, :k].T)
         predecessor = cp.empty((k, self._graph.n_vertices), self._graph.targets.dtype) if query.predecessors else None
         for i, source in enumerate(sources.tolist() if single is not None else ()):
@@ -174,7 +174,7 @@ class _Run:
             if predecessor is not None:
                 predecessor[i] = single.predecessor
         if query.keep == "targets" and single is not None:
-            distance = distance[:, self._wanted]
+            distance = distance[:, self._target_vertices]
         return distance, predecessor
 
 

@@ -106,7 +106,7 @@ def _search_each(
     weights,
     sources,
     limit,
-    wanted,
+    target_vertices,
     width,
     piles,
     queued_in,
@@ -124,11 +124,11 @@ def _search_each(
         at = np.int64(i) if is_kept else core
         row = distance[at]
         state = (piles[core], queued_in[core], is_far[core], keys[at], row)
-        rounds[i], stops[i] = search(offsets, targets, weights, sources[i], limit, wanted, width, NEVER, *state)
+        rounds[i], stops[i] = search(offsets, targets, weights, sources[i], limit, target_vertices, width, NEVER, *state)
         if overflows.size:
             overflows[i] = _overflows(offsets, targets, weights, row)
         for j in range(at_targets.shape[1]):
-            at_targets[i, j] = row[wanted[j]]
+            at_targets[i, j] = row[target_vertices[j]]
 
 
 @njit(cache=True)

@@ -83,16 +83,16 @@ def _plan_heap(graph, query):
     run = cpu_steps.Run(graph, query)
     limit = as_distance(np.inf if query.limit is None else query.limit, graph.weights.dtype)
     edges = (graph.offsets, graph.targets, graph.weights)
-    n_wanted = 0 if query.targets is None else query.targets.size
+    n_target_vertices = 0 if query.targets is None else query.targets.size
 
     def traverse(source: int) -> Outcome:
         distance, place, is_wanted = run.distance, run.next_queue, run.queued_in
         distance.fill(np.inf)
         place.fill(_NOWHERE)
         is_wanted.fill(0)
-        if n_wanted:
+        if n_target_vertices:
             is_wanted[query.targets] = 1
-        n_settled, stop = _dijkstra(*edges, source, limit, n_wanted, distance, run.queue, place, is_wanted)
+        n_settled, stop = _dijkstra(*edges, source, limit, n_target_vertices, distance, run.queue, place, is_wanted)
         if stop < np.inf:
             distance[distance > stop] = np.inf
         run.finish(source)
@@ -102,7 +102,7 @@ def _plan_heap(graph, query):
 
 
 @njit(cache=True)
-def _dijkstra(offsets, targets, weights, source, limit, n_wanted, distance, heap, place, is_wanted):
+def _dijkstra(offsets, targets, weights, source, limit, n_target_vertices, distance, heap, place, is_wanted):
     """Search from one source; return how many vertices it settled, and up to where it is complete or infinity."""
     stop = distance[source]  # infinite
     distance[source] = 0
@@ -119,8 +119,8 @@ def _dijkstra(offsets, targets, weights, source, limit, n_wanted, distance, heap
             _sink(heap, place, distance, size, heap[size])
         n_settled += 1
         if is_wanted[u]:
-            n_wanted -= 1
-            if n_wanted == 0:
+            n_target_vertices -= 1
+            if n_target_vertices == 0:
                 stop = here  # but others may lie as near
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]

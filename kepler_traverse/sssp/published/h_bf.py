@@ -238,9 +238,9 @@ class Run(gpu_steps.Run):
 
 def _compiled_for(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:
     """The kernels for these knobs, all of them in one module."""
-    wanted = {"relax": RELAX, "count_targets": COUNT_TARGETS, "mark": MARK, "take_apart": TAKE_APART, "close": CLOSE}
+    entries = {"relax": RELAX, "count_targets": COUNT_TARGETS, "mark": MARK, "take_apart": TAKE_APART, "close": CLOSE}
     if heavy == "blocks":
-        wanted["heavy"] = RELAX_HEAVY
+        entries["heavy"] = RELAX_HEAVY
     constants = {
         "DUPLICATES": _DUPLICATES[knobs.duplicates],
         "CLASSES": int(knobs.edge_classes),
@@ -249,7 +249,7 @@ def _compiled_for(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:
         "HEAVY": _HEAVY[heavy],
         "COUNTING": int(knobs.counters),
     }
-    return {name: entry.variant(launches_children=heavy == "children", **constants) for name, entry in wanted.items()}
+    return {name: entry.variant(launches_children=heavy == "children", **constants) for name, entry in entries.items()}
 
 
 def width_for(knobs: HBfKnobs, size: int, resident: int) -> int:

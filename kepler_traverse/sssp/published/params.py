@@ -17,9 +17,9 @@ DELTA_BUCKETS = 8
 BLOCK = 256
 
 
-def _require(strategy: str, name: str, value, wanted: str, fits: bool) -> None:
+def _require(strategy: str, name: str, value, expected: str, fits: bool) -> None:
     if not fits:
-        raise InputError(f"knob {name} of {strategy} must be {wanted}, not {value!r}")
+        raise InputError(f"knob {name} of {strategy} must be {expected}, not {value!r}")
 
 
 def _is_number(value, least: float) -> bool:

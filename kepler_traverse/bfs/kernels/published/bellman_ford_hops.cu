@@ -50,10 +50,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // How many of the wanted vertices may still fall after so many rounds, into counters[1].
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_count_unsettled(const kt::int64* __restrict__ wanted, kt::int64 n_wanted, kt::int32 rounds,
+    bfs_count_unsettled(const kt::int64* __restrict__ target_vertices, kt::int64 n_target_vertices, kt::int32 rounds,
                         const kt::int32* __restrict__ distance, kt::int64* counters) {
-  for (kt::int64 i = kt::thread_id(); i < n_wanted; i += kt::n_threads()) {
-    const kt::int32 hops = kt::load_constant(distance + kt::load_constant(wanted + i));
+  for (kt::int64 i = kt::thread_id(); i < n_target_vertices; i += kt::n_threads()) {
+    const kt::int32 hops = kt::load_constant(distance + kt::load_constant(target_vertices + i));
     if (hops == kt::UNREACHED || hops > rounds) kt::count(counters + 1);
   }
 }

@@ -49,8 +49,8 @@ struct SingleBlockArgs {
   offset_t heavy_degree;
   kt::int32 level;  // of the frontier
   kt::int32 last_level;
-  KT_NULLABLE const kt::int64* wanted;  // vertices whose distances end the search
-  kt::int64 n_wanted;
+  KT_NULLABLE const kt::int64* target_vertices;  // vertices whose distances end the search
+  kt::int64 n_target_vertices;
   kt::int32 threshold;       // the largest frontier for one block
   kt::int32 queue_capacity;  // of each of the two queues in shared memory
   kt::int32 min_width;       // lanes per vertex
@@ -313,11 +313,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_single_block(const Si
     size = *found;
     ++level;
     bool is_last = size == 0 || size > args.threshold || level == args.last_level;
-    if (!is_last && args.n_wanted) {
+    if (!is_last && args.n_target_vertices) {
       bool is_missing = false;
-      for (kt::int64 i = kt::thread_in_block(); i < args.n_wanted; i += BLOCK)
+      for (kt::int64 i = kt::thread_in_block(); i < args.n_target_vertices; i += BLOCK)
         // Written before the barrier.
-        is_missing |= kt::racy_load(distance + kt::load_constant(args.wanted + i)) == kt::UNREACHED;
+        is_missing |= kt::racy_load(distance + kt::load_constant(args.target_vertices + i)) == kt::UNREACHED;
       is_last = !kt::block_any(is_missing);
     }
     if (is_last) {

@@ -109,7 +109,8 @@ KT_DEVICE Team one_block() { return {warp_in_block(), BLOCK / WARP}; }
 // Teams of `wanted` warps each, at most a block; 0: a block.
 struct Teams {
   int32 warps;
-  KT_DEVICE explicit Teams(int32 wanted) : warps(wanted > 0 && wanted < BLOCK / WARP ? wanted : BLOCK / WARP) {}
+  KT_DEVICE explicit Teams(int32 requested)
+      : warps(requested > 0 && requested < BLOCK / WARP ? requested : BLOCK / WARP) {}
   KT_DEVICE int64 mine() const { return warp_id() / warps; }
   KT_DEVICE int64 how_many() const { return n_warps() / warps; }
   KT_DEVICE Team team() const { return {warp_in_block() % warps, warps}; }

@@ -187,8 +187,8 @@ KT_DEVICE void grid_barrier(uint32* arrived) {
   if (threadIdx.x == 0) {
     __threadfence();
     const uint32 before = atomicAdd(arrived, 1u);
-    const uint32 wanted = before - before % gridDim.x + gridDim.x;
-    while (racy_load(arrived) < wanted) {
+    const uint32 arrivals = before - before % gridDim.x + gridDim.x;
+    while (racy_load(arrived) < arrivals) {
     }
     __threadfence();
   }

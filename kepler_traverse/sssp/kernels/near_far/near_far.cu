@@ -40,10 +40,10 @@ struct NearFarArgs {
   const vertex_t* targets;
   const weight_t* weights;
   int64 n_vertices;
-  weight_t limit;                   // vertices beyond it are not reached
-  weight_t width;                   // distance between the first two thresholds
-  KT_NULLABLE const int64* wanted;  // vertices whose distances end the search
-  int64 n_wanted;
+  weight_t limit;                            // vertices beyond it are not reached
+  weight_t width;                            // distance between the first two thresholds
+  KT_NULLABLE const int64* target_vertices;  // vertices whose distances end the search
+  int64 n_target_vertices;
   int32 n_hops;  // local iterations per block between two grid barriers
   vertex_t source;
   int32 first_step;            // marks of earlier searches are smaller, so that they need not be cleared
@@ -95,10 +95,10 @@ struct OneBlock {
 // Whether all targets have their final distances; all threads of a block call it. A distance that is not below
 // the threshold now never falls below this one, so an old value gives the same answer.
 KT_DEVICE bool is_enough(const Search& search, const LoopState& prev) {
-  if (search.n_wanted == 0 || prev.near || prev.gap) return false;
+  if (search.n_target_vertices == 0 || prev.near || prev.gap) return false;
   bool is_open = false;
-  for (int64 i = kt::thread_in_block(); i < search.n_wanted; i += BLOCK)
-    is_open |= search.key(static_cast<vertex_t>(kt::load_constant(search.wanted + i))) >= prev.threshold;
+  for (int64 i = kt::thread_in_block(); i < search.n_target_vertices; i += BLOCK)
+    is_open |= search.key(static_cast<vertex_t>(kt::load_constant(search.target_vertices + i))) >= prev.threshold;
   return !kt::block_any(is_open);
 }
 
@@ -213,9 +213,9 @@ KT_DEVICE void iterate_small(const Search& search, const LoopState& prev, LoopSt
 }
 
 // Key of the farthest target. All threads of a block call it; *farthest is the block's own, and 0 at first.
-KT_DEVICE ordered_t farthest_wanted(const Search& search, int64* farthest) {
-  for (int64 i = kt::thread_in_block(); i < search.n_wanted; i += BLOCK)
-    kt::atomic_max(farthest, int64{search.key(static_cast<vertex_t>(kt::load_constant(search.wanted + i)))});
+KT_DEVICE ordered_t farthest_target(const Search& search, int64* farthest) {
+  for (int64 i = kt::thread_in_block(); i < search.n_target_vertices; i += BLOCK)
+    kt::atomic_max(farthest, int64{search.key(static_cast<vertex_t>(kt::load_constant(search.target_vertices + i)))});
   kt::block_barrier();
   return static_cast<ordered_t>(*farthest);
 }
@@ -226,7 +226,7 @@ KT_DEVICE void finish(const Search& search, const LoopState& last, bool is_settl
                       ordered_t* keys, vertex_t* predecessor, Outcome& outcome) {
   ordered_t limit = kt::INFINITE;
   if (is_settled) {
-    limit = farthest_wanted(search, farthest);
+    limit = farthest_target(search, farthest);
     kt::grid_barrier(arrived);  // every block has read the labels of the targets before one is cleared
   }
   if (PREDECESSORS) {
@@ -284,8 +284,8 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
   search.weights = args.weights;
   search.n_vertices = args.n_vertices;
   search.farthest = kt::to_ordered(args.limit);
-  search.wanted = args.wanted;
-  search.n_wanted = args.n_wanted;
+  search.target_vertices = args.target_vertices;
+  search.n_target_vertices = args.n_target_vertices;
   search.labels =
       PREDECESSORS ? reinterpret_cast<kt::label_t*>(args.packed) : reinterpret_cast<kt::label_t*>(args.keys);
   search.marks = args.marks;

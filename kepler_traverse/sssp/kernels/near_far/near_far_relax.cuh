@@ -16,8 +16,8 @@ struct Search {
   const weight_t* weights;
   int64 n_vertices;
   ordered_t farthest;  // vertices beyond this key are not reached
-  const int64* wanted;
-  int64 n_wanted;
+  const int64* target_vertices;
+  int64 n_target_vertices;
   label_t* labels;
   int32* marks;  // [n_vertices]: the last step that queued a vertex as near
   vertex_t* queue;

@@ -68,7 +68,7 @@ class Registry:
     ) -> ManyPlan:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``."""
         name = self.algorithm.name
-        keep = outputs.keep_for(result, name, targets)
+        keep = outputs.outputs_needed_by(result, name, targets)
         predecessors = RESULT_KINDS[result].has_predecessors
         query = query_for(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
         rows = self.multi_source, self.single_source
@@ -92,7 +92,7 @@ class Registry:
         name = self.algorithm.name
         graph, sources, targets = outputs.checked(graph, sources, targets, result, direction, unreached, memory)
         if RESULT_KINDS[result].records == "nearest":
-            outputs.keep_for(result, name, targets)
+            outputs.outputs_needed_by(result, name, targets)
             asked = query_for(graph, True, limit, None, knobs, self.algorithm.limit_name)
             return outputs.nearest(graph, sources, name, self.single_source, asked, strategy)
         plan = self.plan_many(

@@ -143,7 +143,7 @@ def query_for(
     targets: Ids | None,
     knobs: Knobs | None,
     limit_name: str,
-    keep: str = "all",
+    output: str = "all",
 ) -> Query:
     """Check the options that every traversal shares."""
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
@@ -153,4 +153,4 @@ def query_for(
         limit = int(min(limit, MAX_HOP_COUNT)) if limit_name == "max_depth" else limit
     if targets is not None:
         targets = np.unique(graph.numbers_of(targets, "target"))
-    return Query(predecessors=predecessors, limit=limit, targets=targets, knobs=knobs, keep=keep)
+    return Query(predecessors=predecessors, limit=limit, targets=targets, knobs=knobs, output=output)

@@ -23,7 +23,7 @@ class Query:
         Settings of the strategy, an instance of its ``Strategy.knobs``; None leaves them to its rule.
     tuning : object or None
         Numbers that a strategy takes in place of its measured ones, an instance of the algorithm's ``params.Tuning``.
-    keep : {"all", "targets", "counts"}
+    output : {"all", "targets", "counts"}
         Of a traversal from many sources: distances of all vertices, of the targets, or only how many lie at each hop count.
     """
 
@@ -32,4 +32,4 @@ class Query:
     targets: Array | None = None
     knobs: object | None = None
     tuning: Any = None
-    keep: str = "all"
+    output: str = "all"

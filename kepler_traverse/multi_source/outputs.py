@@ -30,7 +30,7 @@ RESULTS = tuple(RESULT_KINDS)
 DIRECTIONS = ("out", "in")
 
 
-def keep_for(result: str, algorithm: str, targets: Ids | None) -> str:
+def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
     """What a query must keep for a result; see ``Query.keep``.
 
     Raises

@@ -101,7 +101,7 @@ class ManyPlan:
             shape = survey(graph, algorithm, searches or singles, n_sources) if wanted else outline(graph)
         elif not isinstance(shape, Shape) or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges):
             raise InputError("shape must be that of an earlier plan of the same graph (plan.shape)")
-        self.shape = self._shape = shape = shape._replace(keep=query.keep)
+        self.shape = self._shape = shape = shape._replace(keep=query.output)
         why = [repr(graph)]
         if shape.depth:
             why.append(f"{shape.depth} levels")
@@ -331,14 +331,14 @@ def one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
     """The row that runs a strategy for one source again and again; it has that strategy's name."""
 
     def plan(graph, query, _group):
-        one = Plan(graph, algorithm, [single], single.name, replace(query, keep="all"), may_widen=False)
+        one = Plan(graph, algorithm, [single], single.name, replace(query, output="all"), may_widen=False)
         return lambda sources: _gathered(
             [_kept(one.run_unguarded(int(source)), query) for source in sources], graph, algorithm, query
         )
 
     def memory(shape, query, group):
         width = shape.weight if algorithm == "sssp" else 4
-        rows = 2 * group if query.keep == "all" else 0  # each on its own, then side by side
+        rows = 2 * group if query.output == "all" else 0  # each on its own, then side by side
         state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
         return state + rows * shape.n_vertices * (width + shape.index * query.predecessors)
 
@@ -375,10 +375,10 @@ def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _g
 
 def _kept(traversal: Traversal, query: Query) -> Traversal:
     """What is wanted of a traversal, in arrays that outlive the plan's next run."""
-    if query.keep == "all":
+    if query.output == "all":
         return traversal.copy()
     xp = namespace(traversal.distance)
-    if query.keep == "targets":
+    if query.output == "targets":
         return replace(traversal, distance=traversal.distance[xp.asarray(query.targets)], predecessor=None)
     return replace(traversal, distance=xp.bincount(traversal.distance[traversal.reached]), predecessor=None)
 
@@ -386,7 +386,7 @@ def _kept(traversal: Traversal, query: Query) -> Traversal:
 def _gathered(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> ManyOutcome:
     xp = namespace(graph.offsets)
     limits, rounds = [t.limit for t in traversals], [t.rounds for t in traversals]
-    if query.keep == "counts":
+    if query.output == "counts":
         counts = np.zeros((len(traversals), max(t.distance.size for t in traversals)), np.int64)
         for row, traversal in zip(counts, traversals, strict=True):
             row[: traversal.distance.size] = to_host(traversal.distance)
@@ -394,5 +394,5 @@ def _gathered(traversals: list[Traversal], graph: Graph, algorithm: str, query: 
     distance = xp.stack([t.distance for t in traversals])
     if algorithm == "bfs":
         distance = distance.astype(hops_dtype(int(distance.max()) if distance.size else 0), copy=False)
-    predecessor = xp.stack([t.predecessor for t in traversals]) if query.predecessors and query.keep == "all" else None
+    predecessor = xp.stack([t.predecessor for t in traversals]) if query.predecessors and query.output == "all" else None
     return ManyOutcome(distance, predecessor, limits, rounds)

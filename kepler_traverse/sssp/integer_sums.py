@@ -102,7 +102,7 @@ def _plan(graph, query):
         if query.predecessors:
             predecessor = np.empty(distance.shape, host.targets.dtype)
             _predecessors_of_each(*edges, sources, negative, distance, predecessor)
-        if query.keep == "targets":
+        if query.output == "targets":
             distance = distance[:, query.targets]
         move = cuda.cp.asarray if device == "cuda" else np.asarray
         moved = None if predecessor is None else move(predecessor)

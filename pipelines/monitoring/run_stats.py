@@ -68,7 +68,7 @@ def _by_number(name: str) -> list[Any]:
     return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", name)]
 
 
-def _keep_most(heap: list[Any], entry: tuple[Any, ...]) -> None:
+def _push_bounded(heap: list[Any], entry: tuple[Any, ...]) -> None:
     heapq.heappush(heap, entry)
     if len(heap) > MAX_LISTED:
         heapq.heappop(heap)
@@ -132,10 +132,10 @@ class Chronicle:
         self.whole.add(batch)
         self.workers.setdefault(name, Share()).add(batch)
         self._spread(name, batch)
-        _keep_most(self._slowest, (batch["ended"] - batch["started"], -batch["part"], batch))
+        _push_bounded(self._slowest, (batch["ended"] - batch["started"], -batch["part"], batch))
         if batch["slowest"] is not None:
             source, took = batch["slowest"]
-            _keep_most(self._slowest_sources, (took, str(source), batch["part"]))
+            _push_bounded(self._slowest_sources, (took, str(source), batch["part"]))
         self._arrivals.append((now, batch["sources"], batch["edges"]))
         self._forget(now)
 

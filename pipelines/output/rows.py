@@ -260,7 +260,7 @@ def _of_pairs(graph: Graph, query: Query, traversals: Traversals, target_order: 
     found: Any = _held(traversals.distance)
     xp = namespace(found)
     # Where nothing had to be proven, the plan has kept the distances of the targets alone, in their own order.
-    all_there = found.shape[1] == graph.n_vertices and query.keep == "all"
+    all_there = found.shape[1] == graph.n_vertices and query.output == "all"
     places = xp.asarray(target_order if all_there else np.searchsorted(_held(query.targets), target_order))
     number = bits_of(target_order)
     for i, source in enumerate(traversals.sources):

@@ -39,7 +39,7 @@ from .device_errors import is_out_of_memory, is_sticky
 from .nearest_source import MergedAnswers, MergedPlan
 from .planning import plan_for
 from .request import Request, weights_of
-from .traverse import Answers, Batches, Kept, SourceRows, free_memory
+from .traverse import Answers, Batches, SourceRows, TraversedBatch, free_memory
 from .writer_pool import Writers, fits_beside, writers_for
 
 Traverser = Answers | MergedAnswers
@@ -289,8 +289,8 @@ class TraversalPlugin(WorkerPlugin):
             kept.context.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
             yield functools.partial(self._end, answers, kept, mark)
 
-    def _end(self, answers: Answers, kept: Kept, mark: Mark) -> BatchOutcome:
-        outcome = self._ended(kept.part, answers.of_kept(kept), kept.context, mark)
+    def _end(self, answers: Answers, kept: TraversedBatch, mark: Mark) -> BatchOutcome:
+        outcome = self._ended(kept.part, answers.rows_of_batch(kept), kept.context, mark)
         return {**outcome, "measured": answers.measured.pop(kept.part, None)}
 
     def _ended(self, part: int, rows: Iterator[SourceRows], context: BatchContext, mark: Mark) -> BatchOutcome:

@@ -52,7 +52,7 @@ Group = list[tuple[int, int]]  # sources that are searched from together, each w
 
 
 @dataclass
-class Kept:
+class TraversedBatch:
     """A part whose sources are traversed, and what is not yet made of them.
 
     Attributes
@@ -141,10 +141,10 @@ class Answers:
             yield from self._rows(traversals, seconds, context)
             context.progress.at(part)
 
-    def kept(self, batches: Batches, progress: TaskProgress) -> Iterator[Kept]:
+    def traverse_batches(self, batches: Batches, progress: TaskProgress) -> Iterator[TraversedBatch]:
         """Traverse from the sources of several parts, together as many as the plan takes, whichever parts they are of.
 
-        Yields each part in order, so that ``of_kept`` can make its rows beside the next traversals.
+        Yields each part in order, so that ``rows_of_batch`` can make its rows beside the next traversals.
         """
         self._vertices.bring()  # here, since other threads leave the device alone
         together = BatchContext(progress=progress)
@@ -153,12 +153,12 @@ class Answers:
         piece = next(pieces, None)
         for part, _ in batches:
             started = time.time() if piece is None else piece.started
-            kept = Kept(part, BatchContext(progress=progress, started=started))
+            batch = TraversedBatch(part, BatchContext(progress=progress, started=started))
             while piece is not None and piece.part == part:
-                self._keep(kept, piece)
+                self._collect(batch, piece)
                 piece = next(pieces, None)
-            kept.context.failed = [(source, reason) for source, reason in together.failed if part_of[source] == part]
-            yield kept
+            batch.context.failed = [(source, reason) for source, reason in together.failed if part_of[source] == part]
+            yield batch
 
     def _pieces(self, batches: Batches, part_of: dict[int, int], context: BatchContext) -> Iterator[_Piece]:
         """Yield what groups have of each part, while the group's arrays hold; the context is that of all of them."""
@@ -179,24 +179,24 @@ class Answers:
                 )
             started = time.time()
 
-    def _keep(self, kept: Kept, piece: _Piece) -> None:
+    def _collect(self, batch: TraversedBatch, piece: _Piece) -> None:
         for phase, seconds in piece.spent.items():
-            kept.context.clock.seconds[phase] += seconds
-        if kept.error is not None:
+            batch.context.clock.seconds[phase] += seconds
+        if batch.error is not None:
             return
         try:
             if is_made_on_host(self._request.result, self._query, self._graph):
-                with kept.context.clock("rows"):
-                    kept.found.append((on_host(piece.traversals), piece.seconds))
+                with batch.context.clock("rows"):
+                    batch.found.append((on_host(piece.traversals), piece.seconds))
             else:
-                rows = list(self._rows(piece.traversals, piece.seconds, kept.context))
-                kept.found.append((rows, piece.seconds))
+                rows = list(self._rows(piece.traversals, piece.seconds, batch.context))
+                batch.found.append((rows, piece.seconds))
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            kept.error = error.with_traceback(None)  # whose frames hold on to memory
+            batch.error = error.with_traceback(None)  # whose frames hold on to memory
 
-    def of_kept(self, kept: Kept) -> Iterator[SourceRows]:
+    def rows_of_batch(self, batch: TraversedBatch) -> Iterator[SourceRows]:
         """Yield what ``of`` yields, of what ``kept`` has yielded; in any thread.
 
         Raises
@@ -204,10 +204,10 @@ class Answers:
         Exception
             Memory ran out while it was kept.
         """
-        if kept.error is not None:
-            raise kept.error
-        for held, seconds in kept.found:
-            yield from held if isinstance(held, list) else self._rows(held, seconds, kept.context)
+        if batch.error is not None:
+            raise batch.error
+        for held, seconds in batch.found:
+            yield from held if isinstance(held, list) else self._rows(held, seconds, batch.context)
 
     def _rows(self, traversals: Traversals, seconds: float, context: BatchContext) -> Iterator[SourceRows]:
         clock, tally = context.clock, context.tally

@@ -36,7 +36,7 @@ def memory(shape, query, group: int) -> int:
     """Bytes of a run: three rows of bits and the planes of the levels, two flags, lists; distances; the reverse graph."""
     n = shape.n_vertices
     rows = group // 8 * (3 + shape.depth.bit_length())
-    distances = group * hops_dtype(shape.depth).itemsize if query.keep == "all" else 0
+    distances = group * hops_dtype(shape.depth).itemsize if query.output == "all" else 0
     reverse = shape.n_edges * shape.index + 8 * n if shape.directed else 0
     return n * (rows + distances + 2 + 2 * shape.index) + reverse
 
@@ -66,10 +66,10 @@ def plan(graph, query, group: int):
         rounds, depth, limit = run.search(sources, query)
         k = len(sources)
         distance = counts = None
-        if query.keep == "counts":
+        if query.output == "counts":
             counts = run.counts(k, depth)
         else:
-            distance = run.distances(k, depth, query.targets if query.keep == "targets" else None)
+            distance = run.distances(k, depth, query.targets if query.output == "targets" else None)
         predecessor = cpu_steps.point_back(graph, np.asarray(sources), distance) if query.predecessors else None
         return ManyOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
 
@@ -101,7 +101,7 @@ class _Run:
         tuple
             Levels walked, the last of them that found something, and up to which one the answer is complete.
         """
-        self._start(sources, query.keep == "counts")
+        self._start(sources, query.output == "counts")
         n = self._graph.n_vertices
         frontier = np.unique(sources)
         level = depth = 0
@@ -114,7 +114,7 @@ class _Run:
                 return level, depth, level
             level += 1
             self._add_planes(level)
-            counts = np.zeros(self._words * WORD if query.keep == "counts" else 0, np.int64)
+            counts = np.zeros(self._words * WORD if query.output == "counts" else 0, np.int64)
             if frontier is None and size * PUSH_VERTICES <= n:
                 frontier = np.flatnonzero(self._in_front)
             if frontier is not None and int(self._degrees[frontier].sum()) * PUSH_EDGES <= self._graph.n_edges:

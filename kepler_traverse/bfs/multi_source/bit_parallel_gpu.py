@@ -116,17 +116,17 @@ def memory(shape, query, group: int) -> int:
     """
     n, m, depth = shape.n_vertices, shape.n_edges, 2 * shape.depth
     planes = 0
-    if query.keep != "counts":
+    if query.output != "counts":
         more = depth.bit_length()
         planes = PLANES if more <= PLANES else PLANES * (2 ** (-(-more // PLANES)).bit_length())  # both, while they grow
     rows = (4 + planes) * group // 8 * n
     pieces = 8 * (_push_capacity(n, m) + 2 * m // tuning.MANY_PIECE + 2)
-    kept = group * pitch_of(n) * hops_dtype(depth).itemsize if query.keep == "all" else 0
+    kept = group * pitch_of(n) * hops_dtype(depth).itemsize if query.output == "all" else 0
     back = group * n * shape.index if query.predecessors else 0
-    if query.keep == "targets":
+    if query.output == "targets":
         columns = query.targets.size
         kept = columns * group // 8 * (1 + planes) + group * pitch_of(columns) * hops_dtype(depth).itemsize
-    counts = 24 * group * depth if query.keep == "counts" else 0
+    counts = 24 * group * depth if query.output == "counts" else 0
     reverse = m * shape.index + 8 * n if shape.directed else 0
     return rows + 6 * (n // 8 + 4) + pieces + kept + back + counts + reverse + 1024
 
@@ -159,7 +159,7 @@ def plan(graph, query, group: int):
         k = sources.size
         rounds, depth, limit = run.search(sources)
         distance = predecessor = counts = None
-        if query.keep == "counts":
+        if query.output == "counts":
             counts = run.counts(k, depth)
         else:
             distance = run.distances(k, depth)
@@ -209,7 +209,7 @@ class _Run:
         self._incoming = (reverse.offsets, reverse.targets)
         self.kernels = kernels_for(graph, words, ENTRIES)
         self._seen, self._front, self._found, self._gathered = (cp.empty((n, words), np.uint32) for _ in range(4))
-        self._planes = None if query.keep == "counts" else self._rows_of_planes(PLANES)
+        self._planes = None if query.output == "counts" else self._rows_of_planes(PLANES)
         bitmap = -(-n // 32)
         self._in_front, self._is_found, self._done, self._idle, self._touched = (
             cp.empty(bitmap, np.uint32) for _ in range(5)
@@ -323,7 +323,7 @@ class _Run:
             launch(self.kernels[_SETTLE], threads, {**written, "is_added": np.int32(not is_pushed)})
         self._front, self._found = self._found, self._front
         self._in_front, self._is_found = self._is_found, self._in_front
-        if self._query.keep == "counts":
+        if self._query.output == "counts":
             self._count()
         return self._read_counters()
 
@@ -346,7 +346,7 @@ class _Run:
         """Hop counts of shape (k, n), or of the targets only, in the narrowest type."""
         n, n_planes, dtype = self._graph.n_vertices, depth.bit_length(), hops_dtype(depth)
         seen, planes = self._seen, self._planes
-        if self._query.keep == "targets":
+        if self._query.output == "targets":
             columns = self._target_vertices
             seen = seen[columns]
             planes = cp.ascontiguousarray(planes.reshape(-1, n, self._words)[:n_planes, columns]).reshape(-1, self._words)

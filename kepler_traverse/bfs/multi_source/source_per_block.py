@@ -111,10 +111,10 @@ def memory(shape, query, group: int) -> int:
     """Bytes of a run: distances of a group, or of one search a block; what a block's queues spill, and its visited bits."""
     n, depth = shape.n_vertices, 2 * shape.depth
     blocks = min(group, _max_blocks(n))
-    rows = group if query.keep == "all" else blocks
+    rows = group if query.output == "all" else blocks
     width = max(hops_dtype(depth).itemsize, 2) + (hops_dtype(shape.depth).itemsize == 1)  # int8 beside what it is made of
     spilled = 2 * shape.index * min(n, tuning.SPILL_CAPACITY)
-    counts = 12 * group * (min(n, max(depth, tuning.SHORT_HOPS)) + 1) if query.keep == "counts" else 0
+    counts = 12 * group * (min(n, max(depth, tuning.SHORT_HOPS)) + 1) if query.output == "counts" else 0
     at_targets = 0 if query.targets is None else 4 * group * query.targets.size
     back = group * n * shape.index + (shape.n_edges * shape.index + 8 * n) * shape.directed if query.predecessors else 0
     spilled += _layout(n).outside
@@ -154,7 +154,7 @@ def plan(graph, query, group: int):
         # A search that ran out of vertices noticed one level later.
         depth = int((levels - (stops == _STOPPED_NOWHERE)).max(initial=0))
         predecessor = run.predecessors(sources) if query.predecessors else None
-        counts = run.counts(sources.size, depth) if query.keep == "counts" else None
+        counts = run.counts(sources.size, depth) if query.output == "counts" else None
         return ManyOutcome(run.distances(sources.size, depth), predecessor, limits, levels.tolist(), counts)
 
     return traverse
@@ -195,13 +195,13 @@ class _Run:
         self._point_back = kernels_for(graph, 1, tuple(POINT_BACK.values())) if query.predecessors else None
 
     def _allocate(self, dtype) -> None:
-        keep = self._query.keep
+        output = self._query.output
         self._distance = self._at_targets = self._counts = None  # before others are made
         self._dtype = dtype
-        self._distance = cp.empty((self._group if keep == "all" else self._n_blocks, self._pitch), dtype)
-        if keep == "targets":
+        self._distance = cp.empty((self._group if output == "all" else self._n_blocks, self._pitch), dtype)
+        if output == "targets":
             self._at_targets = cp.empty((self._group, self._target_vertices.size), dtype)
-        if keep == "counts":
+        if output == "counts":
             self._counts = cp.empty((self._group, self._columns), np.int32)
 
     def search(self, sources) -> tuple[np.ndarray, np.ndarray]:
@@ -235,7 +235,7 @@ class _Run:
             "spill": self._spill,
             "outside": self._outside,
             "pitch": np.int64(self._pitch),
-            "is_kept": np.int32(query.keep == "all"),
+            "is_kept": np.int32(query.output == "all"),
             "distance": self._distance,
             "at_target_vertices": self._at_targets,
             "columns": np.int64(self._columns),
@@ -251,9 +251,9 @@ class _Run:
 
     def distances(self, k: int, depth: int):
         """Hop counts of shape (k, n), or of the targets only, in the narrowest type; None where they are only counted."""
-        if self._query.keep == "counts":
+        if self._query.output == "counts":
             return None
-        if self._query.keep == "targets":
+        if self._query.output == "targets":
             return self._at_targets[:k].astype(hops_dtype(depth), copy=False)
         rows = self._distance[:k, : self._graph.n_vertices]
         return rows.astype(hops_dtype(depth), copy=False)

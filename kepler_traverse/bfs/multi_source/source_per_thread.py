@@ -25,8 +25,8 @@ def group_size(n_sources: int) -> int:
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: distances of a group, or of one search a core; a queue a core."""
-    rows = group if query.keep == "all" else numba.get_num_threads()
-    counts = 8 * group * shape.depth if query.keep == "counts" else 0
+    rows = group if query.output == "all" else numba.get_num_threads()
+    counts = 8 * group * shape.depth if query.output == "counts" else 0
     return shape.n_vertices * (rows * hops_dtype(shape.depth).itemsize + shape.index * numba.get_num_threads()) + counts
 
 
@@ -59,9 +59,9 @@ def plan(graph, query, _group: int):
         levels, stops = np.empty((2, k), np.int64)
         while True:
             # Where distances are not wanted, each core has one row for all its searches.
-            distance = np.empty((k if query.keep == "all" else queues.shape[0], n), dtype)
-            at_targets = np.empty((k, targets.size if query.keep == "targets" else 0), dtype)
-            counts = np.zeros((k, min(np.iinfo(dtype).max, n) + 1 if query.keep == "counts" else 0), np.int64)
+            distance = np.empty((k if query.output == "all" else queues.shape[0], n), dtype)
+            at_targets = np.empty((k, targets.size if query.output == "targets" else 0), dtype)
+            counts = np.zeros((k, min(np.iinfo(dtype).max, n) + 1 if query.output == "counts" else 0), np.int64)
             with numba.parallel_chunksize(1):  # cores take sources as they become free
                 _search_each(
                     graph.offsets,
@@ -81,10 +81,10 @@ def plan(graph, query, _group: int):
             dtype = hops_dtype(np.iinfo(dtype).max + 1)  # kept, as the next group will need it too
         limits = [query.limit if stop == _NOT_YET else stop for stop in stops.tolist()]
         predecessor = cpu_steps.point_back(graph, sources, distance) if query.predecessors else None
-        kept = {"all": distance, "targets": at_targets, "counts": None}[query.keep]
-        if query.keep == "counts":
+        kept = {"all": distance, "targets": at_targets, "counts": None}[query.output]
+        if query.output == "counts":
             counts = counts[:, : int(counts.any(axis=0).nonzero()[0].max(initial=0)) + 1]
-        return ManyOutcome(kept, predecessor, limits, levels.tolist(), counts if query.keep == "counts" else None)
+        return ManyOutcome(kept, predecessor, limits, levels.tolist(), counts if query.output == "counts" else None)
 
     return traverse
 

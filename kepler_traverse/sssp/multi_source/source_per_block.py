@@ -50,8 +50,8 @@ def memory(shape, query, group: int) -> int:
     """
     n = shape.n_vertices
     blocks = min(group, _max_blocks(n))
-    rows = group if query.keep == "all" or query.limit is None else blocks  # an overflow is looked for in rows
-    kept = group * query.targets.size if query.keep == "targets" else 0
+    rows = group if query.output == "all" or query.limit is None else blocks  # an overflow is looked for in rows
+    kept = group * query.targets.size if query.output == "targets" else 0
     back = group * n * shape.index if query.predecessors else 0
     single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
     return (rows * n + kept) * shape.weight + blocks * (3 * n * shape.index + 3 * (n // 8 + 4)) + back + single + 64 * group
@@ -118,10 +118,10 @@ class _Run:
         self._n_blocks = max(1, min(group, _max_blocks(n), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
-        self._is_kept = query.keep == "all" or self._single is not None
+        self._is_kept = query.output == "all" or self._single is not None
         self._distance = cp.empty((group if self._is_kept else self._n_blocks, n), real)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
-        self._at_target_vertices = cp.empty((group, self._target_vertices.size), real) if query.keep == "targets" else None
+        self._at_target_vertices = cp.empty((group, self._target_vertices.size), real) if query.output == "targets" else None
         self._piles = cp.empty((self._n_blocks, 3, n), index)
         self._marks = cp.empty((self._n_blocks, 3, -(-n // 32)), np.uint32)
         self._taken = cp.zeros(1, np.int64)

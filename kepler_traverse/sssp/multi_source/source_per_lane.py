@@ -47,7 +47,7 @@ def memory(shape, query, group: int) -> int:
     """
     n = shape.n_vertices
     rows = n * (GROUP * shape.weight + 8) + 8 * (2 * shape.n_edges // min(tuning.ROWS_PIECES.values()) + 1)
-    columns = query.targets.size if query.keep == "targets" else n
+    columns = query.targets.size if query.output == "targets" else n
     back = group * n * shape.index if query.predecessors else 0
     marked = GROUP * (n if query.targets is not None else 0)
     return (
@@ -165,7 +165,7 @@ class _Run:
     def results(self, sources):
         """Distances, a row a source, and predecessors, by the launches that all strategies share; overflows are errors."""
         query, single, k = self._query, self._single, sources.size
-        rows = self._rows if query.keep == "all" or single is not None else self._rows[self._target_vertices]
+        rows = self._rows if query.output == "all" or single is not None else self._rows[self._target_vertices]
         distance = cp.ascontiguousarray(rows[:, :k].T)
         predecessor = cp.empty((k, self._graph.n_vertices), self._graph.targets.dtype) if query.predecessors else None
         for i, source in enumerate(sources.tolist() if single is not None else ()):
@@ -173,7 +173,7 @@ class _Run:
             single.finish(source)
             if predecessor is not None:
                 predecessor[i] = single.predecessor
-        if query.keep == "targets" and single is not None:
+        if query.output == "targets" and single is not None:
             distance = distance[:, self._target_vertices]
         return distance, predecessor
 

@@ -27,7 +27,7 @@ def group_size(n_sources: int) -> int:
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: distances of a group, or of one search a core; three piles and two marks a core."""
     cores = numba.get_num_threads()
-    rows = group if query.keep == "all" else cores
+    rows = group if query.output == "all" else cores
     single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True) if query.predecessors else 0
     return shape.n_vertices * (shape.weight * rows + (3 * shape.index + 5) * cores) + single
 
@@ -62,9 +62,9 @@ def plan(graph, query, _group: int):
     def traverse(sources) -> ManyOutcome:
         sources = np.asarray(sources, np.int64)
         k = sources.size
-        is_kept = query.keep == "all"  # else each core has one row for all its searches
+        is_kept = query.output == "all"  # else each core has one row for all its searches
         distance = np.empty((k if is_kept else cores, n), kind)
-        at_targets = np.empty((k, targets.size if query.keep == "targets" else 0), kind)
+        at_targets = np.empty((k, targets.size if query.output == "targets" else 0), kind)
         rounds, stops = np.empty(k, np.int64), np.empty(k, kind)
         overflows = np.zeros(k if cpu_steps.may_overflow(graph) and query.limit is None else 0, np.int64)
         with numba.parallel_chunksize(1):

@@ -290,7 +290,7 @@ def _joined(found: Iterable[ManyOutcome]) -> ManyOutcome:
     )
 
 
-def free_memory(device: str) -> int:
+def available_memory(device: str) -> int:
     """Bytes that can be had on a device."""
     if device == "cuda":
         return cuda.cp.cuda.runtime.memGetInfo()[0] + cuda.cp.get_default_memory_pool().free_bytes()
@@ -314,7 +314,7 @@ def _group(strategy: ManyStrategy, shape: Shape, query: Query, n_sources: int, m
         Not even the smallest one fits; the message has the numbers.
     """
     device = strategy.device
-    most = int(free_memory(device) * _SHARE) if memory is None else memory
+    most = int(available_memory(device) * _SHARE) if memory is None else memory
     sizes = {strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())}
     for group in sorted(sizes, reverse=True):
         needed = strategy.memory(shape, query, group)

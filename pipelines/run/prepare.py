@@ -28,7 +28,7 @@ from kepler_traverse.cuda import distance_stats as figures_on_gpu
 from kepler_traverse.errors import CapacityError, InputError
 from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.graph import Graph, has_vertex
-from kepler_traverse.multi_source.planning import free_memory
+from kepler_traverse.multi_source.planning import available_memory
 from kepler_traverse.read import read_graph
 from kepler_traverse.storage import FORMAT, load_graph, stored_origin
 
@@ -173,7 +173,7 @@ def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int)
         plan = plan_for(graph, request)
         # So that a worker plans the same: there a pool holds the memory, which then does not count as free.
         return replace(request, memory=plan.nbytes), plan
-    spare = free_memory("cpu") // 2
+    spare = available_memory("cpu") // 2
     workers = CPU_COUNT if settings.workers == "auto" else max(settings.workers, 1)
     request = replace(request, memory=spare // workers)
     try:
@@ -216,7 +216,7 @@ def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources
     beside = whole and not is_foreign and fits_beside(request.at_once, graph.n_vertices)
     if not beside or at_once <= request.at_once:
         return None
-    free = free_memory("cuda")
+    free = available_memory("cuda")
     if settings.gpu_memory is not None:
         free = min(free, settings.gpu_memory - graph.nbytes - bytes_of_ids(graph))
     wider = replace(request, at_once=at_once, memory=free // 4)

@@ -31,7 +31,7 @@ from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
 from .phase_timer import Phases
 from .request import Knobs, Request
-from .traverse import SourceRows, free_memory
+from .traverse import SourceRows, release_cached_memory
 
 
 class MergedPlan:
@@ -104,7 +104,7 @@ class MergedAnswers:
         context.progress.at(part)
         found, reason, memory_ran_out = self._try(numbers, context.clock)
         if memory_ran_out:  # once more, with all memory that can be had
-            free_memory()
+            release_cached_memory()
             found, reason, _ = self._try(numbers, context.clock)
         if found is None:
             context.failed.extend((int(number), reason) for number in numbers)

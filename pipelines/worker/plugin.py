@@ -39,7 +39,7 @@ from .device_errors import is_out_of_memory, is_sticky
 from .nearest_source import MergedAnswers, MergedPlan
 from .planning import plan_for
 from .request import Request, weights_of
-from .traverse import Answers, Batches, SourceRows, TraversedBatch, free_memory
+from .traverse import Answers, Batches, SourceRows, TraversedBatch, release_cached_memory
 from .writer_pool import Writers, fits_beside, writers_for
 
 Traverser = Answers | MergedAnswers
@@ -99,7 +99,7 @@ def plan_told(graph: Graph, request: Request, strategy: str) -> ManyPlan | Merge
         try:
             return plan_for(graph, replace(request, strategy=strategy))
         except (InputError, MemoryError):  # another kind of device, or one that holds less
-            free_memory()
+            release_cached_memory()
     return plan_for(graph, request)
 
 
@@ -184,7 +184,7 @@ class TraversalPlugin(WorkerPlugin):
             loaded.answers.let_go()
         self.loaded = None
         del loaded  # what the plan before had is given back first
-        free_memory()
+        release_cached_memory()
         plan = plan_told(graph, request, strategy)
         answers = answers_for(graph, plan, request)
         self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
@@ -240,7 +240,7 @@ class TraversalPlugin(WorkerPlugin):
             if not is_out_of_memory(error):
                 raise
         # Not at a source but while rows were written: once more, one source at a time and with all memory that can be had.
-        free_memory()
+        release_cached_memory()
         try:
             return self._written(answers, part, sources, True, mark)
         except MemoryError as error:
@@ -277,7 +277,7 @@ class TraversalPlugin(WorkerPlugin):
                 error.__traceback__ = None  # whose frames hold on to memory
                 with self._lock:
                     writers.most = max(1, writers.most // 2)
-                    free_memory()
+                    release_cached_memory()
                     # The next task may have planned anew by now.
                     outcome = self._part(self._ready("").answers, part, sources, True, mark)
             outcomes.append(outcome)

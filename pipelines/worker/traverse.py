@@ -36,7 +36,7 @@ from .device_errors import is_out_of_memory, is_sticky
 from .request import Request, SearchPlan
 
 
-def free_memory() -> None:
+def release_cached_memory() -> None:
     """Give back what nobody holds any more."""
     gc.collect()
     BUFFERS.clear()
@@ -238,7 +238,7 @@ class Answers:
                 yield traversals, seconds
                 continue
             if memory_ran_out:
-                free_memory()
+                release_cached_memory()
                 self.group = max(1, min(self.group, len(group) // 2))
             if len(group) > 1:
                 middle = len(group) // 2

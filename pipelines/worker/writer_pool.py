@@ -13,7 +13,7 @@ from typing import Any
 
 from distributed.system import MEMORY_LIMIT
 
-from kepler_traverse.multi_source.planning import free_memory
+from kepler_traverse.multi_source.planning import available_memory
 
 from ..output.schemas import ROWS_PER_GROUP, ROWS_PER_PART
 from .device_errors import is_out_of_memory
@@ -32,7 +32,7 @@ def writers_for(n_vertices: int, cores: int, all_cores: int) -> int:
         Of this worker, of the machine.
     """
     a_part = _HELD_BYTES * max(ROWS_PER_PART, n_vertices) + _ROW_BYTES * (ROWS_PER_GROUP + n_vertices)
-    share = min(free_memory("cpu"), MEMORY_LIMIT) // 2 * cores // max(all_cores, cores)
+    share = min(available_memory("cpu"), MEMORY_LIMIT) // 2 * cores // max(all_cores, cores)
     return max(1, min(cores, share // a_part))
 
 

@@ -26,7 +26,7 @@ from kepler_traverse.bfs import published as bfs_papers
 from kepler_traverse.bfs.registry import MANY as BFS_MANY
 from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.errors import CapacityError
-from kepler_traverse.multi_source.planning import free_memory
+from kepler_traverse.multi_source.planning import available_memory
 from kepler_traverse.sssp import published as sssp_papers
 from kepler_traverse.sssp.registry import MANY as SSSP_MANY
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
@@ -105,7 +105,7 @@ class Graphs:
 
     def __init__(self, device: str):
         self.device, self._held = device, OrderedDict()
-        self._most = free_memory(device) // 4
+        self._most = available_memory(device) // 4
 
     def clear(self) -> None:
         self._held.clear()

@@ -363,9 +363,9 @@ def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_writte
 
 def test_fewer_threads_write_where_memory_is_short(monkeypatch):
     assert writers_for(10**6, 8, 8) == 8
-    monkeypatch.setattr(writer_pool, "free_memory", lambda _device: 2 * 10**9)
+    monkeypatch.setattr(writer_pool, "available_memory", lambda _device: 2 * 10**9)
     assert 1 <= writers_for(10**6, 8, 8) < 8
-    monkeypatch.setattr(writer_pool, "free_memory", lambda _device: 0)
+    monkeypatch.setattr(writer_pool, "available_memory", lambda _device: 0)
     assert writers_for(10**6, 8, 8) == 1
 
 

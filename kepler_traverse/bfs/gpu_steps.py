@@ -88,7 +88,7 @@ class PushRun(Run):
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
-        self.push = {who: kernel(entry, graph.targets.dtype) for who, entry in _PUSH.items()}
+        self.push = {scope: kernel(entry, graph.targets.dtype) for scope, entry in _PUSH.items()}
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: ARG001  (every strategy is asked alike)
@@ -97,14 +97,14 @@ def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: A
     return n_vertices * (4 + index * (2 + predecessors))
 
 
-def push(who: str):
+def push(scope: str):
     """Return the top-down step in which a ``"thread"`` or a ``"warp"`` takes the edges of a frontier vertex."""
 
     def step(run: PushRun, level: int) -> None:
         graph, frontier = run.graph, run.frontier
         frontier.clear_counters()
         launch(
-            run.push[who],
+            run.push[scope],
             frontier.size,
             (
                 graph.offsets,

@@ -200,14 +200,14 @@ def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: A
     return n_vertices * (8 + 4 + index * (3 + predecessors))
 
 
-def relax(who: str):
+def relax(scope: str):
     """Return the step in which a ``"warp"`` relaxes the edges of a frontier vertex."""
 
     def step(run: Run, count: int) -> None:
         frontier = run.frontier
         frontier.clear_counters()
         launch(
-            run.relax[who],
+            run.relax[scope],
             frontier.size,
             (
                 *run.edges,

@@ -46,10 +46,10 @@ WORTH = 4.0
 
 
 def in_a_process(
-    folder: Path, who: str, algorithm: str, directed: bool, count: int, one_by_one: bool, limit: float
+    folder: Path, library: str, algorithm: str, directed: bool, count: int, one_by_one: bool, limit: float
 ) -> dict | None:
     """The measurement, or None where it took longer than the limit."""
-    arguments = [str(folder), who, algorithm, str(directed), str(count), str(one_by_one)]
+    arguments = [str(folder), library, algorithm, str(directed), str(count), str(one_by_one)]
     try:
         done = subprocess.run(
             [sys.executable, "-m", RUN, "library", *arguments], stdout=subprocess.PIPE, text=True, check=True, timeout=limit
@@ -100,10 +100,10 @@ def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options
     count = SINGLE if one_by_one else MANY[algorithm]
     shared = (folder, algorithm, about["directed"])
 
-    def timed(who: str, sources: int) -> dict | None:
+    def timed(library: str, sources: int) -> dict | None:
         best = None
         for _ in range(options.repeats):
-            found = in_a_process(shared[0], who, shared[1], shared[2], sources, one_by_one, options.limit)
+            found = in_a_process(shared[0], library, shared[1], shared[2], sources, one_by_one, options.limit)
             if found is None:
                 return None
             if best is None or found["seconds"] < best["seconds"]:
@@ -114,23 +114,23 @@ def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options
     if mine is None:
         raise SystemExit(f"{about['graph']}, {algorithm}: ours took more than {options.limit} s")
     probes = {
-        who: in_a_process(*shared[:1], who, *shared[1:], PROBE, one_by_one, options.limit)
-        for who, package in PEERS.items()
+        library: in_a_process(*shared[:1], library, *shared[1:], PROBE, one_by_one, options.limit)
+        for library, package in PEERS.items()
         if importlib.util.find_spec(package)
     }
-    for who, probe in probes.items():
+    for library, probe in probes.items():
         if probe is not None and probe["digests"] != mine["digests"][: len(probe["digests"])]:
-            raise SystemExit(f"{about['graph']}, {algorithm}: {who} gives other distances; nothing is timed")
-    tried = {who: probe["seconds"] for who, probe in probes.items() if probe is not None}
+            raise SystemExit(f"{about['graph']}, {algorithm}: {library} gives other distances; nothing is timed")
+    tried = {library: probe["seconds"] for library, probe in probes.items() if probe is not None}
     lines = []
-    for who in tried:
-        if tried[who] > WORTH * min(tried.values()):
+    for library in tried:
+        if tried[library] > WORTH * min(tried.values()):
             continue
-        theirs = timed(who, count)
+        theirs = timed(library, count)
         if theirs is None:
             continue
         if theirs["digests"] != mine["digests"]:
-            raise SystemExit(f"{about['graph']}, {algorithm}: {who} gives other distances; nothing is timed")
+            raise SystemExit(f"{about['graph']}, {algorithm}: {library} gives other distances; nothing is timed")
         lines.append(
             about
             | {
@@ -141,7 +141,7 @@ def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options
                 "sources": 1 if one_by_one else count,
                 "seconds": mine["seconds"],
                 "peak_bytes": mine["peak_bytes"],
-                "peer": who,
+                "peer": library,
                 "peer_seconds": theirs["seconds"],
                 "peer_peak_bytes": theirs["peak_bytes"],
                 "agrees": True,
@@ -150,7 +150,9 @@ def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options
         )
         report(lines[-1])
     left_out = [
-        f"{who} {tried[who] / min(tried.values()):.0f}x" for who in tried if tried[who] > WORTH * min(tried.values())
+        f"{library} {tried[library] / min(tried.values()):.0f}x"
+        for library in tried
+        if tried[library] > WORTH * min(tried.values())
     ]
     if left_out:
         print(f"    not timed on all, slower than the best peer on {PROBE} sources: {', '.join(left_out)}", flush=True)

@@ -143,21 +143,21 @@ LIBRARIES = {"ours": ours, "SciPy": scipy, "NetworKit": networkit, "igraph": igr
 # --- one measurement, in a process of its own ---------------------------------------------------------------------------
 
 
-def measure(folder: str, who: str, algorithm: str, directed: str, count: str, one_by_one: str) -> dict:
+def measure(folder: str, library: str, algorithm: str, directed: str, count: str, one_by_one: str) -> dict:
     """Time a library on the first sources; peak memory above what the process held before it built its graph."""
     rows = Rows(Path(folder))
     sources = rows.sources[: int(count)]
     tiny = Rows.__new__(Rows)
     tiny.offsets, tiny.targets = np.array([0, 1, 2, 2]), np.array([1, 2], np.int32)
     tiny.weights, tiny.sources = np.ones(2, np.float32), np.arange(2)
-    warm = LIBRARIES[who](tiny, algorithm, directed == "True")  # imports and compiles
+    warm = LIBRARIES[library](tiny, algorithm, directed == "True")  # imports and compiles
     warm(tiny.sources)
     warm(tiny.sources[:1])
-    if who == "ours":
+    if library == "ours":
         compile_all(algorithm)
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     before = status("VmRSS")
-    run = LIBRARIES[who](rows, algorithm, directed == "True")
+    run = LIBRARIES[library](rows, algorithm, directed == "True")
     batches = [sources[i : i + 1] for i in range(sources.size)] if one_by_one == "True" else [sources]
     if one_by_one == "True":
         run(batches[0])

@@ -34,7 +34,7 @@ _FARTHEST, _UNFOUNDED = 8, 9
 _HOPS_FILE = Path(__file__).parent / "kernels" / "batch_hops.cu"
 _WEIGHTED_FILE = Path(__file__).parent / "kernels" / "batch_weighted.cu"
 _GRAPH = ("offset_t* offsets", "vertex_t* neighbours")
-_HEAVY = ("vertex_t* heavy", "uint64* pieces", "int64* counts")
+_HUBS = ("vertex_t* hubs", "uint64* pieces", "int64* counts")
 _SOURCES = ("int64* sources", "int64 n_sources")
 _ROWS = ("int64 pitch", "int64 n_vertices", *_SOURCES)
 
@@ -50,8 +50,8 @@ def _weighted(name: str, *declared: str, item_threads: int = 1) -> Entry:
     return Entry(name, _WEIGHTED_FILE, BLOCK, arguments(*declared), item_threads, constants=_SIZES)
 
 
-_LIST_HEAVY = _hops(
-    "certificate_list_heavy", _GRAPH[0], "int64 n_vertices", "vertex_t* vertices", "uint64* pieces", "int64* counts"
+_LIST_HUBS = _hops(
+    "certificate_list_hubs", _GRAPH[0], "int64 n_vertices", "vertex_t* vertices", "uint64* pieces", "int64* counts"
 )
 _LAY_OUT_HOPS = _hops(
     "certificate_lay_out_hops",
@@ -59,24 +59,24 @@ _LAY_OUT_HOPS = _hops(
 )
 _MANY_HOPS = _hops(
     "certificate_batch_hops_warp",
-    *(*_GRAPH, "int64 n_vertices", *_HEAVY, "uint32* lines", *_SOURCES, "uint32 limit", "uint32* best_of_heavy"),
+    *(*_GRAPH, "int64 n_vertices", *_HUBS, "uint32* lines", *_SOURCES, "uint32 limit", "uint32* best_of_hubs"),
     "int64* findings",
 )
 _SETTLE_HOPS = _hops(
     "certificate_settle_hops",
-    *(_HEAVY[0], _HEAVY[2], "uint32* lines", *_SOURCES, "uint32 limit", "uint32* best_of_heavy", "int64* findings"),
+    *(_HUBS[0], _HUBS[2], "uint32* lines", *_SOURCES, "uint32 limit", "uint32* best_of_hubs", "int64* findings"),
 )
 _LAY_OUT_WEIGHTED = _weighted(
     "certificate_lay_out_weighted",
     *("weight_t* distance", *_ROWS, "weight_t limit", "int32 is_negative", "ordered_t* lines", "int64* findings"),
 )
-_LINES = ("ordered_t* lines", *_SOURCES, "weight_t limit", "int32 is_negative", "ordered_t* best_of_heavy")
+_LINES = ("ordered_t* lines", *_SOURCES, "weight_t limit", "int32 is_negative", "ordered_t* best_of_hubs")
 _MANY_WEIGHTED = _weighted(
     "certificate_batch_weighted_warp",
-    *(*_GRAPH, "weight_t* weights", "int64 n_vertices", *_HEAVY, *_LINES, "uint32* unfounded", "int64* findings"),
+    *(*_GRAPH, "weight_t* weights", "int64 n_vertices", *_HUBS, *_LINES, "uint32* unfounded", "int64* findings"),
 )
 _SETTLE_WEIGHTED = _weighted(
-    "certificate_settle_weighted", _HEAVY[0], _HEAVY[2], *_LINES, "uint32* unfounded", "int64* findings"
+    "certificate_settle_weighted", _HUBS[0], _HUBS[2], *_LINES, "uint32* unfounded", "int64* findings"
 )
 _FOUND = _weighted(
     "certificate_found_warp",
@@ -85,7 +85,7 @@ _FOUND = _weighted(
     item_threads=WARP,
 )
 ENTRIES = (
-    *(_LIST_HEAVY, _LAY_OUT_HOPS, _MANY_HOPS, _SETTLE_HOPS),
+    *(_LIST_HUBS, _LAY_OUT_HOPS, _MANY_HOPS, _SETTLE_HOPS),
     *(_LAY_OUT_WEIGHTED, _MANY_WEIGHTED, _SETTLE_WEIGHTED, _FOUND),
 )
 
@@ -106,8 +106,8 @@ class Checker:
         self._n = np.int64(graph.n_vertices)
         self._reverse = graph.reverse
         self._lines = self._best = None
-        self._heavy, self._pieces, self._counts = heavy_rows(self._reverse)
-        self._n_heavy, self._n_pieces = self._counts.get().tolist()
+        self._hubs, self._pieces, self._counts = hub_rows(self._reverse)
+        self._n_hubs, self._n_pieces = self._counts.get().tolist()
 
     def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
         """See ``protocols.BatchChecker.summaries``."""
@@ -130,7 +130,7 @@ class Checker:
         if self._lines is None or self._lines.dtype != kind:
             self._lines = cp.empty((int(self._n), TILE_BYTES // kind.itemsize), kind)
         of_a_row = TILE_BYTES if kind.kind == "u" else 2 * TILE_BYTES // kind.itemsize
-        self._best = cp.full(max(1, self._n_heavy) * of_a_row, unreached, kind)
+        self._best = cp.full(max(1, self._n_hubs) * of_a_row, unreached, kind)
 
     def _hops(self, sources, rows, kind: np.dtype):
         """Findings of a block of hop counts, still on the device."""
@@ -142,11 +142,11 @@ class Checker:
         n, of = self._n, (cp.asarray(sources), np.int64(sources.size))
         laid_out = (memory.view(np.uint8), np.int32(rows.itemsize), pitch, n, *of, beyond, self._lines, findings)
         launch(self._kernel(_LAY_OUT_HOPS, **width), _threads_to_lay_out(n), laid_out)
-        graph, heavy = (self._reverse.offsets, self._reverse.targets, n), (self._heavy, self._pieces, self._counts)
+        graph, hubs = (self._reverse.offsets, self._reverse.targets, n), (self._hubs, self._pieces, self._counts)
         kept = (self._lines, *of, limit, self._best, findings)
         lanes = TILE_BYTES // 4
-        launch(self._kernel(_MANY_HOPS, **width), max(n, self._n_pieces) * lanes, (*graph, *heavy, *kept))
-        launch(self._kernel(_SETTLE_HOPS, **width), self._n_heavy * lanes, (self._heavy, self._counts, *kept))
+        launch(self._kernel(_MANY_HOPS, **width), max(n, self._n_pieces) * lanes, (*graph, *hubs, *kept))
+        launch(self._kernel(_SETTLE_HOPS, **width), self._n_hubs * lanes, (self._hubs, self._counts, *kept))
         return findings
 
     def _weighted(self, sources, rows, kind: np.dtype) -> np.ndarray:
@@ -159,10 +159,10 @@ class Checker:
         n, of, lanes = self._n, (cp.asarray(sources), np.int64(sources.size)), TILE_BYTES // kind.itemsize
         laid_out = (memory, pitch, n, *of, limit, negative, self._lines, findings)
         launch(self._kernel(_LAY_OUT_WEIGHTED, kind), _threads_to_lay_out(n), laid_out)
-        edges, heavy = (reverse.offsets, reverse.targets, reverse.weights), (self._heavy, self._pieces, self._counts)
+        edges, hubs = (reverse.offsets, reverse.targets, reverse.weights), (self._hubs, self._pieces, self._counts)
         kept = (self._lines, *of, limit, negative, self._best, unfounded, findings)
-        launch(self._kernel(_MANY_WEIGHTED, kind), max(n, self._n_pieces) * lanes, (*edges, n, *heavy, *kept))
-        launch(self._kernel(_SETTLE_WEIGHTED, kind), self._n_heavy * lanes, (self._heavy, self._counts, *kept))
+        launch(self._kernel(_MANY_WEIGHTED, kind), max(n, self._n_pieces) * lanes, (*edges, n, *hubs, *kept))
+        launch(self._kernel(_SETTLE_WEIGHTED, kind), self._n_hubs * lanes, (self._hubs, self._counts, *kept))
         found = findings.get()
         summary = self._summary(found, sources, lanes)
         if summary[[C1, C2], 0].any() or not found[_UNFOUNDED]:
@@ -205,14 +205,14 @@ class Checker:
         return summary
 
 
-def heavy_rows(graph) -> tuple:
+def hub_rows(graph) -> tuple:
     """Rows of PIECE edges and more in any order, their pieces as kernels take them, and how many there are of both."""
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
-    heavy, pieces = cp.empty(m // PIECE + 1, index), cp.empty(2 * m // PIECE + 1, np.uint64)
+    hubs, pieces = cp.empty(m // PIECE + 1, index), cp.empty(2 * m // PIECE + 1, np.uint64)
     counts = cp.zeros(2, np.int64)
-    listed = (graph.offsets, np.int64(n), heavy, pieces, counts)
-    launch(kernel(_LIST_HEAVY.variant(PIECE=PIECE), index), n, listed)
-    return heavy, pieces, counts
+    listed = (graph.offsets, np.int64(n), hubs, pieces, counts)
+    launch(kernel(_LIST_HUBS.variant(PIECE=PIECE), index), n, listed)
+    return hubs, pieces, counts
 
 
 def _threads_to_lay_out(n: np.int64) -> int:

@@ -18,7 +18,7 @@ BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "single.cu"
 _SIZES = (("PIECE", batch_gpu.PIECE), ("TILE_BYTES", TILE_BYTES))
-_ROWS = ("int64 n_vertices", "vertex_t* heavy", "uint64* pieces", "int64* n_heavy")
+_ROWS = ("int64 n_vertices", "vertex_t* hubs", "uint64* pieces", "int64* n_hubs")
 _OF_VERTICES = ("vertex_t* predecessor", "uint8* explained", "int64 n_vertices", "int64 source")
 _CHECK_HOPS = Entry(
     "certificate_check_hops_warp",
@@ -75,13 +75,13 @@ def check(graph, result, limit) -> list[int]:
     n, source = np.int64(graph.n_vertices), np.int64(result.source)
     distance, predecessor = cp.ascontiguousarray(distance), cp.ascontiguousarray(predecessor)
     types = (graph.targets.dtype, expected if weighted else np.float32)
-    heavy = batch_gpu.heavy_rows(graph)
+    hubs = batch_gpu.hub_rows(graph)
     explained = cp.zeros(graph.n_vertices, np.uint8)
     counts = cp.asarray(np.array([0, 0, n, 0, 0, n, 0, n, 0], np.int64))
     check_edges, look = (_CHECK_WEIGHTED, _LOOK_AT_WEIGHTED) if weighted else (_CHECK_HOPS, _LOOK_AT_HOPS)
     check_edges, look = (kernel(entry.variant(PIECE=batch_gpu.PIECE), *types) for entry in (check_edges, look))
-    edges = (graph.offsets, graph.targets, *((graph.weights,) if weighted else ()), n, *heavy)
-    launch(check_edges, -(-int(n) // WARP) + heavy[1].size, (*edges, distance, predecessor, limit, explained, counts))
+    edges = (graph.offsets, graph.targets, *((graph.weights,) if weighted else ()), n, *hubs)
+    launch(check_edges, -(-int(n) // WARP) + hubs[1].size, (*edges, distance, predecessor, limit, explained, counts))
     signs = (np.int32(graph.has_negative_weights),) if weighted else ()
     launch(look, n, (distance, predecessor, explained, n, source, limit, *signs, counts))
     return counts.get().tolist()

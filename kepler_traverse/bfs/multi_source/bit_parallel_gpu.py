@@ -215,7 +215,7 @@ class _Run:
             cp.empty(bitmap, np.uint32) for _ in range(5)
         )
         launch(self.kernels[_IDLE], bitmap * 32, (self._incoming[0], self._n, self._idle))
-        self._heavy = _pieces_of_long_rows(self._incoming[0])
+        self._hubs = _pieces_of_long_rows(self._incoming[0])
         self._capacity = np.int64(_push_capacity(n, m))
         self._pieces = cp.empty(int(self._capacity), np.uint64)
         # Two places, one of which is read while the other is written.
@@ -313,13 +313,13 @@ class _Run:
             read = {
                 "in_offsets": in_offsets,
                 "in_targets": in_targets,
-                "heavy_pieces": self._heavy,
-                "n_heavy_pieces": np.int64(self._heavy.size),
+                "heavy_pieces": self._hubs,
+                "n_heavy_pieces": np.int64(self._hubs.size),
                 "front": self._front,
                 "in_front": self._in_front,
             }
             launch(self.kernels[_PULL], threads, {**written, **read})
-        if is_pushed or self._heavy.size:
+        if is_pushed or self._hubs.size:
             launch(self.kernels[_SETTLE], threads, {**written, "is_added": np.int32(not is_pushed)})
         self._front, self._found = self._found, self._front
         self._in_front, self._is_found = self._is_found, self._in_front

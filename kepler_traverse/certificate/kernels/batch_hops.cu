@@ -16,7 +16,7 @@ namespace {
 
 using kt::ALL_LANES;
 using kt::AT_ONCE;
-using kt::Heavy;
+using kt::Hubs;
 using kt::int32;
 using kt::int64;
 using kt::TILE;
@@ -32,7 +32,7 @@ struct HopsLine {
   static constexpr int32 SOURCES = LANES * KEYS;
 
   const uint32* lines;
-  uint32* best_of_heavy;
+  uint32* best_of_hubs;
   int64* findings;
   uint32 limit;
   int32 in_line;
@@ -41,7 +41,7 @@ struct HopsLine {
   uint32 best[KEYS];
 
   KT_DEVICE HopsLine(const uint32* all, const int64* of, int64 n_sources, uint32 farthest, uint32* kept, int64* found)
-      : lines(all), best_of_heavy(kept), findings(found), limit(farthest), in_line(kt::lane() % LANES) {
+      : lines(all), best_of_hubs(kept), findings(found), limit(farthest), in_line(kt::lane() % LANES) {
     for (int32 i = 0; i < KEYS; ++i) {
       const int32 source = in_line * KEYS + i;
       sources[i] = source < n_sources ? kt::load_constant(of + source) : -1;
@@ -68,7 +68,7 @@ struct HopsLine {
         for (int32 k = 0; k < KEYS; ++k) best[k] = key(words[i], k) < best[k] ? key(words[i], k) : best[k];
     });
   }
-  KT_DEVICE uint32* place_of(int64 slot, int32 i) const { return best_of_heavy + slot * SOURCES + in_line * KEYS + i; }
+  KT_DEVICE uint32* place_of(int64 slot, int32 i) const { return best_of_hubs + slot * SOURCES + in_line * KEYS + i; }
   KT_DEVICE void keep(int64 slot) const {
     for (int32 i = 0; i < KEYS; ++i)
       if (best[i] != FARTHEST) kt::atomic_min(place_of(slot, i), best[i]);
@@ -94,8 +94,8 @@ KT_DEVICE int32 hops_at(const uint8* distance, int32 hop_bytes, int64 at) {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_list_heavy(const offset_t* __restrict__ offsets, int64 n_vertices, vertex_t* vertices, uint64* pieces,
-                           int64* counts) {
+    certificate_list_hubs(const offset_t* __restrict__ offsets, int64 n_vertices, vertex_t* vertices, uint64* pieces,
+                          int64* counts) {
   for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
     const kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(v));
     if (row.end - row.begin < PIECE) continue;
@@ -128,18 +128,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     certificate_batch_hops_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ neighbours,
-                                int64 n_vertices, const vertex_t* __restrict__ heavy, const uint64* __restrict__ pieces,
+                                int64 n_vertices, const vertex_t* __restrict__ hubs, const uint64* __restrict__ pieces,
                                 const int64* __restrict__ counts, const uint32* __restrict__ lines,
-                                const int64* __restrict__ sources, int64 n_sources, uint32 limit, uint32* best_of_heavy,
+                                const int64* __restrict__ sources, int64 n_sources, uint32 limit, uint32* best_of_hubs,
                                 int64* findings) {
-  HopsLine line(lines, sources, n_sources, limit, best_of_heavy, findings);
-  kt::walk({offsets, neighbours}, n_vertices, Heavy{heavy, pieces, counts}, line);
+  HopsLine line(lines, sources, n_sources, limit, best_of_hubs, findings);
+  kt::walk({offsets, neighbours}, n_vertices, Hubs{hubs, pieces, counts}, line);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_settle_hops(const vertex_t* __restrict__ heavy, const int64* __restrict__ counts,
+    certificate_settle_hops(const vertex_t* __restrict__ hubs, const int64* __restrict__ counts,
                             const uint32* __restrict__ lines, const int64* __restrict__ sources, int64 n_sources,
-                            uint32 limit, uint32* best_of_heavy, int64* findings) {
-  HopsLine line(lines, sources, n_sources, limit, best_of_heavy, findings);
-  kt::settle(Heavy{heavy, nullptr, counts}, line);
+                            uint32 limit, uint32* best_of_hubs, int64* findings) {
+  HopsLine line(lines, sources, n_sources, limit, best_of_hubs, findings);
+  kt::settle(Hubs{hubs, nullptr, counts}, line);
 }

@@ -19,7 +19,7 @@ namespace {
 
 using kt::ALL_LANES;
 using kt::AT_ONCE;
-using kt::Heavy;
+using kt::Hubs;
 using kt::int32;
 using kt::int64;
 using kt::TILE;
@@ -34,7 +34,7 @@ struct WeightedLine {
 
   const weight_t* weights;
   const ordered_t* lines;
-  ordered_t* best_of_heavy;  // and the best of strictly nearer ones behind it
+  ordered_t* best_of_hubs;  // and the best of strictly nearer ones behind it
   int64* findings;
   uint32* unfounded;
   ordered_t limit;
@@ -71,7 +71,7 @@ struct WeightedLine {
       }
     });
   }
-  KT_DEVICE ordered_t* place_of(int64 slot) const { return best_of_heavy + (slot * LANES + in_line) * 2; }
+  KT_DEVICE ordered_t* place_of(int64 slot) const { return best_of_hubs + (slot * LANES + in_line) * 2; }
   KT_DEVICE void keep(int64 slot) const {
     if (best != INFINITE) kt::atomic_min(place_of(slot), best);
     if (nearer != INFINITE) kt::atomic_min(place_of(slot) + 1, nearer);
@@ -125,27 +125,27 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 extern "C" __global__ void __launch_bounds__(BLOCK)
     certificate_batch_weighted_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ neighbours,
                                     const weight_t* __restrict__ weights, int64 n_vertices,
-                                    const vertex_t* __restrict__ heavy, const uint64* __restrict__ pieces,
+                                    const vertex_t* __restrict__ hubs, const uint64* __restrict__ pieces,
                                     const int64* __restrict__ counts, const ordered_t* __restrict__ lines,
                                     const int64* __restrict__ sources, int64 n_sources, weight_t limit,
-                                    int32 is_negative, ordered_t* best_of_heavy, uint32* unfounded, int64* findings) {
+                                    int32 is_negative, ordered_t* best_of_hubs, uint32* unfounded, int64* findings) {
   const int32 in_line = kt::lane() % WeightedLine::LANES;
-  WeightedLine line{weights,          lines,     best_of_heavy,
+  WeightedLine line{weights,          lines,     best_of_hubs,
                     findings,         unfounded, kt::to_ordered(limit),
                     is_negative != 0, in_line,   source_of_lane(sources, n_sources, in_line)};
-  kt::walk({offsets, neighbours}, n_vertices, Heavy{heavy, pieces, counts}, line);
+  kt::walk({offsets, neighbours}, n_vertices, Hubs{hubs, pieces, counts}, line);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_settle_weighted(const vertex_t* __restrict__ heavy, const int64* __restrict__ counts,
+    certificate_settle_weighted(const vertex_t* __restrict__ hubs, const int64* __restrict__ counts,
                                 const ordered_t* __restrict__ lines, const int64* __restrict__ sources, int64 n_sources,
-                                weight_t limit, int32 is_negative, ordered_t* best_of_heavy, uint32* unfounded,
+                                weight_t limit, int32 is_negative, ordered_t* best_of_hubs, uint32* unfounded,
                                 int64* findings) {
   const int32 in_line = kt::lane() % WeightedLine::LANES;
-  WeightedLine line{nullptr,          lines,     best_of_heavy,
+  WeightedLine line{nullptr,          lines,     best_of_hubs,
                     findings,         unfounded, kt::to_ordered(limit),
                     is_negative != 0, in_line,   source_of_lane(sources, n_sources, in_line)};
-  kt::settle(Heavy{heavy, nullptr, counts}, line);
+  kt::settle(Hubs{hubs, nullptr, counts}, line);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)

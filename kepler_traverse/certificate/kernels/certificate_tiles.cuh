@@ -49,7 +49,7 @@ KT_DEVICE void lay_out(Cell (&tile)[TILE_BYTES / sizeof(Cell)][TILE + 1], int64 
 }
 
 // A row of PIECE edges or more, of which this is a part; `slot` says where its best is kept.
-struct Heavy {
+struct Hubs {
   const vertex_t* vertices;
   const uint64* pieces;  // which PIECE edges above, slot below
   const int64* counts;   // rows, pieces
@@ -65,7 +65,7 @@ struct Heavy {
 // Hands the edges of all rows to `line`, as many lanes a row as a line has: it begins a row,
 // takes edges, and keeps or compares what it has at the end of a piece or of a row.
 template <typename Line>
-KT_DEVICE void walk(Csr graph, int64 n_vertices, const Heavy& heavy, Line& line) {
+KT_DEVICE void walk(Csr graph, int64 n_vertices, const Hubs& hubs, Line& line) {
   const auto visit = [&](bool valid, vertex_t, offset_t e, vertex_t u) { line.take(valid, e, u); };
   bool is_open = false;
   int64 slot = 0;
@@ -75,13 +75,13 @@ KT_DEVICE void walk(Csr graph, int64 n_vertices, const Heavy& heavy, Line& line)
   };
   const auto piece = [&](int64 i, bool) {
     keep();
-    const Row row = heavy.row(graph.offsets, i);
-    slot = heavy.slot(i);
+    const Row row = hubs.row(graph.offsets, i);
+    slot = hubs.slot(i);
     line.begin(row.u);
     is_open = true;
     return row;
   };
-  edges_by_virtual_warp(graph.targets, whole_grid(), load_constant(heavy.counts + 1), Line::LANES, piece, visit);
+  edges_by_virtual_warp(graph.targets, whole_grid(), load_constant(hubs.counts + 1), Line::LANES, piece, visit);
   keep();
   const auto compare_last = [&] {
     if (is_open) line.compare_with_best();
@@ -101,10 +101,10 @@ KT_DEVICE void walk(Csr graph, int64 n_vertices, const Heavy& heavy, Line& line)
 
 // Rows of PIECE edges and more: what their pieces have kept.
 template <typename Line>
-KT_DEVICE void settle(const Heavy& heavy, Line& line) {
-  const int64 n = load_constant(heavy.counts) * Line::LANES;
+KT_DEVICE void settle(const Hubs& hubs, Line& line) {
+  const int64 n = load_constant(hubs.counts) * Line::LANES;
   for (int64 i = thread_id(); i < n; i += n_threads()) {
-    line.begin(load_constant(heavy.vertices + i / Line::LANES));
+    line.begin(load_constant(hubs.vertices + i / Line::LANES));
     line.recall(i / Line::LANES);
     line.compare_with_best();
   }

@@ -33,9 +33,9 @@ KT_DEVICE void find(int64* counts, Count what, int64 v) {
 
 // All edges of rows that are taken, of any length; visit as the loops of kt/advance.cuh call it.
 template <typename Visit>
-KT_DEVICE void all_edges(kt::Csr graph, int64 n_vertices, const kt::Heavy& heavy, Visit visit) {
-  for (int64 i = kt::warp_id(); i < kt::load_constant(heavy.counts + 1); i += kt::n_warps())
-    kt::edges_of_row(graph.targets, {0, 1}, heavy.row(graph.offsets, i), visit);
+KT_DEVICE void all_edges(kt::Csr graph, int64 n_vertices, const kt::Hubs& hubs, Visit visit) {
+  for (int64 i = kt::warp_id(); i < kt::load_constant(hubs.counts + 1); i += kt::n_warps())
+    kt::edges_of_row(graph.targets, {0, 1}, hubs.row(graph.offsets, i), visit);
   const auto light = [&](int64 i, bool) {
     const kt::Row row = kt::row_of(graph.offsets, static_cast<vertex_t>(i));
     return row.end - row.begin < PIECE ? row : kt::Row{};
@@ -73,8 +73,8 @@ struct Looking {
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     certificate_check_hops_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                                int64 n_vertices, const vertex_t* __restrict__ heavy, const uint64* __restrict__ pieces,
-                                const int64* __restrict__ n_heavy, const int32* __restrict__ distance,
+                                int64 n_vertices, const vertex_t* __restrict__ hubs, const uint64* __restrict__ pieces,
+                                const int64* __restrict__ n_hubs, const int32* __restrict__ distance,
                                 const vertex_t* __restrict__ predecessor, int32 limit, uint8* explained,
                                 int64* counts) {
   const auto visit = [&](bool valid, vertex_t u, offset_t, vertex_t v) {
@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (hops <= limit && (there == kt::UNREACHED || there > hops)) find(counts, VIOLATED, v);
     if (there == hops && kt::load_constant(predecessor + v) == u) explained[v] = 1;
   };
-  all_edges({offsets, targets}, n_vertices, kt::Heavy{heavy, pieces, n_heavy}, visit);
+  all_edges({offsets, targets}, n_vertices, kt::Hubs{hubs, pieces, n_hubs}, visit);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -103,8 +103,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 extern "C" __global__ void __launch_bounds__(BLOCK)
     certificate_check_weighted_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                                     const weight_t* __restrict__ weights, int64 n_vertices,
-                                    const vertex_t* __restrict__ heavy, const uint64* __restrict__ pieces,
-                                    const int64* __restrict__ n_heavy, const weight_t* __restrict__ distance,
+                                    const vertex_t* __restrict__ hubs, const uint64* __restrict__ pieces,
+                                    const int64* __restrict__ n_hubs, const weight_t* __restrict__ distance,
                                     const vertex_t* __restrict__ predecessor, weight_t limit, uint8* explained,
                                     int64* counts) {
   using ordered_t = kt::key_of<weight_t>;
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (through <= farthest && there > through) find(counts, VIOLATED, v);
     if (there == through && kt::load_constant(predecessor + v) == u) explained[v] = 1;
   };
-  all_edges({offsets, targets}, n_vertices, kt::Heavy{heavy, pieces, n_heavy}, visit);
+  all_edges({offsets, targets}, n_vertices, kt::Hubs{hubs, pieces, n_hubs}, visit);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)

@@ -99,7 +99,7 @@ class _Run:
         self._keys = self._rows.view(f"i{real.itemsize}")
         self._infinite = int(np.array([np.inf], real).view(self._keys.dtype)[0])
         self._now, self._next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
-        self._heavy = _pieces_of_long_rows(graph.offsets, piece)
+        self._hubs = _pieces_of_long_rows(graph.offsets, piece)
         self._counters = cp.zeros(3, np.int64)
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
@@ -153,10 +153,10 @@ class _Run:
         """One round; return rows lowered below the threshold, edges relaxed, and how near the nearest is that waits."""
         graph, n = self._graph, self._graph.n_vertices
         self._counters.data.memset_async(0, self._counters.nbytes)
-        heavy = (self._heavy, np.int64(self._heavy.size))
+        hubs = (self._hubs, np.int64(self._hubs.size))
         rows = (self._keys, self._now, self._next, self._counters)
         edges = (graph.offsets, graph.targets, graph.weights)
-        launch(self._kernel, n, (*edges, np.int64(n), *heavy, threshold, self._limit, *rows))
+        launch(self._kernel, n, (*edges, np.int64(n), *hubs, threshold, self._limit, *rows))
         self._now, self._next = self._next, self._now
         self._next.data.memset_async(0, self._next.nbytes)
         self._counters.get(out=self._on_host)

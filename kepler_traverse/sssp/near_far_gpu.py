@@ -34,8 +34,8 @@ _ENTRY = Entry(
         ("SMALL", sssp_tuning.SMALL_FRONTIER),
         ("SMALL_EDGES", sssp_tuning.SMALL_EDGES),
         ("SMALL_FAR", sssp_tuning.SMALL_FAR),
-        ("HOP_EDGES", sssp_tuning.HOP_EDGES),
-        ("HOP_DEGREE", sssp_tuning.HOP_DEGREE),
+        ("LOCAL_ROUND_EDGES", sssp_tuning.LOCAL_ROUND_EDGES),
+        ("LOCAL_ROUND_DEGREE", sssp_tuning.LOCAL_ROUND_DEGREE),
         ("PIECE_WARPS", sssp_tuning.PIECE_WARPS),
         ("SHARED_ROWS", 0),
         ("AHEAD", 1),
@@ -76,7 +76,7 @@ def plan(graph, query) -> TracedSearch:
         "width": first_width(graph, query.targets is not None, edges_per_width),
         "target_vertices": target_vertices,
         "n_target_vertices": np.int64(0 if target_vertices is None else target_vertices.size),
-        "n_hops": np.int32(hops_for(graph)),
+        "n_local_rounds": np.int32(hops_for(graph)),
         # Each traversal has its own.
         "source": graph.targets.dtype.type(0),
         "first_step": np.int32(0),
@@ -135,7 +135,7 @@ def entry_for(graph, predecessors: bool, tuning: sssp_tuning.Tuning) -> Entry:
 
 def hops_for(graph) -> int:
     """Hops that each block takes alone between two barriers of the grid."""
-    return sssp_tuning.ROAD_HOPS if _has_short_rows(graph) else sssp_tuning.HOPS
+    return sssp_tuning.ROAD_LOCAL_ROUNDS if _has_short_rows(graph) else sssp_tuning.LOCAL_ROUNDS
 
 
 def _has_short_rows(graph) -> bool:

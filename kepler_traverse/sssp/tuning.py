@@ -52,11 +52,11 @@ SMALL_FAR = 4096
 # for what a hop lowered, less for vertex numbers or weights of 64 bits. Where there are at most SHORT_ROWS edges a vertex
 # more hops: a lattice of 1500 x 1500 takes 14 ms with 8 hops and room for 512, 9.3 with 32 and 1,024; USA-road-NE 14, 11 and
 # 9.9 with 4, 8 and 16.
-HOPS = 8
-ROAD_HOPS = 32
+LOCAL_ROUNDS = 8
+ROAD_LOCAL_ROUNDS = 32
 SHORT_ROWS = 6
-HOP_EDGES = 1 << 17
-HOP_DEGREE = 16
+LOCAL_ROUND_EDGES = 1 << 17
+LOCAL_ROUND_DEGREE = 16
 IMPROVED_CAPACITY = 1024
 WIDE_IMPROVED_CAPACITY = 512
 # Edges of a piece, the warps that walk one together, and the degree from which on lanes share short rows: as for BFS, where

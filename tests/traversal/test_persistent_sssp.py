@@ -35,7 +35,7 @@ FORCED = {
         "AHEAD": 2,
         "TAIL": 1 << 30,
     },
-    "hops": {**GRID, "HOP_EDGES": 1 << 20, "HOP_DEGREE": 1 << 20, "CHUNK": 64, "SHARED_ROWS": 0},
+    "hops": {**GRID, "LOCAL_ROUND_EDGES": 1 << 20, "LOCAL_ROUND_DEGREE": 1 << 20, "CHUNK": 64, "SHARED_ROWS": 0},
     "small and grid": {
         "SMALL": 20,
         "SMALL_EDGES": 90,
@@ -45,7 +45,15 @@ FORCED = {
         "LIGHT": 0,
         "SHARED_ROWS": 1,
     },
-    "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "HOP_EDGES": 200, "hops": 4, "LOCAL": 5, "CHUNK": 40}
+    "all of them": {
+        "SMALL": 10,
+        "SMALL_EDGES": 60,
+        "SMALL_FAR": 12,
+        "LOCAL_ROUND_EDGES": 200,
+        "hops": 4,
+        "LOCAL": 5,
+        "CHUNK": 40,
+    }
     | {"EDGES_PER_LANE": 1, "CLEANS_UP": 0, "SHARED_ROWS": 0, "PIECE_WARPS": 0, "MIN_BLOCKS": 1},
 }
 GRAPHS = {

@@ -14,7 +14,7 @@
 // (near_far/near_far_state.cuh) after the grid barrier that begins an iteration, and so choose the same step:
 //
 //   relax       relaxes the edges of the near queue. Adjacency lists of CHUNK edges or more are
-//               relaxed in chunks. If there are few edges, each block continues for up to n_hops
+//               relaxed in chunks. If there are few edges, each block continues for up to n_local_rounds
 //               local iterations from the vertices that it improved, without a grid barrier
 //   split       raises the threshold and splits the far pile. No distance changes
 //   small steps block 0 alone relaxes and splits while there is little to do, with its queue and
@@ -44,7 +44,7 @@ struct NearFarArgs {
   weight_t width;                            // distance between the first two thresholds
   KT_NULLABLE const int64* target_vertices;  // vertices whose distances end the search
   int64 n_target_vertices;
-  int32 n_hops;  // local iterations per block between two grid barriers
+  int32 n_local_rounds;  // local iterations per block between two grid barriers
   vertex_t source;
   int32 first_step;            // marks of earlier searches are smaller, so that they need not be cleared
   KT_NULLABLE uint64* packed;  // [n_vertices] labels, with PREDECESSORS
@@ -104,18 +104,18 @@ KT_DEVICE bool is_enough(const Search& search, const LoopState& prev) {
 
 template <typename Scope>
 KT_DEVICE void relax(const Search& search, const LoopState& prev, int32 iteration, const vertex_t* near,
-                     const kt::Hops& hops, kt::Piles<Scope>& into) {
+                     const kt::LocalRounds& local_rounds, kt::Piles<Scope>& into) {
   // Where degrees are high, a block's local frontier could outgrow those of all others.
-  const bool goes_on = !Scope::IS_SMALL && search.n_hops > 1 && prev.chunks == 0 && prev.edges <= HOP_EDGES &&
-                       prev.edges <= HOP_DEGREE * prev.near;
+  const bool runs_locally = !Scope::IS_SMALL && search.n_local_rounds > 1 && prev.chunks == 0 &&
+                            prev.edges <= LOCAL_ROUND_EDGES && prev.edges <= LOCAL_ROUND_DEGREE * prev.near;
   const ordered_t threshold = prev.current().key;
-  kt::Relax<Scope> relaxer = {search, threshold, static_cast<int32>(prev.step), into, goes_on, hops.of(0)};
+  kt::Relax<Scope> relaxer = {search, threshold, static_cast<int32>(prev.step), into, runs_locally, local_rounds.of(0)};
   const auto rows = [&](int64 i, bool) {
     const kt::Row row = kt::row_of(search.offsets, near[i]);
     return Scope::IS_SMALL || row.end - row.begin < CHUNK ? row : kt::Row{};
   };
   kt::walk(search.targets, Scope::team(), prev.near, prev.edges - prev.chunks * CHUNK, rows, relaxer);
-  if (goes_on) kt::go_on(search, hops, relaxer);
+  if (runs_locally) kt::run_local_rounds(search, local_rounds, relaxer);
   const int64 n_chunks = Scope::IS_SMALL ? 0 : prev.chunks;
   const kt::Teams teams(PIECE_WARPS);
   for (int64 i = teams.mine(); i < n_chunks; i += teams.how_many()) {
@@ -152,7 +152,8 @@ KT_DEVICE void note(const kt::Trace& trace, bool is_small, const LoopState& prev
 // One iteration: from the state `prev` to the state `next`, which other threads add to as well.
 template <typename Scope>
 KT_DEVICE void iterate(const Search& search, const LoopState& prev, LoopState& next, int32 iteration,
-                       const vertex_t* near, vertex_t* near_shared, const kt::Hops& hops, kt::BlockSums* sums) {
+                       const vertex_t* near, vertex_t* near_shared, const kt::LocalRounds& local_rounds,
+                       kt::BlockSums* sums) {
   const bool splits = prev.near == 0;
   const kt::Threshold now = splits ? kt::raised(prev) : prev.current();
   const int64 side = splits ? 1 - prev.side : prev.side;
@@ -166,7 +167,7 @@ KT_DEVICE void iterate(const Search& search, const LoopState& prev, LoopState& n
   if (splits)
     split(search, prev, now.key, into);
   else
-    relax(search, prev, iteration, near, hops, into);
+    relax(search, prev, iteration, near, local_rounds, into);
   into.empty();
   kt::publish<Scope>(&next, splits, into.edges, into.gap, sums);
   if (!Scope::is_first()) return;
@@ -274,7 +275,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
   KT_SHARED(vertex_t, lowered, [2 * LOCAL]);
   KT_SHARED(ordered_t, lowered_to, [2 * LOCAL]);
   KT_SHARED(int32, n_lowered, [3]);
-  const kt::Hops hops = {lowered, lowered_to, n_lowered};
+  const kt::LocalRounds local_rounds = {lowered, lowered_to, n_lowered};
   const kt::Trace trace = {args.trace};
   const LoopStates states = {reinterpret_cast<LoopState*>(args.states)};
   Outcome& outcome = *reinterpret_cast<Outcome*>(args.outcome);
@@ -294,7 +295,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
   search.piles = args.piles;
   search.all_pieces = args.pieces;
   search.chunk_capacity = args.chunk_capacity;
-  search.n_hops = args.n_hops;
+  search.n_local_rounds = args.n_local_rounds;
 
   begin(search, args, states, trace, outcome);
   if (kt::thread_in_block() == 0) sums[0] = {0, 0, 0};
@@ -311,7 +312,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
     LoopState& next = states.written(iteration);
     if (TRACE && kt::thread_id() == 0 && !prev->is_small()) note(trace, false, prev[0]);
     if (!prev->is_small())
-      iterate<Grid>(search, prev[0], next, iteration, search.near(iteration), nullptr, hops, sums);
+      iterate<Grid>(search, prev[0], next, iteration, search.near(iteration), nullptr, local_rounds, sums);
     else if (kt::block_id() == 0)
       iterate_small<OneBlock>(search, prev[0], next, iteration, queues, small_states, trace);
   }

@@ -25,7 +25,7 @@ struct Search {
   vertex_t* piles;     // [2][n_vertices]
   uint64* all_pieces;  // [2][chunk_capacity]
   int64 chunk_capacity;
-  int32 n_hops;
+  int32 n_local_rounds;
 
   KT_DEVICE vertex_t* near(int32 iteration) const { return iteration % 2 ? next_queue : queue; }
   KT_DEVICE uint64* chunks(int32 iteration) const { return all_pieces + iteration % 2 * chunk_capacity; }
@@ -40,14 +40,14 @@ struct Relax {
   ordered_t threshold;
   int32 step;
   Piles<Scope>& into;
-  bool goes_on;  // the block continues with a local iteration, from what it improves in this one
+  bool runs_locally;  // the block continues with a local iteration, from what it improves in this one
   Lowered lowered;
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t e, vertex_t v) {
     bool is_near = false, is_far = false;
     if (valid) {
       const Candidate candidate = candidate_of(u, search.key(u), load_constant(search.weights + e));
-      if (goes_on && candidate.key <= search.farthest) {
+      if (runs_locally && candidate.key <= search.farthest) {
         // Few edges: an unsuccessful atomic costs less than a load before it, which is one more round trip to the L2.
         const ordered_t before = key_in(atomic_min(search.labels + v, candidate.label));
         is_far = before == INFINITE && candidate.key < before && candidate.key >= threshold;
@@ -102,7 +102,7 @@ struct Relax {
       atomic_min(place, candidate.label);  // a smaller predecessor, no smaller distance
     } else if (key >= threshold) {
       is_far = key_in(atomic_min(place, candidate.label)) == INFINITE;
-    } else if (goes_on) {
+    } else if (runs_locally) {
       is_near = key < key_in(atomic_min(place, candidate.label)) && !lowered.store(v, key) && is_first_in(v);
     } else {
       // This offer or a better one improves v in this iteration; which one does not matter.
@@ -132,15 +132,15 @@ KT_DEVICE void walk(const vertex_t* targets, Team team, int64 size, int64 edges,
 // Local iterations of one block, from the vertices that it improved itself. Long adjacency lists
 // wait for the next iteration of the grid.
 template <typename Scope>
-KT_DEVICE void go_on(const Search& search, const Hops& hops, Relax<Scope>& relaxer) {
-  for (int32 hop = 1; hop < search.n_hops; ++hop) {
+KT_DEVICE void run_local_rounds(const Search& search, const LocalRounds& local_rounds, Relax<Scope>& relaxer) {
+  for (int32 local_round = 1; local_round < search.n_local_rounds; ++local_round) {
     block_barrier();
-    const Lowered from = hops.of(hop - 1);
+    const Lowered from = local_rounds.of(local_round - 1);
     const int32 size = *from.size < LOCAL ? *from.size : LOCAL;
     if (size == 0) break;
-    if (thread_in_block() == 0) *hops.of(hop + 1).size = 0;
-    relaxer.lowered = hops.of(hop);
-    relaxer.goes_on = hop + 1 < search.n_hops;
+    if (thread_in_block() == 0) *local_rounds.of(local_round + 1).size = 0;
+    relaxer.lowered = local_rounds.of(local_round);
+    relaxer.runs_locally = local_round + 1 < search.n_local_rounds;
     const auto rows = [&](int64 i, bool is_first) {
       const vertex_t v = from.vertices[i];
       const Row row = row_of(search.offsets, v);  // in flight together with the label

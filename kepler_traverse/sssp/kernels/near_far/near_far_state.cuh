@@ -172,12 +172,12 @@ struct Lowered {
 };
 
 // The lists of all local iterations: two lists in turn, and three sizes, of which one is cleared.
-struct Hops {
+struct LocalRounds {
   vertex_t* vertices;
   ordered_t* keys;
   int32* sizes;
-  KT_DEVICE Lowered of(int32 hop) const {
-    return {vertices + hop % 2 * LOCAL, keys + hop % 2 * LOCAL, sizes + hop % 3};
+  KT_DEVICE Lowered of(int32 local_round) const {
+    return {vertices + local_round % 2 * LOCAL, keys + local_round % 2 * LOCAL, sizes + local_round % 3};
   }
 };
 

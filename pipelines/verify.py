@@ -137,7 +137,7 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
         number = part_number(name)
         if number is not None and number < manifest["batches"]:  # any other is a fault already
             part_of(folder / name, entry, manifest["fingerprint"], number, prover, findings).check()
-    prover.settle()
+    prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:
         findings.add("incomplete", MANIFEST, f"{proven} of the {manifest['sources']} sources of the run are proven right")

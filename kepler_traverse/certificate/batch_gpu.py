@@ -62,8 +62,8 @@ _MANY_HOPS = _hops(
     *(*_GRAPH, "int64 n_vertices", *_HUBS, "uint32* lines", *_SOURCES, "uint32 limit", "uint32* best_of_hubs"),
     "int64* findings",
 )
-_SETTLE_HOPS = _hops(
-    "certificate_settle_hops",
+_FINALIZE_HOPS = _hops(
+    "certificate_finalize_hops",
     *(_HUBS[0], _HUBS[2], "uint32* lines", *_SOURCES, "uint32 limit", "uint32* best_of_hubs", "int64* findings"),
 )
 _LAY_OUT_WEIGHTED = _weighted(
@@ -75,8 +75,8 @@ _MANY_WEIGHTED = _weighted(
     "certificate_batch_weighted_warp",
     *(*_GRAPH, "weight_t* weights", "int64 n_vertices", *_HUBS, *_LINES, "uint32* unfounded", "int64* findings"),
 )
-_SETTLE_WEIGHTED = _weighted(
-    "certificate_settle_weighted", _HUBS[0], _HUBS[2], *_LINES, "uint32* unfounded", "int64* findings"
+_FINALIZE_WEIGHTED = _weighted(
+    "certificate_finalize_weighted", _HUBS[0], _HUBS[2], *_LINES, "uint32* unfounded", "int64* findings"
 )
 _FOUND = _weighted(
     "certificate_found_warp",
@@ -85,8 +85,8 @@ _FOUND = _weighted(
     item_threads=WARP,
 )
 ENTRIES = (
-    *(_LIST_HUBS, _LAY_OUT_HOPS, _MANY_HOPS, _SETTLE_HOPS),
-    *(_LAY_OUT_WEIGHTED, _MANY_WEIGHTED, _SETTLE_WEIGHTED, _FOUND),
+    *(_LIST_HUBS, _LAY_OUT_HOPS, _MANY_HOPS, _FINALIZE_HOPS),
+    *(_LAY_OUT_WEIGHTED, _MANY_WEIGHTED, _FINALIZE_WEIGHTED, _FOUND),
 )
 
 
@@ -146,7 +146,7 @@ class Checker:
         kept = (self._lines, *of, limit, self._best, findings)
         lanes = TILE_BYTES // 4
         launch(self._kernel(_MANY_HOPS, **width), max(n, self._n_pieces) * lanes, (*graph, *hubs, *kept))
-        launch(self._kernel(_SETTLE_HOPS, **width), self._n_hubs * lanes, (self._hubs, self._counts, *kept))
+        launch(self._kernel(_FINALIZE_HOPS, **width), self._n_hubs * lanes, (self._hubs, self._counts, *kept))
         return findings
 
     def _weighted(self, sources, rows, kind: np.dtype) -> np.ndarray:
@@ -162,7 +162,7 @@ class Checker:
         edges, hubs = (reverse.offsets, reverse.targets, reverse.weights), (self._hubs, self._pieces, self._counts)
         kept = (self._lines, *of, limit, negative, self._best, unfounded, findings)
         launch(self._kernel(_MANY_WEIGHTED, kind), max(n, self._n_pieces) * lanes, (*edges, n, *hubs, *kept))
-        launch(self._kernel(_SETTLE_WEIGHTED, kind), self._n_hubs * lanes, (self._hubs, self._counts, *kept))
+        launch(self._kernel(_FINALIZE_WEIGHTED, kind), self._n_hubs * lanes, (self._hubs, self._counts, *kept))
         found = findings.get()
         summary = self._summary(found, sources, lanes)
         if summary[[C1, C2], 0].any() or not found[_UNFOUNDED]:

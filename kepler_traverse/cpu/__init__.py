@@ -2,5 +2,5 @@
 
 from . import forks, numba_cache
 
-numba_cache.settle()  # before any function is compiled
+numba_cache.choose_folder()  # before any function is compiled
 forks.watch()

@@ -17,7 +17,7 @@ import numba
 _PACKAGE = Path(__file__).parents[1]
 
 
-def settle() -> None:
+def choose_folder() -> None:
     """Name a folder for compiled code to Numba if those that it would take cannot be written to."""
     if numba.config.CACHE_DIR or all(map(_is_writable, _folders())) or _can_be_made(_users_folder()):
         return

@@ -196,7 +196,7 @@ class Window:
                 self._fill()
                 for future in self._wait():
                     with signals.held():  # what is done gets into the manifest
-                        self._settle(future)
+                        self._on_task_done(future)
         except KeyboardInterrupt:
             self._drain()
             raise
@@ -250,7 +250,7 @@ class Window:
             return []
         return [future for future in found if future in self._flying]
 
-    def _settle(self, future: Future[Any]) -> None:
+    def _on_task_done(self, future: Future[Any]) -> None:
         task = self._flying.pop(future)
         outcomes = self._fetched(future)
         if outcomes is not None:
@@ -260,7 +260,7 @@ class Window:
             if self._choice is not None:
                 self._choose(task, self._choice)
         elif future.status == "error":
-            self._settle_error(task, future.exception())
+            self._on_task_error(task, future.exception())
         else:  # cancelled by somebody, or its result is gone with its worker
             self._look_for_scheduler()
             self._lost(task, "its result is gone")
@@ -274,7 +274,7 @@ class Window:
         except (OSError, TimeoutError, CancelledError, KilledWorker):
             return None
 
-    def _settle_error(self, task: Task, error: Exception) -> None:
+    def _on_task_error(self, task: Task, error: Exception) -> None:
         if isinstance(error, KilledWorker):
             self._lost(task, "its worker died")
         elif isinstance(error, NegativeCycleError | OutputError | ClusterError):
@@ -299,7 +299,7 @@ class Window:
         for outcome in outcomes:
             if self._choice is not None:
                 self._choice.note(task.strategy, outcome.get("measured"))
-            self._settle_batch(outcome)
+            self._on_batch_done(outcome)
 
     def _choose(self, task: Task, choice: StrategyChoice) -> None:
         """Go on with another strategy, or have one task try one, where what was measured tells so."""
@@ -333,7 +333,7 @@ class Window:
         if message is not None:
             self._observer.notice(message)
 
-    def _settle_batch(self, outcome: BatchOutcome) -> None:
+    def _on_batch_done(self, outcome: BatchOutcome) -> None:
         part, summary = outcome["part"], outcome["summary"]
         for source, reason in outcome["failed"]:
             self._observer.failed(part, [source], reason)

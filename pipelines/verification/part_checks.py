@@ -98,9 +98,9 @@ class Prover:
         else:
             self._waiting.append((file, traversal))
             if len(self._waiting) == self._most:
-                self.settle()
+                self.finalize()
 
-    def settle(self) -> None:
+    def finalize(self) -> None:
         """Prove what waits."""
         waiting, self._waiting = self._waiting, []
         if not waiting:

@@ -65,7 +65,7 @@ class Retraversal:
         if context.failed:
             raise CertificateError(f"{len(context.failed)} sources could not be traversed again: {context.failed[0][1]}")
 
-    def settle(self) -> None:
+    def finalize(self) -> None:
         """Nothing waits here."""
 
 

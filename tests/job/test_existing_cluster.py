@@ -279,7 +279,7 @@ def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_sourc
     window = Window(None, None, RecordingObserver(), tmp_path)
     task = scheduling_scheduler.Task(number=1, parts=(0,), careful=False, without=frozenset(), mark=tmp_path / "mark")
     with pytest.raises(ClusterError, match=words):
-        window._settle_error(task, error)
+        window._on_task_error(task, error)
 
 
 def settings():

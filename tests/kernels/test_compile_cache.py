@@ -67,7 +67,7 @@ def test_a_read_only_package_and_home_still_keep_compiled_code(sealed, tmp_path)
 
 def test_a_writable_package_is_left_to_numba(monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    numba_cache.settle()
+    numba_cache.choose_folder()
     assert numba.config.CACHE_DIR == ""
 
 

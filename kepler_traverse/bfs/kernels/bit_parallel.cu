@@ -6,7 +6,7 @@
 //   front     the sources that reached it in the last level   in_front   bitmap: where front is not empty
 //   found     the sources that reach it in this level         is_found   bitmap: likewise
 //   gathered  bits that several threads add to: all of a push level; in a pull level those of
-//             adjacency lists of PIECE edges or more. bfs_bit_parallel_settle_warp moves them to found.
+//             adjacency lists of PIECE edges or more. bfs_bit_parallel_finalize_warp moves them to found.
 //             Zero between levels                             touched    bitmap: where it is not zero
 //   planes    plane j holds the sources whose hop count of the vertex has bit j
 //
@@ -81,7 +81,7 @@ using kt::Part;
 enum Counters { VERTICES, EDGES, MISSING, PIECES };
 
 // The edges of a piece: the number of the piece above, the vertex below.
-KT_DEVICE kt::Row piece_of(const offset_t* offsets, uint64 piece) {
+KT_DEVICE kt::Row chunk_of(const offset_t* offsets, uint64 piece) {
   kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(piece & 0xffffffffu));
   row.begin += static_cast<offset_t>(piece >> 32) * PIECE;
   if (row.end > row.begin + PIECE) row.end = row.begin + PIECE;
@@ -89,7 +89,7 @@ KT_DEVICE kt::Row piece_of(const offset_t* offsets, uint64 piece) {
 }
 
 // Finishes vertices: stores the bits that a level finds and counts the next frontier. All lanes of a warp call it.
-struct Settling {
+struct Finalizing {
   const offset_t* offsets;
   int64 n_vertices;
   uint32* seen;
@@ -209,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
   int64* const counters = args.counters;
   const Part living = kt::constant_part_of(alive, 0);
   for (int64 i = kt::warp_id(); i < n_heavy_pieces; i += kt::n_warps()) {
-    const kt::Row row = piece_of(in_offsets, kt::load_constant(heavy_pieces + i));
+    const kt::Row row = chunk_of(in_offsets, kt::load_constant(heavy_pieces + i));
     const int64 v = row.u;
     if (kt::racy_load(done + v / 32) >> (v % 32) & 1u)
       continue;                                // settle alone sets this bit; the others of the word may change now
@@ -231,10 +231,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
         kt::row_in_warp() == 0 && kt::add_shared(gathered, v, gather.bits.without(others).without(before));
     if (kt::any(ALL_LANES, is_new) && kt::lane() == 0) kt::atomic_or(touched + v / 32, 1u << (v % 32));
   }
-  Settling settling{offsets, n_vertices, seen, found, planes, level, living};
+  Finalizing finalizing{offsets, n_vertices, seen, found, planes, level, living};
   for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
     const uint32 done_before = kt::racy_load(done + word);
-    settling.is_found = settling.is_done = 0;
+    finalizing.is_found = finalizing.is_done = 0;
     for (uint32 left = ~done_before; left;) {
       const int32 bit = kt::take_bit(left);
       kt::Row row = bit >= 0 ? kt::row_of(in_offsets, static_cast<vertex_t>(word * 32 + bit)) : kt::Row{};
@@ -254,14 +254,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
         }
         return wants_more;
       });
-      settling.arrive(has, word, bit, gather.bits, before);
+      finalizing.arrive(has, word, bit, gather.bits, before);
     }
     if (kt::lane() == 0) {
-      is_found[word] = settling.is_found;
-      if (settling.is_done) kt::racy_store(done + word, done_before | settling.is_done);
+      is_found[word] = finalizing.is_found;
+      if (finalizing.is_done) kt::racy_store(done + word, done_before | finalizing.is_done);
     }
   }
-  settling.add_counts(alive_next, counters);
+  finalizing.add_counts(alive_next, counters);
 }
 
 // Lists the adjacency lists of the frontier in pieces.
@@ -288,7 +288,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                                const uint32* __restrict__ done, uint32* gathered, uint32* touched) {
   const int64 listed = kt::load_constant(counters + PIECES);
   for (int64 i = kt::warp_id(); i < (listed < capacity ? listed : capacity); i += kt::n_warps()) {
-    const kt::Row row = piece_of(offsets, kt::load_constant(pieces + i));
+    const kt::Row row = chunk_of(offsets, kt::load_constant(pieces + i));
     const Part mine = kt::part_of(front, row.u);
     kt::edges_of_row(targets, {0, 1}, row, [&](bool valid, vertex_t, offset_t, vertex_t v) {
       for (uint32 hits = kt::ballot(ALL_LANES, valid && !kt::has_bit(done, v)); hits;) {
@@ -302,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 // Makes the next frontier from the bits gathered.
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_settle_warp(const SettleArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_warp(const SettleArgs args) {
   const offset_t* __restrict__ const offsets = args.offsets;
   const int64 n_vertices = args.n_vertices;
   const uint32* __restrict__ const alive = args.alive;
@@ -317,10 +317,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_settle_warp
   uint32* const planes = args.planes;
   uint32* const alive_next = args.alive_next;
   int64* const counters = args.counters;
-  Settling settling{offsets, n_vertices, seen, found, planes, level, kt::constant_part_of(alive, 0)};
+  Finalizing finalizing{offsets, n_vertices, seen, found, planes, level, kt::constant_part_of(alive, 0)};
   for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
     const uint32 bits = touched[word];
-    settling.is_found = settling.is_done = 0;
+    finalizing.is_found = finalizing.is_done = 0;
     for (uint32 left = bits; left;) {
       const int32 bit = kt::take_bit(left);
       Part before = {}, after = {};
@@ -330,16 +330,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_settle_warp
         after.add(kt::part_of(gathered, v));
         kt::part_of(gathered, v) = Part{};
       }
-      settling.arrive(bit >= 0, word, bit, after, before);
+      finalizing.arrive(bit >= 0, word, bit, after, before);
     }
     kt::warp_barrier(ALL_LANES);  // all have read the word
     if (kt::lane() == 0) {
-      is_found[word] = (is_added ? is_found[word] : 0u) | settling.is_found;
-      if (settling.is_done) done[word] |= settling.is_done;
+      is_found[word] = (is_added ? is_found[word] : 0u) | finalizing.is_found;
+      if (finalizing.is_done) done[word] |= finalizing.is_done;
       if (bits) touched[word] = 0;
     }
   }
-  settling.add_counts(alive_next, counters);
+  finalizing.add_counts(alive_next, counters);
 }
 
 // Counts the vertices of a list that some living source has not reached.

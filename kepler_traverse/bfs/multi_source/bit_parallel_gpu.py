@@ -69,7 +69,7 @@ _PUSH = _bits(
     *("offset_t* offsets", "vertex_t* targets", "uint64* pieces", "int64 capacity", "int64* counters"),
     *("uint32* front", "uint32* seen", "uint32* done", "uint32* gathered", "uint32* touched"),
 )
-_SETTLE = _bits_struct("bfs_bit_parallel_settle_warp", "SettleArgs")
+_FINALIZE = _bits_struct("bfs_bit_parallel_finalize_warp", "SettleArgs")
 _MISSING = _bits(
     "bfs_bit_parallel_missing_warp",
     WARP,
@@ -95,7 +95,7 @@ POINT_BACK = {
     )
     for hops in ("int8", "int16", "int32")
 }
-ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _SETTLE, _MISSING, _WRITE, _COUNT, *POINT_BACK.values())
+ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _FINALIZE, _MISSING, _WRITE, _COUNT, *POINT_BACK.values())
 
 
 def group_size(n_sources: int) -> int:
@@ -320,7 +320,7 @@ class _Run:
             }
             launch(self.kernels[_PULL], threads, {**written, **read})
         if is_pushed or self._hubs.size:
-            launch(self.kernels[_SETTLE], threads, {**written, "is_added": np.int32(not is_pushed)})
+            launch(self.kernels[_FINALIZE], threads, {**written, "is_added": np.int32(not is_pushed)})
         self._front, self._found = self._found, self._front
         self._in_front, self._is_found = self._is_found, self._in_front
         if self._query.output == "counts":

@@ -27,7 +27,7 @@ using kt::uint8;
 constexpr int32 KEYS = 4 / KEY_BYTES;  // of hops, a word
 constexpr uint32 FARTHEST = 0xffffffffu >> (32 - 8 * KEY_BYTES);
 
-struct HopsLine {
+struct HopsTile {
   static constexpr int32 LANES = TILE_BYTES / 4;
   static constexpr int32 SOURCES = LANES * KEYS;
 
@@ -40,7 +40,7 @@ struct HopsLine {
   int64 v = 0;
   uint32 best[KEYS];
 
-  KT_DEVICE HopsLine(const uint32* all, const int64* of, int64 n_sources, uint32 farthest, uint32* kept, int64* found)
+  KT_DEVICE HopsTile(const uint32* all, const int64* of, int64 n_sources, uint32 farthest, uint32* kept, int64* found)
       : lines(all), best_of_hubs(kept), findings(found), limit(farthest), in_line(kt::lane() % LANES) {
     for (int32 i = 0; i < KEYS; ++i) {
       const int32 source = in_line * KEYS + i;
@@ -55,7 +55,7 @@ struct HopsLine {
     for (uint32& key : best) key = FARTHEST;
   }
   KT_DEVICE void take(bool valid, offset_t, vertex_t u) {
-    kt::share_edges<LANES>(valid, [&](int32 first, int32 n) {
+    kt::broadcast_edges<LANES>(valid, [&](int32 first, int32 n) {
       uint32 words[AT_ONCE];
 #pragma unroll
       for (int32 i = 0; i < AT_ONCE; ++i) {
@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     certificate_lay_out_hops(const uint8* __restrict__ distance, int32 hop_bytes, int64 pitch, int64 n_vertices,
                              const int64* __restrict__ sources, int64 n_sources, int32 limit, uint32* lines,
                              int64* findings) {
-  KT_SHARED(uint32, tile, [HopsLine::LANES][TILE + 1]);
+  KT_SHARED(uint32, tile, [HopsTile::LANES][TILE + 1]);
   for (int64 i = kt::thread_id(); i < n_sources; i += kt::n_threads())
     if (hops_at(distance, hop_bytes, i * pitch + kt::load_constant(sources + i)) != 0) kt::note(findings, kt::C1, i);
   kt::lay_out(tile, n_vertices, lines, [&](int64 v, int32 cell) {
@@ -132,14 +132,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                                 const int64* __restrict__ counts, const uint32* __restrict__ lines,
                                 const int64* __restrict__ sources, int64 n_sources, uint32 limit, uint32* best_of_hubs,
                                 int64* findings) {
-  HopsLine line(lines, sources, n_sources, limit, best_of_hubs, findings);
+  HopsTile line(lines, sources, n_sources, limit, best_of_hubs, findings);
   kt::walk({offsets, neighbours}, n_vertices, Hubs{hubs, pieces, counts}, line);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_settle_hops(const vertex_t* __restrict__ hubs, const int64* __restrict__ counts,
-                            const uint32* __restrict__ lines, const int64* __restrict__ sources, int64 n_sources,
-                            uint32 limit, uint32* best_of_hubs, int64* findings) {
-  HopsLine line(lines, sources, n_sources, limit, best_of_hubs, findings);
-  kt::settle(Hubs{hubs, nullptr, counts}, line);
+    certificate_finalize_hops(const vertex_t* __restrict__ hubs, const int64* __restrict__ counts,
+                              const uint32* __restrict__ lines, const int64* __restrict__ sources, int64 n_sources,
+                              uint32 limit, uint32* best_of_hubs, int64* findings) {
+  HopsTile line(lines, sources, n_sources, limit, best_of_hubs, findings);
+  kt::finalize(Hubs{hubs, nullptr, counts}, line);
 }

@@ -29,7 +29,7 @@ using kt::uint64;
 using ordered_t = kt::key_of<weight_t>;
 constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
 
-struct WeightedLine {
+struct WeightedTile {
   static constexpr int32 LANES = TILE_BYTES / sizeof(weight_t);
 
   const weight_t* weights;
@@ -53,7 +53,7 @@ struct WeightedLine {
   }
   KT_DEVICE void take(bool valid, offset_t e, vertex_t u) {
     const weight_t weight = valid ? kt::load_constant(weights + e) : static_cast<weight_t>(0);
-    kt::share_edges<LANES>(valid, [&](int32 first, int32 n) {
+    kt::broadcast_edges<LANES>(valid, [&](int32 first, int32 n) {
       ordered_t keys[AT_ONCE];
       weight_t steps[AT_ONCE];
 #pragma unroll
@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     certificate_lay_out_weighted(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices,
                                  const int64* __restrict__ sources, int64 n_sources, weight_t limit, int32 is_negative,
                                  ordered_t* lines, int64* findings) {
-  KT_SHARED(ordered_t, tile, [WeightedLine::LANES][TILE + 1]);
+  KT_SHARED(ordered_t, tile, [WeightedTile::LANES][TILE + 1]);
   const ordered_t farthest = kt::to_ordered(limit);
   int64 largest = 0;
   for (int64 i = kt::thread_id(); i < n_sources; i += kt::n_threads())
@@ -129,23 +129,23 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                                     const int64* __restrict__ counts, const ordered_t* __restrict__ lines,
                                     const int64* __restrict__ sources, int64 n_sources, weight_t limit,
                                     int32 is_negative, ordered_t* best_of_hubs, uint32* unfounded, int64* findings) {
-  const int32 in_line = kt::lane() % WeightedLine::LANES;
-  WeightedLine line{weights,          lines,     best_of_hubs,
+  const int32 in_line = kt::lane() % WeightedTile::LANES;
+  WeightedTile line{weights,          lines,     best_of_hubs,
                     findings,         unfounded, kt::to_ordered(limit),
                     is_negative != 0, in_line,   source_of_lane(sources, n_sources, in_line)};
   kt::walk({offsets, neighbours}, n_vertices, Hubs{hubs, pieces, counts}, line);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_settle_weighted(const vertex_t* __restrict__ hubs, const int64* __restrict__ counts,
-                                const ordered_t* __restrict__ lines, const int64* __restrict__ sources, int64 n_sources,
-                                weight_t limit, int32 is_negative, ordered_t* best_of_hubs, uint32* unfounded,
-                                int64* findings) {
-  const int32 in_line = kt::lane() % WeightedLine::LANES;
-  WeightedLine line{nullptr,          lines,     best_of_hubs,
+    certificate_finalize_weighted(const vertex_t* __restrict__ hubs, const int64* __restrict__ counts,
+                                  const ordered_t* __restrict__ lines, const int64* __restrict__ sources,
+                                  int64 n_sources, weight_t limit, int32 is_negative, ordered_t* best_of_hubs,
+                                  uint32* unfounded, int64* findings) {
+  const int32 in_line = kt::lane() % WeightedTile::LANES;
+  WeightedTile line{nullptr,          lines,     best_of_hubs,
                     findings,         unfounded, kt::to_ordered(limit),
                     is_negative != 0, in_line,   source_of_lane(sources, n_sources, in_line)};
-  kt::settle(Hubs{hubs, nullptr, counts}, line);
+  kt::finalize(Hubs{hubs, nullptr, counts}, line);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -156,8 +156,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const weight_t weight = kt::load_constant(weights + e);
     for (uint32 open = kt::racy_load(unfounded + v) & ~kt::racy_load(unfounded + u); open; open &= open - 1) {
       const int32 lane = kt::first_lane(open);
-      const ordered_t near = kt::load_constant(lines + int64{u} * WeightedLine::LANES + lane);
-      const ordered_t here = kt::load_constant(lines + int64{v} * WeightedLine::LANES + lane);
+      const ordered_t near = kt::load_constant(lines + int64{u} * WeightedTile::LANES + lane);
+      const ordered_t here = kt::load_constant(lines + int64{v} * WeightedTile::LANES + lane);
       if (near == INFINITE || kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(near), weight)) != here)
         continue;
       if (kt::atomic_and(unfounded + v, ~(1u << lane)) >> lane & 1u) kt::count(taken);

@@ -64,8 +64,8 @@ struct Hubs {
 
 // Hands the edges of all rows to `line`, as many lanes a row as a line has: it begins a row,
 // takes edges, and keeps or compares what it has at the end of a piece or of a row.
-template <typename Line>
-KT_DEVICE void walk(Csr graph, int64 n_vertices, const Hubs& hubs, Line& line) {
+template <typename DistanceTile>
+KT_DEVICE void walk(Csr graph, int64 n_vertices, const Hubs& hubs, DistanceTile& line) {
   const auto visit = [&](bool valid, vertex_t, offset_t e, vertex_t u) { line.take(valid, e, u); };
   bool is_open = false;
   int64 slot = 0;
@@ -81,7 +81,7 @@ KT_DEVICE void walk(Csr graph, int64 n_vertices, const Hubs& hubs, Line& line) {
     is_open = true;
     return row;
   };
-  edges_by_virtual_warp(graph.targets, whole_grid(), load_constant(hubs.counts + 1), Line::LANES, piece, visit);
+  edges_by_virtual_warp(graph.targets, whole_grid(), load_constant(hubs.counts + 1), DistanceTile::LANES, piece, visit);
   keep();
   const auto compare_last = [&] {
     if (is_open) line.compare_with_best();
@@ -95,24 +95,24 @@ KT_DEVICE void walk(Csr graph, int64 n_vertices, const Hubs& hubs, Line& line) {
     is_open = true;
     return row;
   };
-  edges_by_virtual_warp(graph.targets, whole_grid(), n_vertices, Line::LANES, whole, visit);
+  edges_by_virtual_warp(graph.targets, whole_grid(), n_vertices, DistanceTile::LANES, whole, visit);
   compare_last();
 }
 
 // Rows of PIECE edges and more: what their pieces have kept.
-template <typename Line>
-KT_DEVICE void settle(const Hubs& hubs, Line& line) {
-  const int64 n = load_constant(hubs.counts) * Line::LANES;
+template <typename DistanceTile>
+KT_DEVICE void finalize(const Hubs& hubs, DistanceTile& line) {
+  const int64 n = load_constant(hubs.counts) * DistanceTile::LANES;
   for (int64 i = thread_id(); i < n; i += n_threads()) {
-    line.begin(load_constant(hubs.vertices + i / Line::LANES));
-    line.recall(i / Line::LANES);
+    line.begin(load_constant(hubs.vertices + i / DistanceTile::LANES));
+    line.recall(i / DistanceTile::LANES);
     line.compare_with_best();
   }
 }
 
 // What the lanes of a row hand each other: up to AT_ONCE edges of them, then the next ones.
 template <int32 LANES, typename Each>
-KT_DEVICE void share_edges(bool valid, Each each) {
+KT_DEVICE void broadcast_edges(bool valid, Each each) {
   const uint32 of_row = (~0u >> (WARP - LANES)) << (lane() / LANES * LANES);
   const int32 n = count_lanes(ballot(ALL_LANES, valid) & of_row);
   const int32 most = reduce_max(ALL_LANES, n);

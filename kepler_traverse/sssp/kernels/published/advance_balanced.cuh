@@ -26,8 +26,8 @@ KT_DEVICE int64 row_past(const offset_t* ends, int64 n, offset_t edge) {
 
 // All lanes come, and call visit(valid, u, edge, v), as in advance.cuh.
 template <typename Rows, typename Visit>
-KT_DEVICE void edges_in_shares(const vertex_t* targets, Team team, int64 n, const offset_t* ends, Rows rows,
-                               Visit&& visit) {
+KT_DEVICE void edges_balanced(const vertex_t* targets, Team team, int64 n, const offset_t* ends, Rows rows,
+                              Visit&& visit) {
   const offset_t total = n ? load_constant(ends + n - 1) : 0;
   const offset_t share = (total / team.n_warps / WARP + 1) * WARP;  // whole trips of a warp
   const offset_t begin = team.warp * share;

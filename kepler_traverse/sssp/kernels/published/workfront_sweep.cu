@@ -34,9 +34,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const kt::Relaxing relaxing = {weights, kt::to_ordered(limit), keys, parent};
   const kt::Appender queue = {next, capacity, counters};
   const auto rows = [=](kt::int64 i, bool) { return kt::row_of(offsets, kt::load_constant(frontier + i)); };
-  kt::edges_in_shares(targets, kt::whole_grid(), n_frontier, ends, rows,
-                      [=](bool valid, vertex_t u, offset_t e, vertex_t v) {
-                        if (!valid || !relaxing.relax(u, kt::racy_load(keys + u), e, v)) return;
-                        if (kt::atomic_exchange(queued_in + v, round) != round) queue.append(v);
-                      });
+  kt::edges_balanced(targets, kt::whole_grid(), n_frontier, ends, rows,
+                     [=](bool valid, vertex_t u, offset_t e, vertex_t v) {
+                       if (!valid || !relaxing.relax(u, kt::racy_load(keys + u), e, v)) return;
+                       if (kt::atomic_exchange(queued_in + v, round) != round) queue.append(v);
+                     });
 }

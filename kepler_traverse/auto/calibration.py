@@ -79,13 +79,13 @@ def _read(file: Path) -> Machine | None:
 
 
 def _write(file: Path, machine: Machine) -> None:
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        beside.touch(mode=0o600)
-        beside.write_text(json.dumps(asdict(machine)))
-        beside.replace(file)
+        temporary.touch(mode=0o600)
+        temporary.write_text(json.dumps(asdict(machine)))
+        temporary.replace(file)
     except OSError:
-        beside.unlink(missing_ok=True)  # it is measured again next time
+        temporary.unlink(missing_ok=True)  # it is measured again next time
 
 
 def _best(call) -> float:

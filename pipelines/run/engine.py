@@ -26,7 +26,7 @@ from ..scheduling.cluster import cluster_for, give_plugin, take_plugin
 from ..scheduling.existing_cluster import check_existing, check_newcomers, refuse_small_workers, survey, version_here
 from ..scheduling.scheduler import BatchObserver, Task, Window
 from ..worker.plugin import TraversalPlugin, Work, run_batches
-from ..worker.writer_pool import fits_beside
+from ..worker.writer_pool import can_write_in_background
 from .memory_plan import Load, Sizing, size_up, with_capacity
 from .prepare import Prepared, load_of, machine_for, prepare, state_bytes, with_threads
 from .strategy_choice import StrategyChoice
@@ -163,7 +163,7 @@ class KeplerEngine:
 
     def _writes_beside(self, sizing: Sizing, n_vertices: int) -> bool:
         """Whether workers write parts on threads, so that groups have sources of several parts."""
-        return not self._is_foreign and sizing.writers > 1 and fits_beside(sizing.batch_size, n_vertices)
+        return not self._is_foreign and sizing.writers > 1 and can_write_in_background(sizing.batch_size, n_vertices)
 
     def answer(self, run: BatchRun) -> dict[str, float]:
         work, n_vertices = self.work(run), run.prepared.graph.n_vertices

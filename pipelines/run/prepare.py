@@ -39,7 +39,7 @@ from ..output.schemas import FORMS
 from ..scheduling.cluster import POOL_SHARE
 from ..worker.planning import plan_for
 from ..worker.request import Ids, Plan, Request, weights_of
-from ..worker.writer_pool import fits_beside
+from ..worker.writer_pool import can_write_in_background
 from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
 
@@ -213,8 +213,8 @@ def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
     is_foreign = settings.scheduler_address or settings.scheduler_file
     whole = request.targets is None and request.result in OF_ALL_REACHED
-    beside = whole and not is_foreign and fits_beside(request.at_once, graph.n_vertices)
-    if not beside or at_once <= request.at_once:
+    writes_in_background = whole and not is_foreign and can_write_in_background(request.at_once, graph.n_vertices)
+    if not writes_in_background or at_once <= request.at_once:
         return None
     free = available_memory("cuda")
     if settings.gpu_memory is not None:

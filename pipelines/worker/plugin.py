@@ -40,7 +40,7 @@ from .nearest_source import MergedAnswers, MergedPlan
 from .planning import plan_for
 from .request import Request, weights_of
 from .traverse import Answers, Batches, SourceRows, TraversedBatch, release_cached_memory
-from .writer_pool import Writers, fits_beside, writers_for
+from .writer_pool import Writers, can_write_in_background, writers_for
 
 Traverser = Answers | MergedAnswers
 
@@ -219,7 +219,12 @@ class TraversalPlugin(WorkerPlugin):
                     most = max((len(sources) for _, sources in batches), default=0)
                     writers, answers, n_vertices = loaded.writers, loaded.answers, loaded.graph.n_vertices
                     del loaded  # so that the next task can give the plan back while these parts are written
-                    if writers is None or isinstance(answers, MergedAnswers) or careful or not fits_beside(most, n_vertices):
+                    if (
+                        writers is None
+                        or isinstance(answers, MergedAnswers)
+                        or careful
+                        or not can_write_in_background(most, n_vertices)
+                    ):
                         return [self._part(answers, part, sources, careful, mark) for part, sources in batches]
                     begun = time.perf_counter()
                     parts = writers.take(self._ends(answers, batches, mark))

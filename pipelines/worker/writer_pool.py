@@ -36,7 +36,7 @@ def writers_for(n_vertices: int, cores: int, all_cores: int) -> int:
     return max(1, min(cores, share // a_part))
 
 
-def fits_beside(n_sources: int, n_vertices: int) -> bool:
+def can_write_in_background(n_sources: int, n_vertices: int) -> bool:
     """Whether all traversals of a part may be held in host memory until it is written."""
     return n_sources == 1 or n_sources * n_vertices <= ROWS_PER_PART
 

@@ -203,14 +203,14 @@ def measure_many(options) -> dict:
             with attempt(errors, f"{path.stem}, {'directed' if directed else 'undirected'}"):
                 made = papers_graphs.make(source, options.graphs, "cuda", 1)
                 for algorithm, graph in (("bfs", made.hops), ("sssp", made.weighted)):
-                    strategies |= _many_beside_one(graph, algorithm, counts)
+                    strategies |= _multi_source_against_single(graph, algorithm, counts)
                     give_back()
         print(f"{path.stem}: {counts}", flush=True)
     about = {"sizes": GROUP_SIZES, "different": DIFFERENT, "strategies": sorted(strategies)}
     return about | {"graphs": graphs, "errors": errors}
 
 
-def _many_beside_one(graph, algorithm: str, counts: dict) -> set[str]:
+def _multi_source_against_single(graph, algorithm: str, counts: dict) -> set[str]:
     """Count searches and those that are equal; returns the strategies that were taken.
 
     Sources are of any component, and all but the smallest groups have some of them more than once.

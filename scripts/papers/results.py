@@ -60,7 +60,7 @@ def demand(what: str, record: dict, keys) -> None:
         raise Malformed(f"{what} lacks {', '.join(lacking)}")
 
 
-def systems_beside(path: Path) -> Path:
+def systems_file_of(path: Path) -> Path:
     """The file of the part "systems", which would make one file too long."""
     return path.with_name(f"{path.stem}_systems{path.suffix}")
 
@@ -69,10 +69,10 @@ def read_measured(path: Path) -> dict:
     """docs/published/papers.json and the file beside it, refused where they are malformed."""
     measured = parsed(path)
     check_measured(measured)
-    beside = systems_beside(path)
-    if beside.exists():
-        systems = parsed(beside)
-        demand(beside.name, systems, ("blocks",))
+    systems_file = systems_file_of(path)
+    if systems_file.exists():
+        systems = parsed(systems_file)
+        demand(systems_file.name, systems, ("blocks",))
         measured = measured | {"blocks": sorted([*measured["blocks"], *systems["blocks"]], key=place)}
         check_measured(measured)
     return measured
@@ -189,7 +189,7 @@ def texts_of(measured: dict, path: Path) -> dict[Path, str]:
     systems = [block for block in measured["blocks"] if block["part"] == "systems"]
     others = [block for block in measured["blocks"] if block["part"] != "systems"]
     texts = {path: as_text(measured | {"blocks": others})}
-    return texts | ({systems_beside(path): as_text({"blocks": systems})} if systems else {})
+    return texts | ({systems_file_of(path): as_text({"blocks": systems})} if systems else {})
 
 
 def as_text(measured: dict) -> str:

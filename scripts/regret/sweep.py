@@ -187,18 +187,18 @@ def run_over(plan, numbers, deadline: float, found: dict | None, cell: Cell, gra
     """Search from all sources unless time is up; return the seconds, those of comparing left out, and sources done."""
     every = max(1, numbers.size * graph.n_vertices // COMPARED)
     wait(graph)
-    began, done, beside = time.perf_counter(), 0, 0.0
+    began, done, outside_seconds = time.perf_counter(), 0, 0.0
     for group in plan.over(numbers):
         if found is not None:
             wait(graph)
             before = time.perf_counter()
             found |= digests_of(group, done, every, cell.algorithm)
-            beside += time.perf_counter() - before
+            outside_seconds += time.perf_counter() - before
         done += len(group)
-        if done < numbers.size and time.perf_counter() - began - beside > deadline:
+        if done < numbers.size and time.perf_counter() - began - outside_seconds > deadline:
             break
     wait(graph)
-    return time.perf_counter() - began - beside, done
+    return time.perf_counter() - began - outside_seconds, done
 
 
 def compare(found: dict, expected: dict, name: str, cell: Cell) -> None:

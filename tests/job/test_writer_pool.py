@@ -34,7 +34,7 @@ from pipelines.worker.planning import plan_for
 from pipelines.worker.plugin import TraversalPlugin, Work, run_batches
 from pipelines.worker.request import Request
 from pipelines.worker.traverse import Answers
-from pipelines.worker.writer_pool import Writers, fits_beside, writers_for
+from pipelines.worker.writer_pool import Writers, can_write_in_background, writers_for
 from tests.conftest import HAS_GPU
 from tests.support.devices import on_a_device, running
 
@@ -370,9 +370,9 @@ def test_fewer_threads_write_where_memory_is_short(monkeypatch):
 
 
 def test_a_part_of_more_than_can_be_held_is_written_as_it_comes():
-    assert fits_beside(8, 10**6)
-    assert fits_beside(1, 10**9)
-    assert not fits_beside(9, 10**6)
+    assert can_write_in_background(8, 10**6)
+    assert can_write_in_background(1, 10**9)
+    assert not can_write_in_background(9, 10**6)
 
 
 def test_the_column_of_sources_is_read_as_plain_ids(answered):

@@ -186,7 +186,7 @@ def test_blocks_of_the_part_have_a_file_of_their_own_and_rules_stay(place):
     alone = json.loads(papers_page.MEASURED.read_text())
     assert {block["part"] for block in alone["blocks"]} == {"peers"}
     assert alone["graphs"][ROAD]["rules"] == {"bfs_4k": {"k1": 8}}
-    beside = json.loads(results.systems_beside(papers_page.MEASURED).read_text())
+    beside = json.loads(results.systems_file_of(papers_page.MEASURED).read_text())
     assert {block["part"] for block in beside["blocks"]} == {"systems"}
     assert papers_page.main(["check"]) == 0
 

@@ -19,7 +19,7 @@ from .cuda import distance_stats as figures_on_gpu
 from .errors import PrecisionError
 
 
-class Figures(NamedTuple):
+class DistanceStats(NamedTuple):
     """Arrays of shape (k,), NumPy, with a number for each source.
 
     Attributes
@@ -42,7 +42,7 @@ class Figures(NamedTuple):
     edges: np.ndarray
 
 
-def figures_of(distance: Array, offsets: Array, limit: float | None) -> Figures:
+def summary_of_rows(distance: Array, offsets: Array, limit: float | None) -> DistanceStats:
     """Figures of rows of distances, on whichever device they are; each distance is read once.
 
     Parameters
@@ -55,7 +55,7 @@ def figures_of(distance: Array, offsets: Array, limit: float | None) -> Figures:
         Only distances up to it count.
     """
     floats = as_floats(distance)
-    found = Figures(*_of(floats).figures(floats, offsets, _bound(limit, floats.dtype)))
+    found = DistanceStats(*_of(floats).figures(floats, offsets, _bound(limit, floats.dtype)))
     if floats is distance:
         return found
     xp = namespace(distance)
@@ -73,13 +73,13 @@ def as_floats(distance: Array) -> Array:
     return xp.where(is_reached(distance), distance.astype(np.float64), np.inf)
 
 
-def exact_totals(distance: Array, limit: float | None, figures: Figures) -> np.ndarray:
+def exact_totals(distance: Array, limit: float | None, figures: DistanceStats) -> np.ndarray:
     """Sums of integer distances, int64 of shape (k,), NumPy.
 
     Parameters
     ----------
     distance, limit
-        As ``figures_of`` took them.
+        As ``summary_of_rows`` took them.
     figures : Figures
         What it returned.
 
@@ -101,7 +101,7 @@ def exact_totals(distance: Array, limit: float | None, figures: Figures) -> np.n
     return np.array(totals, np.int64)
 
 
-def _extremes(figures: Figures) -> tuple:
+def _extremes(figures: DistanceStats) -> tuple:
     reached = figures.reached > 0
     return reached.tolist(), np.where(reached, figures.lowest, 0).tolist(), np.where(reached, figures.farthest, 0).tolist()
 
@@ -119,7 +119,7 @@ def bins_of(distance: Array, limit: float | None, bins_per_unit: np.ndarray, bef
     Parameters
     ----------
     distance, limit
-        As in ``figures_of``.
+        As in ``summary_of_rows``.
     bins_per_unit : float64 array of shape (k,), NumPy
         Powers of two; 0 puts every distance into one bin.
     before : int64 array of shape (k,), NumPy
@@ -138,7 +138,7 @@ def levels_of(distance: Array, offsets: Array, limit: float | None) -> Iterator[
     distance : int8, int16 or int32 array of shape (k, n_vertices)
         -1 where unreached; a vertex is in each row.
     offsets, limit
-        As in ``figures_of``.
+        As in ``summary_of_rows``.
 
     Yields
     ------
@@ -150,7 +150,7 @@ def levels_of(distance: Array, offsets: Array, limit: float | None) -> Iterator[
     return _of(distance).levels(distance, offsets, limit)
 
 
-def figures_of_levels(counts: Array) -> np.ndarray:
+def summary_of_levels(counts: Array) -> np.ndarray:
     """Figures of rows of counts of vertices at 0, 1, 2, ... hops, on whichever device they are.
 
     The sum of reciprocals is folded by halves: value i and value i + half of the row's levels, the middle one going on alone
@@ -166,7 +166,7 @@ def figures_of_levels(counts: Array) -> np.ndarray:
     float64 array of shape (k, 4), NumPy
         Of each row the vertices, the largest hop count, the sum of hops, and of the reciprocals of positive ones.
     """
-    return _of(counts).figures_of_levels(counts)
+    return _of(counts).summary_of_levels(counts)
 
 
 def _of(distance: Array):

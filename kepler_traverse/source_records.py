@@ -9,7 +9,7 @@ import numpy as np
 
 from ._arrays import Array, namespace, to_host
 from .algorithms import ALGORITHMS
-from .distance_stats import Figures, exact_totals, figures_of, figures_of_levels, levels_of
+from .distance_stats import DistanceStats, exact_totals, levels_of, summary_of_levels, summary_of_rows
 from .frames import Column
 from .graph import Graph
 from .results import Traversals
@@ -34,7 +34,7 @@ class SourceRecords(NamedTuple):
 
     values: dict[str, np.ndarray]
     sizes: np.ndarray
-    figures: Figures | None = None
+    figures: DistanceStats | None = None
 
 
 def joined(groups: list[SourceRecords], names: Iterable[str]) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -64,12 +64,12 @@ def summaries_of(graph: Graph, traversals: Traversals, limit: float | None, obse
     if ALGORITHMS[traversals.algorithm].counts_hops:
         found = []
         for counts, edges in level_counts_of(graph, traversals, limit):
-            found.append(figures_of_levels(counts))
+            found.append(summary_of_levels(counts))
             if observe is not None:
                 observe(counts, edges, found[-1][:, 1].astype(np.int64))
         reached, farthest, total, harmonic = np.concatenate(found).T
         return SourceRecords({"reached": reached, "farthest": farthest, "total": total, "harmonic": harmonic}, sizes)
-    figures = figures_of(traversals.distance, graph.offsets, limit)
+    figures = summary_of_rows(traversals.distance, graph.offsets, limit)
     total = exact_totals(traversals.distance, limit, figures) if graph.integer_weights else figures.total
     values = {"reached": figures.reached, "farthest": figures.farthest, "total": total, "harmonic": figures.harmonic}
     return SourceRecords(values, sizes, figures)

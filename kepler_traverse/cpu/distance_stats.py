@@ -48,9 +48,9 @@ def _side_by_side(rows, longest: int):
     return counts
 
 
-def figures_of_levels(counts):
-    """As ``kepler_traverse.distance_stats.figures_of_levels``."""
-    return _figures_of_levels(np.ascontiguousarray(counts, np.int64))
+def summary_of_levels(counts):
+    """As ``kepler_traverse.distance_stats.summary_of_levels``."""
+    return _summary_of_levels(np.ascontiguousarray(counts, np.int64))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # so that a division by 0 is no branch, and loops are of vectors
@@ -137,7 +137,7 @@ def _levels(distance, n_levels):
 
 
 @njit(cache=True, nogil=True)
-def _figures_of_levels(counts):
+def _summary_of_levels(counts):
     found, values = np.zeros((len(counts), 4)), np.empty(counts.shape[1])
     for i in range(len(counts)):
         reached, farthest, total = 0, 0, 0

@@ -29,7 +29,7 @@ STRETCH = 1 << 14  # distances that a block counts before it adds its counts up
 LEVELS = 2048  # of a search, which are counted in shared memory
 LEVELS_AT_ONCE = 1 << 23  # of all rows together: 64 MiB of counts, which a search of many levels would need for many rows
 _WORDS = 6  # of a record
-_N_FIGURES = 4  # of a row of levels
+_N_STATISTICS = 4  # of a row of levels
 
 _FILE = Path(__file__).parent / "kernels" / "distance_stats.cu"
 _LEVELS_FILE = Path(__file__).parent / "kernels" / "hop_histograms.cu"
@@ -46,18 +46,18 @@ def _of_hops(name: str, *declared: str, item_threads: int = 1) -> Entry:
     return Entry(name, _LEVELS_FILE, BLOCK, arguments(*declared), item_threads, constants=constants)
 
 
-_PIECES = _entry("figures_pieces_warp", *_ROWS, "offset_t* offsets", "int64* records", item_threads=WARP)
+_PIECES = _entry("distance_stats_pieces_warp", *_ROWS, "offset_t* offsets", "int64* records", item_threads=WARP)
 _FOLD = _entry(
-    "figures_fold_warp",
+    "distance_stats_fold_warp",
     *("int64* records", "int64 n_records", "int64 n_rows", "int64* folded_records"),
     item_threads=WARP,
 )
-_BINS = _entry("figures_bins", *_ROWS, "int64* scales", "int64* bins")
+_BINS = _entry("distance_stats_bins", *_ROWS, "int64* scales", "int64* bins")
 _HOP_ROWS = ("uint8* distance", *_ROWS[1:4])
-_HOPS = _of_hops("figures_hops_warp", *_HOP_ROWS, "offset_t* offsets", "int64* found", item_threads=WARP)
-_LEVELS = _of_hops("figures_levels", *_HOP_ROWS, "int64 n_levels", "int64* levels")
+_HOPS = _of_hops("distance_stats_hops_warp", *_HOP_ROWS, "offset_t* offsets", "int64* found", item_threads=WARP)
+_LEVELS = _of_hops("distance_stats_levels", *_HOP_ROWS, "int64 n_levels", "int64* levels")
 _OF_LEVELS = _of_hops(
-    "figures_of_levels",
+    "summary_of_levels",
     *("uint8* counts", "int64 pitch", "int64 n_levels", "int64 n_rows", "float64* values", "float64* figures"),
 )
 ENTRIES = (_PIECES, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
@@ -106,12 +106,12 @@ def levels(distance, offsets, limit):
         yield some, edges[first : first + at_once]
 
 
-def figures_of_levels(counts):
-    """As ``kepler_traverse.distance_stats.figures_of_levels``."""
+def summary_of_levels(counts):
+    """As ``kepler_traverse.distance_stats.summary_of_levels``."""
     k, n_levels = counts.shape
     # A block folds one row after the other in the same place, and there are as many blocks as have room.
     blocks = min(k, max_grid(BLOCK), max(1, LEVELS_AT_ONCE // n_levels))
-    values, found = cp.empty((blocks, n_levels), np.float64), cp.empty((k, _N_FIGURES), np.float64)
+    values, found = cp.empty((blocks, n_levels), np.float64), cp.empty((k, _N_STATISTICS), np.float64)
     entry = _OF_LEVELS.variant(COUNT_BYTES=counts.dtype.itemsize)
     launch_blocks(kernel(entry, np.int32), blocks, (*_hop_rows(counts), values, found))
     return found.get()

@@ -10,7 +10,7 @@ import pytest
 from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
 from kepler_traverse.cpu import distance_stats as on_cpu
 from kepler_traverse.cuda import distance_stats as on_gpu
-from kepler_traverse.distance_stats import Figures, figures_of, figures_of_levels, levels_of
+from kepler_traverse.distance_stats import DistanceStats, levels_of, summary_of_levels, summary_of_rows
 from pipelines.output.part_stats import histogram_of_values, histograms_of_group, histograms_of_levels
 from pipelines.output.rows import rows_of as made
 from tests.conftest import HAS_GPU
@@ -39,12 +39,12 @@ def offsets_of(n: int) -> np.ndarray:
     return np.append(0, np.cumsum(np.random.default_rng(n).integers(0, 9, n)))
 
 
-def counted(rows, offsets, limit) -> tuple[Figures, list]:
-    found = figures_of(rows, offsets, limit)
+def counted(rows, offsets, limit) -> tuple[DistanceStats, list]:
+    found = summary_of_rows(rows, offsets, limit)
     return found, histograms_of_group(rows, limit, found)
 
 
-def bits(found: Figures) -> bytes:
+def bits(found: DistanceStats) -> bytes:
     return b"".join(np.ascontiguousarray(column).tobytes() for column in found)
 
 
@@ -76,7 +76,7 @@ def test_a_sum_is_folded_by_halves_and_so_are_the_sums_of_its_pieces():
         while folded.shape[1] > 1:
             folded = folded[:, : folded.shape[1] // 2] + folded[:, folded.shape[1] // 2 :]
         folded = folded.reshape(-1, min(1024, folded.size))
-    assert figures_of(values, np.zeros(values.size + 1, np.int64), None).total[0] == folded[0, 0]
+    assert summary_of_rows(values, np.zeros(values.size + 1, np.int64), None).total[0] == folded[0, 0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,7 +85,7 @@ def test_a_source_alone_has_the_figures_that_it_has_beside_others(kind):
     together, histograms = counted(rows, offsets, 50.0)
     for i in range(len(rows)):
         alone, histogram = counted(rows[i : i + 1], offsets, 50.0)
-        assert bits(alone) == bits(Figures(*(column[i : i + 1] for column in together)))
+        assert bits(alone) == bits(DistanceStats(*(column[i : i + 1] for column in together)))
         assert histogram == histograms[i : i + 1]
 
 
@@ -104,7 +104,7 @@ def test_a_gpu_finds_the_bits_of_a_cpu(monkeypatch, n, kind, mode):
             alone, _ = counted(there[0][1:2], there[1], limit)
         assert bits(found) == bits(expected)
         assert same == histograms
-        assert bits(alone) == bits(Figures(*(column[1:2] for column in expected)))
+        assert bits(alone) == bits(DistanceStats(*(column[1:2] for column in expected)))
 
 
 @on_a_device
@@ -183,12 +183,12 @@ def folded_levels(row: list[int]) -> tuple:
 def test_figures_of_levels_are_folded_by_halves_from_the_last_level_of_each_row(n, kind):
     counts = levels_by_row(n, kind)
     expected = np.array([folded_levels(row) for row in counts.tolist()])
-    assert figures_of_levels(counts).tobytes() == expected.tobytes()
+    assert summary_of_levels(counts).tobytes() == expected.tobytes()
     wider = np.zeros((5, n + 700), kind)
     wider[:, :n] = counts
-    assert figures_of_levels(wider).tobytes() == figures_of_levels(wider[:, :n]).tobytes() == expected.tobytes()
+    assert summary_of_levels(wider).tobytes() == summary_of_levels(wider[:, :n]).tobytes() == expected.tobytes()
     for i in range(len(counts)):
-        assert figures_of_levels(wider[i : i + 1]).tobytes() == expected[i : i + 1].tobytes()
+        assert summary_of_levels(wider[i : i + 1]).tobytes() == expected[i : i + 1].tobytes()
     assert expected[0, 3] == pytest.approx(math.fsum(counts[0, 1:] / np.arange(1, n)))
 
 
@@ -200,18 +200,18 @@ def test_a_gpu_finds_the_bits_of_a_cpu_of_levels(monkeypatch, n, kind, mode):
     monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 2 * n)  # so that a block takes several rows
     wider = np.zeros((5, n + 100), kind)
     wider[:, :n] = counts = levels_by_row(n, kind)
-    expected = figures_of_levels(counts)
+    expected = summary_of_levels(counts)
     with running(MODES[mode]):
         there = cuda.cp.asarray(wider)
-        assert figures_of_levels(there[:, :n]).tobytes() == expected.tobytes()
-        assert figures_of_levels(there[1:2]).tobytes() == expected[1:2].tobytes()
+        assert summary_of_levels(there[:, :n]).tobytes() == expected.tobytes()
+        assert summary_of_levels(there[1:2]).tobytes() == expected[1:2].tobytes()
 
 
 @on_a_device
 def test_a_gpu_folds_more_levels_than_a_block_has_shared_memory_for():
     counts = levels_by_row(40_000)
     with running(next(iter(MODES.values()))):
-        assert figures_of_levels(cuda.cp.asarray(counts)).tobytes() == figures_of_levels(counts).tobytes()
+        assert summary_of_levels(cuda.cp.asarray(counts)).tobytes() == summary_of_levels(counts).tobytes()
 
 
 @on_a_device
@@ -266,7 +266,7 @@ def test_the_room_of_figures_covers_what_they_allocate(monkeypatch, algorithm, k
         there, offsets = cuda.cp.asarray(rows), cuda.cp.asarray(offsets_of(n))
         if algorithm == "bfs":
             for counts, _ in levels_of(there, offsets, None):
-                figures_of_levels(counts)
+                summary_of_levels(counts)
                 most, taken[1:] = max(most, sum(taken)), []  # what it took for all rows stays
         else:
             counted(there, offsets, None)

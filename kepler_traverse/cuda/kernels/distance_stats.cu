@@ -79,8 +79,8 @@ KT_DEVICE void write_folded(Record mine, int64* record) {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    figures_pieces_warp(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
-                        weight_t limit, const offset_t* __restrict__ offsets, int64* records) {
+    distance_stats_pieces_warp(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
+                               weight_t limit, const offset_t* __restrict__ offsets, int64* records) {
   const int64 n_pieces = n_pieces_of(n_vertices);
   const ordered_t farthest = kt::to_ordered(limit);
   for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    figures_fold_warp(const int64* __restrict__ records, int64 n_records, int64 n_rows, int64* folded_records) {
+    distance_stats_fold_warp(const int64* __restrict__ records, int64 n_records, int64 n_rows, int64* folded_records) {
   const int64 n_pieces = n_pieces_of(n_records);
   for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
     const int64 first = i % n_pieces * PIECE;
@@ -141,8 +141,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // A row's scale is the bits of the number of bins a unit, a power of two, and how many bins lie before its first.
 // Neighbours are at about the same distance: a thread counts equal ones first, so that few meet in a word.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    figures_bins(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows, weight_t limit,
-                 const int64* __restrict__ scales, int64* bins) {
+    distance_stats_bins(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
+                        weight_t limit, const int64* __restrict__ scales, int64* bins) {
   KT_SHARED(uint32, counts, [BINS]);
   const int64 n_stretches = (n_vertices + STRETCH - 1) / STRETCH;
   const ordered_t farthest = kt::to_ordered(limit);

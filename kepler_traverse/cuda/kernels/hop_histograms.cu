@@ -29,8 +29,8 @@ using count_t = kt::Signed<COUNT_BYTES>::type;
 
 // found: of each row the most hops, and stored edges of vertices reached.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    figures_hops_warp(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
-                      const offset_t* __restrict__ offsets, int64* found) {
+    distance_stats_hops_warp(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
+                             const offset_t* __restrict__ offsets, int64* found) {
   const int64 n_pieces = n_pieces_of(n_vertices);
   for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
     const int64 first = i % n_pieces * PIECE, end = lesser(first + PIECE, n_vertices);
@@ -59,8 +59,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // Levels that have no place in shared memory are counted where they are wanted.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    figures_levels(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows, int64 n_levels,
-                   int64* levels) {
+    distance_stats_levels(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
+                          int64 n_levels, int64* levels) {
   KT_SHARED(uint32, counts, [LEVELS]);
   const int64 n_stretches = (n_vertices + STRETCH - 1) / STRETCH, n_shared = lesser(n_levels, LEVELS);
   for (int64 i = kt::block_id(); i < n_rows * n_stretches; i += kt::n_blocks()) {
@@ -96,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // values: room for the levels of a row, for each block of the grid.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    figures_of_levels(const kt::uint8* __restrict__ counts, int64 pitch, int64 n_levels, int64 n_rows, double* values,
+    summary_of_levels(const kt::uint8* __restrict__ counts, int64 pitch, int64 n_levels, int64 n_rows, double* values,
                       double* figures) {
   KT_SHARED(int64, found, [3]);  // vertices, the sum of their hops, the most hops
   double* const mine = values + kt::block_id() * n_levels;

@@ -20,7 +20,7 @@ from .errors import (
 )
 from .frames import paths
 from .graph import Graph
-from .multi_source.planning import ManyPlan
+from .multi_source.planning import MultiSourcePlan
 from .plan import Plan
 from .read import read_graph
 from .registry import strategies
@@ -41,7 +41,7 @@ __all__ = [
     "Graph",
     "InputError",
     "KeplerError",
-    "ManyPlan",
+    "MultiSourcePlan",
     "NegativeCycleError",
     "OutputError",
     "Plan",

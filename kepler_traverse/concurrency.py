@@ -17,7 +17,7 @@ class SerializedSearch:
     Parameters
     ----------
     prepare : callable
-        Compiles and allocates, and returns ``search(argument)``, which gives an ``Outcome`` or a ``ManyOutcome``.
+        Compiles and allocates, and returns ``search(argument)``, which gives an ``Outcome`` or a ``MultiSourceOutcome``.
     """
 
     def __init__(self, prepare: Callable[[], Callable[..., Any]]) -> None:

@@ -11,10 +11,10 @@ from .algorithms import Algorithm
 from .errors import NegativeCycleError
 from .graph import Graph
 from .multi_source import outputs
-from .multi_source.planning import ManyPlan
+from .multi_source.planning import MultiSourcePlan
 from .plan import Plan, query_for
 from .result_kinds import RESULT_KINDS
-from .strategy import ManyStrategy, Shape, Strategy
+from .strategy import MultiSourceStrategy, Shape, Strategy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,14 +25,14 @@ class Registry:
     ----------
     algorithm : Algorithm
     single_source : tuple of Strategy
-    multi_source : tuple of ManyStrategy
+    multi_source : tuple of MultiSourceStrategy
     searches : tuple of Strategy
         BFS from one source, by which a plan sees the shape of a graph.
     """
 
     algorithm: Algorithm
     single_source: tuple[Strategy, ...]
-    multi_source: tuple[ManyStrategy, ...]
+    multi_source: tuple[MultiSourceStrategy, ...]
     searches: tuple[Strategy, ...]
 
     def plan(
@@ -53,7 +53,7 @@ class Registry:
         """Search from one source and return a frame; see ``bfs`` and ``sssp``."""
         return frames.frame_of_one(plan, source, unreached)
 
-    def plan_many(
+    def plan_multi_source(
         self,
         graph: Graph,
         *,
@@ -65,14 +65,14 @@ class Registry:
         knobs: Mapping[str, Any] | object | None,
         memory: int | None,
         shape: Shape | None = None,
-    ) -> ManyPlan:
+    ) -> MultiSourcePlan:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``."""
         name = self.algorithm.name
         keep = outputs.outputs_needed_by(result, name, targets)
         predecessors = RESULT_KINDS[result].has_predecessors
         query = query_for(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
         rows = self.multi_source, self.single_source
-        return ManyPlan(graph, name, *rows, strategy, query, n_sources, memory, shape, self.searches)
+        return MultiSourcePlan(graph, name, *rows, strategy, query, n_sources, memory, shape, self.searches)
 
     def search_many(
         self,
@@ -95,7 +95,7 @@ class Registry:
             outputs.outputs_needed_by(result, name, targets)
             asked = query_for(graph, True, limit, None, knobs, self.algorithm.limit_name)
             return outputs.nearest(graph, sources, name, self.single_source, asked, strategy)
-        plan = self.plan_many(
+        plan = self.plan_multi_source(
             graph,
             n_sources=len(sources),
             result=result,

@@ -106,7 +106,7 @@ class WideningSearch:
     sums : Sums
     prepare : callable
         ``prepare(sums)`` compiles and allocates for the current type, and returns ``search(argument)``, which gives an
-        ``Outcome`` or a ``ManyOutcome``.
+        ``Outcome`` or a ``MultiSourceOutcome``.
     """
 
     def __init__(self, sums: Sums, prepare):

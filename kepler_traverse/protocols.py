@@ -1,7 +1,7 @@
 """What objects of the library expect of each other, where the implementations share no base class.
 
 Each protocol lists all that its users touch. Strategies are planned once and run many times: ``Strategy.plan`` allocates and
-compiles and returns a ``Search``; ``ManyStrategy.plan`` returns a ``MultiSourceSearch``.
+compiles and returns a ``Search``; ``MultiSourceStrategy.plan`` returns a ``MultiSourceSearch``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .cuda.kernel_trace import Turn
     from .graph import Graph
     from .query import Query
-    from .strategy import ManyOutcome, Outcome
+    from .strategy import MultiSourceOutcome, Outcome
 
 VertexId = Any  # int or str: the user's own id of a vertex
 Ids = Any  # a list, range, array, Series or Arrow array of them
@@ -44,7 +44,7 @@ class TracedSearch(Search, Protocol):
 class MultiSourceSearch(Protocol):
     """A search from several sources at once that is ready to run."""
 
-    def __call__(self, sources: np.ndarray, /) -> ManyOutcome:
+    def __call__(self, sources: np.ndarray, /) -> MultiSourceOutcome:
         """Search from up to a group of vertex numbers; the arrays of the outcome hold until the next call."""
         ...
 
@@ -58,7 +58,7 @@ class Prepare(Protocol):
 
 
 class PrepareMany(Protocol):
-    """What makes a search from several sources: ``ManyStrategy.plan``."""
+    """What makes a search from several sources: ``MultiSourceStrategy.plan``."""
 
     def __call__(self, graph: Graph, query: Query, group: int, /) -> MultiSourceSearch:
         """Check, compile and allocate for up to ``group`` sources at once."""
@@ -66,7 +66,7 @@ class PrepareMany(Protocol):
 
 
 class MultiSourceModule(Protocol):
-    """A module that implements a ``ManyStrategy``, whose attributes of these names say what they are."""
+    """A module that implements a ``MultiSourceStrategy``, whose attributes of these names say what they are."""
 
     @property
     def plan(self) -> PrepareMany: ...

@@ -6,9 +6,9 @@ from dataclasses import fields
 from typing import Any
 
 from . import arguments, frames
-from .bfs.registry import MANY as BFS_MANY
+from .bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from .bfs.registry import STRATEGIES as BFS
-from .sssp.registry import MANY as SSSP_MANY
+from .sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from .sssp.registry import STRATEGIES as SSSP
 
 
@@ -51,9 +51,9 @@ def strategies(published: bool = False) -> Any:
             }
             for algorithm, sources, rows in (
                 ("bfs", "one", BFS),
-                ("bfs", "many", BFS_MANY),
+                ("bfs", "many", BFS_MULTI_SOURCE),
                 ("sssp", "one", SSSP),
-                ("sssp", "many", SSSP_MANY),
+                ("sssp", "many", SSSP_MULTI_SOURCE),
             )
             for row in rows
             if published or not row.published

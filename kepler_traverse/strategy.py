@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
     below: float | None = None  # no field of a traversal: all finite distances are smaller, where the strategy knows that
 
 
-class ManyOutcome(NamedTuple):
+class MultiSourceOutcome(NamedTuple):
     """What a strategy gives for several sources; see ``Traversals``, whose fields these are.
 
     Counts stay where they were made: who wants them in host memory fetches them.
@@ -258,14 +258,14 @@ def slowdown(per_processor: int, n_sources: int, processors: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ManyStrategy(Strategy):
+class MultiSourceStrategy(Strategy):
     """One way to answer several sources at once.
 
     Attributes
     ----------
     plan : callable
-        ``plan(graph, query, group)`` returns ``traverse(sources)``, which gives a ``ManyOutcome`` for up to ``group`` vertex
-        numbers.
+        ``plan(graph, query, group)`` returns ``traverse(sources)``, which gives a ``MultiSourceOutcome`` for up to ``group``
+        vertex numbers.
     memory : callable
         ``memory(shape, query, group)``: bytes that it allocates beside the graph, results of a group included.
     group_size : callable
@@ -287,7 +287,7 @@ class ManyStrategy(Strategy):
     reverses: bool = False
 
     @classmethod
-    def of(cls, module: MultiSourceModule, **fields: Any) -> ManyStrategy:
+    def of(cls, module: MultiSourceModule, **fields: Any) -> MultiSourceStrategy:
         """Return the strategy that a module implements by ``plan``, ``memory``, ``group_size`` and ``terms``."""
         return cls(plan=module.plan, memory=module.memory, group_size=module.group_size, terms=module.terms, **fields)
 

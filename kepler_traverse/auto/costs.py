@@ -1,7 +1,7 @@
 """What a strategy for many sources is estimated to cost: amounts of few terms, times seconds per unit of each.
 
-A strategy says how much there is of each term (``ManyStrategy.terms``), from the graph's shape, the number of sources and
-the machine. ``costs.json`` has nanoseconds per unit, fitted to measurements by ``python -m scripts.regret fit``, and the
+A strategy says how much there is of each term (``MultiSourceStrategy.terms``), from the graph's shape, the number of sources
+and the machine. ``costs.json`` has nanoseconds per unit, fitted to measurements by ``python -m scripts.regret fit``, and the
 machine that they were measured on. On another machine each term scales with one speed of ``Machine``.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..strategy import ManyStrategy, Shape
+from ..strategy import MultiSourceStrategy, Shape
 
 _FILE = Path(__file__).with_name("costs.json")
 
@@ -107,7 +107,7 @@ class Costs:
     nanoseconds: Mapping[str, Mapping[str, float]]
 
     def seconds(
-        self, algorithm: str, strategy: ManyStrategy, shape: Shape, n_sources: int, group: int, machine: Machine
+        self, algorithm: str, strategy: MultiSourceStrategy, shape: Shape, n_sources: int, group: int, machine: Machine
     ) -> float:
         """Estimate of the seconds for so many sources in groups of ``group``; infinite without constants for it."""
         constants = self.nanoseconds.get(key_of(algorithm, strategy))
@@ -126,7 +126,7 @@ class Costs:
         return min(max(slower, 1 / _MAX_SCALED), _MAX_SCALED)
 
 
-def key_of(algorithm: str, strategy: ManyStrategy) -> str:
+def key_of(algorithm: str, strategy: MultiSourceStrategy) -> str:
     """Under what name the constants of a strategy are kept; a loop has that of the strategy that it repeats."""
     return f"{algorithm} {strategy.name}" + (" repeated" if strategy.repeats else "")
 

@@ -7,15 +7,15 @@ from typing import Any
 from ..algorithms import BFS
 from ..entry_points import Registry
 from ..graph import Graph
-from ..multi_source.planning import ManyPlan
+from ..multi_source.planning import MultiSourcePlan
 from ..plan import Plan
 from ..protocols import Frame, Ids, Knobs, VertexId
 from ..strategy import Shape
-from .registry import MANY, STRATEGIES
+from .registry import MULTI_SOURCE, STRATEGIES
 
-__all__ = ["MANY", "STRATEGIES", "bfs", "bfs_many", "plan_bfs", "plan_bfs_many"]
+__all__ = ["MULTI_SOURCE", "STRATEGIES", "bfs", "bfs_many", "plan_bfs", "plan_bfs_many"]
 
-REGISTRY = Registry(algorithm=BFS, single_source=STRATEGIES, multi_source=MANY, searches=STRATEGIES)
+REGISTRY = Registry(algorithm=BFS, single_source=STRATEGIES, multi_source=MULTI_SOURCE, searches=STRATEGIES)
 
 
 def plan_bfs(
@@ -112,7 +112,7 @@ def plan_bfs_many(
     knobs: Knobs | None = None,
     memory: int | None = None,
     shape: Shape | None = None,
-) -> ManyPlan:
+) -> MultiSourcePlan:
     """Choose how to search from many sources, check, compile and allocate; the plan then takes any number of them.
 
     Parameters are those of ``bfs_many``, but for these.
@@ -126,7 +126,7 @@ def plan_bfs_many(
 
     Returns
     -------
-    ManyPlan
+    MultiSourcePlan
         ``run`` takes a group of sources, ``over`` any number; ``why`` says what the choice went by.
 
     Raises
@@ -142,7 +142,7 @@ def plan_bfs_many(
     array([[ 0,  1,  2],
            [-1,  0,  1]], dtype=int8)
     """
-    return REGISTRY.plan_many(
+    return REGISTRY.plan_multi_source(
         graph,
         n_sources=n_sources,
         result=result,

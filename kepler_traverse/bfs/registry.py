@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..strategy import ManyStrategy, Strategy
+from ..strategy import MultiSourceStrategy, Strategy
 from . import cpu_steps, gpu_steps, persistent, published
 from .host_loop import levels, switch
 from .multi_source import bit_parallel_cpu, bit_parallel_gpu, source_per_block, source_per_thread
@@ -79,8 +79,8 @@ STRATEGIES = (
     *published.STRATEGIES,
 )
 
-MANY = (
-    ManyStrategy.of(
+MULTI_SOURCE = (
+    MultiSourceStrategy.of(
         bit_parallel_cpu,
         name="bit_parallel",
         also=("many_bits",),
@@ -92,7 +92,7 @@ MANY = (
         wins="two cores, 256 sources: on graphs of few levels, 9 to 25 times as fast as the best library",
         default=True,
     ),
-    ManyStrategy.of(
+    MultiSourceStrategy.of(
         source_per_thread,
         name="source_per_thread",
         also=("many_queues",),
@@ -103,7 +103,7 @@ MANY = (
         wins="two cores, 256 sources: on USA-road-NE, 3 times as fast as the best library",
         default=True,
     ),
-    ManyStrategy.of(
+    MultiSourceStrategy.of(
         bit_parallel_gpu,
         name="bit_parallel",
         also=("many_bits",),
@@ -116,7 +116,7 @@ MANY = (
         complexity="O(D (V + E)) a group of sources, at most",
         wins="H200, 1,024 sources: on graphs of few levels, 230 to 1,300 times as fast as cuGraph's loop",
     ),
-    ManyStrategy.of(
+    MultiSourceStrategy.of(
         source_per_block,
         name="source_per_block",
         also=("many_blocks",),

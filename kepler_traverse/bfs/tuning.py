@@ -22,16 +22,16 @@ PUSH_EDGES = 32
 
 # The same on a GPU. Threads of a block. Lanes that take a row together, fewer where it has fewer words, and how many times
 # the mean the largest degree is uneven. Edges of a piece: rows of as many or more are shared by several warps. A level is
-# pushed while the frontier has at most 1 / MANY_PUSH_VERTICES of the vertices and 1 / MANY_PUSH_EDGES of the edges: a pushed
-# edge takes two rows of bits, a pulled one mostly a bit. Measured on an H200, us a source of 1,024, R-MAT 20 / R-MAT 22 /
-# uniform of 128M edges: 8 lanes 5.1 / 17.9 / 15.0, 16 lanes 4.6 / 15.8 / 16.3; pieces of 64 / 128 / 512 for R-MAT 20 5.5 /
-# 5.2 / 6.2; MANY_PUSH_EDGES 16 / 32 / 64 for the uniform graph 16.2 / 15.0 / 15.0.
-MANY_BLOCK = 256
-MANY_LANES = {"uneven": 16, "even": 8}
-MANY_UNEVEN = 16
-MANY_PIECE = 128
-MANY_PUSH_VERTICES = 8
-MANY_PUSH_EDGES = 32
+# pushed while the frontier has at most 1 / MULTI_SOURCE_PUSH_VERTICES of the vertices and 1 / MULTI_SOURCE_PUSH_EDGES of the
+# edges: a pushed edge takes two rows of bits, a pulled one mostly a bit. Measured on an H200, us a source of 1,024, R-MAT 20
+# / R-MAT 22 / uniform of 128M edges: 8 lanes 5.1 / 17.9 / 15.0, 16 lanes 4.6 / 15.8 / 16.3; pieces of 64 / 128 / 512 for
+# R-MAT 20 5.5 / 5.2 / 6.2; MULTI_SOURCE_PUSH_EDGES 16 / 32 / 64 for the uniform graph 16.2 / 15.0 / 15.0.
+MULTI_SOURCE_BLOCK = 256
+MULTI_SOURCE_LANES = {"uneven": 16, "even": 8}
+MULTI_SOURCE_UNEVEN = 16
+MULTI_SOURCE_PIECE = 128
+MULTI_SOURCE_PUSH_VERTICES = 8
+MULTI_SOURCE_PUSH_EDGES = 32
 
 # A block a source. Threads of a block, where a multiprocessor holds one of them and where it holds several; bytes of visited
 # bits in shared memory at most, and where they don't all fit; bytes of bits outside, of all blocks together; slots of the

@@ -232,12 +232,12 @@ def nearest(
     numbers = np.unique(graph.numbers_of(sources))
     if not numbers.size:
         raise InputError("result='nearest' needs at least one source")
-    _, found = merged_search(graph, numbers, algorithm, singles, strategy, query)
+    _, found = nearest_source_search(graph, numbers, algorithm, singles, strategy, query)
     columns, _ = nearest_columns(graph, found, query.limit)
     return frame_from(columns, graph.device)
 
 
-def merged_search(
+def nearest_source_search(
     graph: Graph, numbers: np.ndarray, algorithm: str, singles: Sequence[Strategy], strategy: str, query: Query
 ) -> tuple[Graph, Traversal]:
     """Search from several vertices together.

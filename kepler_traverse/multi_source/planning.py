@@ -25,7 +25,7 @@ from ..graph import Graph
 from ..plan import Plan, running, without_bound
 from ..query import Query
 from ..results import Traversal, Traversals
-from ..strategy import ManyOutcome, ManyStrategy, Shape, Strategy, in_use, pick
+from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, in_use, pick
 
 ONE_AT_A_TIME = "one_at_a_time"
 LOOPED = 16  # sources of a group that are run one after the other
@@ -42,7 +42,7 @@ class Candidate(NamedTuple):
     seconds: float
 
 
-class ManyPlan:
+class MultiSourcePlan:
     """Traversals from many sources, ready to run; made by ``plan_bfs_many`` and ``plan_sssp_many``.
 
     Any thread may run it, as with ``Plan``.
@@ -72,7 +72,7 @@ class ManyPlan:
         self,
         graph: Graph,
         algorithm: str,
-        rows: Sequence[ManyStrategy],
+        rows: Sequence[MultiSourceStrategy],
         singles: Sequence[Strategy],
         name: str,
         query: Query,
@@ -157,7 +157,7 @@ class ManyPlan:
         ]
         return sorted(found, key=lambda each: each.seconds)
 
-    def _fitting_memory(self, rows: Sequence[ManyStrategy]) -> dict[str, tuple[ManyStrategy, int, int]]:
+    def _fitting_memory(self, rows: Sequence[MultiSourceStrategy]) -> dict[str, tuple[MultiSourceStrategy, int, int]]:
         """Of each strategy that fits into the memory, by name: itself, sources of a group, and bytes."""
         found = {}
         for row in rows:
@@ -217,7 +217,7 @@ class ManyPlan:
             yield self._run(search, strategy, numbers[begin : begin + size])
             begin += size
 
-    def _run(self, search, strategy: ManyStrategy, numbers: np.ndarray) -> Traversals:
+    def _run(self, search, strategy: MultiSourceStrategy, numbers: np.ndarray) -> Traversals:
         """Traverse from a group; take down what it took, if this is the plan's own thread and there was a choice."""
         with self._lock:  # of its own, as the strategy before may still search for another thread
             began = self._clock()
@@ -254,7 +254,7 @@ class ManyPlan:
             return False
         return True
 
-    def _prepared(self, strategy: ManyStrategy, planned: int, nbytes: int, query: Query, sums: Sums):
+    def _prepared(self, strategy: MultiSourceStrategy, planned: int, nbytes: int, query: Query, sums: Sums):
         """Allocate for sums of a type; in a wider one than planned for, fewer sources may fit at once."""
         strategy, group = in_use(strategy, self._rows, sums, self.algorithm), planned
         if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
@@ -264,15 +264,15 @@ class ManyPlan:
         if group == planned:
             return search
 
-        def in_smaller_groups(numbers) -> ManyOutcome:
+        def in_smaller_groups(numbers) -> MultiSourceOutcome:
             return _joined(search(numbers[i : i + group]) for i in range(0, numbers.size, group))
 
         return in_smaller_groups
 
 
-def _joined(found: Iterable[ManyOutcome]) -> ManyOutcome:
+def _joined(found: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:
     """The outcomes of several groups, in arrays of their own."""
-    pieces: list[ManyOutcome] = []
+    pieces: list[MultiSourceOutcome] = []
     for outcome in found:  # whose arrays hold until the next one
         arrays = {name: value.copy() for name, value in outcome._asdict().items() if hasattr(value, "dtype")}
         pieces.append(outcome._replace(**arrays))
@@ -282,7 +282,7 @@ def _joined(found: Iterable[ManyOutcome]) -> ManyOutcome:
         value = getattr(first, name)
         return None if value is None else namespace(value).concatenate([getattr(each, name) for each in pieces])
 
-    return ManyOutcome(
+    return MultiSourceOutcome(
         rows("distance"),
         rows("predecessor"),
         [limit for each in pieces for limit in each.limits],
@@ -299,13 +299,13 @@ def available_memory(device: str) -> int:
     return psutil.virtual_memory().available
 
 
-def _seconds(device: str, algorithm: str, row: ManyStrategy, shape: Shape, group: int, n_sources: int) -> float:
+def _seconds(device: str, algorithm: str, row: MultiSourceStrategy, shape: Shape, group: int, n_sources: int) -> float:
     """Estimated seconds of a strategy for so many sources."""
     group = min(group, row.group_size(max(n_sources, 1)))
     return costs_of(device).seconds(algorithm, row, shape, n_sources, group, machine_of(device))
 
 
-def _group(strategy: ManyStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None) -> tuple[int, int]:
+def _group(strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None) -> tuple[int, int]:
     """The largest group that fits, and its bytes.
 
     Raises
@@ -327,7 +327,7 @@ def _group(strategy: ManyStrategy, shape: Shape, query: Query, n_sources: int, m
     )
 
 
-def one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
+def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
     """The row that runs a strategy for one source again and again; it has that strategy's name."""
 
     def plan(graph, query, _group):
@@ -342,7 +342,7 @@ def one_at_a_time(single: Strategy, algorithm: str) -> ManyStrategy:
         state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
         return state + rows * shape.n_vertices * (width + shape.index * query.predecessors)
 
-    return ManyStrategy(
+    return MultiSourceStrategy(
         name=single.name,
         device=single.device,
         plan=plan,
@@ -383,16 +383,16 @@ def _kept(traversal: Traversal, query: Query) -> Traversal:
     return replace(traversal, distance=xp.bincount(traversal.distance[traversal.reached]), predecessor=None)
 
 
-def _gathered(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> ManyOutcome:
+def _gathered(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
     xp = namespace(graph.offsets)
     limits, rounds = [t.limit for t in traversals], [t.rounds for t in traversals]
     if query.output == "counts":
         counts = np.zeros((len(traversals), max(t.distance.size for t in traversals)), np.int64)
         for row, traversal in zip(counts, traversals, strict=True):
             row[: traversal.distance.size] = to_host(traversal.distance)
-        return ManyOutcome(None, None, limits, rounds, counts)
+        return MultiSourceOutcome(None, None, limits, rounds, counts)
     distance = xp.stack([t.distance for t in traversals])
     if algorithm == "bfs":
         distance = distance.astype(hops_dtype(int(distance.max()) if distance.size else 0), copy=False)
     predecessor = xp.stack([t.predecessor for t in traversals]) if query.predecessors and query.output == "all" else None
-    return ManyOutcome(distance, predecessor, limits, rounds)
+    return MultiSourceOutcome(distance, predecessor, limits, rounds)

@@ -8,15 +8,15 @@ from ..algorithms import SSSP
 from ..bfs.registry import STRATEGIES as BFS_STRATEGIES
 from ..entry_points import Registry
 from ..graph import Graph
-from ..multi_source.planning import ManyPlan
+from ..multi_source.planning import MultiSourcePlan
 from ..plan import Plan
 from ..protocols import Frame, Ids, Knobs, VertexId
 from ..strategy import Shape
-from .registry import MANY, STRATEGIES
+from .registry import MULTI_SOURCE, STRATEGIES
 
-__all__ = ["MANY", "STRATEGIES", "plan_sssp", "plan_sssp_many", "sssp", "sssp_many"]
+__all__ = ["MULTI_SOURCE", "STRATEGIES", "plan_sssp", "plan_sssp_many", "sssp", "sssp_many"]
 
-REGISTRY = Registry(algorithm=SSSP, single_source=STRATEGIES, multi_source=MANY, searches=BFS_STRATEGIES)
+REGISTRY = Registry(algorithm=SSSP, single_source=STRATEGIES, multi_source=MULTI_SOURCE, searches=BFS_STRATEGIES)
 
 
 def plan_sssp(
@@ -123,7 +123,7 @@ def plan_sssp_many(
     knobs: Knobs | None = None,
     memory: int | None = None,
     shape: Shape | None = None,
-) -> ManyPlan:
+) -> MultiSourcePlan:
     """Choose how to search from many sources, check, compile and allocate; the plan then takes any number of them.
 
     Parameters are those of ``sssp_many`` and, as ``n_sources`` and ``shape``, of ``plan_bfs_many``; errors too.
@@ -136,7 +136,7 @@ def plan_sssp_many(
     array([[ 0.,  2.,  5.],
            [inf,  0.,  3.]], dtype=float32)
     """
-    return REGISTRY.plan_many(
+    return REGISTRY.plan_multi_source(
         graph,
         n_sources=n_sources,
         result=result,

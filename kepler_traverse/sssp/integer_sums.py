@@ -16,7 +16,7 @@ from numba import njit, prange
 from .. import cuda
 from .._arrays import MAX_INTEGER, NO_PREDECESSOR, as_distance
 from ..errors import NegativeCycleError, PrecisionError
-from ..strategy import ManyOutcome, Outcome
+from ..strategy import MultiSourceOutcome, Outcome
 from . import negative_cycles
 from .tuning import FIRST_CYCLE_SEARCH
 
@@ -42,7 +42,7 @@ def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     return n_vertices * (8 + 8 * predecessors + 24) + 16 * n_edges
 
 
-def memory_of_many(shape, query, group: int) -> int:
+def memory_of_multi_source(shape, query, group: int) -> int:
     """Bytes of a run: results of a group, and the state of one search per thread."""
     rows = group * shape.n_vertices * 8 * (1 + query.predecessors)
     return rows + numba.get_num_threads() * memory(shape.n_vertices, shape.n_edges, query.predecessors)
@@ -58,11 +58,11 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     return {}
 
 
-def plan_many(graph, query, _group: int = 0):
+def plan_multi_source(graph, query, _group: int = 0):
     """Return ``traverse(sources)``, as strategies for several sources do."""
     search = _plan(graph, query)
 
-    def traverse(sources) -> ManyOutcome:
+    def traverse(sources) -> MultiSourceOutcome:
         try:
             return search(sources)
         except NegativeCycleError as error:
@@ -72,7 +72,7 @@ def plan_many(graph, query, _group: int = 0):
 
 
 def _plan(graph, query):
-    """As ``plan_many``, but a negative cycle is named by vertex numbers."""
+    """As ``plan_multi_source``, but a negative cycle is named by vertex numbers."""
     device = graph.device
     graph = graph.with_sums_in("int64")
     host = graph.to("cpu")
@@ -83,7 +83,7 @@ def _plan(graph, query):
     limit = None if negative else query.limit  # with negative weights a path may lead through vertices beyond the limit
     bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))
 
-    def traverse(sources) -> ManyOutcome:
+    def traverse(sources) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         distance = np.empty((sources.size, host.n_vertices), np.int64)
         rounds = np.zeros(sources.size, np.int64)
@@ -106,7 +106,7 @@ def _plan(graph, query):
             distance = distance[:, query.targets]
         move = cuda.cp.asarray if device == "cuda" else np.asarray
         moved = None if predecessor is None else move(predecessor)
-        return ManyOutcome(move(distance), moved, [limit] * sources.size, rounds.tolist())
+        return MultiSourceOutcome(move(distance), moved, [limit] * sources.size, rounds.tolist())
 
     return traverse
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..strategy import ManyStrategy, Strategy
+from ..strategy import MultiSourceStrategy, Strategy
 from . import cpu_steps, gpu_steps, integer_sums, near_far_cpu, near_far_gpu, published
 from .host_loop import rounds
 from .multi_source import source_per_block, source_per_lane, source_per_thread
@@ -87,8 +87,8 @@ STRATEGIES = (
     *published.STRATEGIES,
 )
 
-MANY = (
-    ManyStrategy.of(
+MULTI_SOURCE = (
+    MultiSourceStrategy.of(
         source_per_thread,
         name="near_far_per_thread",
         also=("many_piles",),
@@ -100,7 +100,7 @@ MANY = (
         wins="two cores, 64 sources: 3.4 to 6.2 times as fast as the best library on all four graphs measured",
         default=True,
     ),
-    ManyStrategy.of(
+    MultiSourceStrategy.of(
         source_per_block,
         name="source_per_block",
         also=("many_blocks",),
@@ -112,7 +112,7 @@ MANY = (
         complexity="S times that of near_far",
         wins="H200, 1,024 sources: on roads, 11,000 to 22,000 times as fast as cuGraph's loop",
     ),
-    ManyStrategy.of(
+    MultiSourceStrategy.of(
         source_per_lane,
         name="source_per_lane",
         also=("many_rows",),
@@ -125,11 +125,11 @@ MANY = (
         wins="H200, 1,024 sources: on R-MAT, 97 to 260 times as fast as cuGraph's loop",
     ),
     *(
-        ManyStrategy(
+        MultiSourceStrategy(
             name="dijkstra_int64",
             device=device,
-            plan=integer_sums.plan_many,
-            memory=integer_sums.memory_of_many,
+            plan=integer_sums.plan_multi_source,
+            memory=integer_sums.memory_of_multi_source,
             group_size=integer_sums.group_size,
             terms=integer_sums.terms,
             needs=frozenset({"weights"}),

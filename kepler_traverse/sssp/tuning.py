@@ -22,14 +22,14 @@ SHARED_NEAR = 2048
 # Many sources on a GPU, a block each. Threads of a block; vertices of a near pile in shared memory; turns before the width
 # of piles changes, and vertices a turn below which it grows; edges that a lane looks at together; blocks in flight, 0 for as
 # many as the device holds. Measured on an H200, us a source of 1,024, USA-road-NE / USA-road-NY: blocks of 256 / 512 / 1,024
-# 244, 213, 224 / 28, 31, 44; MANY_FEW 0 / 16 / 32 240, 213, 220 / 38, 31, 31; 1 / 4 / 8 edges ahead 229, 213, 304 / 29, 31,
-# 56; MULTI_SOURCE_QUEUE_CAPACITY 512 to 2,048 and widths 0.5 to 4 times as large make less than 5 % of difference.
-MANY_BLOCK = 512
-MANY_LARGE = 1 << 19  # vertices below which half as many threads do
+# 244, 213, 224 / 28, 31, 44; MULTI_SOURCE_FEW 0 / 16 / 32 240, 213, 220 / 38, 31, 31; 1 / 4 / 8 edges ahead 229, 213, 304 /
+# 29, 31, 56; MULTI_SOURCE_QUEUE_CAPACITY 512 to 2,048 and widths 0.5 to 4 times as large make less than 5 % of difference.
+MULTI_SOURCE_BLOCK = 512
+MULTI_SOURCE_LARGE = 1 << 19  # vertices below which half as many threads do
 MULTI_SOURCE_QUEUE_CAPACITY = 1024
-MANY_WARM_UP = 8
-MANY_FEW = 16
-MANY_AHEAD = 4
+MULTI_SOURCE_WARM_UP = 8
+MULTI_SOURCE_FEW = 16
+MULTI_SOURCE_AHEAD = 4
 IN_FLIGHT = 0
 
 # The same, 32 side by side. Threads of a block; edges of a piece, into which rows of as many or more are cut, where the

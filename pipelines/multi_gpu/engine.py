@@ -35,7 +35,7 @@ from ..run.prepare import Prepared, chosen_sources, load_of, request_of, targets
 from ..scheduling.scheduler import BatchObserver
 from ..worker.batch_context import BatchContext
 from ..worker.request import Request, weights_of
-from ..worker.traverse import Answers, Group
+from ..worker.traverse import BatchTraverser, Group
 from .partitioned_graph import PartitionedGraph
 from .rapids import Cugraph, opened, sentinel
 
@@ -69,7 +69,7 @@ class _Row:
 
 
 class _Plan:
-    """A traversal on all workers; what it says of itself is as in ``ManyPlan``."""
+    """A traversal on all workers; what it says of itself is as in ``MultiSourcePlan``."""
 
     strategy, group, depth = _Row(), 1, 0
 
@@ -83,7 +83,7 @@ class _Plan:
         self.why = f"{shown} in parts on {together.n_workers} workers; every search runs on all of them"
 
     def run(self, numbers: Sequence[int] | np.ndarray) -> Traversals:
-        """Traverse from the one source of a group; see ``ManyPlan.run``."""
+        """Traverse from the one source of a group; see ``MultiSourcePlan.run``."""
         source, limit = int(numbers[0]), self.query.limit
         kind = np.dtype(np.int32) if self.algorithm == "bfs" else weights_of(self._graph).dtype
         unreached = kind.type(UNREACHED if self.algorithm == "bfs" else np.inf)
@@ -112,7 +112,7 @@ class _Plan:
         )
 
 
-class _Answers(Answers):
+class _BatchTraverser(BatchTraverser):
     """``Answers`` whose certificate is the workers', and which goes on only after errors that concern one source."""
 
     _plan: _Plan
@@ -208,7 +208,7 @@ class MgEngine:
 
     def _answer(self, run: BatchRun, observer: BatchObserver) -> None:
         request = run.prepared.request
-        answers = _Answers(self._graph, self._plan, request)
+        answers = _BatchTraverser(self._graph, self._plan, request)
         if self._graph.n_edges:
             self._together.load(self._graph)
         for part, sources in run.batches.items():

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 from distributed import Client, Future
 
 from kepler_traverse.errors import InputError
-from kepler_traverse.multi_source.planning import ManyPlan
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.storage import save_graph
 
 from ..cli.options import Settings
@@ -132,7 +132,7 @@ class KeplerEngine:
 
     def _states(self, prepared: Prepared) -> dict[str, int]:
         """What each strategy that a worker may take holds, where there are several to choose from."""
-        if self._settings.strategy != "auto" or not isinstance(prepared.plan, ManyPlan):
+        if self._settings.strategy != "auto" or not isinstance(prepared.plan, MultiSourcePlan):
             return {}
         candidates = prepared.plan.ranked(prepared.request.at_once)
         # Without constants nothing is known of how long a strategy takes.
@@ -141,7 +141,7 @@ class KeplerEngine:
         }
 
     def choose(self, prepared: Prepared, sizing: Sizing) -> StrategyChoice | None:
-        if self._settings.strategy != "auto" or not isinstance(prepared.plan, ManyPlan):
+        if self._settings.strategy != "auto" or not isinstance(prepared.plan, MultiSourcePlan):
             return None
         first = prepared.plan.strategy.name
         size, request = sizing.batch_size, replace(prepared.request, chosen=first)

@@ -34,8 +34,8 @@ from .request import Knobs, Request
 from .traverse import SourceRows, release_cached_memory
 
 
-class MergedPlan:
-    """A search from all sources together, ready to run; what it says of itself is as in ``ManyPlan``.
+class NearestSourcePlan:
+    """A search from all sources together, ready to run; what it says of itself is as in ``MultiSourcePlan``.
 
     Parameters
     ----------
@@ -62,22 +62,22 @@ class MergedPlan:
         self.why = f"{graph!r}; {self.strategy.name}, one search from all {n_sources} sources together"
 
     def run(self, numbers: np.ndarray) -> tuple[Graph, Traversal]:
-        """Search; see ``kepler_traverse.multi_source.outputs.merged_search``."""
-        return library.merged_search(
+        """Search; see ``kepler_traverse.multi_source.outputs.nearest_source_search``."""
+        return library.nearest_source_search(
             self.graph, np.sort(numbers), self.algorithm, self._singles, self.strategy.name, self.query
         )
 
 
-class MergedAnswers:
+class NearestSourceTraverser:
     """Answers all sources together; see ``Answers``, whose method this has.
 
     Parameters
     ----------
-    graph, plan : Graph, MergedPlan
+    graph, plan : Graph, NearestSourcePlan
     request : Request
     """
 
-    def __init__(self, graph: Graph, plan: MergedPlan, request: Request):
+    def __init__(self, graph: Graph, plan: NearestSourcePlan, request: Request):
         self._graph, self._plan, self._request = graph, plan, request
         self.measured: dict[int, Measured] = {}  # nothing: there is one search
 

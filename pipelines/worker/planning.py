@@ -7,14 +7,14 @@ from typing import Any, cast
 from kepler_traverse import plan_bfs_many, plan_sssp_many
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.outputs import turned
-from kepler_traverse.multi_source.planning import ManyPlan
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 
 from ..output.schemas import FORMS
-from .nearest_source import MergedPlan
+from .nearest_source import NearestSourcePlan
 from .request import Request
 
 
-def plan_for(graph: Graph, request: Request) -> ManyPlan | MergedPlan:
+def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourcePlan:
     """Plan the traversals of a ``Request``.
 
     Distances are proven right before anything is made of them, so a plan keeps all of them, unless nothing is to be proven:
@@ -23,7 +23,7 @@ def plan_for(graph: Graph, request: Request) -> ManyPlan | MergedPlan:
     graph = turned(graph, request.direction)
     kind = FORMS[request.result]
     if kind.merged:
-        return MergedPlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)
+        return NearestSourcePlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)
     proven = request.certify != "none"
     as_it_is = kind.has_predecessors or not (proven or kind.keeps == "all")
     result = request.result if as_it_is else "distances"

@@ -22,7 +22,7 @@ from distributed import Worker, WorkerPlugin, get_worker, secede
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.outputs import turned
-from kepler_traverse.multi_source.planning import ManyPlan
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.storage import load_graph
 
 from ..monitoring.prometheus import watched
@@ -36,13 +36,13 @@ from ..scheduling.existing_cluster import version_here
 from ..scheduling.heartbeat import Mark
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
-from .nearest_source import MergedAnswers, MergedPlan
+from .nearest_source import NearestSourcePlan, NearestSourceTraverser
 from .planning import plan_for
 from .request import Request, weights_of
-from .traverse import Answers, Batches, SourceRows, TraversedBatch, release_cached_memory
+from .traverse import Batches, BatchTraverser, SourceRows, TraversedBatch, release_cached_memory
 from .writer_pool import Writers, can_write_in_background, writers_for
 
-Traverser = Answers | MergedAnswers
+Traverser = BatchTraverser | NearestSourceTraverser
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,19 +81,19 @@ class Loaded:
     Attributes
     ----------
     graph : Graph
-    plan : ManyPlan or MergedPlan
-    answers : Answers or MergedAnswers
+    plan : MultiSourcePlan or NearestSourcePlan
+    answers : Answers or NearestSourceTraverser
     writers : Writers or None
         None where parts are written by the thread that traverses.
     """
 
     graph: Graph
-    plan: ManyPlan | MergedPlan
-    answers: Answers | MergedAnswers
+    plan: MultiSourcePlan | NearestSourcePlan
+    answers: BatchTraverser | NearestSourceTraverser
     writers: Writers | None
 
 
-def plan_told(graph: Graph, request: Request, strategy: str) -> ManyPlan | MergedPlan:
+def plan_told(graph: Graph, request: Request, strategy: str) -> MultiSourcePlan | NearestSourcePlan:
     """Plan with a strategy that the driver names; where this worker cannot run it, with the one that it chooses itself."""
     if strategy:
         try:
@@ -103,10 +103,16 @@ def plan_told(graph: Graph, request: Request, strategy: str) -> ManyPlan | Merge
     return plan_for(graph, request)
 
 
-def answers_for(graph: Graph, plan: ManyPlan | MergedPlan, request: Request) -> Answers | MergedAnswers:
+def answers_for(
+    graph: Graph, plan: MultiSourcePlan | NearestSourcePlan, request: Request
+) -> BatchTraverser | NearestSourceTraverser:
     """What answers with a plan that ``plan_for`` has made for the same request."""
     graph = turned(graph, request.direction)
-    return MergedAnswers(graph, plan, request) if isinstance(plan, MergedPlan) else Answers(graph, plan, request)
+    return (
+        NearestSourceTraverser(graph, plan, request)
+        if isinstance(plan, NearestSourcePlan)
+        else BatchTraverser(graph, plan, request)
+    )
 
 
 class TraversalPlugin(WorkerPlugin):
@@ -180,7 +186,7 @@ class TraversalPlugin(WorkerPlugin):
             return loaded
         started = time.perf_counter()
         graph, writers, request = loaded.graph, loaded.writers, self.work.request
-        if isinstance(loaded.answers, Answers):
+        if isinstance(loaded.answers, BatchTraverser):
             loaded.answers.let_go()
         self.loaded = None
         del loaded  # what the plan before had is given back first
@@ -214,14 +220,14 @@ class TraversalPlugin(WorkerPlugin):
                 with self._lock:  # a plan holds one traversal at a time, and a foreign worker may have several threads
                     self._take_fair_share()
                     loaded = self._ready(strategy)
-                    if isinstance(loaded.plan, ManyPlan):
+                    if isinstance(loaded.plan, MultiSourcePlan):
                         loaded.plan.adopt()  # a task's results are used up before the lock is let go, in whichever thread
                     most = max((len(sources) for _, sources in batches), default=0)
                     writers, answers, n_vertices = loaded.writers, loaded.answers, loaded.graph.n_vertices
                     del loaded  # so that the next task can give the plan back while these parts are written
                     if (
                         writers is None
-                        or isinstance(answers, MergedAnswers)
+                        or isinstance(answers, NearestSourceTraverser)
                         or careful
                         or not can_write_in_background(most, n_vertices)
                     ):
@@ -288,13 +294,13 @@ class TraversalPlugin(WorkerPlugin):
             outcomes.append(outcome)
         return outcomes
 
-    def _ends(self, answers: Answers, batches: Batches, mark: Mark) -> Iterator[Callable[[], BatchOutcome]]:
+    def _ends(self, answers: BatchTraverser, batches: Batches, mark: Mark) -> Iterator[Callable[[], BatchOutcome]]:
         """Traverse from the sources of the parts; yields for each part what is left to do for it."""
         for kept in answers.kept(batches, mark):
             kept.context.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
             yield functools.partial(self._end, answers, kept, mark)
 
-    def _end(self, answers: Answers, kept: TraversedBatch, mark: Mark) -> BatchOutcome:
+    def _end(self, answers: BatchTraverser, kept: TraversedBatch, mark: Mark) -> BatchOutcome:
         outcome = self._ended(kept.part, answers.rows_of_batch(kept), kept.context, mark)
         return {**outcome, "measured": answers.measured.pop(kept.part, None)}
 

@@ -79,7 +79,7 @@ class PlannedStrategy(Protocol):
 
 
 class Plan(Protocol):
-    """What the driver reads off the plan of a run; ``kepler_traverse.multi_source.planning.ManyPlan`` explains the
+    """What the driver reads off the plan of a run; ``kepler_traverse.multi_source.planning.MultiSourcePlan`` explains the
     attributes."""
 
     @property

@@ -85,14 +85,14 @@ class _Piece(NamedTuple):
     spent: dict[str, float]
 
 
-class Answers:
+class BatchTraverser:
     """Answers sources, each for itself, with one plan.
 
     Whatever is written of distances, they are proven right before anything is made of them.
 
     Parameters
     ----------
-    graph, plan : Graph, ManyPlan
+    graph, plan : Graph, MultiSourcePlan
     request : Request
 
     Attributes

@@ -246,8 +246,8 @@ def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
 def compile_all(algorithm: str) -> None:
     """Every engine once on a small graph, so that nothing compiles while the clock runs."""
     from kepler_traverse import graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp_many
-    from kepler_traverse.bfs import MANY as BFS
-    from kepler_traverse.sssp import MANY as SSSP
+    from kepler_traverse.bfs import MULTI_SOURCE as BFS
+    from kepler_traverse.sssp import MULTI_SOURCE as SSSP
 
     rng = np.random.default_rng(0)
     for directed in (True, False):

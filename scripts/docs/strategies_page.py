@@ -8,10 +8,10 @@ from dataclasses import fields
 from pathlib import Path
 
 from kepler_traverse.bfs.published import STRATEGIES as PUBLISHED_BFS
-from kepler_traverse.bfs.registry import MANY as BFS_MANY
+from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.sssp.published import STRATEGIES as PUBLISHED_SSSP
-from kepler_traverse.sssp.registry import MANY as SSSP_MANY
+from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from scripts.docs.count_lines import lines_of_code
 
@@ -39,9 +39,9 @@ in D levels or rounds, for S sources where there are several. *Wins* is what was
 """
 
 TITLES = {"bfs": ("Breadth-first search", BFS), "sssp": ("Shortest distances", SSSP)}
-MANY = {
-    "bfs": ("Breadth-first search from many sources", BFS_MANY),
-    "sssp": ("Shortest distances from many sources", SSSP_MANY),
+MULTI_SOURCE = {
+    "bfs": ("Breadth-first search from many sources", BFS_MULTI_SOURCE),
+    "sssp": ("Shortest distances from many sources", SSSP_MULTI_SOURCE),
 }
 NEEDS = {"weights": "weights", "non_negative": "no negative weight", "narrow": "fewer than 2^31 vertices"}
 
@@ -118,7 +118,7 @@ def strategies_page() -> str:
     """The whole text of docs/strategies.md: the library's own strategies."""
     parts = [HEAD]
     sections = [(algorithm, *section) for algorithm, section in TITLES.items()]
-    sections += [(f"{algorithm}_many", *section) for algorithm, section in MANY.items()]
+    sections += [(f"{algorithm}_many", *section) for algorithm, section in MULTI_SOURCE.items()]
     for call, title, rows in sections:
         parts += [f"## {title} (`{call}`)\n", *table(COLUMNS, [row for row in rows if not is_published(row)])]
     return "\n".join(parts)

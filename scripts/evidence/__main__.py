@@ -87,8 +87,8 @@ def measure_cost(options) -> dict:
         plain = read_graph(options.graphs / f"{name}.parquet", directed=directed, weighted=False, device="cpu")
         sources = np.random.default_rng(1).choice(np.flatnonzero(plain.degrees), 64, replace=False)
         for algorithm, graph, count in (("bfs", plain, 64), ("sssp", with_weights(plain), 16)):
-            plan, plan_many = (plan_bfs, plan_bfs_many) if algorithm == "bfs" else (plan_sssp, plan_sssp_many)
-            one, many = plan(graph), plan_many(graph, n_sources=count)
+            plan, plan_multi_source = (plan_bfs, plan_bfs_many) if algorithm == "bfs" else (plan_sssp, plan_sssp_many)
+            one, many = plan(graph), plan_multi_source(graph, n_sources=count)
             graph.reverse  # noqa: B018 - made once, and not by a certificate's account
             few = sources[:5].tolist()
             results = [one.run(source).copy() for source in few]

@@ -31,7 +31,7 @@ ALGORITHMS = {
     name: (
         single,
         many,
-        *([row for row in rows if row.device == "cuda" and row.sums == "float"] for rows in (own, catalogue.MANY)),
+        *([row for row in rows if row.device == "cuda" and row.sums == "float"] for rows in (own, catalogue.MULTI_SOURCE)),
     )
     for name, single, many, catalogue, own in (
         ("bfs", plan_bfs, plan_bfs_many, bfs, [row for row in bfs.STRATEGIES if row not in bfs.published.STRATEGIES]),

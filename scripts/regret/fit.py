@@ -16,10 +16,10 @@ import numpy as np
 from scipy.optimize import least_squares, nnls
 
 from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, key_of
-from kepler_traverse.bfs.registry import MANY as BFS
+from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
 from kepler_traverse.bfs.registry import STRATEGIES as BFS_SINGLE
 from kepler_traverse.multi_source.planning import one_at_a_time
-from kepler_traverse.sssp.registry import MANY as SSSP
+from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP_SINGLE
 from kepler_traverse.strategy import Shape
 from scripts.regret.cells import total

@@ -23,12 +23,12 @@ from kepler_traverse._arrays import namespace, to_host
 from kepler_traverse.auto import survey
 from kepler_traverse.auto.calibration import machine_of
 from kepler_traverse.bfs import published as bfs_papers
-from kepler_traverse.bfs.registry import MANY as BFS_MANY
+from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.errors import CapacityError
 from kepler_traverse.multi_source.planning import available_memory
 from kepler_traverse.sssp import published as sssp_papers
-from kepler_traverse.sssp.registry import MANY as SSSP_MANY
+from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from pipelines.run.environment import versions
 from scripts.bench.environment import commit, machine
@@ -57,7 +57,7 @@ HOPELESS = 50.0  # times the best so far, by the estimate, from which on a strat
 TARGETS = 16
 COMPARED = 1 << 22  # distances of a cell
 SINGLES = {"bfs": BFS, "sssp": SSSP}
-MANY = {"bfs": BFS_MANY, "sssp": SSSP_MANY}
+MULTI_SOURCE = {"bfs": BFS_MULTI_SOURCE, "sssp": SSSP_MULTI_SOURCE}
 PUBLISHED = [*bfs_papers.STRATEGIES, *sssp_papers.STRATEGIES]
 
 
@@ -171,7 +171,7 @@ class Ways:
         rows = [row for row in product(SINGLES[cell.algorithm]) if self._fits(row)]
         self.singles = [row.name for row in rows]
         self.loop = next(row.name for row in rows if row.default)
-        self.many = [row.name for row in product(MANY[cell.algorithm]) if row.default and self._fits(row)]
+        self.many = [row.name for row in product(MULTI_SOURCE[cell.algorithm]) if row.default and self._fits(row)]
 
     def _fits(self, row) -> bool:
         return row.device == self.graph.device and row.misfit(self.graph) is None

@@ -13,7 +13,7 @@ from kepler_traverse import graph_from_edges
 from kepler_traverse.storage import save_graph
 from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
-from pipelines.worker.traverse import Answers
+from pipelines.worker.traverse import BatchTraverser
 
 
 def parts_of(folder):
@@ -115,7 +115,7 @@ def test_a_group_that_does_not_fit_is_halved_until_it_does(one_worker, monkeypat
     plugin = start()
     answer(plugin, list(range(9)))
     expected = parts_of(folder)
-    sizes, whole = [], Answers._traverse
+    sizes, whole = [], BatchTraverser._traverse
 
     def fits_two(self, group, *rest):
         sizes.append(len(group))
@@ -123,7 +123,7 @@ def test_a_group_that_does_not_fit_is_halved_until_it_does(one_worker, monkeypat
             raise MemoryError
         return whole(self, group, *rest)
 
-    monkeypatch.setattr(Answers, "_traverse", fits_two)
+    monkeypatch.setattr(BatchTraverser, "_traverse", fits_two)
     assert answer(plugin, list(range(9)))["failed"] == []
     assert sizes == [8, 4, 2, 2, 4, 2, 2, 1]
     assert parts_of(folder) == expected

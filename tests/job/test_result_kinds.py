@@ -22,7 +22,7 @@ from distributed import LocalCluster
 
 from kepler_traverse import bfs_many, graph_from_edges, read_graph, sssp_many
 from kepler_traverse.errors import NegativeCycleError
-from kepler_traverse.multi_source.planning import ManyPlan
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.storage import save_graph
 from pipelines import verify
 from pipelines.batch_sources import main
@@ -30,7 +30,7 @@ from pipelines.output.checksums import checksums_in
 from pipelines.output.part_file import FOOTER_KEY, MEANS_KEY, RESULT_KEY
 from pipelines.output.run_folder import digest_of
 from pipelines.output.schemas import FORMS
-from pipelines.worker.nearest_source import MergedPlan
+from pipelines.worker.nearest_source import NearestSourcePlan
 from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
 from tests.support.clusters import two_workers
@@ -330,7 +330,7 @@ def test_nothing_is_made_of_distances_that_are_not_proven(case, edges, one_worke
 
         return too_near
 
-    for plan_of in (ManyPlan, MergedPlan):
+    for plan_of in (MultiSourcePlan, NearestSourcePlan):
         monkeypatch.setattr(plan_of, "run", broken(plan_of))
     outcome = one_worker(case)
     assert {reason.partition(":")[0] for _, reason in outcome["failed"]} == {"CertificateError"}
@@ -351,7 +351,7 @@ def test_a_merged_search_without_memory_is_tried_once_more_and_then_reported_for
         tries.append(len(numbers))
         raise MemoryError("no memory")
 
-    monkeypatch.setattr(MergedPlan, "run", none_left)
+    monkeypatch.setattr(NearestSourcePlan, "run", none_left)
     outcome = one_worker("nearest")
     assert outcome["summary"] is None
     assert len(tries) == 2

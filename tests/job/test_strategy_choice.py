@@ -15,7 +15,7 @@ import pytest
 from kepler_traverse import graph_from_edges, plan_bfs_many
 from kepler_traverse.errors import CapacityError, InputError
 from kepler_traverse.multi_source import planning
-from kepler_traverse.multi_source.planning import Candidate, ManyPlan
+from kepler_traverse.multi_source.planning import Candidate, MultiSourcePlan
 from pipelines.batch_sources import main
 from pipelines.output.manifest_schema import StrategyChoice as Schema
 from pipelines.output.manifest_schema import checked
@@ -274,9 +274,9 @@ def job(edges, tmp_path, capsys, monkeypatch):
                 time.sleep(SLOWED * len(numbers))
             return traverse(plan, numbers)
 
-        monkeypatch.setattr(ManyPlan, "run", slow)
+        monkeypatch.setattr(MultiSourcePlan, "run", slow)
         monkeypatch.setattr(
-            ManyPlan, "_estimate", lambda _plan, name, n_sources: n_sources * estimated.get(name, float("inf"))
+            MultiSourcePlan, "_estimate", lambda _plan, name, n_sources: n_sources * estimated.get(name, float("inf"))
         )
         words = [edges, "--output", folder, "--random-sources", SOURCES, "--batch-size", BATCH, "--device", "cpu", *flags]
         with threads_of_this_process(n_workers=workers) if workers else contextlib.nullcontext() as cluster:
@@ -291,7 +291,7 @@ def job(edges, tmp_path, capsys, monkeypatch):
             folder=folder,
         )
 
-    sound = ManyPlan.run
+    sound = MultiSourcePlan.run
     return run
 
 
@@ -352,7 +352,7 @@ def test_a_job_that_is_resumed_after_a_switch_begins_with_the_better_strategy(jo
 
 
 def test_a_worker_that_has_no_memory_for_the_strategy_told_plans_for_itself(job, monkeypatch):
-    take = ManyPlan._take
+    take = MultiSourcePlan._take
 
     def refused(plan, name):
         if plan._memory is not None and plan._rows and name == FAST and len(plan._candidates) == 1:
@@ -360,7 +360,7 @@ def test_a_worker_that_has_no_memory_for_the_strategy_told_plans_for_itself(job,
         return take(plan, name)
 
     right = job({}, 1, "--strategy", SLOW, slowed="")
-    monkeypatch.setattr(ManyPlan, "_take", refused)
+    monkeypatch.setattr(MultiSourcePlan, "_take", refused)
     found = job(WRONG, 1)
     assert found.summary["digest"] == right.summary["digest"]
     assert found.manifest["strategy"] == SLOW

@@ -84,7 +84,7 @@ class Fault(WorkerPlugin):
         self.sources, self.once = sources, once
 
     def setup(self, worker):  # noqa: ARG002
-        run = self.sound = planning.ManyPlan.run
+        run = self.sound = planning.MultiSourcePlan.run
 
         def faulty(planned, numbers):
             for number in numbers:
@@ -92,7 +92,7 @@ class Fault(WorkerPlugin):
                     self.strike(number)
             return run(planned, numbers)
 
-        planning.ManyPlan.run = faulty
+        planning.MultiSourcePlan.run = faulty
 
     def _strikes(self):
         if self.once is None:
@@ -104,7 +104,7 @@ class Fault(WorkerPlugin):
         return True
 
     def teardown(self, worker):  # noqa: ARG002
-        planning.ManyPlan.run = self.sound
+        planning.MultiSourcePlan.run = self.sound
 
 
 class Kills(Fault):

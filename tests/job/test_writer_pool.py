@@ -33,7 +33,7 @@ from pipelines.worker.phase_timer import Phases
 from pipelines.worker.planning import plan_for
 from pipelines.worker.plugin import TraversalPlugin, Work, run_batches
 from pipelines.worker.request import Request
-from pipelines.worker.traverse import Answers
+from pipelines.worker.traverse import BatchTraverser
 from pipelines.worker.writer_pool import Writers, can_write_in_background, writers_for
 from tests.conftest import HAS_GPU
 from tests.support.devices import on_a_device, running
@@ -179,14 +179,14 @@ def test_a_source_that_fails_in_a_group_of_several_parts_is_missing_in_its_own(a
 def test_a_part_of_several_that_are_searched_together_begins_with_their_search(answered, monkeypatch):
     clock, now = itertools.count(1), SimpleNamespace(perf_counter=time.perf_counter)
     now.time = lambda: float(next(clock))
-    began, traverse = {}, Answers._traverse
+    began, traverse = {}, BatchTraverser._traverse
 
     def noting(self, group, *rest):
         began.update(dict.fromkeys((source for source, _ in group), now.time()))
         return traverse(self, group, *rest)
 
     monkeypatch.setattr("pipelines.worker.traverse.time", now)
-    monkeypatch.setattr(Answers, "_traverse", noting)
+    monkeypatch.setattr(BatchTraverser, "_traverse", noting)
     outcomes, _, _ = answered(3, at_once=12)
     assert 1 < len(set(began.values())) < N_PARTS
     for (_, sources), outcome in zip(BATCHES, outcomes, strict=True):
@@ -195,8 +195,10 @@ def test_a_part_of_several_that_are_searched_together_begins_with_their_search(a
 
 def test_of_a_group_of_several_parts_the_first_source_of_each_is_certified(answered, monkeypatch):
     seen = []
-    certify = Answers._certify
-    monkeypatch.setattr(Answers, "_certify", lambda self, found: seen.extend(found.sources.tolist()) or certify(self, found))
+    certify = BatchTraverser._certify
+    monkeypatch.setattr(
+        BatchTraverser, "_certify", lambda self, found: seen.extend(found.sources.tolist()) or certify(self, found)
+    )
     answered(3, at_once=12, certify="sample")
     assert seen == [sources[0] for _, sources in BATCHES]
 

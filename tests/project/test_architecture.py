@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import kepler_traverse
-from kepler_traverse.bfs.registry import MANY as BFS_MANY
+from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.bfs.registry import STRATEGIES as BFS
-from kepler_traverse.sssp.registry import MANY as SSSP_MANY
+from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,7 +127,9 @@ def test_every_strategy_says_where_it_comes_from_and_what_it_teaches(algorithm, 
     assert row.needs <= {"weights", "non_negative", "narrow"}
 
 
-@pytest.mark.parametrize("rows", [BFS, SSSP, BFS_MANY, SSSP_MANY], ids=["bfs", "sssp", "bfs_many", "sssp_many"])
+@pytest.mark.parametrize(
+    "rows", [BFS, SSSP, BFS_MULTI_SOURCE, SSSP_MULTI_SOURCE], ids=["bfs", "sssp", "bfs_many", "sssp_many"]
+)
 def test_every_strategy_says_how_much_work_it_is(rows):
     assert [row.name for row in rows if not row.complexity.startswith(("O(", "S times", "that of"))] == []
 

@@ -81,7 +81,7 @@ def test_the_page_of_strategies_is_current():
 
 def test_every_strategy_is_on_one_of_the_two_pages_and_auto_on_the_first():
     own, published = strategies_page.strategies_page(), strategies_page.published_page()
-    for _, rows in [*strategies_page.TITLES.values(), *strategies_page.MANY.values()]:
+    for _, rows in [*strategies_page.TITLES.values(), *strategies_page.MULTI_SOURCE.values()]:
         for row in rows:
             assert f"| `{row.name}` | " in (published if strategies_page.is_published(row) else own)
             assert not (row.default and strategies_page.is_published(row))

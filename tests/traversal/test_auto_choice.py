@@ -14,9 +14,9 @@ from kepler_traverse.auto.choice import Choice
 from kepler_traverse.auto.costs import Costs, Machine
 from kepler_traverse.bfs import STRATEGIES
 from kepler_traverse.multi_source import planning as many_module
-from kepler_traverse.multi_source.planning import ManyPlan
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.query import Query
-from kepler_traverse.strategy import ManyOutcome, ManyStrategy
+from kepler_traverse.strategy import MultiSourceOutcome, MultiSourceStrategy
 from tests.support.graphs import build
 
 N = 8  # vertices of a directed cycle
@@ -41,21 +41,21 @@ class ScriptedRun:
         monkeypatch.setattr(many_module, "machine_of", lambda _device: MACHINE)
         graph = build([(v, (v + 1) % N) for v in range(N)])
         rows = [self.row(name, groups[name]) for name in taken]
-        self.plan = ManyPlan(graph, "bfs", rows, STRATEGIES, "auto", Query(predecessors=False), n_sources)
+        self.plan = MultiSourcePlan(graph, "bfs", rows, STRATEGIES, "auto", Query(predecessors=False), n_sources)
         self.plan._clock = lambda: self.now
 
-    def row(self, name: str, most: int) -> ManyStrategy:
+    def row(self, name: str, most: int) -> MultiSourceStrategy:
         def plan(_graph, _query, _group):
             self.prepared.append(name)
 
             def traverse(sources):
                 self.now += 1e-3 * (self.taken[name] * sources.size + self.per_group[name])
                 distance = ((np.arange(N) - sources[:, None]) % N).astype(np.int8)
-                return ManyOutcome(distance, None, [None] * sources.size, [N] * sources.size)
+                return MultiSourceOutcome(distance, None, [None] * sources.size, [N] * sources.size)
 
             return traverse
 
-        return ManyStrategy(
+        return MultiSourceStrategy(
             name=name,
             device="cpu",
             plan=plan,

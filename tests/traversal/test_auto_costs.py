@@ -10,10 +10,10 @@ import pytest
 
 from kepler_traverse.auto import calibration, survey
 from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, costs_of
-from kepler_traverse.bfs.registry import MANY as BFS_MANY
+from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.multi_source.planning import one_at_a_time
-from kepler_traverse.sssp.registry import MANY as SSSP_MANY
+from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from kepler_traverse.strategy import Shape
 from scripts.regret import fit
@@ -21,8 +21,8 @@ from tests.support.graphs import build
 
 CPU = Machine(cores=2, cache=1 << 20, copy=1e-10, load=1e-7, step=2e-9)
 ROWS = [
-    *(("bfs", row) for row in BFS_MANY),
-    *(("sssp", row) for row in SSSP_MANY if row.default),
+    *(("bfs", row) for row in BFS_MULTI_SOURCE),
+    *(("sssp", row) for row in SSSP_MULTI_SOURCE if row.default),
     *(("bfs", one_at_a_time(row, "bfs")) for row in BFS if row.default),
     *(("sssp", one_at_a_time(row, "sssp")) for row in SSSP if row.default),
 ]
@@ -55,7 +55,7 @@ def test_each_term_goes_with_the_speed_of_its_own():
 
 
 def test_more_cores_and_a_larger_cache_make_estimates_smaller():
-    row = next(row for row in BFS_MANY if row.name == "source_per_thread")
+    row = next(row for row in BFS_MULTI_SOURCE if row.name == "source_per_thread")
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={"bfs source_per_thread": {"edge": 1.0, "miss": 1.0}})
 
     def seconds(**changes):
@@ -68,7 +68,7 @@ def test_more_cores_and_a_larger_cache_make_estimates_smaller():
 
 def test_a_strategy_without_constants_is_never_the_cheapest():
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
-    assert costs.seconds("bfs", BFS_MANY[0], shape_of(), 64, 64, CPU) == float("inf")
+    assert costs.seconds("bfs", BFS_MULTI_SOURCE[0], shape_of(), 64, 64, CPU) == float("inf")
 
 
 def made_up_lines(constants: dict) -> list[dict]:
@@ -78,7 +78,7 @@ def made_up_lines(constants: dict) -> list[dict]:
         n = int(10 ** rng.uniform(3, 6))
         shape = shape_of(n, int(n * rng.uniform(2, 20)), int(10 ** rng.uniform(0.7, 3)), walked=rng.uniform(0.2, 1))
         for k in (8, 64, 512):
-            for row in BFS_MANY:
+            for row in BFS_MULTI_SOURCE:
                 if row.device != "cpu":
                     continue
                 line = {"graph": f"graph {graph}", "weights": "", "algorithm": "bfs", "sources": k, "result": "distances"}

@@ -18,7 +18,7 @@ from kepler_traverse.errors import CertificateError, DeviceError, InputError
 from kepler_traverse.query import Query
 from kepler_traverse.results import checksum as checksum_of
 from pipelines.worker.batch_context import BatchContext
-from pipelines.worker.traverse import Answers
+from pipelines.worker.traverse import BatchTraverser
 from scripts.evidence.fault_injection import DISTANCE_FAULTS, with_fault
 from tests.support.devices import on_a_device, orders, running
 from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, star, weighted_rows, weights_for
@@ -223,7 +223,7 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
         there = graph.to("cuda")
         moved = replace(traversals, distance=namespace(there.offsets).asarray(traversals.distance))
         plan = SimpleNamespace(group=5, query=Query(predecessors=False), run=lambda _numbers: moved)
-        answers, context = Answers(there, plan, work), BatchContext(tally=Mock())
+        answers, context = BatchTraverser(there, plan, work), BatchContext(tally=Mock())
         found_rows = list(answers.of(0, range(5), False, context))
         assert [checksum for _, _, checksum in found_rows] == [checksum_of(traversal) for traversal in traversals]
         moved.distance[3, 7] += 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kepler_traverse.auto.costs import costs_of
-from kepler_traverse.bfs import MANY as MANY_BFS
-from kepler_traverse.sssp import MANY as MANY_SSSP
+from kepler_traverse.bfs import MULTI_SOURCE as BFS_MULTI_SOURCE
+from kepler_traverse.sssp import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from kepler_traverse.strategy import Shape
 
 # Measured on an H200: vertices, stored edges, levels, and for how many sources at once which row was better.
@@ -30,7 +30,9 @@ def seconds(algorithm, rows, name, shape, n_sources):
 )
 def test_estimates_agree_with_what_was_measured(sizes, n_sources, better, worse):
     shape = Shape(sizes[0], sizes[1], False, sizes[2], 4, 0)
-    assert seconds("bfs", MANY_BFS, better, shape, n_sources) < seconds("bfs", MANY_BFS, worse, shape, n_sources)
+    assert seconds("bfs", BFS_MULTI_SOURCE, better, shape, n_sources) < seconds(
+        "bfs", BFS_MULTI_SOURCE, worse, shape, n_sources
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,4 +45,6 @@ def test_estimates_agree_with_what_was_measured(sizes, n_sources, better, worse)
 )
 def test_weighted_estimates_agree_with_what_was_measured(sizes, n_sources, better, worse):
     shape = Shape(sizes[0], sizes[1], False, sizes[2], 4, 4)
-    assert seconds("sssp", MANY_SSSP, better, shape, n_sources) < seconds("sssp", MANY_SSSP, worse, shape, n_sources)
+    assert seconds("sssp", SSSP_MULTI_SOURCE, better, shape, n_sources) < seconds(
+        "sssp", SSSP_MULTI_SOURCE, worse, shape, n_sources
+    )

@@ -25,7 +25,7 @@ from kepler_traverse.certificate import certify_many
 from kepler_traverse.errors import EdgeListError, InputError, PrecisionError
 from kepler_traverse.exact import any_beyond
 from kepler_traverse.results import checksum
-from kepler_traverse.sssp.registry import MANY, STRATEGIES
+from kepler_traverse.sssp.registry import MULTI_SOURCE, STRATEGIES
 from kepler_traverse.storage import load_graph, save_graph
 from tests.conftest import HAS_GPU
 from tests.support import oracle
@@ -83,7 +83,7 @@ def test_sssp_sums_integers_exactly(row):
     check()
 
 
-@rows_of(MANY)
+@rows_of(MULTI_SOURCE)
 def test_sssp_many_sums_integers_exactly(row):
     @given(integer_rows(), st.booleans())
     def check(drawn, directed):

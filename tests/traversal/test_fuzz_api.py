@@ -19,13 +19,13 @@ import pytest
 
 import kepler_traverse
 from kepler_traverse import Graph, KeplerError, bfs, graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp, sssp
-from kepler_traverse.bfs.registry import MANY as BFS_MANY
+from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.errors import InputError
-from kepler_traverse.multi_source.planning import ManyPlan
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.plan import Plan
-from kepler_traverse.sssp.registry import MANY as SSSP_MANY
+from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from tests.support.wrong_values import NOTHING, values
 
@@ -115,7 +115,7 @@ HOPS = {"max_depth": (None, or_none(is_limit))}
 WEIGHTED = {"cutoff": (None, or_none(is_limit))}
 ALONE = {"predecessors": (True, is_flag), "targets": (None, or_none(list_of(is_id)))}
 MEMORY = {"memory": (None, or_none(lambda value: is_whole(value) and value > 10**6))}
-MANY = {
+MULTI_SOURCE = {
     "result": ("distances", one_of("distances", "predecessors", "matrix", "reachable", "summary", "nearest")),
     "targets": (None, or_none(list_of(is_id))),
 }
@@ -168,8 +168,8 @@ def calls(path):
     yield "bfs of names", kepler_traverse.bfs, names
     many = {"graph": (NAMES, never), "sources": (["a"], list_of(is_name)), "targets": (["b"], or_none(list_of(is_name)))}
     yield "sssp_many of names", kepler_traverse.sssp_many, many
-    yield "bfs_many", kepler_traverse.bfs_many, GIVEN | SOURCES | SEARCH | HOPS | MANY | SHOWN | MEMORY
-    yield "sssp_many", kepler_traverse.sssp_many, GIVEN | SOURCES | SEARCH | WEIGHTED | MANY | SHOWN | MEMORY
+    yield "bfs_many", kepler_traverse.bfs_many, GIVEN | SOURCES | SEARCH | HOPS | MULTI_SOURCE | SHOWN | MEMORY
+    yield "sssp_many", kepler_traverse.sssp_many, GIVEN | SOURCES | SEARCH | WEIGHTED | MULTI_SOURCE | SHOWN | MEMORY
     for result in ("matrix", "targets", "summary", "levels", "reachable", "nearest", "predecessors"):
         fixed = GIVEN | SOURCES | {"result": (result, one_of(result))}
         if result == "targets":
@@ -185,7 +185,7 @@ def calls(path):
             yield f"sssp_many {result}", kepler_traverse.sssp_many, fixed | WEIGHTED
     yield "plan_bfs", kepler_traverse.plan_bfs, GIVEN | SEARCH | HOPS | ALONE
     yield "plan_sssp", kepler_traverse.plan_sssp, GIVEN | SEARCH | WEIGHTED | ALONE
-    planned = MANY | {
+    planned = MULTI_SOURCE | {
         "result": ("distances", one_of("distances", "predecessors", "matrix", "reachable", "summary", "nearest"))
     }
     yield "plan_bfs_many", kepler_traverse.plan_bfs_many, GIVEN | PLANNED | SEARCH | HOPS | planned | MEMORY
@@ -253,10 +253,10 @@ def calls(path):
     yield "Plan.__call__", plan_bfs(GRAPH), {"source": (1, is_id)}
     yield "Plan.run_number", plan_sssp(GRAPH).run_number, {"number": (0, is_number)}
     yield "Plan.run", plan_sssp(GRAPH).run, {"number": (0, is_number)}
-    yield "ManyPlan.run", plan_bfs_many(GRAPH, n_sources=4).run, {"numbers": ([0, 1], list_of(is_number))}
-    yield "ManyPlan.ranked", plan_bfs_many(GRAPH, n_sources=4).ranked, {"n_sources": (2, is_whole)}
+    yield "MultiSourcePlan.run", plan_bfs_many(GRAPH, n_sources=4).run, {"numbers": ([0, 1], list_of(is_number))}
+    yield "MultiSourcePlan.ranked", plan_bfs_many(GRAPH, n_sources=4).ranked, {"n_sources": (2, is_whole)}
     yield (
-        "ManyPlan.over",
+        "MultiSourcePlan.over",
         lambda numbers: list(plan_bfs_many(GRAPH, n_sources=4).over(numbers)),
         {"numbers": ([0], list_of(is_number))},
     )
@@ -304,7 +304,7 @@ def plain(result):
         return str(getattr(result, "dtype", "")), result.tolist()
     if isinstance(result, Plan):
         return plain(result.run(0))
-    if isinstance(result, ManyPlan):
+    if isinstance(result, MultiSourcePlan):
         return plain(result.run([0]))
     if isinstance(result, list):
         return [plain(item) for item in result]
@@ -331,7 +331,7 @@ def edges(tmp_path_factory):
 
 NAMED_CALLS = [name for name, *_ in calls("")]
 TRIED = Counter()
-MADE_HERE = {"Certificate", "ManyPlan", "Plan", "Traversal", "Traversals"}
+MADE_HERE = {"Certificate", "MultiSourcePlan", "Plan", "Traversal", "Traversals"}
 
 
 @pytest.mark.parametrize("name", NAMED_CALLS)
@@ -382,16 +382,18 @@ def test_every_public_name_and_argument_is_tried(edges):
         assert set(inspect.signature(public).parameters) == tried[name], name
     methods = {
         f"{kind.__name__}.{name}"
-        for kind in (Graph, Plan, ManyPlan)
+        for kind in (Graph, Plan, MultiSourcePlan)
         for name, method in vars(kind).items()
         if inspect.isfunction(method) and not name.startswith("_")
     }
     # These take nothing, or say in their docstring that the caller has checked.
-    assert methods - set(NAMED_CALLS) == {"Plan.adopt", "Plan.run_unguarded", "ManyPlan.adopt", "Graph.with_reverse"}
+    assert methods - set(NAMED_CALLS) == {"Plan.adopt", "Plan.run_unguarded", "MultiSourcePlan.adopt", "Graph.with_reverse"}
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in chain(BFS, BFS_MANY, SSSP, SSSP_MANY) if row.knobs is not None], ids=lambda row: row.name
+    "row",
+    [row for row in chain(BFS, BFS_MULTI_SOURCE, SSSP, SSSP_MULTI_SOURCE) if row.knobs is not None],
+    ids=lambda row: row.name,
 )
 def test_every_wrong_value_of_a_knob_is_refused_by_its_name(row):
     wrong = []

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import bfs_many, certify, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many, sssp_many
-from kepler_traverse.bfs import MANY as BFS
+from kepler_traverse.bfs import MULTI_SOURCE as BFS
 from kepler_traverse.bfs.multi_source import bit_parallel_cpu
 from kepler_traverse.errors import InputError, NegativeCycleError, PrecisionError, StrategyError
 from kepler_traverse.multi_source import planning as many_module
-from kepler_traverse.sssp import MANY as SSSP
+from kepler_traverse.sssp import MULTI_SOURCE as SSSP
 from tests.support import oracle
 from tests.support.devices import host
 from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, path, weighted_rows, weights_for

@@ -37,8 +37,8 @@ GRAPHS = {
 SHAPES = [*((name, True) for name in GRAPHS), ("power law", False), ("lattice", False)]
 FORCED_BITS = {
     "as it is": {},
-    "push only": {"MANY_PUSH_VERTICES": 0, "MANY_PUSH_EDGES": 0},
-    "pull only": {"MANY_PUSH_VERTICES": 1 << 30},
+    "push only": {"MULTI_SOURCE_PUSH_VERTICES": 0, "MULTI_SOURCE_PUSH_EDGES": 0},
+    "pull only": {"MULTI_SOURCE_PUSH_VERTICES": 1 << 30},
 }
 FORCED_BLOCKS = {
     "as it is": {},
@@ -67,7 +67,7 @@ def one_order(monkeypatch):
 
 def _spare_the_first_search(monkeypatch):
     """Rows of PIECE edges are few on small graphs; and on the host how deep a graph is need not be found out by kernels."""
-    monkeypatch.setattr(bfs_params, "MANY_PIECE", 64)
+    monkeypatch.setattr(bfs_params, "MULTI_SOURCE_PIECE", 64)
     monkeypatch.setattr(sssp_params, "ROWS_PIECES", {"uneven": 64, "even": 64})
     if HAS_GPU:
         return
@@ -159,7 +159,7 @@ def test_any_number_of_sources_with_the_same_ones_among_them(strategy, k):
 
 @pytest.mark.usefixtures("one_order")
 def test_a_lane_may_take_more_words_of_a_row_than_one_load_reads(monkeypatch):
-    monkeypatch.setattr(bfs_params, "MANY_LANES", {"uneven": 4, "even": 4})
+    monkeypatch.setattr(bfs_params, "MULTI_SOURCE_LANES", {"uneven": 4, "even": 4})
     graph = build(GRAPHS["power law"], directed=True)
     check(plan_bfs_many(graph.to("cuda"), n_sources=1024, strategy="bit_parallel"), plan_bfs(graph), sources_of(graph, 200))
 
@@ -257,7 +257,7 @@ def test_hops_of_any_graph(strategy):
 @pytest.mark.usefixtures("mode")
 def test_distances_of_each_alone_are_found(monkeypatch, strategy, name, directed, weights):
     if weights == "floats":
-        force(monkeypatch, {"MULTI_SOURCE_QUEUE_CAPACITY": 3, "MANY_WARM_UP": 1}, sssp_blocks, sssp_params)
+        force(monkeypatch, {"MULTI_SOURCE_QUEUE_CAPACITY": 3, "MULTI_SOURCE_WARM_UP": 1}, sssp_blocks, sssp_params)
     rows = GRAPHS[name]
     graph = build(rows, weights_for(rows, 3, weights), directed=directed)
     plan = plan_sssp_many(graph.to("cuda"), n_sources=7, strategy=strategy)

@@ -11,7 +11,7 @@ import pytest
 from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
 from kepler_traverse.concurrency import SerializedSearch
 from kepler_traverse.errors import UnknownVertexError
-from kepler_traverse.multi_source.planning import ManyPlan
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.strategy import Outcome
 from tests.support.graphs import NAMED, build, weights_for
 
@@ -29,7 +29,7 @@ PLANS = {
 
 
 def asked(plan, number):
-    return [number, (number + 7) % 500, 0] if isinstance(plan, ManyPlan) else number
+    return [number, (number + 7) % 500, 0] if isinstance(plan, MultiSourcePlan) else number
 
 
 def content(result):

@@ -14,7 +14,7 @@ from numba import njit, prange
 from ..._arrays import hops_dtype
 from ...cpu.atomics import atomic_add
 from ...cpu.simd_bitsets import DIGITS, copy_row, count_row, is_full, or_row, take_new
-from ...strategy import ManyOutcome
+from ...strategy import MultiSourceOutcome
 from .. import cpu_steps
 from ..tuning import PUSH_EDGES, PUSH_VERTICES
 
@@ -62,7 +62,7 @@ def plan(graph, query, group: int):
     """Return ``traverse(sources)`` for up to ``group`` vertex numbers at once."""
     run = _Run(graph, group)
 
-    def traverse(sources) -> ManyOutcome:
+    def traverse(sources) -> MultiSourceOutcome:
         rounds, depth, limit = run.search(sources, query)
         k = len(sources)
         distance = counts = None
@@ -71,7 +71,7 @@ def plan(graph, query, group: int):
         else:
             distance = run.distances(k, depth, query.targets if query.output == "targets" else None)
         predecessor = cpu_steps.point_back(graph, np.asarray(sources), distance) if query.predecessors else None
-        return ManyOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
+        return MultiSourceOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
 
     return traverse
 

@@ -22,7 +22,7 @@ from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import launch
-from ...strategy import ManyOutcome
+from ...strategy import MultiSourceOutcome
 from .. import tuning
 
 WORD = 32
@@ -34,20 +34,22 @@ _COUNTER_WORDS = 2 * _N_COUNTERS
 
 _BITS = Path(__file__).parents[1] / "kernels" / "bit_parallel.cu"
 _LEVELS = Path(__file__).parents[1] / "kernels" / "bit_parallel_output.cu"
-_ROWS = (("WORDS", 32), ("LANES", 8), ("PIECE", tuning.MANY_PIECE))
+_ROWS = (("WORDS", 32), ("LANES", 8), ("PIECE", tuning.MULTI_SOURCE_PIECE))
 
 
 def _bits(name: str, item_threads: int, *declared: str) -> Entry:
-    return Entry(name, _BITS, tuning.MANY_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS)
+    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS)
 
 
 def _bits_struct(name: str, struct: str) -> Entry:
     fields = struct_arguments(_BITS, struct)
-    return Entry(name, _BITS, tuning.MANY_BLOCK, fields, constants=_ROWS, argument_struct=struct)
+    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, fields, constants=_ROWS, argument_struct=struct)
 
 
 def _levels(name: str, item_threads: int, *declared: str) -> Entry:
-    return Entry(name, _LEVELS, tuning.MANY_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS[:2])
+    return Entry(
+        name, _LEVELS, tuning.MULTI_SOURCE_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS[:2]
+    )
 
 
 _IDLE = _bits("bfs_bit_parallel_idle_warp", 1, "offset_t* in_offsets", "int64 n_vertices", "uint32* idle")
@@ -120,7 +122,7 @@ def memory(shape, query, group: int) -> int:
         more = depth.bit_length()
         planes = PLANES if more <= PLANES else PLANES * (2 ** (-(-more // PLANES)).bit_length())  # both, while they grow
     rows = (4 + planes) * group // 8 * n
-    pieces = 8 * (_push_capacity(n, m) + 2 * m // tuning.MANY_PIECE + 2)
+    pieces = 8 * (_push_capacity(n, m) + 2 * m // tuning.MULTI_SOURCE_PIECE + 2)
     kept = group * pitch_of(n) * hops_dtype(depth).itemsize if query.output == "all" else 0
     back = group * n * shape.index if query.predecessors else 0
     if query.output == "targets":
@@ -135,7 +137,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     """Amounts of the terms of the cost: the host waits at each level, which looks at edges, and reads rows of bits once."""
     groups, row, together = -(-n_sources // group), group // 8, min(group, n_sources)
     levels, frontier = groups * shape.likely_depth, shape.frontier(together)
-    pulled = levels * (frontier > 1 / tuning.MANY_PUSH_VERTICES)
+    pulled = levels * (frontier > 1 / tuning.MULTI_SOURCE_PUSH_VERTICES)
     edges = shape.n_edges * shape.together(together)
     return {
         "start": groups,
@@ -154,7 +156,7 @@ def plan(graph, query, group: int):
     """Allocate and compile; return ``traverse(sources)`` for up to ``group`` vertex numbers at once."""
     run = _Run(graph, query, group)
 
-    def traverse(sources) -> ManyOutcome:
+    def traverse(sources) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         k = sources.size
         rounds, depth, limit = run.search(sources)
@@ -165,7 +167,7 @@ def plan(graph, query, group: int):
             distance = run.distances(k, depth)
         if query.predecessors:
             predecessor = point_back(graph, run.kernels, sources, run.padded, graph.n_vertices)
-        return ManyOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
+        return MultiSourceOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
 
     return traverse
 
@@ -183,17 +185,22 @@ def point_back(graph, kernels, sources, padded, n: int):
 
 def _push_capacity(n: int, m: int) -> int:
     """Pieces of rows of a frontier that is pushed."""
-    return n // max(tuning.MANY_PUSH_VERTICES, 1) + m // max(tuning.MANY_PUSH_EDGES, 1) // tuning.MANY_PIECE + 1
+    return (
+        n // max(tuning.MULTI_SOURCE_PUSH_VERTICES, 1)
+        + m // max(tuning.MULTI_SOURCE_PUSH_EDGES, 1) // tuning.MULTI_SOURCE_PIECE
+        + 1
+    )
 
 
 def kernels_for(graph, words: int, entries) -> dict:
     """Kernels for rows of so many words."""
     mean, _, largest = degree_statistics(graph.offsets)
-    lanes = tuning.MANY_LANES["uneven" if largest >= tuning.MANY_UNEVEN * mean else "even"]
+    lanes = tuning.MULTI_SOURCE_LANES["uneven" if largest >= tuning.MULTI_SOURCE_UNEVEN * mean else "even"]
     chosen = {"WORDS": words, "LANES": min(words, lanes)}
     return {
         entry: kernel(
-            entry.variant(**chosen, **({"PIECE": tuning.MANY_PIECE} if entry.file == _BITS else {})), graph.targets.dtype
+            entry.variant(**chosen, **({"PIECE": tuning.MULTI_SOURCE_PIECE} if entry.file == _BITS else {})),
+            graph.targets.dtype,
         )
         for entry in entries
     }
@@ -301,12 +308,14 @@ class _Run:
             "alive_next": self._alive(),
             "counters": self._counters(),
         }
-        is_pushed = vertices * tuning.MANY_PUSH_VERTICES <= n and edges * tuning.MANY_PUSH_EDGES <= graph.n_edges
+        is_pushed = (
+            vertices * tuning.MULTI_SOURCE_PUSH_VERTICES <= n and edges * tuning.MULTI_SOURCE_PUSH_EDGES <= graph.n_edges
+        )
         if is_pushed:
             capacity, pieces = self._capacity, self._pieces
             launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, counters))
             rows = (self._front, self._seen, self._done, self._gathered, self._touched)
-            at_most = min(vertices + edges // tuning.MANY_PIECE, int(capacity))
+            at_most = min(vertices + edges // tuning.MULTI_SOURCE_PIECE, int(capacity))
             launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, pieces, capacity, counters, *rows))
         else:
             in_offsets, in_targets = self._incoming
@@ -372,11 +381,11 @@ def clear(*arrays) -> None:
 
 
 def _pieces_of_long_rows(offsets):
-    """Rows of MANY_PIECE edges or more in pieces, as the kernels take them: which piece above, vertex below."""
+    """Rows of MULTI_SOURCE_PIECE edges or more in pieces, as the kernels take them: which piece above, vertex below."""
     degrees = cp.diff(offsets)
-    rows = cp.flatnonzero(degrees >= tuning.MANY_PIECE)
+    rows = cp.flatnonzero(degrees >= tuning.MULTI_SOURCE_PIECE)
     lengths = degrees[rows].get() if rows.size else np.zeros(0, np.int64)
-    pieces = -(-lengths // tuning.MANY_PIECE)
+    pieces = -(-lengths // tuning.MULTI_SOURCE_PIECE)
     first = np.repeat(np.cumsum(pieces) - pieces, pieces)
     which = np.arange(first.size) - first
     on_host = rows.get() if rows.size else np.zeros(0, np.int64)

@@ -18,7 +18,7 @@ from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ...errors import StrategyError
-from ...strategy import ManyOutcome, slowdown, sources_per_worker
+from ...strategy import MultiSourceOutcome, slowdown, sources_per_worker
 from .. import tuning
 from .bit_parallel_gpu import POINT_BACK, kernels_for, pitch_of, point_back
 
@@ -147,7 +147,7 @@ def plan(graph, query, group: int):
     """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
     run = _Run(graph, query, group)
 
-    def traverse(sources) -> ManyOutcome:
+    def traverse(sources) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         levels, stops = run.search(sources)
         limits = [query.limit if stop == _STOPPED_NOWHERE else stop for stop in stops.tolist()]
@@ -155,7 +155,7 @@ def plan(graph, query, group: int):
         depth = int((levels - (stops == _STOPPED_NOWHERE)).max(initial=0))
         predecessor = run.predecessors(sources) if query.predecessors else None
         counts = run.counts(sources.size, depth) if query.output == "counts" else None
-        return ManyOutcome(run.distances(sources.size, depth), predecessor, limits, levels.tolist(), counts)
+        return MultiSourceOutcome(run.distances(sources.size, depth), predecessor, limits, levels.tolist(), counts)
 
     return traverse
 

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit, prange
 
 from ..._arrays import MAX_HOP_COUNT, UNREACHED, hops_dtype
-from ...strategy import ManyOutcome, sources_per_worker
+from ...strategy import MultiSourceOutcome, sources_per_worker
 from .. import cpu_steps
 
 SOURCES_PER_CORE = 16  # of a group, so that cores end at about the same time
@@ -52,7 +52,7 @@ def plan(graph, query, _group: int):
     targets = np.empty(0, np.int64) if query.targets is None else query.targets
     dtype = hops_dtype(0)
 
-    def traverse(sources) -> ManyOutcome:
+    def traverse(sources) -> MultiSourceOutcome:
         nonlocal dtype
         sources = np.asarray(sources, np.int64)
         k = sources.size
@@ -84,7 +84,7 @@ def plan(graph, query, _group: int):
         kept = {"all": distance, "targets": at_targets, "counts": None}[query.output]
         if query.output == "counts":
             counts = counts[:, : int(counts.any(axis=0).nonzero()[0].max(initial=0)) + 1]
-        return ManyOutcome(kept, predecessor, limits, levels.tolist(), counts if query.output == "counts" else None)
+        return MultiSourceOutcome(kept, predecessor, limits, levels.tolist(), counts if query.output == "counts" else None)
 
     return traverse
 

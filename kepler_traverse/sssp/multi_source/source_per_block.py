@@ -15,7 +15,7 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads
-from ...strategy import ManyOutcome, slowdown, sources_per_worker
+from ...strategy import MultiSourceOutcome, slowdown, sources_per_worker
 from .. import cpu_steps, gpu_steps, tuning
 from ..near_far_gpu import first_width
 
@@ -23,14 +23,14 @@ _FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
 _ENTRY = Entry(
     "sssp_source_per_block",
     _FILE,
-    tuning.MANY_BLOCK,
+    tuning.MULTI_SOURCE_BLOCK,
     struct_arguments(_FILE, "SearchArgs"),
     argument_struct="SearchArgs",
     constants=(
         ("QUEUE_CAPACITY", tuning.MULTI_SOURCE_QUEUE_CAPACITY),
-        ("WARM_UP", tuning.MANY_WARM_UP),
-        ("FEW", tuning.MANY_FEW),
-        ("AHEAD", tuning.MANY_AHEAD),
+        ("WARM_UP", tuning.MULTI_SOURCE_WARM_UP),
+        ("FEW", tuning.MULTI_SOURCE_FEW),
+        ("AHEAD", tuning.MULTI_SOURCE_AHEAD),
     ),
 )
 ENTRIES = (_ENTRY,)
@@ -59,7 +59,7 @@ def memory(shape, query, group: int) -> int:
 
 def _block(n: int) -> int:
     """Threads of a block: fewer where near piles are smaller."""
-    return tuning.MANY_BLOCK if n >= tuning.MANY_LARGE else tuning.MANY_BLOCK // 2
+    return tuning.MULTI_SOURCE_BLOCK if n >= tuning.MULTI_SOURCE_LARGE else tuning.MULTI_SOURCE_BLOCK // 2
 
 
 def _max_blocks(n: int) -> int:
@@ -69,7 +69,7 @@ def _max_blocks(n: int) -> int:
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
     """Amounts of the terms of the cost: requests of all blocks; pile rounds and edges of one block after the other's."""
-    each = 2 if shape.n_vertices >= tuning.MANY_LARGE else 4
+    each = 2 if shape.n_vertices >= tuning.MULTI_SOURCE_LARGE else 4
     per_worker = sources_per_worker(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
     share = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
@@ -92,13 +92,13 @@ def plan(graph, query, group: int):
     """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
     run = _Run(graph, query, group)
 
-    def traverse(sources) -> ManyOutcome:
+    def traverse(sources) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         rounds, (complete, below) = run.search(sources)
         predecessor = run.finish(sources)
         limits = [query.limit if np.isinf(distance) else float(distance) for distance in complete]
         highest = float(below.max(initial=0))
-        return ManyOutcome(run.distances(sources.size), predecessor, limits, rounds, below=highest)
+        return MultiSourceOutcome(run.distances(sources.size), predecessor, limits, rounds, below=highest)
 
     return traverse
 
@@ -111,10 +111,10 @@ class _Run:
         self._graph, self._query = graph, query
         constants = {
             "QUEUE_CAPACITY": tuning.MULTI_SOURCE_QUEUE_CAPACITY,
-            "WARM_UP": tuning.MANY_WARM_UP,
-            "FEW": tuning.MANY_FEW,
+            "WARM_UP": tuning.MULTI_SOURCE_WARM_UP,
+            "FEW": tuning.MULTI_SOURCE_FEW,
         }
-        self._kernel = kernel(_ENTRY.variant(block=_block(n), AHEAD=tuning.MANY_AHEAD, **constants), index, real)
+        self._kernel = kernel(_ENTRY.variant(block=_block(n), AHEAD=tuning.MULTI_SOURCE_AHEAD, **constants), index, real)
         self._n_blocks = max(1, min(group, _max_blocks(n), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None

@@ -16,7 +16,7 @@ from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import Entry, arguments
 from ...cuda.launch import launch
-from ...strategy import ManyOutcome
+from ...strategy import MultiSourceOutcome
 from .. import cpu_steps, gpu_steps, tuning
 from ..near_far_gpu import first_width
 
@@ -75,12 +75,12 @@ def plan(graph, query, _group: int):
     """Allocate and compile; return ``traverse(sources)`` for up to 32 vertex numbers at once."""
     run = _Run(graph, query)
 
-    def traverse(sources) -> ManyOutcome:
+    def traverse(sources) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         k = sources.size
         rounds, limits, threshold = run.search(sources)
         distance, predecessor = run.results(sources)
-        return ManyOutcome(distance, predecessor, limits, [rounds] * k, below=float(threshold))
+        return MultiSourceOutcome(distance, predecessor, limits, [rounds] * k, below=float(threshold))
 
     return traverse
 
@@ -131,7 +131,7 @@ class _Run:
                     keys = self._keys[:, : sources.size]
                     keys[keys > farthest] = self._infinite
                     return rounds, distances.tolist(), threshold
-            if pile_rounds >= tuning.MANY_WARM_UP:
+            if pile_rounds >= tuning.MULTI_SOURCE_WARM_UP:
                 with np.errstate(over="ignore"):
                     width = width + width if edges < tuning.ROWS_LIGHT * pile_rounds else width
                 edges = pile_rounds = 0

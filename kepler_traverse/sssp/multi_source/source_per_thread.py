@@ -12,7 +12,7 @@ from numba import njit, prange
 
 from ..._arrays import as_distance
 from ...cpu.atomics import ordered_dtype
-from ...strategy import ManyOutcome, sources_per_worker
+from ...strategy import MultiSourceOutcome, sources_per_worker
 from .. import cpu_steps
 from ..near_far_cpu import NEVER, pile_width, search
 
@@ -59,7 +59,7 @@ def plan(graph, query, _group: int):
     graph_arrays = (graph.offsets, graph.targets, graph.weights)
     single = cpu_steps.Run(graph, query) if query.predecessors else None
 
-    def traverse(sources) -> ManyOutcome:
+    def traverse(sources) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         k = sources.size
         is_kept = query.output == "all"  # else each core has one row for all its searches
@@ -94,7 +94,7 @@ def plan(graph, query, _group: int):
                 single.distance[:] = distance[i]
                 single.find_predecessors(source)
                 predecessor[i] = single.predecessor
-        return ManyOutcome(distance if is_kept else at_targets, predecessor, limits, rounds.tolist())
+        return MultiSourceOutcome(distance if is_kept else at_targets, predecessor, limits, rounds.tolist())
 
     return traverse
 

@@ -86,7 +86,7 @@ class Strategy:
     published: bool = False
     sums: str = "float"
 
-    def misfit(self, graph: Graph) -> str | None:
+    def unsupported_reason(self, graph: Graph) -> str | None:
         """Say why this strategy cannot run on the graph, or None if it can."""
         if "weights" in self.needs and graph.weights is None:
             return "needs weights, and this graph has none; name the weight column when reading it"
@@ -309,17 +309,18 @@ def pick(rows: Sequence[Strategy], name: str, graph: Graph) -> Strategy:
     """
     name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
     here = [row for row in rows if row.device == graph.device]
-    fitting = [row.name for row in here if row.misfit(graph) is None]
+    fitting = [row.name for row in here if row.unsupported_reason(graph) is None]
     if name == "auto":
         for row in here:
-            if row.default and row.misfit(graph) is None:
+            if row.default and row.unsupported_reason(graph) is None:
                 return row
-        raise StrategyError(f"no strategy fits: {here[0].misfit(graph)}")
+        raise StrategyError(f"no strategy fits: {here[0].unsupported_reason(graph)}")
     for row in here:
         if name == row.name or name in row.also:
-            if row.misfit(graph):
+            if row.unsupported_reason(graph):
                 raise StrategyError(
-                    f"strategy {name!r} {row.misfit(graph)}" + (f"; these can: {', '.join(fitting)}" if fitting else "")
+                    f"strategy {name!r} {row.unsupported_reason(graph)}"
+                    + (f"; these can: {', '.join(fitting)}" if fitting else "")
                 )
             return row
     raise StrategyError(f"no strategy {name!r} on device {graph.device!r}; these fit: {', '.join(['auto', *fitting])}")

@@ -29,7 +29,7 @@ from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import say, show
 from .output.manifest_types import Manifest
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest
-from .output.schemas import FORMS
+from .output.schemas import OUTPUT_SCHEMAS
 from .run.prepare import read_options, targets_of
 from .verification.part_checks import Findings, Part, Prover
 from .verification.recompute import AgainPart, Retraversal
@@ -127,7 +127,7 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
     identity, targets = manifest["identity"], None
     if identity["targets"] is not None:
         targets = _targets(graph, manifest, targets_file)
-    if FORMS[identity["result"]].is_distances:
+    if OUTPUT_SCHEMAS[identity["result"]].is_distances:
         of_distances = None if targets is None else np.unique(graph.numbers_of(targets, "target"))
         prover: Any = Prover(graph, identity, of_distances, findings)
         part_of = Part

@@ -321,9 +321,9 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
             f"the first is {_name(graph, unexplained_at)}"
         )
     # Where every step back leads strictly nearer, no circle can close: that is all of BFS and nearly all of SSSP.
-    circle = _circle(result) if level or unexplained else None
-    if circle is not None:
-        failures["C5"] = f"the predecessors of {_name(graph, circle)} run in a circle"
+    cycle = _predecessor_cycle(result) if level or unexplained else None
+    if cycle is not None:
+        failures["C5"] = f"the predecessors of {_name(graph, cycle)} run in a circle"
     return failures
 
 
@@ -340,9 +340,9 @@ def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
             f"{wrong.size} vertices have no edge from their predecessor that explains their distance, "
             f"the first is {_name(graph, int(wrong[0]))}"
         )
-    circle = None if failures else _circle(result)
-    if circle is not None:
-        failures["C5"] = f"the predecessors of {_name(graph, circle)} run in a circle"
+    cycle = None if failures else _predecessor_cycle(result)
+    if cycle is not None:
+        failures["C5"] = f"the predecessors of {_name(graph, cycle)} run in a circle"
     return failures
 
 
@@ -356,7 +356,7 @@ def _name(graph: Graph, vertex: int) -> str:
     return f"vertex {graph.ids_at(namespace(graph.offsets).asarray([vertex]))[0]}"
 
 
-def _circle(result: Traversal) -> int | None:
+def _predecessor_cycle(result: Traversal) -> int | None:
     """C5: a vertex whose predecessors never arrive at the source, or None."""
     d, p = result.distance, result.predecessor
     xp = namespace(d)

@@ -169,10 +169,10 @@ class Checker:
             return summary
         farthest = found[_FARTHEST : _FARTHEST + 1].astype(ordered).view(kind)[0]
         if not leads_farther(graph.min_weight, farthest):
-            summary[C5] = self._in_circles(kind, unfounded)
+            summary[C5] = self._in_cycles(kind, unfounded)
         return summary
 
-    def _in_circles(self, kind: np.dtype, unfounded) -> tuple[int, int, int]:
+    def _in_cycles(self, kind: np.dtype, unfounded) -> tuple[int, int, int]:
         """Take the bits of vertices that a chain of exact edges joins to one without, and count those that stay."""
         reverse = self._reverse
         found = self._kernel(_FOUND, kind)

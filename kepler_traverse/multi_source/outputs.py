@@ -101,7 +101,7 @@ def _rows(plan: Any, distinct: np.ndarray, places: np.ndarray, unreached: str) -
     """One frame of all sources: ``source, vertex, distance[, predecessor]``."""
     graph, query = plan.graph, plan.query
     pieces = []
-    for group in plan.over(distinct):
+    for group in plan.iter_groups(distinct):
         for traversal in group:
             pieces.append(frame_from(columns_of(graph, traversal, query, unreached, with_source=True), graph.device))
     if not pieces:
@@ -135,7 +135,7 @@ def _matrix(plan: Any, distinct: np.ndarray, places: np.ndarray, target_order: n
     columns = slice(None) if target_order is None else xp.asarray(np.searchsorted(plan.query.targets, target_order))
     matrix = xp.empty((places.size, graph.n_vertices if target_order is None else target_order.size), kind)
     at = 0
-    for group in plan.over(distinct):
+    for group in plan.iter_groups(distinct):
         if group.distance.dtype != matrix.dtype:
             matrix = _in_wider_type(matrix, group.distance.dtype)
         rows = np.flatnonzero((places >= at) & (places < at + len(group)))
@@ -193,7 +193,7 @@ def _bitmap(plan: Any, distinct: np.ndarray, places: np.ndarray) -> Array:
     xp = namespace(plan.graph.offsets)
     bitmap = xp.zeros((distinct.size, -(-n // 8)), np.uint8)
     at = 0
-    for group in plan.over(distinct):
+    for group in plan.iter_groups(distinct):
         reached = is_reached(group.distance)
         if plan.query.limit is not None:
             reached &= at_most(group.distance, plan.query.limit)
@@ -209,7 +209,7 @@ def _of_sources(plan: Any, kind: ResultKind, distinct: np.ndarray, places: np.nd
     graph = plan.graph
     if kind.records_of is None or kind.columns_of is None:
         raise TypeError(f"the result kind {kind.name!r} says nothing of how its records are made")
-    groups = [kind.records_of(graph, group, plan.query.limit, None) for group in plan.over(distinct)]
+    groups = [kind.records_of(graph, group, plan.query.limit, None) for group in plan.iter_groups(distinct)]
     values, sizes = joined(groups, kind.values)
     starts = np.cumsum(sizes) - sizes
     sizes, starts = sizes[places], starts[places]

@@ -93,7 +93,9 @@ class MultiSourcePlan:
         elif n_sources <= 1:
             fitting = [loop]
         else:
-            here = [row for row in rows if row.default and row.device == graph.device and row.misfit(graph) is None]
+            here = [
+                row for row in rows if row.default and row.device == graph.device and row.unsupported_reason(graph) is None
+            ]
             fitting = [*here, loop]
         # Where there is nothing to choose and no depth to know, a search for it would be one too many.
         wanted = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
@@ -194,15 +196,17 @@ class MultiSourcePlan:
         with self._lock:
             search, strategy, group = self._search, self.strategy, self.group
         if numbers.size > group:
-            raise InputError(f"{numbers.size} sources at once, and this plan takes {group}; use over()")
+            raise InputError(f"{numbers.size} sources at once, and this plan takes {group}; use iter_groups()")
         return self._run(search, strategy, numbers)
 
-    def over(self, numbers) -> Iterator[Traversals]:
+    def iter_groups(self, numbers) -> Iterator[Traversals]:
         """Traverse from any number of vertices, a group at a time; each result holds until the next is asked for.
 
         Where groups take longer than estimated, another strategy may go on with what is left: with the same results.
         """
         return self._groups(arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False))
+
+    over = iter_groups  # the name of before
 
     def adopt(self) -> None:
         """Make the calling thread the one whose results are not copied; see ``Plan.adopt``."""

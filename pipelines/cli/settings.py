@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from ..output.schemas import FORMS, ResultName
+from ..output.schemas import OUTPUT_SCHEMAS, ResultName
 from .options import OPTIONS, SCHEDULER_CHOICES, SOURCE_CHOICES, TARGET_CHOICES, TLS, Option, Settings, UsageError
 from .terminal import say
 
@@ -130,9 +130,9 @@ def settings_of(flags: dict[str, Any], config: Path | None = None) -> Settings:
     _check_together(settings)
     _check_result(settings)
     _check_idle(settings, flags, config)
-    misfit = unfit_for_mg(settings) if settings.engine == MG else None
-    if misfit is not None:
-        raise UsageError(f"--engine {MG}: {misfit}")
+    unsupported_reason = unfit_for_mg(settings) if settings.engine == MG else None
+    if unsupported_reason is not None:
+        raise UsageError(f"--engine {MG}: {unsupported_reason}")
     if settings.knobs is not None:
         _check_knobs(settings, config)
     return settings
@@ -203,7 +203,7 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
         where = "a scheduler is named by --scheduler-address, --scheduler-file or SCHEDULER_FILE in the environment"
         yield "workers", f"{where}, and the job takes all of its workers"
         yield "dashboard_address", f"{where}, and it has its own"
-    if FORMS[settings.result].merged and settings.workers != 1:
+    if OUTPUT_SCHEMAS[settings.result].merged and settings.workers != 1:
         yield "workers", f"--result {settings.result} is one search, and one worker makes it"
     if settings.device == "cpu":
         yield "gpu_memory", "the run is on the CPU (--device cpu)"
@@ -270,7 +270,7 @@ def _with_predecessors(result: str, said: str) -> ResultName:
 
 def _check_result(settings: Settings) -> None:
     """Raise UsageError for a result that does not go with the other settings."""
-    result, form = settings.result, FORMS[settings.result]
+    result, form = settings.result, OUTPUT_SCHEMAS[settings.result]
     given = [key for key in TARGET_CHOICES if getattr(settings, key) is not None]
     if len(given) > 1:
         raise UsageError("targets are given more than once, by --targets, --targets-file; take one")
@@ -291,7 +291,7 @@ def unfit_for_mg(settings: Settings) -> str | None:
     """Say why the engine ``cugraph-mg`` cannot do what the settings ask for, or None if it may."""
     if settings.device == "cpu":
         return "it runs on GPUs; leave --device out"
-    form = FORMS[settings.result]
+    form = OUTPUT_SCHEMAS[settings.result]
     if form.has_predecessors or form.merged:
         return f"it gives distances, and --result {settings.result} needs more than those; take another result"
     if settings.direction == "in":

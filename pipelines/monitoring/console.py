@@ -23,10 +23,10 @@ from ..cli.options import Settings
 from ..cli.terminal import in_units, printable, say, show
 from ..output.manifest_types import Manifest, PartEntry, StrategyChoice
 from ..output.part_stats import merged
-from ..output.schemas import FORMS
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
 from . import html_fragments
-from .run_stats import MAX_LISTED, Chronicle, batch_of
+from .run_stats import MAX_LISTED, RunStats, batch_of
 
 if TYPE_CHECKING:  # these import what imports this
     from ..run.memory_plan import Sizing
@@ -66,7 +66,7 @@ class Progress:
 
     def __init__(self, facts: dict[str, Any], news: Any = None) -> None:
         self._news = news
-        self._chronicle = Chronicle(facts["started"], facts["sources"], facts["kept"])
+        self._chronicle = RunStats(facts["started"], facts["sources"], facts["kept"])
         self._lock = threading.Lock()  # the terminal is drawn by a thread of its own
         self._console = Console(stderr=True, highlight=False)
         self._live: Live | None = None
@@ -150,7 +150,7 @@ class Progress:
         return Group(*lines)
 
 
-def _workers_table(chronicle: Chronicle) -> Table:
+def _workers_table(chronicle: RunStats) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("worker", "batches", "sources", "edges/s"):
         table.add_column(name, justify="left" if name == "worker" else "right", style="dim")
@@ -198,7 +198,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
         ("built", f"{built.rows:,} rows; dropped: {built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"),
         ("columns", columns_text(built.facts())),
         *(("note", note) for note in notes),
-        ("result", f"{settings.result}: {FORMS[settings.result].means}"),
+        ("result", f"{settings.result}: {OUTPUT_SCHEMAS[settings.result].means}"),
         ("distances", "{type}, {sums}".format(**graph.distances_are(plan.algorithm))),
         *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
         (

@@ -20,7 +20,7 @@ import dask
 from distributed import Client, SchedulerPlugin
 
 from ..output.manifest_types import Histogram
-from .run_stats import Chronicle
+from .run_stats import RunStats
 
 PLUGIN = TOPIC = PATH = "kepler"
 MAX_RUNS = 8  # on one scheduler, whose chronicles are kept
@@ -33,7 +33,7 @@ class Run:
     """One run as the scheduler knows it: ``facts`` are what never changes, as the job's first message has them."""
 
     facts: dict[str, Any]
-    chronicle: Chronicle
+    chronicle: RunStats
     state: str
     news_at: float
 
@@ -106,7 +106,7 @@ class KeplerPage(SchedulerPlugin):
         run = self.runs.get(msg["run"])
         if run is None:
             facts = msg["facts"]
-            chronicle = Chronicle(facts["started"], facts["sources"], facts["kept"])
+            chronicle = RunStats(facts["started"], facts["sources"], facts["kept"])
             run = self.runs[msg["run"]] = Run(facts, chronicle, msg["state"], time.time())
             while len(self.runs) > MAX_RUNS:
                 self.runs.popitem(last=False)

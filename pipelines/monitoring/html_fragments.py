@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from ..cli.terminal import printable
-from .run_stats import Chronicle
+from .run_stats import RunStats
 
 # Bokeh draws on a canvas, where style sheets do not reach: this gives its models the colours of the scheme.
 SCHEME_SCRIPT = """
@@ -145,7 +145,7 @@ def title(run: Mapping[str, Any]) -> str:
     return said if result == "distances" else f"{said}: {result}"
 
 
-def edges_rate(chronicle: Chronicle, rate: float) -> str:
+def edges_rate(chronicle: RunStats, rate: float) -> str:
     """Edges a second; a dash where none are counted, since not every result tells which vertices were reached."""
     return count(rate) if chronicle.whole.edges else "-"
 
@@ -158,7 +158,7 @@ def sources_text(failure: dict[str, Any]) -> str:
     )
 
 
-def slowest(chronicle: Chronicle) -> Markup:
+def slowest(chronicle: RunStats) -> Markup:
     """The batches and the sources that took longest."""
     if not chronicle.whole.batches:
         return Markup('<p class="soft">No batch is done yet.</p>')
@@ -174,7 +174,7 @@ def slowest(chronicle: Chronicle) -> Markup:
     return Markup(batches + (said + sources if rows else ""))
 
 
-def trouble(chronicle: Chronicle) -> Markup:
+def trouble(chronicle: RunStats) -> Markup:
     """The last failures and retries of a run."""
     if not chronicle.failures and not chronicle.retries:
         return Markup('<p class="good">None.</p>')

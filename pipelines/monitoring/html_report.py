@@ -10,12 +10,12 @@ from typing import Any
 from ..cli.terminal import in_units
 from ..output.manifest_types import Failure, Manifest
 from ..output.part_stats import merged
-from ..output.schemas import FORMS
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
 from . import html_fragments
 from .console import columns_text
 from .html_fragments import Markup
-from .run_stats import PHASES, Chronicle, batch_of
+from .run_stats import PHASES, RunStats, batch_of
 
 PAUSE = 60.0  # seconds in which nobody worked, after which the time axis is closed up: the run was resumed
 _STATUS = {
@@ -114,11 +114,11 @@ def closed_up(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list
     return closed, pauses
 
 
-def _chronicle(manifest: Manifest, batches: list[dict[str, Any]]) -> Chronicle:
+def _chronicle(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
     timed = sum(batch["sources"] for batch in batches)
     there = sum(len(part["sources"]) for part in manifest["parts"])
     started = batches[0]["started"] if batches else 0.0
-    chronicle = Chronicle(started, manifest["sources"], there - timed)
+    chronicle = RunStats(started, manifest["sources"], there - timed)
     for batch in batches:
         chronicle.add(batch, batch["ended"])
     for part in manifest["parts"]:
@@ -131,7 +131,7 @@ def _chronicle(manifest: Manifest, batches: list[dict[str, Any]]) -> Chronicle:
     return chronicle
 
 
-def _head(title: str, manifest: Manifest, chronicle: Chronicle) -> str:
+def _head(title: str, manifest: Manifest, chronicle: RunStats) -> str:
     kind, status = _STATUS[manifest["status"]]
     whole, took = chronicle.whole, max(chronicle.ended - chronicle.started, 1e-9)
     parts = manifest["parts"]
@@ -214,7 +214,7 @@ def _proof(manifest: Manifest) -> str:
     parts, how = manifest["parts"], manifest["settings"]["certify"]
     done = sum(len(part["sources"]) for part in parts)
     wrong = sum(len(failure["sources"]) for failure in manifest["failed"] if "CertificateError" in failure["error"])
-    form = FORMS[manifest["result"]]
+    form = OUTPUT_SCHEMAS[manifest["result"]]
     what, then = ("results", "they were written") if form.is_distances else ("traversals", f"{form.name} was made of them")
     proven = {
         "all": f"all {done:,} {what} were proven right over all vertices and edges before {then}",
@@ -238,7 +238,7 @@ def _proof(manifest: Manifest) -> str:
     )
 
 
-def _times(manifest: Manifest, chronicle: Chronicle, pauses: list[float]) -> str:
+def _times(manifest: Manifest, chronicle: RunStats, pauses: list[float]) -> str:
     seconds, whole = manifest["seconds"], chronicle.whole
     named = {
         "read": "reading the edge list" if "build" in seconds else "reading the graph",
@@ -267,7 +267,7 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _drawn(manifest: Manifest, batches: list[dict[str, Any]], chronicle: Chronicle) -> tuple[dict[str, str], str, str]:
+def _drawn(manifest: Manifest, batches: list[dict[str, Any]], chronicle: RunStats) -> tuple[dict[str, str], str, str]:
     """The figures as HTML by section, their scripts, and Bokeh's own code."""
     try:
         from bokeh.embed import components
@@ -286,7 +286,7 @@ def _drawn(manifest: Manifest, batches: list[dict[str, Any]], chronicle: Chronic
     return drawn, f"{script}<script>{html_fragments.SCHEME_SCRIPT}</script>", resources
 
 
-def _figures(manifest: Manifest, batches: list[dict[str, Any]], chronicle: Chronicle) -> Iterator[tuple[str, object]]:
+def _figures(manifest: Manifest, batches: list[dict[str, Any]], chronicle: RunStats) -> Iterator[tuple[str, object]]:
     from . import plots
 
     if batches:

@@ -13,7 +13,7 @@ from bokeh.models import ColumnDataSource, FactorRange, NumeralTickFormatter, Ra
 from bokeh.plotting import figure
 
 from ..output.manifest_types import Histogram
-from .run_stats import OTHERS, PHASES, Chronicle, Share
+from .run_stats import OTHERS, PHASES, RunStats, Share
 
 # Readable on white and on black.
 _COLOURS = (
@@ -99,7 +99,7 @@ def rate_figure(source: ColumnDataSource, what: str) -> figure:
     return plot
 
 
-def draw_rates(plot: figure, source: ColumnDataSource, chronicle: Chronicle, what: str) -> None:
+def draw_rates(plot: figure, source: ColumnDataSource, chronicle: RunStats, what: str) -> None:
     """Stacked bars: for each bin of time, what each worker did."""
     begins, rates = chronicle.series(what)
     unit, time_size = time_unit(chronicle.ended - chronicle.started)

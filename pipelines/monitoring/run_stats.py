@@ -74,7 +74,7 @@ def _push_bounded(heap: list[Any], entry: tuple[Any, ...]) -> None:
         heapq.heappop(heap)
 
 
-class Chronicle:
+class RunStats:
     """Adds up batches as they come in.
 
     Parameters

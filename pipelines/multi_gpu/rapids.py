@@ -52,10 +52,10 @@ def opened(settings: Settings) -> Iterator[Cugraph]:
         Workers do not start, or a worker is lost.
     """
     rapids = _rapids()
-    is_foreign = bool(settings.scheduler_address or settings.scheduler_file)
-    n_workers = 0 if is_foreign else _n_workers(settings)
+    is_external = bool(settings.scheduler_address or settings.scheduler_file)
+    n_workers = 0 if is_external else _n_workers(settings)
     with cluster_for(settings, "cuda", n_workers, _FIRST_POOL) as client, client.as_current():
-        if is_foreign:
+        if is_external:
             refuse_unfit_workers(client, "cuda", [])
         rapids.comms.initialize(p2p=True)
         together = Cugraph(settings, client, rapids)

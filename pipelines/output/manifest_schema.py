@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from .part_stats import MAX_BINS
-from .schemas import FORMS, ResultName
+from .schemas import OUTPUT_SCHEMAS, ResultName
 
 MAX_PARTS = 10**6  # part names have six digits
 _Format = Annotated[StrictInt, Field(ge=1, le=1)]  # Literal[1] would take true
@@ -112,7 +112,7 @@ class Identity(_Model):
     @model_validator(mode="after")
     def _is_of_one_run(self) -> Any:
         """What ``settings`` refuses together no run has had."""
-        form = FORMS[self.result]
+        form = OUTPUT_SCHEMAS[self.result]
         if (self.targets is None) if form.needs_targets else (self.targets is not None and not form.limits_targets):
             raise ValueError(f"result {self.result!r} goes {'with' if self.targets is None else 'without'} targets")
         if self.algorithm == "bfs" and isinstance(self.limit, float):

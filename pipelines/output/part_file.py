@@ -32,7 +32,7 @@ from kepler_traverse.results import Traversal
 from .buffer_pool import BUFFERS
 from .checksums import MASK, checksums_in
 from .manifest_types import Footer, PartEntry, PartSummary
-from .schemas import FORMS, ROWS_PER_GROUP
+from .schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 
 _GATHERED = 2**20  # bytes of a part that are written at once
 FOOTER_KEY = b"kepler_traverse"
@@ -106,7 +106,7 @@ def write_part(
         raw = _Hashed(partial, "xb")
         # Gathered by pyarrow, so that threads that write need the interpreter a few times a second only.
         with io.BufferedWriter(raw) as file, pa.output_stream(file, compression=None, buffer_size=_GATHERED) as stream:
-            rows, checksum = _write(stream, number, run, FORMS[result], itertools.chain([first], answers))
+            rows, checksum = _write(stream, number, run, OUTPUT_SCHEMAS[result], itertools.chain([first], answers))
             stream.flush()
             file.flush()
             os.fsync(file.fileno())
@@ -291,7 +291,7 @@ def checked_part(
     if known is not None:
         whole = known["sha256"] == digest and known["sources"] == sources  # some may have failed
         return known if whole else None
-    form = FORMS[result]
+    form = OUTPUT_SCHEMAS[result]
     columns = [name for name in form.columns if name != "predecessor"]
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:

@@ -25,7 +25,7 @@ MAX_BINS = 64  # of a histogram: enough for a plot, and a summary stays below ab
 _MERGED_AT_ONCE = 256  # histograms: few to keep, and many share what adding them up costs
 
 
-class Tally:
+class PartStats:
     """Adds up the traversals of one part.
 
     Attributes

@@ -28,9 +28,9 @@ from .checksums import bits_of, checksum_of_rows, sums_of_rows
 from .manifest_types import Histogram
 from .part_file import as_written
 from .part_stats import counted, edges_of, histogram_of, histogram_of_values, histograms_of_group, histograms_of_levels
-from .schemas import FORMS
+from .schemas import OUTPUT_SCHEMAS
 
-OF_ALL_REACHED = tuple(name for name, form in FORMS.items() if form.records == "vertex")
+OF_ALL_REACHED = tuple(name for name, form in OUTPUT_SCHEMAS.items() if form.records == "vertex")
 
 
 class Rows(NamedTuple):
@@ -173,7 +173,7 @@ def rows_of(
     if is_made_on_host(result, query, graph):
         here = traversals if namespace(traversals.distance) is np else on_host(traversals)
         return _of_all_reached(result, vertices or Vertices(graph), query, here)
-    kind = FORMS[result]
+    kind = OUTPUT_SCHEMAS[result]
     if kind.records == "vertex":
         return _of_targets(graph, query, traversals, kind.has_predecessors)
     if kind.records == "target":
@@ -197,7 +197,7 @@ def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = 
         algorithm=algorithm,
         sources=np.zeros(1, np.int64),
         distance=np.zeros((1, 1), kind),
-        predecessor=np.zeros((1, 1), np.int32) if FORMS[result].has_predecessors else None,
+        predecessor=np.zeros((1, 1), np.int32) if OUTPUT_SCHEMAS[result].has_predecessors else None,
         limits=[None],
         strategy="",
         rounds=[0],
@@ -213,7 +213,7 @@ def _held(array: Array | None) -> Any:
 
 
 def _of_all_reached(result: str, vertices: Vertices, query: Query, traversals: Traversals) -> Iterator[Rows]:
-    kind = FORMS[result]
+    kind = OUTPUT_SCHEMAS[result]
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i)
         written = as_written(traversal, query)

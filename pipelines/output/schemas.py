@@ -34,4 +34,4 @@ def _table() -> ModuleType:
     return sys.modules[_TABLE]
 
 
-FORMS: dict[str, ResultKind] = {name: kind for name, kind in _table().RESULT_KINDS.items() if kind.in_files}
+OUTPUT_SCHEMAS: dict[str, ResultKind] = {name: kind for name, kind in _table().RESULT_KINDS.items() if kind.in_files}

@@ -35,7 +35,7 @@ from ..output.run_folder import (
     refuse_another_run,
     status_on_error,
 )
-from ..output.schemas import FORMS
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.scheduler import BatchObserver, batches_of
 from ..worker.request import Ids
 from .engine import BatchRun, Engine, KeplerEngine
@@ -143,7 +143,7 @@ def _new_manifest(
         "algorithm": settings.algorithm,
         "result": prepared.request.result,
         "direction": settings.direction,
-        "means": FORMS[prepared.request.result].means,
+        "means": OUTPUT_SCHEMAS[prepared.request.result].means,
         "settings": asdict(settings),
         "identity": identity,
         "fingerprint": fingerprint_of(identity),

@@ -103,7 +103,7 @@ class KeplerEngine:
 
     def __init__(self, settings: Settings):
         self._settings = settings
-        self._is_foreign = bool(settings.scheduler_address or settings.scheduler_file)
+        self._is_external = bool(settings.scheduler_address or settings.scheduler_file)
 
     def prepare(self, stored: Path | None) -> Prepared:
         return prepare(self._settings, stored)
@@ -113,7 +113,7 @@ class KeplerEngine:
         machine = machine_for(prepared, settings.gpu_memory)
         if machine.device == "cpu" and settings.gpu_memory is not None:  # with --device auto this is known only now
             raise InputError("--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out")
-        if self._is_foreign:
+        if self._is_external:
             found = survey(settings, machine.device)
             if machine.device == "cpu":  # the workers' memory counts, which may be that of other hosts
                 machine = replace(machine, available=sys.maxsize)
@@ -150,7 +150,7 @@ class KeplerEngine:
             return None
         across = self._writes_beside(sizing, prepared.graph.n_vertices)
         unit = request.at_once if across else size
-        is_own_on_cpu = prepared.graph.device == "cpu" and not self._is_foreign
+        is_own_on_cpu = prepared.graph.device == "cpu" and not self._is_external
         with with_threads(sizing.threads) if is_own_on_cpu else contextlib.nullcontext():
             ranked = prepared.plan.ranked(unit)
         found = [each._replace(seconds=each.seconds * size / unit) for each in ranked if each.name in sizing.strategies]
@@ -163,11 +163,11 @@ class KeplerEngine:
 
     def _writes_beside(self, sizing: Sizing, n_vertices: int) -> bool:
         """Whether workers write parts on threads, so that groups have sources of several parts."""
-        return not self._is_foreign and sizing.writers > 1 and can_write_in_background(sizing.batch_size, n_vertices)
+        return not self._is_external and sizing.writers > 1 and can_write_in_background(sizing.batch_size, n_vertices)
 
     def answer(self, run: BatchRun) -> dict[str, float]:
         work, n_vertices = self.work(run), run.prepared.graph.n_vertices
-        if self._is_foreign:
+        if self._is_external:
             check_existing(self._settings, work.device, _shared_folders(run))
         started = time.perf_counter()
         if run.prepared.folder is None:
@@ -189,7 +189,7 @@ class KeplerEngine:
                 try:
                     window.run(list(run.batches))
                 finally:
-                    if client.status == "running" and self._is_foreign:
+                    if client.status == "running" and self._is_external:
                         take_plugin(client, plugin)
             ended = time.perf_counter()
         return {"store": stored - started, "start": ready - stored, "traverse": ended - ready}
@@ -205,9 +205,9 @@ class KeplerEngine:
             graph_folder=run.prepared.folder or run.folder / GRAPH,
             output=run.folder,
             device=run.prepared.graph.device,
-            threads=0 if self._is_foreign else run.sizing.threads,
-            writers=1 if self._is_foreign else run.sizing.writers,
-            version=version_here() if self._is_foreign else "",
+            threads=0 if self._is_external else run.sizing.threads,
+            writers=1 if self._is_external else run.sizing.writers,
+            version=version_here() if self._is_external else "",
         )
 
     def window(self, run: BatchRun, client: Client, observer: BatchObserver, token: str, n_vertices: int) -> Window:
@@ -222,7 +222,7 @@ class KeplerEngine:
             deadline=None if deadline == "auto" else deadline,
             patience=self._settings.worker_timeout,
             first=2 * run.sizing.writers if self._writes_beside(run.sizing, n_vertices) else 1,
-            newcomers=functools.partial(check_newcomers, client, needed=needed) if self._is_foreign else None,
+            newcomers=functools.partial(check_newcomers, client, needed=needed) if self._is_external else None,
             choice=run.choice,
         )
 

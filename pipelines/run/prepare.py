@@ -35,7 +35,7 @@ from kepler_traverse.storage import FORMAT, load_graph, stored_origin
 from ..cli.options import Settings
 from ..cli.terminal import in_units, say
 from ..output.rows import OF_ALL_REACHED, names_of
-from ..output.schemas import FORMS
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.cluster import POOL_SHARE
 from ..worker.planning import plan_for
 from ..worker.request import Ids, Plan, Request, weights_of
@@ -136,7 +136,7 @@ def chosen_sources(graph: Graph, settings: Settings) -> tuple[np.ndarray, Ids, i
 
 def _at_once(settings: Settings, graph: Graph, request: Request, numbers: np.ndarray) -> int:
     """About how many sources a part will have, which is what a worker is given to answer at once."""
-    if FORMS[request.result].merged:
+    if OUTPUT_SCHEMAS[request.result].merged:
         return numbers.size
     if settings.batch_size != "auto":
         return min(settings.batch_size, numbers.size)
@@ -146,7 +146,7 @@ def _at_once(settings: Settings, graph: Graph, request: Request, numbers: np.nda
 def _rows_per_source(graph: Graph, request: Request, depth: int = 0) -> tuple[int, int]:
     """How many rows a source has, about and at most; ``depth`` is that of one search where it is known."""
     n = graph.n_vertices
-    form = FORMS[request.result]
+    form = OUTPUT_SCHEMAS[request.result]
     if form.is_per_level:
         most = n if request.limit is None else int(min(n, request.limit + 1))
         return min(most, 2 * depth + 1 if depth else n), most
@@ -203,7 +203,7 @@ def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> Ab
     if graph.device == "cuda" or settings.scheduler_address or settings.scheduler_file:
         return contextlib.nullcontext()
     workers = min(CPU_COUNT, n_sources) if settings.workers == "auto" else settings.workers
-    if FORMS[settings.result].merged:
+    if OUTPUT_SCHEMAS[settings.result].merged:
         workers = 1
     return with_threads(CPU_COUNT // max(workers, 1))
 
@@ -211,9 +211,9 @@ def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> Ab
 def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan] | None:
     """Plan for the sources of several parts at once, if these are written beside and a quarter of what is free is enough."""
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
-    is_foreign = settings.scheduler_address or settings.scheduler_file
+    is_external = settings.scheduler_address or settings.scheduler_file
     whole = request.targets is None and request.result in OF_ALL_REACHED
-    writes_in_background = whole and not is_foreign and can_write_in_background(request.at_once, graph.n_vertices)
+    writes_in_background = whole and not is_external and can_write_in_background(request.at_once, graph.n_vertices)
     if not writes_in_background or at_once <= request.at_once:
         return None
     free = available_memory("cuda")
@@ -371,7 +371,7 @@ def bytes_of_ids(graph: Graph) -> int:
 def load_of(prepared: Prepared) -> Load:
     """The sizes of a prepared run."""
     graph, plan = prepared.graph, prepared.plan
-    request, form = prepared.request, FORMS[prepared.request.result]
+    request, form = prepared.request, OUTPUT_SCHEMAS[prepared.request.result]
     ids: Any = graph.ids
     wide = 16 if graph.has_string_ids else ids.dtype.itemsize
     distance = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize

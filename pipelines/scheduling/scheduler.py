@@ -31,7 +31,7 @@ from ..output.part_file import part_name
 from ..run.strategy_choice import StrategyChoice
 from .cluster import ClusterError
 from .heartbeat import read_mark
-from .task_size import Pace
+from .task_size import TaskSizer
 
 WINDOW = 3  # tasks a worker that are on their way: one runs, the next ones are there already
 STRIKES = 3  # times that workers die or hang at a source, or a task fails as a whole, before it is given up
@@ -154,7 +154,7 @@ class Window:
     ):
         self._client, self._submit, self._observer, self._folder = client, submit, observer, folder
         self._deadline, self._patience, self._newcomers = deadline, patience, newcomers
-        self._pace, self._choice = Pace(first), choice
+        self._pace, self._choice = TaskSizer(first), choice
         self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may live yet and leave marks of their own
         self._flying: dict[Future[Any], Task] = {}
         self._finished: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()

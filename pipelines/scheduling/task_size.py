@@ -11,7 +11,7 @@ MAX_BATCHES = 256  # of a task, where they take no time at all: so many answers 
 _REMEMBERED = 64  # batches
 
 
-class Pace:
+class TaskSizer:
     """Sizes tasks: single batches until the first times are in, then as many as fill ``TASK_SECONDS``.
 
     What is in a part does not depend on this: only how many parts a task makes. The numbers come from

@@ -27,7 +27,7 @@ from kepler_traverse.regular_files import open_regular
 from ..output.checksums import MASK
 from ..output.manifest_types import Footer, Identity, PartEntry
 from ..output.part_file import as_written, read_footer, unfit_columns
-from ..output.schemas import FORMS, ROWS_PER_GROUP
+from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 
 MAX_FAULTS = 100  # that are told one by one
 BATCH_BYTES = 2**28  # of distances that wait to be proven together
@@ -73,7 +73,7 @@ class Prover:
     def __init__(self, graph: Graph, identity: Identity, targets: Any, findings: Findings) -> None:
         self.graph, self.targets, self._findings = graph, targets, findings
         self.limit, self.algorithm = identity["limit"], identity["algorithm"]
-        self.form = FORMS[identity["result"]]
+        self.form = OUTPUT_SCHEMAS[identity["result"]]
         self.predecessors = self.form.has_predecessors
         self.column_kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.distance_dtype
         # Integer distances wait as int64; they are proven in the type that a search has found them in.

@@ -14,7 +14,7 @@ from kepler_traverse.graph import Graph
 from ..output.checksums import checksums_in
 from ..output.manifest_types import Footer, Identity
 from ..output.part_file import plain
-from ..output.schemas import FORMS, ROWS_PER_GROUP, SOURCES_PER_PART
+from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP, SOURCES_PER_PART
 from ..worker.batch_context import BatchContext
 from ..worker.planning import plan_for
 from ..worker.plugin import answers_for
@@ -36,7 +36,7 @@ class Retraversal:
     """
 
     def __init__(self, graph: Graph, identity: Identity, targets: Ids | None, findings: Findings):
-        self.graph, self.form, self._findings = graph, FORMS[identity["result"]], findings
+        self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[identity["result"]], findings
         request = Request(
             algorithm=identity["algorithm"],
             strategy="auto",

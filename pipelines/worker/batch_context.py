@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from ..output.manifest_types import PartSummary
-from ..output.part_stats import Tally
+from ..output.part_stats import PartStats
 from ..scheduling.heartbeat import NullProgress, TaskProgress
 from .phase_timer import Phases
 
@@ -30,7 +30,7 @@ class BatchContext:
     progress: TaskProgress = field(default_factory=NullProgress)
     started: float = field(default_factory=time.time)
     clock: Phases = field(default_factory=Phases)
-    tally: Tally = field(default_factory=Tally)
+    tally: PartStats = field(default_factory=PartStats)
     failed: list[tuple[int, str]] = field(default_factory=list)
 
     def finish(self, summary: PartSummary, worker: str = "") -> None:

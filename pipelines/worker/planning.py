@@ -9,7 +9,7 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.outputs import turned
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 
-from ..output.schemas import FORMS
+from ..output.schemas import OUTPUT_SCHEMAS
 from .nearest_source import NearestSourcePlan
 from .request import Request
 
@@ -21,7 +21,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     then it may hold no more than what is written is made of.
     """
     graph = turned(graph, request.direction)
-    kind = FORMS[request.result]
+    kind = OUTPUT_SCHEMAS[request.result]
     if kind.merged:
         return NearestSourcePlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)
     proven = request.certify != "none"

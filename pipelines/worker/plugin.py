@@ -30,7 +30,7 @@ from ..output.manifest_types import BatchOutcome
 from ..output.part_file import write_part
 from ..output.rows import OF_ALL_REACHED, warm_up
 from ..output.run_folder import cannot_write
-from ..output.schemas import FORMS
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.cluster import ClusterError
 from ..scheduling.existing_cluster import version_here
 from ..scheduling.heartbeat import Mark
@@ -154,7 +154,7 @@ class TraversalPlugin(WorkerPlugin):
         self._take_fair_share()
         request, writers = self.work.request, None
         graph = load_graph(self.work.graph_folder, self.work.device)
-        if self.work.writers > 1 and not FORMS[request.result].merged:
+        if self.work.writers > 1 and not OUTPUT_SCHEMAS[request.result].merged:
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
             most = writers_for(graph.n_vertices, cores, CPU_COUNT)
             writers = Writers(most) if most > 1 else None

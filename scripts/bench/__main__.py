@@ -174,7 +174,7 @@ def bench_job(path: Path, options: argparse.Namespace, log) -> list[dict]:
     rows = []
     for algorithm, make_plan, strategies in (("bfs", plan_bfs, BFS), ("sssp", plan_sssp, SSSP)):
         for strategy in strategies:
-            if strategy.device != graph.device or strategy.misfit(graph):
+            if strategy.device != graph.device or strategy.unsupported_reason(graph):
                 continue
             plan = make_plan(graph, strategy=strategy.name)
             total = 0.0

@@ -168,7 +168,7 @@ def certify_all(folder: Path, about: dict) -> None:
     graph = rows.graph(about["directed"])
     for make, algorithm in ((plan_bfs_many, "bfs"), (plan_sssp_many, "sssp")):
         sources = rows.sources[: MANY[algorithm]]
-        for group in make(graph, n_sources=sources.size, result="matrix").over(sources):
+        for group in make(graph, n_sources=sources.size, result="matrix").iter_groups(sources):
             certify_many(graph, group.sources, group.distance).require()
 
 

@@ -70,7 +70,7 @@ def ours(rows: Rows, algorithm: str, directed: bool):
             make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
             plans[len(sources)] = make(graph, n_sources=len(sources), result="matrix")
         plan = plans[len(sources)]
-        groups = [group.distance for group in plan.over(sources)]
+        groups = [group.distance for group in plan.iter_groups(sources)]
         widest = max((group.dtype for group in groups), key=lambda dtype: dtype.itemsize)
         run.strategy = plan.strategy.name
         return groups[0] if len(groups) == 1 else np.concatenate([group.astype(widest, copy=False) for group in groups])
@@ -199,7 +199,7 @@ def answer(folder: str, algorithm: str, threads: int, sources: np.ndarray) -> in
     numba.set_num_threads(threads)
     none = -1 if algorithm == "bfs" else np.inf
     plan = planned(folder, algorithm, threads)
-    return sum(int(np.count_nonzero(group.distance != none)) for group in plan.over(sources))
+    return sum(int(np.count_nonzero(group.distance != none)) for group in plan.iter_groups(sources))
 
 
 def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:

@@ -209,7 +209,7 @@ def many(bench: Bench, algorithm: str) -> list[list]:
         del group
 
         def whole(plan=plan, sources=sources):
-            for found in plan.over(sources):  # noqa: B007
+            for found in plan.iter_groups(sources):  # noqa: B007
                 pass
             return found
 
@@ -240,15 +240,15 @@ def summary(bench: Bench, algorithm: str, k: int) -> list:
     plan, short = (make(graph, n_sources=sources.size, result=result) for result in ("distances", "summary"))
 
     def distances():
-        for _ in plan.over(sources):
+        for _ in plan.iter_groups(sources):
             pass
 
     def with_rows():
-        return [row for group in plan.over(sources) for row in rows_of("summary", graph, plan.query, group, None)]
+        return [row for group in plan.iter_groups(sources) for row in rows_of("summary", graph, plan.query, group, None)]
 
     frame = outputs.answer(short, ids, "summary", None, "omit").to_arrow().to_pylist()
     rows = with_rows()
-    for i, group in zip(range(0, sources.size, plan.group), plan.over(sources), strict=True):
+    for i, group in zip(range(0, sources.size, plan.group), plan.iter_groups(sources), strict=True):
         one = group[0]
         reached = one.distance[one.reached]
         found = int(reached.size), float(reached.max()), float(reached.astype(np.float64).sum())

@@ -170,7 +170,7 @@ def another_sources_row(result, graph, rng):  # noqa: ARG001
     return replace(result, source=int(rng.choice(reached_but_source(result))))
 
 
-def circle_of_zero_weights(result, graph, rng):  # noqa: ARG001
+def cycle_of_zero_weights(result, graph, rng):  # noqa: ARG001
     """Two vertices at distance d + 5, joined by edges of weight 0, that explain each other at a smaller distance."""
     if result.algorithm == "bfs":
         return NOT_HERE
@@ -223,7 +223,7 @@ DISTANCE_FAULTS = (
     distance_below_zero,
     source_not_at_zero,
     another_sources_row,
-    circle_of_zero_weights,
+    cycle_of_zero_weights,
 )
 PREDECESSOR_FAULTS = (
     predecessor_that_is_no_neighbour,

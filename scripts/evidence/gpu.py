@@ -183,7 +183,7 @@ def _ways(graph, algorithm: str, sources):
     def in_batches(name, size):
         plan = many_of(graph, n_sources=size, strategy=name, result="predecessors")
         for first in range(0, sources.size, size):
-            for group in plan.over(sources[first : first + size]):
+            for group in plan.iter_groups(sources[first : first + size]):
                 yield from group
 
     for row in strategies:
@@ -230,7 +230,7 @@ def _multi_source_against_single(graph, algorithm: str, counts: dict) -> set[str
             plan = many_of(graph, n_sources=size, strategy=name)
             taken.add(plan.strategy.name)
             chosen = rng.integers(0, different.size, size)
-            found = (group.distance for group in plan.over(different[chosen]))
+            found = (group.distance for group in plan.iter_groups(different[chosen]))
             pieces = (
                 part[begin : begin + COMPARED_AT_ONCE] for part in found for begin in range(0, len(part), COMPARED_AT_ONCE)
             )

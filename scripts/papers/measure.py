@@ -168,7 +168,7 @@ class Bench:
     def fits(self, setting: Setting) -> bool:
         """Whether strategy and machine take this; a strategy that does not exist counts, and fails with its message."""
         here = [row for row in rows_for(self.algorithm, self.graph.device) if row.name == setting.strategy]
-        return measure_systems.has_threads(setting.threads) and not (here and here[0].misfit(self.graph))
+        return measure_systems.has_threads(setting.threads) and not (here and here[0].unsupported_reason(self.graph))
 
     def measure(self, setting: Setting) -> tuple[str, dict]:
         """The kind of line for a setting, and what is in it."""

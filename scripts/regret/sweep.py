@@ -174,7 +174,7 @@ class Ways:
         self.many = [row.name for row in product(MULTI_SOURCE[cell.algorithm]) if row.default and self._fits(row)]
 
     def _fits(self, row) -> bool:
-        return row.device == self.graph.device and row.misfit(self.graph) is None
+        return row.device == self.graph.device and row.unsupported_reason(self.graph) is None
 
     def plan(self, name: str):
         return self._many(self.graph, strategy=name, **self.options)
@@ -188,7 +188,7 @@ def run_over(plan, numbers, deadline: float, found: dict | None, cell: Cell, gra
     every = max(1, numbers.size * graph.n_vertices // COMPARED)
     wait(graph)
     began, done, outside_seconds = time.perf_counter(), 0, 0.0
-    for group in plan.over(numbers):
+    for group in plan.iter_groups(numbers):
         if found is not None:
             wait(graph)
             before = time.perf_counter()

@@ -95,7 +95,7 @@ def within_a_file(folder):
     return "file/out"
 
 
-def a_circle_of_links(folder):
+def a_cycle_of_links(folder):
     (folder / "one").symlink_to(folder / "two")
     (folder / "two").symlink_to(folder / "one")
     return "one"
@@ -103,7 +103,7 @@ def a_circle_of_links(folder):
 
 @pytest.mark.parametrize("more", [[], ["--resume"]], ids=["new", "resume"])
 @pytest.mark.parametrize("key", ["output", "graph_cache"])
-@pytest.mark.parametrize("make", [too_long, within_a_file, a_circle_of_links])
+@pytest.mark.parametrize("make", [too_long, within_a_file, a_cycle_of_links])
 def test_a_folder_that_cannot_be_is_refused_by_name(edges, tmp_path, capsys, make, key, more):
     name = tmp_path / make(tmp_path)
     flags = {"output": tmp_path / "out"} | {key: name}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
 from kepler_traverse.results import checksum
 from pipelines.output.part_file import as_written
-from pipelines.output.part_stats import MAX_BINS, Tally, counted, histogram_of, merged
+from pipelines.output.part_stats import MAX_BINS, PartStats, counted, histogram_of, merged
 from tests.support import oracle
 
 RNG = np.random.default_rng(8)
@@ -22,7 +22,7 @@ def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
     graph, neighbours = graph_from_edges(SRC, DST, WEIGHT), oracle.edges_of(ROWS)
     plan = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph)
     search = oracle.bfs if algorithm == "bfs" else oracle.dijkstra
-    tally, edges, distances = Tally(), 0, []
+    tally, edges, distances = PartStats(), 0, []
     for source in graph.ids[:20].tolist():
         reached = search(neighbours, source)
         edges += sum(len(neighbours.get(v, {})) for v in reached)

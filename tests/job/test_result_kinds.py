@@ -29,7 +29,7 @@ from pipelines.batch_sources import main
 from pipelines.output.checksums import checksums_in
 from pipelines.output.part_file import FOOTER_KEY, MEANS_KEY, RESULT_KEY
 from pipelines.output.run_folder import digest_of
-from pipelines.output.schemas import FORMS
+from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.worker.nearest_source import NearestSourcePlan
 from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
@@ -78,7 +78,7 @@ def job(edges, schedulers, tmp_path_factory):
 
     def command(case, folder, *more, workers=2, batch_size=7):
         words = [edges, "--random-sources", N_SOURCES, "--seed", 3, "--device", "cpu", "--no-report", "--json", *CASES[case]]
-        batches = [] if FORMS[result_of(case)].merged else ["--batch-size", batch_size]
+        batches = [] if OUTPUT_SCHEMAS[result_of(case)].merged else ["--batch-size", batch_size]
         words += [*batches, "--scheduler-address", schedulers[workers], "--output", folder, *more]
         return [str(word) for word in words]
 
@@ -131,7 +131,7 @@ def test_the_rows_are_the_librarys_answer_whatever_the_batches_and_workers(case,
         rows[name], expected[name] = rows[name].astype(float), expected[name].astype(float)
     pd.testing.assert_frame_equal(rows, expected, check_exact=True)
     assert parts_of(job(case, workers=1)) == parts_of(folder)
-    ways = [] if FORMS[result_of(case)].merged else [{"batch_size": 1}, {"batch_size": 99, "workers": 1}]
+    ways = [] if OUTPUT_SCHEMAS[result_of(case)].merged else [{"batch_size": 1}, {"batch_size": 99, "workers": 1}]
     for way in ways:
         other = job(case, **way)
         assert manifest_of(other)["digest"] == manifest["digest"]
@@ -147,7 +147,7 @@ def test_without_certificates_less_is_held_and_the_rows_are_the_same(case, job):
 
 @pytest.mark.parametrize("case", CERTIFIED)
 def test_the_manifest_and_every_part_say_what_was_written(case, job):
-    form, manifest = FORMS[result_of(case)], manifest_of(job(case))
+    form, manifest = OUTPUT_SCHEMAS[result_of(case)], manifest_of(job(case))
     assert (manifest["result"], manifest["means"]) == (form.name, form.means)
     assert manifest["identity"]["result"] == form.name
     for part in manifest["parts"]:
@@ -179,7 +179,7 @@ def test_parts_that_the_manifest_does_not_know_are_kept_if_their_rows_are_right(
 def test_people_are_told_what_is_written(job, capsys):
     words = [word for word in job.command("nearest", job("nearest"), "--resume") if word != "--json"]
     assert main(words) == 0
-    assert f"nearest: {FORMS['nearest'].means}" in capsys.readouterr().out
+    assert f"nearest: {OUTPUT_SCHEMAS['nearest'].means}" in capsys.readouterr().out
     assert main([*words, "--plan"]) == 0
     assert "1 of 15 sources, one part file each" in capsys.readouterr().out
 

@@ -27,25 +27,25 @@ from pipelines.scheduling import cluster
 from pipelines.scheduling.cluster import pinned
 from pipelines.scheduling.heartbeat import Mark, read_mark
 from pipelines.scheduling.scheduler import STRIKES, WINDOW, Window
-from pipelines.scheduling.task_size import MAX_BATCHES, MAX_TASK_SECONDS, TASK_SECONDS, Pace
+from pipelines.scheduling.task_size import MAX_BATCHES, MAX_TASK_SECONDS, TASK_SECONDS, TaskSizer
 from scripts.bench.scheduler_model import simulate
 
 
 def paced(*seconds):
-    pace = Pace()
+    pace = TaskSizer()
     for value in seconds:
         pace.note(value)
     return pace
 
 
 def test_the_first_tasks_hold_one_batch():
-    assert Pace().batches(left=10**6, workers=8) == 1
+    assert TaskSizer().batches(left=10**6, workers=8) == 1
 
 
 def test_the_first_tasks_of_workers_that_write_side_by_side_hold_more():
-    assert Pace(first=32).batches(left=10**6, workers=2) == 32
-    assert Pace(first=32).batches(left=20, workers=2) == 5
-    assert Pace(first=32).batches(left=20, workers=1) == 20
+    assert TaskSizer(first=32).batches(left=10**6, workers=2) == 32
+    assert TaskSizer(first=32).batches(left=20, workers=2) == 5
+    assert TaskSizer(first=32).batches(left=20, workers=1) == 20
 
 
 @pytest.mark.parametrize(("seconds", "batches"), [(0.1, 30), (1.0, 3), (2.9, 1), (60.0, 1), (1e-9, MAX_BATCHES)])

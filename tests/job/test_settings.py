@@ -16,7 +16,7 @@ from kepler_traverse.multi_source.outputs import RESULTS
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from pipelines.cli.options import OPTIONS, Settings, UsageError, flags_of
 from pipelines.cli.settings import KNOWN_KEYS, settings_of
-from pipelines.output.schemas import FORMS, ResultName
+from pipelines.output.schemas import OUTPUT_SCHEMAS, ResultName
 from pipelines.run import prepare
 from pipelines.worker import planning, plugin
 
@@ -250,11 +250,11 @@ def test_predecessors_are_one_result_however_they_are_asked_for(tmp_path, text, 
 
 
 def test_the_results_are_those_of_the_library_but_for_a_dense_matrix():
-    assert set(FORMS) == set(RESULTS) - {"matrix"}
+    assert set(OUTPUT_SCHEMAS) == set(RESULTS) - {"matrix"}
 
 
 def test_settings_results_are_those_of_the_forms():
-    assert get_args(ResultName) == tuple(FORMS)
+    assert get_args(ResultName) == tuple(OUTPUT_SCHEMAS)
 
 
 def test_settings_have_a_flag_but_for_edges_and_knobs():

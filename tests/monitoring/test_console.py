@@ -7,14 +7,14 @@ import pytest
 
 from pipelines.monitoring import console as monitoring_console
 from pipelines.monitoring import html_fragments, run_stats
-from pipelines.monitoring.run_stats import Chronicle
+from pipelines.monitoring.run_stats import RunStats
 from tests.support.fake_runs import batch
 
 
 @pytest.mark.parametrize("n_batches", [1, 40, 4000])
 def test_a_chronicle_loses_nothing_when_bins_of_time_become_wider(n_batches):
     rng = random.Random(n_batches)
-    kept = Chronicle(started=50.0, total=4 * n_batches)
+    kept = RunStats(started=50.0, total=4 * n_batches)
     for i in range(n_batches):
         kept.add(batch(i, f"w{i % 5}", started=rng.uniform(50, 50 + n_batches), seconds=rng.uniform(0.001, 30)), now=50.0)
     assert kept.done == kept.total
@@ -27,7 +27,7 @@ def test_a_chronicle_loses_nothing_when_bins_of_time_become_wider(n_batches):
 
 
 def test_a_chronicle_of_many_batches_and_ever_new_workers_stays_small():
-    kept = Chronicle(started=0.0, total=10**9)
+    kept = RunStats(started=0.0, total=10**9)
     for i in range(3000):
         kept.add(batch(i, f"10.0.0.1:{i}", started=i), now=float(i))
         kept.add_failure(i, [i] * 500, 500, "it failed")
@@ -45,7 +45,7 @@ def test_a_chronicle_of_many_batches_and_ever_new_workers_stays_small():
 
 def test_a_chronicle_names_the_batches_that_took_longest():
     took = random.Random(3).sample(range(1, 500), 100)
-    kept = Chronicle(0.0, 400)
+    kept = RunStats(0.0, 400)
     for i, seconds in enumerate(took):
         kept.add(batch(i, seconds=float(seconds)), now=1000.0)
     expected = sorted(range(100), key=lambda i: -took[i])[: run_stats.MAX_LISTED]
@@ -54,7 +54,7 @@ def test_a_chronicle_names_the_batches_that_took_longest():
 
 
 def test_the_present_rate_is_that_of_the_last_minute_and_tells_the_time_left():
-    kept = Chronicle(started=0.0, total=1000)
+    kept = RunStats(started=0.0, total=1000)
     assert kept.seconds_left(now=10.0) is None
     for second in range(1, 200):
         kept.add(batch(second, sources=1 if second < 100 else 3), now=float(second))

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from pipelines.monitoring import html_report
-from pipelines.output.schemas import FORMS
+from pipelines.output.schemas import OUTPUT_SCHEMAS
 from tests.support.fake_runs import HOSTILE, Text, batch, made_up
 
 
@@ -115,8 +115,8 @@ def test_without_bokeh_the_report_has_its_tables(monkeypatch):
 
 @pytest.mark.parametrize(("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was proven right")])
 def test_the_report_says_what_was_written_and_what_was_proven(result, says):
-    manifest = made_up(3, result=result, means=FORMS[result].means)
+    manifest = made_up(3, result=result, means=OUTPUT_SCHEMAS[result].means)
     words = Text(html_report.page_of(manifest, "command"))
     assert f"bfs from 12 sources: {result}" in words.words
-    assert words.after("result") == f"{result}: {FORMS[result].means}"
+    assert words.after("result") == f"{result}: {OUTPUT_SCHEMAS[result].means}"
     assert says in words.after("certificates")

@@ -16,7 +16,7 @@ from kepler_traverse.errors import OutputError
 from pipelines import batch_sources, compare, verify
 from pipelines.cli import terminal
 from pipelines.monitoring import console
-from pipelines.monitoring.run_stats import Chronicle, Share
+from pipelines.monitoring.run_stats import RunStats, Share
 
 PIPELINES = Path(pipelines.__file__).parent
 NASTY = "\x1b[31mRED\x1b]0;pwn\x07\r\x9b2J\x7f\u202eevil\u2028\ud800\n/tmp/out: proven right"
@@ -153,7 +153,7 @@ def test_verify_escapes_the_source_that_it_finds_wrong(hostile, capsys):
 
 
 def test_names_of_workers_on_the_terminal_are_neither_control_characters_nor_markup():
-    chronicle = Chronicle(0.0, 1)
+    chronicle = RunStats(0.0, 1)
     chronicle.workers = {NASTY: Share(), "[red]x[/red]": Share()}
     cells = list(console._workers_table(chronicle).columns[0].cells)
     assert [cell.plain for cell in cells] == [ESCAPED, "[red]x[/red]"]

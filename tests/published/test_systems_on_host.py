@@ -69,7 +69,7 @@ def test_bits_are_those_of_the_cpu_also_for_vertex_numbers_of_64_bits(row, rows)
     expected = plan_of(graph)(rows[0][0])
     wide = replace(graph, targets=graph.targets.astype(np.int64))
     for moved in (graph.to("cuda"), wide.to("cuda")):
-        if row.misfit(moved) is None:
+        if row.unsupported_reason(moved) is None:
             found = plan_of(moved, strategy=row.name)(rows[0][0])
             certify(moved, found).require()
             assert found.distance.get().tobytes() == expected.distance.tobytes()

@@ -70,7 +70,7 @@ class ScriptedRun:
     def over(self, n_sources: int) -> float:
         """Seconds for so many sources; every answer is looked at."""
         sources = np.random.default_rng(1).integers(0, N, n_sources)
-        found = [row for group in self.plan.over(sources) for row in group.distance]
+        found = [row for group in self.plan.iter_groups(sources) for row in group.distance]
         assert np.array_equal(np.stack(found), (np.arange(N) - sources[:, None]) % N)
         return self.now
 
@@ -175,6 +175,6 @@ def test_other_threads_get_what_is_there_and_change_nothing(monkeypatch):
 def test_a_named_strategy_is_kept_whatever_it_takes():
     graph = build([(v, (v + 1) % 50) for v in range(50)])
     plan = plan_bfs_many(graph, n_sources=640, strategy="source_per_thread")
-    for _ in plan.over(np.zeros(640, np.int64)):
+    for _ in plan.iter_groups(np.zeros(640, np.int64)):
         assert plan.strategy.name == "source_per_thread"
     assert plan.history == []

@@ -256,8 +256,8 @@ def calls(path):
     yield "MultiSourcePlan.run", plan_bfs_many(GRAPH, n_sources=4).run, {"numbers": ([0, 1], list_of(is_number))}
     yield "MultiSourcePlan.ranked", plan_bfs_many(GRAPH, n_sources=4).ranked, {"n_sources": (2, is_whole)}
     yield (
-        "MultiSourcePlan.over",
-        lambda numbers: list(plan_bfs_many(GRAPH, n_sources=4).over(numbers)),
+        "MultiSourcePlan.iter_groups",
+        lambda numbers: list(plan_bfs_many(GRAPH, n_sources=4).iter_groups(numbers)),
         {"numbers": ([0], list_of(is_number))},
     )
 

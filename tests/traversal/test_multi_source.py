@@ -35,7 +35,7 @@ def ways(catalogue, looped):
 def check(plan, single, sources):
     """Hold a plan for many sources against one for single ones."""
     at = 0
-    for group in plan.over(sources):
+    for group in plan.iter_groups(sources):
         assert len(group) <= plan.group
         for traversal in group:
             expected = single.run(int(sources[at]))
@@ -100,7 +100,7 @@ def test_levels_pushed_and_levels_pulled_give_the_same(monkeypatch, pushing, nam
 
 def counted(graph, sources, strategy):
     plan = plan_bfs_many(graph, n_sources=len(sources), strategy=strategy, result="levels")
-    rows = [row for group in plan.over(sources) for row in group.counts]
+    rows = [row for group in plan.iter_groups(sources) for row in group.counts]
     return [row[: np.flatnonzero(row)[-1] + 1] for row in rows]
 
 
@@ -159,9 +159,9 @@ def test_distances_for_awkward_weights(way):
             expected = [single.run(int(source)).distance.copy() for source in sources]
         except PrecisionError:
             with pytest.raises(PrecisionError):
-                list(plan.over(sources))
+                list(plan.iter_groups(sources))
             return
-        found = [traversal.distance.copy() for group in plan.over(sources) for traversal in group]
+        found = [traversal.distance.copy() for group in plan.iter_groups(sources) for traversal in group]
         assert [d.tobytes() for d in found] == [d.tobytes() for d in expected]
 
     check_one()
@@ -192,7 +192,7 @@ def test_a_search_stopped_by_its_targets_says_how_far_it_is_complete(cutoff):
     plan = plan_sssp_many(
         graph, n_sources=9, strategy="near_far_per_thread", targets=[60, 3], cutoff=cutoff, result="predecessors"
     )
-    for group in plan.over(np.arange(9)):
+    for group in plan.iter_groups(np.arange(9)):
         for traversal in group:
             certify(graph, traversal).require()
 

@@ -94,7 +94,7 @@ def sources_of(graph, k: int) -> np.ndarray:
 def check(plan, single, sources) -> None:
     alone = {int(source): single.run(int(source)).copy() for source in np.unique(sources)}
     at = 0
-    for group in plan.over(sources):
+    for group in plan.iter_groups(sources):
         for traversal in group:
             expected = alone[int(sources[at])]
             assert host(traversal.distance).tobytes() == expected.distance.tobytes(), f"source {sources[at]}"
@@ -107,7 +107,7 @@ def check(plan, single, sources) -> None:
 def counted(plan, sources) -> list:
     """Levels of each source; they stay on the device, and may be gone with the next group."""
     rows = []
-    for group in plan.over(sources):
+    for group in plan.iter_groups(sources):
         assert device_of(group.counts) == "cuda"
         rows += list(host(group.counts))
     return [row[: np.flatnonzero(row)[-1] + 1].tolist() for row in rows]
@@ -279,7 +279,7 @@ def test_distances_and_predecessors_for_awkward_weights(strategy):
                 single.run(int(source))
         except PrecisionError:
             with pytest.raises(PrecisionError):
-                list(plan.over(sources))
+                list(plan.iter_groups(sources))
             return
         check(plan, single, sources)
 

@@ -11,7 +11,7 @@ from kepler_traverse.result_kinds import RESULT_KINDS, ResultKind
 from kepler_traverse.source_records import SourceRecords
 from pipelines.output.part_file import unfit_columns
 from pipelines.output.rows import rows_of
-from pipelines.output.schemas import FORMS
+from pipelines.output.schemas import OUTPUT_SCHEMAS
 from tests.support.graphs import build, path
 
 
@@ -35,7 +35,7 @@ def median(monkeypatch):
         columns_of=lambda _graph, _algorithm, values, _sizes: {"median": Column(values["median"])},
     )
     monkeypatch.setitem(RESULT_KINDS, kind.name, kind)
-    monkeypatch.setitem(FORMS, kind.name, kind)
+    monkeypatch.setitem(OUTPUT_SCHEMAS, kind.name, kind)
     return kind
 
 
@@ -71,4 +71,4 @@ def test_a_kind_is_refused_where_it_has_no_meaning(median):
 
 
 def test_the_job_reads_the_table_of_the_library():
-    assert {name: kind for name, kind in RESULT_KINDS.items() if kind.means} == FORMS
+    assert {name: kind for name, kind in RESULT_KINDS.items() if kind.means} == OUTPUT_SCHEMAS

@@ -241,6 +241,6 @@ def _submitter(run: BatchRun, client: Client, token: str) -> Callable[[Task], Fu
         # "bfs-000012-...": the dashboard groups by what stands before the first number.
         key = f"{algorithm}-{task.parts[0]:06d}-{task.number}-{token}"
         plugin = f"kepler-traverse-{token}"
-        return client.submit(run_batches, plugin, batches, task.careful, task.mark, task.strategy, key=key, pure=False)
+        return client.submit(run_batches, plugin, batches, task.isolate, task.mark, task.strategy, key=key, pure=False)
 
     return submit

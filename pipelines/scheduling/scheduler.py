@@ -34,7 +34,7 @@ from .heartbeat import read_mark
 from .task_size import TaskSizer
 
 WINDOW = 3  # tasks a worker that are on their way: one runs, the next ones are there already
-STRIKES = 3  # times that workers die or hang at a source, or a task fails as a whole, before it is given up
+MAX_FAILURES = 3  # times that workers die or hang at a source, or a task fails as a whole, before it is given up
 MAX_LOSSES = 30  # tasks lost in a row with one batch, without anything done in between
 _DRAIN_TICK = 0.01  # seconds
 _DROP_SECONDS = 0.2  # until a worker has heard that a task is cancelled
@@ -93,7 +93,7 @@ class Task:
 
     number: int
     parts: tuple[int, ...]
-    careful: bool
+    isolate: bool
     without: frozenset[int]
     mark: Path
     strategy: str = ""
@@ -156,19 +156,19 @@ class Window:
         self._deadline, self._patience, self._newcomers = deadline, patience, newcomers
         self._pace, self._choice = TaskSizer(first), choice
         self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may live yet and leave marks of their own
-        self._flying: dict[Future[Any], Task] = {}
+        self._in_flight: dict[Future[Any], Task] = {}
         self._finished: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         self._waiting: deque[int] = deque()
-        self._suspects: deque[int] = deque()
-        self._halves: deque[list[int]] = deque()
+        self._retry_alone: deque[int] = deque()
+        self._bisected: deque[list[int]] = deque()
         self._without: dict[int, set[int]] = defaultdict(set)
-        self._strikes: Counter[tuple[int, int | None]] = Counter()
+        self._failure_counts: Counter[tuple[int, int | None]] = Counter()
         self._losses: Counter[int] = Counter()
         self._given_out = 0
         self._workers = 1
         self._workers_seen_at = time.monotonic()
         self._looked_at = 0.0
-        self._signs: dict[str, tuple[Sign | None, float]] = {}
+        self._last_progress: dict[str, tuple[Sign | None, float]] = {}
         self._known: set[str] | None = None
         self._paused: set[str] = set()
         self._recalled: list[Path] = []
@@ -190,7 +190,7 @@ class Window:
         """
         self._waiting.extend(parts)
         try:
-            while self._waiting or self._suspects or self._halves or self._flying:
+            while self._waiting or self._retry_alone or self._bisected or self._in_flight:
                 signals.check()
                 self._look_after_workers()
                 self._fill()
@@ -204,32 +204,32 @@ class Window:
             self._report_retries()
             for mark in self._recalled:  # of a task that began as it was taken back
                 mark.unlink(missing_ok=True)
-            if self._flying and self._client.status == "running":
-                self._client.cancel(list(self._flying), force=True)
+            if self._in_flight and self._client.status == "running":
+                self._client.cancel(list(self._in_flight), force=True)
 
     def _fill(self) -> None:
         # What is given out while a strategy is tried may be told the wrong one: then tasks are small, and none is queued.
         is_trying = self._choice is not None and self._choice.is_trying
         window = 1 if is_trying else WINDOW
-        while len(self._flying) < window * self._workers:
-            if self._halves:
-                self._start(self._halves.popleft(), careful=False, halved=True)
+        while len(self._in_flight) < window * self._workers:
+            if self._bisected:
+                self._start(self._bisected.popleft(), isolate=False, halved=True)
             elif self._waiting:
                 trial = self._choice.take_trial() if self._choice is not None else None
                 tried, count = trial or ("", 1 if is_trying else self._pace.batches(len(self._waiting), self._workers))
                 parts = [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
-                self._start(parts, careful=False, tried=tried)
-            elif self._suspects:
-                self._start([self._suspects.popleft()], careful=True)
+                self._start(parts, isolate=False, tried=tried)
+            elif self._retry_alone:
+                self._start([self._retry_alone.popleft()], isolate=True)
             else:
                 return
 
-    def _start(self, parts: list[int], careful: bool, halved: bool = False, tried: str = "") -> None:
+    def _start(self, parts: list[int], isolate: bool, halved: bool = False, tried: str = "") -> None:
         self._given_out += 1
         task = Task(
             number=self._given_out,
             parts=tuple(parts),
-            careful=careful,
+            isolate=isolate,
             without=frozenset().union(*(self._without.get(part, ()) for part in parts)),
             mark=self._folder / f".task-{self._given_out:06d}.{self._token}.tmp",
             strategy=tried or ("" if self._choice is None else self._choice.strategy),
@@ -237,7 +237,7 @@ class Window:
             halved=halved,
         )
         future = self._submit(task)
-        self._flying[future] = task
+        self._in_flight[future] = task
         future.add_done_callback(self._finished.put)
 
     def _wait(self) -> list[Future[Any]]:
@@ -248,10 +248,10 @@ class Window:
                 found.append(self._finished.get_nowait())
         except queue.Empty:
             return []
-        return [future for future in found if future in self._flying]
+        return [future for future in found if future in self._in_flight]
 
     def _on_task_done(self, future: Future[Any]) -> None:
-        task = self._flying.pop(future)
+        task = self._in_flight.pop(future)
         outcomes = self._fetched(future)
         if outcomes is not None:
             self._losses.clear()
@@ -291,7 +291,7 @@ class Window:
             self._lost(task, "its result is gone")
         else:
             for part in task.parts:
-                self._strike(part, None, f"{type(error).__name__}: {error}")
+                self._count_failure(part, None, f"{type(error).__name__}: {error}")
             if task.is_trial and self._choice is not None:
                 self._tell(self._choice.end_trial())
 
@@ -306,7 +306,7 @@ class Window:
         if task.is_trial:
             self._tell(choice.end_trial())
         # A worker takes its tasks in order, so the first ones are those that run.
-        queued = list(self._flying.values())[self._workers :]
+        queued = list(self._in_flight.values())[self._workers :]
         news = choice.decide(len(self._waiting) + sum(len(each.parts) for each in queued))
         if news is not None:
             self._tell(news)
@@ -319,12 +319,12 @@ class Window:
         """
         queued = [
             (future, task)
-            for future, task in self._flying.items()
-            if not (future.done() or task.careful or task.halved or self._has_begun(task))
+            for future, task in self._in_flight.items()
+            if not (future.done() or task.isolate or task.halved or self._has_begun(task))
         ]
         self._client.cancel([future for future, _ in queued], force=True)
         for future, task in queued:
-            del self._flying[future]
+            del self._in_flight[future]
             task.mark.unlink(missing_ok=True)  # what begins all the same writes no part
             self._recalled.append(task.mark)
         self._waiting.extendleft(part for _, task in reversed(queued) for part in reversed(task.parts))
@@ -366,25 +366,25 @@ class Window:
         self._waiting.extendleft(part for part in reversed(task.parts) if part not in begun)
         why = place.reason or why
         if len(begun) == 1:
-            self._strike(place.part, place.source, why)
+            self._count_failure(place.part, place.source, why)
             return
-        self._halves += [list(begun[: len(begun) // 2]), list(begun[len(begun) // 2 :])]
+        self._bisected += [list(begun[: len(begun) // 2]), list(begun[len(begun) // 2 :])]
         for part in begun:
             self._try_again(part, why)
 
-    def _strike(self, part: int, source: int | None, why: str) -> None:
+    def _count_failure(self, part: int, source: int | None, why: str) -> None:
         """Something went wrong with a batch, at a source or, if None, at none that is known."""
-        self._strikes[part, source] += 1
-        strikes = self._strikes[part, source]
-        if strikes < STRIKES:
+        self._failure_counts[part, source] += 1
+        failures = self._failure_counts[part, source]
+        if failures < MAX_FAILURES:
             self._try_again(part, why)
-            self._suspects.append(part)
+            self._retry_alone.append(part)
             return
-        times = f"{why} ({strikes} times)"
+        times = f"{why} ({failures} times)"
         self._observer.failed(part, None if source is None else [source], times)
         if source is not None:
             self._without[part].add(source)
-            self._suspects.append(part)
+            self._retry_alone.append(part)
 
     def _try_again(self, part: int, why: str) -> None:
         self._observer.retried(part, why)
@@ -420,7 +420,7 @@ class Window:
         elif now - self._workers_seen_at > self._patience:
             if not workers:
                 raise self._no_workers()
-            if not any(read_mark(task.mark) for task in self._flying.values()):  # a paused worker finishes what it began
+            if not any(read_mark(task.mark) for task in self._in_flight.values()):  # a paused worker finishes what it began
                 raise ClusterError(
                     f"all {len(workers)} workers have been paused for {self._patience:g} seconds, since they use more "
                     f"memory than their limits allow; {_MORE_MEMORY}, and run again with --resume"
@@ -445,13 +445,13 @@ class Window:
         if not_running - self._paused:
             self._report_paused(not_running - self._paused)
 
-    def _report_paused(self, suspects: set[str]) -> None:
+    def _report_paused(self, not_running: set[str]) -> None:
         """Say what Dask has paused, with the memory that it goes by; the others are on their way up or down."""
         try:
             facts = self._ask(self._scheduler.identity)["workers"]
         except (OSError, TimeoutError):
             return
-        paused = {worker: facts[worker] for worker in suspects if facts.get(worker, {}).get("status") == "paused"}
+        paused = {worker: facts[worker] for worker in not_running if facts.get(worker, {}).get("status") == "paused"}
         self._paused |= set(paused)
         if paused:
             worker, first = min(paused.items())
@@ -481,24 +481,24 @@ class Window:
     def _look_for_hung_workers(self, processing: dict[str, list[Any]], now: float) -> None:
         """Restart a worker whose tasks have shown no sign of progress for longer than a batch may take."""
         deadline = self._deadline or max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
-        ours = {future.key: (future, task) for future, task in self._flying.items()}
+        ours = {future.key: (future, task) for future, task in self._in_flight.items()}
         signs: dict[str, tuple[Sign | None, float]] = {}
         for worker, keys in processing.items():
             mine = sorted(key for key in keys if key in ours)
             places = [read_mark(ours[key][1].mark) for key in mine]
             sign = tuple((key, place and place.part) for key, place in zip(mine, places, strict=True))
-            before, since = self._signs.get(worker, (None, now))
+            before, since = self._last_progress.get(worker, (None, now))
             signs[worker] = (sign, since if sign == before else now)
             if mine and now - signs[worker][1] > deadline:
                 self._restart(worker, [ours[key] for key in mine], deadline)
                 del signs[worker]
-        self._signs = signs
+        self._last_progress = signs
 
     def _restart(self, worker: str, theirs: list[tuple[Future[Any], Task]], deadline: float) -> None:
         """Take all tasks from a worker and end its process; its nanny starts another."""
         self._client.cancel([future for future, _ in theirs], force=True)
         for future, task in theirs:
-            del self._flying[future]
+            del self._in_flight[future]
             self._lost(task, f"a batch took longer than {deadline:g} seconds at worker {worker}, which is restarted")
         self._ask(
             self._scheduler.restart_workers,
@@ -513,20 +513,22 @@ class Window:
         """Let tasks that run come to their end, and keep what they have done."""
         if self._client.status != "running":
             return
-        queued = [future for future, task in self._flying.items() if not future.done() and not self._has_begun(task)]
+        queued = [future for future, task in self._in_flight.items() if not future.done() and not self._has_begun(task)]
         self._client.cancel(queued, force=True)
-        dropped = [self._flying.pop(future) for future in queued]
-        if self._flying:
-            self._observer.draining(len(self._flying))
+        dropped = [self._in_flight.pop(future) for future in queued]
+        if self._in_flight:
+            self._observer.draining(len(self._in_flight))
         now = time.monotonic()
         until, settled = now + DRAIN_SECONDS, now + _DROP_SECONDS
-        while (self._flying or time.monotonic() < settled) and time.monotonic() < until and self._client.status == "running":
+        while (
+            (self._in_flight or time.monotonic() < settled) and time.monotonic() < until and self._client.status == "running"
+        ):
             for task in dropped:  # one that began before it heard of this must write no part that nobody knows of
                 task.mark.unlink(missing_ok=True)
             # Asked one by one: the interrupt may have come between taking one from the queue and settling it.
-            ended = [(future, task) for future, task in self._flying.items() if future.done()]
+            ended = [(future, task) for future, task in self._in_flight.items() if future.done()]
             for future, task in ended:
-                del self._flying[future]
+                del self._in_flight[future]
                 self._settle_batches(task, self._fetched(future) or [])
             if not ended:
                 time.sleep(_DRAIN_TICK)

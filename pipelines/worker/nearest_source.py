@@ -85,7 +85,7 @@ class NearestSourceTraverser:
         self,
         part: int,
         sources: Sequence[int],
-        careful: bool,  # noqa: ARG002
+        isolate: bool,  # noqa: ARG002
         context: BatchContext,
     ) -> Iterator[SourceRows]:
         """Yield (source id, table, checksum) for each source in order; the rows of all stand in the first table.

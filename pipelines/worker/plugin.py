@@ -206,7 +206,7 @@ class TraversalPlugin(WorkerPlugin):
     def answer(
         self,
         batches: Batches,
-        careful: bool,
+        isolate: bool,
         mark_path: Path,
         make_way: Callable[[], object] = lambda: None,
         strategy: str = "",
@@ -228,10 +228,10 @@ class TraversalPlugin(WorkerPlugin):
                     if (
                         writers is None
                         or isinstance(answers, NearestSourceTraverser)
-                        or careful
+                        or isolate
                         or not can_write_in_background(most, n_vertices)
                     ):
-                        return [self._part(answers, part, sources, careful, mark) for part, sources in batches]
+                        return [self._part(answers, part, sources, isolate, mark) for part, sources in batches]
                     begun = time.perf_counter()
                     parts = writers.take(self._ends(answers, batches, mark))
                     seconds = time.perf_counter() - begun
@@ -244,9 +244,9 @@ class TraversalPlugin(WorkerPlugin):
                     os._exit(1)
                 raise
 
-    def _part(self, answers: Traverser, part: int, sources: Sequence[int], careful: bool, mark: Mark) -> BatchOutcome:
+    def _part(self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark) -> BatchOutcome:
         try:
-            return self._written(answers, part, sources, careful, mark)
+            return self._written(answers, part, sources, isolate, mark)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
@@ -311,12 +311,12 @@ class TraversalPlugin(WorkerPlugin):
             context.finish(summary)
         return {"part": part, "summary": summary, "failed": context.failed}
 
-    def _written(self, answers: Traverser, part: int, sources: Sequence[int], careful: bool, mark: Mark) -> BatchOutcome:
+    def _written(self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark) -> BatchOutcome:
         context = BatchContext(progress=mark)
         context.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
         mark.at(part)
         with watched(self.work.request.algorithm) as note:
-            outcome = self._ended(part, answers.of(part, sources, careful, context), context, mark)
+            outcome = self._ended(part, answers.of(part, sources, isolate, context), context, mark)
             note(outcome["summary"], len(sources) - len(context.failed), context.failed)
         return {**outcome, "measured": answers.measured.pop(part, None)}
 
@@ -326,7 +326,7 @@ def dask_setup(_worker: Worker) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def run_batches(plugin: str, batches: Batches, careful: bool, mark: Path, strategy: str = "") -> list[BatchOutcome]:
+def run_batches(plugin: str, batches: Batches, isolate: bool, mark: Path, strategy: str = "") -> list[BatchOutcome]:
     """One task: some batches, a part for each. Small arguments, and an answer of 1 to 2 KB a batch.
 
     Parameters
@@ -359,7 +359,7 @@ def run_batches(plugin: str, batches: Batches, careful: bool, mark: Path, strate
     worker = get_worker()
     answering = cast(TraversalPlugin, worker.plugins[plugin])
     try:
-        outcomes = answering.answer(batches, careful, mark, secede, strategy)
+        outcomes = answering.answer(batches, isolate, mark, secede, strategy)
     except OSError as error:
         raise cannot_write(answering.work.output, error) from None
     for outcome in outcomes:

@@ -119,7 +119,7 @@ class BatchTraverser:
         """Give back the plan; what was kept of its traversals can still be written."""
         del self._plan
 
-    def of(self, part: int, sources: Sequence[int], careful: bool, context: BatchContext) -> Iterator[SourceRows]:
+    def of(self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext) -> Iterator[SourceRows]:
         """Yield (source id, table, checksum) for each source in order.
 
         Parameters
@@ -137,7 +137,7 @@ class BatchTraverser:
         Exception
             A CUDA error after which this process cannot go on (``is_sticky``).
         """
-        for traversals, seconds in self._groups([(part, sources)], careful, context):
+        for traversals, seconds in self._groups([(part, sources)], isolate, context):
             yield from self._rows(traversals, seconds, context)
             context.progress.at(part)
 
@@ -221,18 +221,18 @@ class BatchTraverser:
             tally.add(rows.source, seconds, *rows.counts)
             yield rows.source, rows.table, rows.checksum
 
-    def _groups(self, batches: Batches, careful: bool, context: BatchContext) -> Iterator[tuple[Traversals, float]]:
+    def _groups(self, batches: Batches, isolate: bool, context: BatchContext) -> Iterator[tuple[Traversals, float]]:
         """Yield groups of traversals, proven right, and the seconds that one of their sources took."""
         left = deque((source, part) for part, sources in batches for source in sources)
         firsts = {sources[0] for _, sources in batches if len(sources)}  # of some all may have been given up
         groups: deque[Group] = deque()
         tried_again = None
         while groups or left:
-            size = 1 if careful else self.group
+            size = 1 if isolate else self.group
             group = groups.popleft() if groups else [left.popleft() for _ in range(min(size, len(left)))]
             traversals, seconds, reason, memory_ran_out = self._try(group, firsts, context)
             if traversals is not None:
-                if self._is_warm and not careful:
+                if self._is_warm and not isolate:
                     self._measure(group, traversals, seconds)
                 self._is_warm = True
                 yield traversals, seconds

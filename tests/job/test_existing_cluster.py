@@ -197,7 +197,7 @@ class RecordingObserver:
         self.notices.append(message)
 
 
-class Flying:
+class InFlight:
     key = "key"
 
 
@@ -253,8 +253,8 @@ def test_many_workers_that_are_lost_at_once_are_one_line(tmp_path):
 def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch):
     scheduler = Scheduler([("a", "")] * 3)
     window = Window(scheduler, None, RecordingObserver(), tmp_path, patience=5)
-    task = scheduling_scheduler.Task(number=1, parts=(0,), careful=False, without=frozenset(), mark=tmp_path / "mark")
-    window._flying[Flying()] = task
+    task = scheduling_scheduler.Task(number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
+    window._in_flight[InFlight()] = task
     scheduler.look(window)
     now = scheduling_scheduler.time.monotonic()
     monkeypatch.setattr(scheduling_scheduler.time, "monotonic", lambda: now + 60)
@@ -277,7 +277,7 @@ def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch)
 )
 def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_source(tmp_path, error, words):
     window = Window(None, None, RecordingObserver(), tmp_path)
-    task = scheduling_scheduler.Task(number=1, parts=(0,), careful=False, without=frozenset(), mark=tmp_path / "mark")
+    task = scheduling_scheduler.Task(number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
     with pytest.raises(ClusterError, match=words):
         window._on_task_error(task, error)
 

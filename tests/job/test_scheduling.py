@@ -26,7 +26,7 @@ from pipelines.run.graph_cache import cached_graph
 from pipelines.scheduling import cluster
 from pipelines.scheduling.cluster import pinned
 from pipelines.scheduling.heartbeat import Mark, read_mark
-from pipelines.scheduling.scheduler import STRIKES, WINDOW, Window
+from pipelines.scheduling.scheduler import MAX_FAILURES, WINDOW, Window
 from pipelines.scheduling.task_size import MAX_BATCHES, MAX_TASK_SECONDS, TASK_SECONDS, TaskSizer
 from scripts.bench.scheduler_model import simulate
 
@@ -192,13 +192,13 @@ class Cluster:
         return {"one": ()}
 
     def submit(self, task):
-        self.tasks.append((task.parts, task.careful))
+        self.tasks.append((task.parts, task.isolate))
         if self.deadly not in task.parts or self.deadly in task.without:
             summary = {"seconds": 0.1}
             return Future("finished", [{"part": part, "summary": summary, "failed": []} for part in task.parts])
         mark = Mark(task.mark)  # left behind by a worker that dies
         mark.__enter__()
-        mark.at(task.parts[0], self.deadly if task.careful else None, task.parts[-1])
+        mark.at(task.parts[0], self.deadly if task.isolate else None, task.parts[-1])
         return Future("cancelled")
 
 
@@ -217,10 +217,10 @@ def test_of_parts_that_a_worker_took_together_halves_are_given_out_until_the_dea
     workers, observer = Cluster(deadly), RetryObserver()
     Window(workers, workers.submit, observer, tmp_path, first=32).run(list(range(32)))
     assert observer.parts == Counter(range(32))
-    assert observer.failures == [(deadly, [deadly], f"its result is gone ({STRIKES} times)")]
+    assert observer.failures == [(deadly, [deadly], f"its result is gone ({MAX_FAILURES} times)")]
     lost = [parts for parts, _ in workers.tasks if deadly in parts]
-    assert [len(parts) for parts in lost] == [32, 16, 8, 4, 2, 1, *[1] * STRIKES, 1]
-    assert [parts for parts, careful in workers.tasks if careful] == [(deadly,)] * (STRIKES + 1)
+    assert [len(parts) for parts in lost] == [32, 16, 8, 4, 2, 1, *[1] * MAX_FAILURES, 1]
+    assert [parts for parts, isolate in workers.tasks if isolate] == [(deadly,)] * (MAX_FAILURES + 1)
     assert set(observer.again) == set(range(32))
     assert all(message.startswith("given out again: batch") for message in observer.notices), "a lost batch is told of"
     assert any("0, 1, 2, 3, 4 and 27 more: its result is gone" in message for message in observer.notices)

@@ -69,7 +69,7 @@ class ScriptedWindow(Window):
 
     def _wait(self):
         """The first task of each worker comes to its end."""
-        ended = list(self._flying)[: self.n_workers]
+        ended = list(self._in_flight)[: self.n_workers]
         for future in ended:
             future.is_over = True
             name = self.runs_instead.get(future.task.strategy, future.task.strategy)

@@ -88,13 +88,13 @@ class Fault(WorkerPlugin):
 
         def faulty(planned, numbers):
             for number in numbers:
-                if number in self.sources and self._strikes():
+                if number in self.sources and self._failure_counts():
                     self.strike(number)
             return run(planned, numbers)
 
         planning.MultiSourcePlan.run = faulty
 
-    def _strikes(self):
+    def _failure_counts(self):
         if self.once is None:
             return True
         try:

@@ -102,17 +102,17 @@ struct Finalizing {
 
   // `bits`: all that vertex `bit` of the word has seen now, of which `before` are old. `has`: there is a vertex.
   KT_DEVICE void arrive(bool has, int64 word, int32 bit, const Part& bits, const Part& before) {
-    const Part fresh = bits.without(before);
+    const Part discovered = bits.without(before);
     const int64 v = word * 32 + bit;
-    const bool is_new = kt::any_in_row(has && fresh.is_any());
+    const bool is_new = kt::any_in_row(has && discovered.is_any());
     const bool is_missing = kt::any_in_row(has && alive.without(bits).is_any());
     if (has && is_new) {
       kt::part_of(seen, v) = bits;
-      kt::part_of(found, v) = fresh;
-      alive_next.add(fresh);
+      kt::part_of(found, v) = discovered;
+      alive_next.add(discovered);
       if (planes)
         for (int32 plane = 0; level >> plane; ++plane)
-          if (level >> plane & 1) kt::part_of(planes, plane * n_vertices + v).add(fresh);
+          if (level >> plane & 1) kt::part_of(planes, plane * n_vertices + v).add(discovered);
     }
     const bool speaks = has && kt::lane_in_row() == 0;
     if (speaks && is_new) {

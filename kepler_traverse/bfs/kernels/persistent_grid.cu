@@ -103,8 +103,8 @@ struct Push {
     const kt::claim_t mine = kt::claim_of(level + 1, u);
     return mine < old && level_of(kt::atomic_min(claims + v, mine)) == kt::UNREACHED;
   }
-  KT_DEVICE void take(bool fresh, vertex_t v) {
-    if (fresh) found.push(v);
+  KT_DEVICE void take(bool discovered, vertex_t v) {
+    if (discovered) found.push(v);
     if (kt::any(kt::ALL_LANES, found.is_full())) empty();
   }
   KT_DEVICE void empty() {

@@ -42,14 +42,14 @@ struct WeightedTile {
   int32 in_line;
   int64 source;
   int64 v = 0;
-  ordered_t here = 0, best = 0, nearer = 0;
+  ordered_t here = 0, best = 0, src_distance = 0;
 
   KT_DEVICE ordered_t key_of(int64 vertex) const { return kt::load_constant(lines + vertex * LANES + in_line); }
 
   KT_DEVICE void begin(vertex_t vertex) {
     v = vertex;
     here = key_of(v);
-    best = nearer = INFINITE;
+    best = src_distance = INFINITE;
   }
   KT_DEVICE void take(bool valid, offset_t e, vertex_t u) {
     const weight_t weight = valid ? kt::load_constant(weights + e) : static_cast<weight_t>(0);
@@ -67,23 +67,23 @@ struct WeightedTile {
       for (int32 i = 0; i < AT_ONCE; ++i) {
         const ordered_t through = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(keys[i]), steps[i]));
         if (through < best) best = through;
-        if (keys[i] < here && through < nearer) nearer = through;
+        if (keys[i] < here && through < src_distance) src_distance = through;
       }
     });
   }
   KT_DEVICE ordered_t* place_of(int64 slot) const { return best_of_hubs + (slot * LANES + in_line) * 2; }
   KT_DEVICE void keep(int64 slot) const {
     if (best != INFINITE) kt::atomic_min(place_of(slot), best);
-    if (nearer != INFINITE) kt::atomic_min(place_of(slot) + 1, nearer);
+    if (src_distance != INFINITE) kt::atomic_min(place_of(slot) + 1, src_distance);
   }
   KT_DEVICE void recall(int64 slot) {
     best = place_of(slot)[0];
-    nearer = place_of(slot)[1];
+    src_distance = place_of(slot)[1];
   }
   KT_DEVICE void compare_with_best() const {
     kt::compare(findings, v == source, here, best, limit, v * LANES + in_line);
     // Negative steps lead to vertices strictly farther than the next one, too: there all are in question.
-    if (v == source || here == INFINITE || (nearer == here && !is_negative)) return;
+    if (v == source || here == INFINITE || (src_distance == here && !is_negative)) return;
     kt::count(findings + 2 * kt::OTHER + 1);
     kt::atomic_or(unfounded + v, 1u << in_line);
   }

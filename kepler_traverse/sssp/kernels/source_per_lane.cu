@@ -73,9 +73,9 @@ struct Relaxing {
           // Old is too large only, and then the atomic tells.
           const bool is_lower = first + i < n && is_near && key[i] <= limit && key[i] < before[i] &&
                                 key[i] < kt::atomic_min(keys + int64{to[i]} * kt::WARP + lane, key[i]);
-          const uint32 lowered = kt::ballot(ALL_LANES, is_lower);
-          if (lowered == 0) continue;
-          if (lane == 0) kt::atomic_or(next + to[i], lowered);
+          const uint32 improved = kt::ballot(ALL_LANES, is_lower);
+          if (improved == 0) continue;
+          if (lane == 0) kt::atomic_or(next + to[i], improved);
           wait(is_lower && key[i] >= threshold, key[i]);
           near += kt::any(ALL_LANES, is_lower && key[i] < threshold);
         }

@@ -86,13 +86,13 @@ struct Hash64 {
   static constexpr kt::uint64 GOLDEN_RATIO = 0x9E3779B97F4A7C15;
 
   // Whether a lane's vertex is fresh and no duplicate; all lanes come.
-  KT_DEVICE bool is_first(bool fresh, vertex_t v, kt::int64* counted) const {
+  KT_DEVICE bool is_first(bool discovered, vertex_t v, kt::int64* counted) const {
     const kt::uint64 mine = static_cast<kt::uint64>(v) << THREAD_BITS | static_cast<kt::uint64>(kt::thread_in_block());
     kt::uint64* const place = table + (static_cast<kt::uint64>(v) * GOLDEN_RATIO >> (64 - bits));
     // Races are what the table is for: any order of these stores and loads is right.
-    if (fresh) kt::racy_store(place, mine);
+    if (discovered) kt::racy_store(place, mine);
     kt::warp_barrier(kt::ALL_LANES);
-    if (!fresh) return false;
+    if (!discovered) return false;
     const kt::uint64 there = kt::racy_load(place);
     if (there == mine) return true;
     const bool duplicate = there >> THREAD_BITS == static_cast<kt::uint64>(v);
@@ -122,12 +122,12 @@ struct Expansion {
   kt::LocalQueue found;
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
-    bool fresh = valid && claim(u, v);
+    bool discovered = valid && claim(u, v);
     if (COUNTING && valid) kt::count(at.counted + EDGES);
-    if (DUPLICATES == HASHED && hash.table && kt::any(kt::ALL_LANES, fresh))
-      fresh = hash.is_first(fresh, v, at.counted);
-    if (COUNTING && fresh) kt::count(at.counted + QUEUED);
-    if (fresh) found.push(v);
+    if (DUPLICATES == HASHED && hash.table && kt::any(kt::ALL_LANES, discovered))
+      discovered = hash.is_first(discovered, v, at.counted);
+    if (COUNTING && discovered) kt::count(at.counted + QUEUED);
+    if (discovered) found.push(v);
     if (kt::any(kt::ALL_LANES, found.is_full())) empty();
   }
 
@@ -135,18 +135,18 @@ struct Expansion {
     const kt::int32 next_level = at.level + 1;
     // Old is UNREACHED only: then others may claim v, too, for the same level.
     kt::int32 hops = kt::racy_load(at.distance + v);
-    bool fresh = false;
+    bool discovered = false;
     if (hops == kt::UNREACHED) {
       if (DUPLICATES == CLAIMED) {
-        fresh = kt::compare_and_swap(at.distance + v, kt::UNREACHED, next_level) == kt::UNREACHED;
+        discovered = kt::compare_and_swap(at.distance + v, kt::UNREACHED, next_level) == kt::UNREACHED;
       } else {
         kt::racy_store(at.distance + v, next_level);
-        fresh = true;
+        discovered = true;
       }
       hops = next_level;
     }
     if (at.predecessor && hops == next_level) kt::keep_smallest(at.predecessor + v, u);
-    return fresh;
+    return discovered;
   }
 
   // 5.1 and 5.6: by the warp; a full queue cannot wait for the other warps.

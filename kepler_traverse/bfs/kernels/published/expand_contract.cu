@@ -40,14 +40,14 @@ struct Contraction {
 
   KT_DEVICE bool operator()(bool valid, vertex_t u, vertex_t v) const {
     note(INSPECTED, valid);
-    bool fresh = valid;
-    if (CULLING & BITS) fresh = fresh && !has_bit(u, v);
-    note(BY_BITS, valid && !fresh);
-    fresh = fresh && reach.mark(u, v);
-    if (CULLING & HISTORY_TABLE) fresh = fresh && is_new_to_block(v);
-    if ((CULLING & WARP_TABLE) && kt::any(kt::ALL_LANES, fresh)) fresh = is_first_of_warp(fresh, v);
-    note(QUEUED, fresh);
-    return fresh;
+    bool discovered = valid;
+    if (CULLING & BITS) discovered = discovered && !has_bit(u, v);
+    note(BY_BITS, valid && !discovered);
+    discovered = discovered && reach.mark(u, v);
+    if (CULLING & HISTORY_TABLE) discovered = discovered && is_new_to_block(v);
+    if ((CULLING & WARP_TABLE) && kt::any(kt::ALL_LANES, discovered)) discovered = is_first_of_warp(discovered, v);
+    note(QUEUED, discovered);
+    return discovered;
   }
 
  private:
@@ -77,18 +77,18 @@ struct Contraction {
     return is_new;
   }
   // Lanes that hold the vertex that stayed in a place compete for it; one of them remains.
-  KT_DEVICE bool is_first_of_warp(bool fresh, vertex_t v) const {
+  KT_DEVICE bool is_first_of_warp(bool discovered, vertex_t v) const {
     vertex_t* const place = places + v % PLACES;
-    if (fresh) kt::atomic_exchange(place, v);
+    if (discovered) kt::atomic_exchange(place, v);
     kt::warp_barrier(kt::ALL_LANES);
-    const bool vies = fresh && *place == v;
+    const bool vies = discovered && *place == v;
     kt::warp_barrier(kt::ALL_LANES);
     if (vies) kt::atomic_exchange(place, static_cast<vertex_t>(kt::lane()));
     kt::warp_barrier(kt::ALL_LANES);
     const bool is_first = !vies || *place == kt::lane();
     kt::warp_barrier(kt::ALL_LANES);  // before the next vertices are stored
     note(BY_WARP, !is_first);
-    return fresh && is_first;
+    return discovered && is_first;
   }
   KT_DEVICE void note(Counted what, bool happened) const {
     if (COUNTING && happened) kt::count(counted + what);
@@ -238,8 +238,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const int64 i = first + kt::thread_in_block();
     const bool valid = i < n_edges;
     const vertex_t v = valid ? kt::load_constant(edges + i) : 0;
-    const bool fresh = contract(valid, valid && sources ? kt::load_constant(sources + i) : 0, v);
-    gather(fresh ? kt::row_of(offsets, v) : kt::Row{});
+    const bool discovered = contract(valid, valid && sources ? kt::load_constant(sources + i) : 0, v);
+    gather(discovered ? kt::row_of(offsets, v) : kt::Row{});
   }
 }
 

@@ -20,21 +20,21 @@ struct Reach {
 
   KT_DEVICE bool claim(vertex_t u, vertex_t v) const {
     int32 hops = racy_load(distance + v);
-    bool fresh = false;
+    bool discovered = false;
     if (hops == UNREACHED) {
       hops = compare_and_swap(distance + v, UNREACHED, level);
-      fresh = hops == UNREACHED;
+      discovered = hops == UNREACHED;
     }
-    if (predecessor && (fresh || hops == level)) keep_smallest(predecessor + v, u);
-    return fresh;
+    if (predecessor && (discovered || hops == level)) keep_smallest(predecessor + v, u);
+    return discovered;
   }
 
   KT_DEVICE bool mark(vertex_t u, vertex_t v) const {
     const int32 hops = racy_load(distance + v);
-    const bool fresh = hops == UNREACHED;
-    if (fresh) racy_store(distance + v, level);
-    if (predecessor && (fresh || hops == level)) keep_smallest(predecessor + v, u);
-    return fresh;
+    const bool discovered = hops == UNREACHED;
+    if (discovered) racy_store(distance + v, level);
+    if (predecessor && (discovered || hops == level)) keep_smallest(predecessor + v, u);
+    return discovered;
   }
 };
 

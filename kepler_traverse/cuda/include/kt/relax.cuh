@@ -18,8 +18,9 @@ struct Relaxing {
 
   // Whether v fell; `before` is then what it fell from. `nearer` is the distance of u as it was read: if that is old,
   // u is relaxed again for having fallen.
-  KT_DEVICE bool relax(vertex_t u, Distance nearer, offset_t e, vertex_t v, Distance& key, Distance& before) const {
-    key = to_ordered(add_rounded(from_ordered<weight_t>(nearer), load_constant(weights + e)));
+  KT_DEVICE bool relax(vertex_t u, Distance src_distance, offset_t e, vertex_t v, Distance& key,
+                       Distance& before) const {
+    key = to_ordered(add_rounded(from_ordered<weight_t>(src_distance), load_constant(weights + e)));
     // Distances only fall: an old one lets an offer through that the atomic then refuses.
     if (key > farthest || key >= racy_load(keys + v)) return false;
     before = atomic_min(keys + v, key);
@@ -28,9 +29,9 @@ struct Relaxing {
     if (parent) racy_store(parent + v, u);
     return true;
   }
-  KT_DEVICE bool relax(vertex_t u, Distance nearer, offset_t e, vertex_t v) const {
+  KT_DEVICE bool relax(vertex_t u, Distance src_distance, offset_t e, vertex_t v) const {
     Distance key, before;
-    return relax(u, nearer, e, v, key, before);
+    return relax(u, src_distance, e, v, key, before);
   }
 };
 

@@ -272,10 +272,10 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
   KT_SHARED(LoopState, small_states, [3]);
   KT_SHARED(LoopState, prev, [1]);
   KT_SHARED(kt::BlockSums, sums, [1]);
-  KT_SHARED(vertex_t, lowered, [2 * LOCAL]);
-  KT_SHARED(ordered_t, lowered_to, [2 * LOCAL]);
-  KT_SHARED(int32, n_lowered, [3]);
-  const kt::LocalRounds local_rounds = {lowered, lowered_to, n_lowered};
+  KT_SHARED(vertex_t, improved, [2 * LOCAL]);
+  KT_SHARED(ordered_t, improved_to, [2 * LOCAL]);
+  KT_SHARED(int32, n_improved, [3]);
+  const kt::LocalRounds local_rounds = {improved, improved_to, n_improved};
   const kt::Trace trace = {args.trace};
   const LoopStates states = {reinterpret_cast<LoopState*>(args.states)};
   Outcome& outcome = *reinterpret_cast<Outcome*>(args.outcome);
@@ -303,7 +303,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
   for (int32 iteration = 0;; ++iteration) {
     kt::grid_barrier(args.arrived);
     LoopStates::copy(prev[0], states.read(iteration), kt::thread_in_block());
-    if (kt::thread_in_block() < 3) n_lowered[kt::thread_in_block()] = 0;
+    if (kt::thread_in_block() < 3) n_improved[kt::thread_in_block()] = 0;
     kt::block_barrier();
     if (prev->is_over()) break;
     is_settled = is_enough(search, prev[0]);

@@ -41,7 +41,7 @@ struct Relax {
   int32 step;
   Piles<Scope>& into;
   bool runs_locally;  // the block continues with a local iteration, from what it improves in this one
-  Lowered lowered;
+  Improved improved;
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t e, vertex_t v) {
     bool is_near = false, is_far = false;
@@ -52,7 +52,7 @@ struct Relax {
         const ordered_t before = key_in(atomic_min(search.labels + v, candidate.label));
         is_far = before == INFINITE && candidate.key < before && candidate.key >= threshold;
         is_near =
-            candidate.key < before && candidate.key < threshold && !lowered.store(v, candidate.key) && is_first_in(v);
+            candidate.key < before && candidate.key < threshold && !improved.store(v, candidate.key) && is_first_in(v);
       } else {
         relax(candidate, v, racy_load(search.labels + v), is_near, is_far);
       }
@@ -64,21 +64,21 @@ struct Relax {
   KT_DEVICE void ahead(const Edges<N>& edges) {
     vertex_t v[N];
     weight_t weight[N];
-    ordered_t nearer[N];
+    ordered_t src_distance[N];
     label_t old[N];
 #pragma unroll
     for (int32 i = 0; i < N; ++i) {
       v[i] = edges.valid[i] ? load_constant(search.targets + edges.e[i]) : edges.u[i];
       weight[i] = edges.valid[i] ? load_constant(search.weights + edges.e[i]) : weight_t{0};
       // May be old: if another thread improves u in this iteration, it queues u again.
-      nearer[i] = key_in(racy_load_cached(search.labels + edges.u[i]));
+      src_distance[i] = key_in(racy_load_cached(search.labels + edges.u[i]));
     }
 #pragma unroll
     for (int32 i = 0; i < N; ++i) old[i] = racy_load(search.labels + v[i]);
 #pragma unroll
     for (int32 i = 0; i < N; ++i) {
       bool is_near = false, is_far = false;
-      if (edges.valid[i]) relax(candidate_of(edges.u[i], nearer[i], weight[i]), v[i], old[i], is_near, is_far);
+      if (edges.valid[i]) relax(candidate_of(edges.u[i], src_distance[i], weight[i]), v[i], old[i], is_near, is_far);
       into.add(is_near, is_far, v[i]);
     }
   }
@@ -89,9 +89,9 @@ struct Relax {
     label_t label;
   };
   // `nearer`, the distance of u, may be old: a thread that improves u queues it again.
-  KT_DEVICE Candidate candidate_of(vertex_t u, ordered_t nearer, weight_t weight) const {
-    const ordered_t key = to_ordered(add_rounded(from_ordered<weight_t>(nearer), weight));
-    return {key, label_of(key, nearer < key ? u : NO_PREDECESSOR)};
+  KT_DEVICE Candidate candidate_of(vertex_t u, ordered_t src_distance, weight_t weight) const {
+    const ordered_t key = to_ordered(add_rounded(from_ordered<weight_t>(src_distance), weight));
+    return {key, label_of(key, src_distance < key ? u : NO_PREDECESSOR)};
   }
   // `old` may be too large, as labels only fall: then the atomic changes nothing.
   KT_DEVICE void relax(const Candidate& candidate, vertex_t v, label_t old, bool& is_near, bool& is_far) {
@@ -103,7 +103,7 @@ struct Relax {
     } else if (key >= threshold) {
       is_far = key_in(atomic_min(place, candidate.label)) == INFINITE;
     } else if (runs_locally) {
-      is_near = key < key_in(atomic_min(place, candidate.label)) && !lowered.store(v, key) && is_first_in(v);
+      is_near = key < key_in(atomic_min(place, candidate.label)) && !improved.store(v, key) && is_first_in(v);
     } else {
       // This offer or a better one improves v in this iteration; which one does not matter.
       is_near = is_first_in(v);
@@ -135,11 +135,11 @@ template <typename Scope>
 KT_DEVICE void run_local_rounds(const Search& search, const LocalRounds& local_rounds, Relax<Scope>& relaxer) {
   for (int32 local_round = 1; local_round < search.n_local_rounds; ++local_round) {
     block_barrier();
-    const Lowered from = local_rounds.of(local_round - 1);
+    const Improved from = local_rounds.of(local_round - 1);
     const int32 size = *from.size < LOCAL ? *from.size : LOCAL;
     if (size == 0) break;
     if (thread_in_block() == 0) *local_rounds.of(local_round + 1).size = 0;
-    relaxer.lowered = local_rounds.of(local_round);
+    relaxer.improved = local_rounds.of(local_round);
     relaxer.runs_locally = local_round + 1 < search.n_local_rounds;
     const auto rows = [&](int64 i, bool is_first) {
       const vertex_t v = from.vertices[i];

@@ -157,7 +157,7 @@ KT_DEVICE void publish(LoopState* next, bool has_split, int64 edges, int64 gap, 
 
 // The vertices that a block improved in one local iteration, from which it continues in the next. A vertex
 // improved again is listed again; its older entry, which holds the older distance, is skipped.
-struct Lowered {
+struct Improved {
   vertex_t* vertices;
   ordered_t* keys;
   int32* size;
@@ -176,7 +176,7 @@ struct LocalRounds {
   vertex_t* vertices;
   ordered_t* keys;
   int32* sizes;
-  KT_DEVICE Lowered of(int32 local_round) const {
+  KT_DEVICE Improved of(int32 local_round) const {
     return {vertices + local_round % 2 * LOCAL, keys + local_round % 2 * LOCAL, sizes + local_round % 3};
   }
 };

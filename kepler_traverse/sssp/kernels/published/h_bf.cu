@@ -98,17 +98,17 @@ struct EdgeRelaxation {
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t e, vertex_t marked) {
     const vertex_t v = marked & ~CLASS;
-    const bool fresh = valid && is_fresh(u, e, v, marked & CLASS);
+    const bool discovered = valid && is_discovered(u, e, v, marked & CLASS);
     if (ENQUEUE == APPENDED) {
-      if (fresh) next.append(v);
+      if (discovered) next.append(v);
       return;
     }
-    if (fresh) found.push(v);
+    if (discovered) found.push(v);
     if (kt::any(kt::ALL_LANES, found.is_full())) empty();
   }
 
   // Whether the offer made v a vertex of the next frontier.
-  KT_DEVICE bool is_fresh(vertex_t u, offset_t e, vertex_t v, vertex_t edge_class) const {
+  KT_DEVICE bool is_discovered(vertex_t u, offset_t e, vertex_t v, vertex_t edge_class) const {
     if (edge_class & SKIP) {
       count(SKIPPED);
       return false;
@@ -285,11 +285,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const ordered_t farthest = kt::to_ordered(limit);
   kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t marked) {
     if (!(marked & CLASS & SKIP)) return;
-    const ordered_t nearer = kt::racy_load(keys + u);
-    if (nearer == kt::Key<weight_t>::INFINITE) return;
+    const ordered_t src_distance = kt::racy_load(keys + u);
+    if (src_distance == kt::Key<weight_t>::INFINITE) return;
     const vertex_t v = marked & ~CLASS;
     const ordered_t key =
-        kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(nearer), kt::load_constant(weights + e)));
+        kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(src_distance), kt::load_constant(weights + e)));
     if (key > farthest || key >= kt::racy_load(keys + v)) return;
     if (marked & ONE_IN)
       kt::racy_store(keys + v, key);

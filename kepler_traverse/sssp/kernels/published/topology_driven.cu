@@ -23,9 +23,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                       vertex_t* parent, kt::int64* counters) {
   const kt::Relaxing relaxing = {weights, kt::to_ordered(limit), keys, parent};
   kt::edges_by_thread({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
-    const ordered_t nearer = kt::racy_load(keys + u);
+    const ordered_t src_distance = kt::racy_load(keys + u);
     // If u is reached or falls after this, the flag calls for another round. All write the same there.
-    if (nearer < kt::Key<weight_t>::INFINITE && relaxing.relax(u, nearer, e, v)) kt::racy_store(counters, kt::int64{1});
+    if (src_distance < kt::Key<weight_t>::INFINITE && relaxing.relax(u, src_distance, e, v))
+      kt::racy_store(counters, kt::int64{1});
   });
 }
 

@@ -33,8 +33,8 @@ MULTI_SOURCE_AHEAD = 4
 IN_FLIGHT = 0
 
 # The same, 32 side by side. Threads of a block; edges of a piece, into which rows of as many or more are cut, where the
-# largest degree is ROWS_UNEVEN times the mean, and elsewhere; and edges a round below which piles get wider. Measured on an
-# H200, us a source of 1,024, R-MAT 20: blocks of 64 / 128 / 256 357, 359, 386; pieces of 32 / 64 / 256 374, 365, 381.
+# largest degree is ROWS_UNEVEN times the mean, and elsewhere; and edges per round below which piles get wider. Measured on
+# an H200, us a source of 1,024, R-MAT 20: blocks of 64 / 128 / 256 357, 359, 386; pieces of 32 / 64 / 256 374, 365, 381.
 ROWS_BLOCK = 128
 ROWS_UNEVEN = 16
 ROWS_PIECES = {"uneven": 64, "even": 256}
@@ -49,7 +49,7 @@ SMALL_FRONTIER = 1024
 SMALL_EDGES = 256
 SMALL_FAR = 4096
 # Hops that each block takes alone while the near vertices have at most so many edges, and so many on average; and room
-# for what a hop lowered, less for vertex numbers or weights of 64 bits. Where there are at most SHORT_ROWS edges a vertex
+# for what a hop lowered, less for vertex numbers or weights of 64 bits. Where there are at most SHORT_ROWS edges per vertex
 # more hops: a lattice of 1500 x 1500 takes 14 ms with 8 hops and room for 512, 9.3 with 32 and 1,024; USA-road-NE 14, 11 and
 # 9.9 with 4, 8 and 16.
 LOCAL_ROUNDS = 8
@@ -94,8 +94,8 @@ TAIL_EDGES = 1 << 23
 # of 8 in place of 4 at the far end of each edge walked, one 32-byte sector either way, and one pass of 24 a vertex at the
 # end; against one more walk over all edges, 8 bytes and a gather each, and one of 24 a vertex.
 PREDECESSORS_INSIDE = True
-# Whether the pass at the end leaves labels and marks as the next search wants them, which takes 8 bytes a vertex there; else
-# 4 to 12 a vertex are written at the start.
+# Whether the pass at the end leaves labels and marks as the next search wants them, which takes 8 bytes per vertex there;
+# else 4 to 12 a vertex are written at the start.
 CLEANS_UP = 1
 
 WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex

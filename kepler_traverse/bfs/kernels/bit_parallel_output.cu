@@ -2,7 +2,7 @@
 // level, predecessors out of hop counts.
 //
 // Distances are rows of `pitch` places a source, a multiple of TILE: so that a warp writes
-// whole lines, four hop counts of 8 bits a lane.
+// whole lines, four hop counts of 8 bits per lane.
 #include <kt/advance.cuh>
 
 #include "source_bitsets.cuh"

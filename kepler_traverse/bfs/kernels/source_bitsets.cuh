@@ -1,4 +1,4 @@
-// Rows of bits: a bit a source, WORDS words of 32 bits a vertex. LANES lanes take a row
+// Rows of bits: a bit per source, WORDS words of 32 bits per vertex. LANES lanes take a row
 // together, each of them PART words side by side, so that a warp reads ROWS_AT_ONCE rows
 // in as few requests as they have sectors. WORDS and LANES are constants that the
 // compiler is given, powers of two.

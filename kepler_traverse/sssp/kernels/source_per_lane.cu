@@ -44,7 +44,7 @@ struct Relaxing {
   KT_DEVICE void relax(const kt::Row& row, uint32 sources, bool is_first) {
     const int32 lane = kt::lane();
     const bool is_asked = (sources >> lane & 1u) != 0;
-    // Whoever lowers it from now on says so for the next round.
+    // Any thread that lowers it from now on says so for the next round.
     const ordered_t here = is_asked ? kt::racy_load(keys + int64{row.u} * kt::WARP + lane) : INFINITE;
     const bool waits = is_asked && here >= threshold;
     const bool is_near = is_asked && !waits;

@@ -16,7 +16,7 @@ PACKAGE = Path(kepler_traverse.__file__).parent
 HEADERS = PACKAGE / "cuda" / "include"
 # Those that kernels share, and those beside the kernels of one folder.
 HEADER_FOLDERS = [HEADERS, *sorted({path.parent for path in PACKAGE.rglob("*.cuh")} - {HEADERS / "kt"})]
-BLOCK = 64  # what kernels of this folder are compiled for; children have so many threads a block
+BLOCK = 64  # what kernels of this folder are compiled for; children have so many threads per block
 MODES = {
     "in turn": {},
     "in turn, three blocks at once": {"resident": 3},

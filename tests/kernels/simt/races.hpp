@@ -208,7 +208,7 @@ static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 ki
   } else if (is_shared && (cell.written & bytes) != bytes) {
     return "reads what nobody wrote:";
   }
-  // Again what this thread did last, and nobody came in between: known, and compared with all that others did before.
+  // Again what this thread did last, and no thread came in between: known, and compared with all that others did before.
   if (cell.first >= 0) {
     Entry& last = entries[static_cast<size_t>(cell.first)];
     if (last.thread == clock.thread && last.time == clock.time && last.bytes == bytes && last.kind == kind) {

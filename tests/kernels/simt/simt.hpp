@@ -247,7 +247,7 @@ SIMT_INLINE T atomicCAS(T* address, T expected, T value) {
   return simt::update(address, simt::Atomic::compare_and_swap, value, expected);
 }
 
-// Loads and stores of one cache or another are loads and stores; __ldg alone says more: nobody writes there.
+// Loads and stores of one cache or another are loads and stores; __ldg alone says more: no thread writes there.
 template <typename T>
 SIMT_INLINE T __ldg(const T* address) {
   simt::constant(address, sizeof(T));

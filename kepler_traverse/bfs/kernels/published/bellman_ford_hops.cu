@@ -25,7 +25,7 @@ struct Relax {
   kt::int64* counters;
 
   KT_DEVICE void operator()(vertex_t u, offset_t, vertex_t v) const {
-    // Distances only fall: an old one makes an offer that is too high, and whoever lowered it has
+    // Distances only fall: an old one makes an offer that is too high, and any thread that lowered it has
     // asked for another round.
     const kt::uint32 hops = hops_of(distance, u);
     if (hops == static_cast<kt::uint32>(kt::UNREACHED) || hops + 1 >= hops_of(distance, v)) return;

@@ -76,7 +76,7 @@ enum Walk { VIRTUAL_WARPS, SHARED_READS, DISCOVERY, EXTENDED };
 enum Counted { DUPLICATES_FOUND, CONFLICTS, QUEUED, EDGES, CHILDREN };
 
 // Hash64 (section 6): a table of (vertex, thread) in one word each. Of the threads of
-// a block that come with the same vertex, whoever reads another's entry for it drops
+// a block that come with the same vertex, any thread that reads another's entry for it drops
 // it, and the last to write cannot read one. So one of them always keeps the vertex.
 struct Hash64 {
   kt::uint64* table;  // null: none, where a vertex cannot come twice

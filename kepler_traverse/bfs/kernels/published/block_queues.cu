@@ -5,7 +5,7 @@
 // claimed with a compare-and-swap and so queued once.
 //
 // With `pieces` the queue holds pieces of rows (published/row_splitting.py): `offsets` are those of
-// the pieces then, and whoever reaches a vertex queues all of its pieces.
+// the pieces then, and any thread that reaches a vertex queues all of its pieces.
 //
 //   shared   n_queues * queue_capacity vertices; the frontier of a single block after them
 //

@@ -30,10 +30,10 @@ enum Counted { INSPECTED, BY_BITS, BY_HISTORY, BY_WARP, QUEUED };
 constexpr int32 HISTORY = 1024;
 constexpr int32 PLACES = 128;  // of a warp
 
-// Decides which edges reach a vertex that nobody has; all lanes of a warp come.
+// Decides which edges reach a vertex that no thread has; all lanes of a warp come.
 struct Contraction {
   kt::Reach reach;
-  uint8* visited;     // a bit a vertex, set by plain stores: a lost one costs a look at the distance
+  uint8* visited;     // a bit per vertex, set by plain stores: a lost one costs a look at the distance
   vertex_t* places;   // [PLACES], of the warp
   vertex_t* history;  // [HISTORY], of the block: NO_PREDECESSOR at first
   int64* counted;
@@ -68,7 +68,7 @@ struct Contraction {
     kt::racy_store(visited + v / 8, static_cast<uint8>(before | bit));
     return true;
   }
-  // Whoever stored v here has kept it. Entries get lost, and no vertex. The paper stores plainly,
+  // Any thread that stored v here has kept it. Entries get lost, and no vertex. The paper stores plainly,
   // here and below; an exchange is no race.
   KT_DEVICE bool is_new_to_block(vertex_t v) const {
     vertex_t* const place = history + v % HISTORY;

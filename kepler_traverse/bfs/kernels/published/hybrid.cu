@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   };
   for (int64 i = kt::thread_id(); i < n_vertices; i += kt::n_threads()) {
     const vertex_t u = static_cast<vertex_t>(i);
-    // Nobody stores the last level any more.
+    // No thread stores the last level any more.
     if (kt::racy_load(distance + u) == level - 1) kt::edges_of_thread(targets, kt::row_of(offsets, u), visit);
   }
 }

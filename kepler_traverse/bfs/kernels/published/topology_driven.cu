@@ -21,7 +21,7 @@ struct Claim {
   vertex_t* predecessor;  // null: not wanted
   kt::int64* counters;
 
-  // Nobody stores the frontier's level any more, so whatever is loaded here decides rightly.
+  // No thread stores the frontier's level any more, so whatever is loaded here decides rightly.
   KT_DEVICE bool is_frontier(vertex_t u) const { return kt::racy_load(distance + u) == level - 1; }
 
   KT_DEVICE void operator()(vertex_t u, offset_t, vertex_t v) const {

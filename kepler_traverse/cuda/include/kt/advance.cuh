@@ -116,7 +116,7 @@ struct Teams {
   KT_DEVICE Team team() const { return {warp_in_block() % warps, warps}; }
 };
 
-// The width for edges_by_virtual_warp: more lanes a row while there are threads to spare.
+// The width for edges_by_virtual_warp: more lanes per row while there are threads to spare.
 template <typename T>
 KT_DEVICE int32 lanes_per_row(T n_threads, T n_rows) {
   int32 width = WARP;

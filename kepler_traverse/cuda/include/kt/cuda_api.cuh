@@ -69,7 +69,7 @@ KT_DEVICE bool block_all(bool predicate, int line = __builtin_LINE()) {
 }
 #endif
 
-// What was written before is seen by whoever sees what is written after.
+// What was written before is seen by any thread that sees what is written after.
 KT_DEVICE void fence() { __threadfence(); }
 
 // Lanes that happen to run together here. Any subset is right, more are faster.

@@ -1,4 +1,4 @@
-// Loads and stores: of what nobody writes, of one cache or another, and of words that others write
+// Loads and stores: of what no thread writes, of one cache or another, and of words that others write
 // meanwhile. Included by cuda_api.cuh, of which it is a part.
 #pragma once
 
@@ -55,7 +55,7 @@ KT_DEVICE void store_l2(T* address, T value) {
 }
 
 // A word that other threads write during the launch, where an old value does no
-// harm; whoever calls these says why. Relaxed: not kept in a register, not served
+// harm; any thread that calls these says why. Relaxed: not kept in a register, not served
 // from this multiprocessor's own cache, and no order with other words.
 template <typename T>
 KT_DEVICE volatile T* of_any_space(T* address) {

@@ -60,7 +60,7 @@ KT_DEVICE void begin_labels(label_t* labels, int64 n_vertices, vertex_t source) 
     labels[v] = v == source ? label_of(0, source) : no_label();
 }
 
-// From labels to distances, as keys, and predecessors: 8 bytes a vertex read and 8
+// From labels to distances, as keys, and predecessors: 8 bytes per vertex read and 8
 // written, and 8 more where `clears` leaves the labels as the next search wants them.
 // Vertices beyond `farthest` become unreached. Gives how many of this thread's are
 // reached and lack a predecessor.

@@ -2,7 +2,7 @@
 // less than an atomic minimum, or nothing.
 //
 // The class of an edge stands in the two top bits of its target (4.1). SKIP: h_bf_close
-// relaxes it after the rounds; ONE_IN: nobody else writes to the target, so a store
+// relaxes it after the rounds; ONE_IN: no other thread writes to the target, so a store
 // does. If its one predecessor improves again, that one is on a later queue, and the
 // edge is seen again. With the distance in one word with the round that last lowered
 // it (4.2), the atomic that lowers it also tells whether it is queued. A vertex is

@@ -4,7 +4,7 @@
 // Dijkstra's frontier.
 //
 // Pile k < n_thresholds holds what fell below thresholds[k], and not below the one before;
-// the last one all beyond. Whoever lowers a vertex from one pile's distances to those of
+// the last one all beyond. Any thread that lowers a vertex from one pile's distances to those of
 // another puts it there, so it is in each pile once at most; in those that it has left its
 // entry is stale, which its distance tells, below `floor`. The present pile is relaxed in
 // rounds until nothing falls into it, and then no vertex below its threshold will ever fall

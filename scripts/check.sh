@@ -74,6 +74,7 @@ step "ruff format" "$VENV/bin/ruff" format --check .
 step "import contracts" "$VENV/bin/lint-imports"
 step "types" "$VENV/bin/mypy"
 step "spelling" spelling
+step "words" "$PYTHON" scripts/ci/check_words.py
 step "CUDA format" cuda_format
 step "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
 step "pages of strategies are current" "$PYTHON" -m scripts.docs.strategies_page --check

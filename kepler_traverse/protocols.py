@@ -14,7 +14,7 @@ import numpy as np
 from ._arrays import Array
 
 if TYPE_CHECKING:
-    from .cuda.kernel_trace import Turn
+    from .cuda.kernel_trace import Iteration
     from .graph import Graph
     from .query import Query
     from .strategy import MultiSourceOutcome, Outcome
@@ -36,7 +36,7 @@ class Search(Protocol):
 class TracedSearch(Search, Protocol):
     """A search in one launch, whose kernel notes when each of its iterations began."""
 
-    def turns(self) -> list[Turn]:
+    def iterations(self) -> list[Iteration]:
         """Return the iterations of the last search; none where the kernel was compiled without a trace."""
         ...
 

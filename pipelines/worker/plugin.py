@@ -296,7 +296,7 @@ class TraversalPlugin(WorkerPlugin):
 
     def _ends(self, answers: BatchTraverser, batches: Batches, mark: Mark) -> Iterator[Callable[[], BatchOutcome]]:
         """Traverse from the sources of the parts; yields for each part what is left to do for it."""
-        for kept in answers.kept(batches, mark):
+        for kept in answers.traverse_batches(batches, mark):
             kept.context.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
             yield functools.partial(self._end, answers, kept, mark)
 

@@ -315,7 +315,7 @@ class Settings:
         "auto",
         group="running",
         least=1,
-        help="sources a part file; auto goes by rows, workers and memory",
+        help="sources per part file; auto goes by rows, workers and memory",
     )
     workers: int | Literal["auto"] = setting(
         "auto",

@@ -99,6 +99,13 @@ def prepare(kernel: Kernel, blocks: int, args: tuple | dict):
     return run
 
 
+def prepare_items(kernel: Kernel, work_items: int, args: tuple | dict):
+    """Check the arguments once, as ``prepare`` does, for launches over so many work items as ``launch`` takes."""
+    entry = kernel.entry
+    blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
+    return prepare(kernel, blocks, args)
+
+
 def blocks_at_once(kernel: Kernel, shared_bytes: int = 0) -> int:
     """Blocks of a kernel, each with so much dynamic shared memory, that fit on the current device together."""
     return _blocks_at_once(kernel, shared_bytes, cp.cuda.runtime.getDevice())

@@ -21,7 +21,7 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
-from ...cuda.launch import launch
+from ...cuda.launch import launch, prepare_items
 from ...strategy import MultiSourceOutcome
 from .. import tuning
 
@@ -231,6 +231,7 @@ class _Run:
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._distance = self.padded = None
         self._level_counts: list = []
+        self._launches: dict = {}  # see _prepared
 
     def _rows_of_planes(self, n_planes: int):
         return cp.empty((n_planes * self._graph.n_vertices, self._words), np.uint32)
@@ -293,21 +294,6 @@ class _Run:
         self._state.reverse()
         clear(self._state[0])
         n, threads = self._n, int(self._n + 31) // 32 * WARP  # one warp per word of a bitmap
-        written = {
-            "offsets": graph.offsets,
-            "n_vertices": n,
-            "alive": alive,
-            "level": np.int32(level),
-            "seen": self._seen,
-            "found": self._found,
-            "is_found": self._is_found,
-            "done": self._done,
-            "gathered": self._gathered,
-            "touched": self._touched,
-            "planes": self._planes,
-            "alive_next": self._alive(),
-            "counters": self._counters(),
-        }
         is_pushed = (
             vertices * tuning.MULTI_SOURCE_PUSH_VERTICES <= n and edges * tuning.MULTI_SOURCE_PUSH_EDGES <= graph.n_edges
         )
@@ -318,7 +304,39 @@ class _Run:
             at_most = min(vertices + edges // tuning.MULTI_SOURCE_PIECE, int(capacity))
             launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, pieces, capacity, counters, *rows))
         else:
+            self._prepared(_PULL, threads, alive)(level=np.int32(level))
+        if is_pushed or self._hubs.size:
+            finalize = self._prepared(_FINALIZE, threads, alive)
+            finalize(level=np.int32(level), is_added=np.int32(not is_pushed))
+        self._front, self._found = self._found, self._front
+        self._in_front, self._is_found = self._is_found, self._in_front
+        if self._query.output == "counts":
+            self._count()
+        return self._read_counters()
+
+    def _prepared(self, entry: Entry, threads: int, alive):
+        """A launch of a kernel that takes the state as a struct.
+
+        Packing the struct takes longer than a launch, and levels swap two sets of arrays. So each is packed once.
+        """
+        key = entry, self._front.data.ptr, self._state[0].data.ptr
+        if key not in self._launches:
             in_offsets, in_targets = self._incoming
+            written = {
+                "offsets": self._graph.offsets,
+                "n_vertices": self._n,
+                "alive": alive,
+                "level": np.int32(0),
+                "seen": self._seen,
+                "found": self._found,
+                "is_found": self._is_found,
+                "done": self._done,
+                "gathered": self._gathered,
+                "touched": self._touched,
+                "planes": self._planes,
+                "alive_next": self._alive(),
+                "counters": self._counters(),
+            }
             read = {
                 "in_offsets": in_offsets,
                 "in_targets": in_targets,
@@ -327,14 +345,9 @@ class _Run:
                 "front": self._front,
                 "in_front": self._in_front,
             }
-            launch(self.kernels[_PULL], threads, {**written, **read})
-        if is_pushed or self._hubs.size:
-            launch(self.kernels[_FINALIZE], threads, {**written, "is_added": np.int32(not is_pushed)})
-        self._front, self._found = self._found, self._front
-        self._in_front, self._is_found = self._is_found, self._in_front
-        if self._query.output == "counts":
-            self._count()
-        return self._read_counters()
+            others = read if entry is _PULL else {"is_added": np.int32(0)}
+            self._launches[key] = prepare_items(self.kernels[entry], threads, {**written, **others})
+        return self._launches[key]
 
     def _make_planes(self, level: int) -> None:
         """See that there is a plane for each one of a level's number, an empty one where it is the first to have it."""
@@ -344,6 +357,7 @@ class _Run:
         if needed * n > self._planes.shape[0]:
             before, self._planes = self._planes, self._rows_of_planes(2 * (needed - 1))
             self._planes[: before.shape[0]] = before
+            self._launches.clear()  # they hold the planes before
         clear(self._planes[(needed - 1) * n : needed * n])
 
     def _count(self) -> None:

@@ -119,7 +119,11 @@ OTHER = "def version_here():\n    return '0.0.9, sources 000000000000'\n"
             ["lacks this package, or has another version", "No module named", "install what this"],
         ),
         (
-            {"pipelines____init__": "", "pipelines__existing": OTHER},
+            {
+                "pipelines____init__": "",
+                "pipelines__scheduling____init__": "",
+                "pipelines__scheduling__existing_cluster": OTHER,
+            },
             ["has another version of this package (0.0.9, sources 000000000000) than this job (", "install the same one"],
         ),
     ],

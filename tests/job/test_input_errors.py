@@ -106,7 +106,7 @@ SSSP = ["--algorithm", "sssp"]
         ("edges.parquet", good, ["--sources", "1,77,78"], ["77, 78", "source"]),
         ("edges.parquet", good, ["--sources", "1,x"], ["source 'x'", "integers"]),
         ("edges.parquet", good, ["--random-sources", "4"], ["4 random sources", "3 vertices"]),
-        ("edges.parquet", good, ["--strategy", "dijkstra"], ["'dijkstra'", "switch", "queue"]),
+        ("edges.parquet", good, ["--strategy", "dijkstra"], ["'dijkstra'", "switch", "source_per_thread"]),
         ("edges.parquet", good, ["--seed", "1", "--seed", "2"], ["--seed", "twice"]),
         ("edges.parquet", good, ["--format", "exel"], ["exel", "parquet", "csv"]),
         ("edges.parquet", good, ["--weight-column", "price", *SSSP], ["edges.parquet", "price"]),

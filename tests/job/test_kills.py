@@ -181,7 +181,7 @@ def test_an_interrupted_job_says_how_to_resume(command, tmp_path):
 
 
 def test_an_interrupt_waits_for_what_is_held_and_a_second_one_does_not(monkeypatch):
-    monkeypatch.setattr(signals, "_asked", False)
+    monkeypatch.setattr(signals, "_requested", False)
     seen = []
 
     def interrupted_twice():
@@ -197,7 +197,7 @@ def test_an_interrupt_waits_for_what_is_held_and_a_second_one_does_not(monkeypat
 
 
 def test_an_interrupt_that_was_caught_is_raised_again(monkeypatch):
-    monkeypatch.setattr(signals, "_asked", False)
+    monkeypatch.setattr(signals, "_requested", False)
     signals.check()
     with contextlib.suppress(KeyboardInterrupt):
         signals._raise(signal.SIGINT, None)

@@ -33,7 +33,7 @@ def sealed(tmp_path):
     if UNPRIVILEGED and not shutil.which("setpriv"):
         pytest.skip("root may write anywhere, and there is no setpriv to drop that right")
     package = tmp_path / "package"
-    left_out = shutil.ignore_patterns("__pycache__", "*.cu", "*.cuh")
+    left_out = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "kepler_traverse", package / "kepler_traverse", ignore=left_out)
     for place in [package, *package.rglob("*")]:
         place.chmod(0o555 if place.is_dir() else 0o444)

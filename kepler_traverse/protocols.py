@@ -209,7 +209,7 @@ class BatchChecker(Protocol):
         Parameters
         ----------
         blocks : iterable of (sources, distances, key type)
-            Sources as vertex numbers of shape (k,), their distances of shape (k, n_vertices), and the type in which a
-            64-byte tile holds k distances.
+            Sources as vertex numbers of shape (k,), their distances of shape (k, n_vertices), and the type of a
+            distance in a 64-byte tile, which holds those from all k sources.
         """
         ...

@@ -1,4 +1,4 @@
-"""Edge arrays to a Graph: renumber, check weights, then one rule each for parallel edges, self-loops and direction."""
+"""Build a Graph from edge arrays: renumber, check weights, and handle parallel edges, self-loops and direction."""
 
 from __future__ import annotations
 
@@ -41,24 +41,25 @@ def graph_from_edges(
     """Build a graph from arrays of edge ends.
 
     Parallel edges keep the minimum weight. Self-loops are dropped; ``sssp`` refuses a source that reaches one of negative
-    weight. An undirected edge list is stored both ways, with the
-    minimum of the two directions. Everything dropped is counted in ``graph.report``.
+    weight. An undirected edge is stored in both directions with the minimum of their weights. ``graph.report`` counts
+    everything that is dropped.
 
     Parameters
     ----------
     src, dst : integer arrays of shape (rows,)
-        Vertex ids: any integers. Columns may be NumPy arrays, lists, ranges, pandas Series or pyarrow arrays, which give a
-        graph on the CPU, or CuPy arrays and cuDF Series, which give one on the GPU. All columns must be on one device.
+        Vertex ids: any integers. NumPy arrays, lists, ranges, pandas Series and pyarrow arrays give a graph on the CPU.
+        CuPy arrays and cuDF Series give a graph on the GPU. All columns must be on one device.
     weight : number array of shape (rows,), optional
-        Finite. Distances of integer weights are exact integers; those of floats are sums rounded from left to right.
+        Finite weights. Distances of integer weights are exact integers. Those of float weights are sums rounded from left
+        to right.
     directed : bool
-        False: each row is an edge both ways.
+        False: each row is an edge in both directions.
     vertices : integer array, optional
-        Further vertices, which may have no edge.
+        Additional vertices, which may have no edge.
     weight_type : {"auto", "float32", "float64"}
-        Type of float weights and of their distances; ``"float32"`` rounds float64 input on request. For integer weights it
-        is the type that exact distances are returned in, float64 where the weights need it; a distance that the type does
-        not hold is a ``PrecisionError``.
+        Type of float weights and of their distances. ``"float32"`` rounds float64 input. For integer weights it is the
+        type in which exact distances are returned, or float64 if the weights need that. A distance that the type cannot
+        represent raises ``PrecisionError``.
 
     Returns
     -------
@@ -67,10 +68,10 @@ def graph_from_edges(
     Raises
     ------
     EdgeListError
-        Ids that are no integers, weights that are NaN, infinite or beyond int64; nulls, masked rows, or what is no column of
-        numbers.
+        Ids are not integers; weights are NaN, infinite or beyond int64; a column has nulls or masked rows, or is not a
+        column of numbers.
     InputError
-        Another argument of a wrong type or value.
+        Another argument has a wrong type or value.
     DeviceError
         Columns are on different devices.
 
@@ -114,9 +115,9 @@ def graph_from_numbers(
     weight_type: str = "auto",
     all_are_ends: bool = False,
 ) -> Graph:
-    """As ``graph_from_edges`` for ends that are positions in ``ids`` already (ascending ids, one per vertex).
+    """Like ``graph_from_edges``, for ends that are positions in ``ids`` (ascending ids, one per vertex).
 
-    ``all_are_ends`` says that each vertex is an end of some row, so that without self-loops none can be isolated.
+    ``all_are_ends`` states that each vertex is an end of some edge, so that without self-loops none can be isolated.
     """
     backend: CsrBackend = csr_on_gpu if device_of(src) == "cuda" else csr_build
     weight_source = "" if weight is None else str(weight.dtype)
@@ -148,7 +149,7 @@ def graph_from_numbers(
 
 
 def _one_integer_type(ends: dict[str, Array]) -> list[Array]:
-    """Bring ids to one integer type; NumPy's own rule would make float64 of int64 and uint64."""
+    """Convert ids to one integer type. NumPy's promotion would convert int64 and uint64 to float64."""
     for name, column in ends.items():
         if column.dtype.kind not in "iu":
             raise EdgeListError(f"{name}: vertex ids must be integers, not {column.dtype}", column=name)
@@ -167,7 +168,7 @@ def _one_integer_type(ends: dict[str, Array]) -> list[Array]:
 
 
 def _max_vertices(columns: list[Array]) -> int:
-    """No fewer than there are different ids; where edges are many, their range says more than their number."""
+    """Upper bound on the number of distinct ids. With many edges, the range of ids is a tighter bound than their count."""
     count = sum(int(column.size) for column in columns)
     if index_dtype(count) == np.int32:
         return count
@@ -177,7 +178,7 @@ def _max_vertices(columns: list[Array]) -> int:
 
 
 def _where(flags: Any, *arrays: Any) -> tuple[int, int]:
-    """How often ``flags``, given parts of the arrays, holds, and where first."""
+    """Return how often ``flags`` is true for elements of the arrays, and the first position where it is."""
     count = first = 0
     for (at, part), *others in zip(*(parts(array) for array in arrays), strict=True):
         flagged = flags(part, *(other for _, other in others))
@@ -194,7 +195,7 @@ def _check_weight_type(weight_type: str) -> None:
 
 
 def _integer_weights(weight: Any, weight_type: str) -> Any:
-    """Bring integers to the narrowest type that holds each exactly, or to the one asked for."""
+    """Convert integers to the narrowest type that represents each exactly, or to the requested type if that is wider."""
     _check_weight_type(weight_type)
     xp = namespace(weight)
     low, high = extent(weight) if weight.size else (0, 0)
@@ -213,7 +214,7 @@ def _integer_weights(weight: Any, weight_type: str) -> Any:
 
 
 def _float_weights(weight: Any, weight_type: str) -> Any:
-    """Check weights and bring them to the type that distances will have; -0.0 becomes 0.0."""
+    """Check weights and convert them to the type of distances; -0.0 becomes 0.0."""
     _check_weight_type(weight_type)
     xp = namespace(weight)
     if weight.dtype.kind != "f":
@@ -223,7 +224,7 @@ def _float_weights(weight: Any, weight_type: str) -> Any:
         raise EdgeListError(f"weights of type {weight.dtype} are not supported; give float64", column="weight")
     with np.errstate(over="ignore"):
         if device_of(weight) == "cuda" and kind.itemsize < weight.itemsize:
-            cast = xp.asarray(to_host(weight).astype(kind))  # CuPy's cast would make 0 of what becomes subnormal
+            cast = xp.asarray(to_host(weight).astype(kind))  # CuPy's cast would flush subnormal results to 0
         else:
             cast = weight.astype(kind, copy=False)
     bad, row = _where(lambda part: ~xp.isfinite(part), cast)
@@ -243,10 +244,10 @@ def _float_weights(weight: Any, weight_type: str) -> Any:
 
 
 def _refuse_lost_weights(weight: Any, cast: Any) -> None:
-    """Refuse weights that are not 0 and become 0 in a narrower type: they would make free edges."""
+    """Refuse nonzero weights that become 0 in a narrower type: their edges would cost nothing."""
 
     def is_zero(part: Any) -> Any:
-        if part.itemsize > 8:  # NumPy's long double, which no integer is as wide as
+        if part.itemsize > 8:  # NumPy's long double: no integer type is as wide
             return part == 0
         return part.view(f"i{part.itemsize}") << 1 == 0  # by its bits: on a GPU subnormal numbers compare as zero
 
@@ -261,7 +262,7 @@ def _refuse_lost_weights(weight: Any, cast: Any) -> None:
 
 
 def _negative_loops(src: Array, dst: Array, weight: Any, integers: bool) -> dict[int, Any]:
-    """The least weight of each vertex that has a self-loop of negative weight."""
+    """Map each vertex with a self-loop of negative weight to the smallest such weight."""
     loops: dict[int, int | float] = {}
     number = int if integers else float
     for (_, u), (_, v), (_, w) in zip(parts(src), parts(dst), parts(weight), strict=True):

@@ -10,14 +10,14 @@ from typing import Any
 class SerializedSearch:
     """A planned search that any thread may call.
 
-    A search writes into arrays that belong to its plan, and its result is these arrays. The owner, which is the thread that
-    made the plan, gets them as they are, valid until its next search. Every other thread gets copies. As soon as the owner
-    has had a result, the other threads search in arrays of their own, which are allocated then.
+    A search writes its result into arrays that belong to its plan. The owner is the thread that made the plan. It gets these
+    arrays without a copy, and they are valid until its next search. Every other thread gets copies. Once the owner has
+    received a result, the other threads share a second set of arrays, which is allocated on first use.
 
     Parameters
     ----------
     prepare : callable
-        Compiles and allocates, and returns ``search(argument)``, which gives an ``Outcome`` or a ``MultiSourceOutcome``.
+        Compiles and allocates. It returns ``search(argument)``, which returns an ``Outcome`` or a ``MultiSourceOutcome``.
     """
 
     def __init__(self, prepare: Callable[[], Callable[..., Any]]) -> None:
@@ -40,10 +40,10 @@ class SerializedSearch:
             return outcome._replace(**{name: array.copy() for name, array in arrays.items()})
 
     def adopt(self) -> None:
-        """Make the calling thread the owner; results of earlier searches do not hold any more."""
+        """Make the calling thread the owner. Results of earlier searches become invalid."""
         with self._lock:
             self._owner = threading.current_thread()
 
     def unguarded(self, argument: Any) -> Any:
-        """Search without the lock and without copies: for a caller that holds the lock of another plan around this one."""
+        """Search without the lock and without copies: for a caller that already holds the lock of an enclosing plan."""
         return self._owned(argument)

@@ -1,4 +1,4 @@
-"""What the public functions of both algorithms share: each passes the record of its algorithm and its strategies."""
+"""Shared implementation of the public functions of both algorithms. Each algorithm has a ``Registry``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Registry:
     single_source : tuple of Strategy
     multi_source : tuple of MultiSourceStrategy
     searches : tuple of Strategy
-        BFS from one source, by which a plan sees the shape of a graph.
+        Strategies for BFS from one source, by which a plan surveys the shape of a graph.
     """
 
     algorithm: Algorithm

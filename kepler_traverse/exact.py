@@ -1,4 +1,4 @@
-"""Exact sums of integer weights: which type holds every sum that matters, and when a search moves on to the next type.
+"""Exact sums of integer weights: the type that represents every relevant sum, and when a search needs a wider type.
 
 A search with integer weights runs in float32, and in float64 or int64 only where float32 could round. Let L be the integer
 above which the type may round: 2^24 for float32, 2^53 for float64. If all finite distances of a result are smaller than L
@@ -6,12 +6,12 @@ in absolute value, then all are exact, although larger sums may have been rounde
 
 - The result is a fixed point: ``fl(d[u] + w) >= d[v]`` for every edge, and equal for the edge that set ``d[v]`` last.
 - Rounding is monotonic and keeps L, so a sum of absolute value L or more is never rounded to a smaller one.
-- So an edge that set ``d[v]``, where ``abs(d[v]) < L``, added up exactly. And no edge allows a shorter distance: its sum was
-  either exact, or is L or more.
+- So the sum over an edge that set ``d[v]`` was exact where ``abs(d[v]) < L``. And no edge allows a shorter distance: its sum
+  either was exact, or is L or more.
 - The edge that set ``d[v]`` last comes from a vertex whose distance was final before. So these edges form a tree from the
   source, the distances are exact lengths of paths in it, and no edge shortens one.
 
-Where a bound on all path lengths is smaller than L, nothing is looked at. Else one pass over the distances decides.
+If a bound on all path lengths is smaller than L, no check is needed. Otherwise one pass over the distances decides.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Sums:
     graph : Graph
     algorithm : {"bfs", "sssp"}
     limit : int, float or None
-        Distances beyond it do not matter.
+        Distances beyond it are not part of the result.
 
     Attributes
     ----------
     graph : Graph
-        To search in: its weights have the current type.
+        The graph to search in, with weights of the current type.
     """
 
     def __init__(self, graph: Graph, algorithm: str, limit=None):
@@ -49,7 +49,7 @@ class Sums:
         self._look()
 
     def _look(self) -> None:
-        """Decide whether a result has to be looked at."""
+        """Decide whether distances of a result must be checked."""
         longest = self.graph.max_sum if self._is_exact else 0
         if self._limit is not None:
             longest = min(longest, self._limit)
@@ -61,7 +61,7 @@ class Sums:
 
     @property
     def may_widen(self) -> bool:
-        """Whether a wider type may be needed; if not, ``hold`` need not be asked."""
+        """Whether a wider type may be needed. If not, calling ``hold`` is unnecessary."""
         return self._may_round and self.dtype.kind == "f"
 
     def hold(self, distance, below=None) -> bool:
@@ -71,7 +71,7 @@ class Sums:
         ----------
         distance : array of shape (n,) or (k, n)
         below : float, optional
-            All finite distances are known to be smaller than this.
+            A known upper bound: all finite distances are smaller.
         """
         if not self.may_widen or distance is None or not distance.size or distance.dtype.kind == "i":
             return True
@@ -81,7 +81,7 @@ class Sums:
         return not any_beyond(distance, bound)
 
     def widen(self) -> None:
-        """Go on to the next wider type.
+        """Change to the next wider type.
 
         Raises
         ------
@@ -99,13 +99,13 @@ class Sums:
 
 
 class WideningSearch:
-    """A planned search that goes on in a wider type by itself where its sums could be rounded.
+    """A planned search that repeats itself in a wider type if its sums could have been rounded.
 
     Parameters
     ----------
     sums : Sums
     prepare : callable
-        ``prepare(sums)`` compiles and allocates for the current type, and returns ``search(argument)``, which gives an
+        ``prepare(sums)`` compiles and allocates for the current type. It returns ``search(argument)``, which returns an
         ``Outcome`` or a ``MultiSourceOutcome``.
     """
 
@@ -123,7 +123,7 @@ class WideningSearch:
             else:
                 if self._sums.hold(outcome.distance, outcome.below):
                     return outcome
-            self._search = None  # gives back what the type before had
+            self._search = None  # frees the memory of the previous type
             self._sums.widen()
             self._search = self._prepare(self._sums)
 
@@ -139,13 +139,13 @@ def any_beyond(distance, bound: int) -> bool:
 @njit(cache=True, nogil=True)
 def _any_beyond(distance, bound, infinite):
     found = False
-    for v in range(distance.size):  # without a way out, so that it is a loop of vector instructions
+    for v in range(distance.size):  # no early exit, so that the compiler can vectorize the loop
         found |= (bound <= distance[v] < infinite) or (-infinite < distance[v] <= -bound)
     return found
 
 
 def as_integers(distance):
-    """Weighted distances that stand for integers as int64, with ``2**63 - 1`` where unreached."""
+    """Return weighted distances that represent integers as int64, with ``2**63 - 1`` where unreached."""
     if distance.dtype.kind == "i":
         return distance
     xp = namespace(distance)
@@ -154,7 +154,7 @@ def as_integers(distance):
 
 
 def narrowed(graph: Graph, distance):
-    """Undo ``as_integers``: distances in the narrowest type, of those that searches of the graph use, that holds all."""
+    """Undo ``as_integers``: return distances in the narrowest type of the graph's searches that represents all of them."""
     xp = namespace(distance)
     reached = is_reached(distance)
     finite = xp.where(reached, distance, 0)

@@ -1,4 +1,4 @@
-"""Results as data frames: pandas on the CPU, cuDF on a GPU, pyarrow for files. Vertex numbers turn back into ids here."""
+"""Results as data frames: pandas on the CPU, cuDF on a GPU, pyarrow for files. Vertex numbers are converted to ids here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNREACHED_CHOICES = ("omit", "null", "cugraph")
 
 
 class Column:
-    """One column of a frame on its way out: values (an array, or pyarrow strings) and where they are null."""
+    """One column of a frame to be returned: values (an array or pyarrow strings) and a mask of nulls."""
 
     def __init__(self, values: Any, is_null: Array | None = None) -> None:
         self.values, self.is_null = values, is_null
@@ -35,7 +35,7 @@ def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
 
 
 def with_query(frame: Frame, plan: Any) -> Any:
-    """Note in a frame what it holds, for ``certify``; pandas keeps ``attrs`` through most operations."""
+    """Record in a frame what it holds, for ``certify``. Most pandas operations preserve ``attrs``."""
     if hasattr(frame, "attrs"):
         query = plan.query
         frame.attrs[_QUERY] = {"algorithm": plan.algorithm, "limit": query.limit, "targets": query.targets is not None}
@@ -45,7 +45,7 @@ def with_query(frame: Frame, plan: Any) -> Any:
 def columns_of(
     graph: Graph, result: Traversal, query: Query, unreached: str = "omit", with_source: bool = False
 ) -> dict[str, Column]:
-    """Return the rows of one traversal as columns ``[source,] vertex, distance[, predecessor]``, ordered by vertex."""
+    """Return the records of one traversal as columns ``[source,] vertex, distance[, predecessor]``, ordered by vertex."""
     xp = namespace(result.distance)
     reached = result.reached
     if query.limit is not None:
@@ -80,7 +80,7 @@ def columns_of(
 
 
 def shown_distance(graph: Graph, distance: Array, missing: Array | None = None) -> Array:
-    """Return distances in the type that users get: those of integer weights are integers, whatever they were summed in.
+    """Return distances in the type of the result: those of integer weights are integers, in whatever type they were summed.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def shown_distance(graph: Graph, distance: Array, missing: Array | None = None) 
     distance : array
         Hops, or weighted distances.
     missing : bool array, optional
-        Where there is none, because the vertex was not reached; None: nowhere.
+        True for vertices that were not reached. None means that all were reached.
     """
     if is_hops(distance.dtype) or not graph.returns_integers:
         return distance
@@ -115,12 +115,12 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None) -> Any:
     Parameters
     ----------
     frame : pandas.DataFrame or cudf.DataFrame
-        What ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` returned, with predecessors and ``unreached="omit"``.
+        Result of ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` with predecessors and ``unreached="omit"``.
     targets : iterable of ids
         Where the paths end. With several sources, each source gets a path to each target that it reaches.
     graph : Graph, optional
-        The graph that was traversed. It tells targets that no source reaches, which have no row then, from ids that are not
-        vertices. Without it both are refused.
+        The graph that was traversed. With it, targets that no source reaches have no row, and ids that are not vertices
+        are refused. Without it both are refused.
 
     Returns
     -------
@@ -133,7 +133,8 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None) -> Any:
     InputError
         The frame has no predecessors, or lacks a vertex that a path leads through (it was cut to targets).
     UnknownVertexError
-        A target is not a vertex of the graph, or without ``graph`` in no row of the frame; or this is no list of ids.
+        A target is not a vertex of the graph (without ``graph``: is in no row of the frame), or ``targets`` is not a
+        list of ids.
 
     Examples
     --------
@@ -211,7 +212,7 @@ def check_frame(name: str, frame: Frame) -> None:
 
 
 def _kind_of_ids(column: Any) -> str:
-    """``"integers"``, ``"strings"``, or nothing for what can be no ids."""
+    """``"integers"``, ``"strings"``, or ``""`` for a column that cannot hold ids."""
     kind = getattr(column.dtype, "kind", "")
     return (
         "integers" if kind and kind in "iu" else "strings" if kind == "O" or str(column.dtype) in ("str", "string") else ""
@@ -219,7 +220,7 @@ def _kind_of_ids(column: Any) -> str:
 
 
 def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any) -> Any:
-    """The targets that are in a frame's column of vertices, each once."""
+    """Return the distinct targets that occur in a frame's column of vertices."""
     wanted = arguments.ids("targets", targets)
     wanted = wanted.tolist() if isinstance(wanted, np.ndarray) else wanted
     kind, expected = _kind_of_ids(vertex), int if _kind_of_ids(vertex) == "integers" else str
@@ -246,13 +247,13 @@ def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any)
 
 
 def query_of(frame: Frame) -> dict[str, Any]:
-    """What ``with_query`` has noted in a frame; nothing where it was lost."""
+    """Return the record that ``with_query`` made in a frame; an empty dict if it was lost."""
     noted = getattr(frame, "attrs", {}).get(_QUERY)
     return noted if isinstance(noted, dict) else {}
 
 
 def holds_hops(graph: Graph, frame: Frame) -> bool:
-    """Whether the distances of a frame are hops: as it carries, else all integers but int64 on integer weights."""
+    """Whether distances of a frame are hops, by its record. Without one: integers, except int64 on integer weights."""
     algorithm, kind = query_of(frame).get("algorithm"), frame["distance"].dtype
     if kind.kind not in "iu" or algorithm is not None:
         return kind.kind in "iu" and algorithm == BFS.name
@@ -270,7 +271,7 @@ def traversals_of(graph: Graph, frame: Frame, limit: float | None = None) -> Any
     Raises
     ------
     InputError
-        Rows that no traversal can have: a vertex twice, no source, a vertex that is not in the graph.
+        The frame is no result of a traversal: a vertex occurs twice or is not in the graph, or there is no source.
     """
     import pandas
 
@@ -327,7 +328,7 @@ def _as_weights(graph: Graph, distance: np.ndarray) -> np.ndarray:
 
 
 def concatenated(frames: list[Frame], device: str) -> Any:
-    """Frames one below the other, rows numbered anew."""
+    """Concatenate frames, with a new index."""
     return _library(device).concat(frames, ignore_index=True)
 
 
@@ -377,7 +378,7 @@ def _series(column: Column, device: str) -> Any:
 
 
 def _arrow(column: Column) -> Any:
-    """As a pyarrow array in host memory."""
+    """Return a column as a pyarrow array in host memory."""
     import pyarrow
     import pyarrow.compute
 

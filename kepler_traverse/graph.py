@@ -1,4 +1,4 @@
-"""The graph that every traversal reads: a frozen CSR with the user's vertex ids beside it."""
+"""The graph that every traversal reads: an immutable CSR and the user's vertex ids."""
 
 from __future__ import annotations
 
@@ -19,41 +19,42 @@ from .cuda import csr_build as csr_on_gpu
 from .errors import DeviceError, InputError, UnknownVertexError, option_text
 from .protocols import CsrBackend
 
-_FEW_NAMES = 64  # up to here looking strings up one by one beats hashing all of them
-_HASHED_AT_ONCE = 1 << 16  # strings
-_EXPLAINED = 3  # unknown ids for which an error names the nearest ones
-_COMPARED_NAMES = 2000  # with which an unknown name is compared
-_COMPARED_LENGTH = 200  # characters of it
+_FEW_NAMES = 64  # up to this many strings, a binary search for each is faster than hashing all ids
+_HASHED_AT_ONCE = 1 << 16  # strings per update of the fingerprint
+_EXPLAINED = 3  # unknown ids for which an error names the nearest known ones
+_COMPARED_NAMES = 2000  # known names that an unknown name is compared with
+_COMPARED_LENGTH = 200  # characters of a name that are compared
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildReport:
-    """What building a graph did to the edge list; every repair is counted.
+    """What building a graph changed in the edge list, with a count of each repair.
 
     Attributes
     ----------
     rows : int
-        Rows of the edge list.
+        Records of the edge list.
     self_loops : int
-        Rows dropped because both ends are the same vertex.
+        Records dropped because both ends are the same vertex.
     parallel_edges : int
-        Edges dropped because a cheaper or equal one joins the same two vertices (in an undirected graph also the
-        dearer one of two directions).
+        Edges dropped because an edge of smaller or equal weight joins the same two vertices. In an undirected graph
+        this includes the edge of larger weight where both directions are listed.
     negative_zeros : int
         Weights of -0.0 that became 0.0.
     isolated_vertices : int
-        Vertices without any edge that is kept.
+        Vertices without an edge in the graph.
     weight_source : str
         Type of the weights in the input, ``""`` without weights.
     src_column, dst_column, weight_column : str
-        Columns of the files that the edges were read from; ``"0"`` is the first of a text without names, ``""`` none.
+        Columns of the files that the edges were read from. ``"0"`` is the first column of a text file without names;
+        ``""`` means no column.
     unused_columns : tuple of str
-        The other columns.
+        Columns that were not read.
     unused_numbers : tuple of str
-        Those of them that hold numbers, as far as that is known.
+        Unused columns that are known to hold numbers.
     seconds : dict of str to float
-        How long it took to ``read`` the edge list and to ``build`` the graph of it; empty for a graph that was not made
-        from files. Two reports that differ in nothing else are equal.
+        Seconds to ``read`` the edge list and to ``build`` the graph. Empty for a graph that was not made from files.
+        A comparison of two reports ignores this field.
     """
 
     rows: int = 0
@@ -70,16 +71,16 @@ class BuildReport:
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        # JSON, in which a stored graph keeps its report, has lists alone.
+        # A stored graph holds its report as JSON, which has lists but no tuples.
         for name in ("unused_columns", "unused_numbers"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def facts(self) -> dict[str, Any]:
-        """What was done, as a dict without ``seconds``: equal for equal edge lists, so that it can be stored."""
+        """The report as a dict without ``seconds``. It is equal for equal edge lists, so it can be stored."""
         return {name: value for name, value in asdict(self).items() if name != "seconds"}
 
     def with_columns(self, columns: Any) -> BuildReport:
-        """Return a copy that says which columns were read, as ``formats.EdgeColumns`` has them."""
+        """Return a copy that names the columns of a ``formats.EdgeColumns``."""
         return replace(
             self,
             src_column=columns.src,
@@ -94,36 +95,39 @@ class BuildReport:
 class Graph:
     """A directed or undirected graph in compressed sparse rows, on the CPU or on a GPU.
 
-    Make one with ``read_graph`` or ``graph_from_edges``, which decide about duplicates, self-loops and ids once. Inside
-    the library a vertex is its number 0..n-1; ``ids`` holds the user's own name of each number, ascending.
+    Make one with ``read_graph`` or ``graph_from_edges``, which handle duplicates, self-loops and ids. The library
+    identifies a vertex by its number 0..n-1. ``ids`` holds the user's id of each number, in ascending order.
 
     Attributes
     ----------
     offsets : int64 array of shape (n_vertices + 1,)
-        Edges of vertex v are ``targets[offsets[v]:offsets[v + 1]]``.
+        The adjacency list of vertex v is ``targets[offsets[v]:offsets[v + 1]]``.
     targets : int32 or int64 array of shape (n_edges,)
-        Ascending within a row, without duplicates and self-loops.
+        Ascending within an adjacency list, without duplicates and self-loops.
     weights : array of shape (n_edges,) or None
-        float32 or float64. Integer weights are held in the narrowest of float32, float64 and int64 that holds each exactly.
+        float32 or float64. Integer weights have the narrowest of float32, float64 and int64 that represents each
+        weight exactly.
     ids : integer array on the same device, or pyarrow strings (always on the host), of shape (n_vertices,)
         Ascending; strings by their UTF-8 bytes.
     directed : bool
-        False means that every edge is stored both ways with one weight.
+        False means that every edge is stored in both directions with the same weight.
     report : BuildReport
     integer_weights : bool
-        Whether the weights are integers: then every distance is an exact sum, or an error.
+        Whether the weights are integers. If so, every distance is an exact sum, or the search raises an error.
     float_distances : bool
-        Whether distances of integer weights are returned as floats of the weights' type, because the caller chose that type.
+        Whether distances of integer weights are returned as floats of the weights' type, because the caller chose
+        that type.
     negative_loops : dict of int to int or float
-        Vertex numbers with a self-loop of negative weight, and that weight. A search that reaches one of them has no answer.
+        Maps the number of each vertex with a self-loop of negative weight to that weight. A search that reaches such
+        a vertex has no result.
     may_pull : bool
         Whether a BFS from one source may use the reverse of a directed graph; see ``with_reverse``.
 
     Parameters
     ----------
     known_fingerprint : str, optional
-        ``fingerprint`` where it is known: computing that of a large graph takes seconds. Copies with other arrays do not
-        have it.
+        The ``fingerprint``, where it is known already: computing it takes seconds for a large graph. Copies with other
+        arrays do not inherit it.
     """
 
     offsets: Array
@@ -160,7 +164,7 @@ class Graph:
         arguments.instance("negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights")
         arguments.instance("report", self.report, BuildReport, "leave it out")
         if known_fingerprint is not None:
-            # Where cached_property keeps what it has computed.
+            # cached_property stores its value under this key.
             vars(self)["fingerprint"] = _checked_fingerprint(known_fingerprint)
 
     @property
@@ -169,12 +173,12 @@ class Graph:
 
     @property
     def n_edges(self) -> int:
-        """Stored edges: an undirected edge counts twice."""
+        """Number of stored edges: an undirected edge counts twice."""
         return int(self.targets.size)
 
     @property
     def device(self) -> str:
-        """``"cpu"`` or ``"cuda"``, read off the arrays."""
+        """``"cpu"`` or ``"cuda"``, by the type of the arrays."""
         return device_of(self.offsets)
 
     @property
@@ -223,14 +227,16 @@ class Graph:
         return np.dtype(np.int64) if self.returns_integers else weights.dtype
 
     def distances_are(self, algorithm: str) -> dict[str, str]:
-        """The type of the distances that a search returns, and what is promised of their sums, for people."""
+        """Describe, for display, the type of a search's distances and the guarantee for their sums."""
         if ALGORITHMS[arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))].counts_hops:
             return {"type": "int32", "sums": "hops"}
         exact = "exact integers" if self.returns_integers else "exact integers, or an error" if self.integer_weights else ""
         return {"type": str(self.distance_dtype), "sums": exact or "least sum over all paths, rounded from left to right"}
 
     def with_sums_in(self, dtype: str) -> Graph:
-        """Return this graph with its weights, all of which the type must hold, as another type; made once.
+        """Return this graph with its weights converted to another type. The copy is cached.
+
+        The type must represent every weight exactly.
 
         Parameters
         ----------
@@ -245,7 +251,7 @@ class Graph:
             graph = replace(self, weights=weights.astype(name))
             known = vars(self).keys() & {"degrees", "max_degree", "has_negative_weights", "heaviest"}
             vars(graph).update({attribute: vars(self)[attribute] for attribute in known})
-            made[name] = graph  # before the reverse is made, whose own reverse may be this graph
+            made[name] = graph  # stored before its reverse is made: the reverse of that may be this graph
             if "reverse" in vars(self):
                 vars(graph)["reverse"] = graph if not self.directed else self.reverse.with_sums_in(name)
         return made[name]
@@ -256,13 +262,14 @@ class Graph:
         weights: Array = self.weights
         if not self.n_edges:
             return weights.dtype.type(np.inf if weights.dtype.kind == "f" else MAX_INTEGER)
-        # Of no negative one the bits are in the order of the weights, and CuPy would take subnormal numbers for 0.
+        # The bits of non-negative floats sort as integers in the order of the floats. They are compared as integers because
+        # CuPy would treat subnormal numbers as 0.
         order = weights if self.has_negative_weights else weights.view(f"i{weights.itemsize}")
         return min(to_host(part.min(keepdims=True))[0] for _, part in parts(order)).view(weights.dtype)
 
     @cached_property
     def reverse(self) -> Graph:
-        """The graph with every edge turned round; an undirected graph is its own."""
+        """The graph with every edge reversed. An undirected graph is its own reverse."""
         if not self.directed:
             return self
         backend: CsrBackend = csr_on_gpu if self.device == "cuda" else csr_build
@@ -272,10 +279,10 @@ class Graph:
     def with_reverse(self) -> Graph:
         """Return the graph with its reverse built, which BFS from one source on a GPU then uses.
 
-        Without it a BFS of a directed graph looks at the edges that leave the frontier only. With it, it may also look at
-        the edges that enter what is not yet reached, which was up to 18 times faster on web graphs. Building the reverse
-        takes longer than one search, so a plan for one source never does that by itself. An undirected graph is its own
-        reverse. Results are the same.
+        Without the reverse, a BFS of a directed graph can only push along the edges that leave the frontier. With it,
+        BFS can also pull over the edges that enter unreached vertices, which was up to 18 times faster on web graphs.
+        Building the reverse takes longer than one search, so a plan for one source never builds it. An undirected graph
+        is its own reverse. Results are the same.
         """
         if not self.directed:
             return self
@@ -287,7 +294,7 @@ class Graph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over vertices, edges, weights and ids: the same for the same graph on every device."""
+        """SHA-256 over vertices, edges, weights and ids. It does not depend on the device."""
         digest = hashlib.sha256(f"{self.n_vertices} {self.n_edges} {self.directed} {self._id_kind}".encode())
         if self.integer_weights:
             digest.update(b"integers as floats" if self.float_distances else b"integers")
@@ -305,7 +312,7 @@ class Graph:
         return digest.hexdigest()
 
     def _hash_strings(self, digest: Any) -> None:
-        """Hash the lengths of the ids and then their bytes: no character of an id can be taken for the end of one."""
+        """Hash the lengths of the ids and then their bytes, so that the boundaries of ids are unambiguous."""
         import pyarrow.compute
 
         for begin in range(0, len(self.ids), _HASHED_AT_ONCE):
@@ -314,7 +321,7 @@ class Graph:
             digest.update("".join(piece.to_pylist()).encode())
 
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
-        """An array of the graph in host memory, piece by piece."""
+        """Yield an array of the graph in host memory, in slices."""
         yield to_host(getattr(self, name))
 
     @property
@@ -326,12 +333,12 @@ class Graph:
         return "string" if self.has_string_ids else self.ids.dtype.name
 
     def to(self, device: str) -> Graph:
-        """Return this graph on ``"cuda"`` or ``"cpu"``; itself if it is there already.
+        """Return this graph on ``"cuda"`` or ``"cpu"``, or the graph itself if it is there already.
 
         Raises
         ------
         DeviceError
-            No such device, or this machine cannot use it.
+            The device does not exist, or this machine cannot use it.
         """
         device = arguments.choice("device", device, ("cpu", "cuda"), DeviceError)
         if device == self.device:
@@ -357,17 +364,17 @@ class Graph:
         ----------
         ids : iterable of int or str, or an array of them
         role : str
-            What to call them in an error.
+            What an error message calls the ids.
 
         Returns
         -------
         numpy.ndarray
-            int64 numbers, in the order given.
+            int64 numbers, in the order of ``ids``.
 
         Raises
         ------
         UnknownVertexError
-            Some are not vertices of this graph, and the message names them; or this is no list of ids.
+            Some ids are not vertices of this graph (the message names them), or ``ids`` is not a list of ids.
         """
         wanted = arguments.ids(arguments.text("role", role) + "s", ids)
         if isinstance(wanted, list):
@@ -390,7 +397,7 @@ class Graph:
         return numbers
 
     def _nearest_ids(self, missing: list[Any]) -> str:
-        """Say which ids of the graph are nearest to some that it lacks: neighbouring integers, similar strings."""
+        """Describe the ids of the graph that are nearest to some unknown ids: neighbouring integers or similar strings."""
         near = self._similar_names if self.has_string_ids else self._neighbouring_ids
         found = {wanted: near(wanted) for wanted in missing}
         return "".join(
@@ -406,7 +413,7 @@ class Graph:
         return [ids[i].item() for i in (at - 1, at) if 0 <= i < ids.size]
 
     def _similar_names(self, wanted: str) -> list[str]:
-        """Up to two ids that look alike, among those that sort near and those that differ in case or blanks alone."""
+        """Up to two similar ids, among those that sort near the name or differ from it only in case or blanks."""
         import bisect
         import difflib
 
@@ -421,7 +428,7 @@ class Graph:
             width = _COMPARED_NAMES // (2 * len(spelled))
             places = [place(name) for name in spelled]
             names = [name for at in places for name in self.ids.slice(max(0, at - width), 2 * width).to_pylist()]
-        # To compare long names takes time that grows with the square of their length.
+        # The time to compare two names grows with the square of their length.
         folded = {name.casefold().strip(): name for name in names if len(name) <= _COMPARED_LENGTH}
         alike = difflib.get_close_matches(wanted.casefold().strip()[:_COMPARED_LENGTH], folded, 2)
         return [folded[name] for name in alike]
@@ -442,7 +449,7 @@ class Graph:
     def _string_numbers(self, wanted: Any) -> np.ndarray:
         try:
             "".join(wanted).encode()
-        except UnicodeEncodeError:  # half of a character: no text file holds it
+        except UnicodeEncodeError:  # a lone surrogate, which no text file can contain
             texts = np.array([arguments.is_encodable(name) for name in wanted])
             numbers = np.full(len(wanted), -1)
             numbers[texts] = self._string_numbers([name for name, is_text in zip(wanted, texts, strict=True) if is_text])
@@ -451,7 +458,7 @@ class Graph:
             import pyarrow
             import pyarrow.compute
 
-            # A lone surrogate is in no UTF-8 text, so in no id either.
+            # UTF-8 cannot encode a lone surrogate, so no id contains one.
             known = [name if name.isascii() or arguments.is_encodable(name) else None for name in wanted]
             at = pyarrow.compute.index_in(pyarrow.array(known, self.ids.type), value_set=self.ids)
             positions: np.ndarray = at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -480,7 +487,7 @@ class Graph:
         Raises
         ------
         UnknownVertexError
-            Not vertex numbers. In GPU memory their range is not checked.
+            ``numbers`` are not vertex numbers. The range of numbers in GPU memory is not checked.
         """
         if device_of(numbers) == "cpu":
             numbers = arguments.vertex_numbers(numbers, self.n_vertices)
@@ -501,7 +508,7 @@ def _arrow_indices(numbers: np.ndarray) -> Any:
 
 
 def has_vertex(graph: Graph, name: str | int) -> bool:
-    """Whether an id, of the type of the graph's ids, is one of its vertices."""
+    """Whether an id is a vertex of the graph. The id must have the type of the graph's ids."""
     names: list[Any] = [name]
     found = graph._string_numbers(names) if graph.has_string_ids else graph._integer_numbers(names)
     return bool(found[0] >= 0)

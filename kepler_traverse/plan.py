@@ -1,4 +1,4 @@
-"""A plan: checked, compiled and allocated once, then run from as many sources as wanted; and what it will cost."""
+"""A plan: a search that is checked, compiled and allocated once, and then runs from any number of sources."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .strategy import Strategy, in_use, pick
 class Plan:
     """A traversal that is ready to run; made by ``plan_bfs`` and ``plan_sssp``.
 
-    Any thread may run it; traversals of one plan run one at a time. The thread that made the plan gets results whose arrays
-    hold until its next traversal. Results of other threads are copies, and take a second set of the plan's arrays.
+    Any thread may run it. Traversals of one plan run one at a time. In the thread that made the plan, the arrays of a
+    result are valid until its next traversal. Other threads get copies and use a second set of the plan's arrays.
 
     Attributes
     ----------
     graph : Graph
     algorithm : {"bfs", "sssp"}
     strategy : Strategy
-        The row of the catalogue that runs.
+        The strategy that runs.
     query : Query
     sums : Sums
-        The type in which the first search adds up distances. With integer weights a plan goes on in a wider type once a
+        The type in which the first search sums distances. With integer weights a plan changes to a wider type once a
         result needs it.
     """
 
@@ -57,7 +57,7 @@ class Plan:
         self._search = SerializedSearch(search)
 
     def __call__(self, source: VertexId) -> Traversal:
-        """Traverse from one vertex, given by the user's id.
+        """Traverse from one vertex, identified by the user's id.
 
         Raises
         ------
@@ -69,36 +69,36 @@ class Plan:
         return self.run_number(int(self.graph.numbers_of([source])[0]))
 
     def run_number(self, number: int) -> Traversal:
-        """Traverse from one vertex, given by its number 0..n-1.
+        """Traverse from one vertex, identified by its number 0..n-1.
 
         Raises
         ------
         UnknownVertexError
-            Not a vertex number of this graph.
+            ``number`` is not a vertex number of this graph.
         NegativeCycleError
             A negative cycle can be reached from it (SSSP only).
         """
         return self._traversal(self._search, arguments.vertex_number(number, self.graph.n_vertices))
 
     def run(self, number: int) -> Traversal:
-        """As ``run_number``, under the name that it had before; for ids call the plan."""
+        """Alias of ``run_number``. To traverse from an id, call the plan."""
         return self.run_number(number)
 
     def run_unguarded(self, number: int) -> Traversal:
-        """As ``run``, for one caller at a time that has checked the number."""
+        """Run like ``run`` but without a lock and checks: for one caller at a time that has checked the number."""
         return self._traversal(self._search.unguarded, number)
 
     def adopt(self) -> None:
-        """Make the calling thread the one whose results are not copied.
+        """Make the calling thread the owner, whose results are not copied.
 
-        For a caller that hands a plan from thread to thread, and uses no earlier result any more.
+        For a caller that passes a plan from thread to thread and no longer uses earlier results.
         """
         self._search.adopt()
 
     def _traversal(self, search: Any, number: int) -> Traversal:
         try:
             outcome = search(number)
-        except NegativeCycleError as error:  # strategies know numbers only
+        except NegativeCycleError as error:  # strategies report vertex numbers, users know ids
             ids = self.graph.ids_at(np.array(error.cycle))
             raise NegativeCycleError(ids.tolist(), error.weight) from None
         self._refuse_negative_loops(outcome.distance)
@@ -118,19 +118,19 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the plan holds beside the graph for one thread: results and scratch."""
+        """Bytes of results and scratch that the plan holds in addition to the graph, for one thread."""
         return self.strategy.memory(self.graph.n_vertices, self.graph.n_edges, self.query.predecessors)
 
 
 def running(strategy: Strategy, rows: Sequence[Strategy], outcome: Any) -> Strategy:
-    """The strategy that gave an outcome: the one chosen, or the one for int64 distances."""
+    """Return the strategy that computed an outcome: the chosen one, or the one for int64 distances."""
     if outcome.distance is None or outcome.distance.dtype != np.int64:
         return strategy
     return next((row for row in rows if row.sums == "int64" and row.device == strategy.device), strategy)
 
 
 def without_bound(outcome: Any) -> dict[str, Any]:
-    """The fields of an outcome that a traversal has, too."""
+    """Return the fields of an outcome that a traversal also has."""
     fields: dict[str, Any] = outcome._asdict()
     del fields["below"]
     return fields

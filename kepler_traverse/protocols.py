@@ -1,7 +1,7 @@
-"""What objects of the library expect of each other, where the implementations share no base class.
+"""Protocols of objects whose implementations share no base class.
 
-Each protocol lists all that its users touch. Strategies are planned once and run many times: ``Strategy.plan`` allocates and
-compiles and returns a ``Search``; ``MultiSourceStrategy.plan`` returns a ``MultiSourceSearch``.
+Each protocol lists all members that callers use. A strategy is planned once and run many times: ``Strategy.plan`` allocates,
+compiles and returns a ``Search``. ``MultiSourceStrategy.plan`` returns a ``MultiSourceSearch``.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ Knobs = Any  # a mapping of names to values, or an instance of the strategy's ``
 
 
 class Search(Protocol):
-    """A search that is ready to run: compiled, and with its arrays allocated."""
+    """A search that is compiled and whose arrays are allocated."""
 
     def __call__(self, source: int, /) -> Outcome:
-        """Search from a vertex number; the arrays of the outcome hold until the next call."""
+        """Search from a vertex number. The arrays of the outcome are valid until the next call."""
         ...
 
 
 class TracedSearch(Search, Protocol):
-    """A search in one launch, whose kernel notes when each of its iterations began."""
+    """A search in one launch, whose kernel records the start time of each iteration."""
 
     def iterations(self) -> list[Iteration]:
-        """Return the iterations of the last search; none where the kernel was compiled without a trace."""
+        """Return the iterations of the last search, or none if the kernel was compiled without a trace."""
         ...
 
 
 class MultiSourceSearch(Protocol):
-    """A search from several sources at once that is ready to run."""
+    """A search from several sources that is compiled and whose arrays are allocated."""
 
     def __call__(self, sources: np.ndarray, /) -> MultiSourceOutcome:
-        """Search from up to a group of vertex numbers; the arrays of the outcome hold until the next call."""
+        """Search from at most a group of vertex numbers. The arrays of the outcome are valid until the next call."""
         ...
 
 
 class Prepare(Protocol):
-    """What makes a search: ``Strategy.plan``."""
+    """Function that makes a search: ``Strategy.plan``."""
 
     def __call__(self, graph: Graph, query: Query, /) -> Search:
         """Check, compile and allocate."""
@@ -58,7 +58,7 @@ class Prepare(Protocol):
 
 
 class PrepareMany(Protocol):
-    """What makes a search from several sources: ``MultiSourceStrategy.plan``."""
+    """Function that makes a search from several sources: ``MultiSourceStrategy.plan``."""
 
     def __call__(self, graph: Graph, query: Query, group: int, /) -> MultiSourceSearch:
         """Check, compile and allocate for up to ``group`` sources at once."""
@@ -66,7 +66,7 @@ class PrepareMany(Protocol):
 
 
 class MultiSourceModule(Protocol):
-    """A module that implements a ``MultiSourceStrategy``, whose attributes of these names say what they are."""
+    """A module that implements a ``MultiSourceStrategy``; see the attributes of the same names there."""
 
     @property
     def plan(self) -> PrepareMany: ...
@@ -89,7 +89,7 @@ class TraversalRun(Protocol):
     distance : array of shape (n_vertices,)
     predecessor : array of shape (n_vertices,) or None
     counted : dict of str to int, or None
-        What the strategy counts, if it was asked to.
+        Counters of the strategy, if they were requested.
     """
 
     distance: Array
@@ -100,11 +100,11 @@ class TraversalRun(Protocol):
 
     @property
     def frontier_size(self) -> int:
-        """Vertices in the frontier; the search ends at 0."""
+        """Number of vertices in the frontier; the search ends at 0."""
         ...
 
     def start(self, source: int, /) -> None:
-        """Forget the last search; the source is the frontier."""
+        """Reset the state of the last search and make the source the frontier."""
         ...
 
 
@@ -129,16 +129,16 @@ class RoundRun(TraversalRun, Protocol):
 
     @property
     def parent(self) -> Array:
-        """The last predecessor of each vertex, where negative cycles are looked for; of negative weights only."""
+        """The latest predecessor of each vertex, used to detect negative cycles; for negative weights only."""
         ...
 
     def finish(self, source: int, /) -> None:
-        """Apply the limit and make predecessors of the distances."""
+        """Apply the limit and compute predecessors from the distances."""
         ...
 
 
 class RelaxStep(Protocol):
-    """One round of Bellman-Ford: relaxes the edges of the frontier; the vertices it improved are the next frontier."""
+    """One round of Bellman-Ford: relaxes the edges of the frontier. Improved vertices form the next frontier."""
 
     def __call__(self, run: Any, round_number: int, /) -> int | None:
         """Return how many rounds the step took, None for one."""
@@ -164,10 +164,10 @@ class CsrBackend(Protocol):
         Returns
         -------
         offsets : int64 array of shape (n_vertices + 1,)
-        targets : array of shape (edges,), of src's type; ascending within a row
+        targets : array of shape (edges,), of src's type; ascending within an adjacency list
         weights : array of shape (edges,) or None; the minimum over parallel edges
         self_loops, parallel : int
-            Rows dropped as self-loops; stored edges dropped as parallel.
+            Records dropped as self-loops; stored edges dropped as parallel.
         """
         ...
 
@@ -185,7 +185,7 @@ class CsrBackend(Protocol):
         Parameters
         ----------
         columns : list of integer arrays
-            Ids; the ranks are returned for each in the same order.
+            Columns of ids. The ranks are returned per column, in the same order.
         dtype : numpy.dtype
             Type of the ranks.
 
@@ -201,15 +201,15 @@ class BatchChecker(Protocol):
     """Checks distances from blocks of sources of one graph; see ``certificate.many``."""
 
     def summaries(self, blocks: Iterable[tuple[np.ndarray, Array, np.dtype]], /) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield for each block its size, and an int64 array of shape (5, 3).
+        """Yield the size of each block and an int64 array of shape (5, 3).
 
-        That holds for each rule C1 to C5 how often it is broken, and the source and the vertex of an example. C3 to C5 are
-        looked at only where C1 and C2 hold.
+        For each rule C1 to C5 the array holds the number of violations, and the source and vertex of an example. C3 to C5
+        are checked only where C1 and C2 hold.
 
         Parameters
         ----------
         blocks : iterable of (sources, distances, key type)
-            Sources as vertex numbers of shape (k,), their distances of shape (k, n_vertices), and the type in which a line
-            of 64 bytes holds as many.
+            Sources as vertex numbers of shape (k,), their distances of shape (k, n_vertices), and the type of a
+            distance in a 64-byte tile, which holds those from all k sources.
         """
         ...

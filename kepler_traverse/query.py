@@ -1,4 +1,4 @@
-"""What a traversal is asked for."""
+"""The options of a traversal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._arrays import Array
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """Options of a traversal, beside its source.
+    """Options of a traversal, without its source.
 
     Attributes
     ----------
@@ -20,11 +20,12 @@ class Query:
     targets : int64 array of vertex numbers (NumPy, ascending, distinct) or None
         The traversal may stop once these are settled.
     knobs : object or None
-        Settings of the strategy, an instance of its ``Strategy.knobs``; None leaves them to its rule.
+        Options of the strategy, an instance of its ``Strategy.knobs``. With None the strategy chooses them.
     tuning : object or None
-        Numbers that a strategy takes in place of its measured ones, an instance of the algorithm's ``params.Tuning``.
+        Tuning parameters in place of the measured defaults, an instance of the algorithm's ``tuning.Tuning``.
     output : {"all", "targets", "counts"}
-        Of a traversal from many sources: distances of all vertices, of the targets, or only how many lie at each hop count.
+        Output of a traversal from many sources: distances of all vertices, distances of the targets, or only the number
+        of vertices at each hop count.
     """
 
     predecessors: bool = True

@@ -1,4 +1,4 @@
-"""From files to a graph: read the edge list, give vertices their numbers, build."""
+"""Read a graph from files: read the edge list, number the vertices, build the graph."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def read_graph(
 ) -> Graph:
     """Read an edge list from files and build a graph.
 
-    Parallel edges keep the minimum weight and self-loops are dropped, both counted in ``graph.report``, which also has
-    the seconds that reading and building took.
+    Parallel edges keep the minimum weight, and self-loops are dropped. ``graph.report`` counts both. It also has the seconds
+    that reading and building took.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def read_graph(
         Files, folders, globs, or URLs that fsspec knows. All files together are one edge list. The ``key=value`` folders
         of a Hive partition are columns of the files below them.
     directed : bool
-        False: each row is an edge both ways.
+        False: each row is an edge in both directions.
     device : {"auto", "cpu", "cuda"}
         Where the graph is built; ``"auto"`` takes the GPU if there is one.
     src_column, dst_column, weight_column : str, optional
@@ -135,17 +135,17 @@ def read_graph(
         edges = [read_edges(paths, options, format)]
         read = time.perf_counter()
         columns = edges[0].columns
-        graph = _build(edges.pop(), options.device, vertices, rules)  # which then lets go of the edges as early as it can
+        graph = _build(edges.pop(), options.device, vertices, rules)  # pop: _build can then free the edges early
     seconds = {"read": read - begun, "build": time.perf_counter() - read}
     return replace(graph, report=replace(graph.report.with_columns(columns), seconds=seconds))
 
 
 @contextmanager
 def _memory_given_back():
-    """Let pyarrow take its memory from the system meanwhile.
+    """Let pyarrow allocate from the system inside the context.
 
-    Its own pools keep what decoding needed, an edge list's worth or more, while the graph is built: measured with
-    USA-road-NE, the peak is 3.7 times the edge list with mimalloc and 2.0 to 2.8 times with the system's.
+    Its own pools would hold the memory of decoding, as large as the edge list or larger, while the graph is built. Measured
+    with USA-road-NE, the peak is 3.7 times the edge list with mimalloc and 2.0 to 2.8 times with the system's.
     """
     import pyarrow
 
@@ -159,7 +159,7 @@ def _memory_given_back():
 
 @dataclass(frozen=True, kw_only=True)
 class _Rules:
-    """What the builder is told, for all ways of numbering vertices."""
+    """Options of the builder, common to all ways of numbering vertices."""
 
     directed: bool
     weight_type: str
@@ -176,9 +176,9 @@ def _device(device: str) -> str:
 
 
 def _build(edges: EdgeList, device: str, vertices, rules: _Rules) -> Graph:
-    """Build the graph, naming file and row in what the builder refuses.
+    """Build the graph. Errors of the builder name the file and the row.
 
-    The columns leave the edge list one by one, and the arrays go on without a name here: each is freed once it was used.
+    Columns are removed from the edge list one by one, and no name here refers to the arrays, so each is freed after use.
     """
     columns = {role: edges.table[role] for role in edges.columns.roles}
     edges = replace(edges, table=None)
@@ -217,7 +217,7 @@ def _are_strings(column) -> bool:
 
 
 def _array(column, device: str):
-    """A column as an array on the device, without a copy where memory allows it."""
+    """Return a column as an array on the device, without a copy if its memory layout allows it."""
     if not hasattr(column, "chunks"):
         return column.values  # cuDF: the column's own memory, as CuPy
     if column.num_chunks == 1:
@@ -228,7 +228,7 @@ def _array(column, device: str):
 
 
 def _integers(vertices, kind: np.dtype) -> np.ndarray:
-    """The user's further vertices, in the type of the ids where they fit."""
+    """Return the user's additional vertices, in the type of the ids if they fit."""
     try:
         array = arguments.as_array("vertices", vertices)
     except InputError as error:

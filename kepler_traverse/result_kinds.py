@@ -1,8 +1,8 @@
-"""The kinds of results of searches from several sources: one table, which the library and the job read.
+"""Registry of the result kinds of searches from several sources, for the library and the job.
 
-To add a kind, add an entry to ``RESULT_KINDS``. A kind with ``records="source"`` brings the function that makes its
-records; ``bfs_many``, ``sssp_many`` and the job take it without another change. The table itself imports nothing else, so
-that ``--help`` of the job answers at once; functions import what they need when they are called.
+To add a kind, add an entry to ``RESULT_KINDS``. A kind with ``records="source"`` names the function that makes its records;
+``bfs_many``, ``sssp_many`` and the job support it without another change. This module imports no other module, so that
+``--help`` of the job is fast. Functions import what they need when they are called.
 """
 
 from __future__ import annotations
@@ -26,37 +26,38 @@ class ResultKind:
     ----------
     name : str
     means : str
-        What a record is, for people: it stands in the manifest and in every part file. Empty where no file holds the kind.
+        What a record is, for display in the manifest and in every part file. Empty if no file holds the kind.
     columns : tuple of str
         Columns of a frame and of a part file.
     records : {"vertex", "target", "source", "nearest", "matrix"}
-        What a record belongs to: a vertex that a source reaches; a pair of source and target; a source alone, made by
-        ``records_of``; a vertex, in a single search from all sources. A matrix has no records.
+        What a record belongs to. ``"vertex"``: a vertex that a source reaches. ``"target"``: a pair of source and target.
+        ``"source"``: one source; ``records_of`` makes these. ``"nearest"``: a vertex in a nearest-source search. A matrix
+        has no records.
     is_array : bool
         Whether ``bfs_many`` and ``sssp_many`` return an array in place of a frame.
     is_dense : bool
-        Whether the array has a column for each vertex or target, else a bit for each vertex.
+        Whether the array has one column per vertex or target; otherwise it has one bit per vertex.
     algorithms : tuple of str
-        Those that have the kind.
+        Algorithms that support the kind.
     needs_targets, limits_targets : bool
-        Whether targets must be given, and whether they may be: then there are records of them alone.
+        Whether targets are required, and whether they are allowed. With targets, only these have records.
     takes_direction : bool
         Whether ``direction="in"`` is possible.
     has_predecessors : bool
-        Whether a record has a predecessor, which the searches must find, too.
+        Whether a record has a predecessor, so that searches must compute predecessors.
     keeps : {"all", "targets", "counts"}
-        The least that a plan must keep of each search; see ``Query.keep``. ``counts`` holds for hops only.
+        The least output that a plan needs of each search; see ``Query.output``. ``"counts"`` is for hops only.
     is_per_level : bool
-        Of ``records="source"``: whether a source has a record for each of its levels, else it has one.
+        For ``records="source"``: whether a source has one record per level; otherwise it has one record.
     numbers : int
-        Columns of 8 bytes in a file, without ids and distances.
+        Number of 8-byte columns in a file, without ids and distances.
     values : tuple of str
-        Of ``records="source"``: names of the arrays that ``records_of`` returns.
+        For ``records="source"``: names of the arrays that ``records_of`` returns.
     records_of : callable or None
         ``records_of(graph, traversals, limit, observe)`` returns the ``SourceRecords`` of one group.
     columns_of : callable or None
-        ``columns_of(graph, algorithm, values, sizes)`` returns the columns after ``source``, from the arrays of any number
-        of groups, one after the other.
+        ``columns_of(graph, algorithm, values, sizes)`` returns the columns after ``source``, from the concatenated arrays
+        of any number of groups.
     """
 
     name: str
@@ -84,12 +85,12 @@ class ResultKind:
 
     @property
     def merged(self) -> bool:
-        """Whether one search from all sources together finds it, so that no record is the answer of one source."""
+        """Whether a nearest-source search computes it, so that no record is the result of a single source."""
         return self.records == "nearest"
 
     @property
     def id_columns(self) -> int:
-        """How many columns hold ids of vertices."""
+        """Number of columns that hold vertex ids."""
         return sum(name in ("source", "vertex", "target", "predecessor") for name in self.columns)
 
     @property
@@ -99,11 +100,11 @@ class ResultKind:
 
     @property
     def is_distances(self) -> bool:
-        """Whether the records of a source are its distances, which a certificate proves without another traversal."""
+        """Whether the records of a source are its distances, which a certificate checks without another traversal."""
         return self.records == "vertex" and "distance" in self.columns
 
     def keeps_for(self, counts_hops: bool, has_targets: bool) -> str:
-        """Return what a plan must keep of each search; see ``Query.keep``."""
+        """Return the output that a plan needs of each search; see ``Query.output``."""
         if (self.keeps == "counts" and not counts_hops) or (self.keeps == "targets" and not has_targets):
             return "all"
         return self.keeps

@@ -15,9 +15,9 @@ from .cpu.checksum import mix
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Traversal:
-    """Distances, and perhaps predecessors, from one source.
+    """Distances, and optionally predecessors, from one source.
 
-    The arrays belong to the plan that made them and hold until its next traversal; ``copy`` keeps them.
+    The arrays belong to the plan that made them and are valid until its next traversal. ``copy`` makes them independent.
 
     Attributes
     ----------
@@ -26,19 +26,19 @@ class Traversal:
         Vertex number.
     distance : array of shape (n_vertices,)
         BFS: int32 hops, ``-1`` where unreached. SSSP: float32 or float64, ``inf`` where unreached. Sums of integer weights
-        are exact: where float64 could round one, all are int64, and ``2**63 - 1`` where unreached.
+        are exact: where float64 could round one, all distances are int64, and ``2**63 - 1`` where unreached.
     predecessor : array of shape (n_vertices,), of the targets' type, or None
-        Previous vertex on a shortest path: of all possible ones the smallest among those with smaller
-        (distance, zero-length hops), so equal on every device and in every run. The source is its own; ``-1`` where
+        Previous vertex on a shortest path. Among all candidates with a smaller (distance, zero-length hops) it is the
+        smallest, so it is equal on every device and in every run. The source is its own predecessor; ``-1`` where
         unreached.
     limit : int, float or None
-        Every vertex at distance ``limit`` or less is there, all others are unreached; None means no limit.
+        Every vertex at distance ``limit`` or less is reached, all others are unreached. None means no limit.
     strategy : str
         Name of the strategy that ran.
     rounds : int
-        Levels or relaxation rounds it took.
+        Number of levels or relaxation rounds.
     counters : dict of str to int, or None
-        What the strategy counted on the way, if it was asked to.
+        Counters of the strategy, if they were requested.
     """
 
     algorithm: str
@@ -56,16 +56,16 @@ class Traversal:
         return is_reached(self.distance)
 
     def copy(self) -> Traversal:
-        """Return a traversal with arrays of its own."""
+        """Return a traversal with copies of the arrays."""
         predecessor = None if self.predecessor is None else self.predecessor.copy()
         return replace(self, distance=self.distance.copy(), predecessor=predecessor)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Traversals:
-    """Distances, and perhaps predecessors, from several sources: one row each.
+    """Distances, and optionally predecessors, from several sources, one array row per source.
 
-    The arrays may belong to the plan that made them, and hold until its next run.
+    The arrays may belong to the plan that made them and are then valid until its next run.
 
     Attributes
     ----------
@@ -74,17 +74,17 @@ class Traversals:
         Vertex numbers.
     distance : array of shape (k, n_vertices)
         BFS: hops in the narrowest of int8, int16 and int32 that holds them, ``-1`` where unreached. SSSP: as in
-        ``Traversal``. Where only targets were asked for, ``(k, n_targets)``.
+        ``Traversal``. The shape is ``(k, n_targets)`` if only targets were requested.
     predecessor : array of shape (k, n_vertices), of the targets' type, or None
         As in ``Traversal``.
     limits : list of int, float or None
-        Of each source, as in ``Traversal``.
+        The limit of each source, as in ``Traversal``.
     strategy : str
     rounds : list of int
-        Of each source.
+        Levels or rounds of each source.
     counts : int32 or int64 array of shape (k, levels), or None
-        How many vertices lie at 0, 1, 2, ... hops, where that is all that was asked for; on the graph's device where the
-        strategy has counted there.
+        Number of vertices at 0, 1, 2, ... hops, if only these counts were requested. The array is on the graph's device
+        if the strategy counted there.
     """
 
     algorithm: str
@@ -100,7 +100,7 @@ class Traversals:
         return self.sources.size
 
     def __getitem__(self, i: int | slice) -> Traversal | Traversals:
-        """The traversal from the i-th source; hops are int32 here, as a plan for one source gives them. Or some of them."""
+        """Return the traversal from the i-th source, with hops as int32 like those of a plan for one source; or a slice."""
         if isinstance(i, slice):
             names = ("sources", "distance", "predecessor", "limits", "rounds", "counts")
             found = {name: getattr(self, name) for name in names}
@@ -124,14 +124,14 @@ class Traversals:
 def checksum(result: Traversal, integers: bool = False) -> int:
     """Return a 64-bit sum over (source, vertex, distance) of all reached vertices.
 
-    Equal results give equal sums on every device and in any order of the vertices; the sum of the sums of several
-    sources stands for all of them. It guards against loss and mix-up, not against an adversary.
+    Equal results have equal sums on every device and in any order of the vertices. The checksums of several sources can be
+    added. The sum detects lost and exchanged results, but it does not protect against an adversary.
 
     Parameters
     ----------
     result : Traversal
     integers : bool
-        Whether the distances stand for integers, whatever type they were summed in.
+        Whether the distances represent integers, in whatever type they were summed.
     """
     distance = result.distance
     if device_of(distance) == "cuda":
@@ -144,7 +144,7 @@ def checksum(result: Traversal, integers: bool = False) -> int:
 
 
 def _checksum_of_arrays(result: Traversal, integers: bool = False) -> int:
-    """The same by whole arrays of either library."""
+    """Compute ``checksum`` by array operations of NumPy or CuPy."""
     xp = namespace(result.distance)
     vertex = xp.flatnonzero(result.reached)
     distance = result.distance[vertex]

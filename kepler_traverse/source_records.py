@@ -1,4 +1,4 @@
-"""Records that belong to one source alone: a summary of its distances, or how many vertices lie at each hop count."""
+"""Records that belong to one source each: a summary of its distances, or the number of vertices at each hop count."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .frames import Column
 from .graph import Graph
 from .results import Traversals
 
-# ``observe(counts, edges, farthest)`` sees the level counts of some sources while they are in memory: an array of shape
-# (k, levels) on the graph's device, stored edges of the vertices reached, and the last level of each source.
+# ``observe(counts, edges, farthest)`` receives the level counts of some sources while they are in memory: an array of shape
+# (k, levels) on the graph's device, the stored edges of the vertices reached, and the last level of each source.
 Observe = Callable[[Array, np.ndarray, np.ndarray], None]
 
 
@@ -27,9 +27,9 @@ class SourceRecords(NamedTuple):
     values : dict of str to array of shape (n_records,), NumPy
         The records of each source, one source after the other.
     sizes : int64 array of shape (k,), NumPy
-        How many records each source has.
+        Number of records of each source.
     figures : Figures or None
-        Statistics of weighted distances, where they were computed.
+        Statistics of weighted distances, if they were computed.
     """
 
     values: dict[str, np.ndarray]
@@ -90,8 +90,8 @@ def summary_columns(
     graph : Graph
     algorithm : {"bfs", "sssp"}
     reached, farthest, total, harmonic : arrays of shape (k,), NumPy
-        Of each source: vertices reached, the largest distance, the sum of distances, and that of the reciprocals of positive
-        ones.
+        Per source: vertices reached, largest distance, sum of distances, and sum of the reciprocals of positive
+        distances.
     """
     others = reached - 1
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -112,7 +112,7 @@ def summary_columns(
 def levels_of_sources(
     graph: Graph, traversals: Traversals, limit: float | None, observe: Observe | None = None
 ) -> SourceRecords:
-    """Count the vertices at each hop count, up to the last level of each source that has any."""
+    """Count the vertices at each hop count, up to the last nonempty level of each source."""
     sizes, vertices = [], []
     for counts, edges in level_counts_of(graph, traversals, limit):
         n_levels, of_levels = trimmed(counts)
@@ -124,14 +124,14 @@ def levels_of_sources(
 
 
 def level_columns(sizes: np.ndarray, vertices: np.ndarray) -> dict[str, Column]:
-    """Columns ``distance, vertices``, on the host, of sources with so many levels each."""
+    """Return columns ``distance, vertices``, on the host. ``sizes`` holds the number of levels of each source."""
     return {"distance": Column(steps(sizes).astype(np.int32)), "vertices": Column(vertices.astype(np.int64, copy=False))}
 
 
 def level_counts_of(graph: Graph, traversals: Traversals, limit: float | None) -> Iterable[tuple[Array, np.ndarray]]:
-    """Level counts, where they were counted, and stored edges; of some sources at a time.
+    """Return level counts and the number of stored edges, for some sources at a time.
 
-    Edges are 0 where the plan has kept the counts alone: then it is unknown which vertices they are.
+    Edges are 0 if the plan returned only counts, which do not identify the vertices.
     """
     if traversals.counts is not None:
         return [(traversals.counts, np.zeros(len(traversals), np.int64))]
@@ -139,12 +139,12 @@ def level_counts_of(graph: Graph, traversals: Traversals, limit: float | None) -
 
 
 def trimmed(counts: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Trim counts of vertices at 0, 1, 2, ... hops at the last level that has any.
+    """Trim trailing empty levels from counts of vertices at 0, 1, 2, ... hops.
 
     Returns
     -------
     sizes : int64 array of shape (k,), NumPy
-        Levels of each source; at least one vertex is in it.
+        Number of levels of each source; its last level is not empty.
     vertices : int64 array, NumPy
         The counts of the sources, one after the other.
     """
@@ -154,11 +154,11 @@ def trimmed(counts: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def steps(sizes: np.ndarray) -> np.ndarray:
-    """0, 1, 2, ... of each size, one after the other."""
+    """Return the concatenation of ``arange(size)`` for each size."""
     return np.asarray(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))
 
 
 def with_source(graph: Graph, numbers: np.ndarray, sizes: np.ndarray, columns: dict[str, Column]) -> dict[str, Column]:
-    """Put the column ``source``, on the host, before others: the id of each source as often as it has records."""
+    """Insert the column ``source``, on the host, before the others: the id of each source, once per record."""
     ids = graph.ids_at(namespace(graph.offsets).asarray(np.repeat(numbers, sizes)))
     return {"source": Column(to_host(ids) if hasattr(ids, "dtype") else ids), **columns}

@@ -1,7 +1,7 @@
 """A prepared graph on disk, so that several processes of one machine share its pages instead of building it each.
 
-A folder of plain ``.npy`` files, for string ids an Arrow file, and ``meta.json``, which is written last. Nothing in it can
-hold code.
+The folder holds plain ``.npy`` files, an Arrow file for string ids, and ``meta.json``, which is written last. None of these
+formats can hold code.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _META = "meta.json"
 _MAX_META_BYTES = 2**24
 _ARRAYS = {"offsets", "targets", "weights", "ids"}
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_PART = 1 << 22  # ids that are compared at a time, so that no array as long as theirs is needed
+_PART = 1 << 22  # ids that are compared at a time, which avoids a temporary array as long as the ids
 
 
 def save_graph(graph: Graph, folder, origin: str = "") -> None:
-    """Write a graph to a folder, which appears whole or not at all.
+    """Write a graph to a folder, which appears complete or not at all.
 
     Parameters
     ----------
     graph : Graph
         On either device.
     folder : path
-        What is there under this name is replaced.
+        An existing folder of this name is replaced.
     origin : str
-        What the graph was made of, for ``stored_origin``.
+        Description of the input of the graph, for ``stored_origin``.
     """
     folder = Path(folder)
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
@@ -83,15 +83,15 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
 def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
     """Read a graph that ``save_graph`` wrote.
 
-    On the CPU the arrays are views of the files: pages are read on first use and shared between processes; what a
-    process writes to them stays its own. Whether they are a graph is checked on every load: all of them are read once.
+    On the CPU the arrays are copy-on-write mappings of the files: pages are read on first use and shared between processes,
+    and writes are private to a process. Every load checks that the arrays form a graph, which reads all of them once.
 
     Parameters
     ----------
     folder : path
     device : {"cpu", "cuda"}
     verify : bool
-        Compare the fingerprint of what was read with the stored one, and refuse what others could have written.
+        Compare the fingerprint of the arrays with the stored one, and refuse files that other users could have written.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
     Raises
     ------
     InputError
-        The folder holds no such graph, or it is damaged.
+        The folder holds no stored graph, or the graph is damaged.
     DeviceError
         This machine cannot use the device.
     """
@@ -138,7 +138,7 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
 
 
 def _fault_of_ids(graph: Graph) -> str:
-    """Say what is wrong with the ids, nothing if they ascend, each once."""
+    """Describe what is wrong with the ids; ``""`` if they are strictly ascending."""
     ids = graph.ids
     if graph.has_string_ids:
         import pyarrow
@@ -157,7 +157,7 @@ def _fault_of_ids(graph: Graph) -> str:
 
 
 def stored_origin(folder) -> str:
-    """Return what ``save_graph`` was told about the graph's origin, ``""`` if there is no stored graph."""
+    """Return the ``origin`` that ``save_graph`` stored, ``""`` if there is no stored graph."""
     try:
         return _meta(Path(folder))["origin"]
     except InputError:
@@ -165,12 +165,12 @@ def stored_origin(folder) -> str:
 
 
 def require_private(path: Path) -> None:
-    """Refuse a folder or a file that others could have written: its fingerprint is no help, as they write that, too.
+    """Refuse a folder or file that other users could have written: they could have written its fingerprint, too.
 
     Raises
     ------
     InputError
-        It is a link, belongs to another user, or its mode lets others write.
+        The path is a link, belongs to another user, or its mode lets others write.
     """
     try:
         facts = os.lstat(path)
@@ -198,12 +198,12 @@ def _meta(folder: Path) -> dict:
 
 
 def _meta_fault(meta: dict) -> str:
-    """Say what is wrong with the facts about a stored graph, ``""`` if nothing is."""
+    """Describe what is wrong with the metadata of a stored graph, ``""`` if nothing is."""
     arrays, report = meta.get("arrays"), meta.get("report")
     if not isinstance(arrays, list) or not all(isinstance(name, str) for name in arrays):
         return "arrays must be names"
     if not {"offsets", "targets"} <= set(arrays) <= _ARRAYS or len(set(arrays)) < len(arrays):
-        return f"arrays cannot be {', '.join(arrays)}"  # other names could lead out of the folder
+        return f"arrays cannot be {', '.join(arrays)}"  # other names could be paths outside the folder
     for name in ("directed", "integer_weights", "float_distances"):
         if not isinstance(meta.get(name), bool):
             return f"{name} must be true or false"
@@ -237,14 +237,14 @@ def _is_like(value, default) -> bool:
 
 
 def _open_array(path: Path) -> np.ndarray:
-    """Map a file copy-on-write; a plain array over it, because Numba compiles anew for read-only arrays and subclasses."""
+    """Map a file copy-on-write, as a plain array: Numba would compile again for read-only arrays and subclasses."""
     _require_regular(path)
     mapped = np.load(path, mmap_mode="c", allow_pickle=False)
     return np.asarray(mapped)
 
 
 def _require_regular(path: Path) -> None:
-    what = irregular(path)  # a FIFO would be waited at
+    what = irregular(path)  # opening a FIFO would block
     if what:
         raise ValueError(f"{path.name} is {what}")
 

@@ -1,4 +1,4 @@
-"""A strategy is a row of a table: a name, a device and a way to plan. Nothing here knows an algorithm."""
+"""Strategies: registry entries with a name, a device and a function that makes a plan. Independent of the algorithm."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .protocols import MultiSourceModule, Prepare, PrepareMany
 
 
 class Outcome(NamedTuple):
-    """What a strategy gives for one source; see ``Traversal``, whose fields these are."""
+    """Result of a strategy for one source. The fields are those of ``Traversal``, except ``below``."""
 
     distance: object
     predecessor: object | None
     limit: float | None
     rounds: int
     counters: dict[str, int] | None = None
-    below: float | None = None  # no field of a traversal: all finite distances are smaller, where the strategy knows that
+    below: float | None = None  # upper bound of all finite distances, if the strategy knows one
 
 
 class MultiSourceOutcome(NamedTuple):
-    """What a strategy gives for several sources; see ``Traversals``, whose fields these are.
+    """Result of a strategy for several sources. The fields are those of ``Traversals``, except ``below``.
 
-    Counts stay where they were made: who wants them in host memory fetches them.
+    Counts stay on the device that computed them. A caller that needs them in host memory copies them.
     """
 
     distance: object | None
@@ -41,34 +41,34 @@ class MultiSourceOutcome(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Strategy:
-    """One way to compute an answer.
+    """One way to compute a result.
 
     Attributes
     ----------
     name : str
-        Named by mechanism; ``also`` holds the names of published systems that it stands for.
+        Named after its mechanism. ``also`` holds aliases: names of published systems that it represents.
     device : {"cpu", "cuda"}
     plan : callable
-        ``plan(graph, query)`` checks, compiles and allocates, and returns ``traverse(source)``, which gives an
-        ``Outcome`` for a vertex number.
+        ``plan(graph, query)`` checks, compiles and allocates. It returns ``traverse(source)``, which returns the
+        ``Outcome`` of a vertex number.
     needs : frozenset of str
-        Of ``"weights"``, ``"non_negative"``, ``"narrow"`` (vertex numbers of 32 bits).
+        Requirements: a subset of ``"weights"``, ``"non_negative"`` and ``"narrow"`` (32-bit vertex numbers).
     default : bool
-        Whether ``auto`` may choose it; the first that fits is taken.
+        Whether ``auto`` may choose it. For one source ``auto`` takes the first default that fits.
     paper, teaches : str
-        Where it comes from, and what one learns from it.
+        Its publication, and what it teaches.
     complexity : str
-        Work of one search, in V, E, the number of levels or rounds D, and sources S where there are many.
+        Work of one search in terms of V, E, the number D of levels or rounds, and the number S of sources.
     wins : str
-        When it is the fastest, as far as that has been measured; empty where nothing has been.
+        When measurements show it to be the fastest; empty without measurements.
     memory : callable
-        ``memory(n_vertices, n_edges, predecessors)`` gives the bytes it allocates beside the graph.
+        ``memory(n_vertices, n_edges, predecessors)`` returns the bytes that it allocates in addition to the graph.
     knobs : type, optional
-        Dataclass of its settings, each with a default; making one raises InputError for a value out of range.
+        Dataclass of its options, each with a default. Its constructor raises InputError for a value out of range.
     published : bool
-        Whether it reproduces a published system, to read and to measure; ``auto`` takes none of them.
+        Whether it reproduces a published system, for study and measurement. ``auto`` chooses none of these.
     sums : {"float", "int64"}
-        Type of the sums that it computes; the one that computes in int64 serves all others where float64 could round.
+        Type of the sums that it computes. The int64 strategy replaces any other one where float64 could round.
     """
 
     name: str
@@ -99,12 +99,12 @@ class Strategy:
         return None
 
     def knobs_from(self, given):
-        """Return settings of this strategy from an instance of ``knobs`` or a mapping of names to values; None stays None.
+        """Return options of this strategy from an instance of ``knobs`` or a mapping of names to values; None stays None.
 
         Raises
         ------
         StrategyError
-            It has no settings, not one of that name, or those given are another strategy's.
+            The strategy has no options, has none of that name, or ``given`` belongs to another strategy.
         """
         if given is None or (self.knobs is not None and isinstance(given, self.knobs)):
             return given
@@ -127,7 +127,7 @@ class Strategy:
 
 
 def _check_type(name: str, value, kind: type) -> None:
-    """Raise InputError unless a value has the type of a knob's default; its range is for the knobs themselves to check."""
+    """Raise InputError unless a value has the type of a knob's default. The dataclass of the knobs checks its range."""
     if kind is bool:
         if not isinstance(value, bool):
             raise InputError(f"{name} must be true or false, not {arguments.shown(value)}")
@@ -139,12 +139,13 @@ def _check_type(name: str, value, kind: type) -> None:
         arguments.text(name, value)
 
 
-_PATH_DEGREE = 2.01  # the largest of paths and cycles
-_LATTICE_DEGREE, _LATTICE_SKEW = 6, 6  # the mean of a triangulation; larger degrees, by the mean, make short ways
+_PATH_DEGREE = 2.01  # largest degree of paths and cycles, with a margin for rounding
+# Largest mean degree (that of a triangulation) and skew of a lattice. Hubs of higher degree make paths short.
+_LATTICE_DEGREE, _LATTICE_SKEW = 6, 6
 
 
 class Shape(NamedTuple):
-    """What the choice of a way to answer many sources goes by.
+    """Properties of a graph and a query by which a strategy for many sources is chosen.
 
     Attributes
     ----------
@@ -152,24 +153,24 @@ class Shape(NamedTuple):
         Stored edges: an undirected edge counts twice.
     directed : bool
     depth : int
-        Levels of the deepest search seen, 0 where there was none.
+        Levels of the deepest search of the survey, 0 without a search.
     index, weight : int
         Bytes per vertex number and per distance (0 without weights).
     reach, walked : float
-        Shares of the vertices that a search from a random source reaches, and of the edges that it walks; means over the
-        searches seen.
+        Share of the vertices that a search from a random source reaches, and share of the edges that it visits. Both
+        are means over the searches of the survey.
     most : float
-        The largest such share of the edges.
+        The largest share of the edges that a search of the survey visits.
     rounds : float
-        Mean levels (BFS) or pile rounds (SSSP) of a search, 0 where there was none.
+        Mean number of levels (BFS) or of rounds of near-far piles (SSSP) of a search, 0 without a search.
     skew : float
         Largest degree divided by the mean.
     spread : float
         Standard deviation of the weights divided by their mean.
     scatter : float
-        Share of the edges whose ends are far apart by number.
+        Share of the edges whose two vertex numbers are far apart.
     keep : {"all", "targets", "counts"}
-        What is asked for of each search, as in ``Query``.
+        The output of each search: ``Query.output``.
     """
 
     n_vertices: int
@@ -189,12 +190,12 @@ class Shape(NamedTuple):
 
     @property
     def likely_depth(self) -> float:
-        """Levels of the deepest search; where none was seen, those that graphs of such degrees have."""
+        """Levels of the deepest search. Without a search, an estimate from the degrees."""
         return self.depth or self.guessed_depth
 
     @property
     def guessed_depth(self) -> float:
-        """Levels by the degrees alone: of paths, of a lattice where there are few edges and no hubs, else few."""
+        """Levels estimated from degrees: those of a path, of a lattice (few edges and no hubs), or else few."""
         degree = self.n_edges / max(self.n_vertices, 1)
         if degree * self.skew <= _PATH_DEGREE and not self.directed:
             return max(0.5 * self.n_vertices, 1.0)
@@ -202,21 +203,22 @@ class Shape(NamedTuple):
 
     @property
     def stretch(self) -> float:
-        """Rounds of a lattice that are more since uneven weights make ways round about the shorter ones."""
+        """Additional rounds of a lattice, because with uneven weights paths of more edges can be shorter."""
         is_path = self.guessed_depth > self._sides
         return self._sides * self.spread if self._is_lattice and not is_path else 0.0
 
     @property
     def unevenness(self) -> float:
-        """How much longer an edge takes one block where few vertices have most edges, in units that are fitted."""
+        """How much longer one block needs per edge if few vertices have most edges, in fitted units."""
         return math.log2(max(self.skew, 1.0))
 
     @property
     def detours(self) -> float:
-        """How often uneven weights make a search relax an edge again, about, in units that are fitted.
+        """Estimate how often uneven weights make a search relax an edge again, in fitted units.
 
-        It grows with the levels, since a path may be improved on each, and with the edges beyond those of a tree, without
-        which there is one path only. Both powers are read off searches of lattices, meshes and roads with uneven weights.
+        It grows with the number of levels, since each may improve a path. It grows with the number of edges in excess of
+        a tree, since a tree has one path per vertex only. Both exponents are fitted to searches of lattices, meshes and
+        road networks with uneven weights.
         """
         beyond_tree = min(max(self.n_edges / (2 * max(self.n_vertices, 1)) - 1, 0.0), 2.0)
         return self.spread * beyond_tree * self.likely_rounds**0.75 / (1 + self.unevenness / 2)
@@ -231,52 +233,53 @@ class Shape(NamedTuple):
 
     @property
     def likely_rounds(self) -> float:
-        """Mean levels of a search."""
+        """Mean number of levels or rounds of a search, estimated if the survey made none."""
         return self.rounds or self.likely_depth
 
     def frontier(self, n_sources: int) -> float:
-        """Share of the vertices that the frontiers of several searches have on one level, about."""
+        """Estimated share of the vertices that are in the frontiers of several searches on one level."""
         return min(1.0, n_sources * self.reach / max(self.likely_rounds, 1.0))
 
     def together(self, n_sources: int) -> float:
-        """Share of the edges that any of several searches walks."""
+        """Share of the edges that at least one of several searches visits."""
         return 1 - (1 - min(self.walked, 1.0)) ** n_sources
 
 
 def sources_per_worker(n_sources: int, at_once: int) -> float:
-    """How often all workers that take sources one by one have had one; the last turn may be a part of one."""
+    """Sources per worker if ``at_once`` workers take sources one at a time; at least 1, and it may be a fraction."""
     return max(1.0, n_sources / at_once)
 
 
 def slowdown(per_processor: int, n_sources: int, processors: int) -> float:
-    """How much longer a block takes beside others on its multiprocessor.
+    """Factor by which a block is slower when it shares its multiprocessor with other blocks.
 
-    Blocks mostly wait for loads, and one works while another waits: four on a multiprocessor take twice as long as one, by
-    the sweep of docs/regret.md.
+    Blocks mostly wait for loads, and one computes while another waits. In the measurements of docs/regret.md, four blocks
+    on a multiprocessor take twice as long as one.
     """
     return min(per_processor, -(-n_sources // processors)) ** 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class MultiSourceStrategy(Strategy):
-    """One way to answer several sources at once.
+    """One way to search from several sources together.
 
     Attributes
     ----------
     plan : callable
-        ``plan(graph, query, group)`` returns ``traverse(sources)``, which gives a ``MultiSourceOutcome`` for up to ``group``
-        vertex numbers.
+        ``plan(graph, query, group)`` returns ``traverse(sources)``, which returns the ``MultiSourceOutcome`` of up to
+        ``group`` vertex numbers.
     memory : callable
-        ``memory(shape, query, group)``: bytes that it allocates beside the graph, results of a group included.
+        ``memory(shape, query, group)`` returns the bytes that it allocates in addition to the graph, including the
+        results of one group.
     group_size : callable
-        ``group_size(n_sources)``: how many sources it takes at once if memory allows.
+        ``group_size(n_sources)`` returns how many sources it searches together if memory allows.
     terms : callable
-        ``terms(shape, n_sources, group, machine)``: how much there is of each term of its cost (see ``costs``) for all
-        sources, in groups of ``group``, as a dict. Of those that fit the cheapest is taken.
+        ``terms(shape, n_sources, group, machine)`` returns a dict with the amount of each term of its cost (see
+        ``costs``) for all sources, in groups of ``group``. ``auto`` takes the cheapest strategy that fits.
     repeats : bool
-        Whether it is a strategy for one source, run again and again.
+        Whether it runs a strategy for one source once per source.
     reverses : bool
-        Whether it builds the reverse of a directed graph, which its ``memory`` and ``terms`` then count.
+        Whether it builds the reverse of a directed graph. If so, its ``memory`` and ``terms`` include the reverse.
     """
 
     plan: PrepareMany
@@ -288,24 +291,24 @@ class MultiSourceStrategy(Strategy):
 
     @classmethod
     def of(cls, module: MultiSourceModule, **fields: Any) -> MultiSourceStrategy:
-        """Return the strategy that a module implements by ``plan``, ``memory``, ``group_size`` and ``terms``."""
+        """Return a strategy from the module that defines ``plan``, ``memory``, ``group_size`` and ``terms``."""
         return cls(plan=module.plan, memory=module.memory, group_size=module.group_size, terms=module.terms, **fields)
 
 
 def in_use(strategy: Strategy, rows: Sequence[Strategy], sums, algorithm: str) -> Strategy:
-    """Return the strategy that runs in place of the one chosen: another one where sums are int64."""
+    """Return the strategy that runs: the chosen one, or the int64 strategy of its device where sums are int64."""
     if ALGORITHMS[algorithm].counts_hops or sums.dtype.kind == "f":
         return strategy
     return next(row for row in rows if row.sums == "int64" and row.device == strategy.device)
 
 
 def pick(rows: Sequence[Strategy], name: str, graph: Graph) -> Strategy:
-    """Return the row of that name for the graph's device, or for ``"auto"`` the first default that fits.
+    """Return the strategy of that name for the graph's device, or for ``"auto"`` the first default that fits.
 
     Raises
     ------
     StrategyError
-        No such name for the device (the names that fit are listed), or the row cannot take this graph.
+        The device has no strategy of that name (the message lists those that fit), or it cannot run on this graph.
     """
     name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
     here = [row for row in rows if row.device == graph.device]

@@ -1,1 +1,1 @@
-"""How ``strategy="auto"`` chooses: a survey of the graph, fitted costs, this machine's speeds, and the choice."""
+"""How ``strategy="auto"`` chooses: survey of the graph, fitted cost model, calibration of the machine, and choice."""

@@ -1,4 +1,4 @@
-"""What the machine is: its cores and cache, and three speeds, measured once per machine in less than half a second."""
+"""Calibration: cores, cache size and three speeds of the machine, measured once per machine in less than 0.5 s."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from .. import cuda
 from ..cpu import machine_speeds, numba_cache
 from .costs import Machine, costs_of
 
-_COPIED = 1 << 25  # bytes
-_CHASED, _LOADS = 1 << 21, 1 << 15  # entries of a table, and loads that are made
-_STEPS = 1 << 18
-_REPEATS = 5
-_MIN_CACHE = 1 << 18
-# Of a GPU: a load from the second level takes about the same number of cycles on all devices of ten years, so its time goes
-# with the clock; and the clock where the driver does not say it.
+_COPIED = 1 << 25  # bytes of the measured copy
+_CHASED, _LOADS = 1 << 21, 1 << 15  # entries of the table, and dependent loads that are timed
+_STEPS = 1 << 18  # simple operations that are timed
+_REPEATS = 5  # timed calls, of which the fastest counts
+_MIN_CACHE = 1 << 18  # bytes of a cache whose size is unknown
+# A load from the L2 of a GPU took about the same number of cycles on all devices of the last ten years. Its time is derived
+# from the clock rate; the second number is the clock rate for drivers that do not report one.
 _CYCLES_OF_A_LOAD, _KILOHERTZ = 260, 1_500_000
 
 
 def machine_of(device: str) -> Machine:
-    """The machine: what is kept of it, or else measured now and kept. Cores are those that this thread may use now."""
+    """Return the calibration of the machine, stored or measured now. ``cores`` are those that this thread may use now."""
     found = _kept(device)
     return replace(found, cores=numba.get_num_threads()) if device == "cpu" else found
 
@@ -41,7 +41,7 @@ def _kept(device: str) -> Machine:
     if found is None:
         try:
             found = _of_gpu() if device == "cuda" else _of_cpu()
-        except MemoryError:  # there is no room to measure in: as where the constants were measured, and not kept
+        except MemoryError:  # too little memory to measure: use the machine of the constants, and do not store it
             return costs_of(device).measured_on
         if file is not None:
             _write(file, found)
@@ -57,7 +57,7 @@ def _file(device: str) -> Path | None:
 
 
 def _names(device: str) -> tuple:
-    """What tells one machine from another."""
+    """Properties that distinguish one machine from another."""
     if device == "cuda":
         there = cuda.cp.cuda.Device()
         attributes = there.attributes
@@ -66,7 +66,10 @@ def _names(device: str) -> tuple:
 
 
 def _read(file: Path) -> Machine | None:
-    """What a file says, if it is this user's and says it all; numbers only, so that a wrong one costs time, not trust."""
+    """Read a calibration file if it is complete, this user owns it and no other user may write it.
+
+    It holds numbers only, so a wrong file costs time but cannot change a result.
+    """
     try:
         facts = file.stat()
         if facts.st_uid != os.getuid() or facts.st_mode & 0o022:
@@ -85,11 +88,11 @@ def _write(file: Path, machine: Machine) -> None:
         temporary.write_text(json.dumps(asdict(machine)))
         temporary.replace(file)
     except OSError:
-        temporary.unlink(missing_ok=True)  # it is measured again next time
+        temporary.unlink(missing_ok=True)  # the next process measures again
 
 
 def _best(call) -> float:
-    """Fewest seconds of some calls, after one that is not counted."""
+    """Fewest seconds of several calls, after one warm-up call."""
     call()
     taken = []
     for _ in range(_REPEATS):
@@ -103,7 +106,7 @@ def _of_cpu() -> Machine:
     source, copied = np.ones(_COPIED, np.uint8), np.zeros(_COPIED, np.uint8)
     order = np.random.default_rng(1).permutation(_CHASED).astype(np.int32)
     chain = np.empty_like(order)
-    chain[order] = np.roll(order, 1)  # one cycle through all of the table
+    chain[order] = np.roll(order, 1)  # one cycle through the whole table
     return Machine(
         cores=numba.get_num_threads(),
         cache=_second_level(),

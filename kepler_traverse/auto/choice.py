@@ -1,9 +1,9 @@
-"""Which of several strategies answers the next group of sources: by estimates, corrected by what groups took.
+"""Choose the strategy of the next group of sources from estimates, corrected by the measured times of earlier groups.
 
-An estimate may be wrong by some factor for a strategy, and by another for the next one. So a strategy begins with few
-sources where that costs little, what it took corrects its estimate, and another strategy gets a group of its own where it is
-expected to be faster for what is left, or where it may be and the trial is small beside that. All strategies give the same
-bits, so only time depends on the choice.
+The error of an estimate is a factor that differs between strategies. A strategy therefore begins with few sources where that
+costs little, and its measured time corrects its estimate. Another strategy gets a group if it is expected to be faster for
+the remaining sources. It also gets one if it may be faster and the trial is short compared with the remaining time. All
+strategies return the same bits, so only the run time depends on the choice.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-FASTER = 1.3  # by which another strategy is expected to be faster for what is left before it gets a group
-DOUBT = 5.0  # by which an estimate may be wrong in either direction
-TRIAL = 0.01  # of what is left that a trial may take by its estimate, where it is not expected to be faster
-WORTH = 0.5  # seconds left from which on a trial of another strategy pays; below, trials cost more than they gained
-_SMALLEST = 16  # a trial has a group's sources, or by halves down to this share of them
-_SETTLED = 2  # groups from which on a strategy is judged: the first one also loads and warms up
-_RECENT = 4  # groups by which a strategy is judged
+FASTER = 1.3  # expected speedup for the remaining sources at which another strategy gets a group
+DOUBT = 5.0  # factor by which an estimate may be wrong in either direction
+TRIAL = 0.01  # share of the remaining time that a trial may take if no speedup is expected
+WORTH = 0.5  # remaining seconds from which on a trial pays; in shorter runs trials cost more than they gained
+_SMALLEST = 16  # a trial has the sources of a group, halved at most down to 1 / _SMALLEST of them
+_SETTLED = 2  # groups after which a strategy is judged: the first one includes loading and warm-up
+_RECENT = 4  # number of latest groups by which a strategy is judged
 
 
 class Measured(NamedTuple):
-    """What a group of sources took."""
+    """Measured and estimated seconds of one group of sources."""
 
     strategy: str
     sources: int
@@ -30,14 +30,14 @@ class Measured(NamedTuple):
 
 
 class Choice:
-    """The current choice, and what has been measured.
+    """Estimates and measurements of the candidate strategies.
 
     Parameters
     ----------
     estimates : mapping of str to callable
-        Of each strategy, ``estimate(n_sources)``: seconds for so many.
+        For each strategy ``estimate(n_sources)``, which returns seconds.
     groups : mapping of str to int
-        Sources that each takes at once.
+        Group size of each strategy.
 
     Attributes
     ----------
@@ -50,27 +50,27 @@ class Choice:
         self.history: list[Measured] = []
 
     def note(self, name: str, sources: float, seconds: float) -> None:
-        """Take down what a group took."""
+        """Record the seconds of a group."""
         estimated = self._estimates[name](sources)
         self.history.append(Measured(name, sources, seconds, estimated))
         if 0 < estimated < float("inf"):
             self._ratios.setdefault(name, []).append(seconds / estimated)
 
     def expected(self, name: str, sources: int) -> float:
-        """Seconds for so many sources: the estimate, corrected where there is a measurement."""
+        """Expected seconds for ``sources`` sources: the estimate times the measured correction."""
         return self._estimates[name](sources) * self.factor(name)
 
     def factor(self, name: str) -> float:
-        """Recent ratio of measured to estimated time; 1 without a measurement. The minimum: disturbances only add time."""
+        """Smallest recent ratio of measured to estimated time; 1 without a measurement. Disturbances only add time."""
         return min(self._ratios.get(name, [1.0])[-_RECENT:])
 
     def keep(self, groups: Mapping[str, int]) -> None:
-        """Go on with some of the strategies, and with groups of other sizes."""
+        """Restrict the choice to the strategies of ``groups``, with these group sizes."""
         self._estimates = {name: self._estimates[name] for name in groups}
         self._groups = groups
 
     def next(self, current: str, left: int) -> tuple[str, int]:
-        """The strategy for the next group after one of ``current``, and how many sources that has."""
+        """Return the strategy and the number of sources of the next group. ``current`` is the strategy now in use."""
         measured = [name for name in self._estimates if name in self._ratios]
         if not measured:
             return current, self._first_group(current, left)
@@ -81,7 +81,7 @@ class Choice:
         return trial or (best, min(self._groups[best], left))
 
     def _trial(self, best: str, left: int) -> tuple[str, int] | None:
-        """A strategy that has not been measured and is worth a group, and how many sources that has."""
+        """Return an unmeasured strategy that is worth a trial and the number of sources of the trial, or None."""
         expected = self.expected(best, left)
         if expected < WORTH:
             return None
@@ -96,7 +96,7 @@ class Choice:
         return None
 
     def _first_group(self, name: str, left: int) -> int:
-        """A group, or fewer sources where another strategy may turn out to be faster and parting them costs little."""
+        """Return a group size, or fewer sources if another strategy may be faster and splitting costs little."""
         whole = self._estimates[name](left)
         doubtful = any(self._estimates[other](left) <= DOUBT * DOUBT * whole for other in self._estimates if other != name)
         if not doubtful or self.factor(name) * whole < WORTH:
@@ -106,7 +106,7 @@ class Choice:
         return size if parted <= (1 + TRIAL) * whole else min(self._groups[name], left)
 
     def _small(self, name: str, left: int, seconds: float) -> int:
-        """Sources of a group, by halves until they are estimated to take no longer than some seconds."""
+        """Halve the group until its estimate is at most ``seconds``, or it is as small as a trial may be."""
         most = size = min(self._groups[name], left)
         while size > max(1, most // _SMALLEST) and self._estimates[name](size) > seconds:
             size //= 2

@@ -1,8 +1,8 @@
-"""What a strategy for many sources is estimated to cost: amounts of few terms, times seconds per unit of each.
+"""Cost model of the strategies for many sources: a sum of few terms, each an amount times a fitted time per unit.
 
-A strategy says how much there is of each term (``MultiSourceStrategy.terms``), from the graph's shape, the number of sources
-and the machine. ``costs.json`` has nanoseconds per unit, fitted to measurements by ``python -m scripts.regret fit``, and the
-machine that they were measured on. On another machine each term scales with one speed of ``Machine``.
+A strategy computes the amount of each term (``MultiSourceStrategy.terms``) from the graph's shape, the number of sources and
+the machine. ``costs.json`` holds nanoseconds per unit, fitted to measurements by ``python -m scripts.regret fit``. It also
+holds the calibration of the machine that was measured. On another machine each term scales with one speed of ``Machine``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ from ..strategy import MultiSourceStrategy, Shape
 
 _FILE = Path(__file__).with_name("costs.json")
 
-# Which speed of the machine a term goes with. ``level`` and ``start``: the host takes part. ``chain``: loads that wait for
-# each other. ``share``: what one worker (block, core) does alone. ``edge``, ``vertex``: work that all workers share.
-# ``again``: edges that are relaxed again since weights are uneven; ``stretch``: rounds that are more for that reason.
-# ``row``, ``write``, ``clear``: bytes in a row. ``miss``: loads from beyond the cache.
+# The speed of the machine that each term scales with.
+#   start, level         steps in which the host takes part
+#   chain                dependent loads
+#   share                work that one worker (block or core) does alone
+#   edge, vertex         work that all workers share
+#   again                edges that are relaxed again because weights are uneven
+#   stretch              additional rounds because weights are uneven
+#   row, write, clear    bytes that are accessed sequentially
+#   miss                 loads that miss the cache
 SPEED_OF_TERM = {
     "cpu": {
         "start": "step",
@@ -63,20 +68,20 @@ _MAX_SCALED = 16.0  # a calibration on a busy machine must not turn the estimate
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What the estimates scale with.
+    """Properties of a machine that the estimates scale with.
 
     Attributes
     ----------
     cores : int
-        Threads that compute (CPU), or multiprocessors (GPU).
+        Compute threads (CPU) or multiprocessors (GPU).
     cache : int
-        Bytes of the cache that random loads should hit: the second level.
+        Bytes of the L2 cache, which random loads should hit.
     copy : float
         Seconds per byte copied.
     load : float
-        Seconds per load that waits for the one before, from beyond the first-level cache.
+        Seconds per dependent load that misses the L1 cache.
     step : float
-        Seconds per simple operation of a core (CPU), or per launch that the host waits for (GPU).
+        Seconds per simple operation of a core (CPU), or per launch with a host synchronization (GPU).
     """
 
     cores: int
@@ -86,20 +91,20 @@ class Machine:
     step: float
 
     def missing(self, nbytes: float) -> float:
-        """Share of random loads from a table of so many bytes that miss the cache."""
+        """Share of random loads from a table of ``nbytes`` bytes that miss the cache."""
         return max(0.0, 1 - self.cache / nbytes) if nbytes else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Constants of one device.
+    """Fitted constants of one device.
 
     Attributes
     ----------
     device : {"cpu", "cuda"}
     measured_on : Machine
     nanoseconds : mapping of str to mapping of str to float
-        Of ``"ALGORITHM STRATEGY"`` and term: nanoseconds per unit on that machine.
+        Nanoseconds per unit on that machine, by ``"ALGORITHM STRATEGY"`` and term.
     """
 
     device: str
@@ -109,7 +114,7 @@ class Costs:
     def seconds(
         self, algorithm: str, strategy: MultiSourceStrategy, shape: Shape, n_sources: int, group: int, machine: Machine
     ) -> float:
-        """Estimate of the seconds for so many sources in groups of ``group``; infinite without constants for it."""
+        """Estimate the seconds for ``n_sources`` sources in groups of ``group``; infinite without fitted constants."""
         constants = self.nanoseconds.get(key_of(algorithm, strategy))
         if constants is None:
             return float("inf")
@@ -117,7 +122,7 @@ class Costs:
         return 1e-9 * sum(constants.get(term, 0.0) * amount for term, amount in amounts.items() if amount)
 
     def scaled(self, amounts: Mapping[str, float], machine: Machine) -> dict[str, float]:
-        """Amounts of terms as if they took place on the machine of the constants."""
+        """Scale amounts of terms from this machine to the machine that the constants were measured on."""
         speeds = SPEED_OF_TERM[self.device]
         return {term: amount * self._slower(machine, speeds[term]) for term, amount in amounts.items()}
 
@@ -127,12 +132,12 @@ class Costs:
 
 
 def key_of(algorithm: str, strategy: MultiSourceStrategy) -> str:
-    """Under what name the constants of a strategy are kept; a loop has that of the strategy that it repeats."""
+    """Return the key of a strategy's constants. A single-source strategy that is repeated has a key of its own."""
     return f"{algorithm} {strategy.name}" + (" repeated" if strategy.repeats else "")
 
 
 @functools.cache
 def costs_of(device: str) -> Costs:
-    """Return the constants of a device."""
+    """Return the fitted constants of a device."""
     found = json.loads(_FILE.read_text())[device]
     return Costs(device=device, measured_on=Machine(**found["measured_on"]), nanoseconds=found["nanoseconds"])

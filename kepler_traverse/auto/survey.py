@@ -1,9 +1,9 @@
-"""The shape of a graph that the choice of a strategy goes by, seen by a few searches that cost little beside the run.
+"""Survey a graph by a few searches that are cheap compared with the run, and derive the ``Shape`` for the choice.
 
-They are BFS whatever the algorithm: from a vertex of the highest degree, and on a directed graph, of which most vertices may
-reach little, from random ones, too. On the CPU they end at a number of edges, on a GPU at a number of levels; what a whole
-search would have found is then extrapolated. No clock decides, so that equal graphs get equal plans. On a GPU the outcome
-depends on the graph alone, and is kept with it.
+The searches are BFS for every algorithm. One begins at a vertex of the highest degree. On a directed graph others begin at
+random vertices, since most vertices may reach little. On the CPU a search ends after a number of edges, on a GPU after a
+number of levels; the result of a complete search is then extrapolated. No limit is a time, so equal graphs get equal plans.
+On a GPU the result depends on the graph alone and is cached per graph.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from ..plan import Plan
 from ..query import Query
 from ..strategy import Shape, Strategy
 
-SHARE = 0.02  # of the run that the survey may take
-SEARCHES = 16  # from random vertices of a directed graph
-GPU_SEARCHES, GPU_LEVELS = 8, 1 << 10  # the same on a GPU, and levels of one search: some two milliseconds
-_MIN_EDGES = 1 << 17  # that searches on the CPU may walk: less than a millisecond
-_WEIGHTS = 1 << 14  # that the spread is taken from
-_SAMPLED, _NEAR = 1 << 12, 64  # edges; near is what lies within this share of the vertices
+SHARE = 0.02  # share of the run's edge visits that the survey may take
+SEARCHES = 16  # searches from random vertices of a directed graph
+GPU_SEARCHES, GPU_LEVELS = 8, 1 << 10  # the same on a GPU, and levels per search: about 2 ms
+_MIN_EDGES = 1 << 17  # edges that the searches on the CPU may always visit: less than 1 ms
+_WEIGHTS = 1 << 14  # weights from which the spread is estimated
+_SAMPLED, _NEAR = 1 << 12, 64  # sampled edges; two ends are near if their numbers differ by at most V / _NEAR
 _SEED = 7
 _SEEN_OF: weakref.WeakKeyDictionary[Graph, list] = weakref.WeakKeyDictionary()
 
 
 class Seen(NamedTuple):
-    """What one search found: shares of vertices reached and of edges walked, levels or rounds, and whether it was whole."""
+    """Result of one search: shares of vertices reached and edges visited, its levels, and whether it was complete."""
 
     reach: float
     walked: float
@@ -42,13 +42,13 @@ class Seen(NamedTuple):
 
 
 def outline(graph: Graph) -> Shape:
-    """What is known of a graph without a search."""
+    """Return the shape that is known without a search."""
     weight = 0 if graph.weights is None else graph.weights.dtype.itemsize
     return Shape(graph.n_vertices, graph.n_edges, graph.directed, 0, graph.targets.dtype.itemsize, weight)
 
 
 def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources: int) -> Shape:
-    """Return the shape of a graph as a few searches show it.
+    """Return the shape of a graph, estimated from a few searches.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources
     searches : sequence of Strategy
         BFS from one source.
     n_sources : int
-        Of the run.
+        Sources of the run.
     """
     shape = _with_degrees_and_weights(graph, outline(graph), algorithm)
     if not graph.n_edges:
@@ -72,7 +72,7 @@ def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources
 
 
 def forget(graph: Graph) -> None:
-    """Drop what is kept of a graph's searches, so that the next plan makes them again: for measurements."""
+    """Drop the cached searches of a graph, so that measurements can repeat them."""
     _SEEN_OF.pop(graph, None)
 
 
@@ -80,7 +80,7 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
     if not graph.n_edges:
         return shape
     xp = namespace(graph.offsets)
-    largest = int(xp.diff(graph.offsets).max())  # graph.degrees would stay, and no plan counts it
+    largest = int(xp.diff(graph.offsets).max())  # graph.degrees would stay in memory, which no plan accounts for
     spread = shape.spread
     if algorithm == "sssp":
         weights = to_host(graph.weights[:: max(1, graph.n_edges // _WEIGHTS)]).astype(np.float64)
@@ -90,7 +90,7 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
 
 
 def _scatter(graph: Graph) -> float:
-    """Share of some edges whose ends are far apart by number, so that following one leaves the cache."""
+    """Share of sampled edges whose vertex numbers are far apart, so that following them misses the cache."""
     xp = namespace(graph.offsets)
     edges = xp.asarray(np.random.default_rng(_SEED).integers(0, graph.n_edges, _SAMPLED))
     sources = xp.searchsorted(graph.offsets, edges, side="right") - 1
@@ -107,7 +107,7 @@ def _of_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
     for mark, source in enumerate(sources, 1):
         if budget <= 0:
             break
-        # The first may take half of what there is, since the others may be as large.
+        # The first search may take half of the budget, since the others may be as large.
         most = budget // 2 if mark == 1 else budget
         reached, walked, levels, *earlier, is_whole = bounded_search(
             graph.offsets, graph.targets, source, most, seen, mark, queue
@@ -122,7 +122,7 @@ def _of_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
 
 
 def _all_levels(reached: int, levels: int, reached_earlier: int, levels_earlier: int, n: int) -> float:
-    """Levels of a whole search, from how one grew that was cut off: as a power of the levels."""
+    """Extrapolate the levels of a complete search. The vertices reached are assumed to grow as a power of the levels."""
     if not levels_earlier or reached <= reached_earlier:
         return max(levels, 1)
     power = math.log(reached / reached_earlier) / math.log(max(levels, levels_earlier + 1) / levels_earlier)
@@ -130,12 +130,12 @@ def _all_levels(reached: int, levels: int, reached_earlier: int, levels_earlier:
 
 
 def pile_rounds(shape: Shape) -> float:
-    """Rounds of a search by piles, about: those of the levels, and more where weights make longer paths the shorter ones."""
+    """Estimate the rounds of a near-far search: the levels, and more where paths of more edges can be shorter."""
     return shape.likely_rounds * (1 + shape.spread)
 
 
 def _searched(graph: Graph, searches: Sequence[Strategy]) -> list[Seen]:
-    """What searches on a GPU find."""
+    """Run the searches on a GPU and return their results."""
     xp = namespace(graph.offsets)
     degrees = xp.diff(graph.offsets)
     plan = Plan(graph, "bfs", searches, "auto", Query(predecessors=False, limit=GPU_LEVELS))
@@ -155,7 +155,7 @@ def _searched(graph: Graph, searches: Sequence[Strategy]) -> list[Seen]:
 
 
 def _seen(shape: Shape, found: list[Seen]) -> Shape:
-    """The shape that searches show. Where there are random ones, the first, from the highest degree, is not in the means."""
+    """Add the results of searches to a shape. Means exclude the first search, from a hub, if there are others."""
     if not found:
         return shape
     typical = found[1:] or found
@@ -174,7 +174,7 @@ def _hub(graph: Graph) -> int:
 
 
 def _random_sources(graph: Graph) -> list[int]:
-    """Some random vertices with an edge that leads out."""
+    """Random vertices with at least one outgoing edge."""
     drawn = np.unique(np.random.default_rng(_SEED).integers(0, graph.n_vertices, 8 * SEARCHES))
     xp = namespace(graph.offsets)
     places = xp.asarray(drawn)

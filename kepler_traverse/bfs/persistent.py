@@ -1,5 +1,7 @@
-"""BFS of which nothing returns to the host: a cluster of blocks begins, the grid goes on. See persistent_cluster.cu,
-persistent_grid.cu."""
+"""BFS without a return to the host between levels: a cluster of blocks begins, and the grid continues.
+
+See persistent_cluster.cu and persistent_grid.cu.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from . import tuning as bfs_tuning
 
 _KERNELS = Path(__file__).parent / "kernels"
 _MIN_PIECE = min(length for length, _ in bfs_tuning.PIECES.values())
-_STATE_WORDS = 6  # of a LoopState
+_STATE_WORDS = 6  # 64-bit words of a LoopState
 _CLUSTER = Entry(
     "bfs_cluster",
     _KERNELS / "persistent_cluster.cu",
@@ -61,7 +63,7 @@ ENTRIES = (_CLUSTER, _GRID)
 
 
 def plan(graph, query) -> TracedSearch:
-    """Allocate and compile; the search that is returned keeps the trace of its last call."""
+    """Allocate and compile. The returned search holds the trace of its last call."""
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
     incoming = graph.reverse if _can_pull(graph) else None
     begins, goes_on = entries_for(graph, query)
@@ -71,9 +73,9 @@ def plan(graph, query) -> TracedSearch:
     distance = cp.empty(n, np.int32)
     predecessor = cp.empty(n, index) if query.predecessors else None
     packed = cp.empty(n, np.uint64) if query.predecessors else None
-    # Until the last pass, after which nothing is queued, the queue lies where predecessors come to lie.
+    # The queue shares memory with the predecessors: only the last pass writes these, and nothing is queued after it.
     queue = cp.empty(n, index) if predecessor is None else predecessor
-    # A row of CHUNK edges or more has one piece more than it fills, at most.
+    # An adjacency list of CHUNK edges or more has at most one partial chunk.
     pieces = cp.empty(2 * m // constants["CHUNK"] + 1, np.uint64)
     bitmaps = cp.empty(3 * (-(-n // 32)), np.uint32)
     states = cp.zeros(3 * _STATE_WORDS, np.int64)
@@ -82,7 +84,7 @@ def plan(graph, query) -> TracedSearch:
     on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, 2)
     trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
     target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
-    # No path has as many hops as there are vertices.
+    # Every shortest path has fewer hops than the graph has vertices.
     last_level = np.int32(n if query.limit is None else min(query.limit, n))
     claims = distance if packed is None else packed
     shared = {
@@ -128,21 +130,21 @@ def plan(graph, query) -> TracedSearch:
 
 
 def entries_for(graph, query) -> tuple[Entry, Entry]:
-    """The kernels of cluster and grid with the constants for a graph."""
+    """Return the kernels of cluster and grid with the compile-time constants for a graph."""
     tuning = query.tuning or bfs_tuning.Tuning()
     _, _, largest = degree_statistics(graph.offsets)
     piece, warps = bfs_tuning.PIECES["pull" if _can_pull(graph) else "push"]
     shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": piece}
-    # Without clusters the first levels are one block's.
+    # On a device without clusters one block runs the first levels.
     begins = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, max_cluster()))
     return begins, _GRID.variant(**shared, PIECE_WARPS=warps, SHARED_ROWS=int(largest >= tuning.long_row))
 
 
 def _can_pull(graph) -> bool:
-    """Whether the caller asked for the reverse: its making would cost more than one search gains by pulling."""
+    """Whether the reverse is available or requested: building it costs more than one search gains by pulling."""
     return not graph.directed or graph.may_pull
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: distance, predecessor or queue, claims, pieces of long rows, three bitmaps."""
+    """Bytes of a run: distances, predecessors or queue, claims, edge chunks of long adjacency lists, and three bitmaps."""
     return n_vertices * (4 + 4 + 8 * predecessors) + 16 * n_edges // _MIN_PIECE + 8 + 12 * (n_vertices // 32 + 1)

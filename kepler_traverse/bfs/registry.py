@@ -1,4 +1,4 @@
-"""Every way to run a BFS, one row each."""
+"""Registry of all BFS strategies."""
 
 from __future__ import annotations
 

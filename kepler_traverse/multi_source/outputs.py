@@ -1,7 +1,7 @@
-"""What a traversal from many sources is asked for, beside distances: each answer in the form that its users want.
+"""Results of traversals from many sources, in the forms of ``RESULT_KINDS``.
 
-``bfs_many`` and ``sssp_many`` take the name of one as ``result=``. Everything is put together group by group, so that beside
-the answer one group of distances is in memory; frames of rows are there twice while they are joined.
+``bfs_many`` and ``sssp_many`` take the name of a form as ``result=``. Results are assembled group by group, so that memory
+holds the result and the distances of one group. Frames of records are in memory twice while they are concatenated.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ DIRECTIONS = ("out", "in")
 
 
 def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
-    """What a query must keep for a result; see ``Query.keep``.
+    """Return the output that a query needs for a result; see ``Query.output``.
 
     Raises
     ------
     InputError
-        There is no such result, or not of this algorithm, or it needs targets.
+        The result does not exist, or not for this algorithm, or it needs targets.
     """
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     if algorithm not in kind.algorithms:
@@ -51,7 +51,7 @@ def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
 def checked(
     graph: Graph, sources: Ids, targets: Ids | None, result: str, direction: str, unreached: str, memory: int | None
 ) -> tuple[Graph, Any, Any]:
-    """Check what ``bfs_many`` and ``sssp_many`` are given; returns the graph to search, and sources and targets as lists."""
+    """Check arguments of ``bfs_many`` and ``sssp_many``. Return the graph to search, and sources and targets as lists."""
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     check_unreached(unreached, graph)
@@ -66,16 +66,16 @@ def checked(
 
 
 def turned(graph: Graph, direction: str) -> Graph:
-    """Return the graph in which to search for distances from a source (``"out"``), or to it (``"in"``)."""
+    """Return the graph, or its reverse for distances to a source (``direction="in"``)."""
     if arguments.choice("direction", direction, DIRECTIONS) == "out" or not graph.directed:
         return graph
     reverse = graph.reverse
-    reverse.__dict__.setdefault("reverse", graph)  # so that reversing it again does not build a third graph
+    reverse.__dict__.setdefault("reverse", graph)  # reversing the reverse must not build a third graph
     return reverse
 
 
 def turned_back(error: NegativeCycleError, direction: str) -> NegativeCycleError:
-    """Return the error of a search in a ``turned`` graph with the cycle in the order of the graph's own edges."""
+    """Return an error of a search in a ``turned`` graph, with the cycle in the direction of the original edges."""
     return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
 
 
@@ -98,7 +98,7 @@ def answer(plan: Any, sources: Ids, result: str, targets: Ids | None, unreached:
 
 
 def _rows(plan: Any, distinct: np.ndarray, places: np.ndarray, unreached: str) -> Any:
-    """One frame of all sources: ``source, vertex, distance[, predecessor]``."""
+    """Return one frame for all sources: ``source, vertex, distance[, predecessor]``."""
     graph, query = plan.graph, plan.query
     pieces = []
     for group in plan.iter_groups(distinct):
@@ -110,7 +110,7 @@ def _rows(plan: Any, distinct: np.ndarray, places: np.ndarray, unreached: str) -
 
 
 def _no_columns(plan: Any) -> dict[str, Column]:
-    """Columns of the right types without a row, for an empty list of sources."""
+    """Return columns of the right types without a record, for an empty list of sources."""
     graph = plan.graph
     xp = namespace(graph.offsets)
     nothing = xp.zeros(0, np.int64)
@@ -128,7 +128,7 @@ def _no_columns(plan: Any) -> dict[str, Column]:
 
 
 def _matrix(plan: Any, distinct: np.ndarray, places: np.ndarray, target_order: np.ndarray | None) -> Array:
-    """Distances as an array: a row a source, a column a vertex, or a target in the order asked for."""
+    """Return distances as an array: one row per source, one column per vertex or per target in the requested order."""
     graph = plan.graph
     xp = namespace(graph.offsets)
     kind = ALGORITHMS[plan.algorithm].narrowest_dtype(graph)
@@ -146,7 +146,7 @@ def _matrix(plan: Any, distinct: np.ndarray, places: np.ndarray, target_order: n
 
 
 def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
-    """A matrix in the type of a group that came later; itself if its own holds that already."""
+    """Return a matrix in the type of a later group, or the matrix itself if its type holds that type."""
     if np.can_cast(dtype, matrix.dtype, "safe") and dtype.kind == matrix.dtype.kind:
         return matrix
     xp = namespace(matrix)
@@ -155,20 +155,20 @@ def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
 
 
 def _pairs(plan: Any, numbers: np.ndarray, target_order: np.ndarray, matrix: Array) -> Any:
-    """Every pair of source and target, in the order given: ``source, target, distance``, null where there is no way."""
+    """Return ``source, target, distance`` of all pairs in the order of the arguments, null where there is no path."""
     return frame_from(pair_columns(plan.graph, numbers, target_order, matrix, plan.query.limit), plan.graph.device)
 
 
 def pair_columns(
     graph: Graph, numbers: np.ndarray, target_order: np.ndarray, distance: Array, limit: float | None
 ) -> dict[str, Column]:
-    """Columns ``source, target, distance`` of a matrix of distances, null where there is no way within the limit.
+    """Return columns ``source, target, distance`` of a matrix of distances, null without a path within the limit.
 
     Parameters
     ----------
     graph : Graph
     numbers, target_order : int64 arrays of vertex numbers, NumPy
-        Of the matrix's rows, and of its columns.
+        Sources of the rows, and targets of the columns of ``distance``.
     distance : array of shape (n_sources, n_targets)
     limit : int, float or None
     """
@@ -188,7 +188,7 @@ def pair_columns(
 
 
 def _bitmap(plan: Any, distinct: np.ndarray, places: np.ndarray) -> Array:
-    """Which vertices each source reaches: uint8 of shape (k, ceil(n / 8)), vertex v in bit v % 8 of byte v // 8."""
+    """Return the vertices that each source reaches: uint8 of shape (k, ceil(n / 8)), v in bit v % 8 of byte v // 8."""
     n = plan.graph.n_vertices
     xp = namespace(plan.graph.offsets)
     bitmap = xp.zeros((distinct.size, -(-n // 8)), np.uint8)
@@ -205,7 +205,7 @@ def _bitmap(plan: Any, distinct: np.ndarray, places: np.ndarray) -> Array:
 
 
 def _of_sources(plan: Any, kind: ResultKind, distinct: np.ndarray, places: np.ndarray, numbers: np.ndarray) -> Any:
-    """Frame of records that belong to one source alone, in the order of the sources."""
+    """Return a frame of records that belong to one source each, in the order of the sources."""
     graph = plan.graph
     if kind.records_of is None or kind.columns_of is None:
         raise TypeError(f"the result kind {kind.name!r} says nothing of how its records are made")
@@ -219,7 +219,7 @@ def _of_sources(plan: Any, kind: ResultKind, distinct: np.ndarray, places: np.nd
 
 
 def _on(columns: dict[str, Column], graph: Graph) -> Any:
-    """A frame on the graph's device of columns on the host."""
+    """Return columns in host memory as a frame on the graph's device."""
     xp = namespace(graph.offsets)
     moved = {name: Column(xp.asarray(c.values) if hasattr(c.values, "dtype") else c.values) for name, c in columns.items()}
     return frame_from(moved, graph.device)
@@ -228,7 +228,7 @@ def _on(columns: dict[str, Column], graph: Graph) -> Any:
 def nearest(
     graph: Graph, sources: Ids, algorithm: str, singles: Sequence[Strategy], query: Query, strategy: str = "auto"
 ) -> Any:
-    """One search from all sources together; see ``bfs_many`` and ``sssp_many``."""
+    """Run a nearest-source search; see ``bfs_many`` and ``sssp_many``."""
     numbers = np.unique(graph.numbers_of(sources))
     if not numbers.size:
         raise InputError("result='nearest' needs at least one source")
@@ -240,22 +240,22 @@ def nearest(
 def nearest_source_search(
     graph: Graph, numbers: np.ndarray, algorithm: str, singles: Sequence[Strategy], strategy: str, query: Query
 ) -> tuple[Graph, Traversal]:
-    """Search from several vertices together.
+    """Search for the nearest of several sources of each vertex.
 
-    An edge of length 0 leads from one more vertex to each source (for hops, one of length 1), so that the search from there
-    finds for every vertex the nearest source; its predecessors lead back to which one that is.
+    The search begins at an additional vertex, which an edge of length 0 (for hops, of length 1) joins to each source. So it
+    finds the distance from the nearest source of each vertex. Predecessors lead back to that source.
 
     Returns
     -------
     Graph
-        With that vertex, the last one.
+        The graph with the additional vertex, which is the last one.
     Traversal
-        Of that graph, from there; ``certify`` can prove it right.
+        The traversal of that graph from that vertex; ``certify`` can check it.
 
     Raises
     ------
     NegativeCycleError
-        A negative cycle can be reached from one of the sources (SSSP only).
+        A negative cycle is reachable from one of the sources (SSSP only).
     """
     limit = query.limit
     if limit is not None and ALGORITHMS[algorithm].counts_hops:
@@ -264,18 +264,18 @@ def nearest_source_search(
     plan = Plan(rooted, algorithm, singles, strategy, Query(predecessors=True, limit=limit, knobs=query.knobs))
     try:
         return rooted, plan.run_number(graph.n_vertices)
-    except NegativeCycleError as error:  # of the graph with one vertex more, whose ids are numbers
+    except NegativeCycleError as error:  # ids of the searched graph are vertex numbers
         raise NegativeCycleError(graph.ids_at(np.array(error.cycle)).tolist(), error.weight) from None
 
 
 def nearest_columns(
     graph: Graph, found: Traversal, limit: float | None
 ) -> tuple[dict[str, Column], tuple[Array, Array, Array]]:
-    """Columns ``vertex, source, distance`` of a merged search, by ascending vertex; and the same in vertex numbers."""
+    """Return ``vertex, source, distance`` of a nearest-source search by ascending vertex, as columns and as numbers."""
     xp = namespace(found.distance)
     n, algorithm = graph.n_vertices, ALGORITHMS[found.algorithm]
     owner = xp.where(found.predecessor == NO_PREDECESSOR, xp.arange(n + 1), found.predecessor)
-    owner = xp.where(owner == n, xp.arange(n + 1), owner)  # sources point at themselves
+    owner = xp.where(owner == n, xp.arange(n + 1), owner)  # each source is its own root
     while True:
         further = owner[owner]
         if bool((further == owner).all()):
@@ -296,7 +296,7 @@ def nearest_columns(
 
 
 def _with_root(graph: Graph, numbers: np.ndarray) -> Graph:
-    """The graph and one more vertex, the last, from which an edge leads to each of some vertices."""
+    """Add a last vertex to a graph, with an edge to each of the given vertices."""
     xp = namespace(graph.offsets)
     added = xp.asarray(numbers)
     return replace(

@@ -1,4 +1,4 @@
-"""Traversals from many sources: which way is cheapest for a graph, how many sources at once, and what memory that takes."""
+"""Plans for many sources: choose the cheapest strategy, the group size and the memory that they need."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from ..results import Traversal, Traversals
 from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, in_use, pick
 
 ONE_AT_A_TIME = "one_at_a_time"
-LOOPED = 16  # sources of a group that are run one after the other
-_SHARE = 0.8  # of the free memory that a plan may take
-_MAX_SOURCES = 1 << 62  # more would not fit into an int64
+LOOPED = 16  # maximum group size of a strategy that runs its sources one after the other
+_SHARE = 0.8  # share of the free memory that a plan may take
+_MAX_SOURCES = 1 << 62  # a larger number would not fit into an int64
 
 
 class Candidate(NamedTuple):
-    """A strategy that a plan may take: sources at once, bytes beside the graph, and estimated seconds."""
+    """A strategy that a plan may choose: its group size, its bytes in addition to the graph, and its estimated seconds."""
 
     name: str
     group: int
@@ -43,7 +43,7 @@ class Candidate(NamedTuple):
 
 
 class MultiSourcePlan:
-    """Traversals from many sources, ready to run; made by ``plan_bfs_many`` and ``plan_sssp_many``.
+    """A plan for traversals from many sources, made by ``plan_bfs_many`` and ``plan_sssp_many``.
 
     Any thread may run it, as with ``Plan``.
 
@@ -52,20 +52,20 @@ class MultiSourcePlan:
     graph : Graph
     algorithm : {"bfs", "sssp"}
     strategy : Strategy
-        The row of the catalogue that runs.
+        The strategy that runs.
     query : Query
     group : int
-        Sources answered at once.
+        Number of sources that are searched together.
     nbytes : int
-        Bytes that a run takes beside the graph, the results of one group included, for one thread.
+        Bytes that a run takes in addition to the graph, for one thread, including the results of one group.
     depth : int
-        Levels of one search from a vertex of the highest degree; 0 where none was made.
+        Levels of the deepest search that the survey made or extrapolated; 0 if it made none.
     why : str
-        What the choice went by, and what was measured since.
+        Explains the choice and lists the measurements made since.
     history : list of Measured
-        What each group took, and what it was estimated to take, where there was a choice.
+        Measured and estimated time of each group, if there was a choice of strategies.
     shape : Shape
-        What the choice went by. Given to another plan of the same graph, it saves that plan the searches.
+        Properties of the graph that the choice used. A second plan of the same graph that receives it skips the survey.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class MultiSourcePlan:
                 row for row in rows if row.default and row.device == graph.device and row.unsupported_reason(graph) is None
             ]
             fitting = [*here, loop]
-        # Where there is nothing to choose and no depth to know, a search for it would be one too many.
+        # Without a choice, and without a depth to find out, the survey would be wasted.
         wanted = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
         if shape is None:
             shape = survey(graph, algorithm, searches or singles, n_sources) if wanted else outline(graph)
@@ -116,7 +116,7 @@ class MultiSourcePlan:
         self.sums = Sums(graph, algorithm, query.limit)
         self._candidates = self._fitting_memory(fitting)
         if not self._candidates:
-            _group(fitting[0], shape, query, self._n_sources, memory)  # raises the error that says how much is missing
+            _group(fitting[0], shape, query, self._n_sources, memory)  # raises the error that states the sizes
         self._clock = time.perf_counter
         self._choice = Choice(
             {name: partial(self._estimate, name) for name in self._candidates},
@@ -135,7 +135,7 @@ class MultiSourcePlan:
 
     @property
     def why(self) -> str:
-        """What the choice went by, and what was measured since."""
+        """Explain the choice and list the measurements made since."""
         measured = []
         for name in dict.fromkeys(each.strategy for each in self.history):
             own = [each for each in self.history if each.strategy == name]
@@ -147,11 +147,11 @@ class MultiSourcePlan:
 
     @property
     def history(self) -> list[Measured]:
-        """What each group took, where there was a choice."""
+        """Measured and estimated time of each group, if there was a choice of strategies."""
         return self._choice.history
 
     def ranked(self, n_sources: int) -> list[Candidate]:
-        """The strategies that fit, with estimates for so many sources in groups, the fastest first."""
+        """Candidates whose memory fits, with estimates for ``n_sources`` sources, fastest first."""
         n_sources = min(arguments.whole("n_sources", n_sources), _MAX_SOURCES)
         found = [
             Candidate(name, group, nbytes, self._estimate(name, n_sources))
@@ -160,7 +160,7 @@ class MultiSourcePlan:
         return sorted(found, key=lambda each: each.seconds)
 
     def _fitting_memory(self, rows: Sequence[MultiSourceStrategy]) -> dict[str, tuple[MultiSourceStrategy, int, int]]:
-        """Of each strategy that fits into the memory, by name: itself, sources of a group, and bytes."""
+        """Map the name of each strategy that fits into memory to the strategy, its group size and its bytes."""
         found = {}
         for row in rows:
             with suppress(CapacityError):
@@ -168,27 +168,27 @@ class MultiSourcePlan:
         return found
 
     def _estimate(self, name: str, n_sources: int) -> float:
-        """Seconds that a candidate is estimated to take for so many sources."""
+        """Estimated seconds of a candidate for ``n_sources`` sources."""
         row, group, _ = self._candidates[name]
         return _seconds(self.graph.device, self.algorithm, row, self._shape, group, n_sources)
 
     def _take(self, name: str) -> None:
-        """Allocate and compile a candidate; the results of the one before hold no longer."""
-        self._search = None  # gives back what the one before had
+        """Allocate and compile a candidate. Results of the previous one become invalid."""
+        self._search = None  # frees the previous candidate's memory before this one allocates
         self.strategy, self.group, self.nbytes = strategy, group, nbytes = self._candidates[name]
         self.query = query = replace(self._asked, knobs=strategy.knobs_from(self._asked.knobs))
         prepare = partial(self._prepared, strategy, group, nbytes, query)
         self._search = SerializedSearch(lambda: WideningSearch(Sums(self.graph, self.algorithm, query.limit), prepare))
 
     def run(self, numbers) -> Traversals:
-        """Traverse from up to ``group`` vertices, given by their numbers 0..n-1, in that order.
+        """Traverse from up to ``group`` vertices, identified by their numbers 0..n-1, in that order.
 
         Raises
         ------
         UnknownVertexError
-            Not vertex numbers of this graph.
+            ``numbers`` are not vertex numbers of this graph.
         NegativeCycleError
-            A negative cycle can be reached from one of them (SSSP only).
+            A negative cycle is reachable from one of the sources (SSSP only).
         PrecisionError
             A distance is too large for the graph's float type.
         """
@@ -200,16 +200,16 @@ class MultiSourcePlan:
         return self._run(search, strategy, numbers)
 
     def iter_groups(self, numbers) -> Iterator[Traversals]:
-        """Traverse from any number of vertices, a group at a time; each result holds until the next is asked for.
+        """Traverse from any number of vertices in groups. Each result is valid until the next one is requested.
 
-        Where groups take longer than estimated, another strategy may go on with what is left: with the same results.
+        If groups take longer than estimated, another strategy may process the remaining sources. Results are the same.
         """
         return self._groups(arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False))
 
-    over = iter_groups  # the name of before
+    over = iter_groups  # alias: the former name
 
     def adopt(self) -> None:
-        """Make the calling thread the one whose results are not copied; see ``Plan.adopt``."""
+        """Make the calling thread the owner, whose results are not copied; see ``Plan.adopt``."""
         with self._lock:
             self._owner = threading.current_thread()
             self._search.adopt()
@@ -222,8 +222,8 @@ class MultiSourcePlan:
             begin += size
 
     def _run(self, search, strategy: MultiSourceStrategy, numbers: np.ndarray) -> Traversals:
-        """Traverse from a group; take down what it took, if this is the plan's own thread and there was a choice."""
-        with self._lock:  # of its own, as the strategy before may still search for another thread
+        """Traverse from a group. Record its time if the owner thread runs it and there was a choice of strategies."""
+        with self._lock:  # the lock of the search would not do: another thread may still run the previous strategy
             began = self._clock()
             outcome = search(numbers)
             if len(self._candidates) > 1 and threading.current_thread() is self._owner:
@@ -234,9 +234,9 @@ class MultiSourcePlan:
         return Traversals(algorithm=self.algorithm, sources=numbers, strategy=name, **without_bound(outcome))
 
     def _settled(self, left: int) -> tuple:
-        """The search and the strategy for the next group, and how many sources that has.
+        """Return the search, the strategy and the number of sources of the next group.
 
-        Other threads take what is there: a change gives back memory that results of the plan's own thread are in.
+        Only the owner thread may change the strategy: a change frees memory that holds the owner's results.
         """
         with self._lock:
             size = self.group
@@ -248,7 +248,7 @@ class MultiSourcePlan:
             return self._search, self.strategy, size
 
     def _try_to_take(self, name: str, before: str) -> bool:
-        """Take another candidate; where memory does not do for it after all, the one before, and never that one again."""
+        """Switch to another candidate. If its memory does not suffice, remove it and switch back to the previous one."""
         try:
             self._take(name)
         except MemoryError:
@@ -259,7 +259,7 @@ class MultiSourcePlan:
         return True
 
     def _prepared(self, strategy: MultiSourceStrategy, planned: int, nbytes: int, query: Query, sums: Sums):
-        """Allocate for sums of a type; in a wider one than planned for, fewer sources may fit at once."""
+        """Allocate a search for one type of sums. A type wider than planned may need smaller groups."""
         strategy, group = in_use(strategy, self._rows, sums, self.algorithm), planned
         if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
             memory = None if self._memory is None else max(self._memory, nbytes)
@@ -275,9 +275,9 @@ class MultiSourcePlan:
 
 
 def _joined(found: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:
-    """The outcomes of several groups, in arrays of their own."""
+    """Concatenate the outcomes of several groups into new arrays."""
     pieces: list[MultiSourceOutcome] = []
-    for outcome in found:  # whose arrays hold until the next one
+    for outcome in found:  # its arrays are valid only until the next outcome
         arrays = {name: value.copy() for name, value in outcome._asdict().items() if hasattr(value, "dtype")}
         pieces.append(outcome._replace(**arrays))
     first = pieces[0]
@@ -295,7 +295,7 @@ def _joined(found: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:
 
 
 def available_memory(device: str) -> int:
-    """Bytes that can be had on a device."""
+    """Bytes that can be allocated on a device."""
     if device == "cuda":
         return cuda.cp.cuda.runtime.memGetInfo()[0] + cuda.cp.get_default_memory_pool().free_bytes()
     import psutil
@@ -304,18 +304,18 @@ def available_memory(device: str) -> int:
 
 
 def _seconds(device: str, algorithm: str, row: MultiSourceStrategy, shape: Shape, group: int, n_sources: int) -> float:
-    """Estimated seconds of a strategy for so many sources."""
+    """Estimated seconds of a strategy for ``n_sources`` sources."""
     group = min(group, row.group_size(max(n_sources, 1)))
     return costs_of(device).seconds(algorithm, row, shape, n_sources, group, machine_of(device))
 
 
 def _group(strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None) -> tuple[int, int]:
-    """The largest group that fits, and its bytes.
+    """Return the size of the largest group that fits, and its bytes.
 
     Raises
     ------
-    InputError
-        Not even the smallest one fits; the message has the numbers.
+    CapacityError
+        Not even the smallest group fits. The message states the bytes needed and the bytes free.
     """
     device = strategy.device
     most = int(available_memory(device) * _SHARE) if memory is None else memory
@@ -332,7 +332,7 @@ def _group(strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources:
 
 
 def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
-    """The row that runs a strategy for one source again and again; it has that strategy's name."""
+    """Return a multi-source strategy that runs a single-source strategy once per source. It has the same name."""
 
     def plan(graph, query, _group):
         one = Plan(graph, algorithm, [single], single.name, replace(query, output="all"), may_widen=False)
@@ -342,7 +342,7 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
 
     def memory(shape, query, group):
         width = shape.weight if algorithm == "sssp" else 4
-        rows = 2 * group if query.output == "all" else 0  # each on its own, then side by side
+        rows = 2 * group if query.output == "all" else 0  # twice: a copy per traversal, and then the stacked arrays
         state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
         return state + rows * shape.n_vertices * (width + shape.index * query.predecessors)
 
@@ -378,7 +378,7 @@ def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _g
 
 
 def _kept(traversal: Traversal, query: Query) -> Traversal:
-    """What is wanted of a traversal, in arrays that outlive the plan's next run."""
+    """Return the requested output of a traversal, in arrays that stay valid after the plan's next run."""
     if query.output == "all":
         return traversal.copy()
     xp = namespace(traversal.distance)

@@ -1,4 +1,4 @@
-"""The knobs of SSSP, with their range and where each number came from."""
+"""Tuning parameters of SSSP: ranges, defaults, and the measurement or publication behind each default."""
 
 from __future__ import annotations
 
@@ -6,96 +6,127 @@ from dataclasses import dataclass
 
 from ..errors import InputError
 
-# CPU: below this many frontier vertices one thread does it (as for BFS).
+# CPU: a round with fewer frontier vertices runs on one thread (as for BFS).
 SERIAL_FRONTIER = 4096
 
-# CPU: edges of a vertex, on average, that are shorter than a pile is wide. Davidson et al. (IPDPS 2014) take 32, for warps
-# of 32. Measured on one busy core, ms a source for 1 / 2 / 4 / 8 / 16 / 32, weights 1 to 255: soc-Slashdot0902 9.9 / 8.6 /
-# 9.0 / 12 / 14 / 18, cnr-2000 25 / 22 / 21 / 17 / 15 / 18, USA-road-NE 112 / 109 / 108 / 97 / 94 / 91, dblp-2010 18 / 19 /
-# 15 / 20 / 35 / 48, lattice of 1500 x 1500 252 / 215 / 252 / 202 / 192 / 204.
+# CPU: mean number of edges per vertex that are shorter than the width of a pile. Davidson et al. (IPDPS 2014) use 32, for
+# warps of 32. Measured on one busy core, ms per source for 1 / 2 / 4 / 8 / 16 / 32, weights 1 to 255:
+#   soc-Slashdot0902          9.9 / 8.6 / 9.0 / 12 / 14 / 18
+#   cnr-2000                  25 / 22 / 21 / 17 / 15 / 18
+#   USA-road-NE               112 / 109 / 108 / 97 / 94 / 91
+#   dblp-2010                 18 / 19 / 15 / 20 / 35 / 48
+#   lattice of 1500 x 1500    252 / 215 / 252 / 202 / 192 / 204
 EDGES_PER_PILE = 6.0
-# CPU: from so many near vertices on all threads share them. Two cores, one source, medians in ms, for never / 65,536 /
-# 16,384 / 8,192 / 2,048: R-MAT 20 404 / 329 / 328 / 285 / 259, soc-Slashdot0902 22 / 19 / 15 / 11 / 11, USA-road-NE 100 /
-# 99 / 100 / 98 / 95.
+# CPU: number of near vertices from which on all threads share them. Measured on two cores with one source, medians in ms
+# for never / 65,536 / 16,384 / 8,192 / 2,048:
+#   R-MAT 20                  404 / 329 / 328 / 285 / 259
+#   soc-Slashdot0902          22 / 19 / 15 / 11 / 11
+#   USA-road-NE               100 / 99 / 100 / 98 / 95
 SHARED_NEAR = 2048
 
-# Many sources on a GPU, a block each. Threads of a block; vertices of a near pile in shared memory; turns before the width
-# of piles changes, and vertices a turn below which it grows; edges that a lane looks at together; blocks in flight, 0 for as
-# many as the device holds. Measured on an H200, us a source of 1,024, USA-road-NE / USA-road-NY: blocks of 256 / 512 / 1,024
-# 244, 213, 224 / 28, 31, 44; MULTI_SOURCE_FEW 0 / 16 / 32 240, 213, 220 / 38, 31, 31; 1 / 4 / 8 edges ahead 229, 213, 304 /
-# 29, 31, 56; MULTI_SOURCE_QUEUE_CAPACITY 512 to 2,048 and widths 0.5 to 4 times as large make less than 5 % of difference.
+# One source per block on a GPU. Measured on an H200 with 1,024 sources, us per source:
+#                                   USA-road-NE        USA-road-NY
+#   blocks of 256 / 512 / 1,024     244 / 213 / 224    28 / 31 / 44
+#   MULTI_SOURCE_FEW 0 / 16 / 32    240 / 213 / 220    38 / 31 / 31
+#   MULTI_SOURCE_AHEAD 1 / 4 / 8    229 / 213 / 304    29 / 31 / 56
+# MULTI_SOURCE_QUEUE_CAPACITY 512 to 2,048, and widths 0.5 to 4 times as large, differ by less than 5 %.
+# Threads per block.
 MULTI_SOURCE_BLOCK = 512
-MULTI_SOURCE_LARGE = 1 << 19  # vertices below which half as many threads do
+MULTI_SOURCE_LARGE = 1 << 19  # graphs of fewer vertices use half as many threads
+# Vertices that a near pile holds in shared memory.
 MULTI_SOURCE_QUEUE_CAPACITY = 1024
+# Iterations before the width of piles may change.
 MULTI_SOURCE_WARM_UP = 8
+# Vertices per iteration below which piles get wider.
 MULTI_SOURCE_FEW = 16
+# Unroll factor over edges.
 MULTI_SOURCE_AHEAD = 4
+# Blocks in flight; 0: as many as the device holds at once.
 IN_FLIGHT = 0
 
-# The same, 32 side by side. Threads of a block; edges of a piece, into which rows of as many or more are cut, where the
-# largest degree is ROWS_UNEVEN times the mean, and elsewhere; and edges per round below which piles get wider. Measured on
-# an H200, us a source of 1,024, R-MAT 20: blocks of 64 / 128 / 256 357, 359, 386; pieces of 32 / 64 / 256 374, 365, 381.
+# One source per lane, 32 sources interleaved. Measured on an H200 with 1,024 sources, us per source on R-MAT 20: blocks of
+# 64 / 128 / 256 357 / 359 / 386; chunks of 32 / 64 / 256 374 / 365 / 381.
+# Threads per block.
 ROWS_BLOCK = 128
+# Degrees are uneven if the largest is at least this many times the mean.
 ROWS_UNEVEN = 16
+# Edges of an edge chunk: adjacency lists of as many edges or more are split.
 ROWS_PIECES = {"uneven": 64, "even": 256}
+# Edges per round below which piles get wider.
 ROWS_LIGHT = 1 << 20
 
-# Rounds of Bellman-Ford after which the predecessors are first searched for a cycle; doubled each time, so the searches
-# cost O(V log rounds) in all.
+# Rounds of Bellman-Ford before the first search of the predecessors for a cycle. The number doubles after each search, so
+# all searches together cost O(V log rounds).
 FIRST_CYCLE_SEARCH = 16
 
-# Near vertices, edges that leave them, and vertices of the far pile, up to which one block goes on alone.
-SMALL_FRONTIER = 1024
-SMALL_EDGES = 256
-SMALL_FAR = 4096
-# Hops that each block takes alone while the near vertices have at most so many edges, and so many on average; and room
-# for what a hop lowered, less for vertex numbers or weights of 64 bits. Where there are at most SHORT_ROWS edges per vertex
-# more hops: a lattice of 1500 x 1500 takes 14 ms with 8 hops and room for 512, 9.3 with 32 and 1,024; USA-road-NE 14, 11 and
-# 9.9 with 4, 8 and 16.
+# One block continues without grid barriers while none of these three is exceeded:
+SMALL_FRONTIER = 1024  # near vertices
+SMALL_EDGES = 256  # edges that leave them
+SMALL_FAR = 4096  # vertices of the far pile
+# Local rounds: each block alone relaxes the vertices that it improved. A lattice of 1500 x 1500 takes 14 ms with 8 local
+# rounds and a capacity of 512, and 9.3 with 32 and 1,024. USA-road-NE takes 14, 11 and 9.9 ms with 4, 8 and 16.
+# Local rounds between two grid barriers.
 LOCAL_ROUNDS = 8
+# The same on graphs of at most SHORT_ROWS edges per vertex.
 ROAD_LOCAL_ROUNDS = 32
+# Mean degree up to which adjacency lists are called short.
 SHORT_ROWS = 6
+# Edges of the near vertices up to which blocks run local rounds.
 LOCAL_ROUND_EDGES = 1 << 17
+# Mean degree of the near vertices up to which blocks run local rounds.
 LOCAL_ROUND_DEGREE = 16
+# Vertices improved in a local round that a block can hold.
 IMPROVED_CAPACITY = 1024
+# The same for vertex numbers or weights of 64 bits.
 WIDE_IMPROVED_CAPACITY = 512
-# Edges of a piece, the warps that walk one together, and the degree from which on lanes share short rows: as for BFS, where
-# it says why. Counted on the host, R-MAT 19 / a uniform graph of degree 32, all turns of a search: 724 / 317 trips for
-# pieces of 512 and a block each, 486 / 272 for pieces of 256, two warps each, and shared rows.
+# Load balance of long adjacency lists, as in bfs/tuning.py, which explains it. Loads of the longest chain, counted on the
+# host over all iterations of a search, for R-MAT 19 / a uniform graph of degree 32: 724 / 317 for chunks of 512 and one
+# block each; 486 / 272 for chunks of 256, two warps each, and shared adjacency lists.
+# Edges of an edge chunk.
 PIECE = 128
+# Warps that visit a chunk together.
 PIECE_WARPS = 1
+# Degree from which on lanes share short adjacency lists.
 UNEVEN = 64
-# One launch for a whole search: threads of a block, blocks that a multiprocessor holds at least, which bounds their
-# registers (0: the compiler weighs them), and edges that a lane looks at together in pieces and shared rows: so many loads
-# are on their way at once, for more registers.
-# Measured on an H200, ms for (512, 0, 1) / (512, 1, 4) / (256, 3, 2): R-MAT 20 2.1 / 1.62 / 1.73, R-MAT 22 5.1 / 4.5 / 4.5,
-# a uniform graph of 128M edges 3.5 / 3.8 / 3.6. With (512, 1, 1) USA-road-NE takes 6.7 in place of 7.2, a lattice of 4000
-# x 4000 38 in place of 32.
+# Persistent kernel: one launch for a whole search. The three numbers are: threads per block; the minimum number of resident
+# blocks per multiprocessor, which bounds their registers (0: the compiler decides); the unroll factor over the edges of
+# chunks and shared adjacency lists (more loads in flight, but more registers).
+# Measured on an H200, ms for (512, 0, 1) / (512, 1, 4) / (256, 3, 2):
+#   R-MAT 20                          2.1 / 1.62 / 1.73
+#   R-MAT 22                          5.1 / 4.5 / 4.5
+#   uniform graph of 128M edges       3.5 / 3.8 / 3.6
+# With (512, 1, 1) USA-road-NE takes 6.7 in place of 7.2, a lattice of 4000 x 4000 38 in place of 32.
 WORKERS = {"long rows": (256, 3, 2), "short rows": (512, 0, 1)}
-# Edges of a row for each lane that it gets even if there are enough rows.
+# Minimum mean number of edges per lane for which adjacency lists get more lanes than the frontier needs to fill the device.
 EDGES_PER_LANE = 4
-# Edges of a vertex, on average, that are shorter than the first pile is wide if weights are even.
+# Mean number of edges per vertex that are shorter than the first pile is wide if weights are even.
 EDGES_PER_WIDTH = 4.0
-# The same for one source where rows are not short. Measured on an H200, ms for 4 / 2.8 / 1.4: R-MAT 20 1.22 / 1.10 / 1.09,
-# R-MAT 22 3.42 / 2.96 / 2.95, R-MAT 24 15.7 / 13.6 / 13.4, a uniform graph of 128M edges 3.46 / 3.49 / 3.65; USA-road-NE
-# and lattices 1 to 3 % slower.
+# The same for one source where adjacency lists are not short. Measured on an H200, ms for 4 / 2.8 / 1.4:
+#   R-MAT 20                          1.22 / 1.10 / 1.09
+#   R-MAT 22                          3.42 / 2.96 / 2.95
+#   R-MAT 24                          15.7 / 13.6 / 13.4
+#   uniform graph of 128M edges       3.46 / 3.49 / 3.65
+#   USA-road-NE and lattices          1 to 3 % slower
 LONG_ROWS_PER_WIDTH = 2.8
-# After so many piles, one whose steps had fewer than LIGHT_STEP edges on average doubles the width. Counted on the host, K
-# for EDGES_PER_WIDTH: USA-road-NE, weights 1..255, takes 39,284 / 6,205 / 3,799 steps and relaxes each edge 1.0 / 1.04 / 1.2
-# times for K 1 / 4 / 16 without doubling; 2,229 and 7.9 times with it; 1,878 and 57 times with everything near. A uniform
-# graph of mean degree 64: 53 / 33 / 26 steps, each edge 1.04 / 1.6 / 5.5 times for K 4 / 16 / everything near; R-MAT 18:
-# 1.5 / 1.6 / 3.5 times.
+# Counted on the host for EDGES_PER_WIDTH = K: steps, and how often each edge is relaxed.
+#   USA-road-NE, weights 1..255       K 1 / 4 / 16 without doubling: 39,284 / 6,205 / 3,799 steps, 1.0 / 1.04 / 1.2 times;
+#                                     with doubling 2,229 steps, 7.9 times; with everything near 1,878 steps, 57 times
+#   uniform graph, mean degree 64     K 4 / 16 / everything near: 53 / 33 / 26 steps, 1.04 / 1.6 / 5.5 times
+#   R-MAT 18                          K 4 / 16 / everything near: 1.5 / 1.6 / 3.5 times
+# Piles before the width may double.
 WARM_UP = 4
+# The width doubles after a pile whose steps had fewer edges than this on average.
 LIGHT_STEP = 8192
-# Where rows are not short: edges of a pile below which the width doubles once the far pile shrinks. Measured on an H200, ms
-# for 0 / 2^21 / 2^23, first piles as wide as EDGES_PER_WIDTH 4: R-MAT 20 1.7 / 1.20 / 1.18, R-MAT 22 4.5 / 3.50 / 3.43.
+# Where adjacency lists are not short: the width doubles after a pile of fewer edges once the far pile shrinks. Measured on
+# an H200, ms for 0 / 2^21 / 2^23, with first piles for EDGES_PER_WIDTH 4: R-MAT 20 1.7 / 1.20 / 1.18, R-MAT 22
+# 4.5 / 3.50 / 3.43.
 TAIL_EDGES = 1 << 23
-# Whether predecessors are found inside the search, where distance and vertex number fit a word of 64 bits. In bytes: labels
-# of 8 in place of 4 at the far end of each edge walked, one 32-byte sector either way, and one pass of 24 a vertex at the
-# end; against one more walk over all edges, 8 bytes and a gather each, and one of 24 a vertex.
+# Whether the search itself finds predecessors, where a distance and a vertex number fit into one 64-bit word. Inside, each
+# visited edge accesses a label of 8 bytes in place of 4 (one 32-byte sector either way), and a final pass moves 24 bytes per
+# vertex. Outside, another pass visits all edges (8 bytes and a gather each) and moves 24 bytes per vertex.
 PREDECESSORS_INSIDE = True
-# Whether the pass at the end leaves labels and marks as the next search wants them, which takes 8 bytes per vertex there;
-# else 4 to 12 a vertex are written at the start.
+# Whether the final pass resets labels and marks for the next search. It then writes 8 bytes per vertex; otherwise 4 to 12
+# bytes per vertex are written at the start.
 CLEANS_UP = 1
 
 WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
@@ -103,14 +134,14 @@ WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """Numbers of a search in one launch, for measurements and tests that need others than the defaults: ``Query.tuning``.
+    """Tuning parameters of the persistent kernel, for measurements and tests that change the defaults (``Query.tuning``).
 
     Attributes
     ----------
     trace : int
-        Iterations of which the kernel notes when each began; 0 for none, and then there is no code for it.
+        Number of iterations whose start times the kernel records. With 0 the code for it is not compiled.
     predecessors_inside : bool
-        Whether predecessors are found inside the search, where distance and vertex number fit a word of 64 bits.
+        Whether the search itself finds predecessors, where a distance and a vertex number fit into one 64-bit word.
     """
 
     trace: int = 0
@@ -119,41 +150,42 @@ class Tuning:
 
 @dataclass(frozen=True, kw_only=True)
 class HBfKnobs:
-    """Settings of H-BF; the defaults are those of the paper (Busato, Bombieri 2015), whose sections are named.
+    """Options of H-BF. The defaults are those of the paper (Busato, Bombieri 2015), whose sections are in parentheses.
 
     Attributes
     ----------
     edge_classes : bool
-        Whether two bits of each edge spare the rounds edges that lead nowhere, and atomics where one edge alone leads to a
-        vertex (4.1). Costs a copy of the targets; vertex numbers up to 2^30 only.
+        Whether two bits per edge let rounds skip edges that lead nowhere, and skip atomics where a single edge leads to a
+        vertex (4.1). This needs a copy of the targets and limits vertex numbers to 2^30.
     duplicates : {"atomic64", "mark", "keep"}
-        A vertex lowered twice in a round: queued once, as the round stands in one word with its distance (4.2; float32
-        only); queued once, by an atomic on a mark beside it; or queued twice.
+        Handling of a vertex that is improved twice in a round. ``"atomic64"``: queued once, since one word holds the
+        round and the distance (4.2; float32 only). ``"mark"``: queued once, by an atomic on a separate mark.
+        ``"keep"``: queued twice.
     cache_modifiers : bool
-        Whether frontier and offsets are read past the caches, and weights through the read-only one (5.1).
+        Whether reads of frontier and offsets bypass the caches, and weights are read through the read-only cache (5.1).
     enqueue : {"shared", "prefix_sum", "atomic"}
-        How vertices get into the next frontier: gathered by thread, put in order in shared memory and written side by side
-        (5.1); gathered and written from registers; or each at once.
+        How vertices are added to the next frontier. ``"shared"``: collected per thread, compacted in shared memory and
+        written contiguously (5.1). ``"prefix_sum"``: collected and written from registers. ``"atomic"``: each at once.
     vertices_per_warp : int from 1 to 1024
-        Vertices that a virtual warp takes one after the other (5.2).
+        Vertices that a virtual warp processes one after the other (5.2).
     rounds_per_read : int from 1 to 1024
-        Rounds launched one after the other before the host reads how large the frontier is. The paper reads after each.
-        A traversal begins with single rounds, and waits for an eighth of those before at most.
+        Rounds that are launched before the host reads the size of the frontier. The paper reads it after each round. A
+        traversal begins with single rounds, and later launches at most an eighth of the rounds so far.
     min_width, max_width : {1, 2, 4, 8, 16, 32}
-        Lanes of a virtual warp: resident threads / frontier size, rounded down to a power of two, within these (5.2).
-        Equal ones make a static width.
+        Bounds on the lanes of a virtual warp: resident threads / frontier size, rounded down to a power of two (5.2).
+        Equal bounds give a static width.
     heavy : {"children", "blocks", "none"}
-        Who walks the edges of a vertex with more than ``heavy_degree``: a kernel that the kernel launches (5.3), of which
-        2,048 may wait at once; a block; or the virtual warp that meets it.
+        Mapping of the edges of a vertex with more than ``heavy_degree``: a child kernel (5.3; at most 2,048 may be
+        pending), a block, or the virtual warp that processes the vertex.
     heavy_degree : int, 1 or more
         The paper's T_DP (5.3).
     counters : bool
-        Whether to count, which takes time: ``Traversal.counters``.
+        Whether to fill ``Traversal.counters``, which takes time.
 
     Raises
     ------
     InputError
-        A value out of range.
+        A value is out of range.
     """
 
     edge_classes: bool = True

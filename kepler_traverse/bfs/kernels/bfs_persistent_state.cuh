@@ -5,10 +5,13 @@
 // events. Without predecessors the word is the level alone. A level and a vertex share 64 bits:
 // the host rejects graphs of 2^31 vertices or more.
 //
-// The frontier is a stretch of a queue that every vertex enters at most once, level after level.
+// The frontier is a slice of a queue. Every vertex enters the queue at most once, level after level.
 // Adjacency lists of CHUNK edges or more are also listed in chunks.
 //
-// Compile-time constants: PREDECESSORS, CHUNK and STATE_WORDS, for which the host allocates.
+// Compile-time constants:
+//   PREDECESSORS   1: a claim holds a predecessor; 0: only a level
+//   CHUNK          edges per chunk of a long adjacency list
+//   STATE_WORDS    64-bit words of a LoopState, for which the host allocates
 #pragma once
 
 #include <kt/csr.cuh>
@@ -41,7 +44,7 @@ struct LoopState {
 static_assert(sizeof(LoopState) == STATE_WORDS * sizeof(int64), "the host allocates three of these");
 using LoopStates = TripleBuffer<LoopState>;
 
-// Receives the next frontier.
+// Stores the next frontier and counts its edges.
 struct Gathering {
   const offset_t* offsets;
   vertex_t* queue;  // from its first free place on

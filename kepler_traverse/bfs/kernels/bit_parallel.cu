@@ -2,25 +2,37 @@
 //
 // A source bitset has one bit for each source; there is one per vertex.
 //
-//   seen      the sources that have reached the vertex
-//   front     the sources that reached it in the last level   in_front   bitmap: where front is not empty
-//   found     the sources that reach it in this level         is_found   bitmap: likewise
-//   gathered  bits that several threads add to: all of a push level; in a pull level those of
-//             adjacency lists of PIECE edges or more. bfs_bit_parallel_finalize_warp moves them to found.
-//             Zero between levels                             touched    bitmap: where it is not zero
-//   planes    plane j holds the sources whose hop count of the vertex has bit j
+// Frontier    bitsets and bitmaps (one bit per vertex):
+//   front       the sources that reached the vertex in the last level
+//   in_front    bitmap: the vertices whose front is not empty
+//   found       the sources that reach the vertex in this level
+//   is_found    bitmap: the vertices whose found is not empty
+//   gathered    bits that several threads add to: all bits of a push level; in a pull level those of
+//               adjacency lists of PIECE edges or more. bfs_bit_parallel_finalize_warp moves them to
+//               found. Zero between levels
+//   touched     bitmap: the vertices whose gathered is not zero
+//   alive       one bitset: the sources whose frontier is not empty. No other source can change
+//               anything
+// Visited
+//   seen        the sources that have reached the vertex
+//   done        bitmap: the vertices that all living sources have reached. They never change again
+// Hop counts
+//   planes      plane j holds the sources whose hop count of the vertex has bit j
 //
-//   alive     one bitset: the sources whose frontier is not empty. No other source can change
-//             anything, so a vertex that all of them have reached is done, for good
-//   done      bitmap: such vertices
-//   counters  [VERTICES, EDGES, MISSING, PIECES] of the next frontier
+//   counters    [VERTICES, EDGES, MISSING, PIECES] of the next frontier
 //
-// A warp owns 32 vertices, so that it writes bitmaps without atomics; LANES of its lanes share one
+// A warp owns 32 vertices, so that it writes bitmaps without atomics. LANES of its lanes share one
 // bitset. A pull level tests a bit of in_front before it reads a bitset, and leaves a vertex once
-// no living source is missing.
+// all living sources have reached it.
 //
 // Reads:  per edge of a pull level, a vertex number, a bit and, on a hit, a bitset.
-// Writes: front, seen and found of the vertices that change, and the planes of the level's bits.
+// Writes: seen and found of the vertices that change, and those planes whose bit is set in the
+//         number of the level.
+//
+// Compile-time constants:
+//   BLOCK          threads per block
+//   WORDS, LANES   words, and lanes, per bitset (source_bitsets.cuh)
+//   PIECE          edges per chunk of a long adjacency list
 //
 // Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source
 // graph traversal. PVLDB 8(4), 2014 (MS-BFS).
@@ -100,7 +112,8 @@ struct Finalizing {
   int64 vertices = 0, edges = 0;
   uint32 is_found = 0, is_done = 0;  // of the warp's 32 vertices
 
-  // `bits`: all that vertex `bit` of the word has seen now, of which `before` are old. `has`: there is a vertex.
+  // `bits`: the sources that have reached vertex `bit` of the word; `before`: those of earlier levels. `has`: whether
+  // these lanes hold a vertex.
   KT_DEVICE void arrive(bool has, int64 word, int32 bit, const Part& bits, const Part& before) {
     const Part discovered = bits.without(before);
     const int64 v = word * 32 + bit;
@@ -136,7 +149,7 @@ struct Finalizing {
   }
 };
 
-// Adds up the bitsets of the vertices that the lanes in `hits` hold.
+// Collects the union of the bitsets of the vertices that the lanes in `hits` hold.
 struct Gather {
   const uint32* front;
   Part bits;
@@ -172,6 +185,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
+// Sets the bits of the sources and counts the first frontier. Each vertex counts once, however often it is a source.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_start(const offset_t* __restrict__ offsets, const int64* __restrict__ sources, int64 n_sources,
                            uint32* seen, uint32* front, uint32* in_front, int64* counters) {
@@ -264,7 +278,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
   finalizing.add_counts(alive_next, counters);
 }
 
-// Lists the adjacency lists of the frontier in pieces.
+// Lists the adjacency lists of the frontier in chunks of at most PIECE edges.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_list(const offset_t* __restrict__ offsets, int64 n_vertices, const uint32* __restrict__ in_front,
                           int64 capacity, uint64* pieces, int64* counters) {
@@ -301,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// Makes the next frontier from the bits gathered.
+// Builds the next frontier from the gathered bits.
 extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_warp(const SettleArgs args) {
   const offset_t* __restrict__ const offsets = args.offsets;
   const int64 n_vertices = args.n_vertices;
@@ -342,7 +356,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_wa
   finalizing.add_counts(alive_next, counters);
 }
 
-// Counts the vertices of a list that some living source has not reached.
+// Counts the target vertices that at least one living source has not reached.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_missing_warp(const int64* __restrict__ target_vertices, int64 n_target_vertices,
                                   const uint32* __restrict__ seen, const uint32* __restrict__ alive, int64* counters) {

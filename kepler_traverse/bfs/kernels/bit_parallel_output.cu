@@ -1,8 +1,16 @@
-// What becomes of many searches: hop counts out of bit planes, how many vertices lie at a
-// level, predecessors out of hop counts.
+// Results of a bit-parallel BFS.
 //
-// Distances are rows of `pitch` places a source, a multiple of TILE: so that a warp writes
-// whole lines, four hop counts of 8 bits per lane.
+//   bfs_bit_parallel_write    hop counts, from bit planes
+//   bfs_bit_parallel_count    number of vertices per source in a frontier
+//   bfs_point_back_*_warp     predecessors, from hop counts of 8, 16 or 32 bits
+//
+// The distances of a source take `pitch` values, a multiple of TILE, so that a warp writes whole
+// cache lines: four hop counts of 8 bits per lane.
+//
+// Reads:  seen and planes (bit_parallel.cu); for predecessors, the reverse graph and the distances.
+// Writes: `hop_bytes` bytes per vertex and source; one predecessor per vertex and source.
+//
+// Compile-time constants: BLOCK, and WORDS and LANES of source_bitsets.cuh.
 #include <kt/advance.cuh>
 
 #include "source_bitsets.cuh"
@@ -21,7 +29,7 @@ constexpr int32 OCTETS = 8;  // planes at once
 constexpr int32 DIGITS = 8;  // of a counter, which so holds up to 255
 constexpr int32 A_LANE = TILE / kt::WARP;
 
-// Eight bytes of eight bits, turned round.
+// Transposes a matrix of 8 x 8 bits.
 KT_DEVICE uint64 transposed(uint64 x) {
   uint64 t = (x ^ (x >> 7)) & 0x00AA00AA00AA00AAull;
   x ^= t ^ (t << 7);
@@ -33,13 +41,13 @@ KT_DEVICE uint64 transposed(uint64 x) {
 
 KT_DEVICE uint32 octet(uint64 x, int32 i) { return static_cast<uint32>(x >> (8 * i)) & 0xffu; }
 
-// Bit planes of one octet of the hop counts, of a tile, and where a vertex was not seen.
+// Of a tile of vertices: the bit planes of one byte of the hop counts, and the sources that have not reached a vertex.
 struct Tile {
   uint32 planes[OCTETS][COLUMNS][TILE];
   uint32 unseen[COLUMNS][TILE];
 };
 
-// The hop counts, or one octet of them, of a vertex and eight sources; all bits set where it was not seen.
+// The hop counts of a vertex from eight sources, or one byte of each; all bits are set if a source has not reached it.
 KT_DEVICE uint64 hops_of_eight(const Tile& tile, int32 n_planes, int32 column, int32 i, int32 eight) {
   uint64 bits = octet(tile.unseen[column][i], eight) * 0x0101010101010101ull;
   for (int32 plane = 0; plane < n_planes; ++plane)
@@ -58,7 +66,8 @@ KT_DEVICE void point_back(const offset_t* in_offsets, const vertex_t* in_targets
     const hop_t* const row = distance + i * pitch;
     const int32 hops = v < n_vertices ? kt::load_constant(row + v) : kt::UNREACHED;
     const kt::Row in_row = hops > 0 ? kt::row_of(in_offsets, static_cast<vertex_t>(v)) : kt::Row{};
-    // Rows ascend, so the first is the smallest. Each lane asks for another level: none can help it.
+    // Adjacency lists are sorted, so the first hit is the smallest predecessor. Each lane looks for a level of its
+    // own, so other lanes cannot help it: hence the unlimited patience.
     const vertex_t found = kt::first_hit(in_targets, in_row, 0x7fffffff,
                                          [&](vertex_t u) { return kt::load_constant(row + u) == hops - 1; });
     if (v < n_vertices)
@@ -68,7 +77,7 @@ KT_DEVICE void point_back(const offset_t* in_offsets, const vertex_t* in_targets
 
 }  // namespace
 
-// Each block takes tiles, and of a tile COLUMNS words at a time.
+// Each block writes tiles of TILE vertices, COLUMNS words of their bitsets at a time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_write(const uint32* __restrict__ seen, const uint32* __restrict__ planes, int32 n_planes,
                            int64 n_vertices, int64 n_sources, int64 pitch, int32 hop_bytes, uint8* distance) {
@@ -119,8 +128,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// How many vertices each source has in a frontier: a thread a word, in counters of which each
-// digit is a word of 32 sources.
+// Counts the vertices per source in a frontier. A thread counts for the 32 sources of one word, in
+// a bit-sliced counter: digit d holds bit d of all 32 counts.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_count(const uint32* __restrict__ front, const uint32* __restrict__ in_front, int64 n_vertices,
                            int64* counts) {

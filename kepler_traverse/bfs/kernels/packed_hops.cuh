@@ -1,12 +1,12 @@
-// Hop counts of 16 or 32 bits, UNREACHED where there is none, as the claims of a search.
+// Hop counts of 16 or 32 bits that also serve as the claims of a BFS. UNREACHED: no claim yet.
 #pragma once
 
 #include <kt/csr.cuh>
 
 namespace kt {
 
-// Gives a vertex its hop count if it has none; exactly one thread is told that it did. Atomics
-// have words of 32 bits, so a row of hop counts begins at such a one and ends with one.
+// Stores the hop count of a vertex if it has none. Exactly one thread gets true. Compare-and-swap
+// works on words of 32 bits, so the hop counts of a source begin and end at a word boundary.
 template <typename hop_t>
 KT_DEVICE bool claim_hops(hop_t* distance, vertex_t v, int32 hops) {
   constexpr int32 HOPS_PER_WORD = 4 / sizeof(hop_t);

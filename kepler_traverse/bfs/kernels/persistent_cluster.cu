@@ -9,8 +9,19 @@
 // An empty frontier is noticed one level late: the counts of the other blocks are read while
 // that level runs.
 //
-// Shared: two queues of QUEUE_CAPACITY entries.
-// Reads:  the adjacency lists of the frontier.   Writes: claims; at the end the frontier.
+// Frontier    two queues of QUEUE_CAPACITY entries per block in shared memory; overflow goes to the
+//             queue in global memory
+// Visited     the claims: an atomic minimum per edge
+//
+// Reads:  the adjacency lists of the frontier.
+// Writes: claims; at the end the frontier that is left.
+//
+// Compile-time constants, other than those of bfs_persistent_state.cuh:
+//   BLOCK, MIN_BLOCKS   threads per block, and blocks per multiprocessor
+//   CLUSTER             blocks per cluster
+//   QUEUE_CAPACITY      entries per queue
+//   BATCH_EDGES         edges of the vertices that a warp claims at once, at most
+//   TRACE               iterations that are traced; 0: none
 #include <kt/advance.cuh>
 #include <kt/cluster.cuh>
 #include <kt/trace.cuh>
@@ -71,7 +82,7 @@ struct Step {
   }
 };
 
-// Claims the ends of edges for the next level and queues them; all lanes of a warp call it.
+// Claims the heads of edges for the next level and queues them. All lanes of a warp call it.
 struct Queueing {
   const Step& step;
   int32 next_block;  // the block that takes the next vertices, modulo CLUSTER

@@ -8,10 +8,24 @@
 //          it begins once the frontier has more than 1 / ALPHA of the unexplored edges and ends
 //          once it has fewer than 1 / BETA of the vertices
 //
-// Either takes one grid barrier per level.
+// Each step takes one grid barrier per level.
+//
+// Frontier    push: a slice of the queue and the chunks of its long adjacency lists.
+//             pull: a bitmap. The vertices of the last pull level are listed in the queue again
+// Visited     the claims; while pulling also a bitmap
 //
 // Reads:  the CSR graph and, to pull, its reverse.
 // Writes: one claim per vertex; with PREDECESSORS, distances and predecessors from the claims.
+//
+// Compile-time constants, other than those of bfs_persistent_state.cuh:
+//   BLOCK, MIN_BLOCKS   threads per block, and blocks per multiprocessor
+//   ALPHA, BETA         when pulling begins and ends, as above
+//   AHEAD               edges per lane that are loaded together
+//   PIECE_WARPS         warps per chunk; 0: those of a block
+//   SHARED_ROWS         1: lanes search for their edges even where the frontier is small
+//   PATIENCE            edges that a lane pulls alone before its warp helps
+//   CLEANS_UP           1: leaves the claims cleared for the next search
+//   TRACE               iterations that are traced; 0: none
 //
 // Beamer, Asanovic, Patterson. Direction-optimizing breadth-first search. SC 2012.
 // Gupta, Stuart, Owens. A study of persistent threads style GPU programming. 2012.
@@ -75,7 +89,7 @@ struct Frontier {
   int64 vertices = 0, edges = 0;
 };
 
-// Claims the ends of edges; all lanes of a warp call it.
+// Claims the heads of edges. All lanes of a warp call it.
 struct Push {
   const vertex_t* targets;
   kt::claim_t* claims;
@@ -198,7 +212,7 @@ KT_DEVICE void list_bitmap(int64 n_vertices, const uint32* front, Gathering& int
   found.empty_into(kt::LOCAL_QUEUE + 1, reserve, store);
 }
 
-// Adds what the threads of a block have counted to the next state.
+// Adds the counts of a block's threads to the next state.
 KT_DEVICE void publish(LoopState* next, int64 vertices, int64 edges, int64* sums) {
   vertices = kt::sum_through(vertices);
   edges = kt::sum_through(edges);

@@ -8,6 +8,9 @@
 //   bfs_push_warp         warp-mapped: one warp per frontier vertex
 //   bfs_count_unreached   counts targets that are not reached yet
 //
+// Frontier    a queue in global memory. If it overflows, counters[0] is above `capacity`
+// Visited     the distances
+//
 // Reads:  the adjacency lists of the frontier.
 // Writes: distances and predecessors of claimed vertices; the next queue, its size in counters[0].
 //

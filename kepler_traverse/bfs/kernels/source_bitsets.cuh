@@ -1,9 +1,13 @@
-// Rows of bits: a bit per source, WORDS words of 32 bits per vertex. LANES lanes take a row
-// together, each of them PART words side by side, so that a warp reads ROWS_AT_ONCE rows
-// in as few requests as they have sectors. WORDS and LANES are constants that the
-// compiler is given, powers of two.
+// Source bitsets: one per vertex, with one bit per source, in WORDS words of 32 bits.
 //
-// And bitmaps over the vertices, of which a warp owns a word at a time.
+// LANES lanes share one bitset. Each of them holds PART adjacent words of it, so that a warp
+// reads ROWS_AT_ONCE bitsets with as few memory requests as they have sectors.
+//
+// Also bitmaps with one bit per vertex. A warp owns one word of a bitmap at a time.
+//
+// Compile-time constants, powers of two:
+//   WORDS   words per bitset
+//   LANES   lanes per bitset
 #pragma once
 
 #include <kt/csr.cuh>
@@ -38,11 +42,11 @@ struct alignas(PART < 4 ? 4 * PART : 16) Part {
   }
 };
 
-// This lane's part of a row.
+// This lane's words of a bitset.
 KT_DEVICE const Part& part_of(const uint32* rows, int64 row) {
   return reinterpret_cast<const Part*>(rows)[row * LANES + lane_in_row()];
 }
-// The same of rows that no thread writes during the launch.
+// The same for bitsets that no thread writes during the launch.
 KT_DEVICE Part constant_part_of(const uint32* rows, int64 row) {
   Part part;
   load_constant_words(rows + (row * LANES + lane_in_row()) * PART, part.words);
@@ -50,7 +54,7 @@ KT_DEVICE Part constant_part_of(const uint32* rows, int64 row) {
 }
 KT_DEVICE Part& part_of(uint32* rows, int64 row) { return reinterpret_cast<Part*>(rows)[row * LANES + lane_in_row()]; }
 
-// What all rows of the warp hold together; all its lanes come.
+// The union of the bitsets that the warp holds. All lanes of the warp call it.
 KT_DEVICE void join_rows(Part& part) {
 #pragma unroll
   for (int32 mask = LANES; mask < WARP; mask *= 2)
@@ -58,15 +62,15 @@ KT_DEVICE void join_rows(Part& part) {
     for (int32 i = 0; i < PART; ++i) part.words[i] |= shuffle_xor(ALL_LANES, part.words[i], mask);
 }
 
-// Whether a lane of the same row says so; all lanes of the warp come.
+// Whether the predicate is true in a lane that shares this bitset. All lanes of the warp call it.
 KT_DEVICE bool any_in_row(bool predicate) {
   const uint32 lanes = ballot(ALL_LANES, predicate);
   const uint32 of_row = LANES == WARP ? ALL_LANES : ((1u << (LANES % WARP)) - 1u) << (row_in_warp() * LANES);
   return (lanes & of_row) != 0;
 }
 
-// Adds bits to a row that others add to as well. Most are there already, and a load costs
-// less than an atomic; bits are only added, so one missed costs that atomic and no more.
+// Adds bits to a bitset that other threads add to as well. Most bits are set already, and a load
+// costs less than an atomic. Bits are only set: a bit that an old value lacks costs one atomic more.
 KT_DEVICE bool add_shared(uint32* rows, int64 row, const Part& part) {
   uint32* const place = rows + row * WORDS + lane_in_row() * PART;
   bool is_new = false;
@@ -79,8 +83,8 @@ KT_DEVICE bool add_shared(uint32* rows, int64 row, const Part& part) {
   return is_new;
 }
 
-// The bit that this lane's row takes of the lowest ROWS_AT_ONCE set ones, -1 where there
-// are fewer; they are taken out.
+// Removes the lowest ROWS_AT_ONCE set bits. Returns the number of the one that the lanes of this
+// bitset take, or -1 if fewer bits are set.
 KT_DEVICE int32 take_bit(uint32& bits) {
   uint32 mine = bits;
   for (int32 i = 0; i < row_in_warp(); ++i) mine &= mine - 1;

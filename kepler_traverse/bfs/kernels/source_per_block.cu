@@ -14,9 +14,17 @@
 //                              claimed as below
 //   otherwise                  compare-and-swap on the distances
 //
-// Reads:  the adjacency lists of all reached vertices.   Writes: one row of distances per source.
+// Reads:  the adjacency lists of all reached vertices.
+// Writes: one distance per vertex and source; the distances of targets; vertices per level.
 // Error:  a search deeper than MAX_HOPS, or than `columns` where levels are counted, reports
 //         TOO_DEEP; the host retries with 32-bit distances and more columns.
+//
+// Compile-time constants, other than those above:
+//   BLOCK            threads per block
+//   QUEUE_CAPACITY   vertices per queue in shared memory
+//   SLOTS            words of the hash table, a power of two
+//   AHEAD            edges per lane that are loaded together
+//   MAX_HOPS         largest hop count of a 16-bit distance
 #include <kt/advance.cuh>
 
 #include "packed_hops.cuh"
@@ -56,7 +64,7 @@ using kt::ALL_LANES;
 constexpr int32 STOPPED_NOWHERE = -1;
 constexpr int32 TOO_DEEP = -2;
 
-// The hash table: buckets of words, each of which is a vertex and its level modulo 16.
+// The hash table: buckets of BUCKET words. A word holds a vertex and its level modulo 16.
 constexpr int32 BUCKET = 4;
 constexpr int32 N_BUCKETS = SLOTS / BUCKET;
 constexpr int32 LEVEL_BITS = 4;
@@ -64,7 +72,8 @@ constexpr uint32 EMPTY = 0xffffffffu;
 constexpr int32 LONG_AGO = -4;
 constexpr int32 VISITED = -1, IN_MEMORY = -2;
 
-// Where to claim a vertex: at a word of its bucket, in memory, or not at all; and what stood there.
+// Where to claim a vertex: at a word of its bucket, in the distances (IN_MEMORY), or nowhere (VISITED). `word` is
+// what was read there.
 struct Place {
   int32 where = IN_MEMORY;
   uint32 word = 0;
@@ -94,7 +103,7 @@ struct TargetVertices {
 template <typename hop_t>
 struct Search;
 
-// Claims the ends of edges, N per lane with N loads in flight.
+// Claims the heads of edges, N per lane with N loads in flight.
 template <typename hop_t>
 struct Claiming {
   const Search<hop_t>& search;
@@ -160,7 +169,7 @@ struct Search {
   KT_DEVICE bool claim(vertex_t v, int32 level, Place place) const {
     if (!SHARED_BITS) return UNDIRECTED ? claim_in_table(v, level, place) : kt::claim_hops(distance, v, level);
     const uint32 bit = 1u << (v % 32);
-    // Bits are only set: one that is not seen yet costs the atomic and no more.
+    // Bits are only set: if this value is old, the atomic decides.
     if (place.word & bit) return false;
     const uint32 before = is_outside(v) ? kt::atomic_or(outside_word(v), bit) : kt::atomic_or(visited + v / 32, bit);
     const bool is_new = (before & bit) == 0;

@@ -1,15 +1,22 @@
-// Check many, hops: is every vertex as far from each of many sources as the nearest of its
-// in-neighbours allows?
+// Certificate of hop counts from several sources: is every vertex exactly as far from each source as
+// the nearest of its in-neighbors allows?
 //
-// Keys are hop counts of KEY_BYTES bytes, and all bits set where a vertex was not reached, so
-// that it is the farthest; a lane takes a word of them.
+// Keys are hop counts of KEY_BYTES bytes. An unreached vertex has all bits set and is therefore the
+// farthest. A lane holds one word of keys.
 //
-//   list_heavy   rows of PIECE edges and more, and their pieces: once for all blocks of sources
-//   lay_out      makes lines of rows of distances, and looks at each distance alone (C1, C2)
-//   warp         the rows of the reverse graph; settle: those that were taken in pieces (C3, C4)
+//   certificate_list_hubs         lists the adjacency lists of PIECE edges or more, and their chunks;
+//                                 once for all blocks of sources
+//   certificate_lay_out_hops      transposes distances into tiles; checks each distance alone (C1, C2)
+//   certificate_batch_hops_warp   checks the adjacency lists of the reverse graph (C3, C4)
+//   certificate_finalize_hops     the same for the vertices whose lists were visited in chunks
 //
-//   findings     see kernels/certificate_tiles.cuh; places are a source, source * n_vertices + vertex, and
-//                vertex * sources of a line + source
+//   findings   see certificate_tiles.cuh. Places are a source (C1), source * n_vertices + vertex (C2),
+//              and vertex * sources per tile + source (C3, C4)
+//
+// Reads:  the distances once, the reverse graph, and one tile per edge.
+// Writes: tiles, the best distances of hubs, and findings.
+//
+// Compile-time constants: BLOCK, KEY_BYTES, and those of certificate_tiles.cuh.
 #include "certificate_tiles.cuh"
 
 namespace {

@@ -1,16 +1,26 @@
-// Check many, weighted: is every vertex as far from each of many sources as the best of its
-// in-neighbours allows, and are those that only edges of no length explain founded on others?
+// Certificate of weighted distances from several sources: is every vertex exactly as far from each
+// source as the best of its in-neighbors allows? And if only edges of length zero explain a distance,
+// do they lead back to a vertex that is explained otherwise?
 //
-// Keys are distances as integers of the same order (kt/float_order.cuh); a lane takes one.
+// Keys are distances as ordered integers (kt/float_order.cuh). A lane holds one key.
 //
-//   lay_out   makes lines of rows of distances, and looks at each distance alone (C1, C2)
-//   warp      the rows of the reverse graph; settle: those that were taken in pieces (C3, C4).
-//             Both set a bit in `unfounded` where no strictly nearer vertex explains a distance
-//   found     takes the bits from vertices that an exact edge joins to one without (C5). Bits
-//             are only taken, so an old one costs another round and nothing else
+//   certificate_lay_out_weighted      transposes distances into tiles; checks each distance alone
+//                                     (C1, C2)
+//   certificate_batch_weighted_warp   checks the adjacency lists of the reverse graph (C3, C4)
+//   certificate_finalize_weighted     the same for the vertices whose lists were visited in chunks.
+//                                     Both set a bit in `unfounded` if no strictly nearer vertex
+//                                     explains a distance
+//   certificate_found_warp            clears the bits of vertices that a tight edge joins to a vertex
+//                                     without the bit (C5). Bits are only cleared, so an old value
+//                                     costs another round and nothing else
 //
-//   findings  see kernels/certificate_tiles.cuh, and many_hops for the places; OTHER are the largest finite
-//             distance and how many bits were set
+//   findings   see certificate_tiles.cuh, and batch_hops.cu for the places. OTHER are the largest
+//              finite distance and the number of bits that were set
+//
+// Reads:  the distances once, the reverse graph with weights, and one tile per edge.
+// Writes: tiles, the best distances of hubs, `unfounded` and findings.
+//
+// Compile-time constants: BLOCK, and those of certificate_tiles.cuh.
 #include <kt/float_order.cuh>
 
 #include "certificate_tiles.cuh"
@@ -82,7 +92,8 @@ struct WeightedTile {
   }
   KT_DEVICE void compare_with_best() const {
     kt::compare(findings, v == source, here, best, limit, v * LANES + in_line);
-    // Negative steps lead to vertices strictly farther than the next one, too: there all are in question.
+    // With negative weights a predecessor may be farther than its successor, so a strictly nearer vertex does not
+    // suffice: all vertices are checked.
     if (v == source || here == INFINITE || (src_distance == here && !is_negative)) return;
     kt::count(findings + 2 * kt::OTHER + 1);
     kt::atomic_or(unfounded + v, 1u << in_line);

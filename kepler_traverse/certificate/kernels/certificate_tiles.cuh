@@ -1,11 +1,13 @@
-// Lines: what a vertex holds of a block of sources, side by side in 64 bytes, so that an edge is
-// read once for all of them. Some lanes take a line together, and one edge of its vertex after
-// the other.
+// Distance tiles: the distances of one vertex from a block of sources, adjacent in TILE_BYTES bytes,
+// so that an edge is read once for all of these sources. Several lanes share a tile and check the
+// edges of its vertex one after another.
 //
-// What is found about them goes into `findings`: for each rule how often it is broken, and the
-// smallest place where it is. OTHER are two numbers with another meaning.
+// `findings` holds two numbers per rule: how often the rule is violated, and the smallest place where
+// it is. OTHER are two numbers with another meaning.
 //
-// Compile-time constants: PIECE and TILE_BYTES, in edges and in bytes.
+// Compile-time constants:
+//   PIECE        edges per chunk of a long adjacency list
+//   TILE_BYTES   bytes per distance tile
 #pragma once
 
 #include <kt/advance.cuh>
@@ -23,7 +25,7 @@ KT_DEVICE void note(int64* findings, Finding rule, int64 place) {
   atomic_min(findings + 2 * rule + 1, place);
 }
 
-// What a vertex holds against what its in-neighbours allow.
+// Compares the distance of a vertex with the best one that its in-neighbors allow.
 template <typename Key>
 KT_DEVICE void compare(int64* findings, bool is_source, Key here, Key best, Key limit, int64 place) {
   if (here > best) {
@@ -33,7 +35,7 @@ KT_DEVICE void compare(int64* findings, bool is_source, Key here, Key best, Key 
   }
 }
 
-// Lines out of cells that read(v, cell) gives, whole lines at a time.
+// Transposes distances, as read(v, cell) returns them, into tiles. Writes whole tiles.
 template <typename Cell, typename Read>
 KT_DEVICE void lay_out(Cell (&tile)[TILE_BYTES / sizeof(Cell)][TILE + 1], int64 n_vertices, Cell* lines, Read read) {
   constexpr int32 CELLS = TILE_BYTES / sizeof(Cell);
@@ -48,7 +50,7 @@ KT_DEVICE void lay_out(Cell (&tile)[TILE_BYTES / sizeof(Cell)][TILE + 1], int64 
   }
 }
 
-// A row of PIECE edges or more, of which this is a part; `slot` says where its best is kept.
+// The adjacency lists of PIECE edges or more, in chunks. `slot` numbers the vertex whose best distance is stored.
 struct Hubs {
   const vertex_t* vertices;
   const uint64* pieces;  // which PIECE edges above, slot below
@@ -62,8 +64,8 @@ struct Hubs {
   }
 };
 
-// Hands the edges of all rows to `line`, as many lanes a row as a line has: it begins a row,
-// takes edges, and keeps or compares what it has at the end of a piece or of a row.
+// Visits all edges, with as many lanes per adjacency list as a tile has. `line` begins a list, takes
+// its edges, and at the end of a chunk stores its best distances, at the end of a whole list compares.
 template <typename DistanceTile>
 KT_DEVICE void walk(Csr graph, int64 n_vertices, const Hubs& hubs, DistanceTile& line) {
   const auto visit = [&](bool valid, vertex_t, offset_t e, vertex_t u) { line.take(valid, e, u); };
@@ -99,7 +101,7 @@ KT_DEVICE void walk(Csr graph, int64 n_vertices, const Hubs& hubs, DistanceTile&
   compare_last();
 }
 
-// Rows of PIECE edges and more: what their pieces have kept.
+// Compares the vertices with PIECE edges or more, from the best distances that their chunks stored.
 template <typename DistanceTile>
 KT_DEVICE void finalize(const Hubs& hubs, DistanceTile& line) {
   const int64 n = load_constant(hubs.counts) * DistanceTile::LANES;
@@ -110,7 +112,7 @@ KT_DEVICE void finalize(const Hubs& hubs, DistanceTile& line) {
   }
 }
 
-// What the lanes of a row hand each other: up to AT_ONCE edges of them, then the next ones.
+// Calls each(first, n) for AT_ONCE edges at a time of the n edges that the lanes of a list hold.
 template <int32 LANES, typename Each>
 KT_DEVICE void broadcast_edges(bool valid, Each each) {
   const uint32 of_row = (~0u >> (WARP - LANES)) << (lane() / LANES * LANES);

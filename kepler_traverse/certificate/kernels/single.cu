@@ -1,18 +1,21 @@
-// Check: one pass over the edges and one over the vertices that a right answer passes without a finding.
+// Certificate of one search: one pass over the edges and one over the vertices. A correct result
+// passes both without a finding.
 //
-// The edges: one over which a shorter distance could be had is counted (C3), with the smallest
-// vertex that such an edge leads to; explained[v] is set where the edge from v's predecessor
-// gives exactly v's distance. Then each vertex alone: its own predecessor (C1), out of range
-// (C2), not explained (C4), no farther than its predecessor (C5 has to be looked at). No edge is
-// found by a predecessor, so that one out of range does no harm. No two threads set one
-// explained[v]: a graph has each edge once.
+// Edges: counts edges over which a shorter distance is possible (C3), with the smallest vertex that
+// such an edge leads to. Sets explained[v] if the edge from v's predecessor gives exactly v's
+// distance. No two threads set the same explained[v], since a graph has each edge once.
+// Vertices, each alone: counts those that are their own predecessor (C1), are out of range (C2), are
+// not explained (C4), or are no farther than their predecessor (then the host must check C5).
+// No edge is looked up by a predecessor, so a predecessor out of range does no harm.
 //
-//   counts    see Count; places of the first are the smallest vertex
-//   threads   a warp takes 32 rows, and one of PIECE edges and more in pieces; then one a vertex
+//   counts    see Count; a place is the smallest vertex with the finding
+//   threads   edges: a warp takes 32 adjacency lists; lists of PIECE edges or more are visited in
+//             chunks. Vertices: one thread per vertex
 //
-// Bytes: an edge reads 4 of targets (and its weight), a sector that holds the distance of its
-// end, and where that fits exactly one of its predecessor; a vertex 8 of offsets and once more
-// the distance, the predecessor, and twice a byte.
+// Reads:  per edge, 4 bytes of targets (and its weight) and a sector with the distance of its head; on
+//         an exact match also a sector with the predecessor of its head. Per vertex, 8 bytes of
+//         offsets, the distance twice, the predecessor, and one byte of `explained`.
+// Writes: counts; one byte of `explained` per explained vertex.
 #include <kt/float_order.cuh>
 
 #include "certificate_tiles.cuh"
@@ -31,7 +34,7 @@ KT_DEVICE void find(int64* counts, Count what, int64 v) {
   kt::atomic_min(counts + what + 1, v);
 }
 
-// All edges of rows that are taken, of any length; visit as the loops of kt/advance.cuh call it.
+// Visits the edges of all adjacency lists, short and long; visit is called as by the functions of kt/advance.cuh.
 template <typename Visit>
 KT_DEVICE void all_edges(kt::Csr graph, int64 n_vertices, const kt::Hubs& hubs, Visit visit) {
   for (int64 i = kt::warp_id(); i < kt::load_constant(hubs.counts + 1); i += kt::n_warps())
@@ -43,7 +46,7 @@ KT_DEVICE void all_edges(kt::Csr graph, int64 n_vertices, const kt::Hubs& hubs, 
   kt::edges_by_discovery(graph.targets, kt::whole_grid(), n_vertices, true, light, visit);
 }
 
-// What a vertex that is_sound and has a predecessor or none says about the rest.
+// Checks each vertex alone and counts findings.
 struct Looking {
   int64 n_vertices;
   const vertex_t* predecessor;

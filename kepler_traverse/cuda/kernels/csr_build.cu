@@ -1,16 +1,18 @@
-// Building a CSR: count the edges of each row, then put each edge in its row.
+// Builds a CSR: counts the edges of each adjacency list, then scatters each edge into its list.
 //
-// Edges take their places within a row from an atomic cursor, so in any order;
-// the rows are sorted afterwards (cuda/csr_build.py), which makes the result one.
+// An atomic cursor per vertex gives edges their positions, so their order within a list varies. The
+// lists are sorted afterwards (cuda/csr_build.py), which makes the result deterministic.
 //
-//   threads   one an edge; for a CSR see kt/advance.cuh
+//   threads   one per edge of an edge list; for a CSR see kt/advance.cuh
+//
+// Reads:  the edge list, or a CSR to reverse.   Writes: degrees; targets and weights.
 #include <kt/advance.cuh>
 #include <kt/float_order.cuh>
 #include <kt/frontier_queue.cuh>
 
 using ordered_t = kt::key_of<weight_t>;
 
-// counts[u + 1] counts row u; counters[0] the self-loops, which belong to no row.
+// counts[u + 1] counts the edges of u. counters[0] counts self-loops, which are left out of the CSR.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     csr_count_rows(const vertex_t* __restrict__ src, const vertex_t* __restrict__ dst, kt::int64 n_rows,
                    kt::int32 both_ways, kt::int64* counts, kt::int64* counters) {
@@ -58,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   });
 }
 
-// Numbers that ascend by row, then by target, for the rows from first_row on; their first edge is first_edge.
+// Sort keys that ascend by vertex, then by target, for the vertices from first_row on; their first edge is first_edge.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     csr_row_keys_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, kt::int64 first_row,
                       kt::int64 n_rows, kt::int64 first_edge, kt::int32 target_bits, kt::int64* keys) {
@@ -74,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   for (kt::int64 i = kt::thread_id(); i < n_edges; i += kt::n_threads()) {
     ordered_t* place = lowest + kt::load_constant(sets + i);
     const ordered_t key = kt::to_ordered(kt::load_constant(weights + i));
-    // Weights only fall: an old one costs an atomic.
+    // Weights only fall: an old value costs one atomic more.
     if (key < kt::racy_load(place)) kt::atomic_min(place, key);
   }
 }

@@ -1,17 +1,25 @@
-// Figures of many rows of distances at once: how many vertices are reached, the nearest and the farthest of them, the
-// sums of distances and of reciprocals of positive ones, edges; and how many distances lie in each bin of a histogram.
+// Statistics of weighted distances, for several sources: the number of reached vertices, the smallest
+// and the largest distance, the sums of distances and of reciprocals of positive ones, and edges. Also
+// histograms of distances.
 //
-// A sum is added in an order that the number of vertices alone decides (kepler_traverse/distance_stats.py), so that it
-// has the bits of the CPU's: a piece of PIECE values is folded by halves, the sums of the pieces likewise, until one is
-// left. What is not reached counts as 0. A warp takes a piece: lane i holds the values at i, i + 32, i + 64, ..., folds
-// them in its registers, and the lanes fold what they hold.
+// The number of vertices alone decides the order of a sum (kepler_traverse/distance_stats.py), so that
+// it has the same bits as on a CPU. A reduction block of PIECE values is summed by halves. The sums of
+// the blocks are summed in the same way, until one is left. Unreached vertices count as 0. A warp sums
+// one block: lane i holds the values i, i + 32, i + 64, ..., sums them in registers, and then the
+// lanes add up their sums.
 //
-//   pieces   one record of FIGURES words a row and piece of its vertices
-//   fold     records of pieces to records of PIECE times as many
-//   bins     a block counts a stretch of a row in shared memory
+//   distance_stats_pieces_warp   one record of FIGURES words per source and reduction block
+//   distance_stats_fold_warp     reduces PIECE records to one
+//   distance_stats_bins          a block counts STRETCH vertices of a source in shared memory
 //
-//   record   bits of the two sums, vertices within the limit, the least and the largest of their distances as keys of
-//            kt/float_order.cuh, edges of all vertices reached
+//   record   bits of the two sums; vertices within the limit; the smallest and the largest of their
+//            distances as keys of kt/float_order.cuh; edges of all reached vertices
+//
+// Compile-time constants:
+//   BLOCK     threads per block
+//   PIECE     values per reduction block
+//   BINS      bins per histogram
+//   STRETCH   vertices that a block counts at once
 #include <kt/float_order.cuh>
 
 #include "row_reductions.cuh"
@@ -40,8 +48,8 @@ struct Sums {
   }
 };
 
-// Fold the HELD values of a lane by halves: `of(i)` is the i-th. Written from the end, so that few sums wait for
-// another.
+// Sums the HELD values of a lane by halves; `of(i)` is the i-th. Recursive from the end, so that few sums wait for
+// others.
 template <int32 FIRST = 0, int32 STEP = 1, typename Of>
 KT_DEVICE Sums folded(const Of& of) {
   if constexpr (STEP == HELD) {
@@ -57,7 +65,7 @@ struct Record {
   int64 reached, lowest, highest, edges;
 };
 
-// Lane 0 writes what all lanes have; the sums it folds by halves, too.
+// Reduces the records of all lanes, sums by halves; lane 0 writes the result.
 KT_DEVICE void write_folded(Record mine, int64* record) {
   for (int32 half = WARP / 2; half > 0; half /= 2) {
     mine.sums = mine.sums.with(
@@ -138,8 +146,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// A row's scale is the bits of the number of bins a unit, a power of two, and how many bins lie before its first.
-// Neighbours are at about the same distance: a thread counts equal ones first, so that few meet in a word.
+// The scale of a source: the bits of the number of bins per unit, a power of two; the number of its first bin.
+// Neighbors are at about the same distance: a thread counts equal bins first, so that few atomics meet in a word.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     distance_stats_bins(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
                         weight_t limit, const int64* __restrict__ scales, int64* bins) {

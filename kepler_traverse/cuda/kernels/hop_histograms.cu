@@ -1,11 +1,22 @@
-// Rows of hop counts, and of how many vertices lie at each: what weighted distances have in distance_stats.cu.
+// Statistics and histograms of hop counts, for several sources (distance_stats.cu: weighted distances).
 //
-//   hops     the largest hop count of a row, and stored edges of vertices reached
-//   levels   how many vertices are at 0, 1, 2, ... hops: a block counts a stretch of a row in shared memory
-//   of levels   vertices, the largest hop count, the sum of hops and that of reciprocals, of such counts: a block a row
+//   distance_stats_hops_warp   the largest hop count of a source, and stored edges of reached vertices
+//   distance_stats_levels      how many vertices are at 0, 1, 2, ... hops. A block counts STRETCH
+//                              vertices of a source in shared memory
+//   summary_of_levels          from such counts: vertices, the largest hop count, the sum of hops and
+//                              of their reciprocals. One block per source
 //
-// The reciprocals are folded by halves in place, value i and value i + half of it, from the row's own last level on: so
-// nobody else in the group has a part in the bits (kepler_traverse/distance_stats.py).
+// The reciprocals are summed by halves in place, value i and value i + half, from the source's own
+// last level on. No other source of the group therefore affects the bits of a sum
+// (kepler_traverse/distance_stats.py).
+//
+// Compile-time constants:
+//   BLOCK         threads per block
+//   PIECE         values per reduction block
+//   STRETCH       vertices that a block counts at once
+//   LEVELS        levels that are counted in shared memory
+//   HOP_BYTES     bytes per hop count
+//   COUNT_BYTES   bytes per count of vertices at a level
 #include "row_reductions.cuh"
 
 namespace {
@@ -27,7 +38,7 @@ using count_t = kt::Signed<COUNT_BYTES>::type;
 
 }  // namespace
 
-// found: of each row the most hops, and stored edges of vertices reached.
+// found: for each source the largest hop count, and the stored edges of the reached vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     distance_stats_hops_warp(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
                              const offset_t* __restrict__ offsets, int64* found) {
@@ -57,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// Levels that have no place in shared memory are counted where they are wanted.
+// Levels from LEVELS on, for which shared memory has no counter, are counted in global memory.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     distance_stats_levels(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
                           int64 n_levels, int64* levels) {
@@ -94,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// values: room for the levels of a row, for each block of the grid.
+// values: scratch memory for n_levels values per block of the grid.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     summary_of_levels(const kt::uint8* __restrict__ counts, int64 pitch, int64 n_levels, int64 n_rows, double* values,
                       double* figures) {

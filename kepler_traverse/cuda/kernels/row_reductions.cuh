@@ -1,7 +1,8 @@
-// Reductions of rows of values in blocks of PIECE values: lane i of a warp holds the values i, i + 32, i + 64, ...,
-// HELD of them. And stretches of a row, which a thread block reads.
+// Reductions of the values of a source, in reduction blocks of PIECE values. Lane i of a warp holds the
+// HELD values i, i + 32, i + 64, ... And loops of a thread block over a slice of the values.
 //
-// Compile-time constant: PIECE.
+// Compile-time constant:
+//   PIECE   values per reduction block
 #pragma once
 
 #include <kt/csr.cuh>
@@ -16,7 +17,7 @@ KT_DEVICE int64 larger(int64 a, int64 b) { return a < b ? b : a; }
 
 KT_DEVICE int64 n_pieces_of(int64 n) { return (n + PIECE - 1) / PIECE; }
 
-// Stored edges of vertices `first` and on, to below `end`, of which this lane has reached those of its bits.
+// Stored edges of the vertices first to end - 1 that are reached; `bits`: which of this lane's vertices are.
 KT_DEVICE int64 edges_of_piece(const offset_t* offsets, int64 first, int64 end, uint32 bits) {
   const int32 n_reached = reduce_add(ALL_LANES, count_lanes(bits));
   if (n_reached == end - first)  // most often: then two offsets tell
@@ -29,7 +30,7 @@ KT_DEVICE int64 edges_of_piece(const offset_t* offsets, int64 first, int64 end, 
   return edges;
 }
 
-// The values of a stretch that this thread takes, several of which are on their way at once.
+// Calls take for this thread's values of a slice, with AT_ONCE loads in flight.
 template <typename T, typename Take>
 KT_DEVICE void walk(const T* row, int64 first, int64 end, T none, const Take& take) {
   for (int64 from = first + thread_in_block(); from < end; from += AT_ONCE * BLOCK) {

@@ -1,14 +1,23 @@
-// Finish: from final distances to predecessors that do not depend on the order
-// of events.
+// Predecessors from final distances. They do not depend on the order of events.
 //
-// A tight edge (u, v) is one with distance[u] + weight == distance[v], rounded
-// as in the relaxation. A vertex takes the smallest of its tight in-neighbours
-// that are strictly nearer; no cycle can close so. Vertices that only tight edges
-// of no (or negative) length lead to follow in a BFS along tight edges from those
-// resolved so far, each taking the smallest neighbour of the layer before.
+// An edge (u, v) is tight if distance[u] + weight == distance[v], rounded as in the relaxation.
+// A vertex takes the smallest of its tight in-neighbors that are strictly nearer; such
+// predecessors cannot form a cycle. Some vertices are reached only by tight edges of zero or
+// negative length. A BFS along tight edges, from the vertices resolved so far, reaches these. Each
+// takes the smallest of its neighbors in the previous layer.
+//
+//   sssp_decode                   keys to distances, in place
+//   sssp_count_overflows_warp     counts edges whose sums overflow
+//   sssp_point_to_nearer_warp     predecessors that are strictly nearer
+//   sssp_list_resolved            the frontier of the BFS along tight edges
+//   sssp_point_along_tight_warp   one layer of that BFS
+//
+// Frontier    a queue in global memory. If it overflows, counters[0] is above `capacity`
+// Visited     layer[v]: the layer of v, or UNRESOLVED
+//
 // All comparisons are on ordered integers (kt/float_order.cuh).
 //
-//   threads   see kt/advance.cuh    reads   the graph    writes   predecessors
+// Reads:  the graph and the distances.   Writes: predecessors, layers and the queue.
 #include <kt/advance.cuh>
 #include <kt/float_order.cuh>
 #include <kt/frontier_queue.cuh>
@@ -36,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_decode(kt::int64 n_vert
     keys[v] = kt::bits_of(kt::from_ordered<weight_t>(keys[v]));
 }
 
-// Edges over which a sum left the range of the type, so that a vertex with a path looks unreached, into counters[0].
+// Counts into counters[0] the edges whose sum overflowed the type, so that a vertex with a path looks unreached.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     sssp_count_overflows_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                               const weight_t* __restrict__ weights, kt::int64 n_vertices,
@@ -61,7 +70,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   });
 }
 
-// Into counters: how many vertices have a predecessor (they are queued, in layer 0), and how many are reached.
+// Queues the vertices that have a predecessor, in layer 0, and counts them in counters[0]. Counts the reached vertices
+// in counters[1].
 extern "C" __global__ void __launch_bounds__(BLOCK)
     sssp_list_resolved(kt::int64 n_vertices, const weight_t* __restrict__ distance,
                        const vertex_t* __restrict__ predecessor, kt::int64 capacity, kt::int32* layer, vertex_t* queue,
@@ -86,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   kt::edges_by_warp({offsets, targets}, kt::Queue{frontier, n_frontier}, [=](vertex_t u, offset_t e, vertex_t v) {
     const ordered_t there = d.at(v);
     if (!kt::is_finite<weight_t>(there) || d.through(u, e) != there) return;
-    // Old is UNRESOLVED only, and then the compare-and-swap tells.
+    // An old value can only be UNRESOLVED; then the compare-and-swap decides.
     kt::int32 reached_in = kt::racy_load(layer + v);
     if (reached_in == UNRESOLVED) {
       reached_in = kt::compare_and_swap(layer + v, UNRESOLVED, depth);

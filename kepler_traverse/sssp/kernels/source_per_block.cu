@@ -2,16 +2,27 @@
 //
 // Each block runs a search of its own and then takes the next source from a global counter.
 // Iterations are separated by block barriers only. An iteration relaxes the near pile: vertices
-// that fall below the threshold are near in the next one, all others go onto the far pile. Of two
-// bits per vertex for the near piles, by the parity of the iteration, and one for the far pile, the
-// first thread to set one queues the vertex, so that no pile outgrows the number of vertices.
+// that fall below the threshold are near in the next one, all others go onto the far pile.
 // When nothing is near, the threshold rises and the far pile is split: entries below the old
 // threshold are stale, since those vertices have been near, and are dropped. The width of the piles
 // doubles while they are too small to fill a block.
 //
-// Shared: the first QUEUE_CAPACITY vertices of two near piles.
+// Frontier    two near piles, by the parity of the iteration, and one far pile. The first
+//             QUEUE_CAPACITY vertices of each near pile are in shared memory, all others in
+//             global memory
+// Queued      one bit per vertex and pile. The first thread to set it queues the vertex, so that no
+//             pile outgrows the number of vertices
+// Visited     none: an atomic minimum on a distance, an ordered integer, decides
+//
 // Reads:  the adjacency lists, with weights.
-// Writes: one row of distances per source, as ordered integers.
+// Writes: one distance per vertex and source, as an ordered integer; the distances of targets.
+//
+// Compile-time constants:
+//   BLOCK            threads per block
+//   QUEUE_CAPACITY   vertices per near pile in shared memory
+//   AHEAD            edges per lane that are loaded together
+//   WARM_UP          iterations after which the size of a pile is judged
+//   FEW              vertices per iteration below which the width doubles
 //
 // Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014.
 #include <kt/advance.cuh>
@@ -76,7 +87,7 @@ KT_DEVICE bool set_bit(uint32* marks, int64 v) {
 }
 KT_DEVICE void clear_bit(uint32* marks, int64 v) { kt::atomic_and(marks + v / 32, ~(1u << (v % 32))); }
 
-// A place for each lane that has something, with one atomic per warp. All lanes call it.
+// Reserves a queue slot for each lane with `has`, with one atomic per warp. All lanes call it.
 KT_DEVICE int32 place_of(bool has, int32* size) {
   const uint32 lanes = kt::ballot(ALL_LANES, has);
   if (lanes == 0) return 0;
@@ -155,7 +166,7 @@ struct Search {
     kt::edges_by_discovery<AHEAD>(targets, kt::one_block(), int64{size}, false, rows, relaxation, kt::WARP / width);
   }
 
-  // Moves what lies below the threshold to the next near pile.
+  // Moves the vertices below the threshold from the far pile to the next near pile.
   KT_DEVICE void split(int32 iteration, int32 n_far, ordered_t before, ordered_t threshold) const {
     vertex_t* const far = piles + 2 * n_vertices;
     const Pile to = near(iteration + 1);
@@ -183,7 +194,7 @@ struct Search {
     kt::block_barrier();
   }
 
-  // The farthest of some vertices. All threads of the block call it, while no thread relaxes.
+  // The largest distance of the targets. All threads of the block call it, while no thread relaxes.
   KT_DEVICE ordered_t farthest_of(const TargetVertices& target_vertices) const {
     if (kt::thread_in_block() == 0) counters->farthest = 0;
     kt::block_barrier();
@@ -197,8 +208,8 @@ struct Search {
     return counters->farthest;
   }
 
-  // Returns the iterations that relaxed. Distances up to `complete` are final, and below the last threshold all that
-  // are finite.
+  // Returns the number of iterations that relaxed edges. Distances up to `complete` are final, and so are all finite
+  // ones below the last threshold.
   KT_DEVICE int32 run(vertex_t source, weight_t width, const TargetVertices& target_vertices, ordered_t& complete,
                       ordered_t& threshold) const {
     begin(source);

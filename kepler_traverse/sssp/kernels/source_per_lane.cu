@@ -1,12 +1,24 @@
-// Many rows: 32 searches side by side, a lane a source, their distances of a vertex in one row.
+// Shortest paths from 32 sources at once, one source per lane.
 //
-// A round relaxes every vertex of which a source's distance has fallen: a warp reads an edge
-// once and the rows of its ends in whole lines, for all sources. `now` has a bit for each
-// source and vertex to be relaxed, `next` for the round after. What lies at the threshold or
-// beyond waits, and the host raises it when nothing is nearer. Rows of PIECE edges or more
-// are relaxed by several warps.
+// The 32 distances of a vertex are adjacent in memory. One launch is one round: it relaxes every
+// vertex that a source's distance improved. A warp reads an edge once for all sources, and the
+// distances of its two ends as whole cache lines. Adjacency lists of PIECE edges or more are
+// relaxed in chunks, by several warps.
 //
-//   told   [rows lowered below the threshold, edges relaxed, how far the nearest that waits is below INFINITE]
+// Frontier    bitsets, one per vertex with one bit per source: `now` for this round, `next` for
+//             the one after. A distance at the threshold or beyond waits: its bit goes to `next`
+//             unrelaxed. The host raises the threshold when no vertex is below it.
+// Visited     none: an atomic minimum on a distance, an ordered integer, decides
+//
+//   counters  [improvements below the threshold, counted once per edge; edges relaxed; INFINITE
+//             minus the smallest distance that waits]
+//
+// Reads:  `now`; the adjacency lists of its vertices, with weights; distances.
+// Writes: the distances that fall, their bits in `next`, and the counters.
+//
+// Compile-time constants:
+//   BLOCK   threads per block
+//   PIECE   edges per chunk of a long adjacency list
 //
 // After Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source shortest paths.
 // IPDPS 2014, and Then et al. 2014 (MS-BFS), who share edges among searches.
@@ -39,12 +51,12 @@ struct Relaxing {
     if (waits && INFINITE - key > gap) gap = INFINITE - key;
   }
 
-  // All lanes come: with a row, or a piece of one, and the sources to relax. `is_first`:
-  // only for one of its pieces.
+  // Relaxes an adjacency list, or a chunk of one, for a bitset of sources. All lanes of a warp call it. `is_first`:
+  // true for one chunk of a list only.
   KT_DEVICE void relax(const kt::Row& row, uint32 sources, bool is_first) {
     const int32 lane = kt::lane();
     const bool is_asked = (sources >> lane & 1u) != 0;
-    // Any thread that lowers it from now on says so for the next round.
+    // May be old: a thread that improves it from now on sets its bit in `next`.
     const ordered_t here = is_asked ? kt::racy_load(keys + int64{row.u} * kt::WARP + lane) : INFINITE;
     const bool waits = is_asked && here >= threshold;
     const bool is_near = is_asked && !waits;
@@ -56,7 +68,7 @@ struct Relaxing {
     edges += row.end - row.begin;
     kt::edges_of_row(targets, {0, 1}, row, [&](bool valid, vertex_t, offset_t e, vertex_t v) {
       const weight_t weight = valid ? kt::load_constant(weights + e) : static_cast<weight_t>(0);
-      constexpr int32 AT_ONCE = 4;  // rows on their way together
+      constexpr int32 AT_ONCE = 4;  // edges whose distances are loaded together
       const int32 n = kt::count_lanes(kt::ballot(ALL_LANES, valid));
       for (int32 first = 0; first < n; first += AT_ONCE) {
         ordered_t key[AT_ONCE], before[AT_ONCE];
@@ -70,7 +82,7 @@ struct Relaxing {
         }
 #pragma unroll
         for (int32 i = 0; i < AT_ONCE; ++i) {
-          // Old is too large only, and then the atomic tells.
+          // An old value is too large; then the result of the atomic decides.
           const bool is_lower = first + i < n && is_near && key[i] <= limit && key[i] < before[i] &&
                                 key[i] < kt::atomic_min(keys + int64{to[i]} * kt::WARP + lane, key[i]);
           const uint32 improved = kt::ballot(ALL_LANES, is_lower);

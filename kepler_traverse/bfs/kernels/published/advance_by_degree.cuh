@@ -1,4 +1,4 @@
-// Edges of the rows that the threads of a block hold: who takes a row goes by its length.
+// Visits the adjacency lists that the threads of a block hold. The degree decides which threads visit a list.
 //
 // Merrill, Garland, Grimshaw. Scalable GPU graph traversal. PPoPP 2012.
 #pragma once

@@ -1,10 +1,10 @@
-// BFS as Bellman-Ford: every round offers each vertex's distance plus one along all edges.
+// BFS as Bellman-Ford: every round relaxes all edges, with candidate distance hops + 1.
 //
-// There are no levels: an offer may go on within the round that it was made in. After
-// r rounds all vertices within r hops are right, the others may still fall. That takes
-// an atomic minimum: the paper's plain store may put a larger number over a smaller
-// one, which later rounds mend, but nobody could say any more what is settled.
-// Predecessors follow from the distances, so they are looked for once, in the end.
+// There are no levels: a distance may propagate further within the round that improved it. After
+// r rounds all distances up to r are final; others may still fall. This needs an atomic minimum. The
+// paper's plain store may overwrite a smaller number by a larger one. Later rounds correct that, but
+// then no round number says which distances are settled. Predecessors follow from the distances, so
+// they are determined once, at the end.
 //
 //   threads   see kt/advance.cuh
 //   reads     all edges, the distances of their ends    writes   distances that fall

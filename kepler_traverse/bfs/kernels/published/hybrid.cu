@@ -1,11 +1,11 @@
-// Top-down over layers, and bottom-up for layers or queues: who is at the last level, the
-// distance says.
+// Top-down (push) and bottom-up (pull) levels. The distance tells which vertices are in the last level.
 //
-//   layer_push   every vertex of the last level reaches its neighbours; the next are counted
-//   pull         every unreached vertex looks for a neighbour in the last level, and stops at
-//                the first, which is the smallest, as rows ascend; it is counted or queued
+//   layer_push   every vertex of the last level visits its neighbors; discovered vertices are counted
+//   pull         every unreached vertex looks for a neighbor in the last level and stops at the
+//                first, which is the smallest, since adjacency lists are sorted. The vertex is counted
+//                or queued
 //
-// Both by a thread a vertex.
+// Both use one thread per vertex.
 //
 // Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019, section 5 and
 // appendices 3, 4 and 6.

@@ -1,9 +1,9 @@
-// A frontier of flags, made a queue by a prefix sum over all vertices.
+// Builds the next queue by a prefix sum over all vertices.
 //
-// A thread takes a vertex of the queue and marks what it reaches; who was marked, the
-// distance says. Then three launches: the vertices of each tile are counted; one block sums
-// the counts up; and each tile puts its vertices where those of the tiles before end. So the
-// queue ascends, and its length is not bounded by shared memory.
+// One thread per vertex of the queue marks the vertices that it reaches, by their distances. Then
+// three launches follow: count the marked vertices of each tile; sum the counts in one block; write
+// the vertices of each tile after those of the tiles before. The queue is therefore sorted, and
+// shared memory does not limit its length.
 //
 // Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, section 3.7 and figure 15.
 // Harris, Sengupta, Owens. Parallel prefix sum (scan) with CUDA. GPU Gems 3, 2007.

@@ -1,10 +1,9 @@
 // A level as a product of a sparse matrix and a vector.
 //
-// The matrix has a row a vertex, of the vertices with an edge to it; the vector x is 1 for
-// those at the last level. In place of sums of products y holds minima: the smallest vertex
-// of a row for which x is 1, which is the predecessor. Every row is walked to its end, and
-// every level costs all edges. A second kernel takes what is new from y, makes it the next x,
-// and clears y.
+// The matrix has one row per vertex: the vertices with an edge to it. The vector x is 1 for the
+// vertices at the last level. Instead of sums of products, y holds minima: the smallest vertex of a
+// row for which x is 1, which is the predecessor. Every row is read to its end, so every level costs
+// all edges. A second kernel takes the discovered vertices from y, makes them the next x, and clears y.
 //
 // Deng, Wang, Mu. Taming irregular EDA applications on GPUs. ICCAD 2009, as
 // Luo, Wong, Hwu 2010, section 2, tell of it.

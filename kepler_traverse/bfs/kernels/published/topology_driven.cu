@@ -1,10 +1,10 @@
 // Levels without a queue: every level looks at all vertices, or at all edges.
 //
-// A vertex belongs to the frontier if its distance is the level's, or if a flag
-// says so; what looks at it is a thread, a virtual warp, or one thread an edge. All
-// who reach a vertex in a level store the same distance, so no claim is needed: each
-// of them sees it unreached or at the new level, and the smallest stays predecessor.
-// counters[0] becomes 1 where anything was reached: the papers' `still_running`.
+// A vertex belongs to the frontier if its distance is the level, or if its flag is set. A vertex is
+// visited by one thread, by a virtual warp, or by one thread per edge. All threads that reach a vertex
+// in a level store the same distance, so no claim is needed. Each of them sees it unreached or at the
+// new level, and the smallest predecessor stays. counters[0] becomes 1 if any vertex was reached: the
+// papers' `still_running`.
 //
 //   threads   see kt/advance.cuh       shared   deferred vertices (deferred only)
 //   reads     all distances or flags, edges of the frontier    writes   reached vertices

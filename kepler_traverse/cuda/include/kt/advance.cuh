@@ -1,43 +1,46 @@
-// Who walks which edges. These are the only loops over edges.
+// Advance: visits the edges of a frontier. The only loops over edges; they differ in load balancing.
 //
-// The first two call visit(u, edge, v) once for every edge (u, v) that leaves the
-// vertices of a list: a Queue of them, or a Range of numbers. Threads come in any
-// order and, within a warp, may have diverged.
+// The first two call visit(u, edge, v) once for every edge (u, v) that leaves the vertices of a
+// list: a Queue of vertices, or a Range of vertex numbers. Threads call it in any order. The lanes of
+// a warp may have diverged there.
 //
-//   edges_by_thread         a thread takes a vertex    short rows
-//   edges_by_warp           a warp takes a vertex      rows of about 32 edges and more
+//   edges_by_thread         thread-mapped: one thread per vertex, for short adjacency lists
+//   edges_by_warp           warp-mapped: one warp per vertex, for lists of about 32 edges or more
 //
-// So do two others, for kernels that find out themselves whose edges are to be walked:
+// Two more do the same, for kernels that choose the edges themselves:
 //
-//   edges_of_thread         a thread takes the row that it holds
-//   edges_by_edge           a thread takes an edge of the graph, whose source stands beside it
+//   edges_of_thread         one thread visits the adjacency list that it holds
+//   edges_by_edge           one thread per edge of the graph, given as pairs of source and target
 //
-// The others keep the warp together: all its lanes call visit(valid, u, edge, v),
-// so that collectives are allowed there, and lanes without an edge say so. They
-// ask rows(i, is_first) for the i-th row of n; that one may give an empty row where
-// it has handed a vertex to somebody else, for which it is_first in one lane.
+// The others keep the warp converged: all its lanes call visit(valid, u, edge, v), so that the
+// visitor may use warp collectives. Lanes without an edge pass valid == false. rows(i, is_first)
+// returns the i-th adjacency list of n. It may return an empty one, after it has passed the vertex to
+// another queue; is_first is true in one lane per list, so that this happens once.
 //
-//   edges_by_virtual_warp   2^k lanes take a vertex (Hong et al. 2011)
-//   edges_by_shared_reads   a warp takes a vertex, having read 32 rows at a time
-//   edges_by_discovery      a warp takes 32 rows and gives each lane an edge
-//   edges_of_lanes          a warp takes the rows that its lanes hold
-//   edges_of_lanes_in_turn  the same, all lanes at one row after the other
-//   edges_of_row            all threads of a grid or a block take one row
-//   edges_until             2^k lanes take a row that they hold, until they have enough of it
-//   first_hit               each lane looks through a row of its own
+//   edges_by_virtual_warp   sub-warp-mapped: 2^k lanes per vertex (Hong et al. 2011)
+//   edges_by_shared_reads   one warp per vertex; the warp reads the offsets of 32 vertices at a time
+//   edges_by_discovery      scan and binary search: a warp takes 32 lists, each lane finds its edge
+//   edges_of_lanes          the same for the adjacency lists that the lanes of a warp hold
+//   edges_of_lanes_in_turn  all lanes of a warp visit these lists one after another
+//   edges_of_row            all warps of a team visit one adjacency list
+//   edges_until             2^k lanes visit the list that they hold, until the visitor stops them
+//   first_hit               each lane searches a list of its own for the first match
 //
-// Those with a parameter N visit N edges of each lane at once (advance_unrolled.cuh).
+// Functions with a parameter N visit N edges per lane at once (advance_unrolled.cuh).
 //
-// All stride over their list by the size of the grid, so that any grid is right.
+// All functions stride over their list by the number of threads or warps, so any grid size works.
+//
+// Compile-time constants:
+//   BLOCK        threads per block
+//   MIN_BLOCKS   blocks that fit on a multiprocessor at once, for KT_BOUNDS; 0 or undefined: no bound
 #pragma once
 
 #include <kt/advance_unrolled.cuh>
 #include <kt/csr.cuh>
 #include <kt/scan.cuh>
 
-// For __launch_bounds__: with MIN_BLOCKS, a constant that the compiler is given, so many
-// blocks fit on a multiprocessor at once; without it, or where it is 0, the compiler
-// weighs them against registers.
+// For __launch_bounds__. MIN_BLOCKS limits the registers per thread, so that MIN_BLOCKS blocks fit on
+// a multiprocessor. If it is 0 or undefined, the compiler chooses.
 #if defined(MIN_BLOCKS) && MIN_BLOCKS > 0
 #define KT_BOUNDS BLOCK, MIN_BLOCKS
 #else
@@ -60,7 +63,7 @@ struct Range {
   KT_DEVICE vertex_t operator[](int64 i) const { return static_cast<vertex_t>(first + i); }
 };
 
-// The edges of one vertex: positions begin to end - 1.
+// The adjacency list of u: edge positions begin to end - 1.
 struct Row {
   vertex_t u = 0;
   offset_t begin = 0;
@@ -98,7 +101,7 @@ KT_DEVICE void edges_by_edge(const vertex_t* sources, const vertex_t* targets, o
     visit(load_constant(sources + e), e, load_constant(targets + e));
 }
 
-// Which warp of how many takes part: of the grid, or of a block alone.
+// The number of a warp in a team, and the team's size: the grid or one block.
 struct Team {
   int64 warp;
   int64 n_warps;
@@ -106,7 +109,7 @@ struct Team {
 KT_DEVICE Team whole_grid() { return {warp_id(), n_warps()}; }
 KT_DEVICE Team one_block() { return {warp_in_block(), BLOCK / WARP}; }
 
-// Teams of `wanted` warps each, at most a block; 0: a block.
+// Teams of `requested` warps each, at most a block; 0: a block.
 struct Teams {
   int32 warps;
   KT_DEVICE explicit Teams(int32 requested)
@@ -116,7 +119,7 @@ struct Teams {
   KT_DEVICE Team team() const { return {warp_in_block() % warps, warps}; }
 };
 
-// The width for edges_by_virtual_warp: more lanes per row while there are threads to spare.
+// The width for edges_by_virtual_warp: the most lanes per adjacency list for which there are enough threads.
 template <typename T>
 KT_DEVICE int32 lanes_per_row(T n_threads, T n_rows) {
   int32 width = WARP;
@@ -127,7 +130,7 @@ KT_DEVICE int32 lanes_per_row(T n_threads, T n_rows) {
 template <int32 N = 1, typename Rows, typename Visit>
 KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n, int32 width, Rows rows,
                                      Visit&& visit) {
-  // A width is a power of two: shifts, where a division would take longer than the load that it precedes.
+  // The width is a power of two, so a shift serves. A division would take longer than the load that follows it.
   const int32 shift = first_lane(static_cast<uint32>(width));
   const int32 rows_at_once = WARP >> shift;
   const int32 in_group = lane() & (width - 1);
@@ -164,13 +167,13 @@ KT_DEVICE void edges_by_shared_reads(const vertex_t* targets, Team team, int64 n
     edges_of_lanes_in_turn(targets, first + lane() < n ? rows(first + lane(), true) : Row{}, visit);
 }
 
-// The edges of the rows that the lanes of a warp hold, one row after the other: each
-// lane searches for its edge. `extended`: while the row that the last lane is in goes
-// on for a whole warp, it is not searched for again (for N == 1).
+// Visits the edges of the adjacency lists that the lanes of a warp hold, in order. Each lane finds
+// its edge by binary search. `extended`, for N == 1: while the list of the last lane has edges for a
+// whole warp, the warp visits them without a new search.
 template <int32 N = 1, typename Visit>
 KT_DEVICE void edges_of_lanes(const vertex_t* targets, Row mine, bool extended, Visit&& visit) {
   const offset_t through = sum_through(mine.end - mine.begin);
-  // Where the row would begin if all rows lay side by side from 0 on.
+  // Edge position minus position in the concatenation of all lists of the warp.
   const offset_t shift = mine.end - through;
   const offset_t total = broadcast(ALL_LANES, through, WARP - 1);
   for (offset_t at = 0; at < total; at += N * WARP) {
@@ -199,7 +202,7 @@ KT_DEVICE void edges_of_lanes(const vertex_t* targets, Row mine, bool extended, 
   }
 }
 
-// A warp takes 32 rows at once, or fewer where there are not enough for all warps.
+// A warp takes `at_once` adjacency lists at a time: 32, or fewer if there are not enough for all warps.
 template <int32 N = 1, typename Rows, typename Visit>
 KT_DEVICE void edges_by_discovery(const vertex_t* targets, Team team, int64 n, bool extended, Rows rows, Visit&& visit,
                                   int32 at_once = WARP) {
@@ -223,8 +226,8 @@ KT_DEVICE void edges_of_row(const vertex_t* targets, Team team, Row row, Visit&&
   }
 }
 
-// Of each row that `width` lanes hold together, the edges until one of their visits, which
-// then all of them must, says that it wants no more.
+// Visits the edges of an adjacency list that `width` lanes hold together, until visit returns false.
+// It must return the same value in all lanes of the list.
 template <typename Visit>
 KT_DEVICE void edges_until(const vertex_t* targets, Row row, int32 width, Visit&& visit) {
   offset_t first = row.begin;
@@ -236,8 +239,8 @@ KT_DEVICE void edges_until(const vertex_t* targets, Row row, int32 width, Visit&
   }
 }
 
-// The first target of each lane's row for which is_hit(target); NO_PREDECESSOR where
-// there is none. After `patience` edges alone the whole warp helps with a row.
+// Returns the first target of each lane's adjacency list for which is_hit(target), or NO_PREDECESSOR.
+// A lane searches `patience` edges alone; then the whole warp searches the rest of its list.
 template <typename IsHit>
 KT_DEVICE vertex_t first_hit(const vertex_t* targets, Row row, int32 patience, IsHit is_hit) {
   vertex_t found = NO_PREDECESSOR;

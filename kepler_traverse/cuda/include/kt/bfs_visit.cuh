@@ -1,11 +1,11 @@
-// What an edge from the frontier does to the vertex at its end: distance and predecessor.
+// Visits the head of an edge from the frontier: sets its distance and predecessor.
 //
-// Each edge of a level comes, finds the vertex unreached or at this level, and the smallest
-// predecessor stays, whoever was first. Old is UNREACHED only: where a thread sees that
-// though another was faster, it takes the vertex for unreached and no more.
+// Every edge of a level is visited and finds the vertex unreached or at this level. The smallest
+// predecessor stays, in any order of events. An old distance can only be UNREACHED: a thread that
+// reads it takes the vertex for unreached, which does no other harm.
 //
-//   claim   a compare-and-swap: exactly one edge is told that it reached the vertex
-//   mark    a plain store: all edges that come at the same time are
+//   claim   compare-and-swap: returns true for exactly one edge per vertex
+//   mark    plain store: returns true for all edges that visit the vertex at the same time
 #pragma once
 
 #include <kt/csr.cuh>
@@ -38,7 +38,7 @@ struct Reach {
   }
 };
 
-// The vertices of one level out of the distances: each of them once.
+// Queues the vertices of one level, each of them once, by a scan of the distances.
 KT_DEVICE void list_level(const int32* distance, int64 n_vertices, int32 level, Appender queue) {
   for (int64 v = thread_id(); v < n_vertices; v += n_threads())
     if (load_constant(distance + v) == level) queue.append(static_cast<vertex_t>(v));

@@ -1,14 +1,18 @@
-// Clusters, from Hopper on: CLUSTER consecutive blocks, a constant that the compiler
-// is given, run at once and reach each other's shared memory. A kernel of clusters is
+// Thread block clusters, from Hopper on: CLUSTER consecutive blocks run at the same time and can
+// access each other's shared memory. A kernel with clusters is declared as
 //   __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER) name(...)
-// and its grid a multiple of CLUSTER. All here holds for CLUSTER == 1, too: the
-// cluster is the block then, on every architecture. At most 8 run everywhere.
+// and its grid is a multiple of CLUSTER. With CLUSTER == 1, on every architecture, the cluster is
+// the block, and all functions work.
 //
-// cluster_barrier: every thread of the cluster comes, and then sees what all did
-// before. One must come before the first access to another block's memory, which may
-// not have begun, and one after the last, as memory ends with its block.
-// shared_of: the address of the block's own shared variable in another block of the
-// cluster, by that one's block_in_cluster; for loads, stores, racy ones and atomics.
+//   cluster_barrier   every thread of the cluster calls it, and then sees all earlier writes of the
+//                     cluster. One barrier must precede the first access to another block's shared
+//                     memory, since that block may not have started. One must follow the last
+//                     access, since shared memory ends with its block
+//   shared_of         the address of this block's shared variable in another block of the cluster,
+//                     given by its block_in_cluster. For loads, stores, racy accesses and atomics
+//
+// Compile-time constant:
+//   CLUSTER   blocks per cluster; up to 8 are portable
 #pragma once
 
 #include <kt/cuda_api.cuh>

@@ -1,11 +1,11 @@
-// Floats as integers of their width, in the same order.
+// Floats as integers of their width, in the same order (keys).
 //
-// The bits of floats, read as signed integers, ascend for the non-negative ones
-// and descend for the negative; turning all bits but the sign of the negative
-// ones mends that. Non-negative floats stay the bits they are. So an integer
-// atomic is a minimum of floats, also of negative and subnormal ones, and
-// comparing keys is exact where -ftz=true would take subnormals for zero.
-// -0.0 would be less than 0.0: graphs hold no such weight, and sums make none.
+// The bits of floats, read as signed integers, ascend for non-negative floats and descend for
+// negative ones. Inverting all bits but the sign of the negative ones corrects their order. The keys
+// of non-negative floats are their bits. An integer atomic minimum is therefore a minimum of floats,
+// also of negative and subnormal ones. Comparing keys is exact, whereas -ftz=true would take
+// subnormals for zero. -0.0 would be less than 0.0, but graphs hold no such weight, and sums produce
+// none.
 #pragma once
 
 #include <kt/cuda_api.cuh>
@@ -27,7 +27,7 @@ struct Key<double> {
   static constexpr int64 LOWEST_BITS = 0x7fffffffffffffff;
 };
 
-// Weights beyond 2^53 are integers themselves, and their own keys.
+// Weights beyond 2^53 are int64, and their own keys.
 template <>
 struct Key<int64> {
   using type = int64;

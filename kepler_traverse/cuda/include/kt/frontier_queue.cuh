@@ -1,10 +1,10 @@
-// A queue that many threads append to.
+// A queue in global memory to which many threads append.
 //
-// The lanes that arrive together take their places with one atomic. The counter
-// keeps counting past the capacity while nothing is written there; the host
-// reads it anyway and refuses to go on, so nothing is lost in silence.
+// The lanes that append together reserve their slots with one atomic. The counter counts past the
+// capacity, but nothing is written there. The host reads the counter and rejects a queue that
+// overflowed, so no vertex is lost silently.
 //
-// On the way there a vertex may wait in a queue of its block, in shared memory.
+// BlockQueues collects vertices per block in shared memory first.
 #pragma once
 
 #include <kt/csr.cuh>
@@ -17,7 +17,7 @@ struct Appender {
   int64* counter;
 
   KT_DEVICE void append(vertex_t v) const { append(v, lanes_here()); }
-  // By these lanes, all of which come, to this queue and no other.
+  // The same for the given lanes, all of which append to this queue.
   KT_DEVICE void append(vertex_t v, uint32 lanes) const {
     const int32 leader = first_lane(lanes);
     int64 place = 0;
@@ -27,14 +27,15 @@ struct Appender {
   }
 };
 
-// Queues of a block in shared memory, of `queue_capacity` vertices each: one of each warp (W-frontiers)
-// or one of all. Side by side they are the block's (B-frontier), and one atomic takes places
-// for that in the queue of the grid (G-frontier). What has no room goes there at once.
+// Queues of a block in shared memory, of `queue_capacity` vertices each: one per warp (W-frontiers)
+// or one per block. Concatenated they are the block's queue (B-frontier), for which one atomic
+// reserves slots in the queue of the grid (G-frontier). A vertex that exceeds the capacity goes
+// directly to the queue of the grid.
 //
 // Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC 2010, section 3.2.
 struct BlockQueues {
   vertex_t* places;  // [n_queues * queue_capacity]
-  int32* sizes;      // [n_queues], zero at first; they count past the room
+  int32* sizes;      // [n_queues], zero at first; they count past the capacity
   int64* starts;     // [n_queues + 1]
   int32 n_queues;    // no more than a warp has lanes
   int32 queue_capacity;
@@ -49,8 +50,8 @@ struct BlockQueues {
       grid.append(v);
   }
 
-  // All threads of the block come: reserve(n) takes n places, returns the first, and is called
-  // by one of them; write(place, v) stores. The queues are empty then, once all have left a barrier.
+  // Empties the queues. All threads of the block call it; a block barrier must follow before the next append.
+  // reserve(n) reserves n slots and returns the first; one thread calls it. write(place, v) stores a vertex.
   template <typename Reserve, typename Write>
   KT_DEVICE void empty(Reserve reserve, Write write) const {
     block_barrier();
@@ -78,7 +79,7 @@ struct BlockQueues {
   KT_DEVICE int32 size(int32 queue) const { return sizes[queue] < queue_capacity ? sizes[queue] : queue_capacity; }
 };
 
-// Count the threads that come here, with one atomic for those that come together.
+// Counts the threads that call it, with one atomic for the lanes that call it together.
 KT_DEVICE void count(int64* counter) {
   const uint32 lanes = lanes_here();
   if (lane() == first_lane(lanes)) atomic_add(counter, count_lanes(lanes));

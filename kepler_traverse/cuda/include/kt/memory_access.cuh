@@ -1,5 +1,5 @@
-// Loads and stores: of what no thread writes, of one cache or another, and of words that others write
-// meanwhile. Included by cuda_api.cuh, of which it is a part.
+// Loads and stores: of constant arrays, with cache hints, and of words that other threads write at
+// the same time. A part of cuda_api.cuh, which includes it.
 #pragma once
 
 namespace kt {
@@ -10,7 +10,7 @@ KT_DEVICE T load_constant(const T* address) {
   return __ldg(address);
 }
 
-// N words of such an array side by side, in the widest loads; their address is a multiple of those loads' width.
+// N adjacent words of such an array, with the widest loads. The address is aligned to the width of these loads.
 template <int32 N>
 KT_DEVICE void load_constant_words(const uint32* address, uint32 (&words)[N]) {
 #if defined(__CUDACC__)
@@ -35,8 +35,9 @@ KT_DEVICE void load_constant_words(const uint32* address, uint32 (&words)[N]) {
 #endif
 }
 
-// Loads and stores for one cache or another; they mean the same. Streaming: read
-// or written once, evict it first. L2: leave this multiprocessor's own cache alone.
+// Loads and stores with cache hints; the results are the same.
+//   streaming   the data is read or written once: evict it first
+//   L2          bypass the L1 cache
 template <typename T>
 KT_DEVICE T load_streaming(const T* address) {
   return __ldcs(address);
@@ -54,9 +55,9 @@ KT_DEVICE void store_l2(T* address, T value) {
   __stcg(address, value);
 }
 
-// A word that other threads write during the launch, where an old value does no
-// harm; any thread that calls these says why. Relaxed: not kept in a register, not served
-// from this multiprocessor's own cache, and no order with other words.
+// Accesses to a word that other threads write during the launch. An old value must do no harm; each
+// caller says why it does none. Relaxed: the word is not held in a register and not served from the
+// L1 cache, and it is not ordered with other words.
 template <typename T>
 KT_DEVICE volatile T* of_any_space(T* address) {
 #if defined(__CUDACC__) && CLUSTER > 1
@@ -69,8 +70,8 @@ template <typename T>
 KT_DEVICE T racy_load(const T* address) {
   return *of_any_space(address);
 }
-// The same, but this multiprocessor's own cache may serve it: what was stored before the last barrier is seen,
-// what came after it may not be.
+// The same, but the L1 cache may serve the load. It sees what was stored before the last barrier; it may not see
+// later stores.
 template <typename T>
 KT_DEVICE T racy_load_cached(const T* address) {
 #if defined(__CUDACC__)

@@ -1,6 +1,6 @@
-// Relaxing an edge (u, v): v is offered a path through u, and its distance falls to that
-// or stays. Distances are ordered integers (float_order.cuh), so an offer is one atomic minimum,
-// and any order of offers ends at the same distances.
+// Relaxing an edge (u, v): the distance of v becomes the candidate distance through u if that is
+// smaller. Distances are ordered integers (float_order.cuh), so relaxing is one atomic minimum, and
+// any order of events ends at the same distances.
 #pragma once
 
 #include <kt/csr.cuh>
@@ -12,20 +12,20 @@ struct Relaxing {
   using Distance = key_of<weight_t>;
 
   const weight_t* weights;
-  Distance farthest;  // offers beyond it are refused
+  Distance farthest;  // candidates beyond it are rejected
   Distance* keys;
-  vertex_t* parent;  // null where nobody looks for negative cycles
+  vertex_t* parent;  // null unless negative cycles are searched for
 
-  // Whether v fell; `before` is then what it fell from. `nearer` is the distance of u as it was read: if that is old,
-  // u is relaxed again for having fallen.
+  // Returns whether v improved; `before` is then its previous distance. `src_distance` is the distance of u as it was
+  // read. If that is old, u has improved and its edges are relaxed again.
   KT_DEVICE bool relax(vertex_t u, Distance src_distance, offset_t e, vertex_t v, Distance& key,
                        Distance& before) const {
     key = to_ordered(add_rounded(from_ordered<weight_t>(src_distance), load_constant(weights + e)));
-    // Distances only fall: an old one lets an offer through that the atomic then refuses.
+    // Distances only fall: an old one lets a candidate through that the atomic then rejects.
     if (key > farthest || key >= racy_load(keys + v)) return false;
     before = atomic_min(keys + v, key);
     if (before <= key) return false;
-    // May race with another lowering of v: only the search for cycles reads it, and checks what it finds.
+    // May race with another improvement of v: only the search for cycles reads it, and checks what it finds.
     if (parent) racy_store(parent + v, u);
     return true;
   }

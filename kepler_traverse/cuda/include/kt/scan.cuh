@@ -1,5 +1,5 @@
-// Prefix sums and searches of a warp, by shuffles; all its lanes come. And prefix sums of a
-// block, of those of its warps; all its threads come.
+// Prefix sums and searches within a warp, by shuffles: all its lanes call them. Prefix sums within a
+// block, from those of its warps: all its threads call them.
 //
 // Busato, Bombieri. BFS-4K. IEEE TPDS 2015, sections 5.1 (figure 3) and 5.4 (figure 6).
 #pragma once
@@ -19,13 +19,13 @@ KT_DEVICE T sum_through(T value) {
   return value;
 }
 
-// Of the values of the threads of a block: the sum up to this one, and that of all.
+// Sums over the threads of a block: up to this thread, and of all threads.
 template <typename T>
 struct Sums {
   T through, total;
 };
 
-// `of_warps`: a word a warp, shared memory, which all are done with when this returns.
+// `of_warps`: shared memory, one word per warp. It can be used again when this returns.
 template <typename T>
 KT_DEVICE Sums<T> sum_through_block(T value, T* of_warps) {
   Sums<T> sums = {sum_through(value), 0};

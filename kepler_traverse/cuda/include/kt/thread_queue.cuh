@@ -1,10 +1,11 @@
-// A queue of each thread, in registers, that its warp empties into a shared one.
+// A queue per thread, in registers, which its warp empties into a queue that many threads share.
 //
-// The lanes count what they have by shuffles, one of them takes places for all,
-// and each writes to its own; so a warp costs one atomic, not one a vertex.
+// The lanes add up their sizes by shuffles, one lane reserves slots for all, and each lane writes to
+// its own slots. A warp therefore needs one atomic instead of one per vertex.
 //
-//   write_vertex(place, v)   the caller's: stores v, or says that there is no room
-//   reserve(n)               the caller's: takes n places, returns the first
+// The caller provides:
+//   write_vertex(place, v)   stores v, or reports that the capacity is exceeded
+//   reserve(n)               reserves n slots and returns the first
 //
 // Busato, Bombieri. BFS-4K. IEEE TPDS 2015, sections 5.1 and 5.6 (figure 9); H-BF. IEEE TPDS 2015, section 5.1.
 #pragma once
@@ -23,8 +24,8 @@ struct LocalQueue {
   KT_DEVICE void push(vertex_t v) { vertices[size++] = v; }
   KT_DEVICE bool is_full() const { return size == LOCAL_QUEUE; }
 
-  // All lanes come. Where they hold `coalesced_from` vertices or more on average, as
-  // many as the shortest queue holds are written side by side.
+  // All lanes of a warp call it. If they hold `coalesced_from` vertices or more on average, each lane writes as many as
+  // the shortest queue holds with coalesced stores.
   template <typename Reserve, typename Write>
   KT_DEVICE void empty_into(int32 coalesced_from, Reserve reserve, Write write_vertex) {
     if (all(ALL_LANES, size <= 1)) {
@@ -46,8 +47,8 @@ struct LocalQueue {
     size = 0;
   }
 
-  // The lanes put what they hold side by side into a slot of `slot_capacity` vertices, shared
-  // memory of their warp's own, and write it out from there; again, while there is more.
+  // The lanes copy their vertices to `slot`, shared memory of their warp for `slot_capacity` vertices, and write them
+  // from there with coalesced stores. They repeat this until all vertices are written.
   // H-BF, section 5.1, figure 5.
   template <typename Reserve, typename Write>
   KT_DEVICE void empty_through(vertex_t* slot, int32 slot_capacity, Reserve reserve, Write write_vertex) {
@@ -67,8 +68,8 @@ struct LocalQueue {
     size = 0;
   }
 
-  // All threads of a block come: its warps add up in `taken` (two words of
-  // shared memory, the first zero), and a single reserve serves the block.
+  // All threads of a block call it. Its warps add up their sizes in `taken` (two words of shared memory, the first
+  // zero), and one call of reserve serves the block.
   template <typename Reserve, typename Write>
   KT_DEVICE void empty_together(int32 coalesced_from, int64* taken, Reserve reserve, Write write_vertex) {
     int32 place = sum_through(size);
@@ -84,7 +85,7 @@ struct LocalQueue {
     size = 0;
   }
 
-  // Every thread takes its places alone: what the sums are measured against.
+  // Each thread reserves its own slots: the baseline for the variants above.
   template <typename Reserve, typename Write>
   KT_DEVICE void empty_alone(Reserve reserve, Write write_vertex) {
     if (size) write_from(reserve(size), 0, false, write_vertex);

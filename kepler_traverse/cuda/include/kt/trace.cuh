@@ -1,5 +1,7 @@
-// A trace: when a search began each of its turns, and with what. Room for TRACE turns, a
-// constant that the compiler is given; with 0 nothing is left of it in a kernel.
+// A trace: when each iteration of a search began, its kind, and the size of its frontier.
+//
+// Compile-time constant:
+//   TRACE   iterations that are recorded; 0: none, and the kernel has no code for it
 #pragma once
 
 #include <kt/cuda_api.cuh>
@@ -9,7 +11,8 @@ namespace kt {
 // What an iteration was; kepler_traverse.cuda.kernel_trace knows their names.
 enum IterationKind { CLUSTER_LEVEL, PUSH, DRAW, PULL, LIST, RELAX, SPLIT, SMALL_RELAX, SMALL_SPLIT, LAST_PASS, END };
 
-// One thread of a search calls it, always the same one of a kernel. Behind their number rows of TRACE_FIELDS.
+// One thread of a search calls it, always the same one of a kernel. `rows` holds the number of records, then the
+// records, of TRACE_FIELDS words each.
 constexpr int32 TRACE_FIELDS = 5;
 
 struct Trace {

@@ -20,7 +20,16 @@
 //   small steps block 0 alone relaxes and splits while there is little to do, with its queue and
 //               state in shared memory
 //
-// Reads:  the CSR graph.   Writes: one distance and one predecessor per vertex.
+// Reads:  the CSR graph.
+// Writes: one distance per vertex; with PREDECESSORS one predecessor per vertex.
+//
+// Compile-time constants, other than those of the headers in near_far/:
+//   BLOCK, MIN_BLOCKS    threads per block, and blocks per multiprocessor
+//   PIECE_WARPS          warps per chunk; 0: those of a block
+//   LOCAL_ROUND_EDGES    edges of an iteration up to which blocks make local iterations
+//   LOCAL_ROUND_DEGREE   the same for edges per vertex
+//   CLEANS_UP            1: leaves the labels cleared for the next search
+//   TRACE                iterations that are traced; 0: none
 //
 // Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source
 // shortest paths. IPDPS 2014. Wang, Fussell, Lin. ADDS. PPoPP 2021 (adaptive width).
@@ -149,7 +158,7 @@ KT_DEVICE void note(const kt::Trace& trace, bool is_small, const LoopState& prev
              prev.edges);
 }
 
-// One iteration: from the state `prev` to the state `next`, which other threads add to as well.
+// Runs one iteration: from the state `prev` to the state `next`, to which other threads add as well.
 template <typename Scope>
 KT_DEVICE void iterate(const Search& search, const LoopState& prev, LoopState& next, int32 iteration,
                        const vertex_t* near, vertex_t* near_shared, const kt::LocalRounds& local_rounds,
@@ -244,8 +253,8 @@ KT_DEVICE void finish(const Search& search, const LoopState& last, bool is_settl
   outcome.threshold = last.threshold;
 }
 
-// Labels, marks and the state as they are when a search begins. With CLEANS_UP the search before has left the labels
-// cleared, and its marks are below first_step, so that there is no pass over all vertices.
+// Initializes labels, marks and the state. With CLEANS_UP there is no pass over all vertices: the previous search has
+// cleared the labels, and its marks are below first_step.
 KT_DEVICE void begin(const Search& search, const NearFarArgs& args, const LoopStates& states, const kt::Trace& trace,
                      Outcome& outcome) {
   if (!PREDECESSORS || !CLEANS_UP) kt::begin_labels(search.labels, search.n_vertices, args.source);

@@ -1,6 +1,9 @@
 // Relaxing edges in a near-far search (near_far.cu).
 //
-// Compile-time constants: EDGES_PER_LANE, SHARED_ROWS, AHEAD, and those of near_far_state.cuh.
+// Compile-time constants, other than those of near_far_state.cuh:
+//   EDGES_PER_LANE   a list gets more lanes only if each keeps so many edges on average
+//   SHARED_ROWS      1: lanes search for their edges even where the near queue is small
+//   AHEAD            edges per lane that are loaded together
 #pragma once
 
 #include <kt/advance.cuh>
@@ -88,7 +91,7 @@ struct Relax {
     ordered_t key;
     label_t label;
   };
-  // `nearer`, the distance of u, may be old: a thread that improves u queues it again.
+  // The distance of u may be old: a thread that improves u queues it again.
   KT_DEVICE Candidate candidate_of(vertex_t u, ordered_t src_distance, weight_t weight) const {
     const ordered_t key = to_ordered(add_rounded(from_ordered<weight_t>(src_distance), weight));
     return {key, label_of(key, src_distance < key ? u : NO_PREDECESSOR)};
@@ -105,7 +108,7 @@ struct Relax {
     } else if (runs_locally) {
       is_near = key < key_in(atomic_min(place, candidate.label)) && !improved.store(v, key) && is_first_in(v);
     } else {
-      // This offer or a better one improves v in this iteration; which one does not matter.
+      // This candidate or a smaller one improves v in this iteration; which one does not matter.
       is_near = is_first_in(v);
       atomic_min(place, candidate.label);
     }
@@ -115,7 +118,7 @@ struct Relax {
   KT_DEVICE bool is_first_in(vertex_t v) { return atomic_exchange(search.marks + v, step) != step; }
 };
 
-// Chooses the load balancing. Few or long adjacency lists get several lanes each; of many
+// Relaxes with the load balancing that fits. Few or long adjacency lists get several lanes each; of many
 // short ones a warp takes 32, and its lanes search for their edges. With SHARED_ROWS the lanes
 // search in the first case too, so that no lane waits for a longer list.
 template <typename Rows, typename Visit>

@@ -1,8 +1,16 @@
 // The state of a near-far search (near_far.cu): the counters that one iteration leaves for the
 // next, the choice of the next threshold, and the piles that receive the vertices found.
 //
-// Compile-time constants: CHUNK, SMALL, SMALL_EDGES, SMALL_FAR, LOCAL, LIGHT, WARM_UP, TAIL and
-// STATE_WORDS, for which the host allocates.
+// Compile-time constants:
+//   CHUNK         edges per chunk of a long adjacency list
+//   SMALL         vertices of the near queue up to which one block runs an iteration
+//   SMALL_EDGES   edges of the near queue up to which one block runs an iteration
+//   SMALL_FAR     vertices of the far pile up to which one block splits it
+//   LOCAL         vertices per block that a local iteration can list
+//   LIGHT         edges per iteration below which the width doubles
+//   WARM_UP       thresholds that are not judged by LIGHT
+//   TAIL          edges between two thresholds below which a shrinking far pile doubles the width
+//   STATE_WORDS   64-bit words of a LoopState, for which the host allocates
 #pragma once
 
 #include <kt/thread_queue.cuh>
@@ -86,7 +94,7 @@ KT_DEVICE void cut(vertex_t v, offset_t degree, uint64* chunks, int64* count) {
   for (int64 i = 0; i < n; ++i) chunks[place + i] = static_cast<uint64>(i) << VERTEX_BITS | static_cast<uint64>(v);
 }
 
-// Receives the vertices that an iteration finds, for the next one. All lanes of a warp call it.
+// Queues the vertices that an iteration finds, for the next one. All lanes of a warp call it.
 template <typename Scope>
 struct Piles {
   const offset_t* offsets;
@@ -130,7 +138,7 @@ struct BlockSums {
   int64 farthest;  // key of the farthest target
 };
 
-// Adds what the threads have counted to the next state.
+// Adds the threads' counts to the next state.
 template <typename Scope>
 KT_DEVICE void publish(LoopState* next, bool has_split, int64 edges, int64 gap, BlockSums* sums) {
   int64* const to_edges = Scope::IS_SMALL ? &next->edges : &sums->edges;
@@ -171,7 +179,7 @@ struct Improved {
   }
 };
 
-// The lists of all local iterations: two lists in turn, and three sizes, of which one is cleared.
+// The lists of all local iterations: two lists that alternate, and three sizes, of which one is cleared.
 struct LocalRounds {
   vertex_t* vertices;
   ordered_t* keys;

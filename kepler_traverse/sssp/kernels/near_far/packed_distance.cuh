@@ -1,26 +1,27 @@
-// Labels: what a vertex holds in a search for shortest paths of non-negative weights.
+// Labels: the distance and, with PREDECESSORS, the predecessor of a vertex, in one word.
+// Weights are non-negative.
 //
-// Without PREDECESSORS, a constant that the compiler is given, that is the distance
-// found so far, as an ordered integer (float_order.cuh). With them it is one word of 64
-// bits, the distance above and the predecessor below, so that one atomic minimum
-// decides both, and of equal distances the smallest predecessor stays.
+// Compile-time constant PREDECESSORS:
+//   0   a label is the distance found so far, as an ordered integer (float_order.cuh)
+//   1   a label has 64 bits, the distance above and the predecessor below. One atomic minimum
+//       decides both, and of equal distances the smallest predecessor stays
 //
-// An offer over an edge (u, v) of weight w is d + w, d being the distance of u as it was
-// read. It names u if d < d + w; if the sum is d itself - the weight is zero, or rounding
-// absorbs it - it names NO_PREDECESSOR, which is larger than all. When the search is
-// over, and D are the final distances:
+// The candidate distance over an edge (u, v) of weight w is d + w, where d is the distance of u
+// as it was read. Its label names u as the predecessor if d < d + w. If the sum equals d, because
+// the weight is zero or rounding absorbs it, the label holds NO_PREDECESSOR, which is larger than
+// all vertices. Let D be the distances when the search is over. Then:
 //
-//   Whoever offered D(v) lies on a tight edge, even if d was not final then: d >= D(u),
-//   and rounding is monotonic, so D(v) <= D(u) + w <= d + w == D(v). And D(u) <= d < D(v)
-//   if the offer names u.
-//   Every u with D(u) + w == D(v) and D(u) < D(v) has offered that by name: after the
-//   last fall of its distance it is relaxed again, from D(u), and the minimum takes the
-//   offer unless a smaller one came, which can only name a smaller vertex.
+//   An edge (u, v) whose candidate was D(v) is tight, even if d was not final then. d >= D(u) and
+//   rounding is monotonic, so D(v) <= D(u) + w <= d + w == D(v). If the label names u, then
+//   D(u) <= d < D(v).
+//   Every u with D(u) + w == D(v) and D(u) < D(v) has made a candidate that names it: after its
+//   last improvement, u is relaxed again, from D(u). The minimum takes that label unless a smaller
+//   one came, which can only name a smaller vertex.
 //
-// So the label of v ends as D(v) and the smallest of its tight in-neighbours that are
-// strictly nearer; or without a name where only tight edges of no length lead to v, and
-// those vertices, which the last pass counts, are left to predecessors.cu. No offer changes the
-// source: one of no length is all that can come, and without a name it is the larger.
+// So the label of v ends as D(v) and the smallest of its tight in-neighbors that are strictly
+// nearer. If only tight edges of length zero lead to v, it ends as D(v) and NO_PREDECESSOR. The
+// last pass counts such vertices, and predecessors.cu resolves them. No candidate changes the
+// source: only a candidate of distance zero could, and its label, with NO_PREDECESSOR, is larger.
 #pragma once
 
 #include <kt/csr.cuh>
@@ -54,16 +55,16 @@ KT_DEVICE vertex_t predecessor_in(label_t label) {
 }
 KT_DEVICE label_t no_label() { return label_of(INFINITE, NO_PREDECESSOR); }
 
-// Labels as they are when a search begins. All threads of the grid come.
+// Initializes the labels for a search. All threads of the grid call it.
 KT_DEVICE void begin_labels(label_t* labels, int64 n_vertices, vertex_t source) {
   for (int64 v = thread_id(); v < n_vertices; v += n_threads())
     labels[v] = v == source ? label_of(0, source) : no_label();
 }
 
-// From labels to distances, as keys, and predecessors: 8 bytes per vertex read and 8
-// written, and 8 more where `clears` leaves the labels as the next search wants them.
-// Vertices beyond `farthest` become unreached. Gives how many of this thread's are
-// reached and lack a predecessor.
+// Unpacks labels into distances, as keys, and predecessors. Reads 8 bytes per vertex and writes 8;
+// with `clears` it writes 8 more, which initialize the labels for the next search. Vertices beyond
+// `farthest` become unreached. Returns how many vertices of this thread are reached and lack a
+// predecessor.
 KT_DEVICE int32 unpack_labels(label_t* labels, int64 n_vertices, ordered_t farthest, bool clears, ordered_t* keys,
                               vertex_t* predecessor) {
   int32 n_open = 0;

@@ -1,17 +1,16 @@
-// Without a frontier: each round a thread looks at each vertex, whether there is something
-// to do for it or not.
+// Topology-driven SSSP, without a frontier: each round visits every vertex, active or not.
 //
-// Sweep: every vertex that has a distance offers it to all its neighbours, in one array of
-// distances that all read and lower meanwhile; a flag says whether one fell.
+// Sweep: every reached vertex relaxes all its edges, in one array of distances that all threads read
+// and lower at the same time. A flag says whether a distance fell.
 //   Burtscher, Nasre, Pingali. A quantitative study of irregular programs on GPUs. IISWC
 //   2012 (LonestarGPU).
 //
-// Mask: only vertices whose mask is set do so, which is cleared. Offers go into a second
-// array, so that no distance changes while others read it; another kernel takes over what
-// fell and sets the masks.
+// Mask: only vertices whose mask is set do so, and their masks are cleared. Candidate distances go
+// into a second array, so that no distance changes while others read it. Another kernel copies the
+// distances that fell and sets the masks.
 //   Harish, Narayanan. Accelerating large graph algorithms on the GPU using CUDA. HiPC 2007.
 //
-//   threads   one a vertex, see kt/advance.cuh    writes   distances, masks, the flag counters[0]
+//   threads   one per vertex, see kt/advance.cuh    writes   distances, masks, the flag counters[0]
 #include <kt/advance.cuh>
 #include <kt/relax.cuh>
 

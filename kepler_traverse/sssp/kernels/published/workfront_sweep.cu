@@ -1,11 +1,12 @@
-// Work front: the edges of the frontier, not its vertices, are shared out evenly.
+// Workfront Sweep: the edges of the frontier, not its vertices, are divided evenly.
 //
-// Before a round the degrees of the frontier are summed up (the host calls a scan in
-// between), and every warp takes an equal share of the edges: see published/advance_balanced.cuh. What falls
-// enters the next frontier once, as queued_in holds the last round that queued it.
+// Before a round the degrees of the frontier are summed (the host calls a scan between the kernels).
+// Every warp takes the same number of edges: see published/advance_balanced.cuh. An improved vertex
+// enters the next frontier once, since queued_in holds the last round that queued it.
 //
-//   threads   degrees: one a vertex; relax: see published/advance_balanced.cuh
-//   reads     n_frontier offsets, their edges and weights    writes   what fell
+//   threads   degrees: one per vertex; relax: see published/advance_balanced.cuh
+//
+// Reads:  n_frontier offsets, their edges and weights.   Writes: the distances that fall.
 //
 // Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source
 // shortest paths. IPDPS 2014 (Workfront Sweep).

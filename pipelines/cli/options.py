@@ -1,6 +1,6 @@
-"""The settings of the main job, each listed once: flags, ``conf/*.toml`` keys and their checks all come from this table.
+"""The settings of the main job, each listed once; flags, keys of ``conf/*.toml`` and checks are derived from this table.
 
-It imports nothing heavy, so that ``--help`` answers at once.
+It imports no large packages, so that ``--help`` prints at once.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """A setting that has a flag: its key in a file with dashes.
+    """A setting that has a flag: the flag is the key of the settings file, with dashes.
 
     Attributes
     ----------
     kind : str
-        A key of ``PARSE``: what the value is.
+        A key of ``PARSE``: the kind of the value.
     default : object
         None means "not set".
     least : number or None
         The smallest value allowed.
     example : object
-        A value for the settings file where there is no default.
+        A value shown in the settings file if there is no default.
     in_file : str
-        What stands in the settings file in place of ``help``; ``""`` for the same.
+        Text for the settings file in place of ``help``; ``""`` if the text is the same.
     """
 
     key: str
@@ -79,7 +79,7 @@ def setting(
 ) -> Any:
     """A field of ``Settings`` that has a flag; the parameters are the attributes of ``Option``.
 
-    ``kind`` is given where the type does not tell it: a text that is a folder, an integer that is a size.
+    ``kind`` is needed if the type does not determine it: a text that is a folder, an integer that is a size.
     """
     metadata = {"group": group, "help": help, "kind": kind, "least": least, "example": example, "in_file": in_file}
     return field(default=default, metadata=metadata)
@@ -93,7 +93,7 @@ def _ids(text: str) -> list[str]:
 
 
 def _integer(text: str) -> int:
-    """A whole number as in a file of ids: Python's ``int`` would take 1_0 for 10, and digits of any script."""
+    """Parse an integer as in a file of ids; Python's ``int`` would accept 1_0 as 10, and digits of any script."""
     if not _INTEGER.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
     return int(text)
@@ -125,7 +125,7 @@ def _size(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2]])
 
 
-# How the text of a flag becomes a value; a switch takes no text.
+# Functions that parse the text of a flag, by kind; a switch has no text.
 PARSE: dict[str, Any] = {
     "text": str,
     "folder": str,
@@ -164,54 +164,55 @@ class Settings:
         group="output",
         kind="folder",
         example="out",
-        help="folder that takes the results; new or empty (see --resume)",
+        help="output folder; must be new or empty (see --resume)",
     )
     algorithm: Literal["bfs", "sssp"] = setting(
         "bfs",
         group="traversal",
-        help="bfs counts hops, sssp adds up weights",
+        help="bfs counts hops, sssp sums edge weights",
     )
     device: Literal["auto", "cpu", "cuda"] = setting(
         "auto",
         group="traversal",
-        help="auto takes a GPU if one answers",
+        help="auto uses a GPU if one is available",
     )
     engine: Literal["auto", "kepler", "cugraph-mg"] = setting(
         "auto",
         group="traversal",
-        help="kepler: this library, the whole graph on each GPU; cugraph-mg: cuGraph, the graph spread over all "
-        "GPUs, one source after another; auto: kepler, and it says where the graph needs cugraph-mg",
+        help="kepler: this library, with the whole graph on each GPU; cugraph-mg: cuGraph, with the graph partitioned over "
+        "all GPUs, one source after another; auto: kepler, with an error that names cugraph-mg if the graph is too large",
     )
     strategy: str = setting(
         "auto",
         group="traversal",
-        help="how to traverse; a wrong name lists those that fit",
+        help="traversal strategy; an unknown name lists the valid ones",
     )
     max_depth: int | None = setting(
         group="traversal",
         least=0,
         example=5,
-        help="bfs: go no further than this many hops",
+        help="bfs: maximum number of hops",
     )
     cutoff: float | None = setting(
         group="traversal",
         least=0,
         example=1000.0,
-        help="sssp: keep no vertex farther than this",
+        help="sssp: maximum distance; vertices farther away are left out",
     )
     result: ResultName = setting(
         "distances",
         group="result",
-        help="what is written. distances: a row for each source and vertex that it reaches; predecessors: with the"
-        " vertex before it; summary: a row of figures for each source; levels: how many vertices lie at each "
-        "hop count (bfs); targets: a row for each source and target; reachable: rows without distances; "
-        "nearest: one search from all sources together, a row for each vertex with its nearest source",
+        help="what to write. distances: one row per source and reached vertex; predecessors: the same with the "
+        "vertex before it on a shortest path; summary: one row of statistics per source; levels: the number of vertices "
+        "at each hop count (bfs); targets: one row per source and target; reachable: one row per source and reached "
+        "vertex, without distances; nearest: one search from all sources together, one row per vertex with its nearest "
+        "source",
     )
     direction: Literal["out", "in"] = setting(
         "out",
         group="result",
-        help="of the distances of --result summary: out counts from the source to the others, in from the others "
-        "to the source, as NetworkX does",
+        help="direction of the distances of --result summary: out is from the source to the others, in is from the others "
+        "to the source, as in NetworkX",
     )
     predecessors: bool = setting(
         False,
@@ -221,12 +222,12 @@ class Settings:
     targets: list[int | str] | None = setting(
         group="result",
         example=(7, 8),
-        help="ids of the targets; distances are then written of these only",
+        help="ids of the targets; only their distances are written",
     )
     targets_file: str | None = setting(
         group="result",
         example="targets.txt",
-        help="the same as a file like that of the sources",
+        help="file with the ids of the targets, in the format of --sources-file",
     )
     sources: list[int | str] | None = setting(
         group="sources (give one)",
@@ -236,54 +237,54 @@ class Settings:
     sources_file: str | None = setting(
         group="sources (give one)",
         example="sources.txt",
-        help="file with one id per line, where a line that begins with # is a comment, or a Parquet file with one "
+        help="file with one id per line (lines that begin with # are comments), or a Parquet file with one "
         "column or with the column source",
     )
     random_sources: int | None = setting(
         group="sources (give one)",
         least=1,
         example=64,
-        help="that many different vertices with an outgoing edge, drawn with --seed",
+        help="number of distinct random vertices with an outgoing edge, drawn with --seed",
     )
     all_sources: bool = setting(
         False,
         group="sources (give one)",
-        help="every vertex",
+        help="search from every vertex",
     )
     seed: int = setting(
         1,
         group="sources (give one)",
         least=0,
-        help="of --random-sources",
+        help="random seed of --random-sources",
     )
     directed: bool = setting(
         True,
         group="edge list",
-        help="--undirected takes each row as an edge both ways",
-        in_file="false takes each row as an edge both ways",
+        help="--undirected reads each row as an edge in both directions",
+        in_file="false reads each row as an edge in both directions",
     )
     format: str = setting(
         "auto",
         group="edge list",
-        help="auto goes by the file's name; a wrong name lists the formats",
+        help="file format; auto derives it from the file's name; an unknown name lists the formats",
     )
     src_column: str | None = setting(
         group="edge list",
         example="src",
-        help="column of the edges' starts (default: the one known by its name, such as src, source, from, u, "
-        "origin; in a text without names the first). Columns without names are called 0, 1 and so on",
+        help="column of the edges' start vertices (default: the column with a known name, such as src, source, from, u, "
+        "origin; in text without column names the first). Columns without names are called 0, 1 and so on",
     )
     dst_column: str | None = setting(
         group="edge list",
         example="dst",
-        help="column of the edges' ends (default: the one that goes with the starts, such as dst, target, to, v, "
-        "destination; in a text without names the second)",
+        help="column of the edges' end vertices (default: the column paired with the start column, such as dst, target, "
+        "to, v, destination; in text without column names the second)",
     )
     weight_column: str | None = setting(
         group="edge list",
         example="weight",
-        help="column of the weights (sssp; default: the only one known by its name, such as weight, length, cost, "
-        "time, distance, minutes; in a text without names the third)",
+        help="column of the weights (sssp; default: the only column with a known name, such as weight, length, cost, "
+        "time, distance, minutes; in text without column names the third)",
     )
     header: Literal["auto", "yes", "no"] = setting(
         "auto",
@@ -293,7 +294,7 @@ class Settings:
     delimiter: str | None = setting(
         group="edge list",
         example=",",
-        help="between the columns of a CSV file (default: the one of comma, semicolon, tab and | that cuts all lines alike)",
+        help="column delimiter of a CSV file (default: comma, semicolon, tab or |, whichever splits all lines alike)",
     )
     id_type: str = setting(
         "auto",
@@ -303,48 +304,48 @@ class Settings:
     weight_type: Literal["auto", "float32", "float64"] = setting(
         "auto",
         group="edge list",
-        help="type of float weights and of their distances; distances of integer weights are exact integers, or "
-        "with a float type floats that are exact or refused",
+        help="type of float weights and of their distances; distances of integer weights are exact integers; with a "
+        "float type they are floats, and a distance that is not exact is an error",
     )
     vertices: str | None = setting(
         group="edge list",
         example="vertices.txt",
-        help="file with the ids of further vertices, which may have no edge: one per line, or a Parquet file",
+        help="file with the ids of additional vertices, which may have no edge: one id per line, or a Parquet file",
     )
     batch_size: int | Literal["auto"] = setting(
         "auto",
         group="running",
         least=1,
-        help="sources per part file; auto goes by rows, workers and memory",
+        help="sources per part file; auto derives it from rows, workers and memory",
     )
     workers: int | Literal["auto"] = setting(
         "auto",
         group="running",
         least=1,
-        help="auto is one a GPU, or one a core as far as memory goes; the cores are shared out evenly",
+        help="number of workers; auto is one per GPU, or one per core if memory allows; the cores are divided evenly",
     )
     gpu_memory: int | None = setting(
         group="running",
         kind="size",
         least=1,
         example=40 * 2**30,
-        help="what a run may take of each GPU, such as 40GiB, with this library's engine (default: what is free)",
-        in_file="bytes that a run may take of each GPU, with this library's engine (default: what is free)",
+        help="memory limit per GPU, such as 40GiB, for this library's engine (default: free memory)",
+        in_file="memory limit per GPU in bytes, for this library's engine (default: free memory)",
     )
     scheduler_address: str | None = setting(
         group="running",
         example="tcp://127.0.0.1:8786",
-        help="run on this Dask scheduler instead of an own one",
+        help="address of an existing Dask scheduler to run on (default: the job starts its own)",
     )
     scheduler_file: str | None = setting(
         group="running",
         example="scheduler.json",
-        help="the same by a scheduler file; also taken from the environment variable SCHEDULER_FILE",
+        help="file of an existing Dask scheduler to run on; also read from the environment variable SCHEDULER_FILE",
     )
     tls_ca_file: str | None = setting(
         group="running",
         example="ca.pem",
-        help="certificate (PEM) that the scheduler's is signed with",
+        help="CA certificate (PEM) that signed the scheduler's certificate",
     )
     tls_cert: str | None = setting(
         group="running",
@@ -354,51 +355,51 @@ class Settings:
     tls_key: str | None = setting(
         group="running",
         example="client-key.pem",
-        help="the key of that certificate (PEM)",
+        help="private key (PEM) of --tls-cert",
     )
     worker_timeout: float = setting(
         60.0,
         group="running",
         least=1,
-        help="give up after this many seconds without any worker",
+        help="stop the run after this many seconds without any worker",
     )
     batch_deadline: float | Literal["auto"] = setting(
         "auto",
         group="running",
         least=1,
-        help="restart a worker at which one batch takes longer than this many seconds; auto is 600, or 20 times "
+        help="restart a worker if a batch takes longer than this many seconds; auto is the larger of 600 and 20 times "
         "the slowest batch so far",
     )
     graph_cache: str | None = setting(
         group="running",
         kind="folder",
         example="graphs",
-        help="folder that keeps built graphs, so that the next run of the same files skips reading and building",
+        help="folder in which built graphs are stored; later runs of the same files skip reading and building",
     )
     dashboard_address: str = setting(
         "127.0.0.1:0",
         group="running",
-        help="where the own scheduler's dashboard listens; port 0 takes a free one",
+        help="address of the dashboard of the job's own scheduler; port 0 selects a free port",
     )
     certify: Literal["all", "sample", "none"] = setting(
         "all",
         group="running",
-        help="prove every result right before it is written, or the first of each batch, or none",
+        help="certify every result before it is written (all), the first one of each batch (sample), or none",
     )
     resume: bool = setting(
         False,
         group="running",
-        help="finish an interrupted run in the output folder: compute only what is missing",
+        help="finish an interrupted run in the output folder; only missing parts are computed",
     )
     report: bool = setting(
         True,
         group="output",
-        help="write _report.html beside the results: what ran, whether it is right, where the time went, what failed",
+        help="write _report.html into the output folder: settings, checks, times and failures of the run",
     )
     plan: bool = setting(
         False,
         group="output",
-        help="print what would run, and stop",
+        help="print the plan of the run, and stop",
     )
     json: bool = setting(
         False,
@@ -413,7 +414,7 @@ class Settings:
     knobs: dict[str, bool | int | float | str] | None = field(
         default=None,
         metadata={
-            "help": "settings of the strategy, also as a table [knobs] at the end of the file; conf/published/h_bf.toml "
+            "help": "options of the strategy, also as a table [knobs] at the end of the file; conf/published/h_bf.toml "
             "is an example",
             "example": {"duplicates": "mark"},
         },
@@ -432,7 +433,7 @@ _KINDS: dict[object, str] = {
 
 
 def _option(key: str, hint: Any, default: object, metadata: Mapping[str, Any]) -> Option:
-    """The option of a field of ``Settings``: what is not in its metadata follows from its type."""
+    """Return the option of a field of ``Settings``; attributes that its metadata lacks follow from its type."""
     members = [member for member in typing.get_args(hint) if member is not type(None)]
     if type(None) in typing.get_args(hint):
         hint = functools.reduce(operator.or_, members)
@@ -451,11 +452,11 @@ def _options() -> Iterator[Option]:
 
 OPTIONS = tuple(_options())
 
-# One choice each: a flag of a set replaces what a settings file says about the others.
+# At most one setting of each set: a flag replaces the others in a settings file.
 SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources")
 TARGET_CHOICES = ("targets", "targets_file")
 SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
-TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all or none
+TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
 
 _EXAMPLES = """\
 examples:
@@ -474,7 +475,7 @@ class OnceParser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **keywords)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; an option that is none is named with those that may be meant."""
+        """Parse; the error for an unknown option suggests similar ones."""
         given, unknown = self.parse_known_args(self._joined(args), namespace)
         if unknown:
             flags = [word for word in unknown if word.startswith("-") and word != "--"]
@@ -491,7 +492,7 @@ class OnceParser(argparse.ArgumentParser):
         show(*message.splitlines())
 
     def _joined(self, args: Any) -> list[str]:
-        """Words in which a number below zero, or a list that begins with one, cannot be taken for an option."""
+        """Join an option and its negative value (or list that begins with one), so that it is not parsed as an option."""
         words = list(sys.argv[1:] if args is None else args)
         takers = {name for name, action in self._option_string_actions.items() if action.nargs != 0}
         joined: list[str] = []
@@ -513,7 +514,7 @@ class OnceParser(argparse.ArgumentParser):
 
 
 class Once(argparse.Action):
-    """Store a value, or for a switch what its flag stands for, unless it was given before."""
+    """Store a value, or for a switch the meaning of its flag; raise an error if it was given before."""
 
     def __init__(self, option_strings: Any, dest: Any, const: Any = None, **keywords: Any) -> None:
         super().__init__(option_strings, dest, const=const, default=argparse.SUPPRESS, **keywords)
@@ -533,7 +534,7 @@ def _text_metavar(key: str) -> str:
 
 
 def metavar_of(option: Option) -> str:
-    """What stands for the value of a flag in ``--help``, of a flag without choices."""
+    """Return the placeholder in ``--help`` for the value of a flag without choices."""
     return _METAVAR.get(option.kind) or _text_metavar(option.key)
 
 
@@ -569,7 +570,7 @@ def parser() -> OnceParser:
         group = groups.get(option.group) or groups.setdefault(option.group, result.add_argument_group(option.group))
         add_option(group, option)
     groups["running"].add_argument(
-        "--config", action=Once, type=Path, metavar="FILE", help="settings as a TOML file; flags win"
+        "--config", action=Once, type=Path, metavar="FILE", help="TOML file with settings; flags override it"
     )
     return result
 

@@ -18,14 +18,14 @@ def listen() -> None:
 
 
 def check() -> None:
-    """Raise KeyboardInterrupt again if one was asked for and somebody caught it."""
+    """Raise KeyboardInterrupt again if one is pending because other code caught it."""
     if _requested:
         raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Let what must not be torn in two come to its end before a first interrupt is raised; a second one does not wait."""
+    """Delay a first interrupt until the block, which must not be split, has ended; a second one is not delayed."""
     global _held
     _held = True
     try:

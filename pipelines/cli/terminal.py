@@ -21,7 +21,7 @@ def printable(text: str) -> str:
 
 
 def say(*lines: str) -> None:
-    """Write lines to stderr; where nobody reads it, the run goes on all the same."""
+    """Write lines to stderr; if it is closed, the run continues."""
     with contextlib.suppress(OSError):
         _write(sys.stderr, lines)
 
@@ -62,7 +62,7 @@ def _write(stream: Any, lines: tuple[str, ...]) -> None:
 
 
 def in_units(size: int) -> str:
-    """A number of bytes for people."""
+    """Return a number of bytes as readable text."""
     amount = float(size)
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if amount < 1024 or unit == "GiB":

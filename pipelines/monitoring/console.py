@@ -1,4 +1,4 @@
-"""What people and programs are told: progress and messages on stderr, the plan or the summary on stdout."""
+"""Terminal output: progress and messages on stderr, the plan or the summary on stdout."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:  # these import what imports this
 
 _SUMMARY = ("algorithm", "result", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
 _COLUMNS = ("src_column", "dst_column", "weight_column", "unused_columns")
-_MAX_COLUMNS = 20  # in a line
-_LINE_EVERY = 10.0  # seconds between two lines of progress where the output is no terminal
-_MAX_WORKERS = 8  # with a line each on a terminal
+_MAX_COLUMNS = 20  # column names listed in one line
+_LINE_EVERY = 10.0  # seconds between two lines of progress if the output is not a terminal
+_MAX_WORKERS = 8  # maximum number of workers with a line each on a terminal
 
 
 def facts_of(manifest: Manifest) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Progress:
             say(self._line())
 
     def failed(self, part: int, sources: list[Any], error: str) -> None:
-        """Some sources of a part are given up."""
+        """Record that some sources of a part are given up."""
         item: dict[str, Any] = {"part": part, "sources": sources[:MAX_LISTED], "n": len(sources), "error": error}
         with self._lock:
             self._chronicle.add_failure(**item)
@@ -107,7 +107,7 @@ class Progress:
         say(f"batch {part} failed: {error}")
 
     def retried(self, part: int, why: str) -> None:
-        """A part is tried again."""
+        """Record that a part is retried."""
         item: dict[str, Any] = {"part": part, "why": why}
         with self._lock:
             self._chronicle.add_retry(**item)
@@ -162,7 +162,7 @@ def _workers_table(chronicle: RunStats) -> Table:
 
 
 def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: StrategyChoice | None = None) -> None:
-    """Print what would run; ``choice`` is what the manifest would hold of the candidates."""
+    """Print the plan of the run; ``choice`` is the manifest entry of the candidates."""
     graph, plan = prepared.graph, prepared.plan
     notes = weights_not_used(settings, graph.report.facts())
     if settings.json:
@@ -264,7 +264,7 @@ def columns_text(built: dict[str, Any]) -> str:
 
 
 def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds: float) -> None:
-    """Print what was done."""
+    """Print the summary of the run."""
     failed = manifest["failed"]
     facts: dict[str, Any] = {
         "output": settings.output,

@@ -23,9 +23,9 @@ from ..output.manifest_types import Histogram
 from .run_stats import RunStats
 
 PLUGIN = TOPIC = PATH = "kepler"
-MAX_RUNS = 8  # on one scheduler, whose chronicles are kept
-_SEND_EVERY = 0.5  # seconds between two messages at least
-_LAST_WORDS_SECONDS = 5  # that the end of a run waits for its last message
+MAX_RUNS = 8  # runs per scheduler whose statistics are kept
+_SEND_EVERY = 0.5  # minimum seconds between two messages
+_LAST_WORDS_SECONDS = 5  # maximum wait for the last message at the end of a run
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Run:
     news_at: float
 
     def take(self, news: dict[str, Any]) -> None:
-        """Add what a message says."""
+        """Apply a message."""
         self.news_at, self.state = time.time(), news["state"]
         for batch in news["batches"]:
             self.chronicle.add(batch, self.news_at)
@@ -67,7 +67,7 @@ class KeplerPage(SchedulerPlugin):
         self._application: Any = None
 
     async def start(self, scheduler: Any) -> None:
-        """Add the page; raises RuntimeError where the scheduler has no dashboard to add it to."""
+        """Add the page; raises RuntimeError if the scheduler has no dashboard."""
         from tornado.ioloop import IOLoop
 
         applications = getattr(scheduler.http_application, "applications", ())
@@ -100,7 +100,7 @@ class KeplerPage(SchedulerPlugin):
             self._application.stop()
 
     def log_event(self, topic: str, msg: dict[str, Any]) -> None:
-        """Take the news of a job."""
+        """Receive a message of a job."""
         if topic != TOPIC:
             return
         run = self.runs.get(msg["run"])
@@ -119,7 +119,7 @@ class KeplerPage(SchedulerPlugin):
                 run.state = "gone"
 
     def shown(self, asked: str | None) -> tuple[str, Run] | None:
-        """The run that was asked for, else the newest one."""
+        """Return the requested run, else the newest one."""
         if asked is not None and asked in self.runs:
             return asked, self.runs[asked]
         return next(reversed(self.runs.items()), None)
@@ -196,7 +196,7 @@ class News:
 
 
 def open_page(client: Client, facts: dict[str, Any], say: Callable[[str], None]) -> News | None:
-    """Put the page on a scheduler's dashboard, unless it is there.
+    """Add the page to a scheduler's dashboard, unless it is already there.
 
     Parameters
     ----------

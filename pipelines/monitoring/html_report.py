@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file that needs nothing beside it, made of the manifest."""
+"""The report of a run: one self-contained HTML file, generated from the manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run has done so far, by worker and by time, in bounded memory: for the terminal, the dashboard and the report.
+"""Statistics of a run so far, by worker and by time, in bounded memory: for terminal, dashboard and report.
 
 It needs NumPy alone, since a scheduler that knows nothing of graphs keeps one, too.
 """
@@ -19,11 +19,11 @@ from ..output.manifest_types import Histogram
 
 PHASES = ("load", "traverse", "certify", "rows", "write")
 OTHERS = "others"
-MAX_BINS = 240  # of time; where a run outgrows them, two become one
-MAX_WORKERS = 1024  # told apart; a worker that was started anew has a new address
-MAX_LISTED = 12  # slowest batches, and failures and retries in full
-_FIRST_WIDTH = 0.125  # seconds of a bin at first
-_LATELY = 60.0  # seconds that the present rate goes back
+MAX_BINS = 240  # time bins; if a run needs more, neighboring bins are joined in pairs
+MAX_WORKERS = 1024  # workers listed separately; a restarted worker has a new address
+MAX_LISTED = 12  # slowest batches, failures and retries that are listed in full
+_FIRST_WIDTH = 0.125  # initial width of a bin in seconds
+_LATELY = 60.0  # seconds over which the current rate is averaged
 
 
 def batch_of(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -64,7 +64,7 @@ class Share:
 
 
 def _by_number(name: str) -> list[Any]:
-    """Sorts 10.0.0.9 before 10.0.0.10."""
+    """Return a sort key that places 10.0.0.9 before 10.0.0.10."""
     return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", name)]
 
 
@@ -75,7 +75,7 @@ def _push_bounded(heap: list[Any], entry: tuple[Any, ...]) -> None:
 
 
 class RunStats:
-    """Adds up batches as they come in.
+    """Sums statistics of batches as they finish.
 
     Parameters
     ----------
@@ -146,12 +146,12 @@ class RunStats:
         self.failed.append({"part": part, "sources": sources[:MAX_LISTED], "n": n, "error": error})
 
     def add_retry(self, part: int, why: str) -> None:
-        """A part is tried again."""
+        """Record that a part is retried."""
         self.retries += 1
         self.retried.append({"part": part, "why": why})
 
     def slowest(self) -> list[dict[str, Any]]:
-        """The batches that took longest, the longest first."""
+        """Return the slowest batches, the slowest first."""
         return [batch for _, _, batch in sorted(self._slowest, key=lambda entry: entry[:2], reverse=True)]
 
     def slowest_sources(self) -> list[tuple[float, str, int]]:
@@ -159,7 +159,7 @@ class RunStats:
         return sorted(self._slowest_sources, reverse=True)
 
     def rates(self, now: float | None = None) -> tuple[float, float]:
-        """Sources and edges a second over the last minute, or since the start if that is less; 0 before any batch."""
+        """Return sources and edges per second over the last minute, or since a later start; 0 before any batch."""
         now = time.time() if now is None else now
         self._forget(now)
         seconds = min(_LATELY, now - self.started)
@@ -168,7 +168,7 @@ class RunStats:
         return sum(n for _, n, _ in self._arrivals) / seconds, sum(edges for _, _, edges in self._arrivals) / seconds
 
     def seconds_left(self, now: float | None = None) -> float | None:
-        """How long the rest will take at the present rate; None where there is none."""
+        """Return the estimated remaining time at the current rate; None if the rate is 0."""
         rate = self.rates(now)[0]
         return self.left / rate if rate else None
 
@@ -220,8 +220,8 @@ class RunStats:
             self._arrivals.popleft()
 
     def _spread(self, name: str, batch: dict[str, Any]) -> None:
-        """Spread what a batch did evenly over the time it took."""
-        # Clocks of hosts differ: what seems to begin before the run begins with it.
+        """Distribute the counts of a batch evenly over its duration."""
+        # Clocks of hosts differ: a batch that seems to begin before the run is set to begin with it.
         begin = max(batch["started"], self.started)
         end = max(batch["ended"], begin + 1e-3)
         self.ended = max(self.ended, end)

@@ -1,9 +1,9 @@
 """The engine ``cugraph-mg``: cuGraph's own multi-GPU BFS and SSSP, for a graph that no single GPU holds.
 
-All workers hold a share of the edges and work together at one source after another; rows, parts and the manifest are made
-on the driver by what makes them for the other engine. cuGraph's distances are the minimum over all paths of sums rounded
-in the type of the weights, which is what this library's are; they are certified edge by edge on the workers, so what is
-written is equal bit for bit to what the other engine writes, or the source is reported as failed.
+Each worker holds a partition of the edges, and all workers search together from one source after another. The driver writes
+rows, parts and the manifest with the same code as for the other engine. cuGraph's distances are the minimum over all paths
+of sums rounded in the type of the weights, as this library's are. They are certified edge by edge on the workers. So the
+output is bit-identical to that of the other engine, or the source is reported as failed.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from ..worker.traverse import BatchTraverser, Group
 from .partitioned_graph import PartitionedGraph
 from .rapids import Cugraph, opened, sentinel
 
-_SOURCES_PER_PART = 64  # one takes seconds, and an interrupt loses the part that is under way
+_SOURCES_PER_PART = 64  # a source takes seconds, and an interrupt loses the part in progress
 
 
 @contextlib.contextmanager
 def proposed(settings: Settings) -> Iterator[None]:
-    """Where a graph or a plan does not fit one GPU, say with the numbers that this engine may be taken."""
+    """If a graph or a plan does not fit one GPU, suggest this engine in the error."""
     try:
         yield
     except (CapacityError, MemoryError) as error:
@@ -61,7 +61,7 @@ def proposed(settings: Settings) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Row:
-    """What a plan's strategy says of itself."""
+    """The attributes of this engine's only strategy."""
 
     name: str = MG
     device: str = "cuda"
@@ -69,7 +69,7 @@ class _Row:
 
 
 class _Plan:
-    """A traversal on all workers; what it says of itself is as in ``MultiSourcePlan``."""
+    """A traversal on all workers; its attributes mean the same as in ``MultiSourcePlan``."""
 
     strategy, group, depth = _Row(), 1, 0
 
@@ -89,7 +89,7 @@ class _Plan:
         unreached = kind.type(UNREACHED if self.algorithm == "bfs" else np.inf)
         distance = np.full(self._graph.n_vertices, unreached)
         distance[source] = 0
-        # A vertex without an edge is none to cuGraph.
+        # cuGraph does not know vertices without edges.
         if self._graph.degrees[source]:
             for vertices, found in self.together.search(self._graph, source, limit, kind):
                 distance[vertices] = np.where(found == sentinel(found.dtype), unreached, found.astype(kind, copy=False))
@@ -113,7 +113,7 @@ class _Plan:
 
 
 class _BatchTraverser(BatchTraverser):
-    """``Answers`` whose certificate is the workers', and which goes on only after errors that concern one source."""
+    """A ``BatchTraverser`` that certifies on the workers and continues only after errors of a single source."""
 
     _plan: _Plan
     _graph: PartitionedGraph
@@ -133,21 +133,21 @@ class _BatchTraverser(BatchTraverser):
 
 @contextlib.contextmanager
 def mg_engine(settings: Settings) -> Iterator[MgEngine]:
-    """Yield the engine, with its cluster; raises what ``rapids.opened`` raises."""
+    """Yield the engine with its cluster; raises the errors of ``rapids.opened``."""
     started = time.perf_counter()
     with opened(settings) as together:
         yield MgEngine(settings, together, time.perf_counter() - started)
 
 
 class MgEngine:
-    """The ``Engine`` that searches by cuGraph on all workers of a cluster together.
+    """The ``Engine`` that searches with cuGraph on all workers of a cluster together.
 
     Parameters
     ----------
     settings : Settings
     together : Cugraph
     start_seconds : float
-        That the cluster took to start.
+        Time that the cluster took to start.
     """
 
     _graph: PartitionedGraph
@@ -179,7 +179,7 @@ class MgEngine:
         )
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
-        """How the run is cut, and what each GPU holds at least: cuGraph allocates for itself and says not how much."""
+        """Choose the batch size and sum the minimum memory per GPU; cuGraph does not report its own allocations."""
         graph, load = self._graph, load_of(prepared)
         edges = -(-(graph.nbytes + 8 * graph.n_edges) // self._together.n_workers)
         memory = {"edges": edges, "cuGraph's graph": edges, "traversal": load.state_bytes}
@@ -196,10 +196,10 @@ class MgEngine:
         )
 
     def choose(self, prepared: Prepared, sizing: Sizing) -> None:
-        """Nothing: there is one way."""
+        """Return None: there is only one strategy."""
 
     def answer(self, run: BatchRun) -> dict[str, float]:
-        """Answer all batches, one after another; see ``Engine.answer``. What is written when it raises is whole."""
+        """Run all batches, one after another; see ``Engine.answer``. Parts written before an error are complete."""
         started = time.perf_counter()
         run.announce(self._together.client)
         with run.watch(self._together.client) as observer:
@@ -220,7 +220,7 @@ class MgEngine:
                     summary = write_part(run.folder, part, run.fingerprint, rows, result=request.result)
             except OSError as error:
                 raise cannot_write(run.folder, error) from None
-            with signals.held():  # what is done gets into the manifest
+            with signals.held():  # an interrupt waits until the results are in the manifest
                 for source, reason in context.failed:
                     observer.failed(part, [source], reason)
                 if summary is not None:

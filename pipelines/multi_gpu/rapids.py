@@ -34,10 +34,10 @@ from ..worker.device_errors import is_out_of_memory
 from . import edge_partition
 from .partitioned_graph import Edges, PartitionedGraph
 
-_BLOCK_BYTES = 256 * 2**20  # of a file, that a worker reads at once
-_FIRST_POOL = 2**30  # bytes of each GPU; grows
+_BLOCK_BYTES = 256 * 2**20  # bytes of a file that a worker reads at once
+_FIRST_POOL = 2**30  # initial bytes of the memory pool per GPU; it grows
 _TICK = 1.0  # seconds
-_MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times the slowest source so far
+_MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of --batch-deadline auto: seconds, and a multiple of the slowest source so far
 
 
 @contextlib.contextmanager
@@ -93,7 +93,7 @@ def _n_workers(settings: Settings) -> int:
 
 
 def sentinel(kind: np.dtype) -> Any:
-    """The distance that cuGraph gives vertices that are not reached."""
+    """Return the distance that cuGraph assigns to unreached vertices."""
     return (np.iinfo if kind.kind in "iu" else np.finfo)(kind).max
 
 
@@ -120,7 +120,7 @@ class Cugraph:
         return self.together(self._built, "reading the edge list")
 
     def load(self, graph: PartitionedGraph) -> None:
-        """Give the edges to cuGraph."""
+        """Load the edges into cuGraph."""
         self.together(lambda: self._load(graph), "building cuGraph's graph")
 
     def search(
@@ -145,7 +145,7 @@ class Cugraph:
         return found
 
     def certify(self, graph: PartitionedGraph, source: int, distance: np.ndarray, limit: float | None) -> Certificate:
-        """Prove distances right on the workers; see ``Edges.certify``."""
+        """Certify distances on the workers; see ``Edges.certify``."""
         return self.together(lambda: graph.edges.certify(source, distance, limit), "the certificate")
 
     def _built(self) -> PartitionedGraph:

@@ -1,4 +1,4 @@
-"""One batch of results as one Parquet file that appears whole or not at all, and the check of such a file.
+"""Write one batch of results as one Parquet file, atomically, and check such a file.
 
 The same batch gives the same bytes each time: the writer's options are fixed and nothing in the file depends on time,
 worker or device.
@@ -34,9 +34,9 @@ from .checksums import MASK, checksums_in
 from .manifest_types import Footer, PartEntry, PartSummary
 from .schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 
-_GATHERED = 2**20  # bytes of a part that are written at once
+_GATHERED = 2**20  # bytes that are buffered per write
 FOOTER_KEY = b"kepler_traverse"
-RESULT_KEY, MEANS_KEY = b"kepler_traverse.result", b"kepler_traverse.means"  # in the schema, which readers keep
+RESULT_KEY, MEANS_KEY = b"kepler_traverse.result", b"kepler_traverse.means"  # metadata of the schema, which readers preserve
 
 
 def part_name(number: int) -> str:
@@ -44,7 +44,7 @@ def part_name(number: int) -> str:
 
 
 def as_written(traversal: Traversal, query: Query) -> Any:
-    """Return the traversal with everything unreached that its rows leave out: beyond the limit, or no target."""
+    """Return the traversal with vertices beyond the limit, and vertices that are no targets, marked as unreached."""
     if query.limit is None and query.targets is None:
         return traversal
     xp = namespace(traversal.distance)
@@ -60,7 +60,7 @@ def as_written(traversal: Traversal, query: Query) -> Any:
 
 
 class NotWantedError(KeplerError):
-    """The part has been given to another worker meanwhile."""
+    """The part was assigned to another worker in the meantime."""
 
 
 def write_part(
@@ -78,18 +78,18 @@ def write_part(
     folder : Path
     number : int
     run : str
-        Fingerprint of the run, kept in the file.
+        Fingerprint of the run, stored in the file.
     answers : iterable of (source id, table, checksum)
-        Only about a row group of them is held at a time.
+        The results per source; only about one row group of them is held at a time.
     is_wanted : callable
-        Asked just before the file appears: a worker that hung until its part was given to another must not replace it.
+        Called just before the file is renamed. A worker that hung must not replace a part that was reassigned.
     result : str
-        Name of the form of the rows, kept in the file with what it means.
+        Name of the output schema, stored in the file with its description.
 
     Returns
     -------
     dict or None
-        ``file, rows, sha256, checksum, bytes``: less than 1 KB. None, and no file, if there are no answers.
+        ``file, rows, sha256, checksum, bytes``: less than 1 KB. None, and no file, if there are no results.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def write_part(
     partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
         raw = _Hashed(partial, "xb")
-        # Gathered by pyarrow, so that threads that write need the interpreter a few times a second only.
+        # Buffered by pyarrow, so that writer threads take the interpreter lock only a few times per second.
         with io.BufferedWriter(raw) as file, pa.output_stream(file, compression=None, buffer_size=_GATHERED) as stream:
             rows, checksum = _write(stream, number, run, OUTPUT_SCHEMAS[result], itertools.chain([first], answers))
             stream.flush()
@@ -122,7 +122,7 @@ def write_part(
 
 
 class _Hashed(io.FileIO):
-    """A file with the SHA-256 of what is written to it, from its beginning on."""
+    """A file that computes the SHA-256 of the bytes written to it."""
 
     def __init__(self, path: Path, mode: str):
         super().__init__(path, mode)
@@ -135,7 +135,7 @@ class _Hashed(io.FileIO):
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder survive a power cut."""
+    """Sync a folder, so that renames in it survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -179,7 +179,7 @@ def _write(file: Any, number: int, run: str, form: ResultKind, answers: Any) -> 
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """A table with the column of sources written out, where it holds each id once and how often it stands there."""
+    """Return the table with the source column expanded, if it is a dictionary array that repeats each id."""
     at = table.schema.get_field_index("source")
     if at < 0 or not pa.types.is_dictionary(table.schema.field(at).type):
         return table
@@ -200,8 +200,9 @@ def _plain_schema(schema: pa.Schema) -> pa.Schema:
 
 def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> pq.ParquetWriter:
     schema = schema.with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means})
-    # Sources and targets repeat. Vertices ascend within a source, and hops of neighbours differ by little, also where their
-    # numbers are those of neighbours: of road networks that takes two thirds of what a dictionary takes, in half the time.
+    # Sources and targets repeat, so they use a dictionary. Vertices ascend within a source, and hops of vertices with close
+    # numbers differ by little, so they use differences. For road networks this takes two thirds of the size of a dictionary,
+    # in half the time.
     whole = [f.name for f in schema if pa.types.is_integer(f.type)]
     repeating = [f.name for f in schema if f.name in ("source", "target")]
     by_differences = [name for name in ("vertex", "distance") if name in whole]
@@ -228,8 +229,8 @@ def _flush(writer: pq.ParquetWriter, held: list[pa.Table]) -> None:
 
 
 def read_footer(file: pq.ParquetFile) -> Footer:
-    """What a part says about itself; raises ValueError where that is nothing that this job has written."""
-    from . import manifest_schema  # only here, as workers need neither
+    """Return the metadata of a part; raise ValueError if this job has not written it."""
+    from . import manifest_schema  # imported only here, because workers do not need it
 
     metadata = file.metadata.metadata or {}
     if FOOTER_KEY not in metadata:
@@ -241,7 +242,7 @@ def read_footer(file: pq.ParquetFile) -> Footer:
 
 
 def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
-    """Say in which way the columns of a file are not those of a form over a graph's ids; ``""`` if they are."""
+    """Describe how the columns of a file differ from an output schema with the graph's ids; ``""`` if they agree."""
     if schema.names != list(form.columns):
         return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)}"
     ids: Any = graph.ids
@@ -261,22 +262,22 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
 def checked_part(
     folder: Path, number: int, run: str, sources: list[Any], graph: Graph, known: PartEntry | None, result: str = "distances"
 ) -> PartSummary | None:
-    """Return the summary of a part on disk if it is whole and right, else None.
+    """Return the summary of a part on disk if it is complete and correct, else None.
 
     Parameters
     ----------
     sources : list
         Ids that the part must hold, in this order.
     known : dict, optional
-        What the manifest says about the part; without it all checksums are computed again from the rows.
-        It is returned as it is, so it has been checked before.
+        Entry of the part in the manifest; without it all checksums are recomputed from the rows.
+        It is returned unchanged, so it must have been validated before.
     result : str
-        Name of the form of the rows.
+        Name of the output schema.
 
     Raises
     ------
     OutputError
-        The file is there and cannot be read, or it is no regular file.
+        The file exists but cannot be read, or it is not a regular file.
     """
     path = folder / part_name(number)
     try:
@@ -289,7 +290,7 @@ def checked_part(
             f"{path}: this part cannot be read: {error.strerror}; mend that, or delete it, and run again with --resume"
         ) from None
     if known is not None:
-        whole = known["sha256"] == digest and known["sources"] == sources  # some may have failed
+        whole = known["sha256"] == digest and known["sources"] == sources  # some sources may have failed
         return known if whole else None
     form = OUTPUT_SCHEMAS[result]
     columns = [name for name in form.columns if name != "predecessor"]
@@ -303,7 +304,7 @@ def checked_part(
             checksums = checksums_in(tables, graph, graph.numbers_of(sources), columns)
             rows = file.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
-        return None  # unreadable or not ours: it is computed again
+        return None  # unreadable or not written by this job: it is computed again
     if footer["rows"] != rows or footer["checksums"] != [f"{checksum:016x}" for checksum in checksums]:
         return None
     total = sum(checksums) & MASK

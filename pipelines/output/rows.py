@@ -1,7 +1,7 @@
-"""What is written of a group of traversals: the rows of each source in the form that was asked for, and their checksum.
+"""Generate the rows of each source from a group of traversals, in the requested output schema, with their checksums.
 
-Rows of all vertices that a source reaches are made in host memory, whatever the traversals were run on: a GPU hands over a
-group at once, and what is computed of it here takes the time of cores that would be idle.
+Rows of all reached vertices are generated in host memory, on whichever device the traversals ran. A GPU transfers a group at
+once, and the rows are computed by CPU cores that would be idle otherwise.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OF_ALL_REACHED = tuple(name for name, form in OUTPUT_SCHEMAS.items() if form.rec
 
 
 class Rows(NamedTuple):
-    """The rows of one source: its id, a table, the table's checksum; and for ``Tally`` what is counted of them."""
+    """The rows of one source: its id, a table, the table's checksum, and counts for ``PartStats.add``."""
 
     source: object
     table: pa.Table
@@ -43,12 +43,12 @@ class Rows(NamedTuple):
 
 
 def is_made_on_host(result: str, query: Query, graph: Graph) -> bool:
-    """Whether rows are made of whole traversals in host memory; those of targets alone are chosen on the device."""
+    """Whether rows are generated in host memory from whole traversals; on a GPU rows of targets are selected there."""
     return result in OF_ALL_REACHED and (query.targets is None or graph.device == "cpu")
 
 
 def on_host(traversals: Traversals) -> Traversals:
-    """Traversals in host memory of their own, so that the plan may go on."""
+    """Copy traversals to host memory of their own, so that the plan can run again."""
     return replace(traversals, distance=_moved(traversals.distance), predecessor=_moved(traversals.predecessor))
 
 
@@ -58,12 +58,12 @@ def _moved(array: Any) -> Any:
     if namespace(array) is np:
         here = BUFFERS.empty(array.shape, array.dtype)
         np.copyto(here, array)
-    elif array.strides[1] == array.itemsize:  # in one transfer, with what lies between two rows
+    elif array.strides[1] == array.itemsize:  # one transfer, including the padding between rows
         memory, pitch = flat(array)
         here = FROM_GPU.empty((len(array), int(pitch)), array.dtype)
         memory.get(out=here.reshape(-1)[: memory.size])
         here = here[:, : array.shape[1]]
-    else:  # row by row, so that the device needs memory for one more row only
+    else:  # row by row, so that the device needs extra memory for only one row
         here = FROM_GPU.empty(array.shape, array.dtype)
         for i in range(len(array)):
             array[i].get(out=here[i])
@@ -71,7 +71,7 @@ def _moved(array: Any) -> Any:
 
 
 class Vertices:
-    """The vertices of rows: most sources reach the same ones as the source before, and then its columns serve again.
+    """Columns of reached vertices; they are reused if a source reaches the same vertices as the one before, as most do.
 
     Parameters
     ----------
@@ -84,20 +84,20 @@ class Vertices:
         self._host: Graph | None = None
         self._zeros: pa.Array | None = None
         self._last: Selection | None = None
-        # Here, since the graph in host memory lacks the weights.
+        # Determined here, because the graph in host memory lacks the weights.
         self._integers = graph.distance_dtype if graph.weights is not None and graph.returns_integers else None
 
     def shown(self, distance: np.ndarray) -> np.ndarray:
-        """Distances of reached vertices in the type of the column."""
+        """Convert distances of reached vertices to the type of the column."""
         return distance if self._integers is None or is_hops(distance.dtype) else distance.astype(self._integers)
 
     @property
     def graph(self) -> Graph:
-        """The graph in host memory, without its edges if it is not there anyway."""
+        """The graph in host memory; a copy from a GPU lacks the edges."""
         return self.bring()
 
     def bring(self) -> Graph:
-        """Bring what is needed of the graph to host memory, once."""
+        """Copy the needed arrays of the graph to host memory, once."""
         if self._host is None:
             graph = self._graph
             here: dict[str, Any] = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype)}
@@ -106,7 +106,7 @@ class Vertices:
         return self._host
 
     def source_column(self, source: int, size: int) -> pa.DictionaryArray:
-        """A source's id as often as it has rows, in no memory to speak of; ``part_file.plain`` writes it out."""
+        """Return a column that repeats a source's id, as a dictionary array; ``part_file.plain`` expands it."""
         graph = self.graph
         if self._zeros is None or len(self._zeros) < size:
             self._zeros = pa.array(np.zeros(max(size, graph.n_vertices), np.int8))
@@ -115,7 +115,7 @@ class Vertices:
         return pa.DictionaryArray.from_arrays(self._zeros.slice(0, size), name, safe=False)
 
     def of(self, traversal: Traversal) -> Selection:
-        """The vertices that a traversal in host memory reaches."""
+        """Return the vertices that a traversal in host memory reaches."""
         graph, last = self.graph, self._last
         reached = BUFFERS.empty(graph.n_vertices, bool)
         np.not_equal(traversal.distance, unreached_of(traversal.distance.dtype), out=reached)
@@ -126,12 +126,12 @@ class Vertices:
         ids = graph.ids if number is None else graph.ids_at(number)
         ids = pa.array(ids) if isinstance(ids, np.ndarray) else ids
         found = Selection(reached, size, number, ids, edges_of(graph, traversal))
-        self._last = found  # of whichever thread comes last; each goes on with its own
+        self._last = found  # threads may overwrite each other here; each continues with its own ``found``
         return found
 
 
 class Selection(NamedTuple):
-    """Vertices that are reached: where they are, how many, their numbers (None if all), ids, and stored edges."""
+    """The reached vertices: a mask, their count, their numbers (None if all), their ids, and their stored edges."""
 
     reached: np.ndarray
     size: int
@@ -140,7 +140,7 @@ class Selection(NamedTuple):
     edges: int
 
     def taken(self, values: np.ndarray) -> np.ndarray:
-        """What an array over all vertices has for them."""
+        """Return the values of these vertices from an array over all vertices."""
         if self.number is None:
             return values
         return np.take(values, self.number, out=BUFFERS.empty(self.size, values.dtype), mode="clip")
@@ -159,16 +159,16 @@ def rows_of(
     Parameters
     ----------
     result : str
-        Name of a form whose rows belong to one source each.
+        Name of an output schema whose rows belong to one source each.
     graph : Graph
     query : Query
-        What the traversals were asked for.
+        The query of the traversals.
     traversals : Traversals
-        Also what ``on_host`` has made of them, where ``is_made_on_host``.
+        May be the result of ``on_host``, if ``is_made_on_host``.
     target_order : int64 array or None
         Vertex numbers of the targets, in the order of the rows.
     vertices : Vertices, optional
-        The graph's, which serve from group to group.
+        Those of the graph, reused from group to group.
     """
     if is_made_on_host(result, query, graph):
         here = traversals if namespace(traversals.distance) is np else on_host(traversals)
@@ -182,7 +182,7 @@ def rows_of(
 
 
 def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = False) -> None:
-    """Make the rows of a graph of one vertex, so that what they take is loaded: Numba's first function takes a second."""
+    """Generate rows of a graph of one vertex, to load their code: the first Numba function takes a second."""
     weight = np.zeros(0, kind) if algorithm == "sssp" else None
     graph = Graph(
         offsets=np.zeros(2, np.int64),
@@ -207,7 +207,7 @@ def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = 
 
 
 def _held(array: Array | None) -> Any:
-    """An array that a result of this kind always has."""
+    """Return an array that results of this kind always have."""
     assert array is not None
     return array
 
@@ -241,7 +241,7 @@ def _of_targets(graph: Graph, query: Query, traversals: Traversals, with_predece
 
 
 def _of_one(traversals: Traversals, i: int) -> Traversal:
-    """The distances of one source, in memory of their own: rows outlive the plan's next run."""
+    """Return the distances of one source in memory of their own, because rows outlive the plan's next run."""
     bfs, found = traversals.algorithm == "bfs", _held(traversals.distance)
     distance = BUFFERS.empty(found.shape[1], np.int32 if bfs else found.dtype)
     np.copyto(distance, found[i])
@@ -259,7 +259,7 @@ def _of_one(traversals: Traversals, i: int) -> Traversal:
 def _of_pairs(graph: Graph, query: Query, traversals: Traversals, target_order: Any) -> Iterator[Rows]:
     found: Any = _held(traversals.distance)
     xp = namespace(found)
-    # Where nothing had to be proven, the plan has kept the distances of the targets alone, in their own order.
+    # Without a certificate the plan may output only the distances of the targets, in their own order.
     all_there = found.shape[1] == graph.n_vertices and query.output == "all"
     places = xp.asarray(target_order if all_there else np.searchsorted(_held(query.targets), target_order))
     number = bits_of(target_order)
@@ -277,7 +277,7 @@ def _of_pairs(graph: Graph, query: Query, traversals: Traversals, target_order: 
 
 
 def _of_sources(kind: ResultKind, graph: Graph, query: Query, traversals: Traversals) -> Iterator[Rows]:
-    """Records that belong to a source alone; what is counted for ``Tally`` is counted where the records are made."""
+    """Yield records of one source each; statistics for ``PartStats`` are collected while records are generated."""
     edges: list[int] = []
     histograms: list[Histogram | None] = []
     assert kind.records_of is not None
@@ -308,7 +308,7 @@ def _cut(
     edges: list[int],
     histograms: list[Histogram | None],
 ) -> Iterator[Rows]:
-    """Cut the rows of a group at the sources, so that a part is made of the same pieces however large the groups were."""
+    """Split the rows of a group by source, so that a part has the same tables whatever the group size."""
     table = arrow_table(columns)
     bits = [bits_of(column.values) for name, column in columns.items() if name != "source"]
     starts = np.cumsum(sizes) - sizes
@@ -322,12 +322,12 @@ def _cut(
 
 
 def id_of(graph: Graph, number: int) -> Any:
-    """The user's id of one vertex, as a plain Python value."""
+    """Return the user's id of one vertex, as a plain Python value."""
     return names_of(graph, np.array([number]))[0]
 
 
 def names_of(graph: Graph, numbers: np.ndarray) -> list[Any]:
-    """The user's ids of vertices, as plain Python values."""
+    """Return the user's ids of vertices, as plain Python values."""
     if graph.device == "cuda" and not graph.has_string_ids:
         ids: Any = graph.ids
         return ids[cuda.cp.asarray(numbers)].tolist()

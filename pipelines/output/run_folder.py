@@ -1,4 +1,4 @@
-"""The output folder of a run: who may write to it, what is in it, and when it is complete."""
+"""The output folder of a run: its lock, its files, and the check that it is complete."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _PART = re.compile(r"part-(\d{6})\.parquet")
 MAX_MANIFEST_BYTES = 2**31
 _MAX_MARK_BYTES = 2**10
 _LOCK_TRIES = 20
-_SAVE_EVERY = 5.0  # seconds between two manifests of a running job; parts that it does not name are checked on resuming
-_SAVING_SHARE = 0.02  # of the time goes into manifests at most, however long they are
+_SAVE_EVERY = 5.0  # seconds between two manifests of a running job; --resume checks parts that the manifest lacks
+_SAVING_SHARE = 0.02  # maximum fraction of time spent on writing manifests, whatever their size
 
 
 def cannot_write(folder: Path, error: OSError) -> OutputError:
-    """The error for an output folder that does not take a file: mostly the disk is full."""
+    """Return the error for an output folder in which a file cannot be written, usually because the disk is full."""
     return OutputError(
         f"{folder}: a file cannot be written there: {error.strerror or error}; what is there is whole. "
         "Mend that (free some space?) and run again with --resume"
@@ -43,18 +43,18 @@ def cannot_write(folder: Path, error: OSError) -> OutputError:
 
 
 def digest_of(fingerprint: str, parts: Sequence[PartEntry]) -> str:
-    """One value for the results of all sources, whatever the batches, their order, the workers and the device."""
+    """Return one checksum of all results; it does not depend on batches, their order, workers or device."""
     total = sum(int(part["checksum"], 16) for part in parts) % 2**64
     return f"{fingerprint[:16]}-{total:016x}"
 
 
 def check_folder(path: Path, resume: bool) -> Manifest | None:
-    """Return the manifest of the run to resume, None where there is nothing yet; creates nothing.
+    """Return the manifest of the run to resume, or None if there is none yet; creates nothing.
 
     Raises
     ------
     OutputError
-        The folder holds something that this run must not touch.
+        The folder holds files that this run must not modify.
     """
     try:
         names = sorted(os.listdir(path))
@@ -75,7 +75,7 @@ def check_folder(path: Path, resume: bool) -> Manifest | None:
     if MANIFEST not in names:
         if any(name.startswith("part-") for name in names):
             raise OutputError(f"{path}: the folder holds parts but no {MANIFEST}; take a new folder")
-        return None  # a run was stopped before it had written anything
+        return None  # a run was stopped before it wrote anything
     try:
         return read_manifest(path)
     except ValueError as error:
@@ -91,7 +91,7 @@ _STANDS_THERE = {
 
 
 def _refuse_others_files(path: Path, names: list[str]) -> None:
-    """Raise OutputError for a file that this job has not written, also where it has the name of one that it writes."""
+    """Raise OutputError for a file that this job has not written, even if it has the name of one of its files."""
     for name in names:
         if not _OURS.fullmatch(name):
             raise OutputError(f"{path}: the folder holds {name!r}, which is none of this job's files; take a new folder")
@@ -114,9 +114,9 @@ def read_manifest(folder: Path) -> Manifest:
     OutputError
         It cannot be read at all.
     ValueError
-        It is damaged, or none of this job.
+        It is damaged, or not a manifest of this job.
     """
-    # Only here, as workers need neither.
+    # Imported only here, because workers do not need it.
     from . import manifest_schema
 
     path = folder / MANIFEST
@@ -128,7 +128,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def mark_fits(folder: Path) -> bool:
-    """Whether the mark of completeness is there, and is that of the manifest beside it."""
+    """Whether ``_SUCCESS`` exists and holds the checksum of the manifest."""
     try:
         mark = read_regular(folder / SUCCESS, _MAX_MARK_BYTES)
         manifest = read_regular(folder / MANIFEST, MAX_MANIFEST_BYTES)
@@ -138,18 +138,18 @@ def mark_fits(folder: Path) -> bool:
 
 
 def part_number(name: str) -> int | None:
-    """The number of a part by the name of its file; None if that is no name of a part."""
+    """Return the number of a part from the name of its file; None if it is not the name of a part."""
     found = _PART.fullmatch(name)
     return int(found[1]) if found else None
 
 
 def fingerprint_of(identity: Identity) -> str:
-    """SHA-256 of everything that decides what the parts hold."""
+    """Return the SHA-256 of everything that determines the content of the parts."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def refuse_another_run(path: Path, manifest: Manifest, identity: Identity, n_batches: int) -> None:
-    """Raise OutputError unless a manifest is of this very run, and the folder holds no part beyond its batches."""
+    """Raise OutputError unless the manifest is of the same run and the folder has no parts beyond its batches."""
     before: Mapping[str, Any] = manifest["identity"]
     now: Mapping[str, Any] = identity
     differing = [key for key in now if before.get(key) != now[key]]
@@ -171,13 +171,13 @@ def _short(value: Any) -> str:
 
 
 class OutputFolder:
-    """The folder while a run writes to it; no second run gets it at the same time.
+    """The output folder while a run writes to it; a lock excludes other runs.
 
     Attributes
     ----------
     path : Path
     manifest : dict
-        As it will be written; ``save`` does it.
+        The current manifest; ``save`` writes it.
     """
 
     def __init__(self, path: Path):
@@ -220,13 +220,13 @@ class OutputFolder:
                 return True
             if not free:
                 return False
-            # The run that held it has just ended and took its lock file away.
+            # The run that held the lock has just ended and deleted its lock file.
         return False
 
     def __exit__(self, *_: Any) -> None:
         status = self.manifest.get("status")
         with contextlib.suppress(OSError):
-            if status in ("done", "failed"):  # after an interrupt a worker elsewhere may still be at its last part
+            if status in ("done", "failed"):  # after an interrupt a remote worker may still write its last part
                 self._sweep_leftovers()
         if status == "done":
             shutil.rmtree(self.path / GRAPH, ignore_errors=True)
@@ -234,7 +234,7 @@ class OutputFolder:
         os.close(self._lock)
 
     def sweep(self) -> None:
-        """Delete what a killed run left half-written, and the mark of completeness."""
+        """Delete partial files of a killed run, and ``_SUCCESS``."""
         try:
             self._sweep_leftovers()
             (self.path / SUCCESS).unlink(missing_ok=True)
@@ -242,7 +242,7 @@ class OutputFolder:
             raise cannot_write(self.path, error) from None
 
     def _sweep_leftovers(self) -> None:
-        """Delete what a worker or a run that was killed has left half-written."""
+        """Delete partial files of killed workers and runs."""
         for entry in self.path.iterdir():
             if entry.name.endswith(".tmp") and _OURS.fullmatch(entry.name):
                 if entry.is_dir() and not entry.is_symlink():
@@ -251,7 +251,7 @@ class OutputFolder:
                     entry.unlink(missing_ok=True)
 
     def is_complete(self) -> bool:
-        """Whether the folder is what ``complete`` left."""
+        """Whether the folder is as ``complete`` left it."""
         return mark_fits(self.path)
 
     def save(self, status: Status | None = None) -> None:
@@ -266,7 +266,7 @@ class OutputFolder:
         self._save_again_at = now + max(_SAVE_EVERY, took / _SAVING_SHARE)
 
     def complete(self) -> None:
-        """Write the last manifest and then the mark that everything is there."""
+        """Write the last manifest and then ``_SUCCESS``."""
         parts = self.manifest["parts"]
         self.manifest["digest"] = digest_of(self.manifest["graph"]["fingerprint"], parts)
         self.save("done")
@@ -276,7 +276,7 @@ class OutputFolder:
         """Write one of the folder's files, whole or not at all; raises OutputError."""
         partial = self.path / f".{name}.{os.getpid()}.tmp"
         try:
-            # In UTF-8 whatever the terminal's encoding; names of files may hold what is no text.
+            # Always UTF-8, whatever the locale; file names may hold bytes that are not text.
             with open(partial, "w", encoding="utf-8", errors="backslashreplace", opener=_open_new) as file:
                 file.write(text)
                 file.flush()
@@ -289,20 +289,20 @@ class OutputFolder:
 
 
 def _open_new(path: str, flags: int) -> int:
-    """Open a file to write, never by way of a link or into a FIFO."""
+    """Open a file for writing, never through a symbolic link or into a FIFO."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
 
 
 @contextlib.contextmanager
 def status_on_error(folder: OutputFolder) -> Iterator[None]:
-    """Note in the manifest that a run was interrupted or failed."""
+    """Record in the manifest that a run was interrupted or failed."""
     try:
         yield
     except BaseException as error:
         stopped = isinstance(error, (KeyboardInterrupt, SystemExit))
         if not stopped:
             folder.manifest["ended_by"] = f"{type(error).__name__}: {error}"
-        # On a full disk the last manifest stays as it is; resuming finds the parts that it does not name.
+        # On a full disk the last manifest stays; --resume finds the parts that it lacks.
         with contextlib.suppress(OutputError) if isinstance(error, OutputError) else contextlib.nullcontext():
             folder.save("interrupted" if stopped else "failed")
         raise

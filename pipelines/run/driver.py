@@ -46,22 +46,22 @@ from .strategy_choice import StrategyChoice, current
 
 
 def run(settings: Settings, command: str) -> int:
-    """Run the job and return its exit code: 0, or 3 if some sources could not be answered.
+    """Run the job and return its exit code: 0, or 3 if some sources failed.
 
     Parameters
     ----------
     settings : Settings
     command : str
-        The command line, to tell how to resume.
+        The command line, shown with ``--resume`` after an interrupt.
 
     Raises
     ------
     InputError
-        Before anything is written.
+        Raised before anything is written.
     NegativeCycleError
         A negative cycle can be reached from some source.
     KeyboardInterrupt
-        Noted in the manifest first.
+        Recorded in the manifest first.
     """
     output = None if settings.output is None else Path(settings.output).absolute()
     before = None if output is None or settings.plan else check_folder(output, settings.resume)
@@ -70,18 +70,18 @@ def run(settings: Settings, command: str) -> int:
 
 
 def engine_of(settings: Settings) -> AbstractContextManager[Engine]:
-    """The engine that the settings name, within a context that ends what it has started."""
+    """Return a context that yields the engine named in the settings and stops what the engine has started."""
     return mg_engine(settings) if settings.engine == MG else contextlib.nullcontext(KeplerEngine(settings))
 
 
 def _run(settings: Settings, command: str, output: Path | None, before: Manifest | None, engine: Engine) -> int:
-    """Run the job by an engine."""
+    """Run the job with an engine."""
     started = time.perf_counter()
     with proposed(settings):
         stored = None if output is None or before is None else output / GRAPH
         prepared = engine.prepare(stored)
         batch_size = settings.batch_size
-        if before is not None and batch_size == "auto":  # so that the parts are the same ones
+        if before is not None and batch_size == "auto":  # so that the parts hold the same sources
             batch_size = before["identity"].get("batch_size", "auto")
         sizing = engine.size(prepared, batch_size)
         identity = identity_of(settings, prepared, sizing)
@@ -91,7 +91,7 @@ def _run(settings: Settings, command: str, output: Path | None, before: Manifest
             say("note: --plan shows the whole run, also what --resume would find done")
         console.show_plan(settings, prepared, sizing, None if choice is None else choice.record)
         return 0
-    assert output is not None  # settings_of takes no settings without it but for --plan
+    assert output is not None  # settings_of requires --output, except with --plan
     if before is not None:
         refuse_another_run(output, before, identity, sizing.n_batches)
     with OutputFolder(output) as folder:
@@ -114,7 +114,7 @@ def _run(settings: Settings, command: str, output: Path | None, before: Manifest
 
 
 def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Identity:
-    """Everything that decides what the parts hold."""
+    """Return everything that determines the content of the parts."""
     request = prepared.request
     return {
         "graph": prepared.graph.fingerprint if not settings.plan else "",
@@ -177,7 +177,7 @@ def _new_manifest(
 
 
 class _Job:
-    """A run that may write: what is missing is computed, and the manifest follows."""
+    """A run that may write: it computes the missing parts and updates the manifest."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class _Job:
         return self._prepared.names[begin : begin + self._sizing.batch_size]
 
     def keep_what_is_done(self, before: Manifest) -> None:
-        """Check the parts on disk; those that are whole and right are not computed again."""
+        """Check the parts on disk; complete and correct parts are not computed again."""
         manifest = self._folder.manifest
         known = {part["file"]: part for part in before["parts"]}
         for part in list(self._batches):
@@ -218,7 +218,7 @@ class _Job:
                 del self._batches[part]
 
     def take(self, part: int, summary: PartSummary, without: Collection[int]) -> PartEntry:
-        """A part is written, but for the sources ``without``; return its entry in the manifest."""
+        """Add a written part, without the sources ``without``, to the manifest; return its entry."""
         numbers, names = self._batches[part], self._names(part)
         sources = [name for number, name in zip(numbers, names, strict=True) if number not in without]
         entry: PartEntry = {**summary, "sources": sources}
@@ -228,7 +228,7 @@ class _Job:
         return entry
 
     def give_up(self, part: int, sources: list[int] | None, reason: str) -> Ids:
-        """Sources of a part (all if None) cannot be answered; return their ids."""
+        """Record failed sources of a part (all if None) in the manifest; return their ids."""
         numbers, names = self._batches[part], self._names(part)
         known = {name for entry in self._folder.manifest["failed"] for name in entry["sources"]}
         asked = set(numbers if sources is None else sources)
@@ -240,16 +240,16 @@ class _Job:
         self._folder.manifest["retried"].append({"file": part_name(part), "why": why})
 
     def nothing_is_missing(self, before: Manifest) -> bool:
-        """Whether the folder is complete, and its manifest says of the parts what has been found of them here."""
+        """Whether the folder is complete and its manifest agrees with the parts that were checked here."""
         parts = self._folder.manifest["parts"]
         digest = digest_of(self._folder.manifest["graph"]["fingerprint"], parts)
         right = {"status": "done", "parts": parts, "failed": [], "digest": digest}
         return not self._batches and self._folder.is_complete() and {key: dict(before)[key] for key in right} == right
 
     def run(self) -> None:
-        """Compute what is missing and complete the folder.
+        """Compute the missing parts and complete the folder.
 
-        Raises what ``pipelines.scheduling.scheduler.Window.run`` raises, with the manifest written.
+        Raises the errors of ``pipelines.scheduling.scheduler.Window.run``, after the manifest is written.
         """
         folder, manifest = self._folder, self._folder.manifest
         folder.sweep()
@@ -269,7 +269,7 @@ class _Job:
                 folder.complete()
 
     def write_report(self) -> None:
-        """Put ``_report.html`` beside the results, also where a run has not come to its end."""
+        """Write ``_report.html`` into the output folder, also if the run was interrupted or failed."""
         if not self._settings.report:
             return
         try:
@@ -280,7 +280,7 @@ class _Job:
             say(f"report: {self._folder.path / REPORT}")
 
     def batch_run(self) -> BatchRun:
-        """What the engine is given to answer."""
+        """Return the input of the engine."""
         return BatchRun(
             batches=self._batches,
             prepared=self._prepared,
@@ -309,7 +309,7 @@ class _Job:
 
 
 class _ManifestObserver:
-    """Takes what becomes of the batches into the manifest, and tells whoever watches."""
+    """Records the outcome of each batch in the manifest and passes it to the progress display."""
 
     def __init__(self, job: _Job, progress: console.Progress):
         self._job, self._progress = job, progress

@@ -1,4 +1,4 @@
-"""What traverses: this library on Dask workers, or another engine. The job asks both the same."""
+"""Engines that run the traversals: this library on Dask workers, or another one with the same interface."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from .strategy_choice import StrategyChoice
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRun:
-    """What an engine is given to answer.
+    """The input of ``Engine.answer``.
 
     Attributes
     ----------
     batches : dict of int to list of int
-        Part to the vertex numbers of its sources; entries stay as they are while the engine runs.
+        Vertex numbers of the sources by part; entries do not change while the engine runs.
     prepared : Prepared
-        As the engine has prepared it; an engine may release it.
+        The result of ``Engine.prepare``; the engine may release it.
     sizing : Sizing
     folder : Path
-        That takes the parts.
+        The output folder of the parts.
     fingerprint : str
-        Of the run.
+        Fingerprint of the run.
     announce : callable
-        To be called with the client once there is a cluster.
+        Called with the client once the cluster has started.
     choice : StrategyChoice or None
-        That the engine has made; None where there is nothing to choose.
+        The result of ``Engine.choose``; None if there is nothing to choose.
     watch : callable
-        ``watch(client)`` is a context that yields the observer of the batches.
+        ``watch(client)`` returns a context that yields the observer of the batches.
     """
 
     batches: dict[int, list[int]]
@@ -66,7 +66,7 @@ class BatchRun:
 
 
 class Engine(Protocol):
-    """What the job asks, in the order in which it asks."""
+    """The interface of an engine; the job calls the methods in this order."""
 
     def prepare(self, stored: Path | None) -> Prepared:
         """Read and build the graph, look up sources and targets, and plan; ``stored`` may have the graph already.
@@ -74,32 +74,32 @@ class Engine(Protocol):
         Raises
         ------
         InputError
-            Nothing has been written then.
+            Raised before anything is written.
         """
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
-        """How the run is cut; raises CapacityError if it cannot fit."""
+        """Choose workers and batch size; raise CapacityError if the run does not fit."""
 
     def choose(self, prepared: Prepared, sizing: Sizing) -> StrategyChoice | None:
-        """The choice between several strategies, by estimates; None where there is nothing to choose.
+        """Return the choice between several strategies, by estimates; None if there is nothing to choose.
 
-        What the workers' plans need for it goes into ``prepared.request``.
+        This sets the fields of ``prepared.request`` that the workers' plans need.
         """
 
     def answer(self, run: BatchRun) -> dict[str, float]:
-        """Answer all batches; return the seconds of each step.
+        """Run all batches; return the seconds of each step.
 
         Raises
         ------
         ClusterError
-            Workers are lost for good. What is written is whole.
+            Workers are lost for good. Parts that were written are complete.
         OutputError
         NegativeCycleError
         """
 
 
 class KeplerEngine:
-    """This library, the whole graph in each worker of an own or a running cluster."""
+    """This library, with the whole graph in each worker of its own cluster or of an existing one."""
 
     def __init__(self, settings: Settings):
         self._settings = settings
@@ -111,11 +111,11 @@ class KeplerEngine:
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
         settings = self._settings
         machine = machine_for(prepared, settings.gpu_memory)
-        if machine.device == "cpu" and settings.gpu_memory is not None:  # with --device auto this is known only now
+        if machine.device == "cpu" and settings.gpu_memory is not None:  # with --device auto the device is known only now
             raise InputError("--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out")
         if self._is_external:
             found = survey(settings, machine.device)
-            if machine.device == "cpu":  # the workers' memory counts, which may be that of other hosts
+            if machine.device == "cpu":  # the memory of the workers counts, and they may be on other hosts
                 machine = replace(machine, available=sys.maxsize)
 
             def size(load: Load) -> Sizing:
@@ -131,11 +131,11 @@ class KeplerEngine:
         return replace(sizing, strategies=tuple(names))
 
     def _states(self, prepared: Prepared) -> dict[str, int]:
-        """What each strategy that a worker may take holds, where there are several to choose from."""
+        """Return the bytes that each candidate strategy needs; empty if there is nothing to choose."""
         if self._settings.strategy != "auto" or not isinstance(prepared.plan, MultiSourcePlan):
             return {}
         candidates = prepared.plan.ranked(prepared.request.at_once)
-        # Without constants nothing is known of how long a strategy takes.
+        # Without constants of the cost model the time of a strategy is unknown (infinite).
         return {
             each.name: state_bytes(prepared, each.group, each.nbytes) for each in candidates if math.isfinite(each.seconds)
         }
@@ -156,13 +156,14 @@ class KeplerEngine:
         found = [each._replace(seconds=each.seconds * size / unit) for each in ranked if each.name in sizing.strategies]
         found.sort(key=lambda each: each.name != first)
         memory = request.memory
-        if prepared.graph.device == "cuda":  # so that a worker plans the same: there a pool holds the memory
+        # So that a worker makes the same plan: memory in its pool does not count as free.
+        if prepared.graph.device == "cuda":
             memory = max(each.nbytes for each in found)
         prepared.request = replace(request, memory=memory)
         return StrategyChoice(found, size, int(prepared.numbers.size), across)
 
     def _writes_beside(self, sizing: Sizing, n_vertices: int) -> bool:
-        """Whether workers write parts on threads, so that groups have sources of several parts."""
+        """Whether workers write parts on threads, so that a group may span several parts."""
         return not self._is_external and sizing.writers > 1 and can_write_in_background(sizing.batch_size, n_vertices)
 
     def answer(self, run: BatchRun) -> dict[str, float]:
@@ -195,7 +196,7 @@ class KeplerEngine:
         return {"store": stored - started, "start": ready - stored, "traverse": ended - ready}
 
     def work(self, run: BatchRun) -> Work:
-        """What every batch shares."""
+        """Return what all batches share."""
         request = run.prepared.request
         if run.choice is not None:
             request = replace(request, chosen=run.choice.strategy)
@@ -211,7 +212,7 @@ class KeplerEngine:
         )
 
     def window(self, run: BatchRun, client: Client, observer: BatchObserver, token: str, n_vertices: int) -> Window:
-        """The window of tasks for the batches of a run, whose plugin has a token in its name."""
+        """Return the window of tasks for the batches of a run; the name of the worker plugin contains the token."""
         deadline = self._settings.batch_deadline
         needed = run.sizing.shared_bytes + run.sizing.worker_bytes
         return Window(
@@ -228,7 +229,7 @@ class KeplerEngine:
 
 
 def _shared_folders(run: BatchRun) -> list[Path]:
-    """What all workers must see, whichever hosts they are on."""
+    """Return the folders that workers on all hosts must see."""
     cache = run.prepared.folder
     return [run.folder] if cache is None else list(dict.fromkeys([run.folder, cache.parent]))
 
@@ -238,7 +239,7 @@ def _submitter(run: BatchRun, client: Client, token: str) -> Callable[[Task], Fu
 
     def submit(task: Task) -> Future[Any]:
         batches = [(part, [s for s in run.batches[part] if s not in task.without]) for part in task.parts]
-        # "bfs-000012-...": the dashboard groups by what stands before the first number.
+        # "bfs-000012-...": the dashboard groups tasks by the text before the first number.
         key = f"{algorithm}-{task.parts[0]:06d}-{task.number}-{token}"
         plugin = f"kepler-traverse-{token}"
         return client.submit(run_batches, plugin, batches, task.isolate, task.mark, task.strategy, key=key, pure=False)

@@ -1,4 +1,4 @@
-"""How much memory a run takes, and how it is cut into workers and batches: a pure function of sizes."""
+"""Estimate the memory of a run and choose workers and batch size: pure functions of sizes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from kepler_traverse.errors import CapacityError
 from ..cli.terminal import in_units
 from ..output.schemas import ROWS_PER_GROUP, ROWS_PER_PART, SOURCES_PER_PART
 
-# Vertices times sources where rows are few, so that a batch takes a minute or two and not as long as one that hangs.
+# Maximum of vertices times sources per part, for results with few rows. It keeps a batch at a minute or two, so that a slow
+# batch is not mistaken for a hung one.
 VERTICES_PER_PART = {"cpu": 2**28, "cuda": 2**32}
-# Distances that a GPU finds at once where parts are of fewer: a search from one block alone leaves it idle.
+# Distances that a GPU computes at once, if parts hold fewer. A GPU that searches from few sources is mostly idle.
 DISTANCES_AT_ONCE = 2**28
 BATCHES_PER_WORKER = 3  # so that the last batches of a run end at about the same time
 PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels of one worker
@@ -21,22 +22,22 @@ PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What has to be done, in numbers.
+    """The sizes of a job.
 
     Attributes
     ----------
     graph_bytes, reverse_bytes : int
-        The graph, and its reverse where the strategy walks it.
+        The graph, and its reverse if the strategy or the certificate reads it.
     state_bytes : int
-        What one plan holds beside the graph, and what figures of its results take.
+        Memory of one plan in addition to the graph, and of the statistics of its results.
     row_bytes : int
-        Of one row of the results, before compression.
+        Bytes per row of the results, before compression.
     rows_per_source, most_rows : int
-        Rows of one source, about and at most; of all sources together where they are ``merged``.
+        Rows per source: estimate and maximum; rows of all sources together if ``merged``.
     merged : bool
-        One search from all sources together: one worker, one part.
+        The result is one search from all sources together: one worker, one part.
     group : int
-        Sources that a worker answers at once, fewer of them in about the same time; 1 where that does not matter.
+        Sources that a worker searches together. A smaller group takes about the same time. 1 if this does not matter.
     """
 
     n_vertices: int
@@ -54,7 +55,7 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Where it can run: ``available`` is free memory in bytes, of one GPU where ``device`` is "cuda"."""
+    """The sizes of a host: ``available`` is free memory in bytes, of one GPU if ``device`` is "cuda"."""
 
     device: str
     cores: int
@@ -64,20 +65,20 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Sizing:
-    """How a run is cut.
+    """Workers, batches and memory of a run.
 
     Attributes
     ----------
     memory : dict of str to int
-        Bytes by item, the total last: of the machine on a CPU, of one GPU otherwise.
+        Bytes by item, the total last: for the whole host on a CPU, per GPU otherwise.
     output_bytes : int
-        At most, before compression: for distances as if every source reached every vertex.
+        Maximum size of the output before compression, as if every source reached every vertex.
     writers : int
-        Threads of each worker that write parts: the cores of a machine whose GPUs traverse; on a CPU none are to spare.
+        Threads per worker that write parts. With GPUs the cores of the host are free for this; on a CPU none are.
     shared_bytes, worker_bytes : int
-        Memory of a host: the graph, which its workers share, and what each worker takes for itself.
+        Memory of a host: the graph, which its workers share, and the memory of each worker.
     strategies : tuple of str
-        Those for which each worker has memory, the one planned first; empty where an engine has one way only.
+        Strategies for which each worker has memory, the planned one first; empty if there is nothing to choose.
     """
 
     workers: int
@@ -100,7 +101,7 @@ def size_up(
     Raises
     ------
     CapacityError
-        It cannot fit; the message holds the numbers.
+        The run does not fit; the message has the numbers.
     """
     share = _worker_items(load)
     if load.merged:
@@ -128,13 +129,13 @@ def size_up(
         memory=memory,
         output_bytes=(1 if load.merged else load.n_sources) * load.most_rows * load.row_bytes,
         shared_bytes=load.graph_bytes,
-        # Of a worker with a GPU the traversals are not in the memory of the host.
+        # A worker with a GPU holds its traversals in GPU memory, not in the memory of the host.
         worker_bytes=PROCESS_BYTES + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),
     )
 
 
 def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:
-    """One per GPU, or one per core as far as memory goes; no more than there are sources."""
+    """Return one per GPU, or one per core limited by memory; at most one per source."""
     if machine.device == "cuda":
         return max(1, min(machine.n_gpus, load.n_sources))
     spare = machine.available - load.graph_bytes
@@ -144,12 +145,12 @@ def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:
 def with_capacity(
     load: Load, states: Mapping[str, int], size: Callable[[Load], Sizing], chosen: str
 ) -> tuple[Sizing, list[str]]:
-    """Size a run so that its workers may also take other strategies than the one chosen.
+    """Size a run so that its workers may also use other strategies than the chosen one.
 
     Parameters
     ----------
     load : Load
-        With the state of the strategy chosen.
+        With the state of the chosen strategy.
     states : mapping of str to int
         ``state_bytes`` by strategy.
     size : callable
@@ -159,7 +160,7 @@ def with_capacity(
     -------
     sizing : Sizing
     names : list of str
-        Strategies for which there is memory on each worker, with as many workers and the same batches as for the one chosen.
+        Strategies for which each worker has memory, with the same workers and batch size as for the chosen one.
     """
     sizing, names = size(load), [chosen]
     for name, state in sorted(states.items(), key=lambda entry: entry[1]):
@@ -169,7 +170,7 @@ def with_capacity(
             try:
                 wider = size(replace(load, state_bytes=state))
             except CapacityError:
-                break  # those that follow need more
+                break  # the remaining strategies need more
             if (wider.workers, wider.batch_size) != (sizing.workers, sizing.batch_size):
                 break
             sizing = wider
@@ -178,7 +179,7 @@ def with_capacity(
 
 
 def _whole_groups(load: Load, workers: int, most: int) -> int:
-    """Sources of a batch: at most so many, in whole groups, and so many of these that the workers end at the same time."""
+    """Return the sources per batch: at most ``most``, in whole groups, chosen so that workers end at the same time."""
     largest = most // load.group
     if load.group == 1 or not largest:
         return most
@@ -189,12 +190,12 @@ def _whole_groups(load: Load, workers: int, most: int) -> int:
         each, more = divmod(batches, workers)
         return max(size * (each + (more > 0)), size * each + left)
 
-    # Not far below the largest, as more parts are more files; of those that end together the largest.
+    # At least half of the maximum, because smaller parts mean more files. Ties go to the larger size.
     return load.group * min(range(largest, largest // 2, -1), key=groups_of_the_last)
 
 
 def sources_per_part(n_vertices: int, rows_per_source: int, device: str) -> int:
-    """At most how many sources the part of a batch gets where nobody has said it."""
+    """Return the maximum number of sources per part for ``--batch-size auto``."""
     by_rows = ROWS_PER_PART // max(rows_per_source, 1)
     by_vertices = VERTICES_PER_PART[device] // max(n_vertices, 1)
     return max(1, min(by_rows, by_vertices, SOURCES_PER_PART))
@@ -206,8 +207,8 @@ def _worker_items(load: Load) -> dict[str, int]:
     return {
         "reverse graph": load.reverse_bytes,
         "traversal": load.state_bytes,
-        "certificate": 72 * load.n_vertices if load.certified else 0,  # a line a vertex for a block of sources
-        "part buffer": 3 * rows * load.row_bytes,  # columns, their Arrow table, its encoded pages
+        "certificate": 72 * load.n_vertices if load.certified else 0,  # one tile per vertex for a block of sources
+        "part buffer": 3 * rows * load.row_bytes,  # the columns, the Arrow table and the encoded pages
     }
 
 

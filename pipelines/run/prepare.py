@@ -51,21 +51,21 @@ class Prepared:
     Attributes
     ----------
     graph, plan : Graph, Plan
-        Gone once ``release`` was called.
+        Deleted by ``release``.
     origin : str
-        What the graph was made of; ``""`` if that cannot be told.
+        Digest of the inputs of the graph (see ``origin_of``); ``""`` if they cannot be identified.
     folder : Path or None
-        Where the graph is stored already: in the graph cache, or by an interrupted run.
+        Where the graph is already stored: in the graph cache, or by an interrupted run.
     reused : bool
-        Whether it was found there.
+        Whether the graph was loaded from there.
     numbers : int64 array
-        Distinct sources in the order given.
+        Vertex numbers of the distinct sources, in the given order.
     names : list
         Their ids.
     duplicates : int
-        Sources given once more.
+        Number of sources that were given more than once.
     seconds : dict of str to float
-        Of reading, and of building where the graph was not found built.
+        Seconds of reading, and of building if the graph was not loaded.
     """
 
     graph: Graph
@@ -80,7 +80,7 @@ class Prepared:
     seconds: dict[str, float]
 
     def release(self) -> None:
-        """Give back the memory of the graph before the workers load theirs."""
+        """Release the memory of the graph before the workers load theirs."""
         del self.graph, self.plan
         gc.collect()
         if cuda.available():
@@ -99,7 +99,7 @@ def prepare(settings: Settings, stored: Path | None = None) -> Prepared:
     Raises
     ------
     InputError
-        Anything in the input that cannot be; nothing has been written then.
+        The input is invalid; nothing has been written.
     """
     started = time.perf_counter()
     origin = origin_of(settings)
@@ -128,14 +128,14 @@ def prepare(settings: Settings, stored: Path | None = None) -> Prepared:
 
 
 def chosen_sources(graph: Graph, settings: Settings) -> tuple[np.ndarray, Ids, int]:
-    """Numbers and ids of the sources that the settings ask for, each once, and how many were given once more."""
+    """Return numbers and ids of the distinct sources in the settings, and how many were duplicates."""
     given = _sources(graph, settings)
     numbers = given[np.sort(np.unique(given, return_index=True)[1])]
     return numbers, names_of(graph, numbers), given.size - numbers.size
 
 
 def _at_once(settings: Settings, graph: Graph, request: Request, numbers: np.ndarray) -> int:
-    """About how many sources a part will have, which is what a worker is given to answer at once."""
+    """Estimate the number of sources per part, which is the number that a worker gets at once."""
     if OUTPUT_SCHEMAS[request.result].merged:
         return numbers.size
     if settings.batch_size != "auto":
@@ -144,7 +144,7 @@ def _at_once(settings: Settings, graph: Graph, request: Request, numbers: np.nda
 
 
 def _rows_per_source(graph: Graph, request: Request, depth: int = 0) -> tuple[int, int]:
-    """How many rows a source has, about and at most; ``depth`` is that of one search where it is known."""
+    """Return the rows per source, estimate and maximum; ``depth`` is that of one search, 0 if not known."""
     n = graph.n_vertices
     form = OUTPUT_SCHEMAS[request.result]
     if form.is_per_level:
@@ -157,7 +157,7 @@ def _rows_per_source(graph: Graph, request: Request, depth: int = 0) -> tuple[in
 
 
 def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan]:
-    """Plan within a worker's share: half of what is free goes to the plans, the rest to everything else."""
+    """Plan within a worker's share of memory: on a CPU half of the free memory is for plans, the rest for all else."""
     if graph.device == "cuda":
         more = _beyond_a_part(settings, graph, request, n_sources)
         if more is not None:
@@ -171,7 +171,7 @@ def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int)
                 )
             request = replace(request, memory=spare)
         plan = plan_for(graph, request)
-        # So that a worker plans the same: there a pool holds the memory, which then does not count as free.
+        # So that a worker makes the same plan: memory in its pool does not count as free.
         return replace(request, memory=plan.nbytes), plan
     spare = available_memory("cpu") // 2
     workers = CPU_COUNT if settings.workers == "auto" else max(settings.workers, 1)
@@ -183,13 +183,13 @@ def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int)
             if isinstance(error, CapacityError):
                 raise CapacityError(f"--workers {settings.workers}: {error}") from None
             raise
-        request = replace(request, memory=spare)  # fewer workers, then: see sizing
+        request = replace(request, memory=spare)  # then the run gets fewer workers: see memory_plan
         return request, plan_for(graph, request)
 
 
 @contextlib.contextmanager
 def with_threads(count: int) -> Iterator[None]:
-    """Plan and estimate as a worker with so many threads does."""
+    """Set the number of Numba threads, so that plans and estimates are those of a worker with as many."""
     before = numba.get_num_threads()
     numba.set_num_threads(max(1, min(count, numba.config.NUMBA_NUM_THREADS)))
     try:
@@ -199,7 +199,7 @@ def with_threads(count: int) -> Iterator[None]:
 
 
 def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> AbstractContextManager[None]:
-    """As many threads as a worker of an own cluster gets, unless memory is for fewer workers."""
+    """Return a context with the threads of a worker of an own cluster, assuming memory for all workers."""
     if graph.device == "cuda" or settings.scheduler_address or settings.scheduler_file:
         return contextlib.nullcontext()
     workers = min(CPU_COUNT, n_sources) if settings.workers == "auto" else settings.workers
@@ -209,7 +209,7 @@ def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> Ab
 
 
 def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan] | None:
-    """Plan for the sources of several parts at once, if these are written beside and a quarter of what is free is enough."""
+    """Plan groups that span several parts, if parts are written in the background and a quarter of free memory suffices."""
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
     is_external = settings.scheduler_address or settings.scheduler_file
     whole = request.targets is None and request.result in OF_ALL_REACHED
@@ -228,7 +228,7 @@ def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources
 
 
 def request_of(settings: Settings, targets: Ids | None) -> Request:
-    """The part of the settings that a plan needs."""
+    """Return the part of the settings that a plan needs."""
     return Request(
         algorithm=settings.algorithm,
         strategy=settings.strategy,
@@ -242,7 +242,7 @@ def request_of(settings: Settings, targets: Ids | None) -> Request:
 
 
 def _graph(settings: Settings, origin: str, stored: Path | None) -> tuple[Graph, Path | None, bool]:
-    """Return the graph, where it is stored already, and whether it was found there."""
+    """Return the graph, the folder where it is already stored, and whether it was loaded from there."""
     if settings.graph_cache is not None:
         cache = Path(settings.graph_cache).absolute()
         if not origin:
@@ -253,7 +253,7 @@ def _graph(settings: Settings, origin: str, stored: Path | None) -> tuple[Graph,
         else:
             return cached_graph(cache, origin, _device(settings), lambda: _read(settings), say)
     if stored is not None and origin and stored_origin(stored) == origin:
-        # InputError: half-written by a machine that went down, so it is built again.
+        # InputError: the graph is half-written, as after a crash of the machine. It is built again.
         with contextlib.suppress(InputError):
             return load_graph(stored, _device(settings), verify=True), stored, True
     return _read(settings), None, False
@@ -277,7 +277,7 @@ def read_options(settings: Settings) -> dict[str, Any]:
         "delimiter": settings.delimiter,
         "id_type": settings.id_type,
         "weight_type": settings.weight_type,
-        "vertices": getattr(settings, "vertices", None),  # which settings of earlier runs lack
+        "vertices": getattr(settings, "vertices", None),  # settings of earlier runs lack it
     }
 
 
@@ -288,11 +288,11 @@ def _read(settings: Settings) -> Graph:
 
 
 def origin_of(settings: Settings) -> str:
-    """Digest of what a graph is made of; ``""`` if some of it are not plain local files.
+    """Return a digest of the inputs of a graph; ``""`` if some inputs are not plain local files.
 
-    That is each file's absolute path, size, and times of change (of its content, and of its inode, which tools that set
-    the former cannot set), how it is read, and the format of stored graphs. Contents are not read: that takes as long as
-    reading the edge list, which this is there to save.
+    It covers each file's absolute path, size, and modification times, the options of reading, and the format of stored
+    graphs. The modification times are those of the content and of the inode; tools that set the former cannot set the
+    latter. Contents are not read: that would take as long as reading the edge list, which the digest avoids.
     """
     files = []
     for path in settings.edges:
@@ -308,7 +308,7 @@ def origin_of(settings: Settings) -> str:
         try:
             facts = os.stat(settings.vertices)
         except OSError:
-            return ""  # reading it says what is wrong
+            return ""  # the error is raised when the file is read
         files.append((os.path.abspath(settings.vertices), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
     return hashlib.sha256(json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()).hexdigest()
 
@@ -328,7 +328,7 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
 
 
 def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
-    """Draw different vertices that have an outgoing edge: the same ones for a seed on every machine and device."""
+    """Draw distinct vertices that have an outgoing edge; a seed gives the same vertices on every machine and device."""
     candidates = np.flatnonzero(to_host(graph.degrees))
     if count > candidates.size:
         raise InputError(
@@ -338,7 +338,7 @@ def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
 
 
 def targets_of(graph: Graph, ids: Ids | None, file: str | None) -> Ids | None:
-    """The targets, given by their ids or in a file, in the type of the graph's ids: each once, in the order given."""
+    """Return the distinct targets, from ids or a file, in the type of the graph's ids and in the given order."""
     if ids is None and file is None:
         return None
     given = _ids_like(graph, ids or [], "target") if file is None else _ids_in(graph, file, "targets")
@@ -351,7 +351,7 @@ def _ids_in(graph: Graph, file: str, what: str) -> Ids:
 
 
 def _ids_like(graph: Graph, ids: Ids, role: str) -> Ids:
-    """Bring ids that were written as text to the type of the graph's ids."""
+    """Convert ids that were given as text to the type of the graph's ids."""
     return [str(i) for i in ids] if graph.has_string_ids else [_integer(i, role) for i in ids]
 
 
@@ -363,27 +363,27 @@ def _integer(value: object, role: str) -> int:
 
 
 def bytes_of_ids(graph: Graph) -> int:
-    """Bytes of the user's ids, numbers or strings."""
+    """Return the bytes of the user's ids, numbers or strings."""
     ids: Any = graph.ids
     return ids.nbytes
 
 
 def load_of(prepared: Prepared) -> Load:
-    """The sizes of a prepared run."""
+    """Return the sizes of a prepared run."""
     graph, plan = prepared.graph, prepared.plan
     request, form = prepared.request, OUTPUT_SCHEMAS[prepared.request.result]
     ids: Any = graph.ids
     wide = 16 if graph.has_string_ids else ids.dtype.itemsize
     distance = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize
     certified = request.certify != "none"
-    # A merged search has a graph of its own, which is directed whatever the other is.
+    # A nearest-source search has a graph of its own, which is always directed.
     one_way = graph.directed or form.merged
     if request.direction == "in":
         turned = True
     elif graph.device == "cpu":
         turned = certified or request.algorithm == "bfs"
-    else:  # a plan that needs it has made it, and counts it
-        reverses = getattr(plan.strategy, "reverses", False)  # of many sources alone
+    else:  # a plan that needs the reverse has built it and counts it in its own memory
+        reverses = getattr(plan.strategy, "reverses", False)  # an attribute of multi-source strategies only
         turned = certified and not form.has_predecessors and not reverses
     rows, most_rows = _rows_per_source(graph, request, plan.depth)
     return Load(
@@ -402,16 +402,16 @@ def load_of(prepared: Prepared) -> Load:
 
 
 def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
-    """What a plan for groups of so many sources holds beside the graph, and what figures of its results take."""
+    """Return the bytes of a plan for groups of ``group`` sources, without the graph, plus those of its statistics."""
     graph, request = prepared.graph, prepared.request
     is_summed = graph.device == "cuda" and request.result in ("summary", "levels")
     return nbytes + (figures_on_gpu.bytes_needed(request.algorithm, group, graph.n_vertices) if is_summed else 0)
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
-    """What this machine has for a prepared run, the memory that the graph occupies now counted as free.
+    """Return the sizes of this host for a prepared run; memory that the graph occupies now counts as free.
 
-    ``gpu_memory`` is the most bytes of a GPU that a run may take.
+    ``gpu_memory`` is the maximum number of bytes per GPU that a run may take.
     """
     if prepared.graph.device == "cuda":
         runtime = cuda.cp.cuda.runtime

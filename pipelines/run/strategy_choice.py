@@ -1,7 +1,7 @@
-"""Which strategy the tasks of a run are told: the plan's choice, corrected by what groups took, once for all workers.
+"""Choose the strategy of a run's tasks: the plan's choice, corrected by measured times, once for all workers.
 
-The rules are those of ``kepler_traverse.auto.choice``, with a batch where a plan has a group: one task tries another
-strategy where that is worth it, and the tasks that follow are told the better one. Parts and digest do not depend on it.
+The rules are those of ``kepler_traverse.auto.choice``, applied to batches instead of groups. If it seems worth it, one task
+tries another strategy, and later tasks use the faster one. Parts and digest do not depend on the choice.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from kepler_traverse.multi_source.planning import Candidate
 from ..output.manifest_types import Measured, Measurement
 from ..output.manifest_types import StrategyChoice as Record
 
-CLEARLY = 1.1  # by which a measured strategy must be the faster one: each change has all workers plan anew
-_ALIKE = 1.5  # factor within which the estimates of a run and of its resumption are of the same machine
-_TRIED_GROUPS = 2  # the first one also compiles and warms up, and is not measured
+CLEARLY = 1.1  # minimum speedup for a change of strategy, because each change makes all workers plan again
+_ALIKE = 1.5  # maximum ratio of the estimates of a run and of its resumption, if both are of the same machine
+_TRIED_GROUPS = 2  # groups of a trial; the first one also compiles and warms up, and is not measured
 
 
 class StrategyChoice:
-    """The strategy of a run's tasks, and what is known of each candidate.
+    """The strategy of a run's tasks, with estimates and measurements of each candidate.
 
     Parameters
     ----------
     candidates : sequence of Candidate
-        The first is the one chosen by estimates; seconds are those of one batch.
+        The first one was chosen by estimates; ``seconds`` are per batch.
     batch_size, n_sources : int
-        Sources of a batch, and of the run.
+        Sources per batch, and of the whole run.
     across_batches : bool
-        Whether groups have sources of several batches.
+        Whether a group may span several batches.
 
     Attributes
     ----------
     strategy : str
-        What tasks are told.
+        The strategy of the next tasks.
     record : dict
-        What the manifest holds: the first choice, candidates with estimates for the whole run, measurements and switches.
-        The same dict throughout, changed in place.
+        The entry in the manifest: first choice, candidates with estimates for the whole run, measurements and switches.
+        It is the same dict throughout, modified in place.
     """
 
     def __init__(self, candidates: Sequence[Candidate], batch_size: int, n_sources: int, across_batches: bool = False):
@@ -54,7 +54,7 @@ class StrategyChoice:
             {name: functools.partial(operator.mul, seconds) for name, seconds in self._seconds.items()},
             dict.fromkeys(self._seconds, 1),
         )
-        self._pending = ""  # the strategy that is tried now
+        self._pending = ""  # the strategy of the current trial
         self._next_trial: tuple[str, int] | None = None
         self._left_out: set[str] = set()
         self.strategy = candidates[0].name
@@ -74,7 +74,7 @@ class StrategyChoice:
         }
 
     def resume(self, before: Record | None) -> None:
-        """Take over what an earlier run has measured, if its estimates were about the same ones."""
+        """Take over the measurements of an earlier run, if its estimates were about the same."""
         if not before:
             return
         now = {each["strategy"]: each["estimated"] for each in self.record["candidates"]}
@@ -84,7 +84,7 @@ class StrategyChoice:
         ):
             return
         if not {before["first"], *(each["strategy"] for each in before["switches"])} <= now.keys():
-            return  # somebody has changed the manifest
+            return  # the manifest was modified
         for each in before["measured"]:
             if each["strategy"] in now and each["sources"]:
                 self._note(each["strategy"], each["sources"], each["seconds"])
@@ -92,7 +92,7 @@ class StrategyChoice:
         self.strategy = current(self.record)
 
     def note(self, reported: str, measured: Measured | None) -> None:
-        """Note what the groups of a part took, if they ran the strategy that the task was told."""
+        """Record the time of a part's groups, if they ran the strategy that the task named."""
         if not measured:
             return
         name, sources, seconds = measured
@@ -110,12 +110,12 @@ class StrategyChoice:
         entry["estimated"] = _rounded(entry["estimated"] + self._seconds[name] * sources / self._batch_size)
 
     def decide(self, left: int) -> str | None:
-        """Decide how the batches that no worker has begun go on.
+        """Decide the strategy of the batches that no worker has begun.
 
         Returns
         -------
         str or None
-            What to say of it, where tasks that have been given out are to be told something else; None if nothing changes.
+            A message, if tasks that are already submitted must be recalled; None if nothing changes.
         """
         if self._pending or left <= 0:
             return None
@@ -138,16 +138,16 @@ class StrategyChoice:
 
     @property
     def is_trying(self) -> bool:
-        """Whether a trial is under way, so that what is told now may soon be another strategy."""
+        """Whether a trial is under way, so that the strategy may soon change."""
         return bool(self._pending)
 
     def take_trial(self) -> tuple[str, int] | None:
-        """The strategy that the next task is to try and how many batches it gets, once; None if there is nothing to try."""
+        """Return strategy and number of batches of a pending trial, only once; None if no trial is pending."""
         found, self._next_trial = self._next_trial, None
         return found
 
     def end_trial(self, lost: bool = False) -> str | None:
-        """The task of a trial has ended, or was lost after it had begun: what was not measured is not tried again."""
+        """End a trial whose task ended, or was lost after it began; a strategy without a measurement is not tried again."""
         name, self._pending = self._pending, ""
         if self._rate(name) is not None:
             return None
@@ -156,14 +156,14 @@ class StrategyChoice:
         return f"strategy {name} is not tried again: {'its worker was lost' if lost else 'the worker could not measure it'}"
 
     def drop_trial(self) -> None:
-        """The task of a trial was lost before it had begun; another one may try."""
+        """Cancel a trial whose task was lost before it began; the strategy may be tried again."""
         self._pending = ""
 
     def _of_source(self, name: str) -> float:
         return self._seconds[name] / self._batch_size
 
     def _rate(self, name: str) -> str | None:
-        """What a source took by what was measured."""
+        """Return the measured time per source as text; None if there is no measurement."""
         for each in self.record["measured"]:
             if each["strategy"] == name:
                 return _per_source(each["seconds"] / each["sources"])
@@ -171,12 +171,12 @@ class StrategyChoice:
 
 
 def current(record: Record) -> str:
-    """The strategy that a run's tasks were told last."""
+    """Return the last strategy of a run's tasks."""
     return record["switches"][-1]["strategy"] if record["switches"] else record["first"]
 
 
 def sentence(record: Record | None) -> str:
-    """Say in one sentence what was chosen, what was measured, and what went on; "" where there was no choice."""
+    """Describe in one sentence the choice, the measurements and the changes; "" if there was no choice."""
     if not record:
         return ""
     estimates = {each["strategy"]: each["estimated"] for each in record["candidates"]}

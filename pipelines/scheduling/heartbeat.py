@@ -1,8 +1,8 @@
-"""The mark of a task: a small file that says which batch and source it is at, and that outlives the worker.
+"""The heartbeat of a task: a small file that says which batch and source the task is at, and that outlives the worker.
 
-A worker that dies takes everything with it but what it wrote. From its mark the driver learns which of the tasks on that
-worker had begun, so that the others are not blamed, and which source it died at. A write to the page cache is enough for
-that and takes a microsecond.
+When a worker dies, only its files remain. From the heartbeat the driver learns which tasks of that worker had begun and
+which source it died at, so that no failure is counted for the other tasks. A write to the page cache is enough for that and
+takes a microsecond.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Place(NamedTuple):
     ----------
     part : int
     source : int or None
-        Vertex number; None between sources, as while a part is finished on disk.
+        Vertex number; None between sources, for example while a part is completed on disk.
     reason : str
-        Why the worker ended itself, if it did.
+        Why the worker ended its own process, if it did.
     last : int
-        The last of several parts whose sources it traversed from together; ``part`` if it was at one.
+        The last of several parts whose sources it traversed together; equals ``part`` for a single part.
     """
 
     part: int
@@ -40,29 +40,29 @@ class Place(NamedTuple):
 
 
 class TaskProgress(Protocol):
-    """Is told where a task is."""
+    """Records where a task is."""
 
     def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
         """The task is at a source (vertex number; None at none) of a part, or of the parts up to ``last``."""
 
 
 class NullProgress:
-    """The ``TaskProgress`` of work that is given to no other worker where it fails: nothing is kept."""
+    """A ``TaskProgress`` that records nothing, for work that no other worker retries."""
 
     def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
         pass
 
 
 class Mark:
-    """The mark of a task that runs here; its file ends with the block, unless the process does."""
+    """The heartbeat of a task that runs in this process; its file is deleted with the block but survives the process."""
 
     def __init__(self, path: Path):
         self._path = path
 
     def __enter__(self) -> Mark:
-        # Never by way of a link that somebody has put there.
+        # Never follow a symbolic link that another user may have created.
         self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-        # All of its room at once, so that a disk that fills up later cannot be mistaken for a fault of a source.
+        # Write the full size at once, so that a disk that fills up later is not mistaken for a failure of a source.
         os.pwrite(
             self._file, _PLACE.pack(_NOT_BEGUN, _NO_SOURCE, _NOT_BEGUN).ljust(_PLACE.size + _MAX_REASON_LENGTH, b"\0"), 0
         )
@@ -77,16 +77,16 @@ class Mark:
         os.pwrite(self._file, place, 0)
 
     def leave(self, reason: str) -> None:
-        """Say why this process will end now."""
+        """Record why this process will end now."""
         os.pwrite(self._file, reason.encode()[:_MAX_REASON_LENGTH], _PLACE.size)
 
     def is_wanted(self) -> bool:
-        """Whether the driver still waits for this task: it takes the mark of one that it has given to another worker."""
+        """Whether the driver still waits for this task: it deletes the file of a task that it no longer waits for."""
         return self._path.exists()
 
 
 def read_mark(path: Path) -> Place | None:
-    """Return where a task is, None if it has not begun or has ended, or what is there is no mark of this job."""
+    """Return where a task is; None if it has not begun or has ended, or if the file is not one of this job."""
     try:
         content = read_regular(path, _PLACE.size + _MAX_REASON_LENGTH)
     except OSError:

@@ -1,9 +1,10 @@
-"""Sources to batches, batches to tasks, and the sliding window that keeps every worker busy whatever happens to it.
+"""Split sources into batches and batches into tasks, and keep every worker busy with a sliding window of tasks.
 
-Dask's own ``retries`` cover exceptions, and its ``allowed-failures`` count every task that was queued on a worker that died.
-So neither is relied on. A task that is lost with its worker is given out again; its mark (see ``marks``) says whether it had
-begun and which source it was at, and a source at which workers keep dying is left out and reported. Where a worker traversed
-from the sources of several parts together, halves of them are given out, so that the one that kills workers is found.
+Dask's ``retries`` cover exceptions only. Its ``allowed-failures`` count every task that was queued on a worker that died. So
+neither is used. A task that is lost with its worker is submitted again. Its heartbeat file (see ``heartbeat``) says whether
+it had begun and which source it was at. A source at which workers keep dying is left out and reported. If a worker traversed
+from the sources of several parts together, the parts are split in half and resubmitted. So the part that kills workers is
+found by bisection.
 """
 
 from __future__ import annotations
@@ -33,62 +34,63 @@ from .cluster import ClusterError
 from .heartbeat import read_mark
 from .task_size import TaskSizer
 
-WINDOW = 3  # tasks a worker that are on their way: one runs, the next ones are there already
-MAX_FAILURES = 3  # times that workers die or hang at a source, or a task fails as a whole, before it is given up
-MAX_LOSSES = 30  # tasks lost in a row with one batch, without anything done in between
-_DRAIN_TICK = 0.01  # seconds
-_DROP_SECONDS = 0.2  # until a worker has heard that a task is cancelled
-DRAIN_SECONDS = 20.0  # for tasks that run when the job is interrupted; the next signal ends it at once
-_TICK = 1.0  # seconds
-_LOOK_EVERY = 2.0  # seconds between two looks at the workers
-_ANSWER_SECONDS = 30  # for the scheduler
-_FETCH_SECONDS = 10  # for the answer of a task that is done; it takes longer only if its worker has died since
-_MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of "auto": seconds, and times the slowest batch so far
-_MAX_NAMED = 5  # in one line
+WINDOW = 3  # tasks in flight per worker: one runs, the others are queued on the worker
+MAX_FAILURES = 3  # failures before a source or batch is given up: a worker dies or hangs, or a whole task fails
+MAX_LOSSES = 30  # consecutive lost tasks with the same batch, with no finished task in between
+_DRAIN_TICK = 0.01  # seconds between two looks at the tasks while draining
+_DROP_SECONDS = 0.2  # time for a worker to learn that a task is cancelled
+DRAIN_SECONDS = 20.0  # time for running tasks after an interrupt; a second signal ends the job at once
+_TICK = 1.0  # seconds; longest wait for a finished task
+_LOOK_EVERY = 2.0  # seconds between two checks of the workers
+_ANSWER_SECONDS = 30  # timeout of a request to the scheduler
+_FETCH_SECONDS = 10  # timeout for the result of a finished task; it takes longer only if its worker has died
+_MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of --batch-deadline auto: seconds, and a multiple of the slowest batch so far
+_MAX_NAMED = 5  # names listed in one message
 _MORE_MEMORY = "start the workers with a larger --memory-limit, or 0 for none"
 
-Sign = tuple[tuple[str, int | None], ...]  # the tasks of a worker, and the part that each is at
+Sign = tuple[tuple[str, int | None], ...]  # the tasks of a worker, each with the part that it is at
 
 
 class BatchObserver(Protocol):
-    """Is told what becomes of the batches."""
+    """Its methods are called with the outcome of each batch."""
 
     def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
         """A part is written, but for the sources (vertex numbers) ``without``."""
 
     def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
-        """Sources (vertex numbers; None for all) of a part are given up."""
+        """Sources of a part (vertex numbers; None for all) are given up."""
 
     def retried(self, part: int, why: str) -> None:
-        """A batch is given out once more."""
+        """A batch is submitted again."""
 
     def draining(self, tasks: int) -> None:
-        """The job is interrupted, and so many tasks that run are waited for."""
+        """The job is interrupted and waits for the given number of running tasks."""
 
     def notice(self, message: str) -> None:
-        """Something happened to workers or batches that is to be seen at once."""
+        """Show a message about workers or batches at once."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What one worker gets at a time.
+    """One or several batches that are submitted to a worker together.
 
     Attributes
     ----------
     number : int
-        Of all tasks of a run; a batch that is given out again comes with another task.
+        Counts all tasks of a run; a batch that is submitted again gets a new task.
     parts : tuple of int
-    careful : bool
-        One batch, source by source, because something went wrong with it.
+    isolate : bool
+        Run one batch source by source, because it has failed before.
     without : frozenset of int
         Sources (vertex numbers) that are given up.
     mark : Path
+        The heartbeat file.
     strategy : str
-        To traverse with; "" for the one that the worker has.
+        The strategy to traverse with; "" for the one that the worker has.
     is_trial : bool
-        It tries a strategy, which the tasks that follow may be told.
+        The task tries a strategy, which later tasks may then use.
     halved : bool
-        Some batches of a task that was lost.
+        The batches are half of a task that was lost.
     """
 
     number: int
@@ -102,7 +104,7 @@ class Task:
 
 
 def batches_of(numbers: np.ndarray, batch_size: int) -> Iterator[tuple[int, list[int]]]:
-    """Cut sources, in the order given, into numbered batches."""
+    """Split sources, in the given order, into numbered batches."""
     for part, begin in enumerate(range(0, len(numbers), batch_size)):
         yield part, numbers[begin : begin + batch_size].tolist()
 
@@ -118,7 +120,7 @@ def _named(workers: Iterable[str]) -> str:
 
 
 class Window:
-    """Runs batches on a cluster, a few tasks a worker at a time.
+    """Runs batches on a cluster, with a few tasks per worker in flight.
 
     Parameters
     ----------
@@ -127,17 +129,17 @@ class Window:
         ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``plugin.run_batches``.
     observer : BatchObserver
     folder : Path
-        Where tasks leave their marks.
+        Where tasks write their heartbeat files.
     deadline : float or None
-        Seconds that a batch may take before its worker is taken to hang and is restarted; None goes by the slowest batch.
+        Seconds after which the worker of a batch is considered hung and restarted; None derives it from the slowest batch.
     patience : float
         Seconds without any worker after which the run ends.
     first : int
-        Batches of a task until it is known how long one takes.
+        Batches per task until the time of a batch is known.
     newcomers : callable, optional
-        ``newcomers(addresses)`` raises ClusterError where workers that have joined cannot take part.
+        ``newcomers(addresses)`` raises ClusterError if workers that have joined cannot take part.
     choice : StrategyChoice, optional
-        Which strategy tasks are told; without it they are told none.
+        Chooses the strategy of each task; without it tasks name no strategy.
     """
 
     def __init__(
@@ -155,7 +157,7 @@ class Window:
         self._client, self._submit, self._observer, self._folder = client, submit, observer, folder
         self._deadline, self._patience, self._newcomers = deadline, patience, newcomers
         self._pace, self._choice = TaskSizer(first), choice
-        self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may live yet and leave marks of their own
+        self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may still live and write heartbeat files
         self._in_flight: dict[Future[Any], Task] = {}
         self._finished: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
         self._waiting: deque[int] = deque()
@@ -172,7 +174,7 @@ class Window:
         self._known: set[str] | None = None
         self._paused: set[str] = set()
         self._recalled: list[Path] = []
-        self._again: defaultdict[str, list[int]] = defaultdict(list)  # batches by the reason, until it is told
+        self._again: defaultdict[str, list[int]] = defaultdict(list)  # batches by reason, until they are reported
 
     def run(self, parts: list[int]) -> None:
         """Run all batches.
@@ -180,13 +182,13 @@ class Window:
         Raises
         ------
         NegativeCycleError
-            From any batch; no further one is started.
+            From any batch; no further batch is started.
         OutputError
             A worker cannot write to the output folder.
         ClusterError
             No worker, or no scheduler, for too long.
         KeyboardInterrupt
-            After the tasks that run have ended, or ``DRAIN_SECONDS``.
+            After the running tasks have ended, or after ``DRAIN_SECONDS``.
         """
         self._waiting.extend(parts)
         try:
@@ -195,20 +197,20 @@ class Window:
                 self._look_after_workers()
                 self._fill()
                 for future in self._wait():
-                    with signals.held():  # what is done gets into the manifest
+                    with signals.held():  # an interrupt waits until the results are in the manifest
                         self._on_task_done(future)
         except KeyboardInterrupt:
             self._drain()
             raise
         finally:
             self._report_retries()
-            for mark in self._recalled:  # of a task that began as it was taken back
+            for mark in self._recalled:  # of a task that began while it was recalled
                 mark.unlink(missing_ok=True)
             if self._in_flight and self._client.status == "running":
                 self._client.cancel(list(self._in_flight), force=True)
 
     def _fill(self) -> None:
-        # What is given out while a strategy is tried may be told the wrong one: then tasks are small, and none is queued.
+        # During a trial a new task may get the slower strategy. So tasks are small then, and none is queued.
         is_trying = self._choice is not None and self._choice.is_trying
         window = 1 if is_trying else WINDOW
         while len(self._in_flight) < window * self._workers:
@@ -241,7 +243,7 @@ class Window:
         future.add_done_callback(self._finished.put)
 
     def _wait(self) -> list[Future[Any]]:
-        """Futures that have come to an end, at least one if any does within a tick."""
+        """Return finished futures; wait at most a tick for the first one."""
         try:
             found = [self._finished.get(timeout=_TICK)]
             while not self._finished.empty():
@@ -261,10 +263,10 @@ class Window:
                 self._choose(task, self._choice)
         elif future.status == "error":
             self._on_task_error(task, future.exception())
-        else:  # cancelled by somebody, or its result is gone with its worker
+        else:  # cancelled from outside, or its result was lost with its worker
             self._look_for_scheduler()
             self._lost(task, "its result is gone")
-        future.release()  # a result that is held would be computed again if its worker died
+        future.release()  # Dask would recompute a result that is still referenced if its worker died
 
     def _fetched(self, future: Future[Any]) -> list[BatchOutcome] | None:
         if future.status != "finished":
@@ -302,10 +304,10 @@ class Window:
             self._on_batch_done(outcome)
 
     def _choose(self, task: Task, choice: StrategyChoice) -> None:
-        """Go on with another strategy, or have one task try one, where what was measured tells so."""
+        """Change the strategy, or let one task try another, if the measurements say so."""
         if task.is_trial:
             self._tell(choice.end_trial())
-        # A worker takes its tasks in order, so the first ones are those that run.
+        # A worker runs its tasks in order, so the first tasks in flight are the running ones.
         queued = list(self._in_flight.values())[self._workers :]
         news = choice.decide(len(self._waiting) + sum(len(each.parts) for each in queued))
         if news is not None:
@@ -313,9 +315,9 @@ class Window:
             self._recall()
 
     def _recall(self) -> None:
-        """Take back the tasks that no worker has begun, so that they are told what is known now.
+        """Cancel the tasks that no worker has begun, so that they are submitted again with the current strategy.
 
-        One that begins before it hears of this does work that is done again, with the same bytes; no task waits for it.
+        A task that begins before it learns of this does work that is repeated, with the same bytes. No task waits for it.
         """
         queued = [
             (future, task)
@@ -325,7 +327,7 @@ class Window:
         self._client.cancel([future for future, _ in queued], force=True)
         for future, task in queued:
             del self._in_flight[future]
-            task.mark.unlink(missing_ok=True)  # what begins all the same writes no part
+            task.mark.unlink(missing_ok=True)  # a task that begins nevertheless writes no part
             self._recalled.append(task.mark)
         self._waiting.extendleft(part for _, task in reversed(queued) for part in reversed(task.parts))
 
@@ -343,10 +345,10 @@ class Window:
             self._observer.done(part, summary, frozenset(self._without.get(part, ())))
 
     def _lost(self, task: Task, why: str) -> None:
-        """Give the batches of a task out again, and blame the source that it was at, if it was at one."""
-        self._looked_at = 0.0  # the next look, which tells of a worker that is lost, is now
+        """Submit the batches of a lost task again; count a failure of the source that it was at, if any."""
+        self._looked_at = 0.0  # check the workers now, to report a lost worker at once
         place = read_mark(task.mark)
-        task.mark.unlink(missing_ok=True)  # from now on a worker that lives yet writes no part for it
+        task.mark.unlink(missing_ok=True)  # from now on a worker that still lives writes no part for it
         if self._choice is not None and task.is_trial:
             if place is None:
                 self._choice.drop_trial()
@@ -373,7 +375,7 @@ class Window:
             self._try_again(part, why)
 
     def _count_failure(self, part: int, source: int | None, why: str) -> None:
-        """Something went wrong with a batch, at a source or, if None, at none that is known."""
+        """Count a failure of a batch at a source; None if the source is not known."""
         self._failure_counts[part, source] += 1
         failures = self._failure_counts[part, source]
         if failures < MAX_FAILURES:
@@ -391,7 +393,7 @@ class Window:
         self._again[why].append(part)
 
     def _report_retries(self) -> None:
-        """One line a reason: where many workers are lost at once there would be one a batch."""
+        """Report retries, one message per reason: one per batch would be too many if many workers are lost at once."""
         for why, parts in self._again.items():
             numbers = _some([str(part) for part in sorted(set(parts))])
             self._observer.notice(f"given out again: batch{'es' if len(set(parts)) > 1 else ''} {numbers}: {why}")
@@ -428,7 +430,7 @@ class Window:
         self._look_for_hung_workers(processing, now)
 
     def _report_workers(self, workers: set[str], not_running: set[str]) -> None:
-        """Say which workers are lost, have joined, were paused or run again since the last look."""
+        """Report which workers were lost, have joined, were paused or have resumed since the last check."""
         lost, joined = (self._known or workers) - workers, workers - (workers if self._known is None else self._known)
         self._known = workers
         count = f"{len(workers)} worker{'' if len(workers) == 1 else 's'} now"
@@ -446,7 +448,7 @@ class Window:
             self._report_paused(not_running - self._paused)
 
     def _report_paused(self, not_running: set[str]) -> None:
-        """Say what Dask has paused, with the memory that it goes by; the others are on their way up or down."""
+        """Report paused workers, with the memory for which Dask paused them; other workers are starting or closing."""
         try:
             facts = self._ask(self._scheduler.identity)["workers"]
         except (OSError, TimeoutError):
@@ -479,7 +481,7 @@ class Window:
         return ClusterError(f"no Dask worker has answered for {self._patience:g} seconds; run again with --resume")
 
     def _look_for_hung_workers(self, processing: dict[str, list[Any]], now: float) -> None:
-        """Restart a worker whose tasks have shown no sign of progress for longer than a batch may take."""
+        """Restart a worker whose tasks have made no progress for longer than the deadline."""
         deadline = self._deadline or max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
         ours = {future.key: (future, task) for future, task in self._in_flight.items()}
         signs: dict[str, tuple[Sign | None, float]] = {}
@@ -495,7 +497,7 @@ class Window:
         self._last_progress = signs
 
     def _restart(self, worker: str, theirs: list[tuple[Future[Any], Task]], deadline: float) -> None:
-        """Take all tasks from a worker and end its process; its nanny starts another."""
+        """Cancel all tasks of a worker and end its process; its nanny starts a new one."""
         self._client.cancel([future for future, _ in theirs], force=True)
         for future, task in theirs:
             del self._in_flight[future]
@@ -510,7 +512,7 @@ class Window:
         )
 
     def _drain(self) -> None:
-        """Let tasks that run come to their end, and keep what they have done."""
+        """Wait for running tasks to end, and record their results."""
         if self._client.status != "running":
             return
         queued = [future for future, task in self._in_flight.items() if not future.done() and not self._has_begun(task)]
@@ -523,9 +525,9 @@ class Window:
         while (
             (self._in_flight or time.monotonic() < settled) and time.monotonic() < until and self._client.status == "running"
         ):
-            for task in dropped:  # one that began before it heard of this must write no part that nobody knows of
+            for task in dropped:  # a task that began before it learned of this must not write an unknown part
                 task.mark.unlink(missing_ok=True)
-            # Asked one by one: the interrupt may have come between taking one from the queue and settling it.
+            # Futures are polled: the interrupt may have come after one was taken from the queue, before it was handled.
             ended = [(future, task) for future, task in self._in_flight.items() if future.done()]
             for future, task in ended:
                 del self._in_flight[future]
@@ -534,5 +536,8 @@ class Window:
                 time.sleep(_DRAIN_TICK)
 
     def _has_begun(self, task: Task) -> bool:
-        """Whether a worker is at it, or is done with it and the answer is on its way: a task takes its mark with it."""
+        """Whether a worker runs the task, or has finished it and the result is in transit.
+
+        A task deletes its heartbeat file when it ends, so the part files are checked, too.
+        """
         return read_mark(task.mark) is not None or any((self._folder / part_name(part)).exists() for part in task.parts)

@@ -1,26 +1,26 @@
-"""How many batches a task should hold, from the times of those that are done."""
+"""Choose the number of batches per task from the times of finished batches."""
 
 from __future__ import annotations
 
 from collections import deque
 
-TASK_SECONDS = 3.0  # aimed at: short enough to lose little with a worker, long enough for the scheduler not to matter
-MAX_TASK_SECONDS = 10.0
-SECONDS_PER_WORKER = 0.01  # more of them need longer tasks: with these one scheduler works half of the time at most
-MAX_BATCHES = 256  # of a task, where they take no time at all: so many answers still are a small message
-_REMEMBERED = 64  # batches
+TASK_SECONDS = 3.0  # target: short enough to lose little with a worker, long enough to hide the overhead of the scheduler
+MAX_TASK_SECONDS = 10.0  # upper bound of the target, however many workers there are
+SECONDS_PER_WORKER = 0.01  # many workers need longer tasks: then one scheduler is busy at most half of the time
+MAX_BATCHES = 256  # per task, if batches take almost no time: the results of so many are still a small message
+_REMEMBERED = 64  # most recent batches whose times are used
 
 
 class TaskSizer:
-    """Sizes tasks: single batches until the first times are in, then as many as fill ``TASK_SECONDS``.
+    """Sizes tasks: ``first`` batches until the first times are known, then as many as fill ``TASK_SECONDS``.
 
-    What is in a part does not depend on this: only how many parts a task makes. The numbers come from
+    This decides only how many parts a task writes, not their content. The numbers come from
     ``scripts/bench/scheduler_model.py``; docs/operations.md has its table.
 
     Parameters
     ----------
     first : int
-        Batches of a task until times are in: a worker that writes several at a time needs as many.
+        Batches per task until times are known: a worker that writes several parts at once needs as many.
     """
 
     def __init__(self, first: int = 1):
@@ -29,12 +29,12 @@ class TaskSizer:
         self.slowest = 0.0
 
     def note(self, seconds: float) -> None:
-        """A batch has taken so long."""
+        """Record the seconds that a batch took."""
         self._seconds.append(seconds)
         self.slowest = max(self.slowest, seconds)
 
     def batches(self, left: int, workers: int) -> int:
-        """How many batches the next task gets, of those ``left``; fewer towards the end, so that workers end together."""
+        """Return how many of ``left`` batches the next task gets; fewer towards the end, so that workers end together."""
         fair = left if workers == 1 else -(-left // (2 * max(workers, 1)))
         if not self._seconds:
             return max(1, min(self._first, fair))

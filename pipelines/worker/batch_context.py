@@ -1,4 +1,4 @@
-"""What one batch leaves behind while it is traversed and written: how far it is, its times, its counts and its failures."""
+"""What is recorded while one batch is traversed and written: progress, times, statistics and failures."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .phase_timer import Phases
 
 @dataclass(kw_only=True)
 class BatchContext:
-    """Is handed through everything that works on one batch.
+    """Progress, times, statistics and failures of one batch; passed to all functions that process the batch.
 
     Attributes
     ----------
     progress : TaskProgress
-        Told where the task is.
+        Records where the task is.
     started : float
         When work on the batch began, in seconds since the epoch.
     clock : Phases
-    tally : Tally
+    tally : PartStats
     failed : list of (int, str)
         Sources (vertex numbers) that are left out, and why.
     """
@@ -34,9 +34,9 @@ class BatchContext:
     failed: list[tuple[int, str]] = field(default_factory=list)
 
     def finish(self, summary: PartSummary, worker: str = "") -> None:
-        """Put times and counts of a batch that has just come to its end into the summary of its part.
+        """Add times and statistics of a finished batch to the summary of its part.
 
-        ``worker`` says which one it was, where this is known here.
+        ``worker`` is the worker's name, if it is known here.
         """
         summary["started"], summary["ended"] = round(self.started, 3), round(time.time(), 3)
         summary["seconds"], summary["phases"] = self.clock.elapsed, self.clock.rounded()

@@ -1,4 +1,4 @@
-"""Which errors say that memory ran out, and after which CUDA errors a process cannot go on."""
+"""Classify errors: out of memory, and CUDA errors after which a process cannot continue."""
 
 from __future__ import annotations
 

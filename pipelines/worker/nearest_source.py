@@ -1,7 +1,7 @@
-"""``--result nearest``: one search from all sources together, which is one part and cannot be taken apart.
+"""``--result nearest``: one search from all sources together, written as one part.
 
-What it is made of is one graph with a vertex more, from which an edge leads to each source. So it stands or falls as a
-whole: no group is halved, and where it fails, all sources are reported.
+The search runs on the graph with one added vertex (a super-source), which has an edge to each source. The search cannot be
+split into groups. If it fails, all sources are reported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .traverse import SourceRows, release_cached_memory
 
 
 class NearestSourcePlan:
-    """A search from all sources together, ready to run; what it says of itself is as in ``MultiSourcePlan``.
+    """A search from all sources together, ready to run; its attributes mean the same as in ``MultiSourcePlan``.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class NearestSourcePlan:
     limit : int, float or None
     knobs : dict or None
     n_sources : int
-        All of them.
+        Number of all sources.
     """
 
     def __init__(self, graph: Graph, algorithm: str, strategy: str, limit: float | None, knobs: Knobs, n_sources: int):
@@ -69,7 +69,7 @@ class NearestSourcePlan:
 
 
 class NearestSourceTraverser:
-    """Answers all sources together; see ``Answers``, whose method this has.
+    """Searches from all sources together; it has the same method as ``BatchTraverser``.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class NearestSourceTraverser:
 
     def __init__(self, graph: Graph, plan: NearestSourcePlan, request: Request):
         self._graph, self._plan, self._request = graph, plan, request
-        self.measured: dict[int, Measured] = {}  # nothing: there is one search
+        self.measured: dict[int, Measured] = {}  # always empty: there is only one search
 
     def of(
         self,
@@ -88,22 +88,22 @@ class NearestSourceTraverser:
         isolate: bool,  # noqa: ARG002
         context: BatchContext,
     ) -> Iterator[SourceRows]:
-        """Yield (source id, table, checksum) for each source in order; the rows of all stand in the first table.
+        """Yield (source id, table, checksum) for each source in order; the first table has the rows of all sources.
 
-        Parameters are those of ``Answers.of``. Sources cannot be taken one at a time here, so ``careful`` changes nothing.
+        Parameters are those of ``BatchTraverser.of``. Sources cannot be isolated here, so ``isolate`` has no effect.
 
         Raises
         ------
         NegativeCycleError
         Exception
-            A CUDA error after which this process cannot go on (``is_sticky``).
+            A CUDA error after which this process cannot continue (``is_sticky``).
         """
         numbers = np.asarray(sources, np.int64)
-        if not numbers.size:  # all of them have been given up
+        if not numbers.size:  # all sources were given up
             return
         context.progress.at(part)
         found, reason, memory_ran_out = self._try(numbers, context.clock)
-        if memory_ran_out:  # once more, with all memory that can be had
+        if memory_ran_out:  # retry after releasing unused memory
             release_cached_memory()
             found, reason, _ = self._try(numbers, context.clock)
         if found is None:
@@ -121,7 +121,7 @@ class NearestSourceTraverser:
             table = table.slice(0, 0)
 
     def _try(self, numbers: np.ndarray, clock: Phases) -> tuple[tuple[Traversal, float] | None, str, bool]:
-        """Search from all; the exception, which holds on to memory, is gone when this returns."""
+        """Search from all sources; the exception, which keeps arrays alive, is gone when this returns."""
         try:
             with clock("traverse") as traversing:
                 rooted, traversal = self._plan.run(numbers)

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 
 class Phases:
-    """Seconds by phase of one part; a phase within another counts for itself alone."""
+    """Seconds by phase of one part; the time of a nested phase does not count for the outer one."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(("load", "traverse", "certify", "rows", "write"), 0.0)
         self._started = time.perf_counter()
-        self._within = 0.0  # seconds of phases that have ended, since the phase around them began
+        self._within = 0.0  # seconds of nested phases that have ended since the current phase began
 
     @contextlib.contextmanager
     def __call__(self, phase: str) -> Iterator[Lap]:
@@ -35,7 +35,7 @@ class Phases:
 
 
 class Lap:
-    """One stretch of a phase; ``seconds`` are there once it is over."""
+    """One timed interval of a phase; ``seconds`` is set when it ends."""
 
     def __init__(self) -> None:
         self.started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The plan of a run's traversals, which the driver makes to know its memory and each worker makes to run it."""
+"""The plan of a run's traversals: the driver makes one to know its memory, and each worker makes one to run it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .request import Request
 def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourcePlan:
     """Plan the traversals of a ``Request``.
 
-    Distances are proven right before anything is made of them, so a plan keeps all of them, unless nothing is to be proven:
-    then it may hold no more than what is written is made of.
+    The certificate needs all distances, so a certified plan outputs all of them. Without a certificate a plan may output
+    only what the written result is derived from.
     """
     graph = turned(graph, request.direction)
     kind = OUTPUT_SCHEMAS[request.result]

@@ -1,4 +1,4 @@
-"""What runs in a worker: the graph is loaded and the traversal planned once, then batches of sources are answered."""
+"""The Dask worker plugin: it loads the graph and plans the traversal once, then runs batches of sources."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Work:
     graph_folder, output : Path
         Absolute, and the same on every worker.
     threads : int
-        For each worker's kernels; 0 takes as many as the worker has for tasks.
+        For the kernels of each worker; 0 takes as many as the worker has threads for tasks.
     writers : int
-        Most threads of each worker that write parts while it traverses.
+        Maximum number of threads per worker that write parts while it traverses.
     version : str
-        Of this package on the driver, where a worker may have another; see ``existing_cluster.version_here``.
+        Version of this package on the driver, set if workers may have another one; see ``existing_cluster.version_here``.
     """
 
     request: Request
@@ -82,9 +82,9 @@ class Loaded:
     ----------
     graph : Graph
     plan : MultiSourcePlan or NearestSourcePlan
-    answers : Answers or NearestSourceTraverser
+    answers : BatchTraverser or NearestSourceTraverser
     writers : Writers or None
-        None where parts are written by the thread that traverses.
+        None if the thread that traverses also writes the parts.
     """
 
     graph: Graph
@@ -94,7 +94,7 @@ class Loaded:
 
 
 def plan_told(graph: Graph, request: Request, strategy: str) -> MultiSourcePlan | NearestSourcePlan:
-    """Plan with a strategy that the driver names; where this worker cannot run it, with the one that it chooses itself."""
+    """Plan with the strategy that the driver names, or choose one here if this worker cannot run that strategy."""
     if strategy:
         try:
             return plan_for(graph, replace(request, strategy=strategy))
@@ -106,7 +106,7 @@ def plan_told(graph: Graph, request: Request, strategy: str) -> MultiSourcePlan 
 def answers_for(
     graph: Graph, plan: MultiSourcePlan | NearestSourcePlan, request: Request
 ) -> BatchTraverser | NearestSourceTraverser:
-    """What answers with a plan that ``plan_for`` has made for the same request."""
+    """Return the traverser for a plan that ``plan_for`` has made for the same request."""
     graph = turned(graph, request.direction)
     return (
         NearestSourceTraverser(graph, plan, request)
@@ -116,15 +116,15 @@ def answers_for(
 
 
 class TraversalPlugin(WorkerPlugin):
-    """Holds the graph and the plan of one worker; set up again whenever a worker is started anew.
+    """Holds the graph and the plan of one worker; set up again whenever the worker process restarts.
 
     Attributes
     ----------
     loaded : Loaded or None
-        None before ``setup``, and where it has failed.
+        None before ``setup``, and if ``setup`` has failed.
     """
 
-    _lock: threading.Lock  # made in the worker, as it cannot be sent there
+    _lock: threading.Lock  # created in the worker, because a lock cannot be pickled
 
     def __init__(self, work: Work, name: str):
         self.work, self.name = work, name
@@ -136,7 +136,7 @@ class TraversalPlugin(WorkerPlugin):
     async def setup(self, worker: Worker) -> None:
         self._lock = threading.Lock()
         self._threads = self.work.threads or worker.state.nthreads
-        # In a thread, so that the worker answers the scheduler meanwhile.
+        # In a thread, so that the event loop keeps answering the scheduler.
         await asyncio.to_thread(self._load)
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002
@@ -146,7 +146,7 @@ class TraversalPlugin(WorkerPlugin):
 
     def _load(self) -> Loaded:
         started = time.perf_counter()
-        if self.work.version and self.work.version != version_here():  # it has joined after the others were asked
+        if self.work.version and self.work.version != version_here():  # joined after the check of the others
             raise ClusterError(
                 f"a worker on host {socket.gethostname()} has another version of this package ({version_here()}) than the "
                 f"job ({self.work.version}); install the same one, start the worker anew, and run again with --resume"
@@ -169,7 +169,7 @@ class TraversalPlugin(WorkerPlugin):
         return loaded
 
     def _warm_up(self, graph: Graph, writers: Writers | None) -> None:
-        """What threads that write would all wait for at once, before there is anything to write."""
+        """Load the functions that writer threads use, so that the threads do not all wait for them at the first part."""
         request = self.work.request
         if writers is not None and request.result in OF_ALL_REACHED:
             self._take_fair_share()
@@ -177,7 +177,7 @@ class TraversalPlugin(WorkerPlugin):
             warm_up(request.result, request.algorithm, kind, graph.returns_integers)
 
     def _ready(self, strategy: str) -> Loaded:
-        """What answers with the strategy that the driver names; plans anew where it names another one than before."""
+        """Return the loaded traverser for the strategy that the driver names; plan again if that strategy has changed."""
         loaded = self.loaded or self._load()  # Dask keeps a worker whose plugin failed to set up
         if not strategy or strategy == self._reported:
             return loaded
@@ -189,7 +189,7 @@ class TraversalPlugin(WorkerPlugin):
         if isinstance(loaded.answers, BatchTraverser):
             loaded.answers.let_go()
         self.loaded = None
-        del loaded  # what the plan before had is given back first
+        del loaded  # the memory of the previous plan is released first
         release_cached_memory()
         plan = plan_told(graph, request, strategy)
         answers = answers_for(graph, plan, request)
@@ -211,20 +211,21 @@ class TraversalPlugin(WorkerPlugin):
         make_way: Callable[[], object] = lambda: None,
         strategy: str = "",
     ) -> list[BatchOutcome]:
-        """Answer the batches of a task, one part each; see ``run_batches``.
+        """Run the batches of a task, one part file per batch; see ``run_batches``.
 
-        ``make_way`` is called once all of them are traversed, when the next task may begin.
+        ``make_way`` is called once all batches are traversed, so that the next task may begin. It is called only if writer
+        threads write the parts.
         """
         with Mark(mark_path) as mark:
             try:
-                with self._lock:  # a plan holds one traversal at a time, and a foreign worker may have several threads
+                with self._lock:  # a plan runs one traversal at a time; an external worker may have several threads
                     self._take_fair_share()
                     loaded = self._ready(strategy)
                     if isinstance(loaded.plan, MultiSourcePlan):
-                        loaded.plan.adopt()  # a task's results are used up before the lock is let go, in whichever thread
+                        loaded.plan.adopt()  # any thread may use the plan: results are consumed before the lock is released
                     most = max((len(sources) for _, sources in batches), default=0)
                     writers, answers, n_vertices = loaded.writers, loaded.answers, loaded.graph.n_vertices
-                    del loaded  # so that the next task can give the plan back while these parts are written
+                    del loaded  # so that the next task can release the plan while these parts are written
                     if (
                         writers is None
                         or isinstance(answers, NearestSourceTraverser)
@@ -240,7 +241,7 @@ class TraversalPlugin(WorkerPlugin):
             except Exception as error:
                 if is_sticky(error):
                     mark.leave(f"{type(error).__name__}: {error}")
-                    # Every later call in this process would fail, too. Ending it lets the nanny start a fresh one.
+                    # Every later call in this process would fail, too. After it exits, the nanny starts a new one.
                     os._exit(1)
                 raise
 
@@ -250,7 +251,7 @@ class TraversalPlugin(WorkerPlugin):
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-        # Not at a source but while rows were written: once more, one source at a time and with all memory that can be had.
+        # Memory ran out while rows were written, not at a source: retry one source at a time, after releasing unused memory.
         release_cached_memory()
         try:
             return self._written(answers, part, sources, True, mark)
@@ -266,11 +267,15 @@ class TraversalPlugin(WorkerPlugin):
         seconds: float,
         mark: Mark,
     ) -> list[BatchOutcome]:
-        """What has come of parts that are written on threads, after ``seconds`` in which the last one was begun."""
+        """Wait for parts that writer threads write, and return their outcomes.
+
+        ``seconds`` is the time until the last part was submitted.
+        """
         wait(parts)
         done = [part.result()["summary"] for part in parts if part.exception() is None]
         written = sum(summary["phases"][phase] for summary in done if summary for phase in ("rows", "write"))
-        # By which tasks are sized; parts side by side share their time, and no thread writes faster than it can.
+        # Tasks are sized by these seconds per part. Parts that are written concurrently share the time. Writing bounds it
+        # from below: all seconds of writing, divided by the number of threads.
         seconds = round(max(seconds, written / writers.most) / max(len(parts), 1), 6)
         outcomes: list[BatchOutcome] = []
         for (part, sources), future in zip(batches, parts, strict=False):
@@ -285,17 +290,17 @@ class TraversalPlugin(WorkerPlugin):
                 elif not is_out_of_memory(error):
                     raise error
             if error is not None:
-                error.__traceback__ = None  # whose frames hold on to memory
+                error.__traceback__ = None  # its frames keep arrays alive
                 with self._lock:
                     writers.most = max(1, writers.most // 2)
                     release_cached_memory()
-                    # The next task may have planned anew by now.
+                    # The next task may have made another plan by now.
                     outcome = self._part(self._ready("").answers, part, sources, True, mark)
             outcomes.append(outcome)
         return outcomes
 
     def _ends(self, answers: BatchTraverser, batches: Batches, mark: Mark) -> Iterator[Callable[[], BatchOutcome]]:
-        """Traverse from the sources of the parts; yields for each part what is left to do for it."""
+        """Traverse from the sources of the parts; yield for each part a function that writes it."""
         for kept in answers.traverse_batches(batches, mark):
             kept.context.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
             yield functools.partial(self._end, answers, kept, mark)
@@ -322,39 +327,40 @@ class TraversalPlugin(WorkerPlugin):
 
 
 def dask_setup(_worker: Worker) -> None:
-    """Preload of the workers of an own cluster: Ctrl-C reaches the whole group, and ending them is the driver's part."""
+    """Preload for workers of the job's own cluster: ignore Ctrl-C, which reaches the whole group; the driver ends them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def run_batches(plugin: str, batches: Batches, isolate: bool, mark: Path, strategy: str = "") -> list[BatchOutcome]:
-    """One task: some batches, a part for each. Small arguments, and an answer of 1 to 2 KB a batch.
+    """Run one task: some batches, one part file each. Arguments are small; the result has 1 to 2 KB per batch.
 
     Parameters
     ----------
     plugin : str
         Name of the worker's ``TraversalPlugin``.
     batches : sequence of (part, vertex numbers of its sources)
-    careful : bool
-        Traverse from one source at a time, since a worker has died of one of them.
+    isolate : bool
+        Traverse from one source at a time, because a worker has died at one of them.
     mark : Path
-        File that tells the driver where this is.
+        The heartbeat file, from which the driver learns how far the task is.
     strategy : str
-        To traverse with; "" for the one that the worker has.
+        The strategy to traverse with; "" for the one that the worker has.
 
     Returns
     -------
     list of dict
         For each batch ``part``; ``failed``, a list of (source, reason); ``measured``, ``(strategy, sources, seconds)`` of
-        groups by which strategies are compared, or None; and ``summary``, None if no source was answered:
-        what ``write_part`` returns, and for the manifest and whoever watches: ``worker`` (its address), ``started`` and
-        ``ended`` (seconds since the epoch), ``seconds``, ``phases`` (seconds by phase; a worker's first part also has the
-        time that loading and planning took before it), and what ``Tally`` counts. Nothing of it goes into the file.
+        groups, by which strategies are compared, or None; and ``summary``, None if no source has a result.
+        The summary has what ``write_part`` returns. For the manifest and the monitoring it also has ``worker`` (its
+        address), ``started`` and ``ended`` (seconds since the epoch), ``seconds``, ``phases`` and the part's statistics.
+        ``phases`` are seconds by phase; a worker's first part includes the time of loading and planning. These values are
+        not written to the part file.
 
     Raises
     ------
     NegativeCycleError
     OutputError
-        The output folder does not take the part.
+        The part cannot be written to the output folder.
     """
     worker = get_worker()
     answering = cast(TraversalPlugin, worker.plugins[plugin])

@@ -1,4 +1,4 @@
-"""What a plan is made for, and what the job reads off a plan, whichever engine has made it."""
+"""The inputs of a plan, and the attributes of a plan that the job uses, whichever engine has made it."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class Request:
     Attributes
     ----------
     limit : int, float or None
-        Largest hop count or distance.
+        Maximum hop count or distance.
     targets : list of ids or None
     result : str
-        Name of the form that is written.
+        Name of the output schema.
     knobs : dict or None
-        Settings of the strategy.
+        Options of the strategy.
     direction : {"out", "in"}
-        Of the distances: from the sources, or to them.
+        Direction of the distances: from the sources ("out") or to them ("in").
     at_once : int
-        Sources that a plan answers at once: those of a part, about, or of more parts where the device has room.
+        Maximum size of a group: about the sources of one part, or of several parts if the device has enough memory.
     memory : int or None
-        Bytes that the plan of one worker may take beside the graph; None takes what is free.
+        Bytes that the plan of one worker may use in addition to the graph; None allows all free memory.
     chosen : str
-        Strategy that the driver has chosen where ``strategy`` is "auto"; "" otherwise.
+        Strategy that the driver has chosen if ``strategy`` is "auto"; "" otherwise.
     shape : Shape or None
-        What the driver's plan has seen of the graph, so that no worker searches for it again.
+        What the driver's plan has measured of the graph, so that no worker measures it again.
     """
 
     algorithm: str
@@ -61,14 +61,14 @@ class Request:
 
 
 def weights_of(graph: Graph) -> Array:
-    """The weights of a graph for a search that needs them."""
+    """Return the weights of a graph; raise InputError if it has none."""
     if graph.weights is None:
         raise InputError("sssp needs weights, and this edge list has none; name their --weight-column, or take bfs")
     return graph.weights
 
 
 class PlannedStrategy(Protocol):
-    """What the plan of a run says of its strategy."""
+    """The attributes of a strategy that the job uses."""
 
     @property
     def name(self) -> str: ...
@@ -79,7 +79,7 @@ class PlannedStrategy(Protocol):
 
 
 class Plan(Protocol):
-    """What the driver reads off the plan of a run; ``kepler_traverse.multi_source.planning.MultiSourcePlan`` explains the
+    """The attributes of a plan that the driver uses; ``kepler_traverse.multi_source.planning.MultiSourcePlan`` explains the
     attributes."""
 
     @property
@@ -99,6 +99,6 @@ class Plan(Protocol):
 
 
 class SearchPlan(Plan, Protocol):
-    """A plan that searches from several sources, each for itself."""
+    """A plan of a multi-source search: each source has its own distances."""
 
     def run(self, numbers: Sequence[int] | np.ndarray) -> Traversals: ...

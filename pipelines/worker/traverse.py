@@ -1,9 +1,9 @@
-"""The answers of one batch, source by source, and what happens where one does not come.
+"""Traverse from the sources of batches and certify the results; retry groups that fail.
 
-Sources are taken in groups, as many as the plan answers at once; where parts are written beside, these may be of several
-parts. A group that fails is halved and tried again in the same worker, down to one source; the one that fails alone is left
-out and reported, and the others are answered. What memory a group held is free before it is tried again. Rows are made of
-one traversal at a time, when the writer wants them.
+Sources are processed in groups of the plan's size. When writers run in the background, a group may span several part files.
+A group that fails is split in half and retried in the same worker, down to single sources. A source that fails alone is
+left out and reported; the other sources continue. The memory of a failed group is released before it is retried. Rows are
+generated from one traversal at a time, when the writer asks for them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .request import Request, SearchPlan
 
 
 def release_cached_memory() -> None:
-    """Give back what nobody holds any more."""
+    """Release unused memory of Python, of the buffer pools, of pyarrow and of CuPy."""
     gc.collect()
     BUFFERS.clear()
     FROM_GPU.clear()
@@ -47,23 +47,24 @@ def release_cached_memory() -> None:
         cuda.cp.get_default_pinned_memory_pool().free_all_blocks()
 
 
-Batches = Sequence[tuple[int, Sequence[int]]]  # parts and the vertex numbers of their sources
-Group = list[tuple[int, int]]  # sources that are searched from together, each with its part
+Batches = Sequence[tuple[int, Sequence[int]]]  # each part with the vertex numbers of its sources
+Group = list[tuple[int, int]]  # sources that are searched together, each with its part
 
 
 @dataclass
 class TraversedBatch:
-    """A part whose sources are traversed, and what is not yet made of them.
+    """A part whose sources are traversed, but whose rows are not yet written.
 
     Attributes
     ----------
     part : int
     context : BatchContext
-        Begun when the search from its first sources began.
+        Its start time is the start of the search from the part's first sources.
     found : list of (Traversals or list of rows, float)
-        In host memory: traversals where rows are made there, rows otherwise; and the seconds that one source took.
+        Results in host memory, with the seconds per source. They are traversals if rows are generated on the host, and
+        rows otherwise.
     error : Exception or None
-        Memory ran out.
+        The error, if memory ran out.
     """
 
     part: int
@@ -76,7 +77,7 @@ SourceRows = tuple[object, pa.Table, int]  # a source's id, the table of its row
 
 
 class _Piece(NamedTuple):
-    """What a group has of a part, when its search began, what one source took, and what all of them spent by phase."""
+    """The results of one group for one part: start of its search, seconds per source, and seconds of the piece by phase."""
 
     part: int
     traversals: Traversals
@@ -86,9 +87,9 @@ class _Piece(NamedTuple):
 
 
 class BatchTraverser:
-    """Answers sources, each for itself, with one plan.
+    """Computes results of each source separately, with one plan.
 
-    Whatever is written of distances, they are proven right before anything is made of them.
+    Distances are certified, as ``request.certify`` says, before any output is derived from them.
 
     Parameters
     ----------
@@ -98,10 +99,10 @@ class BatchTraverser:
     Attributes
     ----------
     group : int
-        How many sources are answered at once. Halved wherever memory runs out, and kept so.
+        Number of sources that are searched together. It shrinks when memory runs out and does not grow again.
     measured : dict of int to tuple
-        By part ``(strategy, sources, seconds)`` of its groups, for who takes it out. Not of the plan's first group, which
-        also compiles and warms up, nor of sources that are taken one at a time.
+        By part ``(strategy, sources, seconds)`` of its groups; the caller removes the entries. The plan's first group is
+        not measured, because it also compiles and warms up. Isolated sources are not measured either.
     """
 
     def __init__(self, graph: Graph, plan: SearchPlan, request: Request):
@@ -111,12 +112,12 @@ class BatchTraverser:
         self.measured: dict[int, Measured] = {}
         self._query = plan.query
         self._is_warm = False
-        # With one candidate a plan returns before its last kernel has ended; where times are compared, it must not.
+        # A plan with one candidate returns before its last kernel has ended. Measured times need a wait.
         self._waits = graph.device == "cuda" and bool(request.chosen)
         self._vertices = Vertices(graph)
 
     def let_go(self) -> None:
-        """Give back the plan; what was kept of its traversals can still be written."""
+        """Release the plan. Batches that it has traversed can still be written."""
         del self._plan
 
     def of(self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext) -> Iterator[SourceRows]:
@@ -126,27 +127,27 @@ class BatchTraverser:
         ----------
         part : int
         sources : sequence of vertex numbers
-        careful : bool
-            One source at a time, because a worker has died of one of them.
+        isolate : bool
+            Process one source at a time, because a worker has died at one of them.
         context : BatchContext
-            Gets times, counts, and each source that is left out.
+            Records times, counts, and each source that is left out.
 
         Raises
         ------
         NegativeCycleError
         Exception
-            A CUDA error after which this process cannot go on (``is_sticky``).
+            A CUDA error after which this process cannot continue (``is_sticky``).
         """
         for traversals, seconds in self._groups([(part, sources)], isolate, context):
             yield from self._rows(traversals, seconds, context)
             context.progress.at(part)
 
     def traverse_batches(self, batches: Batches, progress: TaskProgress) -> Iterator[TraversedBatch]:
-        """Traverse from the sources of several parts, together as many as the plan takes, whichever parts they are of.
+        """Traverse from the sources of several parts, in groups of the plan's size that may span parts.
 
-        Yields each part in order, so that ``rows_of_batch`` can make its rows beside the next traversals.
+        Yields each part in order, so that ``rows_of_batch`` can generate its rows while the next sources are traversed.
         """
-        self._vertices.bring()  # here, since other threads leave the device alone
+        self._vertices.bring()  # here, because the writer threads do not use the device
         together = BatchContext(progress=progress)
         part_of = {source: part for part, sources in batches for source in sources}
         pieces = self._pieces(batches, part_of, together)
@@ -161,7 +162,10 @@ class BatchTraverser:
             yield batch
 
     def _pieces(self, batches: Batches, part_of: dict[int, int], context: BatchContext) -> Iterator[_Piece]:
-        """Yield what groups have of each part, while the group's arrays hold; the context is that of all of them."""
+        """Yield the results of each group, one piece per part; a piece is valid until the next group runs.
+
+        All parts share the context.
+        """
         clock, started = context.clock, time.time()
         for traversals, seconds in self._groups(batches, False, context):
             spent, clock.seconds = clock.seconds, dict.fromkeys(clock.seconds, 0.0)
@@ -194,15 +198,15 @@ class BatchTraverser:
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            batch.error = error.with_traceback(None)  # whose frames hold on to memory
+            batch.error = error.with_traceback(None)  # the frames of a traceback keep arrays alive
 
     def rows_of_batch(self, batch: TraversedBatch) -> Iterator[SourceRows]:
-        """Yield what ``of`` yields, of what ``kept`` has yielded; in any thread.
+        """Yield what ``of`` yields, for a batch of ``traverse_batches``; in any thread.
 
         Raises
         ------
         Exception
-            Memory ran out while it was kept.
+            Memory ran out while the batch was collected.
         """
         if batch.error is not None:
             raise batch.error
@@ -211,7 +215,7 @@ class BatchTraverser:
 
     def _rows(self, traversals: Traversals, seconds: float, context: BatchContext) -> Iterator[SourceRows]:
         clock, tally = context.clock, context.tally
-        with clock("rows"):  # some of it is done here, and the rest from row to row
+        with clock("rows"):  # part of the work is done here, the rest per source
             made = rows_of(self._request.result, self._graph, self._query, traversals, self._target_order, self._vertices)
         while True:
             with clock("rows"):
@@ -222,9 +226,9 @@ class BatchTraverser:
             yield rows.source, rows.table, rows.checksum
 
     def _groups(self, batches: Batches, isolate: bool, context: BatchContext) -> Iterator[tuple[Traversals, float]]:
-        """Yield groups of traversals, proven right, and the seconds that one of their sources took."""
+        """Yield groups of traversals, certified as the request says, each with the seconds per source."""
         left = deque((source, part) for part, sources in batches for source in sources)
-        firsts = {sources[0] for _, sources in batches if len(sources)}  # of some all may have been given up
+        firsts = {sources[0] for _, sources in batches if len(sources)}  # a part is empty if all its sources were given up
         groups: deque[Group] = deque()
         tried_again = None
         while groups or left:
@@ -244,13 +248,13 @@ class BatchTraverser:
                 middle = len(group) // 2
                 groups.extendleft((group[middle:], group[:middle]))
             elif memory_ran_out and tried_again != group[0]:
-                tried_again = group[0]  # alone, and with all memory that can be had
+                tried_again = group[0]  # alone, after all unused memory was released
                 groups.appendleft(group)
             else:
                 context.failed.append((int(group[0][0]), reason))
 
     def _measure(self, group: Group, traversals: Traversals, seconds: float) -> None:
-        """Note by part what a group took, if the plan's own strategy ran and not another one in its place."""
+        """Record the time of a group by part, unless another strategy ran in place of the plan's own."""
         strategy = self._plan.strategy.name
         if traversals.strategy != strategy:
             return
@@ -260,7 +264,7 @@ class BatchTraverser:
             self.measured[part] = (strategy, sources + count, total + count * seconds)
 
     def _try(self, group: Group, firsts: set[int], context: BatchContext) -> tuple[Traversals | None, float, str, bool]:
-        """Traverse from a group; the exception, which holds on to memory, is gone when this returns."""
+        """Traverse from a group; the exception, which keeps arrays alive, is gone when this returns."""
         try:
             return *self._traverse(group, firsts, context), "", False
         except NegativeCycleError as error:
@@ -272,9 +276,9 @@ class BatchTraverser:
             return None, 0.0, ": ".join([type(error).__name__, name, str(error)]), is_out_of_memory(error)
 
     def _traverse(self, group: Group, firsts: set[int], context: BatchContext) -> tuple[Traversals, float]:
-        """Distances from each source of a group, proven right, and the seconds that one took."""
+        """Traverse from a group and certify as the request says; return the traversals and the seconds per source."""
         sources, parts = [source for source, _ in group], [part for _, part in group]
-        # Of several, nobody could tell at which one the worker died; the driver then has them taken one at a time.
+        # In a group the source that kills a worker is not known; the driver then has the sources isolated.
         context.progress.at(parts[0], int(sources[0]) if len(group) == 1 else None, parts[-1])
         with context.clock("traverse") as traversing:
             traversals = self._plan.run(sources)
@@ -295,7 +299,7 @@ class BatchTraverser:
                 certify(self._graph, traversal).require()
             return
         limits = np.array([np.inf if limit is None else limit for limit in traversals.limits], np.float64)
-        for limit in np.unique(limits):  # searches stopped by their targets end where they end
+        for limit in np.unique(limits):  # a search that ended at its targets has a limit of its own
             these = np.flatnonzero(limits == limit)
             distance: Any = traversals.distance
             if these.size < len(traversals):

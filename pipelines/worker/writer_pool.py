@@ -1,8 +1,8 @@
-"""Parts, written on threads of a worker while it goes on traversing.
+"""Writer threads: a worker writes parts on threads while it continues to traverse.
 
-A traversal on a GPU takes a fraction of the time that rows and Parquet take on one core. So a worker that has cores besides
-its own hands each part over once its distances are proven right, and a task makes way for the next one while its last parts
-are written. What is in a part does not depend on this.
+A traversal on a GPU takes a fraction of the time that one core needs for rows and Parquet. So a worker with spare cores
+passes each part to a thread once its distances are certified. A task lets the next one begin while its last parts are
+written. The content of a part does not depend on this.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from kepler_traverse.multi_source.planning import available_memory
 from ..output.schemas import ROWS_PER_GROUP, ROWS_PER_PART
 from .device_errors import is_out_of_memory
 
-_ROW_BYTES = 48  # of one row that is being encoded, about: its ids and distance, and what becomes of them
-_HELD_BYTES = 12  # of one row of a part that waits to be written: a distance and a predecessor
+_ROW_BYTES = 48  # per row that is being encoded, about: its ids, its distance and their encoded form
+_HELD_BYTES = 12  # per row of a part that waits to be written: a distance and a predecessor
 
 
 def writers_for(n_vertices: int, cores: int, all_cores: int) -> int:
-    """How many threads of a worker may write: one a core, as far as its share of half of the free memory goes.
+    """Return how many threads of a worker may write: one per core, limited by its share of half of the free memory.
 
     Parameters
     ----------
     n_vertices : int
     cores, all_cores : int
-        Of this worker, of the machine.
+        Cores of this worker, and of the machine.
     """
     a_part = _HELD_BYTES * max(ROWS_PER_PART, n_vertices) + _ROW_BYTES * (ROWS_PER_GROUP + n_vertices)
     share = min(available_memory("cpu"), MEMORY_LIMIT) // 2 * cores // max(all_cores, cores)
@@ -42,17 +42,17 @@ def can_write_in_background(n_sources: int, n_vertices: int) -> bool:
 
 
 class Writers:
-    """Threads of a worker that end parts while others begin.
+    """Threads of a worker that write parts while later parts are traversed.
 
     Parameters
     ----------
     most : int
-        Threads.
+        Number of threads.
 
     Attributes
     ----------
     most : int
-        Parts that are written at once, of whichever tasks; one more waits.
+        Parts in flight at once, of all tasks together; ``take`` waits while there are more.
     """
 
     def __init__(self, most: int):
@@ -61,17 +61,19 @@ class Writers:
         self._under_way: list[Future[Any]] = []
 
     def take(self, ends: Iterable[Callable[..., Any]]) -> list[Future[Any]]:
-        """End parts, each of which begins where the next callable is asked for; by one thread at a time.
+        """Submit parts to the threads; only one thread may call this at a time.
+
+        A part begins when the next callable is requested.
 
         Parameters
         ----------
         ends : iterable of callables
-            Each is what is left to do for a part, once what is done in this thread has been done for it.
+            Each finishes one part, after this thread has done its share of the work.
 
         Returns
         -------
         list of Future
-            In the order of the parts; the last ones are still under way. After an error other than of memory no further part
+            In the order of the parts; the last ones still run. After an error other than lack of memory no further part
             has begun.
         """
         parts: list[Future[Any]] = []

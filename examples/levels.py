@@ -1,16 +1,17 @@
 """How large are the frontiers of a BFS, and how long does each level take?
 
-Draws both for any strategies of the catalogue, one below the other, into an HTML page that needs nothing beside it:
+Draws both for any strategies of the registry, one plot below the other, into a self-contained HTML page:
 
     python -m examples.levels edges.parquet --undirected --strategies switch queue --source 0 --output levels.html
 
-The cells (``# %%``) run one after another in an editor that knows them; in a notebook call ``main`` with such a list.
+The cells (``# %%``) run one after another in an editor that supports them. In a notebook, call ``main`` with a list of
+arguments.
 
-A level is timed in one of three ways, the finest that a strategy allows:
+A level is timed in one of three ways. The finest that a strategy allows is used:
 
-- step: the host drives it level by level (``levels.py``), and a clock stands around each step;
-- trace: one launch does the whole search, and the kernel notes when each of its turns began;
-- depth: the search runs to a growing ``max_depth``, and what more depth takes longer is the time of the levels between.
+- step: the host runs the search level by level (``bfs/host_loop.py``), and each step is timed;
+- trace: one launch runs the whole search, and the kernel records when each iteration began;
+- depth: the search runs to a growing ``max_depth``, and the additional time is that of the additional levels.
 """
 
 # %% What is needed
@@ -33,20 +34,20 @@ from kepler_traverse.bfs.host_loop import levels
 from kepler_traverse.bfs.tuning import Tuning
 from kepler_traverse.cuda.kernel_trace import TracedSearch
 
-TRACE = 1 << 16  # turns that a trace has room for
-MAX_DEPTHS = 48  # searches to a growing depth: more would take long and tell little
+TRACE = 1 << 16  # capacity of a trace, in iterations
+MAX_DEPTHS = 48  # searches to a growing depth: more would take long and show little
 COLOURS = ("#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#b8962e", "#b07aa1", "#d37295", "#9c755f", "#79706e")
 
 
 class Stretch(NamedTuple):
-    """Neighbouring levels that were timed together, and their seconds."""
+    """Consecutive levels that were timed together, and their seconds."""
 
     level: int
     n_levels: int
     seconds: float
 
 
-# %% Frontier sizes, out of a distance array that is proven right
+# %% Frontier sizes, from a certified distance array
 def frontier_sizes(graph: Graph, source: int) -> np.ndarray:
     """Vertices at 0, 1, 2, ... hops from a vertex number: the frontier of each level."""
     result = plan_bfs(graph).run(source)
@@ -54,7 +55,7 @@ def frontier_sizes(graph: Graph, source: int) -> np.ndarray:
     return np.bincount(to_host(result.distance[result.reached]))
 
 
-# %% Time a level: a clock around each step
+# %% Time per level: each step is timed
 def clock(graph: Graph) -> float:
     if graph.device == "cuda":
         cuda.cp.cuda.Device().synchronize()
@@ -62,7 +63,7 @@ def clock(graph: Graph) -> float:
 
 
 def by_step(graph: Graph, strategy: str, source: int) -> list[Stretch]:
-    """For rows that the level loop drives: the same loop over the same step, with a clock around it."""
+    """For strategies that use the level loop: the same loop over the same step, with each step timed."""
     ready = plan_bfs(graph, strategy=strategy)
     found = []
 
@@ -79,9 +80,9 @@ def by_step(graph: Graph, strategy: str, source: int) -> list[Stretch]:
     return found
 
 
-# %% ... when the kernel itself noted each turn
+# %% ... by the trace, if the kernel records each iteration
 def by_trace(graph: Graph, strategy: str, source: int) -> list[Stretch]:
-    """For rows of one launch; empty where the row keeps no trace."""
+    """For strategies of one launch; empty if the strategy records no trace."""
     ready = plan_bfs(graph, strategy=strategy)
     traverse = ready.strategy.plan(graph, replace(ready.query, tuning=Tuning(trace=TRACE)))
     if not isinstance(traverse, TracedSearch):
@@ -92,7 +93,7 @@ def by_trace(graph: Graph, strategy: str, source: int) -> list[Stretch]:
 
 
 def stretches_of(iterations: list) -> list[Stretch]:
-    """The turns of each level summed up; the last pass belongs to none."""
+    """The iterations of each level, summed up. The last pass belongs to no level."""
     seconds = {}
     for iteration, following in itertools.pairwise(iterations):
         if iteration.what not in ("last pass", "end"):
@@ -104,9 +105,9 @@ def stretches_of(iterations: list) -> list[Stretch]:
     return [Stretch(level, end - level, seconds[level]) for level, end in zip(begins, ends, strict=True)]
 
 
-# %% ... or from the whole time of searches that go deeper and deeper
+# %% ... or by the total time of searches to growing depths
 def by_depth(graph: Graph, strategy: str, source: int, n_levels: int, repeats: int) -> list[Stretch]:
-    """For any row; a stretch that takes less than the noise of the clock may come out at zero."""
+    """For any strategy. Levels that take less than the noise of the clock may have a time of zero."""
     depths = np.unique(np.linspace(0, n_levels, min(n_levels, MAX_DEPTHS) + 1).astype(int)).tolist()
     whole = []
     for depth in depths:
@@ -123,7 +124,7 @@ def by_depth(graph: Graph, strategy: str, source: int, n_levels: int, repeats: i
 
 
 def time_levels(graph: Graph, strategy: str, source: int, n_levels: int, repeats: int) -> tuple[str, list[Stretch]]:
-    """The way by which a strategy was timed, and the median of some repeats for each stretch that all of them have."""
+    """How a strategy was timed, and the median over the repeats of each stretch of levels that all repeats have."""
     row = plan_bfs(graph, strategy=strategy).strategy
     if hasattr(row.plan, "step"):
         way, runs = "step", [by_step(graph, strategy, source) for _ in range(repeats)]
@@ -140,7 +141,7 @@ def time_levels(graph: Graph, strategy: str, source: int, n_levels: int, repeats
 
 # %% Both as a page
 def draw(title: str, sizes: np.ndarray, timed: dict[str, list[Stretch]], output: Path) -> None:
-    """Frontier sizes above, time a level below, over the same levels."""
+    """Plot frontier sizes above and time per level below, over the same levels."""
     from bokeh.embed import file_html
     from bokeh.layouts import column
     from bokeh.plotting import figure
@@ -160,7 +161,7 @@ def draw(title: str, sizes: np.ndarray, timed: dict[str, list[Stretch]], output:
 
 
 def points_of(stretches: list[Stretch]) -> tuple[list[int], list[float]]:
-    """First and last level of each stretch with µs a level; those without a measurable time have no place on the axis."""
+    """First and last level of each stretch, with µs per level. Zeros are left out, because the axis is logarithmic."""
     points = {}
     for level, n_levels, seconds in stretches:
         if seconds > 0:
@@ -168,7 +169,7 @@ def points_of(stretches: list[Stretch]) -> tuple[list[int], list[float]]:
     return list(points), list(points.values())
 
 
-# %% All of it
+# %% Main
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Draw frontier sizes and time a level of BFS strategies.")
     parser.add_argument("edges", help="an edge list in any format that read_graph knows")
@@ -185,7 +186,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 
 def source_number(graph: Graph, given: str | None) -> int:
-    """The number of the vertex with that id; of the vertex with most edges where none is given."""
+    """The number of the vertex with that id. Without an id, that of the vertex with the highest degree."""
     if given is None:
         return int(to_host(graph.degrees).argmax())
     is_number = not graph.has_string_ids and given.removeprefix("-").isdecimal()

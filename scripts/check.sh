@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change goes in: linters, architecture contracts, generated docs, all tests.
+# All checks that a change must pass: linters, import contracts, types, generated pages, all tests.
 #
-# Needs git, bash and Python 3.11 or newer; no GPU. Makes its own environment in .venv. All steps run, even after a
-# failure, and the last lines say which failed. Arguments go to pytest: `bash scripts/check.sh -k readers`.
+# Needs git, bash and Python 3.11 or newer; no GPU. Creates an environment in .venv. All steps run, even after a failure.
+# The last lines list the steps that failed. Arguments go to pytest: `bash scripts/check.sh -k readers`.
 set -uo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$ROOT" || exit 1
@@ -20,7 +20,7 @@ step() {
     echo "   $((SECONDS - begin)) s"
 }
 
-# Files that git knows or would add, of these patterns: caches and environments are no concern of a linter.
+# Files of these patterns that git tracks or would add. Linters must not read caches and environments.
 sources() {
     git ls-files --cached --others --exclude-standard -z -- "$@"
 }
@@ -46,8 +46,8 @@ sys.exit(ran == 0)
 END
 }
 
-# Two processes of about the same length, as one leaves a core idle. -k may leave nothing to one of them. The first begins
-# with what needs no Numba, so that the other one has compiled by then what both call.
+# Two processes of about the same length, because one process leaves a core idle. With -k, one of them may select no test.
+# The first one begins with tests that need no Numba. Meanwhile the other one compiles the functions that both call.
 FIRST=(tests/kernels tests/published tests/traversal)
 
 part() {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# See the main job work: two generated graphs, BFS and shortest distances from 64 sources each, results as Parquet.
+# Demonstrate the job: two generated graphs, BFS and shortest distances from 64 sources each, results as Parquet.
 #
-# Needs git, bash and Python 3.11 or newer; no GPU. Makes its own environment in .venv and writes to out/demo, which it
-# clears first.
+# Needs git, bash and Python 3.11 or newer; no GPU. Creates an environment in .venv. Writes to out/demo, whose earlier
+# content it deletes.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$ROOT"

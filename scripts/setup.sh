@@ -1,7 +1,7 @@
-# Makes the environment that demo.sh and check.sh run in: .venv in the checkout, with this package installed editable.
+# Creates the environment of demo.sh and check.sh: .venv in the checkout, with this package installed as editable.
 #
-# Sourced, not run. Call `environment` (or `environment test,dev` for those extras); then "$PYTHON" is the interpreter.
-# The second call is quick: a stamp in .venv says for which pyproject.toml, and with which extras, it was installed.
+# To be sourced, not run. Call `environment`, or `environment test,dev` for those extras. "$PYTHON" is then the interpreter.
+# A second call is fast: .venv/installed records the pyproject.toml and the extras of the installation.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 VENV=$ROOT/.venv
@@ -17,7 +17,7 @@ new_enough() {
     "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 }
 
-# Print the first Python on the path that is 3.11 or newer. A command of that name may exist and still not run.
+# Print the first Python on the path that is 3.11 or newer. A command of that name may exist and fail to run.
 find_python() {
     local name seen=""
     for name in python3 python python3.14 python3.13 python3.12 python3.11; do
@@ -33,7 +33,7 @@ find_python() {
 
 make_venv() {
     local python
-    # Only what a venv command made is ever removed.
+    # Only a folder that a venv command made is removed.
     [ ! -e "$VENV" ] || [ -f "$VENV/pyvenv.cfg" ] || fail "$VENV exists and is no virtual environment; move it away."
     if command -v uv >/dev/null; then
         uv venv --quiet --clear --python '>=3.11' "$VENV" || fail "uv could not make an environment in $VENV (its message is above)."
@@ -64,7 +64,7 @@ environment() {
     if [ -f "$VENV/installed" ]; then
         { read -r installed_key && read -r installed_extras; } <"$VENV/installed"
     fi
-    # What was installed with extras also serves those who ask for none.
+    # An installation with extras also serves a caller without extras.
     if [ "$installed_key" = "$key" ] && { [ -z "$extras" ] || [ "$installed_extras" = "$extras" ]; }; then
         return
     fi

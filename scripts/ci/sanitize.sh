@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The kernels on a GPU under NVIDIA's compute-sanitizer: memcheck, initcheck, synccheck and racecheck over the small
-# tests of the GPU strategies and of figures.
+# Run the kernels on a GPU under NVIDIA's compute-sanitizer: memcheck, initcheck, synccheck and racecheck over the small
+# tests of the GPU strategies and of distance statistics.
 #
-# Needs a GPU, CuPy, and compute-sanitizer (it comes with the CUDA toolkit). Each allocation goes straight to the driver:
-# in CuPy's pool an access past an array would land in memory that belongs to the process. Tests that run a kernel
-# thousands of times are left out; arguments choose others: `bash scripts/ci/sanitize.sh -k frontier`. TOOLS names some of the
-# four alone, so that several runs can share a GPU.
+# Needs a GPU, CuPy, and compute-sanitizer (part of the CUDA toolkit). The driver makes each allocation: in CuPy's pool, an
+# access past an array would hit memory that belongs to the process, and no tool would report it. Tests that run a kernel
+# thousands of times are left out. Arguments select other tests: `bash scripts/ci/sanitize.sh -k frontier`. TOOLS selects
+# some of the four tools, so that several runs can share a GPU.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 

@@ -23,17 +23,17 @@ The sections below have the evidence: the figures, the command that measures the
 
 NOT_ON_A_GPU = """## Not measured on a GPU
 
-The tests run all GPU kernels on a host harness that looks for races and accesses out of bounds
+The tests run all GPU kernels on a host harness that reports races and accesses out of bounds
 ([its page](../tests/kernels/simt/README.md)). These were not measured on a device:
 
 """
 
 # What the last section lists as long as a measure of a GPU is missing.
 MISSING_ON_A_GPU = {
-    "gpu_faults": "seeded faults in the certificates of a GPU",
+    "gpu_faults": "planted faults in the certificates of a GPU",
     "gpu_cost": "the cost of certificates on a GPU, compared with the traversals there",
-    "gpu_bits": "equality of bits between CPU and GPU on graphs larger than the harness can take (the tests marked `gpu` "
-    "compare them wherever there is a GPU)",
+    "gpu_bits": "bit-for-bit equality of CPU and GPU on graphs that are too large for the harness (the tests marked `gpu` "
+    "compare them on a machine with a GPU)",
     "gpu_many": "searches from many sources at once, compared with single ones, on large real graphs",
     "parity": "parity with cuGraph over many random graphs (`python -m pipelines.compare` does it for one graph)",
     "huge": "a graph of more than 2^31 edges in the memory of a GPU (the CPU's is tested with faked edge positions)",
@@ -62,7 +62,7 @@ def _cost_table(figures: dict) -> list[str]:
 def _faults_text(figures: dict) -> list[str]:
     lines = [
         f"{figures['answers']} correct results were certified, with {figures['alarms']} false alarms. The table has the "
-        "wrong results that were rejected, of those planted. `certify_many` checks no predecessors.",
+        "number of wrong results that were rejected, of those planted. `certify_many` checks no predecessors.",
         "",
         "| planted fault | `certify` | `certify_many` |",
         "|---|---|---|",
@@ -104,7 +104,7 @@ def _gpu_many_text(figures: dict) -> list[str]:
     searches, equal = (sum(of[key] for of in figures["graphs"].values()) for key in ("searches", "equal"))
     sizes = ", ".join(f"{size:,}" for size in figures["sizes"])
     return [
-        f"{equal:,} of {searches:,} searches in groups of {sizes} were equal to the same ones alone, on "
+        f"{equal:,} of {searches:,} searches in groups of {sizes} were equal to searches from one source, on "
         f"{len(figures['graphs'])} real graphs, directed and undirected, hops and hashed weights. The sources are "
         f"{figures['different']} vertices of any component, most of them several times in a group. Strategies: "
         f"{', '.join(f'`{name}`' for name in figures['strategies'])}.",
@@ -126,7 +126,7 @@ def _parity_text(figures: dict) -> list[str]:
 
 
 def _sanitizers_text(figures: dict) -> list[str]:
-    lines = ["| tools | tests of | seen on commit | findings |", "|---|---|---|---|"]
+    lines = ["| tools | tests of | commit | findings |", "|---|---|---|---|"]
     return lines + [f"| {row['tools']} | {row['tests']} | {row['commit']} | {row['findings']} |" for row in figures["rows"]]
 
 
@@ -135,9 +135,9 @@ def _huge_text(figures: dict) -> list[str]:
     lines = [
         f"R-MAT of {figures['rows']:,} rows: {figures['vertices']:,} vertices and {figures['edges']:,} edges, "
         f"{figures['beyond']:,} of them at positions of 2^31 and more, targets as {figures['type_of_targets']}. Of "
-        f"{figures['looked_up']} rows from all over the list {figures['lost']} were missing in the graph. "
-        f"{figures['certified']} results certified; {noticed[1]} of {noticed[0]} faults planted at vertices beyond were "
-        "noticed.",
+        f"{figures['looked_up']} rows sampled from the whole list, {figures['lost']} were missing in the graph. "
+        f"{figures['certified']} results were certified. {noticed[1]} of {noticed[0]} faults that were planted at vertices "
+        "with such edges were rejected.",
         "",
         "| step | seconds | GB held after it |",
         "|---|---|---|",
@@ -171,7 +171,7 @@ def _input_text(figures: dict) -> list[str]:
         f"- {name}: {_cases(of)} cases refused by name, or read and counted as they should" for name, of in figures.items()
     ]
     wrong = sum(of["failed"] for of in figures.values())
-    return [*lines, "", f"Wrong answers in silence: {wrong}."]
+    return [*lines, "", f"Silent wrong results: {wrong}."]
 
 
 def _classes_text(figures: dict) -> list[str]:
@@ -188,7 +188,7 @@ def _fuzz_text(figures: dict) -> list[str]:
     return [
         f"{figures['files']} mutated files in {figures['seconds']} s: {figures['refused']} refused by name, "
         f"{figures['read']} read as consistent graphs, {figures['faults']} at fault (a crash, a hang, another exception, a "
-        "file that was cut and taken for whole)." + (f" {figures['since']}" if "since" in figures else "")
+        "file that was cut and read as complete)." + (f" {figures['since']}" if "since" in figures else "")
     ]
 
 
@@ -224,7 +224,7 @@ SECTIONS = {
         "The table has CPU time of one thread, the best of several runs. For many sources it is the time per source. The "
         "targets were 15 % of a traversal from one source and 10 % of one among many. `certify` reads each edge once: 4 "
         "bytes (8 with a weight) and one random access. Per vertex it reads distance, predecessor and offsets, 16 bytes or "
-        "more. `certify_many` moves three bytes per distance to interleave the sources, and one line of 64 bytes per edge "
+        "more. `certify_many` moves three bytes per distance to interleave the sources, and one tile of 64 bytes per edge "
         "and 64 sources. Direction-optimizing BFS reads fewer edges than the certificate: it stops at the first parent "
         "found, and its bitset for 64 sources is 8 bytes per vertex. On soc-Slashdot0902 and dblp-2010 the certificate "
         "therefore costs more than the target.",
@@ -320,8 +320,8 @@ SECTIONS = {
     "sanitizers": (
         "CUDA sanitizers",
         "NVIDIA's compute-sanitizer ran over tests of the GPU strategies, with one driver allocation per array. It found "
-        "one race: plain stores of the same value to shared memory in Merrill's gathering, as published. They are exchanges "
-        "now.",
+        "one race: plain stores of the same value to shared memory in Merrill's gathering, as published. They are atomic "
+        "exchanges now.",
         _sanitizers_text,
         "bash scripts/ci/sanitize.sh",
     ),

@@ -7,7 +7,7 @@
 # thousands of times are left out. Arguments select other tests: `bash scripts/ci/sanitize.sh -k frontier`. TOOLS selects
 # some of the four tools, so that several runs can share a GPU.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
 PYTHON=${PYTHON:-.venv/bin/python}
 [ -x "$PYTHON" ] || PYTHON=$(command -v python3)

@@ -146,7 +146,7 @@ class RelaxStep(Protocol):
 
 
 class CsrBackend(Protocol):
-    """Edge arrays to compressed sparse rows on one device; the modules ``cpu.csr_build`` and ``cuda.csr_build`` implement it."""
+    """Edge arrays to compressed sparse rows on one device; implemented by ``cpu.csr_build`` and ``cuda.csr_build``."""
 
     def assemble(
         self, src: Array, dst: Array, weight: Array | None, n_vertices: int, both_ways: bool = False

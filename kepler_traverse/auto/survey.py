@@ -66,7 +66,10 @@ def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources
         shape = _of_cpu(graph, shape, n_sources)
     else:
         if graph not in _SEEN_OF:
-            _SEEN_OF[graph] = _searched(graph, searches)
+            try:
+                _SEEN_OF[graph] = _searched(graph, searches)
+            except MemoryError:  # a plan may fit where a BFS does not; its choice then goes by the degrees alone
+                return shape
         shape = _seen(shape, _SEEN_OF[graph])
     return shape if algorithm == "bfs" else shape._replace(rounds=pile_rounds(shape))
 
@@ -150,7 +153,8 @@ def _searched(graph: Graph, searches: Sequence[Strategy]) -> list[Seen]:
             found.append(Seen(vertices / graph.n_vertices, edges / graph.n_edges, traversal.rounds))
         else:
             rounds = _all_levels(vertices, traversal.rounds, earlier, half, graph.n_vertices)
-            found.append(Seen(1.0, 1.0, rounds, False))
+            likely = found[0].reach if found else 1.0
+            found.append(Seen(likely, likely, rounds, False))
     return found
 
 

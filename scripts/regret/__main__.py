@@ -72,7 +72,7 @@ def regrets(lines: list[dict]) -> list[dict]:
         taken = times.get(auto) or ways.get(auto, {}).get("over")
         corrected = None
         if "auto" in ways and first["auto"] == auto:
-            corrected = total(ways["auto"] | {"strategy": auto})
+            corrected = total(ways["auto"])
         found.append(
             dict(zip(_CELL, key, strict=True))
             | {

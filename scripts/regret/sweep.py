@@ -172,6 +172,7 @@ class Ways:
         self.singles = [row.name for row in rows]
         self.loop = next(row.name for row in rows if row.default)
         self.many = [row.name for row in product(MULTI_SOURCE[cell.algorithm]) if row.default and self._fits(row)]
+        self.reversing = {row.name for row in MULTI_SOURCE[cell.algorithm] if row.reverses and self._fits(row)}
 
     def _fits(self, row) -> bool:
         return row.device == self.graph.device and row.unsupported_reason(self.graph) is None
@@ -224,7 +225,8 @@ def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict
     order = sorted([*ways.many, ways.loop], key=lambda name: estimates.get(name, float("inf")))
     for name in order:
         line = {"strategy": name, "repeats": name == ways.loop, "auto": taken, "estimated": estimates.get(name)}
-        line |= {"shape": shape._asdict(), "planning": planning, "reverse_built": reversing}
+        line |= {"shape": shape._asdict(), "planning": planning}
+        line |= {"reverse_built": reversing if name in ways.reversing else None}
         allowed = max(LEAST, WORSE * best)
         if best < float("inf") and estimates.get(name, 0.0) > HOPELESS * max(best, LEAST):
             yield line | {"seconds": None, "over": None}
@@ -259,9 +261,9 @@ def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict
         "auto": taken,
         "shape": shape._asdict(),
         "planning": planning,
-        "reverse_built": reversing,
+        "reverse_built": reversing if taken in ways.reversing else None,
+        "group": None,
     }
-    line |= {"reverse_built": reversing, "group": None}
     yield line | {"seconds": min(times), "history": choices[int(np.argmin(times))]}
 
 

@@ -223,3 +223,16 @@ def test_where_there_is_no_memory_to_measure_in_the_machine_of_the_constants_is_
     monkeypatch.setattr(calibration, "_of_cpu", short)
     assert calibration._kept("cpu") == costs_of("cpu").measured_on
     assert not list(folder.iterdir())
+
+
+def test_a_survey_without_memory_for_a_search_leaves_the_shape_of_the_degrees(monkeypatch):
+    def no_memory(*_):
+        raise MemoryError
+
+    graph = build([(v, v + 1) for v in range(100)], [1.0] * 100)
+    on_host = survey.survey(graph, "sssp", (), 64)
+    monkeypatch.setattr(type(graph), "device", "cuda")
+    monkeypatch.setattr(survey, "_searched", no_memory)
+    shape = survey.survey(graph, "sssp", (), 64)
+    assert on_host.depth > 0
+    assert (shape.depth, shape.skew) == (0, on_host.skew)

@@ -5,6 +5,7 @@ python -m scripts.bench --suite readers EDGES.parquet   file to graph: time and 
 python -m scripts.bench --suite job EDGES.parquet       every strategy that fits: median over repeats for some sources
 python -m scripts.bench --suite papers --graphs FOLDER --output FILE    see scripts/papers/measure.py
 python -m scripts.bench --suite cpu --graphs FOLDER --output FILE       see scripts/bench/cpu.py
+python -m scripts.bench --suite cores --graphs FOLDER --output FILE     see scripts/bench/cores.py
 python -m scripts.bench --suite gpu --graphs FOLDER --output FILE       see scripts/bench/gpu.py
 
 Of the first two, one line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to out/bench-SUITE.json, which
@@ -217,13 +218,13 @@ def main() -> int:
     suite = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     suite.add_argument("--suite")
     chosen, others = suite.parse_known_args()
-    if chosen.suite in ("papers", "cpu", "gpu"):  # they have options of their own
-        from scripts.bench import cpu, gpu
+    if chosen.suite in ("papers", "cpu", "cores", "gpu"):  # they have options of their own
+        from scripts.bench import cores, cpu, gpu
         from scripts.papers import measure
 
-        return {"papers": measure, "cpu": cpu, "gpu": gpu}[chosen.suite].main(others)
+        return {"papers": measure, "cpu": cpu, "cores": cores, "gpu": gpu}[chosen.suite].main(others)
     parser = argparse.ArgumentParser(description="Measure reading and building, or traversals.")
-    parser.add_argument("--suite", choices=["readers", "job", "papers", "cpu", "gpu"], required=True)
+    parser.add_argument("--suite", choices=["readers", "job", "papers", "cpu", "cores", "gpu"], required=True)
     parser.add_argument("edges", nargs="+", type=Path, help="Parquet files with columns src, dst[, weight]; ids from 0 or 1")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sources", type=int, default=16)

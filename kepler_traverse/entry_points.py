@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import frames
@@ -65,12 +65,17 @@ class Registry:
         knobs: Mapping[str, Any] | object | None,
         memory: int | None,
         shape: Shape | None = None,
+        tuning: object | None = None,
     ) -> MultiSourcePlan:
-        """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``."""
+        """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
+
+        ``tuning`` replaces the measured defaults of the strategy that is named; see ``Query.tuning``.
+        """
         name = self.algorithm.name
         keep = outputs.outputs_needed_by(result, name, targets)
         predecessors = RESULT_KINDS[result].has_predecessors
         query = query_for(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
+        query = replace(query, tuning=tuning)
         rows = self.multi_source, self.single_source
         return MultiSourcePlan(graph, name, *rows, strategy, query, n_sources, memory, shape, self.searches)
 

@@ -56,7 +56,7 @@ _MAX_STEPS = 1 << 30  # since the marks were last cleared
 
 def plan(graph, query) -> TracedSearch:
     """Allocate and compile; the search that is returned keeps the trace of its last call."""
-    entry = entry_for(graph, query.predecessors, query.tuning or sssp_tuning.Tuning())
+    entry = entry_for(graph, query.predecessors, query.tuning_of(sssp_tuning.Tuning))
     constants = dict(entry.constants)
     run, arrays = _allocate(graph, query, entry)
     outcome = cp.zeros(_N_OUTCOMES, np.int64)

@@ -16,7 +16,7 @@ from ...cpu.atomics import atomic_add
 from ...cpu.simd_bitsets import DIGITS, copy_row, count_row, is_full, or_row, take_new
 from ...strategy import MultiSourceOutcome
 from .. import cpu_steps
-from ..tuning import PUSH_EDGES, PUSH_VERTICES
+from ..tuning import BitParallelCpuTuning
 
 WORD = 64
 ROW_WORDS = (1, 4, 8)  # eight words are one cache line
@@ -24,6 +24,7 @@ _PLANES = 8  # for hop counts up to 255; as many more at a time where a graph is
 _CHUNK = 1024  # vertices that a thread takes at a time
 _TILE = 64  # vertices turned into bytes at a time
 _COUNTED = 2**DIGITS - 1  # rows that the counters hold
+_DEFAULTS = BitParallelCpuTuning()
 
 
 def group_size(n_sources: int) -> int:
@@ -45,7 +46,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
     """Amounts of the terms of the cost: a level is pushed by one thread, or all threads pull what is not yet seen by all."""
     groups, words, together = -(-n_sources // group), group // WORD, min(group, n_sources)
     levels, frontier = groups * shape.likely_depth, shape.frontier(together)
-    pulled = levels * (frontier > 1 / PUSH_VERTICES)
+    pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
     return {
         "start": groups,
         "reverse": shape.n_edges * shape.directed,
@@ -60,7 +61,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
 
 def plan(graph, query, group: int):
     """Return ``traverse(sources)`` for up to ``group`` vertex numbers at once."""
-    run = _Run(graph, group)
+    run = _Run(graph, group, query.tuning_of(BitParallelCpuTuning))
 
     def traverse(sources) -> MultiSourceOutcome:
         rounds, depth, limit = run.search(sources, query)
@@ -79,7 +80,8 @@ def plan(graph, query, group: int):
 class _Run:
     """The state of a group: rows of bits seen, in the frontier and found; planes of levels."""
 
-    def __init__(self, graph, group: int):
+    def __init__(self, graph, group: int, tuning: BitParallelCpuTuning):
+        self._tuning = tuning
         n, self._words = graph.n_vertices, group // WORD
         self._graph, self._reverse, self._degrees = graph, graph.reverse, graph.degrees
         self._seen, self._front, self._found = (self._rows(n) for _ in range(3))
@@ -115,9 +117,9 @@ class _Run:
             level += 1
             self._add_planes(level)
             counts = np.zeros(self._words * WORD if query.output == "counts" else 0, np.int64)
-            if frontier is None and size * PUSH_VERTICES <= n:
+            if frontier is None and size * self._tuning.push_vertices <= n:
                 frontier = np.flatnonzero(self._in_front)
-            if frontier is not None and int(self._degrees[frontier].sum()) * PUSH_EDGES <= self._graph.n_edges:
+            if frontier is not None and int(self._degrees[frontier].sum()) * self._tuning.push_edges <= self._graph.n_edges:
                 size = self._push(frontier.astype(self._listed.dtype), level, counts)
                 frontier = self._listed[:size].copy()
             else:

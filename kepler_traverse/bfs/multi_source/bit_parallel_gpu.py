@@ -23,7 +23,7 @@ from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import launch, prepare_items
 from ...strategy import MultiSourceOutcome
-from .. import tuning
+from ..tuning import BitParallelGpuTuning
 
 WORD = 32
 ROW_WORDS = (1, 2, 4, 8, 16, 32)  # 32 words are one line
@@ -34,22 +34,21 @@ _COUNTER_WORDS = 2 * _N_COUNTERS
 
 _BITS = Path(__file__).parents[1] / "kernels" / "bit_parallel.cu"
 _LEVELS = Path(__file__).parents[1] / "kernels" / "bit_parallel_output.cu"
-_ROWS = (("WORDS", 32), ("LANES", 8), ("PIECE", tuning.MULTI_SOURCE_PIECE))
+_DEFAULTS = BitParallelGpuTuning()
+_ROWS = (("WORDS", 32), ("LANES", 8), ("PIECE", _DEFAULTS.chunk))
 
 
 def _bits(name: str, item_threads: int, *declared: str) -> Entry:
-    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS)
+    return Entry(name, _BITS, _DEFAULTS.block, arguments(*declared), item_threads=item_threads, constants=_ROWS)
 
 
 def _bits_struct(name: str, struct: str) -> Entry:
     fields = struct_arguments(_BITS, struct)
-    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, fields, constants=_ROWS, argument_struct=struct)
+    return Entry(name, _BITS, _DEFAULTS.block, fields, constants=_ROWS, argument_struct=struct)
 
 
 def _levels(name: str, item_threads: int, *declared: str) -> Entry:
-    return Entry(
-        name, _LEVELS, tuning.MULTI_SOURCE_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS[:2]
-    )
+    return Entry(name, _LEVELS, _DEFAULTS.block, arguments(*declared), item_threads=item_threads, constants=_ROWS[:2])
 
 
 _IDLE = _bits("bfs_bit_parallel_idle_warp", 1, "offset_t* in_offsets", "int64 n_vertices", "uint32* idle")
@@ -122,7 +121,8 @@ def memory(shape, query, group: int) -> int:
         more = depth.bit_length()
         planes = PLANES if more <= PLANES else PLANES * (2 ** (-(-more // PLANES)).bit_length())  # both, while they grow
     rows = (4 + planes) * group // 8 * n
-    pieces = 8 * (_push_capacity(n, m) + 2 * m // tuning.MULTI_SOURCE_PIECE + 2)
+    tuning = query.tuning_of(BitParallelGpuTuning)
+    pieces = 8 * (_push_capacity(n, m, tuning) + 2 * m // tuning.chunk + 2)
     kept = group * pitch_of(n) * hops_dtype(depth).itemsize if query.output == "all" else 0
     back = group * n * shape.index if query.predecessors else 0
     if query.output == "targets":
@@ -137,7 +137,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     """Amounts of the terms of the cost: the host waits at each level, which looks at edges, and reads rows of bits once."""
     groups, row, together = -(-n_sources // group), group // 8, min(group, n_sources)
     levels, frontier = groups * shape.likely_depth, shape.frontier(together)
-    pulled = levels * (frontier > 1 / tuning.MULTI_SOURCE_PUSH_VERTICES)
+    pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
     edges = shape.n_edges * shape.together(together)
     return {
         "start": groups,
@@ -183,23 +183,19 @@ def point_back(graph, kernels, sources, padded, n: int):
     return predecessor
 
 
-def _push_capacity(n: int, m: int) -> int:
+def _push_capacity(n: int, m: int, tuning: BitParallelGpuTuning) -> int:
     """Pieces of rows of a frontier that is pushed."""
-    return (
-        n // max(tuning.MULTI_SOURCE_PUSH_VERTICES, 1)
-        + m // max(tuning.MULTI_SOURCE_PUSH_EDGES, 1) // tuning.MULTI_SOURCE_PIECE
-        + 1
-    )
+    return n // max(tuning.push_vertices, 1) + m // max(tuning.push_edges, 1) // tuning.chunk + 1
 
 
-def kernels_for(graph, words: int, entries) -> dict:
+def kernels_for(graph, words: int, entries, tuning: BitParallelGpuTuning = _DEFAULTS) -> dict:
     """Kernels for rows of so many words."""
     mean, _, largest = degree_statistics(graph.offsets)
-    lanes = tuning.MULTI_SOURCE_LANES["uneven" if largest >= tuning.MULTI_SOURCE_UNEVEN * mean else "even"]
+    lanes = tuning.uneven_lanes if largest >= tuning.uneven_from * mean else tuning.even_lanes
     chosen = {"WORDS": words, "LANES": min(words, lanes)}
     return {
         entry: kernel(
-            entry.variant(**chosen, **({"PIECE": tuning.MULTI_SOURCE_PIECE} if entry.file == _BITS else {})),
+            entry.variant(block=tuning.block, **chosen, **({"PIECE": tuning.chunk} if entry.file == _BITS else {})),
             graph.targets.dtype,
         )
         for entry in entries
@@ -212,9 +208,10 @@ class _Run:
     def __init__(self, graph, query, group: int):
         n, m, words = graph.n_vertices, graph.n_edges, group // WORD
         self._graph, self._query, self._words, self._n = graph, query, words, np.int64(n)
+        self._tuning = tuning = query.tuning_of(BitParallelGpuTuning)
         reverse = graph.reverse
         self._incoming = (reverse.offsets, reverse.targets)
-        self.kernels = kernels_for(graph, words, ENTRIES)
+        self.kernels = kernels_for(graph, words, ENTRIES, tuning)
         self._seen, self._front, self._found, self._gathered = (cp.empty((n, words), np.uint32) for _ in range(4))
         self._planes = None if query.output == "counts" else self._rows_of_planes(PLANES)
         bitmap = -(-n // 32)
@@ -222,8 +219,8 @@ class _Run:
             cp.empty(bitmap, np.uint32) for _ in range(5)
         )
         launch(self.kernels[_IDLE], bitmap * 32, (self._incoming[0], self._n, self._idle))
-        self._hubs = _pieces_of_long_rows(self._incoming[0])
-        self._capacity = np.int64(_push_capacity(n, m))
+        self._hubs = _pieces_of_long_rows(self._incoming[0], tuning.chunk)
+        self._capacity = np.int64(_push_capacity(n, m, tuning))
         self._pieces = cp.empty(int(self._capacity), np.uint64)
         # Two places, one of which is read while the other is written.
         self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
@@ -294,14 +291,13 @@ class _Run:
         self._state.reverse()
         clear(self._state[0])
         n, threads = self._n, int(self._n + 31) // 32 * WARP  # one warp per word of a bitmap
-        is_pushed = (
-            vertices * tuning.MULTI_SOURCE_PUSH_VERTICES <= n and edges * tuning.MULTI_SOURCE_PUSH_EDGES <= graph.n_edges
-        )
+        tuning = self._tuning
+        is_pushed = vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
         if is_pushed:
             capacity, pieces = self._capacity, self._pieces
             launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, counters))
             rows = (self._front, self._seen, self._done, self._gathered, self._touched)
-            at_most = min(vertices + edges // tuning.MULTI_SOURCE_PIECE, int(capacity))
+            at_most = min(vertices + edges // tuning.chunk, int(capacity))
             launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, pieces, capacity, counters, *rows))
         else:
             self._prepared(_PULL, threads, alive)(level=np.int32(level))
@@ -394,12 +390,12 @@ def clear(*arrays) -> None:
         array.data.memset_async(0, array.nbytes)
 
 
-def _pieces_of_long_rows(offsets):
-    """Rows of MULTI_SOURCE_PIECE edges or more in pieces, as the kernels take them: which piece above, vertex below."""
+def _pieces_of_long_rows(offsets, chunk: int):
+    """Rows of ``chunk`` edges or more in pieces, as the kernels take them: which piece above, vertex below."""
     degrees = cp.diff(offsets)
-    rows = cp.flatnonzero(degrees >= tuning.MULTI_SOURCE_PIECE)
+    rows = cp.flatnonzero(degrees >= chunk)
     lengths = degrees[rows].get() if rows.size else np.zeros(0, np.int64)
-    pieces = -(-lengths // tuning.MULTI_SOURCE_PIECE)
+    pieces = -(-lengths // chunk)
     first = np.repeat(np.cumsum(pieces) - pieces, pieces)
     which = np.arange(first.size) - first
     on_host = rows.get() if rows.size else np.zeros(0, np.int64)

@@ -16,21 +16,23 @@ from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads
 from ...strategy import MultiSourceOutcome, slowdown, sources_per_worker
-from .. import cpu_steps, gpu_steps, tuning
+from .. import cpu_steps, gpu_steps
 from ..near_far_gpu import first_width
+from ..tuning import SourcePerBlockTuning
 
+_DEFAULTS = SourcePerBlockTuning()
 _FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
 _ENTRY = Entry(
     "sssp_source_per_block",
     _FILE,
-    tuning.MULTI_SOURCE_BLOCK,
+    _DEFAULTS.block,
     struct_arguments(_FILE, "SearchArgs"),
     argument_struct="SearchArgs",
     constants=(
-        ("QUEUE_CAPACITY", tuning.MULTI_SOURCE_QUEUE_CAPACITY),
-        ("WARM_UP", tuning.MULTI_SOURCE_WARM_UP),
-        ("FEW", tuning.MULTI_SOURCE_FEW),
-        ("AHEAD", tuning.MULTI_SOURCE_AHEAD),
+        ("QUEUE_CAPACITY", _DEFAULTS.queue_capacity),
+        ("WARM_UP", _DEFAULTS.warm_up),
+        ("FEW", _DEFAULTS.few),
+        ("AHEAD", _DEFAULTS.unroll),
     ),
 )
 ENTRIES = (_ENTRY,)
@@ -49,7 +51,7 @@ def memory(shape, query, group: int) -> int:
     finds overflows of one search at a time.
     """
     n = shape.n_vertices
-    blocks = min(group, _max_blocks(n))
+    blocks = min(group, _max_blocks(n, query.tuning_of(SourcePerBlockTuning)))
     rows = group if query.output == "all" or query.limit is None else blocks  # an overflow is looked for in rows
     kept = group * query.targets.size if query.output == "targets" else 0
     back = group * n * shape.index if query.predecessors else 0
@@ -57,19 +59,19 @@ def memory(shape, query, group: int) -> int:
     return (rows * n + kept) * shape.weight + blocks * (3 * n * shape.index + 3 * (n // 8 + 4)) + back + single + 64 * group
 
 
-def _block(n: int) -> int:
+def _block(n: int, tuning: SourcePerBlockTuning) -> int:
     """Threads of a block: fewer where near piles are smaller."""
-    return tuning.MULTI_SOURCE_BLOCK if n >= tuning.MULTI_SOURCE_LARGE else tuning.MULTI_SOURCE_BLOCK // 2
+    return tuning.block if n >= tuning.large else tuning.block // 2
 
 
-def _max_blocks(n: int) -> int:
+def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
     """Blocks that the device holds at once, going by threads."""
-    return tuning.IN_FLIGHT or max(1, resident_threads() // _block(n))
+    return tuning.in_flight or max(1, resident_threads() // _block(n, tuning))
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
     """Amounts of the terms of the cost: requests of all blocks; pile rounds and edges of one block after the other's."""
-    each = 2 if shape.n_vertices >= tuning.MULTI_SOURCE_LARGE else 4
+    each = 2 if shape.n_vertices >= _DEFAULTS.large else 4
     per_worker = sources_per_worker(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
     share = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
@@ -109,13 +111,14 @@ class _Run:
     def __init__(self, graph, query, group: int):
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
         self._graph, self._query = graph, query
+        tuning = query.tuning_of(SourcePerBlockTuning)
         constants = {
-            "QUEUE_CAPACITY": tuning.MULTI_SOURCE_QUEUE_CAPACITY,
-            "WARM_UP": tuning.MULTI_SOURCE_WARM_UP,
-            "FEW": tuning.MULTI_SOURCE_FEW,
+            "QUEUE_CAPACITY": tuning.queue_capacity,
+            "WARM_UP": tuning.warm_up,
+            "FEW": tuning.few,
         }
-        self._kernel = kernel(_ENTRY.variant(block=_block(n), AHEAD=tuning.MULTI_SOURCE_AHEAD, **constants), index, real)
-        self._n_blocks = max(1, min(group, _max_blocks(n), blocks_at_once(self._kernel)))
+        self._kernel = kernel(_ENTRY.variant(block=_block(n, tuning), AHEAD=tuning.unroll, **constants), index, real)
+        self._n_blocks = max(1, min(group, _max_blocks(n, tuning), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._is_kept = query.output == "all" or self._single is not None

@@ -17,19 +17,21 @@ from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import Entry, arguments
 from ...cuda.launch import launch
 from ...strategy import MultiSourceOutcome
-from .. import cpu_steps, gpu_steps, tuning
+from .. import cpu_steps, gpu_steps
 from ..near_far_gpu import first_width
+from ..tuning import SourcePerLaneTuning
 
+_DEFAULTS = SourcePerLaneTuning()
 _ENTRY = Entry(
     "sssp_source_per_lane_warp",
     Path(__file__).parents[1] / "kernels" / "source_per_lane.cu",
-    tuning.ROWS_BLOCK,
+    _DEFAULTS.block,
     arguments(
         *("offset_t* offsets", "vertex_t* targets", "weight_t* weights", "int64 n_vertices", "uint64* heavy_pieces"),
         *("int64 n_heavy_pieces", "weight_t threshold", "weight_t limit", "ordered_t* keys", "uint32* now", "uint32* next"),
         "int64* counters",
     ),
-    constants=(("PIECE", min(tuning.ROWS_PIECES.values())),),
+    constants=(("PIECE", min(_DEFAULTS.uneven_chunk, _DEFAULTS.even_chunk)),),
 )
 ENTRIES = (_ENTRY,)
 GROUP = 32
@@ -45,8 +47,9 @@ def memory(shape, query, group: int) -> int:
 
     Rows of 32 distances, two masks, and pieces of long rows; distances a row a source; and what makes predecessors.
     """
-    n = shape.n_vertices
-    rows = n * (GROUP * shape.weight + 8) + 8 * (2 * shape.n_edges // min(tuning.ROWS_PIECES.values()) + 1)
+    n, tuning = shape.n_vertices, query.tuning_of(SourcePerLaneTuning)
+    n_chunks = 2 * shape.n_edges // min(tuning.uneven_chunk, tuning.even_chunk) + 1
+    rows = n * (GROUP * shape.weight + 8) + 8 * n_chunks
     columns = query.targets.size if query.output == "targets" else n
     back = group * n * shape.index if query.predecessors else 0
     marked = GROUP * (n if query.targets is not None else 0)
@@ -90,11 +93,12 @@ class _Run:
 
     def __init__(self, graph, query):
         n, self._graph, self._query = graph.n_vertices, graph, query
+        self._tuning = tuning = query.tuning_of(SourcePerLaneTuning)
         self._real = real = graph.weights.dtype
         mean, _, largest = degree_statistics(graph.offsets)
-        is_uneven = largest >= tuning.ROWS_UNEVEN * mean
-        piece = tuning.ROWS_PIECES["uneven" if is_uneven else "even"]
-        self._kernel = kernel(_ENTRY.variant(block=tuning.ROWS_BLOCK, PIECE=piece), graph.targets.dtype, real)
+        is_uneven = largest >= tuning.uneven_from * mean
+        piece = tuning.uneven_chunk if is_uneven else tuning.even_chunk
+        self._kernel = kernel(_ENTRY.variant(block=tuning.block, PIECE=piece), graph.targets.dtype, real)
         self._rows = cp.empty((n, GROUP), real)
         self._keys = self._rows.view(f"i{real.itemsize}")
         self._infinite = int(np.array([np.inf], real).view(self._keys.dtype)[0])
@@ -131,9 +135,9 @@ class _Run:
                     keys = self._keys[:, : sources.size]
                     keys[keys > farthest] = self._infinite
                     return rounds, distances.tolist(), threshold
-            if pile_rounds >= tuning.MULTI_SOURCE_WARM_UP:
+            if pile_rounds >= self._tuning.warm_up:
                 with np.errstate(over="ignore"):
-                    width = width + width if edges < tuning.ROWS_LIGHT * pile_rounds else width
+                    width = width + width if edges < self._tuning.light * pile_rounds else width
                 edges = pile_rounds = 0
             nearest = np.array([self._infinite - gap], self._keys.dtype).view(self._real)[0]
             threshold = _beyond(nearest, width)

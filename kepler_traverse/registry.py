@@ -41,21 +41,21 @@ def strategies(published: bool = False) -> Any:
             {
                 "algorithm": algorithm,
                 "sources": sources,
-                "name": row.name,
-                "device": row.device,
-                "default": row.default,
-                "needs": ", ".join(sorted(row.needs)),
-                "knobs": ", ".join(field.name for field in fields(row.knobs)) if row.knobs else "",
-                "paper": row.paper,
-                "teaches": row.teaches,
+                "name": strategy.name,
+                "device": strategy.device,
+                "default": strategy.default,
+                "needs": ", ".join(sorted(strategy.needs)),
+                "knobs": ", ".join(field.name for field in fields(strategy.knobs)) if strategy.knobs else "",
+                "paper": strategy.paper,
+                "teaches": strategy.rationale,
             }
-            for algorithm, sources, rows in (
+            for algorithm, sources, listed in (
                 ("bfs", "one", BFS),
                 ("bfs", "many", BFS_MULTI_SOURCE),
                 ("sssp", "one", SSSP),
                 ("sssp", "many", SSSP_MULTI_SOURCE),
             )
-            for row in rows
-            if published or not row.published
+            for strategy in listed
+            if published or not strategy.published
         ]
     )

@@ -22,10 +22,10 @@ from ..concurrency import SerializedSearch
 from ..errors import CapacityError, InputError, StrategyError
 from ..exact import Sums, WideningSearch
 from ..graph import Graph
-from ..plan import Plan, running, without_bound
+from ..plan import Plan, strategy_that_ran, without_bound
 from ..query import Query
 from ..results import Traversal, Traversals
-from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, in_use, pick
+from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, pick, strategy_for_sums
 
 ONE_AT_A_TIME = "one_at_a_time"
 LOOPED = 16  # maximum group size of a strategy that runs its sources one after the other
@@ -51,7 +51,7 @@ class MultiSourcePlan:
     ----------
     graph : Graph
     algorithm : {"bfs", "sssp"}
-    strategy : Strategy
+    strategy : MultiSourceStrategy
         The strategy that runs.
     query : Query
     group : int
@@ -72,8 +72,8 @@ class MultiSourcePlan:
         self,
         graph: Graph,
         algorithm: str,
-        rows: Sequence[MultiSourceStrategy],
-        singles: Sequence[Strategy],
+        strategies: Sequence[MultiSourceStrategy],
+        single_source: Sequence[Strategy],
         name: str,
         query: Query,
         n_sources: int,
@@ -85,22 +85,20 @@ class MultiSourcePlan:
         n_sources = min(arguments.whole("n_sources", n_sources), _MAX_SOURCES)
         memory = None if memory is None else arguments.whole("memory", memory)
         name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
-        is_single = any(name in (row.name, *row.also) for row in singles)
-        single = pick(singles, name if is_single else "auto", graph)
+        is_single = any(each.is_called(name) for each in single_source)
+        single = pick(single_source, name if is_single else "auto", graph)
         loop = one_at_a_time(single, algorithm)
         if name != "auto":
-            fitting = [pick([*rows, loop], name, graph)]
+            fitting = [pick([*strategies, loop], name, graph)]
         elif n_sources <= 1:
             fitting = [loop]
         else:
-            here = [
-                row for row in rows if row.default and row.device == graph.device and row.unsupported_reason(graph) is None
-            ]
-            fitting = [*here, loop]
+            here = [each for each in strategies if each.default and each.device == graph.device]
+            fitting = [*(each for each in here if each.unsupported_reason(graph) is None), loop]
         # Without a choice, and without a depth to find out, the survey would be wasted.
-        wanted = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
+        needs_survey = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
         if shape is None:
-            shape = survey(graph, algorithm, searches or singles, n_sources) if wanted else outline(graph)
+            shape = survey(graph, algorithm, searches or single_source, n_sources) if needs_survey else outline(graph)
         elif not isinstance(shape, Shape) or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges):
             raise InputError("shape must be that of an earlier plan of the same graph (plan.shape)")
         self.shape = self._shape = shape = shape._replace(keep=query.output)
@@ -110,7 +108,7 @@ class MultiSourcePlan:
         if shape.reach < 1:
             why.append(f"a search reaches {shape.reach:.0%}")
         self.depth = shape.depth
-        self._rows, self._n_sources, self._memory, self._asked = rows, max(n_sources, 1), memory, query
+        self._strategies, self._n_sources, self._memory, self._asked = strategies, max(n_sources, 1), memory, query
         self._owner = threading.current_thread()
         self._lock = threading.Lock()
         self.sums = Sums(graph, algorithm, query.limit)
@@ -159,18 +157,18 @@ class MultiSourcePlan:
         ]
         return sorted(found, key=lambda each: each.seconds)
 
-    def _fitting_memory(self, rows: Sequence[MultiSourceStrategy]) -> dict[str, tuple[MultiSourceStrategy, int, int]]:
+    def _fitting_memory(self, strategies: Sequence[MultiSourceStrategy]) -> dict[str, tuple[MultiSourceStrategy, int, int]]:
         """Map the name of each strategy that fits into memory to the strategy, its group size and its bytes."""
         found = {}
-        for row in rows:
+        for each in strategies:
             with suppress(CapacityError):
-                found[row.name] = (row, *_group(row, self._shape, self._asked, self._n_sources, self._memory))
+                found[each.name] = (each, *_group(each, self._shape, self._asked, self._n_sources, self._memory))
         return found
 
     def _estimate(self, name: str, n_sources: int) -> float:
         """Estimated seconds of a candidate for ``n_sources`` sources."""
-        row, group, _ = self._candidates[name]
-        return _seconds(self.graph.device, self.algorithm, row, self._shape, group, n_sources)
+        strategy, group, _ = self._candidates[name]
+        return _seconds(self.graph.device, self.algorithm, strategy, self._shape, group, n_sources)
 
     def _take(self, name: str) -> None:
         """Allocate and compile a candidate. Results of the previous one become invalid."""
@@ -230,7 +228,7 @@ class MultiSourcePlan:
                 if self.graph.device == "cuda":
                     cuda.cp.cuda.get_current_stream().synchronize()
                 self._choice.note(strategy.name, numbers.size, self._clock() - began)
-        name = running(strategy, self._rows, outcome).name
+        name = strategy_that_ran(strategy, self._strategies, outcome).name
         return Traversals(algorithm=self.algorithm, sources=numbers, strategy=name, **without_bound(outcome))
 
     def _settled(self, left: int) -> tuple:
@@ -260,7 +258,7 @@ class MultiSourcePlan:
 
     def _prepared(self, strategy: MultiSourceStrategy, planned: int, nbytes: int, query: Query, sums: Sums):
         """Allocate a search for one type of sums. A type wider than planned may need smaller groups."""
-        strategy, group = in_use(strategy, self._rows, sums, self.algorithm), planned
+        strategy, group = strategy_for_sums(strategy, self._strategies, sums, self.algorithm), planned
         if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
             memory = None if self._memory is None else max(self._memory, nbytes)
             group = min(group, _group(strategy, outline(sums.graph), query, group, memory)[0])
@@ -303,10 +301,10 @@ def available_memory(device: str) -> int:
     return psutil.virtual_memory().available
 
 
-def _seconds(device: str, algorithm: str, row: MultiSourceStrategy, shape: Shape, group: int, n_sources: int) -> float:
+def _seconds(device: str, algorithm: str, strategy: MultiSourceStrategy, shape: Shape, group: int, n_sources: int) -> float:
     """Estimated seconds of a strategy for ``n_sources`` sources."""
-    group = min(group, row.group_size(max(n_sources, 1)))
-    return costs_of(device).seconds(algorithm, row, shape, n_sources, group, machine_of(device))
+    group = min(group, strategy.group_size(max(n_sources, 1)))
+    return costs_of(device).seconds(algorithm, strategy, shape, n_sources, group, machine_of(device))
 
 
 def _group(strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None) -> tuple[int, int]:
@@ -353,9 +351,9 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
         memory=memory,
         needs=single.needs,
         paper=single.paper,
-        teaches=single.teaches,
+        rationale=single.rationale,
         default=True,
-        also=(*single.also, ONE_AT_A_TIME),
+        aliases=(*single.aliases, ONE_AT_A_TIME),
         knobs=single.knobs,
         group_size=lambda n_sources: min(n_sources, LOOPED),
         terms=partial(_terms_of_loop, algorithm, single.device),

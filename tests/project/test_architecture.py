@@ -110,7 +110,7 @@ def test_the_library_neither_prints_nor_reads_the_environment(path):
 
 @pytest.mark.parametrize("path", [path for path in LIBRARY if path.name != "strategy.py"], ids=relative)
 def test_no_code_asks_which_strategy_runs(path):
-    names = {row.name for _, row in ROWS} | {also for _, row in ROWS for also in row.also}
+    names = {row.name for _, row in ROWS} | {alias for _, row in ROWS for alias in row.aliases}
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Compare):
             compared = [node.left, *node.comparators]
@@ -122,7 +122,7 @@ def test_no_code_asks_which_strategy_runs(path):
 @pytest.mark.parametrize(("algorithm", "row"), ROWS, ids=lambda value: getattr(value, "name", value))
 def test_every_strategy_says_where_it_comes_from_and_what_it_teaches(algorithm, row):
     assert row.paper, f"{algorithm} {row.name} names no origin"
-    assert row.teaches, f"{algorithm} {row.name} says nothing"
+    assert row.rationale, f"{algorithm} {row.name} says nothing"
     assert row.device in ("cpu", "cuda")
     assert row.needs <= {"weights", "non_negative", "narrow"}
 
@@ -136,7 +136,7 @@ def test_every_strategy_says_how_much_work_it_is(rows):
 
 @pytest.mark.parametrize("rows", [BFS, SSSP], ids=["bfs", "sssp"])
 def test_names_of_strategies_are_unique_on_a_device_and_each_device_has_a_default(rows):
-    names = [(row.device, name) for row in rows for name in (row.name, *row.also)]
+    names = [(row.device, name) for row in rows for name in (row.name, *row.aliases)]
     assert len(names) == len(set(names))
     assert {row.device for row in rows if row.default} == {"cpu", "cuda"}
 

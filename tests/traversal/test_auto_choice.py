@@ -63,7 +63,7 @@ class ScriptedRun:
             group_size=lambda n_sources: min(n_sources, most),
             terms=lambda _shape, n_sources, group, _machine: {"edge": n_sources, "start": -(-n_sources // group)},
             paper="none",
-            teaches="nothing",
+            rationale="nothing",
             default=True,
         )
 

@@ -113,4 +113,4 @@ class Registry:
         try:
             return outputs.answer(plan, sources, result, targets, unreached)
         except NegativeCycleError as error:
-            raise outputs.turned_back(error, direction) from None
+            raise outputs.cycle_in_direction(error, direction) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import InitVar, asdict, dataclass, field, replace
 from functools import cached_property
@@ -24,6 +25,8 @@ _HASHED_AT_ONCE = 1 << 16  # strings per update of the fingerprint
 _EXPLAINED = 3  # unknown ids for which an error names the nearest known ones
 _COMPARED_NAMES = 2000  # known names that an unknown name is compared with
 _COMPARED_LENGTH = 200  # characters of a name that are compared
+_CACHED = ("degrees", "max_degree", "has_negative_weights", "heaviest")  # equal in copies with the same edges
+_REVERSING = threading.RLock()  # held while a reverse is built, so that threads that share a graph build one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +144,9 @@ class Graph:
     negative_loops: dict[int, Any] = field(default_factory=dict)
     may_pull: bool = False
     known_fingerprint: InitVar[str | None] = None
+    # Made on first use. Copies with other arrays do not inherit them, since they are no parameters.
+    _reverse: Graph | None = field(init=False, default=None, repr=False)
+    _with_sums_in: dict[str, Graph] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
         for name, kinds, width in (("offsets", "i", (8,)), ("targets", "i", (4, 8)), ("weights", "iuf", (1, 2, 4, 8))):
@@ -246,15 +252,20 @@ class Graph:
         weights: Array = self.weights
         if weights.dtype == name:
             return self
-        made: dict[str, Graph] = vars(self).setdefault("_with_sums_in", {})
+        if self._with_sums_in is None:
+            object.__setattr__(self, "_with_sums_in", {})
+        made: Any = self._with_sums_in
         if name not in made:
             graph = replace(self, weights=weights.astype(name))
-            known = vars(self).keys() & {"degrees", "max_degree", "has_negative_weights", "heaviest"}
-            vars(graph).update({attribute: vars(self)[attribute] for attribute in known})
+            graph._take_cached(self, _CACHED)
             made[name] = graph  # stored before its reverse is made: the reverse of that may be this graph
-            if "reverse" in vars(self):
-                vars(graph)["reverse"] = graph if not self.directed else self.reverse.with_sums_in(name)
+            if self.directed and self._reverse is not None:
+                graph._keep_reverse(self._reverse.with_sums_in(name))
         return made[name]
+
+    def _take_cached(self, graph: Graph, names: tuple[str, ...]) -> None:
+        """Take properties that a graph with the same edges has computed already; ``cached_property`` stores them there."""
+        vars(self).update({name: vars(graph)[name] for name in names if name in vars(graph)})
 
     @cached_property
     def min_weight(self) -> Any:
@@ -267,14 +278,32 @@ class Graph:
         order = weights if self.has_negative_weights else weights.view(f"i{weights.itemsize}")
         return min(to_host(part.min(keepdims=True))[0] for _, part in parts(order)).view(weights.dtype)
 
-    @cached_property
+    @property
     def reverse(self) -> Graph:
-        """The graph with every edge reversed. An undirected graph is its own reverse."""
+        """The graph with every edge reversed, which is kept. An undirected graph is its own reverse."""
         if not self.directed:
             return self
-        backend: CsrBackend = csr_on_gpu if self.device == "cuda" else csr_build
-        offsets, targets, weights = backend.transpose(self.offsets, self.targets, self.weights)
-        return replace(self, offsets=offsets, targets=targets, weights=weights)
+        with _REVERSING:
+            if self._reverse is None:
+                backend: CsrBackend = csr_on_gpu if self.device == "cuda" else csr_build
+                offsets, targets, weights = backend.transpose(self.offsets, self.targets, self.weights)
+                self._keep_reverse(replace(self, offsets=offsets, targets=targets, weights=weights))
+            reverse: Any = self._reverse
+            return reverse
+
+    def linked_reverse(self) -> Graph:
+        """Return the reverse, whose own reverse is this graph, so that reversing it builds no third graph."""
+        reverse = self.reverse
+        if self.directed and reverse._reverse is None:
+            reverse._keep_reverse(self)
+        return reverse
+
+    def drop_reverse(self) -> None:
+        """Release the memory of the reverse; it is built again when it is needed."""
+        self._keep_reverse(None)
+
+    def _keep_reverse(self, reverse: Graph | None) -> None:
+        object.__setattr__(self, "_reverse", reverse)
 
     def with_reverse(self) -> Graph:
         """Return the graph with its reverse built, which BFS from one source on a GPU then uses.
@@ -287,8 +316,8 @@ class Graph:
         if not self.directed:
             return self
         graph = replace(self, may_pull=True)
-        known = {"reverse", "fingerprint", "degrees", "max_degree", "has_negative_weights", "heaviest"} & vars(self).keys()
-        vars(graph).update({name: vars(self)[name] for name in known})
+        graph._take_cached(self, (*_CACHED, "fingerprint"))
+        graph._keep_reverse(self._reverse)
         _ = graph.reverse
         return graph
 

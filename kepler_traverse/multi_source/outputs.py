@@ -62,20 +62,18 @@ def checked(
         raise InputError(f"direction='in' is for {able}, not {result!r}; take graph.reverse in place of graph")
     sources = arguments.ids("sources", sources)
     targets = None if targets is None else arguments.ids("targets", targets)
-    return turned(graph, direction), sources, targets
+    return graph_in_direction(graph, direction), sources, targets
 
 
-def turned(graph: Graph, direction: str) -> Graph:
+def graph_in_direction(graph: Graph, direction: str) -> Graph:
     """Return the graph, or its reverse for distances to a source (``direction="in"``)."""
     if arguments.choice("direction", direction, DIRECTIONS) == "out" or not graph.directed:
         return graph
-    reverse = graph.reverse
-    reverse.__dict__.setdefault("reverse", graph)  # reversing the reverse must not build a third graph
-    return reverse
+    return graph.linked_reverse()
 
 
-def turned_back(error: NegativeCycleError, direction: str) -> NegativeCycleError:
-    """Return an error of a search in a ``turned`` graph, with the cycle in the direction of the original edges."""
+def cycle_in_direction(error: NegativeCycleError, direction: str) -> NegativeCycleError:
+    """Return an error of a search in the reverse (``direction="in"``), with the cycle in the direction of the edges."""
     return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
 
 

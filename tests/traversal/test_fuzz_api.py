@@ -393,6 +393,8 @@ def test_every_public_name_and_argument_is_tried(edges):
         "MultiSourcePlan.adopt",
         "MultiSourcePlan.over",
         "Graph.with_reverse",
+        "Graph.linked_reverse",
+        "Graph.drop_reverse",
     }
 
 

@@ -127,7 +127,8 @@ def plan_bfs_many(
     Returns
     -------
     MultiSourcePlan
-        ``run`` takes a group of sources, ``over`` any number; ``why`` says what the choice went by.
+        ``run`` takes the vertex numbers of a group of sources, ``iter_groups`` those of any number of them; ``why`` explains
+        the choice.
 
     Raises
     ------

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import arguments, cuda
-from .._arrays import hops_dtype, namespace, to_host
+from .._arrays import Array, hops_dtype, namespace, to_host
 from ..auto.calibration import machine_of
 from ..auto.choice import Choice, Measured
 from ..auto.costs import costs_of
@@ -23,6 +23,7 @@ from ..errors import CapacityError, InputError, StrategyError
 from ..exact import Sums, WideningSearch
 from ..graph import Graph
 from ..plan import Plan, strategy_that_ran, without_bound
+from ..protocols import MultiSourceSearch
 from ..query import Query
 from ..results import Traversal, Traversals
 from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, pick, strategy_for_sums
@@ -123,8 +124,9 @@ class MultiSourcePlan:
         first = next(iter(self._candidates))
         if len(self._candidates) > 1:
             costs = {name: self._estimate(name, self._n_sources) for name in self._candidates}
-            first = min(costs, key=costs.get)
-            why.append("estimated: " + ", ".join(f"{name} {costs[name]:.3g} s" for name in sorted(costs, key=costs.get)))
+            first = min(costs, key=costs.__getitem__)
+            ranked = sorted(costs, key=costs.__getitem__)
+            why.append("estimated: " + ", ".join(f"{name} {costs[name]:.3g} s" for name in ranked))
         self._take(first)
         why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
         if algorithm == "sssp":
@@ -172,37 +174,41 @@ class MultiSourcePlan:
 
     def _take(self, name: str) -> None:
         """Allocate and compile a candidate. Results of the previous one become invalid."""
-        self._search = None  # frees the previous candidate's memory before this one allocates
+        self._search: Any = None  # frees the previous candidate's memory before this one allocates
         self.strategy, self.group, self.nbytes = strategy, group, nbytes = self._candidates[name]
         self.query = query = replace(self._asked, knobs=strategy.knobs_from(self._asked.knobs))
         prepare = partial(self._prepared, strategy, group, nbytes, query)
         self._search = SerializedSearch(lambda: WideningSearch(Sums(self.graph, self.algorithm, query.limit), prepare))
 
-    def run(self, numbers) -> Traversals:
+    def run(self, source_vertices: Any) -> Traversals:
         """Traverse from up to ``group`` vertices, identified by their numbers 0..n-1, in that order.
+
+        ``graph.numbers_of`` translates ids to vertex numbers.
 
         Raises
         ------
         UnknownVertexError
-            ``numbers`` are not vertex numbers of this graph.
+            ``source_vertices`` are not vertex numbers of this graph.
         NegativeCycleError
             A negative cycle is reachable from one of the sources (SSSP only).
         PrecisionError
             A distance is too large for the graph's float type.
         """
-        numbers = arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False)
+        numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
         with self._lock:
             search, strategy, group = self._search, self.strategy, self.group
         if numbers.size > group:
             raise InputError(f"{numbers.size} sources at once, and this plan takes {group}; use iter_groups()")
         return self._run(search, strategy, numbers)
 
-    def iter_groups(self, numbers) -> Iterator[Traversals]:
-        """Traverse from any number of vertices in groups. Each result is valid until the next one is requested.
+    def iter_groups(self, source_vertices: Any) -> Iterator[Traversals]:
+        """Traverse from any number of vertices, identified by their numbers 0..n-1, in groups.
+
+        Each result is valid until the next one is requested.
 
         If groups take longer than estimated, another strategy may process the remaining sources. Results are the same.
         """
-        return self._groups(arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False))
+        return self._groups(arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False))
 
     over = iter_groups  # alias: the former name
 
@@ -219,7 +225,7 @@ class MultiSourcePlan:
             yield self._run(search, strategy, numbers[begin : begin + size])
             begin += size
 
-    def _run(self, search, strategy: MultiSourceStrategy, numbers: np.ndarray) -> Traversals:
+    def _run(self, search: Any, strategy: MultiSourceStrategy, numbers: np.ndarray) -> Traversals:
         """Traverse from a group. Record its time if the owner thread runs it and there was a choice of strategies."""
         with self._lock:  # the lock of the search would not do: another thread may still run the previous strategy
             began = self._clock()
@@ -231,7 +237,7 @@ class MultiSourcePlan:
         name = strategy_that_ran(strategy, self._strategies, outcome).name
         return Traversals(algorithm=self.algorithm, sources=numbers, strategy=name, **without_bound(outcome))
 
-    def _settled(self, left: int) -> tuple:
+    def _settled(self, left: int) -> tuple[Any, MultiSourceStrategy, int]:
         """Return the search, the strategy and the number of sources of the next group.
 
         Only the owner thread may change the strategy: a change frees memory that holds the owner's results.
@@ -256,7 +262,9 @@ class MultiSourcePlan:
             return False
         return True
 
-    def _prepared(self, strategy: MultiSourceStrategy, planned: int, nbytes: int, query: Query, sums: Sums):
+    def _prepared(
+        self, strategy: MultiSourceStrategy, planned: int, nbytes: int, query: Query, sums: Sums
+    ) -> MultiSourceSearch:
         """Allocate a search for one type of sums. A type wider than planned may need smaller groups."""
         strategy, group = strategy_for_sums(strategy, self._strategies, sums, self.algorithm), planned
         if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
@@ -266,7 +274,7 @@ class MultiSourcePlan:
         if group == planned:
             return search
 
-        def in_smaller_groups(numbers) -> MultiSourceOutcome:
+        def in_smaller_groups(numbers: np.ndarray) -> MultiSourceOutcome:
             return _joined(search(numbers[i : i + group]) for i in range(0, numbers.size, group))
 
         return in_smaller_groups
@@ -280,13 +288,13 @@ def _joined(found: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:
         pieces.append(outcome._replace(**arrays))
     first = pieces[0]
 
-    def rows(name: str):
+    def concatenated(name: str) -> Array | None:
         value = getattr(first, name)
         return None if value is None else namespace(value).concatenate([getattr(each, name) for each in pieces])
 
     return MultiSourceOutcome(
-        rows("distance"),
-        rows("predecessor"),
+        concatenated("distance"),
+        concatenated("predecessor"),
         [limit for each in pieces for limit in each.limits],
         [count for each in pieces for count in each.rounds],
     )
@@ -332,13 +340,13 @@ def _group(strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources:
 def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
     """Return a multi-source strategy that runs a single-source strategy once per source. It has the same name."""
 
-    def plan(graph, query, _group):
+    def plan(graph: Graph, query: Query, _group: int) -> MultiSourceSearch:
         one = Plan(graph, algorithm, [single], single.name, replace(query, output="all"), may_widen=False)
         return lambda sources: _gathered(
             [_kept(one.run_unguarded(int(source)), query) for source in sources], graph, algorithm, query
         )
 
-    def memory(shape, query, group):
+    def memory(shape: Shape, query: Query, group: int) -> int:
         width = shape.weight if algorithm == "sssp" else 4
         rows = 2 * group if query.output == "all" else 0  # twice: a copy per traversal, and then the stacked arrays
         state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
@@ -361,7 +369,7 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
     )
 
 
-def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _group: int, machine) -> dict[str, float]:
+def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
     edges = n_sources * shape.n_edges * shape.walked
     return {
         "start": n_sources,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ FLOAT64_EXACT = 2**53
 MAX_INTEGER = 2**63 - 1  # of int64; as an int64 distance it means "unreached"
 
 # Types that sums of integer weights are computed in, narrowest first, with the first number that each may round or lack.
-EXACT_BELOW = {
+EXACT_BELOW: dict[np.dtype, int] = {
     np.dtype(np.float32): FLOAT32_EXACT,
     np.dtype(np.float64): FLOAT64_EXACT,
     np.dtype(np.int64): MAX_INTEGER,
@@ -36,7 +37,7 @@ def device_of(array: Array) -> str:
     return "cuda" if hasattr(array, "__cuda_array_interface__") else "cpu"
 
 
-def namespace(array: Array):
+def namespace(array: Array) -> Any:
     """Return the module (NumPy or CuPy) whose functions work on ``array``."""
     return sys.modules["cupy"] if device_of(array) == "cuda" else np
 
@@ -51,7 +52,7 @@ def index_dtype(n_vertices: int) -> np.dtype:
     return np.dtype(np.int32 if n_vertices <= np.iinfo(np.int32).max else np.int64)
 
 
-def parts(array: Array):
+def parts(array: Array) -> Iterator[tuple[int, Array]]:
     """Yield (position, part) of an array, no part so long that CuPy would count its elements in 32 bits.
 
     Some of CuPy's reductions and scans over 2^31 elements and more give wrong results in silence (its issues 9186, 9841).
@@ -97,7 +98,7 @@ def is_hops(dtype: np.dtype) -> bool:
     return dtype.kind == "i" and dtype.itemsize < 8
 
 
-def unreached_of(dtype: np.dtype):
+def unreached_of(dtype: np.dtype) -> Any:
     """Return the distance, in its own type, that stands for "unreached"."""
     if is_hops(dtype):
         return dtype.type(UNREACHED)
@@ -127,7 +128,7 @@ def is_negative(values: Array) -> Array:
     return values.view(f"i{values.itemsize}") < 0
 
 
-def as_distance(value: float, dtype: np.dtype):
+def as_distance(value: float, dtype: np.dtype) -> Any:
     """Return a bound in the type of the distances it is compared with; beyond the type's range it is infinite.
 
     Between two integers it is the lower one; beyond int64 it is the largest finite integer distance.

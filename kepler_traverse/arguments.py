@@ -32,7 +32,8 @@ def shown(value: Any) -> str:
         try:
             return _SHORT.repr(value)
         except ValueError:  # Python writes no integer of more than 4,300 digits
-            return f"an integer of {value.bit_length()} bits"
+            number: Any = value
+            return f"an integer of {number.bit_length()} bits"
     if isinstance(value, (list, tuple)) and len(value) <= 3:
         return "[" + ", ".join(map(shown, value)) + "]"
     return f"a value of type {type(value).__name__}"
@@ -110,7 +111,7 @@ def limit(name: str, value: Any) -> int | float:
     return number + 0.0  # -0.0 becomes 0.0: limits are compared by their bits on a GPU
 
 
-def paths_of(name: str, value: Any) -> list[str | PathLike]:
+def paths_of(name: str, value: Any) -> list[str | PathLike[str]]:
     """Return a list of paths: of one path, or of several."""
     if isinstance(value, (str, PathLike)):
         value = [value]
@@ -128,7 +129,7 @@ def paths_of(name: str, value: Any) -> list[str | PathLike]:
     return paths
 
 
-def ids(name: str, value: Any) -> list | np.ndarray:
+def ids(name: str, value: Any) -> list[Any] | np.ndarray:
     """Return vertex ids as a list, or as an integer array of shape (k,), of any iterable that holds one per vertex.
 
     Their type is compared with that of the graph's ids by ``Graph.numbers_of``.
@@ -155,7 +156,7 @@ def ids(name: str, value: Any) -> list | np.ndarray:
         raise UnknownVertexError(f"{name} must be a list of ids, not {shown(value)}{advice}") from None
 
 
-def _array_of_ids(name: str, value) -> list | np.ndarray:
+def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
     array = _without_mask(name, value, UnknownVertexError)
     array = _on_gpu(name, array).get() if device_of(array) == "cuda" else np.asarray(array)
     if array.ndim != 1:
@@ -222,17 +223,17 @@ def _refused(name: str, message: str) -> InputError:
     return EdgeListError(said, column=name) if name in _ENDS_AND_WEIGHTS else InputError(said)
 
 
-def _without_mask(name: str, value, error: type[InputError]):
+def _without_mask(name: str, value: Any, error: type[InputError]) -> Any:
     """A NumPy array of a masked one that masks nothing."""
     if not isinstance(value, np.ma.MaskedArray):
         return value
     if np.ma.is_masked(value):
         row = int(np.flatnonzero(np.ma.getmaskarray(value).ravel())[0])
-        raise error(f"{name} is masked at row {row} ({int(np.ma.count_masked(value))} such rows): drop those rows")
+        raise error(f"{name} is masked at row {row} ({int(np.ma.getmaskarray(value).sum())} such rows): drop those rows")
     return value.data
 
 
-def _on_gpu(name: str, value):
+def _on_gpu(name: str, value: Any) -> Array:
     """A CuPy array of anything in GPU memory: cuDF series, tensors."""
     cuda.require()
     if getattr(value, "null_count", 0):
@@ -240,7 +241,7 @@ def _on_gpu(name: str, value):
     return cuda.cp.asarray(value)
 
 
-def _on_host(name: str, value) -> np.ndarray:
+def _on_host(name: str, value: Any) -> np.ndarray:
     """A NumPy array of an array, a series or a pyarrow array, without nulls."""
     value = _without_mask(name, value, EdgeListError if name in _ENDS_AND_WEIGHTS else InputError)
     if hasattr(value, "to_arrow"):
@@ -263,14 +264,14 @@ def _on_host(name: str, value) -> np.ndarray:
         raise _refused(name, f"cannot be read as an array: {error}") from None
 
 
-def _numbers_in(name: str, values: Sequence) -> np.ndarray:
+def _numbers_in(name: str, values: Sequence[Any]) -> np.ndarray:
     """An int64, uint64 or float64 array that holds exactly the numbers of a sequence."""
     if (
         isinstance(values, range)
         and len(values)
         and -(2**63) <= min(values[0], values[-1]) <= max(values[0], values[-1]) < 2**63
     ):
-        return np.arange(values.start, values.stop, values.step, np.int64)
+        return np.arange(values.start, values.stop, values.step, dtype=np.int64)
     types = set(map(type, values))
     if not types <= {int, float}:
         values = [

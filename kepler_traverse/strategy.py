@@ -13,6 +13,7 @@ from .errors import InputError, StrategyError
 from .exact import Sums
 from .graph import Graph
 from .protocols import MultiSourceModule, Prepare, PrepareMany
+from .query import Query
 
 StrategyT = TypeVar("StrategyT", bound="BaseStrategy")
 
@@ -36,7 +37,7 @@ class MultiSourceOutcome(NamedTuple):
 
     distance: object | None
     predecessor: object | None
-    limits: list
+    limits: list[Any]
     rounds: list[int]
     counts: object | None = None
     below: float | None = None  # as in ``Outcome``
@@ -100,7 +101,7 @@ class BaseStrategy:
             return "needs integer weights"
         return None
 
-    def knobs_from(self, given):
+    def knobs_from(self, given: Any) -> Any:
         """Return options of this strategy from an instance of ``knobs`` or a mapping of names to values; None stays None.
 
         Raises
@@ -145,7 +146,7 @@ class Strategy(BaseStrategy):
     memory: Callable[[int, int, bool], int]
 
 
-def _check_type(name: str, value, kind: type) -> None:
+def _check_type(name: str, value: Any, kind: type) -> None:
     """Raise InputError unless a value has the type of a knob's default. The dataclass of the knobs checks its range."""
     if kind is bool:
         if not isinstance(value, bool):
@@ -196,7 +197,7 @@ class Shape(NamedTuple):
     n_edges: int
     directed: bool
     depth: int
-    index: int
+    index: int  # type: ignore[assignment]  # hides a method of tuples that nothing calls
     weight: int
     reach: float = 1.0
     walked: float = 1.0
@@ -302,7 +303,7 @@ class MultiSourceStrategy(BaseStrategy):
     """
 
     plan: PrepareMany
-    memory: Callable
+    memory: Callable[[Shape, Query, int], int]
     group_size: Callable[[int], int]
     terms: Callable[[Shape, int, int, object], dict[str, float]]
     repeats: bool = False

@@ -29,7 +29,7 @@ EXACT_BELOW: dict[np.dtype, int] = {
     np.dtype(np.float64): FLOAT64_EXACT,
     np.dtype(np.int64): MAX_INTEGER,
 }
-PART = 1 << 28  # elements of an array that is looked at in parts
+MAX_SLICE = 1 << 28  # elements of an array that is looked at in parts
 
 
 def device_of(array: Array) -> str:
@@ -52,16 +52,16 @@ def index_dtype(n_vertices: int) -> np.dtype:
     return np.dtype(np.int32 if n_vertices <= np.iinfo(np.int32).max else np.int64)
 
 
-def parts(array: Array) -> Iterator[tuple[int, Array]]:
+def iter_slices(array: Array) -> Iterator[tuple[int, Array]]:
     """Yield (position, part) of an array, no part so long that CuPy would count its elements in 32 bits.
 
     Some of CuPy's reductions and scans over 2^31 elements and more give wrong results in silence (its issues 9186, 9841).
     """
-    for first in range(0, array.size, PART):
-        yield first, array[first : first + PART]
+    for first in range(0, array.size, MAX_SLICE):
+        yield first, array[first : first + MAX_SLICE]
 
 
-def flat(rows: Array) -> tuple[Array, np.int64]:
+def flatten_distances(rows: Array) -> tuple[Array, np.int64]:
     """The memory of rows as one array, and how far apart they begin; a copy where a row does not lie in one piece."""
     xp, (k, n) = namespace(rows), rows.shape
     pitch = rows.strides[0] // rows.itemsize
@@ -73,7 +73,7 @@ def flat(rows: Array) -> tuple[Array, np.int64]:
 
 def extent(column: Array) -> tuple[int, int]:
     """Return the smallest and the largest of integers, at least one."""
-    found = [(int(part.min()), int(part.max())) for _, part in parts(column)]
+    found = [(int(part.min()), int(part.max())) for _, part in iter_slices(column)]
     return min(low for low, _ in found), max(high for _, high in found)
 
 

@@ -15,8 +15,8 @@ from ._arrays import (
     float_that_holds,
     index_dtype,
     is_negative,
+    iter_slices,
     namespace,
-    parts,
     to_host,
 )
 from .cpu import csr_build
@@ -180,7 +180,7 @@ def _max_vertices(columns: list[Array]) -> int:
 def _where(flags: Any, *arrays: Any) -> tuple[int, int]:
     """Return how often ``flags`` is true for elements of the arrays, and the first position where it is."""
     count = first = 0
-    for (at, part), *others in zip(*(parts(array) for array in arrays), strict=True):
+    for (at, part), *others in zip(*(iter_slices(array) for array in arrays), strict=True):
         flagged = flags(part, *(other for _, other in others))
         here = int(namespace(part).count_nonzero(flagged))
         if here and not count:
@@ -265,7 +265,7 @@ def _negative_loops(src: Array, dst: Array, weight: Any, integers: bool) -> dict
     """Map each vertex with a self-loop of negative weight to the smallest such weight."""
     loops: dict[int, int | float] = {}
     number = int if integers else float
-    for (_, u), (_, v), (_, w) in zip(parts(src), parts(dst), parts(weight), strict=True):
+    for (_, u), (_, v), (_, w) in zip(iter_slices(src), iter_slices(dst), iter_slices(weight), strict=True):
         at = namespace(w).flatnonzero(is_negative(w) & (u == v))
         for vertex, value in zip(to_host(u[at]).tolist(), to_host(w[at]).tolist(), strict=True):
             loops[vertex] = min(loops.get(vertex, 0), number(value))

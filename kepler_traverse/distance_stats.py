@@ -42,7 +42,7 @@ class DistanceStats(NamedTuple):
     edges: np.ndarray
 
 
-def summary_of_rows(distance: Array, offsets: Array, limit: float | None) -> DistanceStats:
+def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -> DistanceStats:
     """Figures of rows of distances, on whichever device they are; each distance is read once.
 
     Parameters
@@ -55,7 +55,7 @@ def summary_of_rows(distance: Array, offsets: Array, limit: float | None) -> Dis
         Only distances up to it count.
     """
     floats = as_floats(distance)
-    found = DistanceStats(*_of(floats).figures(floats, offsets, _bound(limit, floats.dtype)))
+    found = DistanceStats(*_backend_of(floats).figures(floats, offsets, _bound(limit, floats.dtype)))
     if floats is distance:
         return found
     xp = namespace(distance)
@@ -79,7 +79,7 @@ def exact_totals(distance: Array, limit: float | None, figures: DistanceStats) -
     Parameters
     ----------
     distance, limit
-        As ``summary_of_rows`` took them.
+        As ``summary_of_distances`` took them.
     figures : Figures
         What it returned.
 
@@ -119,7 +119,7 @@ def bins_of(distance: Array, limit: float | None, bins_per_unit: np.ndarray, bef
     Parameters
     ----------
     distance, limit
-        As in ``summary_of_rows``.
+        As in ``summary_of_distances``.
     bins_per_unit : float64 array of shape (k,), NumPy
         Powers of two; 0 puts every distance into one bin.
     before : int64 array of shape (k,), NumPy
@@ -127,7 +127,7 @@ def bins_of(distance: Array, limit: float | None, bins_per_unit: np.ndarray, bef
     n_bins : int
     """
     distance = as_floats(distance)
-    return _of(distance).bins(distance, _bound(limit, distance.dtype), bins_per_unit, before, n_bins)
+    return _backend_of(distance).bins(distance, _bound(limit, distance.dtype), bins_per_unit, before, n_bins)
 
 
 def levels_of(distance: Array, offsets: Array, limit: float | None) -> Iterator[tuple[Array, np.ndarray]]:
@@ -138,7 +138,7 @@ def levels_of(distance: Array, offsets: Array, limit: float | None) -> Iterator[
     distance : int8, int16 or int32 array of shape (k, n_vertices)
         -1 where unreached; a vertex is in each row.
     offsets, limit
-        As in ``summary_of_rows``.
+        As in ``summary_of_distances``.
 
     Yields
     ------
@@ -147,7 +147,7 @@ def levels_of(distance: Array, offsets: Array, limit: float | None) -> Iterator[
     edges : int64 array of shape (rows,), NumPy
         As in ``Figures``.
     """
-    return _of(distance).levels(distance, offsets, limit)
+    return _backend_of(distance).levels(distance, offsets, limit)
 
 
 def summary_of_levels(counts: Array) -> np.ndarray:
@@ -166,10 +166,10 @@ def summary_of_levels(counts: Array) -> np.ndarray:
     float64 array of shape (k, 4), NumPy
         Of each row the vertices, the largest hop count, the sum of hops, and of the reciprocals of positive ones.
     """
-    return _of(counts).summary_of_levels(counts)
+    return _backend_of(counts).summary_of_levels(counts)
 
 
-def _of(distance: Array):
+def _backend_of(distance: Array):
     return figures_on_gpu if device_of(distance) == "cuda" else cpu
 
 

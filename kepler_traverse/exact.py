@@ -49,9 +49,9 @@ class Sums:
         self.graph = graph
         self._limit = None if graph.has_negative_weights else limit  # with negative weights no search is pruned
         self._is_exact = ALGORITHMS[algorithm].is_weighted and graph.weights is not None and graph.integer_weights
-        self._look()
+        self._decide()
 
-    def _look(self) -> None:
+    def _decide(self) -> None:
         """Decide whether distances of a result must be checked."""
         longest = self.graph.max_sum if self._is_exact else 0
         if self._limit is not None:
@@ -99,7 +99,7 @@ class Sums:
             )
         wider = list(EXACT_BELOW)
         self.graph = self.graph.with_sums_in(wider[wider.index(self.dtype) + 1].name)
-        self._look()
+        self._decide()
 
 
 class WideningSearch:
@@ -148,7 +148,7 @@ def _any_beyond(distance: np.ndarray, bound: Any, infinite: Any) -> bool:
     return found
 
 
-def as_integers(distance: Array) -> Array:
+def to_integers(distance: Array) -> Array:
     """Return weighted distances that represent integers as int64, with ``2**63 - 1`` where unreached."""
     if distance.dtype.kind == "i":
         return distance
@@ -157,8 +157,8 @@ def as_integers(distance: Array) -> Array:
     return xp.where(reached, xp.where(reached, distance, 0).astype(np.int64), np.int64(MAX_INTEGER))
 
 
-def narrowed(graph: Graph, distance: Array) -> Array:
-    """Undo ``as_integers``: return distances in the narrowest type of the graph's searches that represents all of them."""
+def narrow_distances(graph: Graph, distance: Array) -> Array:
+    """Undo ``to_integers``: return distances in the narrowest type of the graph's searches that represents all of them."""
     xp = namespace(distance)
     reached = is_reached(distance)
     finite = xp.where(reached, distance, 0)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import arguments, cuda
-from ._arrays import EXACT_BELOW, MAX_INTEGER, Array, device_of, is_negative, namespace, parts, to_host
+from ._arrays import EXACT_BELOW, MAX_INTEGER, Array, device_of, is_negative, iter_slices, namespace, to_host
 from .algorithms import ALGORITHMS
 from .cpu import csr_build
 from .cuda import csr_build as csr_on_gpu
@@ -155,13 +155,13 @@ class Graph:
                 continue
             is_array = type(array) is np.ndarray or device_of(array) == "cuda"
             if not is_array or array.dtype.kind not in kinds or array.dtype.itemsize not in width or array.ndim != 1:
-                raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.shown(array)}")
+                raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
         if not self.offsets.size or (self.weights is not None and self.weights.size != self.targets.size):
             raise InputError("offsets must have n_vertices + 1 elements, and weights as many as targets")
         is_array = type(self.ids) is np.ndarray or device_of(self.ids) == "cuda" or hasattr(self.ids, "to_pylist")
         if not is_array or getattr(self.ids, "ndim", 1) != 1 or len(self.ids) != self.n_vertices:
             raise InputError(
-                f"ids must be an array of {self.n_vertices} ids, one fewer than offsets, not {arguments.shown(self.ids)}"
+                f"ids must be an array of {self.n_vertices} ids, one fewer than offsets, not {arguments.describe(self.ids)}"
             )
         if not self.has_string_ids and self.ids.dtype.kind not in "iu":
             raise InputError(f"ids must be integers or pyarrow strings, not {self.ids.dtype}")
@@ -205,7 +205,7 @@ class Graph:
     def has_negative_weights(self) -> bool:
         if self.weights is None:
             return False
-        return bool(self.negative_loops) or any(bool(is_negative(part).any()) for _, part in parts(self.weights))
+        return bool(self.negative_loops) or any(bool(is_negative(part).any()) for _, part in iter_slices(self.weights))
 
     @cached_property
     def heaviest(self) -> float | int:
@@ -213,7 +213,7 @@ class Graph:
         if self.weights is None or not self.n_edges:
             return 0
         number = int if self.integer_weights else float
-        found = [(number(part.min()), number(part.max())) for _, part in parts(self.weights)]
+        found = [(number(part.min()), number(part.max())) for _, part in iter_slices(self.weights)]
         return max(max(abs(low), abs(high)) for low, high in found)
 
     @property
@@ -276,7 +276,7 @@ class Graph:
         # The bits of non-negative floats sort as integers in the order of the floats. They are compared as integers because
         # CuPy would treat subnormal numbers as 0.
         order = weights if self.has_negative_weights else weights.view(f"i{weights.itemsize}")
-        return min(to_host(part.min(keepdims=True))[0] for _, part in parts(order)).view(weights.dtype)
+        return min(to_host(part.min(keepdims=True))[0] for _, part in iter_slices(order)).view(weights.dtype)
 
     @property
     def reverse(self) -> Graph:
@@ -413,11 +413,13 @@ class Graph:
             wrong = wanted[:1].tolist() if self.has_string_ids else []
         if wrong:
             kind = "strings" if self.has_string_ids else "integers"
-            raise UnknownVertexError(f"{role} {arguments.shown(wrong[0])} is not a vertex: the ids of this graph are {kind}")
+            raise UnknownVertexError(
+                f"{role} {arguments.describe(wrong[0])} is not a vertex: the ids of this graph are {kind}"
+            )
         numbers = self._string_numbers(wanted) if self.has_string_ids else self._integer_numbers(wanted)
         missing = [wanted[i] if isinstance(wanted, list) else wanted[i].item() for i in np.flatnonzero(numbers < 0)]
         if missing:
-            shown = ", ".join(map(arguments.shown, missing[:10])) + (", ..." if len(missing) > 10 else "")
+            shown = ", ".join(map(arguments.describe, missing[:10])) + (", ..." if len(missing) > 10 else "")
             raise UnknownVertexError(
                 f"{len(missing)} {role}{'s are' if len(missing) > 1 else ' is'} not in the graph: {shown}. "
                 f"{self._nearest_ids(missing[:_EXPLAINED])}Take ids that occur in the edge list, or add vertices without "
@@ -428,10 +430,11 @@ class Graph:
     def _nearest_ids(self, missing: list[Any]) -> str:
         """Describe the ids of the graph that are nearest to some unknown ids: neighbouring integers or similar strings."""
         near = self._similar_names if self.has_string_ids else self._neighbouring_ids
-        found = {wanted: near(wanted) for wanted in missing}
+        found = {unknown: near(unknown) for unknown in missing}
+        describe = arguments.describe
         return "".join(
-            f"Near {arguments.shown(wanted)} {'are' if len(ids) > 1 else 'is'} {' and '.join(map(arguments.shown, ids))}. "
-            for wanted, ids in found.items()
+            f"Near {describe(unknown)} {'are' if len(ids) > 1 else 'is'} {' and '.join(map(describe, ids))}. "
+            for unknown, ids in found.items()
             if ids
         )
 
@@ -546,5 +549,5 @@ def has_vertex(graph: Graph, name: str | int) -> bool:
 def _checked_fingerprint(value: str) -> str:
     text = arguments.text("known_fingerprint", value)
     if not re.fullmatch("[0-9a-f]{64}", text):
-        raise InputError(f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {arguments.shown(value)}")
+        raise InputError(f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {arguments.describe(value)}")
     return text

@@ -103,7 +103,7 @@ class Plan:
             raise NegativeCycleError(ids.tolist(), error.weight) from None
         self._refuse_negative_loops(outcome.distance)
         strategy = strategy_that_ran(self.strategy, self._strategies, outcome)
-        return Traversal(algorithm=self.algorithm, source=number, strategy=strategy.name, **without_bound(outcome))
+        return Traversal(algorithm=self.algorithm, source=number, strategy=strategy.name, **traversal_fields(outcome))
 
     def _refuse_negative_loops(self, distance: Array) -> None:
         """Raise NegativeCycleError for a vertex that was reached and has a self-loop of negative weight."""
@@ -129,14 +129,14 @@ def strategy_that_ran(strategy: StrategyT, strategies: Sequence[StrategyT], outc
     return next((each for each in strategies if each.sums == "int64" and each.device == strategy.device), strategy)
 
 
-def without_bound(outcome: Any) -> dict[str, Any]:
+def traversal_fields(outcome: Any) -> dict[str, Any]:
     """Return the fields of an outcome that a traversal also has."""
     fields: dict[str, Any] = outcome._asdict()
     del fields["below"]
     return fields
 
 
-def query_for(
+def make_query(
     graph: Graph,
     predecessors: bool,
     limit: float | None,

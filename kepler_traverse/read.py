@@ -275,7 +275,7 @@ def _from_strings(columns: dict[str, Any], device: str, n_vertices: int | None, 
         raise InputError("vertices must be strings like the ids of the edge list")
     halves = [vertex for vertex in more if not arguments.is_encodable(vertex)]
     if halves:
-        raise InputError(f"vertices holds {arguments.shown(halves[0])}, which is not valid Unicode text")
+        raise InputError(f"vertices holds {arguments.describe(halves[0])}, which is not valid Unicode text")
     text = pyarrow.string() if columns["src"].type == columns["dst"].type == pyarrow.string() else pyarrow.large_string()
     ends = {role: columns.pop(role).cast(text) for role in ("src", "dst")}
     ids = compute.unique(pyarrow.chunked_array([*ends["src"].chunks, *ends["dst"].chunks, pyarrow.array(more, text)], text))

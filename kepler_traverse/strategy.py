@@ -121,7 +121,7 @@ class BaseStrategy:
         unknown = [name for name in given if name not in names]
         if unknown:
             raise StrategyError(
-                f"strategy {self.name!r} has no knob {arguments.shown(unknown[0])}; it has {', '.join(names)}"
+                f"strategy {self.name!r} has no knob {arguments.describe(unknown[0])}; it has {', '.join(names)}"
             )
         for field in fields(self.knobs):
             if field.name in given:
@@ -150,7 +150,7 @@ def _check_type(name: str, value: Any, kind: type) -> None:
     """Raise InputError unless a value has the type of a knob's default. The dataclass of the knobs checks its range."""
     if kind is bool:
         if not isinstance(value, bool):
-            raise InputError(f"{name} must be true or false, not {arguments.shown(value)}")
+            raise InputError(f"{name} must be true or false, not {arguments.describe(value)}")
     elif kind is int:
         arguments.whole(name, value, least=None)
     elif kind is float:
@@ -222,7 +222,7 @@ class Shape(NamedTuple):
         return self._sides if self._is_lattice else 12
 
     @property
-    def stretch(self) -> float:
+    def extra_rounds(self) -> float:
         """Additional rounds of a lattice, because with uneven weights paths of more edges can be shorter."""
         is_path = self.guessed_depth > self._sides
         return self._sides * self.spread if self._is_lattice and not is_path else 0.0
@@ -256,11 +256,11 @@ class Shape(NamedTuple):
         """Mean number of levels or rounds of a search, estimated if the survey made none."""
         return self.rounds or self.likely_depth
 
-    def frontier(self, n_sources: int) -> float:
+    def frontier_share(self, n_sources: int) -> float:
         """Estimated share of the vertices that are in the frontiers of several searches on one level."""
         return min(1.0, n_sources * self.reach / max(self.likely_rounds, 1.0))
 
-    def together(self, n_sources: int) -> float:
+    def edge_share(self, n_sources: int) -> float:
         """Share of the edges that at least one of several searches visits."""
         return 1 - (1 - min(self.walked, 1.0)) ** n_sources
 

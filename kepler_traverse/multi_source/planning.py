@@ -22,14 +22,14 @@ from ..concurrency import SerializedSearch
 from ..errors import CapacityError, InputError, StrategyError
 from ..exact import Sums, WideningSearch
 from ..graph import Graph
-from ..plan import Plan, strategy_that_ran, without_bound
+from ..plan import Plan, strategy_that_ran, traversal_fields
 from ..protocols import MultiSourceSearch
 from ..query import Query
 from ..results import Traversal, Traversals
 from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, pick, strategy_for_sums
 
 ONE_AT_A_TIME = "one_at_a_time"
-LOOPED = 16  # maximum group size of a strategy that runs its sources one after the other
+MAX_LOOP_GROUP = 16  # maximum group size of a strategy that runs its sources one after the other
 _SHARE = 0.8  # share of the free memory that a plan may take
 _MAX_SOURCES = 1 << 62  # a larger number would not fit into an int64
 
@@ -115,7 +115,7 @@ class MultiSourcePlan:
         self.sums = Sums(graph, algorithm, query.limit)
         self._candidates = self._fitting_memory(fitting)
         if not self._candidates:
-            _group(fitting[0], shape, query, self._n_sources, memory)  # raises the error that states the sizes
+            _largest_group(fitting[0], shape, query, self._n_sources, memory)  # raises the error that states the sizes
         self._clock = time.perf_counter
         self._choice = Choice(
             {name: partial(self._estimate, name) for name in self._candidates},
@@ -127,7 +127,7 @@ class MultiSourcePlan:
             first = min(costs, key=costs.__getitem__)
             ranked = sorted(costs, key=costs.__getitem__)
             why.append("estimated: " + ", ".join(f"{name} {costs[name]:.3g} s" for name in ranked))
-        self._take(first)
+        self._use_candidate(first)
         why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
         if algorithm == "sssp":
             why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
@@ -164,15 +164,15 @@ class MultiSourcePlan:
         found = {}
         for each in strategies:
             with suppress(CapacityError):
-                found[each.name] = (each, *_group(each, self._shape, self._asked, self._n_sources, self._memory))
+                found[each.name] = (each, *_largest_group(each, self._shape, self._asked, self._n_sources, self._memory))
         return found
 
     def _estimate(self, name: str, n_sources: int) -> float:
         """Estimated seconds of a candidate for ``n_sources`` sources."""
         strategy, group, _ = self._candidates[name]
-        return _seconds(self.graph.device, self.algorithm, strategy, self._shape, group, n_sources)
+        return _estimate_seconds(self.graph.device, self.algorithm, strategy, self._shape, group, n_sources)
 
-    def _take(self, name: str) -> None:
+    def _use_candidate(self, name: str) -> None:
         """Allocate and compile a candidate. Results of the previous one become invalid."""
         self._search: Any = None  # frees the previous candidate's memory before this one allocates
         self.strategy, self.group, self.nbytes = strategy, group, nbytes = self._candidates[name]
@@ -221,7 +221,7 @@ class MultiSourcePlan:
     def _groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
         begin = 0
         while begin < numbers.size:
-            search, strategy, size = self._settled(numbers.size - begin)
+            search, strategy, size = self._next_search(numbers.size - begin)
             yield self._run(search, strategy, numbers[begin : begin + size])
             begin += size
 
@@ -235,9 +235,9 @@ class MultiSourcePlan:
                     cuda.cp.cuda.get_current_stream().synchronize()
                 self._choice.note(strategy.name, numbers.size, self._clock() - began)
         name = strategy_that_ran(strategy, self._strategies, outcome).name
-        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=name, **without_bound(outcome))
+        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=name, **traversal_fields(outcome))
 
-    def _settled(self, left: int) -> tuple[Any, MultiSourceStrategy, int]:
+    def _next_search(self, left: int) -> tuple[Any, MultiSourceStrategy, int]:
         """Return the search, the strategy and the number of sources of the next group.
 
         Only the owner thread may change the strategy: a change frees memory that holds the owner's results.
@@ -247,18 +247,18 @@ class MultiSourcePlan:
             if len(self._candidates) > 1 and threading.current_thread() is self._owner:
                 before = self.strategy.name
                 name, size = self._choice.next(before, left)
-                if name != before and not self._try_to_take(name, before):
+                if name != before and not self._try_candidate(name, before):
                     size = self.group
             return self._search, self.strategy, size
 
-    def _try_to_take(self, name: str, before: str) -> bool:
+    def _try_candidate(self, name: str, before: str) -> bool:
         """Switch to another candidate. If its memory does not suffice, remove it and switch back to the previous one."""
         try:
-            self._take(name)
+            self._use_candidate(name)
         except MemoryError:
             del self._candidates[name]
             self._choice.keep({name: group for name, (_, group, _) in self._candidates.items()})
-            self._take(before)
+            self._use_candidate(before)
             return False
         return True
 
@@ -269,34 +269,34 @@ class MultiSourcePlan:
         strategy, group = strategy_for_sums(strategy, self._strategies, sums, self.algorithm), planned
         if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
             memory = None if self._memory is None else max(self._memory, nbytes)
-            group = min(group, _group(strategy, outline(sums.graph), query, group, memory)[0])
+            group = min(group, _largest_group(strategy, outline(sums.graph), query, group, memory)[0])
         search = strategy.plan(sums.graph, query, group)
         if group == planned:
             return search
 
         def in_smaller_groups(numbers: np.ndarray) -> MultiSourceOutcome:
-            return _joined(search(numbers[i : i + group]) for i in range(0, numbers.size, group))
+            return _concatenate_outcomes(search(numbers[i : i + group]) for i in range(0, numbers.size, group))
 
         return in_smaller_groups
 
 
-def _joined(found: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:
+def _concatenate_outcomes(found: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:
     """Concatenate the outcomes of several groups into new arrays."""
-    pieces: list[MultiSourceOutcome] = []
+    outcomes: list[MultiSourceOutcome] = []
     for outcome in found:  # its arrays are valid only until the next outcome
         arrays = {name: value.copy() for name, value in outcome._asdict().items() if hasattr(value, "dtype")}
-        pieces.append(outcome._replace(**arrays))
-    first = pieces[0]
+        outcomes.append(outcome._replace(**arrays))
+    first = outcomes[0]
 
     def concatenated(name: str) -> Array | None:
         value = getattr(first, name)
-        return None if value is None else namespace(value).concatenate([getattr(each, name) for each in pieces])
+        return None if value is None else namespace(value).concatenate([getattr(each, name) for each in outcomes])
 
     return MultiSourceOutcome(
         concatenated("distance"),
         concatenated("predecessor"),
-        [limit for each in pieces for limit in each.limits],
-        [count for each in pieces for count in each.rounds],
+        [limit for each in outcomes for limit in each.limits],
+        [count for each in outcomes for count in each.rounds],
     )
 
 
@@ -309,13 +309,17 @@ def available_memory(device: str) -> int:
     return psutil.virtual_memory().available
 
 
-def _seconds(device: str, algorithm: str, strategy: MultiSourceStrategy, shape: Shape, group: int, n_sources: int) -> float:
+def _estimate_seconds(
+    device: str, algorithm: str, strategy: MultiSourceStrategy, shape: Shape, group: int, n_sources: int
+) -> float:
     """Estimated seconds of a strategy for ``n_sources`` sources."""
     group = min(group, strategy.group_size(max(n_sources, 1)))
     return costs_of(device).seconds(algorithm, strategy, shape, n_sources, group, machine_of(device))
 
 
-def _group(strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None) -> tuple[int, int]:
+def _largest_group(
+    strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None
+) -> tuple[int, int]:
     """Return the size of the largest group that fits, and its bytes.
 
     Raises
@@ -342,8 +346,8 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
 
     def plan(graph: Graph, query: Query, _group: int) -> MultiSourceSearch:
         one = Plan(graph, algorithm, [single], single.name, replace(query, output="all"), may_widen=False)
-        return lambda sources: _gathered(
-            [_kept(one.run_unguarded(int(source)), query) for source in sources], graph, algorithm, query
+        return lambda sources: _stack_traversals(
+            [_copy_output(one.run_unguarded(int(source)), query) for source in sources], graph, algorithm, query
         )
 
     def memory(shape: Shape, query: Query, group: int) -> int:
@@ -363,7 +367,7 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
         default=True,
         aliases=(*single.aliases, ONE_AT_A_TIME),
         knobs=single.knobs,
-        group_size=lambda n_sources: min(n_sources, LOOPED),
+        group_size=lambda n_sources: min(n_sources, MAX_LOOP_GROUP),
         terms=partial(_terms_of_loop, algorithm, single.device),
         repeats=True,
     )
@@ -378,12 +382,12 @@ def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _g
         "vertex": n_sources * shape.n_vertices,
         "edge": edges / (machine.cores if device == "cpu" and algorithm == "bfs" else 1),
         "again": edges * shape.detours if algorithm == "sssp" else 0,
-        "stretch": n_sources * shape.stretch if algorithm == "sssp" else 0,
+        "stretch": n_sources * shape.extra_rounds if algorithm == "sssp" else 0,
         "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
     }
 
 
-def _kept(traversal: Traversal, query: Query) -> Traversal:
+def _copy_output(traversal: Traversal, query: Query) -> Traversal:
     """Return the requested output of a traversal, in arrays that stay valid after the plan's next run."""
     if query.output == "all":
         return traversal.copy()
@@ -393,7 +397,7 @@ def _kept(traversal: Traversal, query: Query) -> Traversal:
     return replace(traversal, distance=xp.bincount(traversal.distance[traversal.reached]), predecessor=None)
 
 
-def _gathered(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
+def _stack_traversals(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
     xp = namespace(graph.offsets)
     limits, rounds = [t.limit for t in traversals], [t.rounds for t in traversals]
     if query.output == "counts":

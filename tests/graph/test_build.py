@@ -279,7 +279,7 @@ def test_lists_that_are_looked_at_in_parts_give_the_same_graph_and_the_same_erro
         return facts, str(first.value), first.value.row, graph_from_edges(src, dst, loop).negative_loops
 
     whole = outcome()
-    monkeypatch.setattr(_arrays, "PART", 7)
+    monkeypatch.setattr(_arrays, "MAX_SLICE", 7)
     assert outcome() == whole
     assert whole[2] == 17
     assert list(whole[3].values()) == [-4]

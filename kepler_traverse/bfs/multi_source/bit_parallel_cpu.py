@@ -45,7 +45,7 @@ def memory(shape, query, group: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
     """Amounts of the terms of the cost: a level is pushed by one thread, or all threads pull what is not yet seen by all."""
     groups, words, together = -(-n_sources // group), group // WORD, min(group, n_sources)
-    levels, frontier = groups * shape.likely_depth, shape.frontier(together)
+    levels, frontier = groups * shape.likely_depth, shape.frontier_share(together)
     pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
     return {
         "start": groups,
@@ -53,8 +53,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
         "level": levels,
         "share": (levels - pulled) * shape.n_edges * frontier,
         "vertex": pulled * shape.n_vertices / machine.cores,
-        "edge": pulled * shape.n_edges * shape.together(together) / machine.cores,
-        "row": min(pulled, 6 * groups) * shape.n_edges * shape.together(together) * words / machine.cores,
+        "edge": pulled * shape.n_edges * shape.edge_share(together) / machine.cores,
+        "row": min(pulled, 6 * groups) * shape.n_edges * shape.edge_share(together) * words / machine.cores,
         "write": n_sources * shape.n_vertices / machine.cores * (shape.keep == "all"),
     }
 

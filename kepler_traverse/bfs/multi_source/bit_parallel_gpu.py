@@ -136,9 +136,9 @@ def memory(shape, query, group: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a machine)
     """Amounts of the terms of the cost: the host waits at each level, which looks at edges, and reads rows of bits once."""
     groups, row, together = -(-n_sources // group), group // 8, min(group, n_sources)
-    levels, frontier = groups * shape.likely_depth, shape.frontier(together)
+    levels, frontier = groups * shape.likely_depth, shape.frontier_share(together)
     pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
-    edges = shape.n_edges * shape.together(together)
+    edges = shape.n_edges * shape.edge_share(together)
     return {
         "start": groups,
         "sort": shape.directed,

@@ -83,7 +83,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "again": share * shape.detours,
         "uneven": share * shape.unevenness,
         "edge": edges,
-        "stretch": per_worker * shape.stretch,
+        "stretch": per_worker * shape.extra_rounds,
         "vertex": n_sources * shape.n_vertices * shape.reach,
         "miss": edges * shape.scatter * machine.missing(8 * shape.n_edges + rows),
         "write": n_sources * shape.n_vertices * shape.weight / 4 * (shape.keep == "all"),

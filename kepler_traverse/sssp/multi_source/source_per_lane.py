@@ -61,13 +61,13 @@ def memory(shape, query, group: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
     """Amounts of the terms of the cost: the host waits at each round; each edge walked reads a row of distances."""
     groups = -(-n_sources // GROUP)
-    edges = groups * shape.n_edges * shape.together(GROUP) * max(shape.weight, 4) / 4
+    edges = groups * shape.n_edges * shape.edge_share(GROUP) * max(shape.weight, 4) / 4
     return {
         "start": groups,
         "level": groups * shape.likely_rounds,
         "edge": edges,
         "again": edges * shape.spread,
-        "stretch": groups * shape.stretch,
+        "stretch": groups * shape.extra_rounds,
         "vertex": groups * shape.likely_rounds * shape.n_vertices,
         "miss": edges * shape.scatter * machine.missing(GROUP * max(shape.weight, 4) * shape.n_vertices),
         "write": groups * GROUP * shape.n_vertices,

@@ -29,7 +29,7 @@ EXACT_BELOW: dict[np.dtype, int] = {
     np.dtype(np.float64): FLOAT64_EXACT,
     np.dtype(np.int64): MAX_INTEGER,
 }
-MAX_SLICE = 1 << 28  # elements of an array that is looked at in parts
+MAX_SLICE = 1 << 28  # elements of a slice of a long array
 
 
 def device_of(array: Array) -> str:
@@ -53,7 +53,7 @@ def index_dtype(n_vertices: int) -> np.dtype:
 
 
 def iter_slices(array: Array) -> Iterator[tuple[int, Array]]:
-    """Yield (position, part) of an array, no part so long that CuPy would count its elements in 32 bits.
+    """Yield (position, slice) of an array. No slice is so long that CuPy would count its elements in 32 bits.
 
     Some of CuPy's reductions and scans over 2^31 elements and more give wrong results in silence (its issues 9186, 9841).
     """
@@ -61,19 +61,22 @@ def iter_slices(array: Array) -> Iterator[tuple[int, Array]]:
         yield first, array[first : first + MAX_SLICE]
 
 
-def flatten_distances(rows: Array) -> tuple[Array, np.int64]:
-    """The memory of rows as one array, and how far apart they begin; a copy where a row does not lie in one piece."""
-    xp, (k, n) = namespace(rows), rows.shape
-    pitch = rows.strides[0] // rows.itemsize
-    if rows.strides[1] != rows.itemsize or rows.strides[0] % rows.itemsize or (k > 1 and pitch < n):
-        rows, pitch = xp.ascontiguousarray(rows), n
+def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
+    """Return distances of shape (k, n) as one array, and the number of elements between the begins of two sources.
+
+    The array is a copy if the distances from a source are not contiguous.
+    """
+    xp, (k, n) = namespace(distances), distances.shape
+    pitch = distances.strides[0] // distances.itemsize
+    if distances.strides[1] != distances.itemsize or distances.strides[0] % distances.itemsize or (k > 1 and pitch < n):
+        distances, pitch = xp.ascontiguousarray(distances), n
     pitch = pitch if k > 1 else n
-    return xp.lib.stride_tricks.as_strided(rows, ((k - 1) * pitch + n,), (rows.itemsize,)), np.int64(pitch)
+    return xp.lib.stride_tricks.as_strided(distances, ((k - 1) * pitch + n,), (distances.itemsize,)), np.int64(pitch)
 
 
 def extent(column: Array) -> tuple[int, int]:
     """Return the smallest and the largest of integers, at least one."""
-    found = [(int(part.min()), int(part.max())) for _, part in iter_slices(column)]
+    found = [(int(values.min()), int(values.max())) for _, values in iter_slices(column)]
     return min(low for low, _ in found), max(high for _, high in found)
 
 

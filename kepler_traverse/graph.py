@@ -205,7 +205,7 @@ class Graph:
     def has_negative_weights(self) -> bool:
         if self.weights is None:
             return False
-        return bool(self.negative_loops) or any(bool(is_negative(part).any()) for _, part in iter_slices(self.weights))
+        return bool(self.negative_loops) or any(bool(is_negative(values).any()) for _, values in iter_slices(self.weights))
 
     @cached_property
     def heaviest(self) -> float | int:
@@ -213,7 +213,7 @@ class Graph:
         if self.weights is None or not self.n_edges:
             return 0
         number = int if self.integer_weights else float
-        found = [(number(part.min()), number(part.max())) for _, part in iter_slices(self.weights)]
+        found = [(number(values.min()), number(values.max())) for _, values in iter_slices(self.weights)]
         return max(max(abs(low), abs(high)) for low, high in found)
 
     @property
@@ -276,7 +276,7 @@ class Graph:
         # The bits of non-negative floats sort as integers in the order of the floats. They are compared as integers because
         # CuPy would treat subnormal numbers as 0.
         order = weights if self.has_negative_weights else weights.view(f"i{weights.itemsize}")
-        return min(to_host(part.min(keepdims=True))[0] for _, part in iter_slices(order)).view(weights.dtype)
+        return min(to_host(values.min(keepdims=True))[0] for _, values in iter_slices(order)).view(weights.dtype)
 
     @property
     def reverse(self) -> Graph:

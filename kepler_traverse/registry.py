@@ -1,4 +1,4 @@
-"""What can be run: the strategies of both algorithms as a frame."""
+"""The strategies of both algorithms as a frame."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from .sssp.registry import STRATEGIES as SSSP
 
 
 def strategies(published: bool = False) -> Any:
-    """Return the strategies that can be asked for, one per record.
+    """Return the strategies, one per record.
 
     Parameters
     ----------
     published : bool
-        Also list the published systems that are reproduced here. They are there to be read and measured; ``auto`` takes none
-        of them.
+        Also list the published systems that are reproduced here, for study and measurement. ``auto`` takes none of them.
 
     Returns
     -------
     pandas.DataFrame
-        Columns ``algorithm, sources, name, device, default, needs, knobs, paper, teaches``; ``name`` is what ``strategy=``
-        takes, ``knobs`` the names that ``knobs=`` takes with it. ``sources`` is "one" or "many"; functions for many sources
-        take names of either.
+        Columns ``algorithm, sources, name, device, default, needs, knobs, paper, teaches``. ``strategy=`` takes a ``name``,
+        and ``knobs=`` the names in ``knobs``. ``sources`` is "one" or "many"; functions for many sources take names of
+        either. ``teaches`` is the idea behind the strategy.
 
     Examples
     --------

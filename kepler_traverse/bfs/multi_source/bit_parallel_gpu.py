@@ -1,13 +1,13 @@
-"""Many searches at once on a GPU: a bit for each source, a row of bits for each vertex. The twin of ``bit_parallel_cpu``.
+"""Bit-parallel multi-source BFS on a GPU: one bit per source in a bitset per vertex. See also ``bit_parallel_cpu``.
 
 Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source graph
-traversal. PVLDB 8(4), 2014 (MS-BFS). See bit_parallel.cu. The host waits once a level, for a few numbers; there are few
-levels where this pays.
+traversal. PVLDB 8(4), 2014 (MS-BFS). See bit_parallel.cu. The host waits once per level for a few counters. Graphs for which
+this method is chosen have few levels.
 
-What bounds it, of 1,024 sources in rows of 128 bytes: an edge that is walked while it leads to the frontier reads one row,
-all others four bytes and a bit. Rows of kron20 are 134 MB, of which the hubs' lie in a cache of 50 MB. A level changes at
-most all rows: front, seen and found, and one plane for each one of its number. The way out reads the planes and seen, and
-writes a byte a source and vertex.
+Memory accesses bound the time. With 1,024 sources a bitset has 128 bytes. An edge that leads to the frontier reads one
+bitset; any other edge reads four bytes and a bit. The bitsets of kron20 have 134 MB, and those of its hubs fit into a cache
+of 50 MB. A level writes at most all bitsets of front, seen and found, and one plane per one in the binary number of the
+level. The output reads the planes and seen, and writes one byte per source and vertex.
 """
 
 from __future__ import annotations
@@ -100,20 +100,20 @@ ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _FINALIZE, _MISSING, _WRITE, _COU
 
 
 def group_size(n_sources: int) -> int:
-    """Sources a group: the fewest words a row that take all of them, or the most there are."""
+    """Sources per group: those of the smallest bitset that holds all of them, or of the largest bitset."""
     return WORD * next((words for words in ROW_WORDS if n_sources <= words * WORD), ROW_WORDS[-1])
 
 
 def pitch_of(n: int) -> int:
-    """Places of a row of distances: whole tiles."""
+    """Elements between the distances of two sources: whole tiles."""
     return -(-n // TILE) * TILE
 
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run.
 
-    Four rows of bits a vertex, and those of the planes; six bitmaps; pieces of rows; distances, predecessors; and the
-    reverse graph. The depth is known of one search only, and others may go twice as deep.
+    Four bitsets per vertex, and those of the planes; six bitmaps; edge chunks; distances, predecessors; and the reverse
+    graph. The depth is known of one search only, and others may go twice as deep.
     """
     n, m, depth = shape.n_vertices, shape.n_edges, 2 * shape.depth
     planes = 0
@@ -134,7 +134,7 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a machine)
-    """Amounts of the terms of the cost: the host waits at each level, which looks at edges, and reads rows of bits once."""
+    """Amounts of the cost terms: the host waits at each level, which visits edges and reads each bitset once."""
     groups, row, together = -(-n_sources // group), group // 8, min(group, n_sources)
     levels, frontier = groups * shape.likely_depth, shape.frontier_share(together)
     pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
@@ -173,7 +173,7 @@ def plan(graph, query, group: int):
 
 
 def point_back(graph, kernels, sources, padded, n: int):
-    """Predecessors out of rows of hop counts, which may have places beyond the last vertex."""
+    """Return predecessors from hop counts, whose arrays may have elements beyond the last vertex."""
     k = sources.size
     predecessor = cp.empty((k, n), graph.targets.dtype)
     reverse = graph.reverse
@@ -184,12 +184,12 @@ def point_back(graph, kernels, sources, padded, n: int):
 
 
 def _push_capacity(n: int, m: int, tuning: BitParallelGpuTuning) -> int:
-    """Pieces of rows of a frontier that is pushed."""
+    """Maximum number of edge chunks of a frontier that is pushed."""
     return n // max(tuning.push_vertices, 1) + m // max(tuning.push_edges, 1) // tuning.chunk + 1
 
 
 def kernels_for(graph, words: int, entries, tuning: BitParallelGpuTuning = _DEFAULTS) -> dict:
-    """Kernels for rows of so many words."""
+    """Return the kernels for bitsets of ``words`` words."""
     mean, _, largest = degree_statistics(graph.offsets)
     lanes = tuning.uneven_lanes if largest >= tuning.uneven_from * mean else tuning.even_lanes
     chosen = {"WORDS": words, "LANES": min(words, lanes)}
@@ -203,7 +203,7 @@ def kernels_for(graph, words: int, entries, tuning: BitParallelGpuTuning = _DEFA
 
 
 class _Run:
-    """The state of a group: rows of bits, bitmaps over the vertices, and what a level tells the next."""
+    """The state of a group: bitsets, bitmaps over the vertices, and the counters that a level leaves for the next one."""
 
     def __init__(self, graph, query, group: int):
         n, m, words = graph.n_vertices, graph.n_edges, group // WORD
@@ -234,12 +234,12 @@ class _Run:
         return cp.empty((n_planes * self._graph.n_vertices, self._words), np.uint32)
 
     def search(self, sources) -> tuple[int, int, int | None]:
-        """Go level by level until nothing is new.
+        """Search level by level until no vertex is discovered.
 
         Returns
         -------
         tuple
-            Levels walked, the last of them that found something, and up to which one the answer is complete.
+            Number of levels, the last level that discovered a vertex, and the level up to which distances are complete.
         """
         query = self._query
         vertices, edges, missing = self._start(sources)
@@ -276,7 +276,7 @@ class _Run:
         return self._state[0][_COUNTER_WORDS : _COUNTER_WORDS + self._words]
 
     def _read_counters(self) -> tuple[int, int, int]:
-        """What the level has told: vertices and edges of the frontier, targets that are missing."""
+        """Return the counters of a level: vertices and edges of the frontier, and targets that are not reached."""
         if self._target_vertices is not None:
             size = self._target_vertices.size
             kernel_args = (self._target_vertices, np.int64(size), self._seen, self._alive(), self._counters())
@@ -346,7 +346,7 @@ class _Run:
         return self._launches[key]
 
     def _make_planes(self, level: int) -> None:
-        """See that there is a plane for each one of a level's number, an empty one where it is the first to have it."""
+        """Allocate a plane for each bit of a level's number, and clear the plane of a bit that no level had before."""
         n, needed = self._graph.n_vertices, level.bit_length()
         if self._planes is None or level != 1 << (needed - 1):
             return
@@ -380,7 +380,7 @@ class _Run:
         return rows[:, :n]
 
     def counts(self, k: int, depth: int):
-        """How many vertices each source has at each level, int64 of shape (k, depth + 1)."""
+        """Number of vertices per source and level, int64 of shape (k, depth + 1)."""
         return cp.stack([counts[:k] for counts in self._level_counts[: depth + 1]], axis=1)
 
 
@@ -391,7 +391,7 @@ def clear(*arrays) -> None:
 
 
 def _pieces_of_long_rows(offsets, chunk: int):
-    """Rows of ``chunk`` edges or more in pieces, as the kernels take them: which piece above, vertex below."""
+    """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
     degrees = cp.diff(offsets)
     rows = cp.flatnonzero(degrees >= chunk)
     lengths = degrees[rows].get() if rows.size else np.zeros(0, np.int64)

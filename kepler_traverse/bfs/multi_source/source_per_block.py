@@ -1,8 +1,8 @@
-"""Many searches at once on a GPU: a block for each source. The twin of ``source_per_thread``; see source_per_block.cu.
+"""Multi-source BFS on a GPU with one source per block. See source_per_block.cu, and ``source_per_thread`` for the CPU.
 
-For graphs of many small levels, where no walk over edges can be shared, and where a barrier of the grid is what a level
-costs. What bounds it is random requests to the second-level cache: of each vertex reached its offsets, its edges and its hop
-count, 3 to 4, of 152 billion a second.
+For graphs of many small levels. There sources cannot share a pass over edges, and a barrier of the grid would dominate the
+time of a level. Random requests to the second-level cache bound the time: 3 to 4 per reached vertex, for its offsets, edges
+and hop count, of 152 billion per second.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ _STOPPED_NOWHERE, _TOO_DEEP = -1, -2
 
 
 def group_size(n_sources: int) -> int:
-    """Sources a group."""
+    """Sources per group."""
     return min(n_sources, GROUP)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """What a block has: threads, bits of vertices or else slots of a table, and bytes of shared memory.
+    """Resources of a block: threads, visited bits or else slots of a hash table, and bytes of shared memory.
 
-    ``shared_words`` of the bits are in shared memory, or all if it is 0; ``outside`` bytes of them are in global memory.
+    ``shared_words`` words of the bits are in shared memory, or all if it is 0; ``outside`` bytes are in global memory.
     """
 
     block: int
@@ -89,7 +89,7 @@ def _layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
         return _Layout(
             tuning.alone_block, True, _BUCKET, queue_capacity, inside + 8 * queue_capacity, inside // 4, bits - inside
         )
-    # A planar graph's levels have about the root of its vertices; three of them lie in the table, in the freer half.
+    # A level of a planar graph has about sqrt(n) vertices. The table holds three levels and is less than half full.
     slots = min(1 << int(tuning.slots_per_root * n**0.5).bit_length(), 1 << int(n).bit_length())
     slots = max(slots, tuning.min_slots)
     while slots * (_SLOT_BYTES + 1) > available:
@@ -99,7 +99,7 @@ def _layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
 
 
 def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
-    """Blocks of a run that the device holds at once, going by threads and shared memory."""
+    """Blocks that the device holds at once, as threads and shared memory allow."""
     if tuning.in_flight:
         return tuning.in_flight
     layout, threads = _layout(n, tuning), threads_per_multiprocessor()
@@ -109,7 +109,7 @@ def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run: distances of a group, or of one search a block; what a block's queues spill, and its visited bits."""
+    """Bytes of a run: distances per source or per block; spilled queues and visited bits per block."""
     n, depth, tuning = shape.n_vertices, 2 * shape.depth, query.tuning_of(SourcePerBlockTuning)
     blocks = min(group, _max_blocks(n, tuning))
     rows = group if query.output == "all" else blocks
@@ -123,7 +123,7 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the terms of the cost: requests of all blocks; levels and edges of one block after the other's."""
+    """Amounts of the cost terms: requests of all blocks; levels and edges of the searches that one block makes in turn."""
     if shape.n_vertices > _MAX_VERTICES:
         return {"start": float("inf")}
     each = max(1, min(_MAX_BLOCKS_PER_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * _DEFAULTS.queue_capacity)))
@@ -162,7 +162,7 @@ def plan(graph, query, group: int):
 
 
 class _Run:
-    """The state of a group; it keeps the type of distances that the last group needed."""
+    """The state of a group. Distances keep the type that the last group needed."""
 
     def __init__(self, graph, query, group: int):
         n, self._query, self._graph, self._group = graph.n_vertices, query, graph, group
@@ -207,7 +207,7 @@ class _Run:
             self._counts = cp.empty((self._group, self._columns), np.int32)
 
     def search(self, sources) -> tuple[np.ndarray, np.ndarray]:
-        """Search from each; return the levels walked and at which one each was stopped."""
+        """Search from each source. Return the number of levels, and the level at which each search was stopped."""
         on_device = cp.asarray(sources)
         while True:
             self._search(on_device)
@@ -248,7 +248,7 @@ class _Run:
         launch_blocks(self._kernels[self._dtype], blocks, args, shared_bytes=self._shared)
 
     def predecessors(self, sources):
-        """Previous vertices, of shape (k, n)."""
+        """Predecessors of shape (k, n)."""
         return point_back(self._graph, self._point_back, sources, self._distance, self._graph.n_vertices)
 
     def distances(self, k: int, depth: int):
@@ -261,5 +261,5 @@ class _Run:
         return rows.astype(hops_dtype(depth), copy=False)
 
     def counts(self, k: int, depth: int):
-        """How many vertices each source has at each level, int32 of shape (k, depth + 1), until the next search."""
+        """Number of vertices per source and level, int32 of shape (k, depth + 1), valid until the next search."""
         return self._counts[:k, : depth + 1]

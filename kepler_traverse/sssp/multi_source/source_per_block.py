@@ -1,7 +1,7 @@
-"""Many searches at once on a GPU: a block for each source. The twin of ``source_per_thread``; see source_per_block.cu.
+"""Multi-source SSSP on a GPU with one source per block. See source_per_block.cu, and ``source_per_thread`` for the CPU.
 
-What bounds it is random requests to the second-level cache, about as many a relaxation as there are words that it touches:
-distance, and if it lowers one, the mark and a place in a pile.
+Random requests to the second-level cache bound the time: per relaxed edge the distance, and if it is improved, also the mark
+and an entry of a pile.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ GROUP = 1024
 
 
 def group_size(n_sources: int) -> int:
-    """Sources a group."""
+    """Sources per group."""
     return min(n_sources, GROUP)
 
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run.
 
-    Distances of a group, or of one search a block; three piles and as many marks a block; what makes predecessors and
-    finds overflows of one search at a time.
+    Distances per source or per block; three piles and as many marks per block; and the arrays that compute predecessors and
+    find overflows of one search at a time.
     """
     n = shape.n_vertices
     blocks = min(group, _max_blocks(n, query.tuning_of(SourcePerBlockTuning)))
-    rows = group if query.output == "all" or query.limit is None else blocks  # an overflow is looked for in rows
+    rows = group if query.output == "all" or query.limit is None else blocks  # an overflow is found in all distances
     kept = group * query.targets.size if query.output == "targets" else 0
     back = group * n * shape.index if query.predecessors else 0
     single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
@@ -60,17 +60,17 @@ def memory(shape, query, group: int) -> int:
 
 
 def _block(n: int, tuning: SourcePerBlockTuning) -> int:
-    """Threads of a block: fewer where near piles are smaller."""
+    """Threads per block: fewer where near piles are smaller."""
     return tuning.block if n >= tuning.large else tuning.block // 2
 
 
 def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
-    """Blocks that the device holds at once, going by threads."""
+    """Blocks that the device holds at once, as threads allow."""
     return tuning.in_flight or max(1, resident_threads() // _block(n, tuning))
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the terms of the cost: requests of all blocks; pile rounds and edges of one block after the other's."""
+    """Amounts of the cost terms: requests of all blocks; rounds and edges of the searches that one block makes in turn."""
     each = 2 if shape.n_vertices >= _DEFAULTS.large else 4
     per_worker = sources_per_worker(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
@@ -134,7 +134,7 @@ class _Run:
         self._width = first_width(graph, query.limit is not None or query.targets is not None)
 
     def search(self, sources) -> tuple[list, np.ndarray]:
-        """Search from each; return the rounds that each took, up to where it is complete, and its last threshold."""
+        """Search from each source. Return its rounds, the distance up to which it is complete, and its last threshold."""
         graph, k = self._graph, sources.size
         ordered = f"i{self._distance.itemsize}"
         self._taken.data.memset_async(0, self._taken.nbytes)
@@ -164,7 +164,7 @@ class _Run:
         return self._rounds[:k].get().tolist(), self._bounds[:, :k].get()
 
     def finish(self, sources):
-        """Look for overflows, and make predecessors, of shape (k, n), by the launches that all strategies share."""
+        """Detect overflows, and compute predecessors of shape (k, n), by the kernels that all strategies use."""
         if self._single is None:
             return None
         query, single = self._query, self._single

@@ -1,7 +1,7 @@
-"""Many searches at once on a GPU, 32 side by side: each edge load serves all of them. See source_per_lane.cu.
+"""Multi-source SSSP on a GPU with one source per lane: one load of an edge serves 32 sources. See source_per_lane.cu.
 
-For graphs of few rounds and many edges. What bounds it: each edge relaxed reads a row of 32 distances, 128 bytes of float32,
-and so many times that as vertices are lowered again.
+For graphs of few rounds and many edges. Memory accesses bound the time: each relaxed edge reads the distances of a vertex
+from 32 sources, 128 bytes of float32, and again after each improvement.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ GROUP = 32
 
 
 def group_size(n_sources: int) -> int:
-    """Sources a group."""
+    """Sources per group."""
     return min(n_sources, GROUP)
 
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run.
 
-    Rows of 32 distances, two masks, and pieces of long rows; distances a row a source; and what makes predecessors.
+    32 distances and two masks per vertex, edge chunks, distances per source, and the arrays that compute predecessors.
     """
     n, tuning = shape.n_vertices, query.tuning_of(SourcePerLaneTuning)
     n_chunks = 2 * shape.n_edges // min(tuning.uneven_chunk, tuning.even_chunk) + 1
@@ -59,7 +59,7 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the terms of the cost: the host waits at each round; each edge walked reads a row of distances."""
+    """Amounts of the cost terms: the host waits at each round, and each relaxed edge reads 32 distances."""
     groups = -(-n_sources // GROUP)
     edges = groups * shape.n_edges * shape.edge_share(GROUP) * max(shape.weight, 4) / 4
     return {
@@ -89,7 +89,7 @@ def plan(graph, query, _group: int):
 
 
 class _Run:
-    """The state of a group: a row of distances a vertex, and which of them are to be relaxed."""
+    """The state of a group: 32 distances per vertex, and masks of the sources whose distance is to be relaxed."""
 
     def __init__(self, graph, query):
         n, self._graph, self._query = graph.n_vertices, graph, query
@@ -116,7 +116,7 @@ class _Run:
         self._first_width = real.type(np.inf) if everything else first_width(graph, may_stop)
 
     def search(self, sources) -> tuple[int, list, object]:
-        """Relax until nothing changes; return the rounds, up to where each source is complete, and the last threshold."""
+        """Relax until no distance improves. Return rounds, up to where each source is complete, and the last threshold."""
         self._start(sources)
         width, rounds, edges, pile_rounds = self._first_width, 0, 0, 0
         threshold = _beyond(self._real.type(0), width)
@@ -154,7 +154,7 @@ class _Run:
         self._now[cp.asarray(vertices)] = cp.asarray(masks)
 
     def _relax(self, threshold) -> tuple[int, int, int]:
-        """One round; return rows lowered below the threshold, edges relaxed, and how near the nearest is that waits."""
+        """Make one round. Return near vertices that improved, edges relaxed, and a code of the smallest far distance."""
         graph, n = self._graph, self._graph.n_vertices
         self._counters.data.memset_async(0, self._counters.nbytes)
         hubs = (self._hubs, np.int64(self._hubs.size))
@@ -167,7 +167,7 @@ class _Run:
         return tuple(self._on_host.tolist())
 
     def results(self, sources):
-        """Distances, a row a source, and predecessors, by the launches that all strategies share; overflows are errors."""
+        """Return distances and predecessors of shape (k, n); a distance that overflows is an error."""
         query, single, k = self._query, self._single, sources.size
         rows = self._rows if query.output == "all" or single is not None else self._rows[self._target_vertices]
         distance = cp.ascontiguousarray(rows[:, :k].T)
@@ -183,14 +183,14 @@ class _Run:
 
 
 def _beyond(distance, width):
-    """Above a distance by a width, and at least the next one: there is always progress."""
+    """Return a distance plus a width, or the next larger number if that is larger, so that each pile makes progress."""
     real = type(distance)
     with np.errstate(over="ignore"):
         return max(real(distance + width), np.nextafter(distance, real(np.inf)))
 
 
 def _pieces_of_long_rows(offsets, piece: int):
-    """Rows of PIECE edges or more in pieces, as the kernel takes them: which piece above, vertex below."""
+    """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
     degrees = cp.diff(offsets)
     vertices = cp.flatnonzero(degrees >= piece).get()
     lengths = degrees.get()[vertices] if vertices.size else np.zeros(0, np.int64)

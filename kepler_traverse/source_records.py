@@ -28,7 +28,7 @@ class SourceRecords(NamedTuple):
         The records of each source, one source after the other.
     sizes : int64 array of shape (k,), NumPy
         Number of records of each source.
-    figures : Figures or None
+    figures : DistanceStats or None
         Statistics of weighted distances, if they were computed.
     """
 

@@ -203,7 +203,7 @@ def calls(path):
         kepler_traverse.certify_many,
         GIVEN
         | {
-            "sources": (np.array([0, 1]), lambda value: list_of(is_number)(value) and len(value) == 2),
+            "source_vertices": (np.array([0, 1]), lambda value: list_of(is_number)(value) and len(value) == 2),
             "distances": (plan_bfs_many(GRAPH, n_sources=2).run([0, 1]).distance, never),
             "limit": (None, or_none(is_limit)),
         },

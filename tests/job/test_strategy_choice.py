@@ -355,7 +355,7 @@ def test_a_worker_that_has_no_memory_for_the_strategy_told_plans_for_itself(job,
     take = MultiSourcePlan._use_candidate
 
     def refused(plan, name):
-        if plan._memory is not None and plan._rows and name == FAST and len(plan._candidates) == 1:
+        if plan._memory is not None and plan._strategies and name == FAST and len(plan._candidates) == 1:
             raise MemoryError("none left")
         return take(plan, name)
 

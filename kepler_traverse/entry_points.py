@@ -76,8 +76,8 @@ class Registry:
         predecessors = RESULT_KINDS[result].has_predecessors
         query = make_query(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
         query = replace(query, tuning=tuning)
-        rows = self.multi_source, self.single_source
-        return MultiSourcePlan(graph, name, *rows, strategy, query, n_sources, memory, shape, self.searches)
+        listed = self.multi_source, self.single_source
+        return MultiSourcePlan(graph, name, *listed, strategy, query, n_sources, memory, shape, self.searches)
 
     def search_many(
         self,
@@ -98,8 +98,8 @@ class Registry:
         graph, sources, targets = outputs.check_arguments(graph, sources, targets, result, direction, unreached, memory)
         if RESULT_KINDS[result].records == "nearest":
             outputs.outputs_needed_by(result, name, targets)
-            asked = make_query(graph, True, limit, None, knobs, self.algorithm.limit_name)
-            return outputs.compute_nearest(graph, sources, name, self.single_source, asked, strategy)
+            query = make_query(graph, True, limit, None, knobs, self.algorithm.limit_name)
+            return outputs.compute_nearest(graph, sources, name, self.single_source, query, strategy)
         plan = self.plan_multi_source(
             graph,
             n_sources=len(sources),

@@ -162,8 +162,8 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None) -> Any:
     )
     previous = xp.full(len(rows), -1, np.int64)
     previous[xp.asarray(back["at"])] = xp.asarray(back["row"])
-    wanted = library.DataFrame({"vertex": _found_targets(rows["vertex"], targets, graph, library)})
-    ends = xp.sort(xp.asarray(numbered.merge(wanted, on="vertex")["row"]))
+    requested = library.DataFrame({"vertex": _found_targets(rows["vertex"], targets, graph, library)})
+    ends = xp.sort(xp.asarray(numbered.merge(requested, on="vertex")["row"]))
     walks, owners = [ends], [xp.arange(ends.size)]
     at, owner = ends, owners[0]
     while at.size:
@@ -221,25 +221,25 @@ def _kind_of_ids(column: Any) -> str:
 
 def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any) -> Any:
     """Return the distinct targets that occur in a frame's column of vertices."""
-    wanted = arguments.ids("targets", targets)
-    wanted = wanted.tolist() if isinstance(wanted, np.ndarray) else wanted
+    requested = arguments.ids("targets", targets)
+    requested = requested.tolist() if isinstance(requested, np.ndarray) else requested
     kind, expected = _kind_of_ids(vertex), int if _kind_of_ids(vertex) == "integers" else str
-    for target in wanted:
+    for target in requested:
         if not isinstance(target, expected) or isinstance(target, bool):
             raise UnknownVertexError(
                 f"target {arguments.describe(target)} is not a vertex: the ids of this frame are {kind}"
             )
     if graph is not None:
         arguments.instance("graph", graph, Graph, "it is the one that was traversed")
-        graph.numbers_of(wanted, "target")
-    wanted = list(dict.fromkeys(wanted))
+        graph.numbers_of(requested, "target")
+    requested = list(dict.fromkeys(requested))
     limits = np.iinfo(str(vertex.dtype).lower()) if expected is int else None
-    possible = [t for t in wanted if (limits.min <= t <= limits.max if limits else arguments.is_encodable(t))]
+    possible = [t for t in requested if (limits.min <= t <= limits.max if limits else arguments.is_encodable(t))]
     series = library.Series(possible, dtype=vertex.dtype)
     found = series[series.isin(vertex)]
-    if graph is None and len(found) < len(wanted):
+    if graph is None and len(found) < len(requested):
         known = set(found.to_arrow().to_pylist() if hasattr(found, "to_arrow") else found.tolist())
-        missing = [target for target in wanted if target not in known]
+        missing = [target for target in requested if target not in known]
         shown = ", ".join(map(arguments.describe, missing[:10])) + (", ..." if len(missing) > 10 else "")
         raise UnknownVertexError(
             f"{len(missing)} target{'s are' if len(missing) > 1 else ' is'} in no row of the frame: {shown}. No path leads "

@@ -405,19 +405,19 @@ class Graph:
         UnknownVertexError
             Some ids are not vertices of this graph (the message names them), or ``ids`` is not a list of ids.
         """
-        wanted = arguments.ids(arguments.text("role", role) + "s", ids)
-        if isinstance(wanted, list):
+        requested = arguments.ids(arguments.text("role", role) + "s", ids)
+        if isinstance(requested, list):
             expected = str if self.has_string_ids else int
-            wrong = [i for i in wanted if not isinstance(i, expected) or isinstance(i, bool)]
+            wrong = [i for i in requested if not isinstance(i, expected) or isinstance(i, bool)]
         else:
-            wrong = wanted[:1].tolist() if self.has_string_ids else []
+            wrong = requested[:1].tolist() if self.has_string_ids else []
         if wrong:
             kind = "strings" if self.has_string_ids else "integers"
             raise UnknownVertexError(
                 f"{role} {arguments.describe(wrong[0])} is not a vertex: the ids of this graph are {kind}"
             )
-        numbers = self._string_numbers(wanted) if self.has_string_ids else self._integer_numbers(wanted)
-        missing = [wanted[i] if isinstance(wanted, list) else wanted[i].item() for i in np.flatnonzero(numbers < 0)]
+        numbers = self._string_numbers(requested) if self.has_string_ids else self._integer_numbers(requested)
+        missing = [requested[i] if isinstance(requested, list) else requested[i].item() for i in np.flatnonzero(numbers < 0)]
         if missing:
             shown = ", ".join(map(arguments.describe, missing[:10])) + (", ..." if len(missing) > 10 else "")
             raise UnknownVertexError(
@@ -429,7 +429,7 @@ class Graph:
 
     def _nearest_ids(self, missing: list[Any]) -> str:
         """Describe the ids of the graph that are nearest to some unknown ids: neighbouring integers or similar strings."""
-        near = self._similar_names if self.has_string_ids else self._neighbouring_ids
+        near = self._similar_names if self.has_string_ids else self._neighboring_ids
         found = {unknown: near(unknown) for unknown in missing}
         describe = arguments.describe
         return "".join(
@@ -438,13 +438,13 @@ class Graph:
             if ids
         )
 
-    def _neighbouring_ids(self, wanted: int) -> list[int]:
+    def _neighboring_ids(self, requested: int) -> list[int]:
         ids = self._host_ids
         limits = np.iinfo(ids.dtype)
-        at = int(np.searchsorted(ids, np.array(min(max(wanted, limits.min), limits.max), ids.dtype)))
+        at = int(np.searchsorted(ids, np.array(min(max(requested, limits.min), limits.max), ids.dtype)))
         return [ids[i].item() for i in (at - 1, at) if 0 <= i < ids.size]
 
-    def _similar_names(self, wanted: str) -> list[str]:
+    def _similar_names(self, requested: str) -> list[str]:
         """Up to two similar ids, among those that sort near the name or differ from it only in case or blanks."""
         import bisect
         import difflib
@@ -455,43 +455,43 @@ class Graph:
         if len(self.ids) <= _COMPARED_NAMES:
             names = self.ids.to_pylist()
         else:
-            bare = wanted.strip()
-            spelled = {wanted, bare, bare.lower(), bare.upper(), bare.title(), bare.capitalize()}
+            bare = requested.strip()
+            spelled = {requested, bare, bare.lower(), bare.upper(), bare.title(), bare.capitalize()}
             width = _COMPARED_NAMES // (2 * len(spelled))
             places = [place(name) for name in spelled]
             names = [name for at in places for name in self.ids.slice(max(0, at - width), 2 * width).to_pylist()]
         # The time to compare two names grows with the square of their length.
         folded = {name.casefold().strip(): name for name in names if len(name) <= _COMPARED_LENGTH}
-        alike = difflib.get_close_matches(wanted.casefold().strip()[:_COMPARED_LENGTH], folded, 2)
+        alike = difflib.get_close_matches(requested.casefold().strip()[:_COMPARED_LENGTH], folded, 2)
         return [folded[name] for name in alike]
 
-    def _integer_numbers(self, wanted: list[int] | np.ndarray) -> np.ndarray:
+    def _integer_numbers(self, requested: list[int] | np.ndarray) -> np.ndarray:
         ids = self._host_ids
         limits = np.iinfo(ids.dtype)
-        if isinstance(wanted, list):
-            fits = np.array([limits.min <= i <= limits.max for i in wanted], bool)
-            asked = np.array([i if fit else 0 for i, fit in zip(wanted, fits, strict=True)], ids.dtype)
+        if isinstance(requested, list):
+            fits = np.array([limits.min <= i <= limits.max for i in requested], bool)
+            in_range = np.array([i if fit else 0 for i, fit in zip(requested, fits, strict=True)], ids.dtype)
         else:
-            fits = (wanted >= limits.min) & (wanted <= limits.max)
-            asked = np.where(fits, wanted, 0).astype(ids.dtype)
-        at = np.minimum(np.searchsorted(ids, asked), max(ids.size - 1, 0))
-        found = fits & (ids[at] == asked) if ids.size else np.zeros(len(wanted), bool)
+            fits = (requested >= limits.min) & (requested <= limits.max)
+            in_range = np.where(fits, requested, 0).astype(ids.dtype)
+        at = np.minimum(np.searchsorted(ids, in_range), max(ids.size - 1, 0))
+        found = fits & (ids[at] == in_range) if ids.size else np.zeros(len(requested), bool)
         return np.where(found, at, -1).astype(np.int64)
 
-    def _string_numbers(self, wanted: Any) -> np.ndarray:
+    def _string_numbers(self, requested: Any) -> np.ndarray:
         try:
-            "".join(wanted).encode()
+            "".join(requested).encode()
         except UnicodeEncodeError:  # a lone surrogate, which no text file can contain
-            texts = np.array([arguments.is_encodable(name) for name in wanted])
-            numbers = np.full(len(wanted), -1)
-            numbers[texts] = self._string_numbers([name for name, is_text in zip(wanted, texts, strict=True) if is_text])
+            texts = np.array([arguments.is_encodable(name) for name in requested])
+            numbers = np.full(len(requested), -1)
+            numbers[texts] = self._string_numbers([name for name, is_text in zip(requested, texts, strict=True) if is_text])
             return numbers
-        if len(wanted) > _FEW_NAMES:
+        if len(requested) > _FEW_NAMES:
             import pyarrow
             import pyarrow.compute
 
             # UTF-8 cannot encode a lone surrogate, so no id contains one.
-            known = [name if name.isascii() or arguments.is_encodable(name) else None for name in wanted]
+            known = [name if name.isascii() or arguments.is_encodable(name) else None for name in requested]
             at = pyarrow.compute.index_in(pyarrow.array(known, self.ids.type), value_set=self.ids)
             positions: np.ndarray = at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
             return positions
@@ -503,7 +503,7 @@ class Graph:
             )
             return at if at < len(self.ids) and self.ids[at].as_py() == name else -1
 
-        return np.array([number(name) for name in wanted], np.int64)
+        return np.array([number(name) for name in requested], np.int64)
 
     @cached_property
     def _host_ids(self) -> np.ndarray:

@@ -28,7 +28,7 @@ class Run:
         self.graph = graph
         self.distance = np.empty(n, np.int32)
         self.predecessor = np.empty(n, graph.targets.dtype) if query.predecessors else None
-        # Kernels take an empty array for "not wanted".
+        # Compiled functions take an empty array in place of None.
         self.predecessor_or_empty = np.empty(0, graph.targets.dtype) if self.predecessor is None else self.predecessor
         self.queue, self.next_queue = np.empty((2, n), graph.targets.dtype)
         self.bitmap, self.next_bitmap = np.empty((2, -(-n // _WORD)), np.uint64)

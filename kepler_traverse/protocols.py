@@ -198,7 +198,7 @@ class CsrBackend(Protocol):
 
 
 class BatchChecker(Protocol):
-    """Checks distances from blocks of sources of one graph; see ``certificate.many``."""
+    """Checks distances from blocks of sources of one graph; see ``certificate.batch``."""
 
     def summaries(self, blocks: Iterable[tuple[np.ndarray, Array, np.dtype]], /) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the size of each block and an int64 array of shape (5, 3).

@@ -60,7 +60,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
 
 
 def plan(graph, query, group: int):
-    """Return ``traverse(sources)`` for up to ``group`` vertex numbers at once."""
+    """Return ``traverse(source_vertices)`` for up to ``group`` vertex numbers at once."""
     run = _Run(graph, group, query.tuning_of(BitParallelCpuTuning))
 
     def traverse(sources) -> MultiSourceOutcome:

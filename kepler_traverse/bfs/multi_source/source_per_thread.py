@@ -44,7 +44,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 
 def plan(graph, query, _group: int):
-    """Return ``traverse(sources)`` for several vertex numbers."""
+    """Return ``traverse(source_vertices)`` for several vertex numbers."""
     n = graph.n_vertices
     # For as many threads as there may ever be: the caller's number of them may change. What is never touched costs nothing.
     queues = np.empty((numba.config.NUMBA_NUM_THREADS, n + 1), graph.targets.dtype)

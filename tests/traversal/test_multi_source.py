@@ -22,14 +22,14 @@ from tests.support.plans import tuned_plan
 GROUPS = (1, 31, 32, 33, 64, 65, 257, 600)
 
 
-def ways(catalogue, looped):
-    """Every row for many sources, and the loop over a strategy for one."""
+def ways(registry, looped):
+    """Every strategy for many sources, and the loop over a strategy for one."""
     named = [
         pytest.param(
-            (row.name, row.device), marks=pytest.mark.gpu if row.device == "cuda" else (), id=f"{row.name}-{row.device}"
+            (each.name, each.device), marks=pytest.mark.gpu if each.device == "cuda" else (), id=f"{each.name}-{each.device}"
         )
-        for row in catalogue
-        if row.sums == "float"  # test_exact_sums has the others
+        for each in registry
+        if each.sums == "float"  # test_exact_sums has the others
     ]
     return pytest.mark.parametrize("way", [*named, pytest.param(("one_at_a_time", "cpu")), pytest.param((looped, "cpu"))])
 

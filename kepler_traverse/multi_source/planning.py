@@ -89,16 +89,10 @@ class MultiSourcePlan:
         is_single = any(each.is_called(name) for each in single_source)
         single = pick(single_source, name if is_single else "auto", graph)
         loop = one_at_a_time(single, algorithm)
-        if name != "auto":
-            fitting = [pick([*strategies, loop], name, graph)]
-        elif n_sources <= 1:
-            fitting = [loop]
-        else:
-            here = [each for each in strategies if each.default and each.device == graph.device]
-            fitting = [*(each for each in here if each.unsupported_reason(graph) is None), loop]
-        # Without a choice, and without a depth to find out, the survey would be wasted.
-        needs_survey = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
+        usable = _usable_strategies(graph, strategies, loop, name, n_sources)
         if shape is None:
+            # Without a choice, and without a depth to find out, the survey would be wasted.
+            needs_survey = len(usable) > 1 or (algorithm == "bfs" and usable != [loop])
             shape = survey(graph, algorithm, searches or single_source, n_sources) if needs_survey else outline(graph)
         elif not isinstance(shape, Shape) or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges):
             raise InputError("shape must be that of an earlier plan of the same graph (plan.shape)")
@@ -113,9 +107,9 @@ class MultiSourcePlan:
         self._owner = threading.current_thread()
         self._lock = threading.Lock()
         self.sums = Sums(graph, algorithm, query.limit)
-        self._candidates = self._fitting_memory(fitting)
+        self._candidates = self._fitting_memory(usable)
         if not self._candidates:
-            _largest_group(fitting[0], shape, query, self._n_sources, memory)  # raises the error that states the sizes
+            _largest_group(usable[0], shape, query, self._n_sources, memory)  # raises the error that states the sizes
         self._clock = time.perf_counter
         self._choice = Choice(
             {name: partial(self._estimate, name) for name in self._candidates},
@@ -278,6 +272,21 @@ class MultiSourcePlan:
             return _concatenate_outcomes(search(numbers[i : i + group]) for i in range(0, numbers.size, group))
 
         return in_smaller_groups
+
+
+def _usable_strategies(
+    graph: Graph, strategies: Sequence[MultiSourceStrategy], loop: MultiSourceStrategy, name: str, n_sources: int
+) -> list[MultiSourceStrategy]:
+    """Return the strategies that a plan may choose among: the named one, or with ``"auto"`` all defaults that can run.
+
+    ``loop`` runs a strategy for one source once per source.
+    """
+    if name != "auto":
+        return [pick([*strategies, loop], name, graph)]
+    if n_sources <= 1:
+        return [loop]
+    here = [each for each in strategies if each.default and each.device == graph.device]
+    return [*(each for each in here if each.unsupported_reason(graph) is None), loop]
 
 
 def _concatenate_outcomes(found: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import flat
+from .._arrays import flatten_distances
 from ..algorithms import ALGORITHMS
 from . import cp
 from .compiler import kernel
@@ -136,12 +136,12 @@ def _kernel(entry: Entry, kind: np.dtype):
 
 
 def _rows(distance, limit) -> tuple:
-    memory, pitch = flat(distance)
+    memory, pitch = flatten_distances(distance)
     return memory, pitch, np.int64(distance.shape[1]), np.int64(len(distance)), limit
 
 
 def _hop_rows(distance) -> tuple:
-    memory, pitch = flat(distance)
+    memory, pitch = flatten_distances(distance)
     return memory.view(np.uint8), pitch, np.int64(distance.shape[1]), np.int64(len(distance))
 
 

@@ -342,7 +342,7 @@ def _check_knobs(settings: Settings, config: Path | None) -> None:
 
     if settings.strategy == "auto":
         raise UsageError(f"{config}: [knobs] are those of one strategy, and strategy is 'auto'; name the strategy")
-    named = [row for row in (BFS if settings.algorithm == "bfs" else SSSP) if settings.strategy in (row.name, *row.also)]
+    named = [each for each in (BFS if settings.algorithm == "bfs" else SSSP) if each.is_called(settings.strategy)]
     # A name that is none, or not on the device, is refused with those that fit once the graph is there.
     rows = [row for row in named if settings.device in ("auto", row.device)]
     for row in [row for row in rows if row.knobs is not None] or rows[:1]:

@@ -203,7 +203,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
         *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
         (
             "strategy",
-            f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.teaches}",
+            f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.rationale}",
         ),
         ("why", plan.why),
         *([("choice", f"{sentence(choice)}; corrected as the run goes on")] if choice else []),

@@ -65,7 +65,7 @@ class _Row:
 
     name: str = MG
     device: str = "cuda"
-    teaches: str = "cuGraph's multi-GPU search, the graph spread over all workers, one source after another"
+    rationale: str = "cuGraph's multi-GPU search, the graph spread over all workers, one source after another"
 
 
 class _Plan:

@@ -19,7 +19,7 @@ from kepler_traverse import plan_bfs, plan_sssp, results
 from kepler_traverse._arrays import NO_PREDECESSOR, namespace, to_host, unreached_of
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError, UnknownVertexError
-from kepler_traverse.exact import as_integers, narrowed
+from kepler_traverse.exact import narrow_distances, to_integers
 from kepler_traverse.graph import Graph
 from kepler_traverse.plan import Plan
 from kepler_traverse.regular_files import open_regular
@@ -116,7 +116,7 @@ class Prover:
 
     def _moved(self, distance: np.ndarray) -> Any:
         """Distances on the graph's device, in the type that they are proven in."""
-        return namespace(self.graph.offsets).asarray(narrowed(self.graph, distance) if self.integers else distance)
+        return namespace(self.graph.offsets).asarray(narrow_distances(self.graph, distance) if self.integers else distance)
 
     def _certify(self, file: str, traversal: results.Traversal) -> None:
         move = namespace(self.graph.offsets).asarray
@@ -133,7 +133,7 @@ class Prover:
         query = replace(plan.query, targets=self.targets)
         predecessor = again.predecessor
         again = replace(as_written(again, query), predecessor=predecessor)
-        distance = to_host(as_integers(again.distance) if self.integers else again.distance)
+        distance = to_host(to_integers(again.distance) if self.integers else again.distance)
         again = replace(again, distance=distance, predecessor=to_host(predecessor))
         failures = {}
         differing = np.flatnonzero(again.distance != traversal.distance)

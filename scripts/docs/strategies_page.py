@@ -87,18 +87,18 @@ def knobs_table() -> list[str]:
 def cells_of(row) -> dict[str, str]:
     """The cells of a strategy by column."""
     python, cuda = lines_of_code(row.plan)
-    also = ", ".join(f"`{name}`" for name in row.also)
+    aliases = ", ".join(f"`{name}`" for name in row.aliases)
     cells = {
         "name": f"`{row.name}`",
-        "also called": also,
-        "published as": also,
+        "also called": aliases,
+        "published as": aliases,
         "device": row.device,
         "auto": "auto" if row.default else "",
         "needs": ", ".join(NEEDS[need] for need in sorted(row.needs, reverse=True)),
         "complexity": row.complexity,
         "lines": f"{python} + {cuda}" if cuda else str(python),
-        "wins": row.wins,
-        "what it teaches": row.teaches,
+        "wins": row.advantage,
+        "what it teaches": row.rationale,
         "from": row.paper,
     }
     return {column: cell or "-" for column, cell in cells.items()}

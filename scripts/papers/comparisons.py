@@ -43,7 +43,7 @@ class Comparison:
         found = []
         for column, pattern in (*self.systems, (OURS, "")):
             for row in catalogue:
-                about = " ".join((row.name, *row.also, row.paper))
+                about = " ".join((row.name, *row.aliases, row.paper))
                 fits = row.default if column == OURS else re.search(pattern, about, re.IGNORECASE)
                 if fits and self.device in ("", row.device) and row not in [earlier for _, earlier in found]:
                     found.append((column, row))

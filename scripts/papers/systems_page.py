@@ -135,7 +135,7 @@ def comparison_table(comparison: Comparison, rows: list, blocks: dict) -> str:
             f"**{words}**" if best[graph] == (row.name, row.device) else words
             for graph, words in zip(graphs, cells, strict=True)
         ]
-        lines.append([column, f"`{row.name}`", ", ".join(row.also) or "-", row.device, *marked])
+        lines.append([column, f"`{row.name}`", ", ".join(row.aliases) or "-", row.device, *marked])
     return table(["in the paper", "strategy", "published as", "device", *graphs], lines)
 
 
@@ -192,7 +192,7 @@ def everything(algorithm: str, blocks: dict) -> str:
         if device == wanted
         for row in block["rows"]
     }
-    also = {(row.name, row.device): row.also for device in DEVICES for row in rows_for(algorithm, device)}
+    also = {(row.name, row.device): row.aliases for device in DEVICES for row in rows_for(algorithm, device)}
     lines = [
         [f"`{name}`", ", ".join(also.get((name, device), ())) or "-", device]
         + [cell(blocks.get((graph, device)), name, with_ratio=False) for graph in graphs]

@@ -288,7 +288,7 @@ def time_of_reverse(graph) -> float | None:
         return None
     times = []
     for _ in range(3):
-        graph.__dict__.pop("reverse", None)
+        graph.drop_reverse()
         wait(graph)
         began = time.perf_counter()
         _ = graph.reverse
@@ -309,7 +309,7 @@ def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict
             compare({0: digest(plan.run(number).distance)}, expected, name, cell)
             times = []
             for _ in range(3):
-                graph.__dict__.pop("reverse", None)
+                graph.drop_reverse()
                 wait(graph)
                 began = time.perf_counter()
                 if reverse == "built":
@@ -319,7 +319,7 @@ def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict
                 times.append(time.perf_counter() - began)
                 if times[-1] > 1:
                     break
-            graph.__dict__.pop("reverse", None)
+            graph.drop_reverse()
             line = {"strategy": name, "repeats": False, "auto": auto, "reverse": reverse}
             yield line | {"seconds": min(times)}
 

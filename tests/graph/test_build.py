@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -102,6 +104,21 @@ def test_the_reverse_holds_every_edge_turned_round(name):
     turned = build([(v, u) for u, v in rows], weights)
     for array in ("offsets", "targets", "weights"):
         assert np.array_equal(getattr(reverse, array), getattr(turned, array))
+
+
+def test_a_reverse_is_kept_and_copies_with_other_edges_build_their_own():
+    graph = build([(0, 1), (1, 2), (0, 2)], [1, 2, 5])
+    reverse = graph.reverse
+    assert graph.reverse is reverse
+    copy = replace(graph, weights=graph.weights * 2)
+    assert copy.reverse.weights.tolist() == (reverse.weights * 2).tolist()
+    wide = graph.with_sums_in("float64")
+    assert wide.reverse is reverse.with_sums_in("float64")
+    assert graph.linked_reverse() is reverse
+    assert reverse.reverse is graph
+    graph.drop_reverse()
+    assert graph.reverse is not reverse
+    assert neighbours_of(graph.reverse) == neighbours_of(reverse)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +279,7 @@ def test_lists_that_are_looked_at_in_parts_give_the_same_graph_and_the_same_erro
         return facts, str(first.value), first.value.row, graph_from_edges(src, dst, loop).negative_loops
 
     whole = outcome()
-    monkeypatch.setattr(_arrays, "PART", 7)
+    monkeypatch.setattr(_arrays, "MAX_SLICE", 7)
     assert outcome() == whole
     assert whole[2] == 17
     assert list(whole[3].values()) == [-4]

@@ -352,15 +352,15 @@ def test_a_job_that_is_resumed_after_a_switch_begins_with_the_better_strategy(jo
 
 
 def test_a_worker_that_has_no_memory_for_the_strategy_told_plans_for_itself(job, monkeypatch):
-    take = MultiSourcePlan._take
+    take = MultiSourcePlan._use_candidate
 
     def refused(plan, name):
-        if plan._memory is not None and plan._rows and name == FAST and len(plan._candidates) == 1:
+        if plan._memory is not None and plan._strategies and name == FAST and len(plan._candidates) == 1:
             raise MemoryError("none left")
         return take(plan, name)
 
     right = job({}, 1, "--strategy", SLOW, slowed="")
-    monkeypatch.setattr(MultiSourcePlan, "_take", refused)
+    monkeypatch.setattr(MultiSourcePlan, "_use_candidate", refused)
     found = job(WRONG, 1)
     assert found.summary["digest"] == right.summary["digest"]
     assert found.manifest["strategy"] == SLOW

@@ -83,7 +83,7 @@ def test_a_published_name_leads_to_its_row_and_a_negative_weight_is_refused_wher
     with running(MODES["GPU" if HAS_GPU else "in turn"]):
         graph = build([(0, 1), (1, 2)], [2, -1]).to("cuda")
         for row in ON_GPU:
-            for name in row.also:
+            for name in row.aliases:
                 if "non_negative" in row.needs:
                     with pytest.raises(StrategyError, match=rf"'{name}' cannot take negative weights; these can: frontier"):
                         plan_sssp(graph, strategy=name)

@@ -107,5 +107,5 @@ def test_targets_beyond_the_first_of_each_thread_are_waited_for(row):
 @each_bfs_row
 def test_a_row_answers_to_its_published_names(row):
     graph = build(path(3)).to("cuda")
-    for name in row.also:
+    for name in row.aliases:
         assert plan_bfs(graph, strategy=name).strategy is row

@@ -19,7 +19,7 @@ from kepler_traverse import (
     sssp,
     sssp_many,
 )
-from kepler_traverse.arguments import as_array, ids, shown
+from kepler_traverse.arguments import as_array, describe, ids
 from kepler_traverse.errors import EdgeListError, InputError, UnknownVertexError
 from kepler_traverse.sssp.registry import STRATEGIES
 from tests.support.graphs import NAMED, build, weights_for
@@ -260,8 +260,8 @@ def test_a_frame_that_a_file_has_widened_is_certified():
 
 
 def test_values_are_shown_short_and_on_one_line():
-    assert shown("\x1b[31m" + "x" * 500).isprintable()
+    assert describe("\x1b[31m" + "x" * 500).isprintable()
     for value in (10**5000, "x" * 10**6, list(range(10**5)), object(), "\ud800", np.zeros(10**6)):
-        assert len(shown(value)) < 100
+        assert len(describe(value)) < 100
     assert ids("sources", []) == []
     assert as_array("src", []).dtype == np.int64

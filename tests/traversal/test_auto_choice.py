@@ -40,11 +40,11 @@ class ScriptedRun:
         monkeypatch.setattr(many_module, "costs_of", lambda _device: costs)
         monkeypatch.setattr(many_module, "machine_of", lambda _device: MACHINE)
         graph = build([(v, (v + 1) % N) for v in range(N)])
-        rows = [self.row(name, groups[name]) for name in taken]
-        self.plan = MultiSourcePlan(graph, "bfs", rows, STRATEGIES, "auto", Query(predecessors=False), n_sources)
+        strategies = [self.strategy(name, groups[name]) for name in taken]
+        self.plan = MultiSourcePlan(graph, "bfs", strategies, STRATEGIES, "auto", Query(predecessors=False), n_sources)
         self.plan._clock = lambda: self.now
 
-    def row(self, name: str, most: int) -> MultiSourceStrategy:
+    def strategy(self, name: str, most: int) -> MultiSourceStrategy:
         def plan(_graph, _query, _group):
             self.prepared.append(name)
 
@@ -63,7 +63,7 @@ class ScriptedRun:
             group_size=lambda n_sources: min(n_sources, most),
             terms=lambda _shape, n_sources, group, _machine: {"edge": n_sources, "start": -(-n_sources // group)},
             paper="none",
-            teaches="nothing",
+            rationale="nothing",
             default=True,
         )
 

@@ -174,17 +174,17 @@ def test_equal_graphs_are_seen_equally():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(calibration.numba_cache, "own_folder", lambda: tmp_path)
-    calibration._kept.cache_clear()
+    calibration._load_or_measure.cache_clear()
     yield tmp_path
-    calibration._kept.cache_clear()
+    calibration._load_or_measure.cache_clear()
 
 
 def test_a_machine_is_measured_once_and_kept_for_its_user_alone(folder, monkeypatch):
     found = calibration.machine_of("cpu")
     (file,) = folder.iterdir()
     assert file.stat().st_mode & 0o077 == 0
-    calibration._kept.cache_clear()
-    monkeypatch.setattr(calibration, "_of_cpu", lambda: pytest.fail("measured again"))
+    calibration._load_or_measure.cache_clear()
+    monkeypatch.setattr(calibration, "_measure_cpu", lambda: pytest.fail("measured again"))
     assert calibration.machine_of("cpu") == found
 
 
@@ -195,7 +195,7 @@ def test_a_file_that_says_no_machine_is_measured_again(folder, text):
     calibration.machine_of("cpu")
     (file,) = folder.iterdir()
     file.write_text(text)
-    calibration._kept.cache_clear()
+    calibration._load_or_measure.cache_clear()
     assert calibration.machine_of("cpu").copy > 0
     assert json.loads(file.read_text())["copy"] > 0
 
@@ -211,17 +211,17 @@ def test_a_file_that_others_may_write_to_is_not_believed(folder):
 
 def test_no_folder_to_keep_it_in_is_no_error(monkeypatch):
     monkeypatch.setattr(calibration.numba_cache, "own_folder", lambda: None)
-    calibration._kept.cache_clear()
+    calibration._load_or_measure.cache_clear()
     assert calibration.machine_of("cpu").step > 0
-    calibration._kept.cache_clear()
+    calibration._load_or_measure.cache_clear()
 
 
 def test_where_there_is_no_memory_to_measure_in_the_machine_of_the_constants_is_taken(folder, monkeypatch):
     def short():
         raise MemoryError
 
-    monkeypatch.setattr(calibration, "_of_cpu", short)
-    assert calibration._kept("cpu") == costs_of("cpu").measured_on
+    monkeypatch.setattr(calibration, "_measure_cpu", short)
+    assert calibration._load_or_measure("cpu") == costs_of("cpu").measured_on
     assert not list(folder.iterdir())
 
 
@@ -232,7 +232,7 @@ def test_a_survey_without_memory_for_a_search_leaves_the_shape_of_the_degrees(mo
     graph = build([(v, v + 1) for v in range(100)], [1.0] * 100)
     on_host = survey.survey(graph, "sssp", (), 64)
     monkeypatch.setattr(type(graph), "device", "cuda")
-    monkeypatch.setattr(survey, "_searched", no_memory)
+    monkeypatch.setattr(survey, "_search_samples", no_memory)
     shape = survey.survey(graph, "sssp", (), 64)
     assert on_host.depth > 0
     assert (shape.depth, shape.skew) == (0, on_host.skew)

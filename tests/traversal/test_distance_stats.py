@@ -10,7 +10,7 @@ import pytest
 from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
 from kepler_traverse.cpu import distance_stats as on_cpu
 from kepler_traverse.cuda import distance_stats as on_gpu
-from kepler_traverse.distance_stats import DistanceStats, levels_of, summary_of_levels, summary_of_rows
+from kepler_traverse.distance_stats import DistanceStats, levels_of, summary_of_distances, summary_of_levels
 from pipelines.output.part_stats import histogram_of_values, histograms_of_group, histograms_of_levels
 from pipelines.output.rows import rows_of as made
 from tests.conftest import HAS_GPU
@@ -40,7 +40,7 @@ def offsets_of(n: int) -> np.ndarray:
 
 
 def counted(rows, offsets, limit) -> tuple[DistanceStats, list]:
-    found = summary_of_rows(rows, offsets, limit)
+    found = summary_of_distances(rows, offsets, limit)
     return found, histograms_of_group(rows, limit, found)
 
 
@@ -76,7 +76,7 @@ def test_a_sum_is_folded_by_halves_and_so_are_the_sums_of_its_pieces():
         while folded.shape[1] > 1:
             folded = folded[:, : folded.shape[1] // 2] + folded[:, folded.shape[1] // 2 :]
         folded = folded.reshape(-1, min(1024, folded.size))
-    assert summary_of_rows(values, np.zeros(values.size + 1, np.int64), None).total[0] == folded[0, 0]
+    assert summary_of_distances(values, np.zeros(values.size + 1, np.int64), None).total[0] == folded[0, 0]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -203,7 +203,7 @@ def calls(path):
         kepler_traverse.certify_many,
         GIVEN
         | {
-            "sources": (np.array([0, 1]), lambda value: list_of(is_number)(value) and len(value) == 2),
+            "source_vertices": (np.array([0, 1]), lambda value: list_of(is_number)(value) and len(value) == 2),
             "distances": (plan_bfs_many(GRAPH, n_sources=2).run([0, 1]).distance, never),
             "limit": (None, or_none(is_limit)),
         },
@@ -253,12 +253,12 @@ def calls(path):
     yield "Plan.__call__", plan_bfs(GRAPH), {"source": (1, is_id)}
     yield "Plan.run_number", plan_sssp(GRAPH).run_number, {"number": (0, is_number)}
     yield "Plan.run", plan_sssp(GRAPH).run, {"number": (0, is_number)}
-    yield "MultiSourcePlan.run", plan_bfs_many(GRAPH, n_sources=4).run, {"numbers": ([0, 1], list_of(is_number))}
+    yield "MultiSourcePlan.run", plan_bfs_many(GRAPH, n_sources=4).run, {"source_vertices": ([0, 1], list_of(is_number))}
     yield "MultiSourcePlan.ranked", plan_bfs_many(GRAPH, n_sources=4).ranked, {"n_sources": (2, is_whole)}
     yield (
         "MultiSourcePlan.iter_groups",
-        lambda numbers: list(plan_bfs_many(GRAPH, n_sources=4).iter_groups(numbers)),
-        {"numbers": ([0], list_of(is_number))},
+        lambda source_vertices: list(plan_bfs_many(GRAPH, n_sources=4).iter_groups(source_vertices)),
+        {"source_vertices": ([0], list_of(is_number))},
     )
 
 
@@ -268,6 +268,7 @@ SINGULAR = {
     "vertices": "vertices|vertex",
     "ids": "ids|source",
     "numbers": "numbers?",
+    "source_vertices": "numbers?",
 }
 # Where more than one argument may be at fault, or the words of the files say it.
 ALSO = {
@@ -367,7 +368,7 @@ def test_every_wrong_value_gets_a_right_answer_or_an_error_that_names_the_argume
 
 def as_plain(argument, means):
     """The plain value, for ``ids_at`` as an array, which is all that it takes."""
-    return np.array(means, np.int64) if argument == "numbers" and isinstance(means, list) else means
+    return np.array(means, np.int64) if argument in ("numbers", "source_vertices") and isinstance(means, list) else means
 
 
 def test_every_public_name_and_argument_is_tried(edges):
@@ -393,6 +394,8 @@ def test_every_public_name_and_argument_is_tried(edges):
         "MultiSourcePlan.adopt",
         "MultiSourcePlan.over",
         "Graph.with_reverse",
+        "Graph.linked_reverse",
+        "Graph.drop_reverse",
     }
 
 

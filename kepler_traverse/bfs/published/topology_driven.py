@@ -292,43 +292,43 @@ STRATEGIES = (
     # nothing does. Here with an atomic minimum and a pass for predecessors (kernels/published/scan_relax.cu says why).
     _row(
         name="scan_relax",
-        also=("springer-simple",),
+        aliases=("springer-simple",),
         plan=relaxing(_RELAX, rows_of, lambda graph: graph.n_vertices),
         memory=memory(),
         paper="Springer, section 3",
-        teaches="without a frontier every edge is walked in every round: Bellman-Ford",
+        rationale="without a frontier every edge is walked in every round: Bellman-Ford",
         complexity="O(D (V + E))",
     ),
     # Harish, Narayanan, HiPC 2007, with the three masks and two kernels of the code that they published; Springer's figure
     # 10 is the same with a stride, so one row stands for both.
     _row(
         name="scan_flags",
-        also=("iiit-bfs", "harish-narayanan", "springer-frontier"),
+        aliases=("iiit-bfs", "harish-narayanan", "springer-frontier"),
         plan=levels(FlagScan, look),
         memory=memory(flags=3),
         paper="Harish, Narayanan 2007 (IIIT-BFS); Springer, section 3.1",
-        teaches="flags in place of a queue cost nothing to append to, and a look at every vertex each level",
+        rationale="flags in place of a queue cost nothing to append to, and a look at every vertex each level",
         complexity="O(D V + E)",
     ),
     # Springer's figure 11, after Hong et al.: the distance is the flag. The base of the rows below.
     _row(
         name="scan_level",
-        also=("springer-frontier-numbers", "sevilmis-layer-top-down"),
+        aliases=("springer-frontier-numbers", "sevilmis-layer-top-down"),
         plan=levels(by_thread, look),
         memory=memory(),
         paper="Springer, section 3.2; Hong, Kim, Oguntebi, Olukotun 2011",
-        teaches="a level's number is flag enough: one array and one kernel do for four and two",
+        rationale="a level's number is flag enough: one array and one kernel do for four and two",
         complexity="O(D V + E)",
     ),
     # Springer's figure 12, after Hong et al.; its threshold and its room are knobs. The queue lies in shared memory that the
     # launch asks for, so that one kernel serves all sizes.
     _row(
         name="scan_deferred",
-        also=("springer-frontier-numbers-defer",),
+        aliases=("springer-frontier-numbers-defer",),
         plan=levels(with_outliers_deferred, look),
         memory=memory(),
         paper="Springer, section 3.3; Hong, Kim, Oguntebi, Olukotun 2011",
-        teaches="heavy vertices that wait for the end of a block hold up each other, and no light one",
+        rationale="heavy vertices that wait for the end of a block hold up each other, and no light one",
         complexity="O(D V + E)",
         knobs=DeferKnobs,
     ),
@@ -337,54 +337,54 @@ STRATEGIES = (
     # the graph as it was, since the smallest by name is wanted. Both count as part of the search, renaming as planning.
     _row(
         name="scan_by_degree",
-        also=("springer-reordering",),
+        aliases=("springer-reordering",),
         plan=by_degree,
         memory=memory(numbers=1, renamed=True),
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
-        teaches="vertices stored by degree give the lanes of a warp rows of one length",
+        rationale="vertices stored by degree give the lanes of a warp rows of one length",
         complexity="O(D V + E)",
     ),
     # Springer, section 3.4, second way: the same order by an array of all vertices that each thread reads its own from.
     _row(
         name="scan_redirected",
-        also=("springer-redirection",),
+        aliases=("springer-redirection",),
         plan=levels(redirected, look),
         memory=memory(numbers=1),
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
-        teaches="a list in the order of degrees saves the copy, and scatters every other read",
+        rationale="a list in the order of degrees saves the copy, and scatters every other read",
         complexity="O(D V + E)",
     ),
     # Hong et al., PPoPP 2011, and Springer's figure 13, where a virtual warp takes as many vertices as it has lanes, one
     # after the other; here neighbouring virtual warps take neighbouring vertices. The width is a knob.
     _row(
         name="scan_virtual_warp",
-        also=("virtual-warp", "springer-virtual-wc"),
+        aliases=("virtual-warp", "springer-virtual-wc"),
         plan=levels(by_virtual_warp, look),
         memory=memory(),
         paper="Hong, Kim, Oguntebi, Olukotun 2011; Springer, section 3.5",
-        teaches="some lanes per vertex: long rows finish sooner, lanes beyond a short one idle",
+        rationale="some lanes per vertex: long rows finish sooner, lanes beyond a short one idle",
         complexity="O(D V + E)",
         knobs=VirtualWarpKnobs,
     ),
     # Springer's figure 16: scan_relax with a thread an edge, and an array of their sources, made as part of planning.
     _row(
         name="scan_relax_edges",
-        also=("springer-per-edge-basic",),
+        aliases=("springer-per-edge-basic",),
         plan=relaxing(_RELAX_EDGES, edges_of, lambda graph: graph.n_edges),
         memory=memory(sources=True),
         paper="Springer, section 4.1",
-        teaches="a thread an edge has equal work, whatever the degrees",
+        rationale="a thread an edge has equal work, whatever the degrees",
         complexity="O(D E)",
     ),
     # Jia et al., GPU Computing Gems, 2011: the forward phase of their betweenness centrality without the counts of paths.
     # Springer's figure 17 is the same kernel, so one row stands for both: two arrays of the length of the edges, O(ED) work.
     _row(
         name="scan_edges",
-        also=("edge-parallelism", "springer-per-edge-frontier-numbers"),
+        aliases=("edge-parallelism", "springer-per-edge-frontier-numbers"),
         plan=levels(by_edge, look),
         memory=memory(sources=True),
         paper="Jia et al. 2011 (edge parallelism); Springer, section 4.2",
-        teaches="no thread waits for another's row, and every level reads every edge",
+        rationale="no thread waits for another's row, and every level reads every edge",
         complexity="O(D E)",
     ),
 )

@@ -1,7 +1,7 @@
-"""Prove an existing output right again from files alone: ``python -m pipelines.verify DIR EDGES``.
+"""Verify an existing output from its files alone: ``python -m pipelines.verify DIR EDGES``.
 
-Nothing is taken from the run that wrote it but what lies in its folder: manifest and parts are compared with each other
-and with the edge list, and every distance is proven by a certificate, or where rows were left out, by another traversal.
+Manifest and part files are compared with each other and with the edge list. Every distance is verified by a certificate,
+or by another traversal if rows were omitted.
 """
 
 from __future__ import annotations
@@ -96,16 +96,16 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
 
 
 def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_file: str | None = None) -> Findings:
-    """Check an output folder and prove every result in it.
+    """Check an output folder and verify every result in it.
 
     Parameters
     ----------
     folder : Path
     edges : list of str
-        The edge list of the run, wherever it lies now.
+        The edge list of the run, at its present paths.
     device : {"auto", "cpu", "cuda"}
     targets_file : str, optional
-        The targets of the run, if they have moved.
+        The file of the run's targets, if it was moved.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
     Raises
     ------
     InputError
-        The folder is no output of this job, or the edge list is not that of the run.
+        The folder is not an output of this job, or the edge list is not that of the run.
     """
     findings = Findings()
     manifest = _manifest(folder, findings)
@@ -145,12 +145,12 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
 
 
 def _manifest(folder: Path, findings: Findings) -> Manifest | None:
-    """The manifest, or None and a fault where it contradicts itself.
+    """Return the manifest, or None and a fault if it contradicts itself.
 
     Raises
     ------
     OutputError
-        There is none, it cannot be read, or it breaks its schema.
+        The manifest is missing, cannot be read, or does not fit its schema.
     """
     try:
         names = os.listdir(folder)
@@ -181,7 +181,7 @@ def _manifest(folder: Path, findings: Findings) -> Manifest | None:
 
 
 def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> None:
-    """What can be seen without the edge list: is the run complete, does the manifest agree with itself and the folder?"""
+    """Check what does not need the edge list: completeness of the run, and consistency of manifest and folder."""
     identity, parts = manifest["identity"], manifest["parts"]
     if manifest["status"] != "done" or not os.path.lexists(folder / SUCCESS):
         answered = sum(len(part["sources"]) for part in parts)
@@ -225,7 +225,7 @@ def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> Non
 
 
 def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings) -> Graph | None:
-    """The graph of the run, read as the run read it."""
+    """Return the graph, read with the settings of the run."""
     graph = read_graph(edges, device=device, **read_options(Settings(**manifest["settings"])))
     if graph.fingerprint == manifest["identity"]["graph"]:
         return graph

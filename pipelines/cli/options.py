@@ -576,7 +576,7 @@ def parser() -> OnceParser:
 
 
 def flag_text(name: str, value: object = None) -> str:
-    """Write an option of the library as a message of a job does: as the flag that stands for it.
+    """Return an option of the library as the flag of the job, for messages.
 
     Parameters
     ----------
@@ -600,7 +600,7 @@ def flags_of(argv: list[str]) -> tuple[dict[str, Any], Path | None]:
     Raises
     ------
     UsageError
-        A flag that does not exist, is given twice or lacks its value.
+        A flag is unknown, given twice, or without its value.
     """
     given = vars(parser().parse_args(argv))
     config = given.pop("config", None)

@@ -128,7 +128,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def mark_fits(folder: Path) -> bool:
-    """Whether ``_SUCCESS`` exists and holds the checksum of the manifest."""
+    """Return whether ``_SUCCESS`` exists and holds the checksum of the manifest."""
     try:
         mark = read_regular(folder / SUCCESS, _MAX_MARK_BYTES)
         manifest = read_regular(folder / MANIFEST, MAX_MANIFEST_BYTES)
@@ -138,7 +138,7 @@ def mark_fits(folder: Path) -> bool:
 
 
 def part_number(name: str) -> int | None:
-    """Return the number of a part from the name of its file; None if it is not the name of a part."""
+    """Return the number of a part file from its name; None if it is not the name of a part file."""
     found = _PART.fullmatch(name)
     return int(found[1]) if found else None
 
@@ -251,7 +251,7 @@ class OutputFolder:
                     entry.unlink(missing_ok=True)
 
     def is_complete(self) -> bool:
-        """Whether the folder is as ``complete`` left it."""
+        """Return whether the folder is unchanged since ``complete``."""
         return mark_fits(self.path)
 
     def save(self, status: Status | None = None) -> None:

@@ -17,14 +17,14 @@ from .console import columns_text
 from .html_fragments import Markup
 from .run_stats import PHASES, RunStats, batch_of
 
-PAUSE = 60.0  # seconds in which nobody worked, after which the time axis is closed up: the run was resumed
+PAUSE = 60.0  # seconds without work after which the pause is removed from the time axis: the run was resumed
 _STATUS = {
     "done": ("good", "done: every result is there"),
     "failed": ("bad", "ended with failures"),
     "interrupted": ("warn", "interrupted"),
     "running": ("warn", "not finished"),
 }
-# No other file is ever asked for, whatever the page holds: the browser sees to it.
+# The browser loads no other file, whatever the page contains.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -53,7 +53,7 @@ def page_of(manifest: Manifest, command: str) -> str:
     Parameters
     ----------
     manifest : dict
-        Of a run that has ended in whatever way.
+        Manifest of a run that has ended in any way.
     command : str
         The command line by which ``--resume`` finishes the run.
     """
@@ -88,19 +88,19 @@ def page_of(manifest: Manifest, command: str) -> str:
 
 
 def _timed(manifest: Manifest) -> list[dict[str, Any]]:
-    """The batches whose time is known; parts that an earlier run left without a manifest have none."""
+    """Return the batches with times; part files that an earlier run left without a manifest have none."""
     batches = (batch_of(int(part["file"][5:11]), part) for part in manifest["parts"])
     return sorted((batch for batch in batches if batch is not None), key=lambda batch: batch["started"])
 
 
 def closed_up(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[float]]:
-    """Take pauses out of the time of batches, which are in the order of their start: between a run and its resumption.
+    """Remove the pauses between a run and its resumption from the times of batches, which are ordered by their start.
 
     Returns
     -------
     batches : list of dict
     pauses : list of float
-        Seconds taken out, each longer than ``PAUSE``.
+        Seconds removed, each longer than ``PAUSE``.
     """
     closed: list[dict[str, Any]] = []
     pauses: list[float] = []
@@ -154,7 +154,7 @@ def _head(title: str, manifest: Manifest, chronicle: RunStats) -> str:
 
 
 def _unfinished(manifest: Manifest, command: str) -> str:
-    """What is missing, by error, and the command that computes it; nothing for a run that is complete."""
+    """Return what is missing, by error, and the command that computes it; empty for a complete run."""
     if manifest["status"] == "done":
         return ""
     done = sum(len(part["sources"]) for part in manifest["parts"])
@@ -210,7 +210,7 @@ def _plan(manifest: Manifest) -> Markup:
 
 
 def _proof(manifest: Manifest) -> str:
-    """What the certificates said, and how the files can be checked."""
+    """Return the outcome of the certificates, and how to check the files."""
     parts, how = manifest["parts"], manifest["settings"]["certify"]
     done = sum(len(part["sources"]) for part in parts)
     wrong = sum(len(failure["sources"]) for failure in manifest["failed"] if "CertificateError" in failure["error"])
@@ -222,7 +222,7 @@ def _proof(manifest: Manifest) -> str:
         "none": f"no {what[:-1]} was proven: the run was told --certify none",
     }[how]
     if form.merged and how != "none":
-        how = "all"  # there is but one
+        how = "all"  # there is only one part file
         then = "its rows were made of it" if done else "any row would have been made of it"
         proven = f"the search from all sources together was proven right over all vertices and edges before {then}"
     kind = "bad" if wrong else "good" if how == "all" else "warn"
@@ -268,7 +268,7 @@ def _shown(value: Any) -> str:
 
 
 def _drawn(manifest: Manifest, batches: list[dict[str, Any]], chronicle: RunStats) -> tuple[dict[str, str], str, str]:
-    """The figures as HTML by section, their scripts, and Bokeh's own code."""
+    """Return the plots as HTML by section, their scripts, and Bokeh's code."""
     try:
         from bokeh.embed import components
         from bokeh.resources import Resources

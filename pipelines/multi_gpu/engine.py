@@ -39,7 +39,7 @@ from ..worker.traverse import BatchTraverser, Group
 from .partitioned_graph import PartitionedGraph
 from .rapids import Cugraph, opened, sentinel
 
-_SOURCES_PER_PART = 64  # a source takes seconds, and an interrupt loses the part in progress
+_SOURCES_PER_PART = 64  # a source takes seconds, and an interrupt loses the unfinished part file
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ def _arguments(argv: list[str]) -> Any:
         "--hash-weights",
         action=Once,
         nargs=0,
-        help="sssp: weights 1 to 255 out of a hash of each edge's ids, not the file's",
+        help="sssp: weights 1 to 255 from a hash of each edge's ids, instead of the file's",
     )
     chosen = {option.key: option for option in OPTIONS if option.key in _SHARED}
     for option in chosen.values():

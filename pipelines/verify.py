@@ -37,7 +37,7 @@ from .verification.recompute import AgainPart, Retraversal
 EXIT_WRONG = 5
 
 _EPILOG = """\
-exit codes: 0 all of it is proven right, 2 bad usage or input (no such folder, another edge list), 5 something is wrong:
+exit codes: 0 everything is verified, 2 bad usage or input (no such folder, another edge list), 5 something is wrong:
 each fault is named, 1 unexpected error, 130 interrupted
 """
 
@@ -69,14 +69,16 @@ def _parser() -> OnceParser:
         prog="python -m pipelines.verify", description=__doc__.partition("\n")[0].partition(":")[0] + ".", epilog=_EPILOG
     )
     parser.add_argument("folder", metavar="DIR", help="output folder of a run")
-    parser.add_argument("edges", metavar="EDGES", nargs="+", help="the edge list of that run, wherever it lies now")
+    parser.add_argument("edges", metavar="EDGES", nargs="+", help="the edge list of that run, at its present paths")
     parser.add_argument(
         "--device",
         action=Once,
         choices=("auto", "cpu", "cuda"),
         help="where to check (default: auto)",
     )
-    parser.add_argument("--targets-file", action=Once, metavar="FILE", help="the targets of the run, if they have moved")
+    parser.add_argument(
+        "--targets-file", action=Once, metavar="FILE", help="file with the targets of the run, if it was moved"
+    )
     parser.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")
     parser.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
     return parser
@@ -90,8 +92,8 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
     if findings.untold:
         lines.append(f"and {findings.untold} more")
     how = ", ".join(f"{count} {what}" for what, count in findings.proven.items()) or "none"
-    looked = f"{findings.sources} sources, {findings.rows} rows in {seconds:.1f} s; proven right: {how}"
-    verdict = f"WRONG: {len(findings.faults) + findings.untold} faults" if findings.faults else "proven right"
+    looked = f"{findings.sources} sources, {findings.rows} rows in {seconds:.1f} s; methods: {how}"
+    verdict = f"WRONG: {len(findings.faults) + findings.untold} faults" if findings.faults else "verified"
     show(*lines, f"{folder}: {verdict} ({looked})")
 
 
@@ -140,7 +142,7 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
     prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:
-        findings.add("incomplete", MANIFEST, f"{proven} of the {manifest['sources']} sources of the run are proven right")
+        findings.add("incomplete", MANIFEST, f"{proven} of the {manifest['sources']} sources of the run are verified")
     return findings
 
 
@@ -186,7 +188,7 @@ def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> Non
     if manifest["status"] != "done" or not os.path.lexists(folder / SUCCESS):
         answered = sum(len(part["sources"]) for part in parts)
         findings.add(
-            "incomplete", MANIFEST, f"the run is not complete: {answered} of {manifest['sources']} sources are answered"
+            "incomplete", MANIFEST, f"the run is not complete: {answered} of {manifest['sources']} sources are computed"
         )
     elif not mark_fits(folder):
         findings.add("manifest", MANIFEST, f"it is not the one that {SUCCESS} was written for")
@@ -217,7 +219,7 @@ def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> Non
         if count > 1:
             findings.add("manifest", MANIFEST, f"{name} is listed {count} times")
         if name not in on_disk:
-            findings.add("missing part", name, "the file is not there")
+            findings.add("missing part", name, "the file does not exist")
     for name in sorted(on_disk | set(listed)):
         number = part_number(name)
         if name not in listed or number is None or number >= manifest["batches"]:

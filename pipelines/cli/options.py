@@ -95,7 +95,7 @@ def _ids(text: str) -> list[str]:
 def _integer(text: str) -> int:
     """Parse an integer as in a file of ids; Python's ``int`` would accept 1_0 as 10, and digits of any script."""
     if not _INTEGER.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(text)
 
 
@@ -121,7 +121,7 @@ def _size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip(" "))
     if match is None or match[2] not in _UNITS or not math.isfinite(float(match[1]) * _UNITS[match[2]]):
         units = ", ".join(unit for unit in _UNITS if unit)
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; give bytes, or a number with one of {units}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; give bytes, or a number with one of {units}")
     return int(float(match[1]) * _UNITS[match[2]])
 
 

@@ -264,7 +264,7 @@ def _result_of(in_file: dict[str, Any], flags: dict[str, Any], config: Path | No
 
 def _with_predecessors(result: str, said: str) -> ResultName:
     if result not in ("distances", "predecessors"):
-        raise UsageError(f"{said} are two results, and --predecessors is another way to say --result predecessors; take one")
+        raise UsageError(f"{said} select two results, because --predecessors means --result predecessors; take one")
     return "predecessors"
 
 
@@ -275,7 +275,7 @@ def _check_result(settings: Settings) -> None:
     if len(given) > 1:
         raise UsageError("targets are given more than once, by --targets, --targets-file; take one")
     if form.needs_targets and not given:
-        raise UsageError(f"--result {result} needs to know where the ways end: take one of --targets, --targets-file")
+        raise UsageError(f"--result {result} needs targets: take one of --targets, --targets-file")
     if given and not form.limits_targets:
         flag = "--" + given[0].replace("_", "-")
         raise UsageError(f"--result {result} is about all vertices; leave {flag} out, or take --result targets")
@@ -299,7 +299,7 @@ def unfit_for_mg(settings: Settings) -> str | None:
     if settings.strategy != "auto" or settings.knobs is not None:
         return "it has no strategies and no knobs; leave --strategy out"
     if settings.graph_cache is not None:
-        return "its graph is never in one place, so none is kept; leave --graph-cache out"
+        return "its graph is partitioned and is not cached; leave --graph-cache out"
     if settings.vertices is not None:
         return "its vertices are those of the edges; leave --vertices out"
     if settings.id_type != "auto":
@@ -318,7 +318,7 @@ def _check_tls(settings: Settings) -> None:
         given = ", ".join("--" + key.replace("_", "-") for key in TLS if key not in missing)
         verb = "is" if len(missing) == 1 else "are"
         raise UsageError(
-            f"TLS takes a certificate authority, a certificate and its key: {named} {verb} missing beside {given}"
+            f"TLS needs a certificate authority, a certificate and its key: {named} {verb} missing (given: {given})"
         )
     if not (settings.scheduler_address or settings.scheduler_file):
         raise UsageError("--tls-ca-file, --tls-cert and --tls-key are for a scheduler that runs already; name it, too")

@@ -206,7 +206,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
             f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.teaches}",
         ),
         ("why", plan.why),
-        *([("choice", f"{sentence(choice)}; corrected as the run goes on")] if choice else []),
+        *([("choice", f"{sentence(choice)}; corrected during the run")] if choice else []),
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
         ("batches", f"{sizing.n_batches:,} of {sizing.batch_size:,} sources, one part file each"),
         ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),
@@ -284,7 +284,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
     if settings.json:
         show(json.dumps(facts))
         return
-    kept = f" ({facts['kept']} batches were there already)" if facts["kept"] else ""
+    kept = f" ({facts['kept']} batches were computed before)" if facts["kept"] else ""
     sources = f"{facts['sources']:,} sources{_duplicates(facts['duplicate_sources'])}"
     lines = [
         f"{sources}, {facts['rows']:,} rows in {seconds:.1f} s{kept}",

@@ -84,6 +84,6 @@ class _Refused(web.RequestHandler):
         self.set_status(403)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(
-            "This dashboard answers to its address and to the names of its host, and to pages from there alone.\n"
+            "This dashboard answers requests to its address or to a name of its host, and from its own pages only.\n"
             f"Allow others by Dask's setting {ORIGINS}.\n"
         )

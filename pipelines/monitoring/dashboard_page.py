@@ -20,7 +20,7 @@ _STATES = {
     "done": "done",
     "failed": "ended with failures",
     "interrupted": "interrupted",
-    "gone": "the job has gone without a word; its output folder has what it did, and --resume goes on",
+    "gone": "the job ended without a message; its output folder has the finished batches, and --resume continues",
 }
 _ROOTS = ("head", "sources", "edges", "histogram", "reach", "phases", "workers", "slowest", "trouble")
 
@@ -160,7 +160,7 @@ class View:
             f"{html_fragments.text(facts['means'])}</p>"
             f'<p>Run {html_fragments.text(name)}: <b class="state">{html_fragments.text(_STATES[run.state])}</b>, '
             f"{chronicle.whole.batches:,} batches"
-            f'<span class="soft">, last news {html_fragments.seconds(round(max(0.0, time.time() - run.news_at)))} ago'
+            f'<span class="soft">, last update {html_fragments.seconds(round(max(0.0, time.time() - run.news_at)))} ago'
             + (f"; other runs:{links}" if links else "")
             + f'</span></p>{html_fragments.cards(numbers)}<div class="meter"><i style="width: {100 * share:.2f}%"></i></div>'
         )

@@ -190,7 +190,7 @@ class News:
                 self._sent_at = time.monotonic()
         except (OSError, TimeoutError) as error:
             self._broken = True
-            self._say(f"the page at /{PATH} gets no more news of this run: {error}")
+            self._say(f"the page at /{PATH} gets no more updates of this run: {error}")
         finally:
             self._sending = False
 

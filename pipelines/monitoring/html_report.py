@@ -160,11 +160,11 @@ def _unfinished(manifest: Manifest, command: str) -> str:
     done = sum(len(part["sources"]) for part in manifest["parts"])
     failed = sum(len(failure["sources"]) for failure in manifest["failed"])
     left = max(0, manifest["sources"] - done - failed)
-    text = [f"<p>Sources that failed: {failed:,}; not reached: {left:,}. What is there is whole and stays.</p>"]
+    text = [f"<p>Sources that failed: {failed:,}; not computed: {left:,}. Existing part files are complete and stay.</p>"]
     first = ""
     if "ended_by" in manifest:
-        text.append(f"<p>The run was ended by this error:</p><pre>{html_fragments.text(manifest['ended_by'])}</pre>")
-        first = " once that is mended"
+        text.append(f"<p>This error ended the run:</p><pre>{html_fragments.text(manifest['ended_by'])}</pre>")
+        first = " after this is fixed"
     text.append(f"<p>To compute the rest{first}:</p><pre>{html_fragments.text(command)} --resume</pre>")
     by_error: dict[str, list[Failure]] = {}
     for failure in manifest["failed"]:
@@ -215,16 +215,18 @@ def _proof(manifest: Manifest) -> str:
     done = sum(len(part["sources"]) for part in parts)
     wrong = sum(len(failure["sources"]) for failure in manifest["failed"] if "CertificateError" in failure["error"])
     form = OUTPUT_SCHEMAS[manifest["result"]]
-    what, then = ("results", "they were written") if form.is_distances else ("traversals", f"{form.name} was made of them")
+    what, then = (
+        ("results", "they were written") if form.is_distances else ("traversals", f"{form.name} was computed from them")
+    )
     proven = {
-        "all": f"all {done:,} {what} were proven right over all vertices and edges before {then}",
-        "sample": f"{len(parts):,} of {done:,} {what}, the first of each batch, were proven right before {then}",
-        "none": f"no {what[:-1]} was proven: the run was told --certify none",
+        "all": f"all {done:,} {what} were certified over all vertices and edges before {then}",
+        "sample": f"{len(parts):,} of {done:,} {what}, the first of each batch, were certified before {then}",
+        "none": f"no {what[:-1]} was certified: the run had --certify none",
     }[how]
     if form.merged and how != "none":
         how = "all"  # there is only one part file
-        then = "its rows were made of it" if done else "any row would have been made of it"
-        proven = f"the search from all sources together was proven right over all vertices and edges before {then}"
+        then = "its rows were computed" if done else "any row was computed"
+        proven = f"the search from all sources together was certified over all vertices and edges before {then}"
     kind = "bad" if wrong else "good" if how == "all" else "warn"
     rejected = f"{wrong:,} more were rejected and not written" if wrong else "none was rejected"
     rows = [
@@ -259,7 +261,9 @@ def _times(manifest: Manifest, chronicle: RunStats, pauses: list[float]) -> str:
         said += "The first seconds above are of the last start, those of the workers of all."
         text += f'<p class="soft">{said}</p>'
     if chronicle.kept:
-        text += f'<p class="soft">For {chronicle.kept:,} sources no time is known: their parts were there already.</p>'
+        text += (
+            f'<p class="soft">No times are known for {chronicle.kept:,} sources, whose part files an earlier run wrote.</p>'
+        )
     return text
 
 

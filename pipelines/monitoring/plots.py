@@ -87,7 +87,7 @@ def rate_source() -> ColumnDataSource:
 
 def rate_figure(source: ColumnDataSource, what: str) -> figure:
     """Return a plot of the rates of the workers over time; ``draw_rates`` fills it."""
-    plot = _frame(f"{what} a second, by worker", "seconds from the start", f"{what}/s")
+    plot = _frame(f"{what} per second, by worker", "seconds from the start", f"{what}/s")
     sides = {side: side for side in ("left", "right", "bottom", "top")}
     plot.quad(source=source, **sides, color="colour", line_width=0, legend_field="worker")
     plot.hover.tooltips = [

@@ -26,13 +26,13 @@ class _Counts:
 
     def __init__(self) -> None:
         one = ["algorithm"]
-        self.sources = Counter("kepler_sources", "Sources answered and written", one)
+        self.sources = Counter("kepler_sources", "Sources computed and written", one)
         self.edges = Counter("kepler_edges", "Stored edges of the vertices reached", one)
         self.bytes = Counter("kepler_bytes", "Bytes of the part files written", one)
         self.seconds = Counter("kepler_phase_seconds", "Time by phase: " + ", ".join(PHASES), [*one, "phase"])
-        self.failures = Counter("kepler_failures", "Sources given up, batches that raised, by error", [*one, "error"])
-        self.running = Gauge("kepler_batches_in_progress", "Batches being answered now", one)
-        self.since = Gauge("kepler_batch_started_timestamp_seconds", "When the present batch began; 0 between batches", one)
+        self.failures = Counter("kepler_failures", "Failed sources, and batches that raised, by error", [*one, "error"])
+        self.running = Gauge("kepler_batches_in_progress", "Batches in progress", one)
+        self.since = Gauge("kepler_batch_started_timestamp_seconds", "When the current batch began; 0 between batches", one)
 
 
 _COUNTS = None if Counter is None else _Counts()

@@ -124,7 +124,7 @@ def _look_at(weight: np.ndarray, kind: np.dtype, files: str) -> int:
 
 
 _WHY = {
-    "infinite": "every weight must be finite: drop the rows or mend them",
+    "infinite": "every weight must be finite: drop or correct the rows",
     "negative": "cuGraph takes none below zero; --engine kepler does, on a machine that holds the graph (--device cpu?)",
     "tiny": "numbers so small lose bits on a GPU; scale the weights up, or take --engine kepler",
 }

@@ -77,7 +77,7 @@ def _rapids() -> SimpleNamespace:
         from cugraph.dask.comms import comms
     except ImportError as error:
         raise DeviceError(
-            f"--engine {MG} needs cuGraph with Dask, and {error.name or error} is not there: "
+            f"--engine {MG} needs cuGraph with Dask, and {error.name or error} is not installed: "
             "pip install 'kepler-traverse[cuda13]' on a machine with an NVIDIA GPU"
         ) from None
     cuda.require()
@@ -221,7 +221,7 @@ class Cugraph:
             return result
         if is_out_of_memory(error):
             raise CapacityError(
-                f"{what}: the memory of the {self.n_workers} GPUs does not do ({_short(error)}); take more of them"
+                f"{what}: the memory of the {self.n_workers} GPUs is not sufficient ({_short(error)}); use more GPUs"
             ) from error
         if isinstance(error, KilledWorker):
             raise ClusterError(f"{what}: a worker died; run again with --resume") from error
@@ -290,7 +290,7 @@ def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype]
                 what = (
                     "weights must be integers, float32 or float64"
                     if role == "weight"
-                    else f"--engine {MG} takes integer ids alone"
+                    else f"--engine {MG} accepts only integer ids"
                 )
                 raise Where(file, role, name).error(f"has type {kind}; {what}, cast or number them first")
             found[role] = np.dtype(kind.to_pandas_dtype())

@@ -101,7 +101,7 @@ def _only_one(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[N
                 take_lock(file, wait=True)
         except NoLocksError as error:
             raise OutputError(
-                f"--graph-cache {cache}: {error.strerror}, so that two runs could not be kept apart; take another folder"
+                f"--graph-cache {cache}: {error.strerror}, so two runs could not exclude each other; take another folder"
             ) from None
         except OSError as error:
             raise _cannot_keep(cache, error) from None

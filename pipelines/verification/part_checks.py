@@ -193,7 +193,7 @@ class Part:
                     hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest(),
                 )
         except FileNotFoundError:
-            self._add("missing part", "the file is not there")
+            self._add("missing part", "the file does not exist")
             return
         except OSError as error:
             self._add("damaged part", f"it cannot be read ({error.strerror})")

@@ -16,7 +16,7 @@ from pipelines.run.prepare import random_sources
 
 @pytest.fixture
 def edges(tmp_path):
-    """Edge list whose weights are no whole numbers, with vertices that no source reaches."""
+    """Edge list whose weights are not whole numbers, with vertices that no source reaches."""
     rng = np.random.default_rng(2)
     src, dst = rng.integers(-50, 150, (2, 600))
     pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.random(600)}), tmp_path / "edges.parquet")

@@ -1,4 +1,4 @@
-"""Files of an output in every wrong shape: one clear error or a named fault, never a hang, never "proven right"."""
+"""Files of an output in every wrong shape: one clear error or a named fault, never a hang, never "verified"."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Run:
         code, text = self.verify()
         assert code in (2, 5), text
         assert name in text
-        assert "proven right (" not in text
+        assert "verified (" not in text
         code, text = self.resume()
         assert code == 2, text
         assert name in text

@@ -122,7 +122,7 @@ def test_a_wrong_distance_fails_its_source_alone_and_resuming_mends_it(edges, tm
     assert "CertificateError: source 7: the result is wrong: C3: " in failure["error"]
     monkeypatch.setattr(rapids.dask, "sssp", fake_rapids.sssp)
     assert run(edges, tmp_path / "out", *words, "--resume") == 0
-    assert "(2 batches were there already)" in capsys.readouterr().out
+    assert "(2 batches were computed before)" in capsys.readouterr().out
     assert proven(tmp_path / "out", edges)["valid"]
 
 
@@ -158,7 +158,7 @@ BAD = {
     "a negative integer": ({"weight": [1, -2, 2]}, "weight -2 (negative"),
     "a subnormal weight": ({"weight": pa.array([1, 1e-40, 2], pa.float32())}, "(tiny; 1 such rows"),
     "a large integer": ({"weight": [1, 2**60, 2]}, "integer weight 1152921504606846976 is beyond 2^53"),
-    "strings": ({"src": ["a", "b", "c"]}, "src column 'src' has type string; --engine cugraph-mg takes integer ids alone"),
+    "strings": ({"src": ["a", "b", "c"]}, "src column 'src' has type string; --engine cugraph-mg accepts only integer ids"),
     "no weights": ({"weight": None}, "no weight column"),
     "no rows": ({"src": pa.array([], pa.int64()), "dst": pa.array([], pa.int64()), "weight": pa.array([], pa.int64())}, ""),
 }
@@ -269,7 +269,7 @@ def test_a_size_may_have_a_unit(text, size):
 
 @pytest.mark.parametrize("text", ["", "much", "1 mile", "-3"])
 def test_what_is_no_size_is_refused(text):
-    with pytest.raises(UsageError, match=r"is no size|expected one argument"):
+    with pytest.raises(UsageError, match=r"is not a size|expected one argument"):
         flags_of(["e", "--gpu-memory", text])
 
 

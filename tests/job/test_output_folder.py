@@ -277,7 +277,7 @@ def test_a_terminal_that_knows_ascii_alone_gets_escaped_text(tmp_path):
     run = f'"$PY" -m pipelines.batch_sources {names} --all-sources --workers 1 --device cpu --output {tmp_path}/out'
     assert shell(run, **ascii_only).returncode == 0
     done = shell(f'"$PY" -m pipelines.verify {tmp_path}/out {names} --device cpu', **ascii_only)
-    assert (done.returncode, "proven right (3 sources" in done.stdout) == (0, True)
+    assert (done.returncode, "verified (3 sources" in done.stdout) == (0, True)
     assert "é" in (tmp_path / "out" / "_report.html").read_text(encoding="utf-8")
     for wrong in (["--sources", "ü"], ["--all-sources", "--output", "ö"], ["--all-sources", "--algorithm", "é"]):
         done = shell(f'"$PY" -m pipelines.batch_sources {names} --device cpu {" ".join(wrong)}', **ascii_only)

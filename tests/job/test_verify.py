@@ -1,4 +1,4 @@
-"""An output that is right is proven right from files alone; whatever is wrong with one is named, and the exit code is 5."""
+"""A correct output is verified from its files alone. Every fault of an output is named, and the exit code is 5."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def test_missing_and_extra_parts_are_found(output, capsys):
     shutil.copy(output.folder / part_name(0), output.folder / part_name(7))
     (output.folder / part_name(2)).unlink()
     found = faults_of(output, capsys)
-    assert ("missing part", "part-000002.parquet", "the file is not there") in found
+    assert ("missing part", "part-000002.parquet", "the file does not exist") in found
     assert any(kind == "extra part" and file == "part-000007.parquet" for kind, file, _ in found)
 
 
@@ -410,4 +410,4 @@ def test_what_the_job_wrote_is_proven_right(tmp_path, capsys):
              "--workers", 1, "--batch-size", 4, "--output", tmp_path / "out", "--json"]  # fmt: skip
     assert batch_sources.main([str(word) for word in words]) == 0
     assert check(tmp_path / "out", tmp_path / "edges.parquet") == 0
-    assert "proven right: 9 certified without predecessors" in capsys.readouterr().out
+    assert "methods: 9 certified without predecessors" in capsys.readouterr().out

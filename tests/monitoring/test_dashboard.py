@@ -88,7 +88,7 @@ def test_a_run_leaves_a_report_that_says_what_the_manifest_says(run, manifest):
     assert words.after("digest") == manifest["digest"]
     assert words.after("graph fingerprint") == manifest["graph"]["fingerprint"]
     assert set(manifest["versions"].values()) <= set(words.words)
-    assert f"all {N_SOURCES} results were proven right" in words.after("certificates")
+    assert f"all {N_SOURCES} results were certified" in words.after("certificates")
     slowest = max(manifest["parts"], key=lambda part: part["ended"] - part["started"])
     assert words.after("write") == "worker"  # the last head of the table of slowest batches
     assert words.after("worker") == str(int(slowest["file"][5:11]))
@@ -382,5 +382,5 @@ def test_a_scheduler_that_goes_ends_the_news_and_not_the_job():
             reporter.end("done")
     assert said[0].startswith("this run: http://127.0.0.1:")
     assert said[0].endswith("/kepler")
-    assert said[1].startswith("the page at /kepler gets no more news of this run: ")
+    assert said[1].startswith("the page at /kepler gets no more updates of this run: ")
     assert len(said) == 2

@@ -68,7 +68,7 @@ def test_the_report_says_what_failed_and_how_to_finish():
     assert words.after("failed sources") == "3"
     assert words.after("retries") == "1"
     assert "python -m pipelines.batch_sources e.csv --output out --resume" in words.words
-    assert any(word.startswith("Sources that failed: 3; not reached: 1.") for word in words.words)
+    assert any(word.startswith("Sources that failed: 3; not computed: 1.") for word in words.words)
     assert "1 more were rejected and not written" in words.after("certificates")
     assert {"CertificateError: source 20: wrong", "MemoryError: no memory", "21, 22"} <= set(words.words)
     assert words.after("digest") == "none: the run is not complete"
@@ -88,11 +88,11 @@ def test_parts_of_unknown_time_and_a_run_without_any_part_are_reported_as_such()
         for key in ("worker", "started", "ended", "phases", "edges", "distances", "slowest"):
             del part[key]
     text = " ".join(Text(html_report.page_of(manifest, "command")).words)
-    assert "For 8 sources no time is known" in text
+    assert "No times are known for 8 sources" in text
     assert "24 of 24" in text
     empty = Text(html_report.page_of(made_up(0, status="interrupted", sources=9), "command"))
     assert empty.after("sources done") == "0 of 9"
-    assert any("not reached: 9." in word for word in empty.words)
+    assert any("not computed: 9." in word for word in empty.words)
 
 
 def test_the_time_between_a_run_and_its_resumption_is_cut_out():
@@ -113,7 +113,7 @@ def test_without_bokeh_the_report_has_its_tables(monkeypatch):
     assert "The figures need Bokeh, which was not installed." in words.words
 
 
-@pytest.mark.parametrize(("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was proven right")])
+@pytest.mark.parametrize(("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was certified")])
 def test_the_report_says_what_was_written_and_what_was_proven(result, says):
     manifest = made_up(3, result=result, means=OUTPUT_SCHEMAS[result].means)
     words = Text(html_report.page_of(manifest, "command"))

@@ -19,8 +19,8 @@ from pipelines.monitoring import console
 from pipelines.monitoring.run_stats import RunStats, Share
 
 PIPELINES = Path(pipelines.__file__).parent
-NASTY = "\x1b[31mRED\x1b]0;pwn\x07\r\x9b2J\x7f\u202eevil\u2028\ud800\n/tmp/out: proven right"
-ESCAPED = r"\x1b[31mRED\x1b]0;pwn\x07\r\x9b2J\x7f\u202eevil\u2028\ud800\n/tmp/out: proven right"
+NASTY = "\x1b[31mRED\x1b]0;pwn\x07\r\x9b2J\x7f\u202eevil\u2028\ud800\n/tmp/out: verified"
+ESCAPED = r"\x1b[31mRED\x1b]0;pwn\x07\r\x9b2J\x7f\u202eevil\u2028\ud800\n/tmp/out: verified"
 
 
 def test_everything_that_is_not_printable_is_written_as_repr_writes_it():

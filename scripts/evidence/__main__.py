@@ -184,7 +184,10 @@ def measure_input(_options) -> dict:
 
 CLASSES = {
     "sums of integer weights are exact in every kind of result, with every strategy": ("traversal/test_exact_sums.py",),
-    "columns are taken by known names or by flags, never by position": ("graph/test_columns.py", "job/test_job_columns.py"),
+    "columns with names are taken by known names or by flags, never by position": (
+        "graph/test_columns.py",
+        "job/test_job_columns.py",
+    ),
     "ids of files and options are taken as they stand, or refused": ("graph/test_ids.py",),
     "every public argument is checked and named": (
         "traversal/test_arguments.py",
@@ -192,14 +195,14 @@ CLASSES = {
         "project/test_advice.py",
     ),
     "every option is checked, has an effect or is refused": ("job/test_fuzz_options.py", "job/test_idle_options.py"),
-    "outputs that were forged, lost or replaced are never proven right": ("job/test_forged_outputs.py",),
+    "outputs that were forged, lost or replaced are never accepted": ("job/test_forged_outputs.py",),
     "results are written to the place that was named, or nowhere": ("job/test_output_folder.py",),
     "graphs in caches are those of the user, and have the structure of a graph": (
         "job/test_graph_cache.py",
         "graph/test_stored_structure.py",
     ),
-    "centralities count in the direction that was asked for": ("job/test_direction.py",),
-    "plans may be used by threads, and forked processes say what they cannot do": (
+    "centralities use the requested direction": ("job/test_direction.py",),
+    "plans serve several threads, and forked processes raise an error for what they cannot do": (
         "traversal/test_threads.py",
         "traversal/test_forks.py",
     ),

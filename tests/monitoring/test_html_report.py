@@ -1,4 +1,4 @@
-"""The report of a run: it says what the manifest says, needs nothing beside it, and nothing in it can break out."""
+"""The report of a run: it agrees with the manifest, is self-contained, and escapes all text."""
 
 import sys
 
@@ -17,7 +17,7 @@ def addresses(source):
     ]
 
 
-def test_the_report_needs_nothing_beside_it():
+def test_report_is_self_contained():
     source = html_report.page_of(made_up(5), "command")
     assert addresses(source) == []
     assert "default-src 'none'" in {name: value for tag, name, value in Text(source).attributes if tag == "meta"}["content"]
@@ -42,7 +42,7 @@ def test_ids_errors_and_paths_cannot_break_out_of_their_place_in_the_report(algo
     assert HOSTILE in "".join(Text(source).words)
 
 
-def test_what_is_not_printable_is_escaped_in_the_report_and_what_is_no_text_can_be_written():
+def test_report_escapes_unprintable_characters_and_writes_invalid_text():
     odd = "\x1b[31m\x00\x9b\u202e\ud800"
     failed = [{"file": "part-000002.parquet", "sources": [odd], "error": odd}]
     manifest = made_up(4, status="failed", failed=failed, ended_by=f"first\n{odd}")
@@ -75,11 +75,11 @@ def test_the_report_says_what_failed_and_how_to_finish():
 
 
 @pytest.mark.parametrize("how", ["all", "sample", "none"])
-def test_the_report_says_how_many_results_were_proven(how):
+def test_report_says_how_many_results_were_certified(how):
     manifest = made_up(6)
     manifest["settings"]["certify"] = how
     said = Text(html_report.page_of(manifest, "command")).after("certificates")
-    assert {"all": "all 24 results", "sample": "6 of 24 results", "none": "no result was proven"}[how] in said
+    assert {"all": "all 24 results", "sample": "6 of 24 results", "none": "no result was certified"}[how] in said
 
 
 def test_parts_of_unknown_time_and_a_run_without_any_part_are_reported_as_such():
@@ -104,7 +104,7 @@ def test_the_time_between_a_run_and_its_resumption_is_cut_out():
     assert all(entry["ended"] - entry["started"] == 2.0 for entry in closed)
 
 
-def test_without_bokeh_the_report_has_its_tables(monkeypatch):
+def test_report_without_bokeh_has_its_tables(monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "bokeh"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "bokeh", None)

@@ -23,7 +23,7 @@ ROWS = [row[:2] for row in NAMED["power law"]]
 
 @pytest.fixture
 def stored(tmp_path):
-    """Save a graph, change its files, and make its checksum that of what is there."""
+    """Save a graph, change its files, and adapt its checksum."""
 
     def store(change, directed=True, strings=False):
         folder = tmp_path / "graph"

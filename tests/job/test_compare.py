@@ -60,7 +60,7 @@ def test_the_table_says_that_all_is_equal(edges, capsys, flags):
 
 @pytest.mark.usefixtures("no_children")
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
-def test_one_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
+def test_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
     right = baselines.in_our_encoding
 
     def one_off(*arguments):
@@ -88,7 +88,7 @@ def test_one_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
         ([1, 1, 1], ["--seed", "1", "--seed", "1"], "--seed is given twice"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(tmp_path, capsys, weights, flags, message):
+def test_incomparable_graphs_and_options_are_refused(tmp_path, capsys, weights, flags, message):
     path = tmp_path / "edges.parquet"
     pq.write_table(pa.table({"src": [0, 1, 2], "dst": [1, 2, 3], "weight": weights}), path)
     if "--random-sources" not in flags:

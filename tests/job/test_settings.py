@@ -267,7 +267,7 @@ def test_the_scheduler_file_of_the_environment_is_taken(monkeypatch):
     assert settings(*ENOUGH, "--scheduler-address", "tcp://127.0.0.1:1").scheduler_file is None
 
 
-def test_help_imports_nothing_heavy():
+def test_help_imports_no_large_package():
     code = (
         "import sys; from pipelines.batch_sources import main; code = main(['--help']); "
         "heavy = {'numpy', 'numba', 'pydantic', 'distributed', 'pyarrow', 'kepler_traverse'} & set(sys.modules); "

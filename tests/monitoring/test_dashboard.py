@@ -275,7 +275,7 @@ def test_the_page_shows_failures_retries_and_slowest_batches_of_the_run_that_is_
             assert "bfs from 22 sources" in Text(head.text).words
 
 
-def test_a_job_that_leaves_without_a_word_is_shown_as_gone_and_few_runs_are_kept(cluster, client, run):  # noqa: ARG001
+def test_killed_job_is_shown_as_gone_and_old_runs_are_dropped(cluster, client, run):  # noqa: ARG001
     with Client(cluster, set_as_default=False) as other:
         for _ in range(dashboard_plugin.MAX_RUNS + 2):
             reporter = news(other)
@@ -291,7 +291,7 @@ def test_a_job_that_leaves_without_a_word_is_shown_as_gone_and_few_runs_are_kept
         time.sleep(0.05)
 
 
-def test_news_are_sent_together_and_never_waited_for(client, run):  # noqa: ARG001
+def test_messages_are_sent_together_and_never_waited_for(client, run):  # noqa: ARG001
     reporter = news(client)
     started = time.monotonic()
     for i in range(2000):
@@ -364,7 +364,7 @@ def test_a_scheduler_without_a_dashboard_is_left_without_a_page_too():
         assert said == ["no page at /kepler of the dashboard: RuntimeError: the scheduler has no dashboard"]
 
 
-def test_a_scheduler_that_goes_ends_the_news_and_not_the_job():
+def test_lost_scheduler_ends_the_messages_and_not_the_job():
     said = []
     with dask.config.set({"distributed.comm.timeouts.connect": "1 s"}):
         with LocalCluster(

@@ -69,7 +69,7 @@ def test_a_stream_that_fails_ends_no_run_and_a_lost_summary_is_said(monkeypatch)
 
 
 @pytest.mark.parametrize("path", sorted(PIPELINES.rglob("*.py")), ids=lambda path: path.name)
-def test_no_other_module_writes_to_the_terminal(path):
+def test_terminal_module_alone_writes_to_the_terminal(path):
     if path.name == "terminal.py":
         return
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -99,7 +99,7 @@ def assert_printable(captured):
             assert line.isprintable(), line
 
 
-def test_no_message_of_any_command_has_a_control_character(hostile, capsys, monkeypatch):
+def test_messages_of_all_commands_have_no_control_characters(hostile, capsys, monkeypatch):
     monkeypatch.setattr(
         "pipelines.comparison.peak_memory.peak_memory", lambda *_: {}
     )  # a process of its own, and nothing of text

@@ -42,7 +42,7 @@ def test_every_promise_has_its_figures_or_says_that_it_was_not_measured():
     assert text.count("Not measured yet.") == len(set(trust.MEASURES) - set(measured))
 
 
-def test_no_fault_went_unnoticed_and_no_right_answer_raised_an_alarm_in_the_recorded_study():
+def test_recorded_study_has_no_missed_fault_and_no_false_alarm():
     study = json.loads(trust.MEASURED.read_text())["faults"]["figures"]
     assert study["alarms"] == 0
     assert study["answers"] >= 10_000

@@ -57,7 +57,7 @@ def test_the_finest_way_is_taken(graph, monkeypatch):
     assert example.time_levels(graph, "queue", 3, n_levels, 1)[0] == "depth"
 
 
-def test_turns_of_a_trace_are_summed_up_by_level():
+def test_iterations_of_a_trace_are_summed_by_level():
     found = [(0, "cluster level", 0), (400, "draw bitmaps", 2), (500, "pull", 2), (900, "last pass", 3), (990, "end", 3)]
     iterations = [Iteration(at, what, level, 0, 0) for at, what, level in found]
     assert example.stretches_of(iterations) == [(0, 2, pytest.approx(4e-7)), (2, 1, pytest.approx(5e-7))]

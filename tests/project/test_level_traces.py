@@ -41,7 +41,7 @@ def a_run(*medians):
     return about | {"tables": tables, "traversals": [traversal]}
 
 
-def test_a_turn_lasts_until_the_next_one_begins():
+def test_iteration_lasts_until_the_next_one_begins():
     rows = level_traces.thinned(a_bfs(), "bfs")
     assert [row.what for row in rows] == [turn["what"] for turn in a_bfs()[:-1]]
     assert {row.microseconds for row in rows} == {2.0}
@@ -50,7 +50,7 @@ def test_a_turn_lasts_until_the_next_one_begins():
 
 
 @pytest.mark.parametrize(("turns", "width"), [(10, 1), (11, 2), (95, 10)])
-def test_neighbouring_turns_are_summed_up_where_there_are_many(turns, width):
+def test_many_neighboring_iterations_are_summed(turns, width):
     rows = level_traces.thinned(a_chain(turns), "bfs", most=10)
     assert len(rows) <= 10
     assert [row.at for row in rows] == list(range(0, turns, width))
@@ -65,7 +65,7 @@ def test_kinds_stay_apart_however_few_rows_are_left():
     assert sum(row.microseconds for row in rows) == 14
 
 
-def test_what_a_search_walked_leaves_bitmaps_and_the_last_pass_out():
+def test_walked_edges_exclude_bitmaps_and_the_last_pass():
     assert level_traces.walked(a_bfs()) == level_traces.Walked(levels=4, reached=60, pushed_edges=90, uncounted=1, pulled=9)
 
 
@@ -128,7 +128,7 @@ def test_a_traced_graph_of_unknown_size_is_refused():
         roofline.rows_of(LIMITS, traced, [a_run(MEDIANS) | {"traversals": []}])
 
 
-def test_a_plot_has_a_dot_for_each_row_and_one_colour_for_a_kind_of_turn():
+def test_plot_has_one_dot_per_row_and_one_color_per_kind_of_iteration():
     rows = level_traces.thinned(a_bfs(), "bfs")
     both = level_traces.plot("road", {"bfs": {"rows": rows}, "sssp": {"rows": rows[1:2]}})
     strokes = [path.get("stroke") for path in ElementTree.fromstring(both).iter("{http://www.w3.org/2000/svg}path")]

@@ -138,7 +138,7 @@ def test_a_strategy_that_was_cut_off_has_at_least_the_regret_that_it_had_by_then
 
 
 @pytest.mark.usefixtures("few_passes")
-def test_what_a_sweep_writes_can_be_fitted(tmp_path):
+def test_output_of_a_sweep_can_be_fitted(tmp_path):
     swept(tmp_path)
     output = tmp_path / "costs.json"
     fit.main([tmp_path / "lines.jsonl"], output)

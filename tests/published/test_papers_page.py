@@ -107,17 +107,17 @@ def test_the_page_of_the_papers_is_current():
     assert papers_page.main(["check"]) == 0
 
 
-def test_without_measurements_the_page_says_so(place):
+def test_page_without_measurements_says_so(place):
     assert papers_page.main(["write"]) == 0
     assert "No measurements are recorded yet." in page_text()
     assert place(a_run()) == 0
     assert "No measurements" not in page_text()
 
 
-def test_a_run_becomes_tables_of_ratios_with_the_peer_beside(place):
+def test_run_becomes_tables_of_ratios_to_the_baseline(place):
     assert place(a_run()) == 0
     page = page_text()
-    # The faster of the peer's ways, source by source: the cut setting has the first source alone.
+    # The faster variant of the baseline, per source: the setting that was cut off has only the first source.
     assert "| graph | baseline ms | none | all | children |" in page
     assert "| road | 400 | 0.50\\* | **4.00** | failed |" in page
     assert "| road | 400 | **2.00** | 1.00 |" in page
@@ -158,7 +158,7 @@ def test_a_newer_run_replaces_what_it_measured_again_and_nothing_else(place):
     assert [run["commit"] for run in json.loads(papers_page.MEASURED.read_text())["runs"]] == ["fedcba9"]
 
 
-def test_what_is_read_out_of_the_tables_stands_in_its_section(place):
+def test_conclusions_are_in_their_sections(place):
     place(a_run())
     measured = json.loads(papers_page.MEASURED.read_text())
     measured["reading"] |= {"bfs-4k": "Most of it holds.", "knobs": "K1 hardly matters."}
@@ -296,7 +296,7 @@ def test_a_file_that_is_absent_does_not_end_the_suite(suite, tmp_path):
     assert len(lines_of(lines, "time")) == 4
 
 
-def test_without_time_left_no_graph_is_started(suite):
+def test_graphs_are_skipped_without_time_left(suite):
     code, lines = suite("--device", "cpu", "--seconds", "0")
     assert code == 0
     assert [line["kind"] for line in lines] == ["run", "skipped", "skipped"]
@@ -313,7 +313,7 @@ def test_a_run_that_was_cut_off_goes_on_behind_its_last_line(suite, tmp_path):
     ]
 
 
-def test_with_a_lost_gpu_a_new_process_measures_the_rest(suite, monkeypatch):
+def test_new_process_measures_the_rest_after_a_lost_gpu(suite, monkeypatch):
     class Replaced(BaseException):
         pass
 

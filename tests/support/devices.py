@@ -34,7 +34,7 @@ def host(array) -> np.ndarray:
 
 
 def count_allocations(monkeypatch, *modules) -> list[int]:
-    """Bytes of each array that these modules ask for from now on, beside those that NumPy makes of others."""
+    """Record the bytes of each array that these modules allocate from now on, except those that NumPy derives."""
     taken = []
 
     class Counting:

@@ -26,7 +26,7 @@ class Value:
 
 
 class Evil:
-    """What cannot be turned into anything."""
+    """An object that no conversion accepts."""
 
     def __repr__(self):
         raise RuntimeError("no text")

@@ -114,7 +114,7 @@ def test_many_at_once_are_compared_with_each_alone(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("small")
-def test_the_cost_of_a_certificate_is_taken_once_it_told_right_from_wrong(monkeypatch):
+def test_certificate_is_timed_after_it_rejected_a_fault(monkeypatch):
     monkeypatch.setattr(gpu, "COST_GRAPHS", (GraphSource("small", generator="rmat", arguments=(5, 4)),))
     monkeypatch.setattr(gpu, "COST_SOURCES", {"bfs": 9, "sssp": 3})
     monkeypatch.setattr(gpu, "COST_REPEATS", 1)

@@ -1,19 +1,19 @@
-"""When a search of one launch began each of its turns: traces to docs/benchmarks/levels.json, and that to plots.
+"""Traces of the iterations of a search in one launch: docs/benchmarks/levels.json, and its plots.
 
-python -m scripts.bench.level_traces add out/gpu.json     take in the traces of python -m scripts.bench --suite gpu --part
+python -m scripts.bench.level_traces add out/gpu.json     add the traces of python -m scripts.bench --suite gpu --part
 trace: those
                                                    in out/gpu.trace.json, made when and where out/gpu.json says
 python -m scripts.bench.performance_page write                then draws
 
-docs/benchmarks/levels.json holds, for each graph and algorithm, where and when its trace was made, of BFS what it walked
-(Walked), and its turns thinned to POINTS rows at most. A row sums up the turns of one kind among some neighbouring ones:
+docs/benchmarks/levels.json holds per graph and algorithm the origin and date of the trace, for BFS the counts of Walked,
+and the iterations in at most POINTS rows. A row sums the iterations of one kind among some adjacent ones:
 
-    at              the level (BFS) or the number of the turn (SSSP), from 0, of the first of them
-    turns           how many they are
+    at              level (BFS) or number of the iteration (SSSP), from 0, of the first of them
+    turns           number of iterations
     what            their kind; see kepler_traverse/cuda/kernel_trace.py
-    microseconds    from the beginning of a turn to that of the next one, summed up
-    vertices        of the frontiers that they began with, summed up
-    edges           out of those; 0 where the kernel does not count them
+    microseconds    from the beginning of an iteration to that of the next one, summed
+    vertices        vertices of their frontiers, summed
+    edges           edges out of these; 0 if the kernel does not count them
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ ALGORITHMS = {"bfs": ("level", "BFS: µs a turn"), "sssp": ("turn", "SSSP: µs a
 
 
 class Malformed(Exception):
-    """The traces are not what the plots need."""
+    """The traces do not have the format that the plots need."""
 
 
 class Row(NamedTuple):
-    """Turns of one kind among some neighbouring ones."""
+    """Iterations of one kind among some adjacent ones."""
 
     at: int
     turns: int
@@ -66,9 +66,9 @@ class Walked(NamedTuple):
 
 
 def thinned(turns: list[dict], algorithm: str, most: int = POINTS) -> list[Row]:
-    """The turns of a trace in as few rows as ``most``: summed up by kind over windows just wide enough."""
+    """Return the iterations of a trace in at most ``most`` rows, summed by kind over the narrowest sufficient windows."""
     if not turns or turns[-1]["what"] != "end":
-        raise Malformed("a trace does not tell when its search ended: it had no room for all turns")
+        raise Malformed("a trace does not have the end of its search: its capacity was too small for all iterations")
     single = [
         Row(
             turn["level"] if algorithm == "bfs" else number,
@@ -97,7 +97,7 @@ def by_kind(window: list[Row]) -> list[Row]:
 
 
 def walked(turns: list[dict]) -> Walked:
-    """Summed up over the turns that walk edges."""
+    """Sum the iterations that visit edges."""
     walks = [turn for turn in turns if turn["what"] in ("cluster level", "push", "pull")]
     pulling = {turn["level"] for turn in walks if turn["what"] == "pull"}
     return Walked(
@@ -123,7 +123,7 @@ def with_traces(levels: dict, run: dict, traces: dict) -> dict:
 
 
 def as_text(levels: dict) -> str:
-    """JSON with a line for each trace: small, and a change shows where it is."""
+    """Return JSON with one line per trace, which is small and gives readable diffs."""
     lines = []
     for graph, found in levels.items():
         inner = ",\n".join(
@@ -148,7 +148,7 @@ def read_levels() -> dict:
 
 
 def plot(graph: str, found: dict) -> str:
-    """Time a turn over the level or turn, coloured by what the turn was; BFS above, SSSP below."""
+    """Plot the time per iteration over the level or iteration, colored by kind; BFS above, SSSP below."""
     panels = []
     for algorithm in (name for name in ALGORITHMS if name in found):
         kinds = {}
@@ -165,11 +165,11 @@ def slug(graph: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        description="Traces to docs/benchmarks/levels.json.", epilog="The head of this file says more."
+        description="Traces to docs/benchmarks/levels.json.", epilog="The head of this file describes it."
     )
     parser.add_argument("action", choices=["add"])
     parser.add_argument(
-        "files", nargs="+", type=Path, help="what python -m scripts.bench --suite gpu wrote; traces lie beside it"
+        "files", nargs="+", type=Path, help="output of python -m scripts.bench --suite gpu; the traces are next to it"
     )
     options = parser.parse_args(arguments)
     try:

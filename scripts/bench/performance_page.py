@@ -39,9 +39,9 @@ README = DOCS.parent / "README.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 RUN = {"title", "date", "commit", "command", "machine", "versions", "traversals", "builds", "tables", "log"}
-MEASURED = RUN - {"log"}  # what a program prints, before its log is written
+MEASURED = RUN - {"log"}  # a run as a program prints it, before its log is written
 MACHINE = {"cpu", "cores", "memory_gib", "gpu", "driver"}
-# Weights are "" for hops, else their type, with ", hashed" where a hash of the edge's ends gave them.
+# Weights are "" for hops, else their type, with ", hashed" if they are a hash of the edge's ends.
 # Times are seconds for all sources together; *_bytes the peak of the process (CPU) or of the device memory (GPU), or null.
 TRAVERSAL = {
     "graph", "vertices", "edges", "directed", "algorithm", "weights", "device", "strategy", "sources", "seconds",
@@ -73,7 +73,7 @@ NOTHING = "No measurements are recorded yet.\n"
 
 
 class Malformed(Exception):
-    """The measurements are not what the tables need."""
+    """The measurements do not have the format that the tables need."""
 
 
 def same_keys(what: str, record: dict, expected: set[str]) -> None:
@@ -85,7 +85,7 @@ def same_keys(what: str, record: dict, expected: set[str]) -> None:
 
 
 def check_runs(runs: list[dict]) -> None:
-    """Refuse what is malformed, and every time whose result was not right."""
+    """Refuse malformed records, and times of results that were not certified or not equal."""
     for run in runs:
         check_run(run, RUN)
 
@@ -126,7 +126,7 @@ def size(value: float | None) -> str:
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table: the first column is text, numbers stand on the right."""
+    """Return a Markdown table; the first column is text, and numbers are aligned to the right."""
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
@@ -275,7 +275,7 @@ def log_index(runs: list[dict]) -> str:
 
 
 def records(runs: list[dict], name: str) -> dict[tuple[str, str], tuple[dict, dict]]:
-    """Of all tables of that name the newest record per (graph, algorithm), with its run; later rows replace earlier ones."""
+    """Return the newest record per (graph, algorithm) of all tables of that name, with its run."""
     found = {}
     for run in runs:
         for measured in run["tables"]:
@@ -287,7 +287,7 @@ def records(runs: list[dict], name: str) -> dict[tuple[str, str], tuple[dict, di
 
 
 def made_by(runs: list[dict]) -> str:
-    """Machines, dates and commits of runs, each once."""
+    """Return machines, dates and commits of runs, each once."""
     return "; ".join(dict.fromkeys(f"{machine_of(run)} ({run['date']}, commit `{run['commit']}`)" for run in runs)) + ".\n"
 
 
@@ -448,7 +448,7 @@ def traversals_of(comparison: dict) -> list[dict]:
 
 
 def command_of(comparison: dict) -> str:
-    """The command line that printed a comparison, as far as it tells."""
+    """Return the command line of a comparison, as far as the comparison records it."""
     names = " ".join(Path(edges).name for edges in comparison["edges"])
     flags = [f"--random-sources {comparison['sources']}", f"--seed {comparison['seed']}", f"--device {comparison['device']}"]
     flags += ["--hash-weights"] * comparison["hash_weights"] + ["--undirected"] * (not comparison["graph"]["directed"])
@@ -456,7 +456,7 @@ def command_of(comparison: dict) -> str:
 
 
 def runs_in(documents: list[dict], options: argparse.Namespace) -> list[dict]:
-    """Runs as scripts/bench writes them, and one more run of all comparisons, which are of one machine."""
+    """Return the runs of scripts/bench, and one run of all comparisons, which must be of one machine."""
     runs = [document for document in documents if set(document) >= MEASURED]
     comparisons = [document for document in documents if document not in runs]
     if not comparisons:
@@ -484,16 +484,16 @@ def runs_in(documents: list[dict], options: argparse.Namespace) -> list[dict]:
         f"--{name.replace('_', '-')}" for name in ("title", "commit", "date", "cpu") if getattr(options, name) is None
     ]
     if lacking:
-        raise Malformed(f"a comparison does not say where and when it was made: give {', '.join(lacking)}")
+        raise Malformed(f"a comparison does not record its machine and date: give {', '.join(lacking)}")
     return [*runs, run]
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        description="Measurements to tables.", epilog="See the head of this file for the format."
+        description="Measurements to tables.", epilog="The head of this file describes the format."
     )
     parser.add_argument("action", choices=["write", "check", "add"])
-    parser.add_argument("files", nargs="*", type=Path, help="for add: the JSON files to take in")
+    parser.add_argument("files", nargs="*", type=Path, help="for add: the JSON files")
     about = parser.add_argument_group("add, for what pipelines.compare printed; its files become one run")
     for name in ("title", "commit", "date", "cpu", "driver"):
         about.add_argument(f"--{name}")

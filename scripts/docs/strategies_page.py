@@ -72,7 +72,7 @@ graph. The class that is named documents each knob.
 
 
 def knobs_table() -> list[str]:
-    """The rows that have knobs, with their defaults."""
+    """Return the table of strategies with knobs, with their defaults."""
     lines = [KNOBS]
     for algorithm, (_, rows) in TITLES.items():
         for row in rows:

@@ -28,7 +28,7 @@ The tests run all GPU kernels on a host harness that reports races and accesses 
 
 """
 
-# What the last section lists as long as a measure of a GPU is missing.
+# Entries of the last section while a measurement on a GPU is missing.
 MISSING_ON_A_GPU = {
     "gpu_faults": "planted faults in the certificates of a GPU",
     "gpu_cost": "the cost of certificates on a GPU, compared with the traversals there",
@@ -158,7 +158,7 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 
 def _folded(line: str) -> str:
-    """A line of figures; rows of a table stay whole."""
+    """Wrap a line of text; rows of a table are not wrapped."""
     return line if line.startswith("|") else _wrapped(line, "  " if line.startswith("-") else "")
 
 

@@ -10,7 +10,7 @@ def faster_way(block: dict) -> list[float]:
 
 
 def ratio(peer: list[float], ours: list[float]) -> float:
-    """Median over the sources that both have."""
+    """Return the median over the sources that both have."""
     return statistics.median(theirs / mine for theirs, mine in zip(peer, ours, strict=False))
 
 
@@ -51,7 +51,7 @@ def cell(row: dict | None, peer: list[float], best: float) -> str:
 
 
 def ratio_table(blocks: list[dict], group: str) -> str:
-    """Graphs down, settings across."""
+    """Return a table with one row per graph and one column per setting."""
     labels = list(dict.fromkeys(row["label"] for block in blocks for row in block["rows"] if row["group"] == group))
     rows = []
     for block in blocks:
@@ -64,7 +64,7 @@ def ratio_table(blocks: list[dict], group: str) -> str:
 
 
 def peer_table(blocks: list[dict]) -> str:
-    """Each strategy against each of the peer's ways."""
+    """Return a table of each strategy against each variant of the baseline."""
     ways = list(dict.fromkeys(way for block in blocks for way in block["peer"]))
     header = ["graph", "strategy", "levels or rounds", "our ms", *(part for way in ways for part in (f"{way} ms", "ratio"))]
     rows = []
@@ -82,14 +82,14 @@ def peer_table(blocks: list[dict]) -> str:
 
 
 def relaxed(row: dict) -> dict[str, float]:
-    """Edges looked at as a multiple of those out of reached vertices, each of which Dijkstra's algorithm takes once."""
+    """Return the edges read, divided by the edges out of reached vertices, which Dijkstra's algorithm reads once."""
     counters = row.get("counters", {})
     found = [counters[name] for name in ("relaxations", "edges") if name in counters]
     return {row["label"]: found[0] / row["out_edges"]} if found else {}
 
 
 def counter_table(blocks: list[dict], graphs: dict[str, dict]) -> str:
-    """What was counted, all sources of a row together."""
+    """Return the counters, summed over all sources of a row."""
     names = list(dict.fromkeys(name for block in blocks for row in block["rows"] for name in row.get("counters", {})))
     header = ["graph", "setting", "sources", "levels or rounds", *names, "edges out of reached", "looked at / those"]
     header += ["all edges every time / those", "reached", "duplicates left"]

@@ -6,7 +6,7 @@ python -m scripts.regret numbers FILE.jsonl ... writes docs/regret.json
 python -m scripts.regret page                   writes docs/regret.md from docs/regret.json
 
 A sweep takes all Parquet files of the folder with columns src and dst, and generated graphs, on which it compares the
-strategies' answers before it times them. On a GPU it needs CuPy, NumPy and pyarrow alone.
+strategies' results before it times them. On a GPU it needs CuPy, NumPy and pyarrow alone.
 """
 
 from __future__ import annotations
@@ -208,16 +208,18 @@ def page(numbers: dict) -> str:
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="How far auto is from the best strategy.")
     commands = parser.add_subparsers(dest="command", required=True)
-    sweep = commands.add_parser("sweep", help="measure, a line of JSON per cell and strategy")
+    sweep = commands.add_parser("sweep", help="measure; writes one line of JSON per cell and strategy")
     sweep.add_argument("--device", choices=["cpu", "cuda"], required=True)
     sweep.add_argument("--graphs", type=Path, help="folder of Parquet files; default: generated graphs only")
     sweep.add_argument("--output", type=Path, required=True)
-    sweep.add_argument("--seconds", type=float, default=math.inf, help="end after so many, with the cells done until then")
-    sweep.add_argument("--largest", type=int, help="most vertices of a generated graph")
-    sweep.add_argument("--longest", type=float, default=math.inf, help="leave out cells estimated to take more seconds")
+    sweep.add_argument(
+        "--seconds", type=float, default=math.inf, help="end after this time, with the cells measured until then"
+    )
+    sweep.add_argument("--largest", type=int, help="maximum number of vertices of a generated graph")
+    sweep.add_argument("--longest", type=float, default=math.inf, help="omit cells with a longer estimated time")
     sweep.add_argument("--seed", type=int, default=0, help="of the order of the cells")
-    sweep.add_argument("--commit", help="what is measured, where the code is a copy without its repository")
-    sweep.add_argument("--resume", action="store_true", help="leave out the cells that the output has")
+    sweep.add_argument("--commit", help="the commit, if the code is a copy without its repository")
+    sweep.add_argument("--resume", action="store_true", help="omit the cells that the output has")
     for name in ("fit", "numbers"):
         commands.add_parser(name).add_argument("files", nargs="+", type=Path)
     commands.add_parser("page")

@@ -1,4 +1,4 @@
-"""docs/guarantees.md is what scripts/evidence writes, and the audit of packages says what it could not ask."""
+"""docs/guarantees.md is what scripts/evidence writes, and the audit of packages reports a missing database."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def test_recorded_study_has_no_missed_fault_and_no_false_alarm():
             {"dependencies": [{"name": "a", "version": "1", "vulns": [{"id": "CVE-1", "fix_versions": ["2"]}]}]},
             "",
             1,
-            "a 1: CVE-1, mended in 2",
+            "a 1: CVE-1, fixed in 2",
         ),
     ],
 )
-def test_the_audit_fails_on_a_known_vulnerability_and_says_when_it_could_not_ask(found, why, code, says):
+def test_audit_fails_on_a_known_vulnerability_and_reports_a_missing_database(found, why, code, says):
     assert audit.verdict(found, why)[0] == code
     assert says in audit.verdict(found, why)[1]
 

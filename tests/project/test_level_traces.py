@@ -70,7 +70,7 @@ def test_walked_edges_exclude_bitmaps_and_the_last_pass():
 
 
 def test_a_trace_without_an_end_is_refused():
-    with pytest.raises(level_traces.Malformed, match="no room for all turns"):
+    with pytest.raises(level_traces.Malformed, match="too small for all iterations"):
         level_traces.thinned(a_bfs()[:-1], "bfs")
 
 

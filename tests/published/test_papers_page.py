@@ -196,8 +196,8 @@ def test_a_stale_page_or_plot_is_found(place, spoil, capsys):
         ([ROAD], "does not begin with the line that says where and when"),
         ([RUN, {"kind": "speed"}], "line 2 is none that python -m scripts.bench --suite papers writes"),
         ([RUN, {"kind": "peer", "graph": "road"}], "line 2 lacks 'algorithm', 'peer', 'way', 'seconds'"),
-        ([RUN, ROAD, timed("knobs", "k1", "4", [0.1])], "knobs of bfs on road has no times of the peer"),
-        ([RUN, peer([0.1]), timed("knobs", "k1", "4", [0.1])], "names a graph or a run that is not there"),
+        ([RUN, ROAD, timed("knobs", "k1", "4", [0.1])], "knobs of bfs on road has no times of the baseline"),
+        ([RUN, peer([0.1]), timed("knobs", "k1", "4", [0.1])], "names an unknown graph or run"),
     ],
 )
 def test_lines_that_are_no_measurements_are_refused(place, lines, message, capsys):

@@ -95,7 +95,7 @@ class RunStats:
     failed, retried : deque of dict
         The newest ones.
     distances : dict or None
-        Histogram, merged by whoever adds batches.
+        Histogram; the caller of ``add`` merges it.
     width : float
         Seconds per bin of time.
     """

@@ -46,7 +46,7 @@ class PartitionedGraph(Graph):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the CSR arrays, wherever they are."""
+        """Bytes of the CSR arrays on all workers."""
         weight = 0 if self.weights is None else self.weights.itemsize
         return self.offsets.nbytes + self.n_edges * (self.targets.itemsize + weight)
 

@@ -1,4 +1,4 @@
-"""How work is given out: tasks sized by time, few in flight, graphs built once, and clusters with certificates."""
+"""Scheduling: tasks sized by time, few in flight, graphs built once, and clusters with certificates."""
 
 import json
 import os

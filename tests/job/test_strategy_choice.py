@@ -46,7 +46,7 @@ class Future:
 
 
 class ScriptedWindow(Window):
-    """Workers that take tasks in the order given out, and whose strategies take scripted seconds per batch."""
+    """Workers that take tasks in the order submitted, and whose strategies take scripted seconds per batch."""
 
     def __init__(self, folder, workers, taken, choice, dies_of="", runs_instead=None):
         self.taken, self.seconds, self.told = taken, 0.0, []

@@ -1,4 +1,4 @@
-"""Text of strangers reaches a terminal escaped, whichever command and message it is in."""
+"""Untrusted text reaches a terminal escaped, in the messages of all commands."""
 
 from __future__ import annotations
 

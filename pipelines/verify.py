@@ -37,8 +37,8 @@ from .verification.recompute import AgainPart, Retraversal
 EXIT_WRONG = 5
 
 _EPILOG = """\
-exit codes: 0 everything is verified, 2 bad usage or input (no such folder, another edge list), 5 something is wrong:
-each fault is named, 1 unexpected error, 130 interrupted
+exit codes: 0 everything is verified, 2 bad usage or input (no such folder, another edge list), 5 faults were
+found and listed, 1 unexpected error, 130 interrupted
 """
 
 

@@ -16,7 +16,7 @@ from kepler_traverse.plan import Plan
 from ..worker.request import weights_of
 
 # A traversal by a baseline: from a vertex number to the distances of all vertices in our encoding.
-Peer = Callable[[int], object]
+Baseline = Callable[[int], object]
 
 
 def our_plan(graph: Graph, algorithm: str, strategy: str) -> Plan:
@@ -24,7 +24,7 @@ def our_plan(graph: Graph, algorithm: str, strategy: str) -> Plan:
     return (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, strategy=strategy)
 
 
-def peer_of(graph: Graph, algorithm: str) -> tuple[str, dict[str, Peer]]:
+def baseline_of(graph: Graph, algorithm: str) -> tuple[str, dict[str, Baseline]]:
     """Return the name of the baseline and its variants of the algorithm, prepared for this graph.
 
     Raises
@@ -39,7 +39,7 @@ def peer_of(graph: Graph, algorithm: str) -> tuple[str, dict[str, Peer]]:
     return "SciPy", {"dijkstra": _scipy(graph, algorithm)}
 
 
-def _scipy(graph: Graph, algorithm: str) -> Peer:
+def _scipy(graph: Graph, algorithm: str) -> Baseline:
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import dijkstra
 
@@ -56,7 +56,7 @@ def _scipy(graph: Graph, algorithm: str) -> Peer:
     return traverse
 
 
-def _cugraph(graph: Graph, algorithm: str) -> dict[str, Peer]:
+def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
     cp = cuda.cp
     try:
         import pylibcugraph

@@ -38,7 +38,7 @@ GRAPHS = {
     "R-MAT 20": ("rmat", False),
     "lattice 1500": ("lattice", False),
 }
-PEERS = {"SciPy": "scipy", "NetworKit": "networkit", "igraph": "igraph", "rustworkx": "rustworkx"}
+BASELINES = {"SciPy": "scipy", "NetworKit": "networkit", "igraph": "igraph", "rustworkx": "rustworkx"}
 MANY = {"bfs": 256, "sssp": 64}
 SINGLE = 16
 PROBE = 4  # sources that decide which baselines are timed on all
@@ -115,7 +115,7 @@ def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options
         raise SystemExit(f"{about['graph']}, {algorithm}: ours took more than {options.limit} s")
     probes = {
         library: in_a_process(*shared[:1], library, *shared[1:], PROBE, one_by_one, options.limit)
-        for library, package in PEERS.items()
+        for library, package in BASELINES.items()
         if importlib.util.find_spec(package)
     }
     for library, probe in probes.items():
@@ -214,7 +214,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--limit", type=float, default=600, help="seconds that a process may take")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
-    installed = [package for package in PEERS.values() if importlib.util.find_spec(package)]
+    installed = [package for package in BASELINES.values() if importlib.util.find_spec(package)]
     run = {
         "title": "Many sources on a CPU, compared with other libraries",
         "date": date.today().isoformat(),

@@ -64,7 +64,7 @@ class Bench:
         made = graphs.make(GraphSource(name, directed=directed, **given), options.graphs, "cuda", options.seed)
         self.hops, self.weighted, self.directed = made.hops, made.weighted, directed
         self.sources = self.sources_in_the_component(max(MANY))
-        self._of_peer = {}  # algorithm: the result of peers(), which single and many share
+        self._of_baseline = {}  # algorithm: the result of baselines(), which single and many share
 
     def sources_in_the_component(self, count: int) -> np.ndarray:
         from kepler_traverse import plan_bfs
@@ -105,17 +105,17 @@ class Bench:
         device.synchronize()
         return time.perf_counter() - began, found
 
-    def peers(self, algorithm: str) -> tuple[dict, dict]:
+    def baselines(self, algorithm: str) -> tuple[dict, dict]:
         """Return seconds per source of each variant of the baseline, and distances, for as many sources as time permits."""
-        from pipelines.comparison.baselines import in_our_encoding, peer_of, refuse_rounded
+        from pipelines.comparison.baselines import baseline_of, in_our_encoding, refuse_rounded
 
-        if algorithm in self._of_peer:
-            return self._of_peer[algorithm]
+        if algorithm in self._of_baseline:
+            return self._of_baseline[algorithm]
         graph, times, expected = self.graph(algorithm), {}, {}
-        self._of_peer[algorithm] = times, expected
+        self._of_baseline[algorithm] = times, expected
         if not self.options.peer or graph.n_edges > np.iinfo(np.int32).max:
             return times, expected
-        _, ways = peer_of(graph, algorithm)
+        _, ways = baseline_of(graph, algorithm)
         for way, traverse in ways.items():
             traverse(int(self.sources[0]))  # loads and fills the caches
             times[way], began = {}, time.perf_counter()
@@ -145,7 +145,7 @@ def single(bench: Bench, algorithm: str, run: dict) -> list:
     from kepler_traverse import certify, plan_bfs, plan_sssp
 
     graph, make = bench.graph(algorithm), plan_bfs if algorithm == "bfs" else plan_sssp
-    times, expected = bench.peers(algorithm)
+    times, expected = bench.baselines(algorithm)
     plans = {True: make(graph), False: make(graph, predecessors=False)}
     ours = {True: {}, False: {}}
     sources = bench.sources[:SINGLE].tolist()
@@ -159,8 +159,8 @@ def single(bench: Bench, algorithm: str, run: dict) -> list:
             ours[with_predecessors][source] = min(taken for taken, _ in found)
             rounds = found[0][1].rounds
     medians = {key: statistics.median(found.values()) * 1e3 for key, found in ours.items()}
-    peer = {way: statistics.median(found.values()) * 1e3 for way, found in times.items()}
-    best = min(peer, key=peer.get) if peer else None
+    baseline = {way: statistics.median(found.values()) * 1e3 for way, found in times.items()}
+    best = min(baseline, key=baseline.get) if baseline else None
     if best:
         both = [source for source in sources if source in times[best] and source in expected]
         run["traversals"].append(
@@ -178,7 +178,7 @@ def single(bench: Bench, algorithm: str, run: dict) -> list:
             }
         )
     times_ms = [medians[True], medians[False], max(ours[True].values()) * 1e3, rounds]
-    return [bench.name, algorithm, *times_ms, f"cuGraph {best}" if best else None, peer[best] if best else None]
+    return [bench.name, algorithm, *times_ms, f"cuGraph {best}" if best else None, baseline[best] if best else None]
 
 
 def many(bench: Bench, algorithm: str) -> list[list]:
@@ -187,9 +187,9 @@ def many(bench: Bench, algorithm: str) -> list[list]:
 
     graph = bench.graph(algorithm)
     make, make_single = (plan_bfs_many, plan_bfs) if algorithm == "bfs" else (plan_sssp_many, plan_sssp)
-    times, expected = bench.peers(algorithm)
-    peer = {way: statistics.mean(found.values()) * 1e3 for way, found in times.items()}
-    best = min(peer, key=peer.get) if peer else None
+    times, expected = bench.baselines(algorithm)
+    baseline = {way: statistics.mean(found.values()) * 1e3 for way, found in times.items()}
+    best = min(baseline, key=baseline.get) if baseline else None
     pool, alone, rows = bench.cp.get_default_memory_pool(), make_single(graph, predecessors=False), []
     counts = [k for k in MANY if k <= (256 if graph.n_edges > LARGE else max(MANY))]
     each = 0.0
@@ -222,7 +222,7 @@ def many(bench: Bench, algorithm: str) -> list[list]:
         each = min(bests) / k * 1e3
         name, planned, peak = plan.strategy.name, plan.nbytes, pool.total_bytes() - held
         del plan
-        rows.append([bench.name, algorithm, name, k, each, peer[best] if best else None, planned / 2**20, peak / 2**20])
+        rows.append([bench.name, algorithm, name, k, each, baseline[best] if best else None, planned / 2**20, peak / 2**20])
         print(rows[-1], flush=True)
     return rows
 

@@ -9,7 +9,7 @@ docs/benchmarks/levels.json holds per graph and algorithm the origin and date of
 and the iterations in at most POINTS rows. A row sums the iterations of one kind among some adjacent ones:
 
     at              level (BFS) or number of the iteration (SSSP), from 0, of the first of them
-    turns           number of iterations
+    iterations      number of iterations
     what            their kind; see kepler_traverse/cuda/kernel_trace.py
     microseconds    from the beginning of an iteration to that of the next one, summed
     vertices        vertices of their frontiers, summed
@@ -31,7 +31,7 @@ from scripts.bench import svg_plots
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 LEVELS = DOCS / "benchmarks" / "levels.json"
 POINTS = 400
-ALGORITHMS = {"bfs": ("level", "BFS: µs a turn"), "sssp": ("turn", "SSSP: µs a turn")}
+ALGORITHMS = {"bfs": ("level", "BFS: µs per iteration"), "sssp": ("iteration", "SSSP: µs per iteration")}
 
 
 class Malformed(Exception):
@@ -42,7 +42,7 @@ class Row(NamedTuple):
     """Iterations of one kind among some adjacent ones."""
 
     at: int
-    turns: int
+    iterations: int
     what: str
     microseconds: float
     vertices: int
@@ -65,20 +65,20 @@ class Walked(NamedTuple):
 # --- thinning ----------------------------------------------------------------------------------------------------------
 
 
-def thinned(turns: list[dict], algorithm: str, most: int = POINTS) -> list[Row]:
+def thinned(iterations: list[dict], algorithm: str, most: int = POINTS) -> list[Row]:
     """Return the iterations of a trace in at most ``most`` rows, summed by kind over the narrowest sufficient windows."""
-    if not turns or turns[-1]["what"] != "end":
+    if not iterations or iterations[-1]["what"] != "end":
         raise Malformed("a trace does not have the end of its search: its capacity was too small for all iterations")
     single = [
         Row(
-            turn["level"] if algorithm == "bfs" else number,
+            iteration["level"] if algorithm == "bfs" else number,
             1,
-            turn["what"],
-            (following["nanoseconds"] - turn["nanoseconds"]) / 1e3,
-            turn["vertices"],
-            turn["edges"],
+            iteration["what"],
+            (following["nanoseconds"] - iteration["nanoseconds"]) / 1e3,
+            iteration["vertices"],
+            iteration["edges"],
         )
-        for number, (turn, following) in enumerate(itertools.pairwise(turns))
+        for number, (iteration, following) in enumerate(itertools.pairwise(iterations))
     ]
     rows, width = single, 1
     while len(rows) > most:
@@ -96,16 +96,16 @@ def by_kind(window: list[Row]) -> list[Row]:
     ]
 
 
-def walked(turns: list[dict]) -> Walked:
+def walked(iterations: list[dict]) -> Walked:
     """Sum the iterations that visit edges."""
-    walks = [turn for turn in turns if turn["what"] in ("cluster level", "push", "pull")]
-    pulling = {turn["level"] for turn in walks if turn["what"] == "pull"}
+    walks = [iteration for iteration in iterations if iteration["what"] in ("cluster level", "push", "pull")]
+    pulling = {iteration["level"] for iteration in walks if iteration["what"] == "pull"}
     return Walked(
         levels=len(walks),
-        reached=sum(turn["vertices"] for turn in walks),
-        pushed_edges=sum(turn["edges"] for turn in walks if turn["what"] == "push"),
-        uncounted=sum(turn["vertices"] for turn in walks if turn["what"] == "cluster level"),
-        pulled=sum(turn["vertices"] for turn in walks if turn["level"] - 1 in pulling),
+        reached=sum(iteration["vertices"] for iteration in walks),
+        pushed_edges=sum(iteration["edges"] for iteration in walks if iteration["what"] == "push"),
+        uncounted=sum(iteration["vertices"] for iteration in walks if iteration["what"] == "cluster level"),
+        pulled=sum(iteration["vertices"] for iteration in walks if iteration["level"] - 1 in pulling),
     )
 
 
@@ -113,12 +113,12 @@ def with_traces(levels: dict, run: dict, traces: dict) -> dict:
     """``levels`` with the traces of a run in place of older ones of the same graphs and algorithms."""
     about = {"date": run["date"], "commit": run["commit"], "gpu": run["machine"]["gpu"]}
     merged = {graph: dict(found) for graph, found in levels.items()}
-    for name, turns in traces.items():
+    for name, iterations in traces.items():
         graph, _, algorithm = name.rpartition(", ")
         if algorithm not in ALGORITHMS:
             raise Malformed(f"the trace {name!r} is of no algorithm that is known: expected 'GRAPH, bfs' or 'GRAPH, sssp'")
-        found = about | ({"walked": walked(turns)._asdict()} if algorithm == "bfs" else {})
-        merged.setdefault(graph, {})[algorithm] = found | {"rows": thinned(turns, algorithm)}
+        found = about | ({"walked": walked(iterations)._asdict()} if algorithm == "bfs" else {})
+        merged.setdefault(graph, {})[algorithm] = found | {"rows": thinned(iterations, algorithm)}
     return merged
 
 
@@ -154,7 +154,7 @@ def plot(graph: str, found: dict) -> str:
         kinds = {}
         for row in found[algorithm]["rows"]:
             if row.microseconds > 0:
-                kinds.setdefault(row.what, []).append((row.at, row.microseconds / row.turns))
+                kinds.setdefault(row.what, []).append((row.at, row.microseconds / row.iterations))
         panels.append((*ALGORITHMS[algorithm], kinds))
     return svg_plots.clouds(graph, panels, ITERATIONS)
 

@@ -145,10 +145,10 @@ def traversal_table(rows: list[dict]) -> str:
         "strategy",
         "sources",
         "seconds",
-        "peer",
-        "peer's seconds",
+        "baseline",
+        "baseline's seconds",
     ]
-    header += ["ratio", "peak", "peer's peak", "agrees", "certified"]
+    header += ["ratio", "peak", "baseline's peak", "agrees", "certified"]
     return table(
         header,
         [
@@ -183,11 +183,11 @@ def build_table(rows: list[dict]) -> str:
         "seconds",
         "peak",
         "peak / edge list",
-        "peer",
-        "peer's seconds",
+        "baseline",
+        "baseline's seconds",
         "ratio",
     ]
-    header += ["peer's peak"]
+    header += ["baseline's peak"]
     return table(
         header,
         [

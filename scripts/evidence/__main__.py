@@ -157,12 +157,12 @@ def measure_peers(_options) -> dict:
     from tests.traversal.test_determinism import of_igraph, of_networkx, of_scipy
 
     counts = {}
-    for name, peer in (("SciPy", of_scipy), ("NetworkX", of_networkx), ("igraph", of_igraph)):
+    for name, baseline in (("SciPy", of_scipy), ("NetworkX", of_networkx), ("igraph", of_igraph)):
         compared = equal = 0
         for seed in range(0, 180, 3):  # those of integer weights
             graph = random_graph(seed)
             sources = np.random.default_rng(seed).choice(graph.n_vertices, 3).tolist()
-            expected = peer(graph, sources)
+            expected = baseline(graph, sources)
             for i, source in enumerate(sources):
                 distance = plan_sssp(graph).run(source).distance
                 compared += distance.size

@@ -87,12 +87,12 @@ class Bench:
                 break
         return medians, False
 
-    def peers(self) -> None:
+    def baselines(self) -> None:
         """Time all variants of the baseline; they must agree with each other."""
-        from pipelines.comparison.baselines import in_our_encoding, peer_of, refuse_rounded
+        from pipelines.comparison.baselines import baseline_of, in_our_encoding, refuse_rounded
 
         graph = self.graph if self.algorithm == "bfs" else self.made.peer_weighted
-        name, ways = peer_of(graph, self.algorithm)
+        name, ways = baseline_of(graph, self.algorithm)
         dtype = np.dtype(np.int32) if self.algorithm == "bfs" else self.graph.weights.dtype
 
         def check(source: int, answer) -> None:
@@ -286,7 +286,7 @@ def bench_graph(source, options, lines: Lines) -> None:
             continue  # an earlier process failed here
         if options.peer:
             try:
-                bench.peers()
+                bench.baselines()
             except Exception as error:
                 lines.write("error", **about, message=f"{type(error).__name__}: {error}"[:500])
                 refuse_lost_device(options.device, error)

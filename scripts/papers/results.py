@@ -128,17 +128,17 @@ def lines_of(path: Path) -> list[dict]:
 
 
 def blocks_of(lines: list[dict], run: int) -> list[dict]:
-    blocks, peers = {}, {}
+    blocks, baselines = {}, {}
     for line in lines:
         if line["kind"] == "peer":
-            peers.setdefault((line["graph"], line["algorithm"]), {})[f"{line['peer']} {line['way']}"] = line["seconds"]
+            baselines.setdefault((line["graph"], line["algorithm"]), {})[f"{line['peer']} {line['way']}"] = line["seconds"]
         elif line["kind"] in ROW and "strategy" in line:
             key = line["graph"], line["algorithm"], line["part"]
             row = {name: line[name] for name in ROW[line["kind"]]}
             if line["kind"] == "time":
                 row["rounds"] = statistics.median(row["rounds"])
             blocks.setdefault(key, []).append(row)
-    return [dict(zip(BLOCK, (*key, run, peers.get(key[:2], {}), rows), strict=True)) for key, rows in blocks.items()]
+    return [dict(zip(BLOCK, (*key, run, baselines.get(key[:2], {}), rows), strict=True)) for key, rows in blocks.items()]
 
 
 def merged(measured: dict, lines: list[dict]) -> dict:

@@ -125,8 +125,8 @@ def comparison_table(comparison: Comparison, rows: list, blocks: dict) -> str:
     for device in DEVICES:
         names = {way.partition(" ")[0] for (_, on), block in blocks.items() if on == device for way in block["peer"]}
         for name in sorted(names) if comparison.device in ("", device) else ():
-            peers = [blocks.get((graph, device), {"peer": {}}) for graph in graphs]
-            times = [milliseconds(faster_way(block)) if block["peer"] else "-" for block in peers]
+            baselines = [blocks.get((graph, device), {"peer": {}}) for graph in graphs]
+            times = [milliseconds(faster_way(block)) if block["peer"] else "-" for block in baselines]
             lines.append(["baseline", name, "-", device, *times])
     best = {graph: best_of(graph, rows, blocks) for graph in graphs}
     for column, row in rows:

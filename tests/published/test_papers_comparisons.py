@@ -38,7 +38,7 @@ def graph_line(name):
     return {"kind": "graph", "graph": name, "origin": name} | sizes | degrees
 
 
-def peer(graph, seconds, name="cuGraph", way="top-down"):
+def baseline(graph, seconds, name="cuGraph", way="top-down"):
     return {"kind": "peer", "graph": graph, "algorithm": "bfs", "peer": name, "way": way, "seconds": seconds}
 
 
@@ -59,14 +59,14 @@ def on_a_gpu():
         RUN,
         graph_line(ROAD),
         graph_line(LAYERS),
-        peer(ROAD, [0.4, 0.4]),
-        peer(ROAD, [0.8, 0.8], way="direction-optimising"),
+        baseline(ROAD, [0.4, 0.4]),
+        baseline(ROAD, [0.8, 0.8], way="direction-optimising"),
         timed(ROAD, "bfs_4k", 20),
         timed(ROAD, "persistent", 4),
         timed(ROAD, "queue_warp", 50),
         timed(ROAD, "queue_warp", 40, group="swept", label="queue_warp, width 8"),
         line("left", ROAD, "queue_thread", why="about 30 s a traversal, where 2 s is the limit"),
-        peer(LAYERS, [0.1, 0.1]),
+        baseline(LAYERS, [0.1, 0.1]),
         line("over", LAYERS, "persistent", took=2.5, limit=2.0),
         line("error", LAYERS, "bfs_4k", message="DeviceError: no children here"),
     ]
@@ -77,9 +77,9 @@ def on_a_cpu():
         RUN | {"device": "cpu"},
         graph_line(ROAD),
         graph_line(LAYERS),
-        peer(ROAD, [0.2, 0.2], "SciPy", "dijkstra"),
+        baseline(ROAD, [0.2, 0.2], "SciPy", "dijkstra"),
         timed(ROAD, "switch", 100),
-        peer(LAYERS, [0.2, 0.2], "SciPy", "dijkstra"),
+        baseline(LAYERS, [0.2, 0.2], "SciPy", "dijkstra"),
         timed(LAYERS, "switch", 10),
         *(timed(LAYERS, "switch", ms, group="threads", label=f"switch, threads {n}") for n, ms in ((1, 16), (2, 10))),
     ]
@@ -119,8 +119,8 @@ def row_of(page, title, strategy):
 
 
 def test_section_is_omitted_without_its_measurements(place):
-    peers = timed(ROAD, "bfs_4k", 20) | {"part": "peers", "group": "peers"}
-    page = place([RUN, graph_line(ROAD), peer(ROAD, [0.4, 0.4]), peers])
+    baselines = timed(ROAD, "bfs_4k", 20) | {"part": "peers", "group": "peers"}
+    page = place([RUN, graph_line(ROAD), baseline(ROAD, [0.4, 0.4]), baselines])
     assert papers_page.TITLES["systems"] not in page
     assert systems_page.EXPLAINED not in page
 
@@ -180,8 +180,8 @@ def test_a_run_on_one_device_replaces_that_devices_blocks_alone(place):
 
 def test_blocks_of_the_part_have_a_file_of_their_own_and_rules_stay(place):
     rule = {"kind": "rule", "graph": ROAD, "strategy": "bfs_4k", "knobs": {"k1": 8}}
-    peers = timed(ROAD, "bfs_4k", 20) | {"part": "peers", "group": "peers"}
-    place([RUN, graph_line(ROAD), peer(ROAD, [0.4, 0.4]), peers, rule])
+    baselines = timed(ROAD, "bfs_4k", 20) | {"part": "peers", "group": "peers"}
+    place([RUN, graph_line(ROAD), baseline(ROAD, [0.4, 0.4]), baselines, rule])
     place(on_a_gpu())
     alone = json.loads(papers_page.MEASURED.read_text())
     assert {block["part"] for block in alone["blocks"]} == {"peers"}

@@ -39,7 +39,7 @@ ROAD = {
 }
 
 
-def peer(seconds, way="top-down"):
+def baseline(seconds, way="top-down"):
     return {"kind": "peer", "graph": "road", "algorithm": "bfs", "peer": "cuGraph", "way": way, "seconds": seconds}
 
 
@@ -57,8 +57,8 @@ def a_run():
     return [
         RUN,
         ROAD,
-        peer([0.4, 0.2, 0.4]),
-        peer([0.8, 0.8, 0.8], "direction-optimising"),
+        baseline([0.4, 0.2, 0.4]),
+        baseline([0.8, 0.8, 0.8], "direction-optimising"),
         timed("peers", "peers", "bfs_4k", [0.1, 0.1, 0.1]),
         timed("features", "alone", "none", [0.8], cut=True),
         timed("features", "alone", "all", [0.1, 0.1, 0.1]),
@@ -143,7 +143,7 @@ def test_every_plot_is_well_formed_and_on_the_page(place):
 
 def test_a_newer_run_replaces_what_it_measured_again_and_nothing_else(place):
     place(a_run())
-    newer = [RUN | {"commit": "fedcba9"}, ROAD, peer([0.4] * 3), timed("features", "alone", "all", [0.05] * 3)]
+    newer = [RUN | {"commit": "fedcba9"}, ROAD, baseline([0.4] * 3), timed("features", "alone", "all", [0.05] * 3)]
     assert place(newer) == 0
     measured = json.loads(papers_page.MEASURED.read_text())
     assert {block["part"]: measured["runs"][block["run"]]["commit"] for block in measured["blocks"]} == {
@@ -197,7 +197,7 @@ def test_a_stale_page_or_plot_is_found(place, spoil, capsys):
         ([RUN, {"kind": "speed"}], "line 2 is none that python -m scripts.bench --suite papers writes"),
         ([RUN, {"kind": "peer", "graph": "road"}], "line 2 lacks 'algorithm', 'peer', 'way', 'seconds'"),
         ([RUN, ROAD, timed("knobs", "k1", "4", [0.1])], "knobs of bfs on road has no times of the baseline"),
-        ([RUN, peer([0.1]), timed("knobs", "k1", "4", [0.1])], "names an unknown graph or run"),
+        ([RUN, baseline([0.1]), timed("knobs", "k1", "4", [0.1])], "names an unknown graph or run"),
     ],
 )
 def test_lines_that_are_no_measurements_are_refused(place, lines, message, capsys):

@@ -247,13 +247,13 @@ def of_igraph(graph, sources):
     return np.array(other.distances(source=sources, weights=graph.weights.astype(np.float64).tolist(), mode="out"))
 
 
-@pytest.mark.parametrize("peer", [of_scipy, of_networkx, of_igraph], ids=lambda peer: peer.__name__[3:])
-def test_distances_are_those_of_other_libraries(peer):
+@pytest.mark.parametrize("baseline", [of_scipy, of_networkx, of_igraph], ids=lambda baseline: baseline.__name__[3:])
+def test_distances_are_those_of_other_libraries(baseline):
     for seed in range(4):
         ends, weights = random_rows(seed, n=40, m=100 + 40 * seed, kind="integers")
         graph = graph_of(ends, weights, directed=seed % 2 == 0)  # each has the result of one rule for parallel edges
         sources = list(range(0, graph.n_vertices, 4))
-        expected = peer(graph, sources)
+        expected = baseline(graph, sources)
         for i, source in enumerate(sources):
             assert (plan_sssp(graph).run(source).distance == expected[i]).all()
 

@@ -1,4 +1,4 @@
-"""What all tests share: devices, real graphs, Hypothesis profiles."""
+"""Fixtures of all tests: devices, real graphs, Hypothesis profiles."""
 
 from __future__ import annotations
 

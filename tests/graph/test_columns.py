@@ -1,4 +1,4 @@
-"""Columns are taken by known names, by flags, or in a text without names by position, and the report says which."""
+"""Columns are selected by known names, by flags, or by position in a text without names; the report lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files cut short or damaged: refused by name, never another kind of error, never a shorter graph."""
+"""Truncated and damaged files are refused by name, with no other error and never as a smaller graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids and weights keep their types and values, whatever the file."""
+"""Ids and weights keep their types and values in every file format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One graph in every accepted format, in one file or several, is one Graph."""
+"""The same graph in every accepted format, in one file or several, gives the same Graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids mean what they say: in edge lists, in files of sources, targets and vertices, on a command line, in a fingerprint."""
+"""Ids are taken literally: in edge lists, in files of sources, targets and vertices, on a command line, in a fingerprint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other libraries get wrong in silence, in a file of every format: a named error, or a repair that is counted."""
+"""Values that other libraries misread silently, in a file of every format: an error, or a repair that is counted."""
 
 from __future__ import annotations
 

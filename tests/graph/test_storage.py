@@ -1,4 +1,4 @@
-"""A stored graph comes back as it was, or is refused."""
+"""A stored graph is loaded unchanged, or refused."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A stored graph whose checksum fits and whose arrays are no graph is refused, and never searched."""
+"""A stored graph with a valid checksum and invalid arrays is refused, and never searched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparing with SciPy: agreement is shown, and a single wrong distance is noticed."""
+"""Comparison with SciPy: agreement is reported, and a single wrong distance is found."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The main job end to end: results against plain Python, one digest whatever the batches, resuming, whole files only."""
+"""The main job end to end: results compared with plain Python, one digest for any batches, resuming, complete files only."""
 
 import json
 import pickle

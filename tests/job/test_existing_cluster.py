@@ -1,4 +1,4 @@
-"""Workers of a cluster that exists already, and of one that starts: what cannot run the job is named, in time."""
+"""Workers of an existing cluster and of a new one: the error names those that cannot run the job, before it starts."""
 
 import contextlib
 import json

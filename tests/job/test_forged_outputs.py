@@ -1,4 +1,4 @@
-"""Files of an output in every wrong shape: one clear error or a named fault, never a hang, never "verified"."""
+"""Forged output files of every kind: one clear error or a named fault, never a hang, never "verified"."""
 
 from __future__ import annotations
 

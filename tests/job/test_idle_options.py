@@ -1,4 +1,4 @@
-"""No option is without effect in silence: each changes what a run does, or is refused by name.
+"""Every option has an effect, or is refused by name.
 
 Every option is added to every one of many command lines. What a run would do is then compared with and without it: the
 graph, the sources, the plan, its sizes, and what the cluster, the window and the workers are given.

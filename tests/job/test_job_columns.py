@@ -1,4 +1,4 @@
-"""The job says which columns it took and which it did not, and its messages speak of flags and not of arguments."""
+"""The job lists used and unused columns, and its messages name flags and not arguments."""
 
 from __future__ import annotations
 

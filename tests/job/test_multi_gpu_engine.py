@@ -1,4 +1,4 @@
-"""``--engine cugraph-mg``: the job by cuGraph on all GPUs at once gives what this library's engine gives, or says why not.
+"""``--engine cugraph-mg``: a search on all GPUs gives the output of this library's engine, or an error with the reason.
 
 Without RAPIDS a stand-in on pandas takes its place; the tests marked ``gpu`` take cuGraph and all GPUs that there are.
 """

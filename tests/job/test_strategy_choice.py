@@ -1,4 +1,4 @@
-"""That a run learns once for all of its workers which strategy is fast: by scripted times, and in the job itself."""
+"""A run chooses the fastest strategy once for all workers: with scripted times, and in the job itself."""
 
 import contextlib
 import itertools

@@ -1,4 +1,4 @@
-"""What goes wrong with workers, memory, disks and schedulers, provoked on real processes: nothing is lost or half-written.
+"""Failures of workers, memory, disks and schedulers in real processes: nothing is lost or incomplete.
 
 Whatever happens, the parts that are there are whole, and a job that comes to its end has written the very bytes of an
 undisturbed one. KEPLER_SEED chooses where memory fails and is printed.

@@ -1,4 +1,4 @@
-"""Clusters of blocks on the host: their barrier, shared memory across blocks, and what goes wrong with both."""
+"""Clusters of blocks on the host: their barrier, shared memory across blocks, and faults of both."""
 
 from __future__ import annotations
 

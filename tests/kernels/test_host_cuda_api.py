@@ -1,4 +1,4 @@
-"""What kernels see of CUDA, kt/cuda_api.cuh, on the host: each name computes what CUDA defines, and faults with it show."""
+"""The CUDA wrappers of kt/cuda_api.cuh on the host: each computes what CUDA defines, and its misuse is reported."""
 
 from __future__ import annotations
 

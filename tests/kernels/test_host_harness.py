@@ -1,4 +1,4 @@
-"""The host harness itself: its primitives compute what CUDA's do, and each kind of fault is reported where it is."""
+"""The host harness itself: its primitives compute what CUDA's do, and each kind of fault is reported with its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between Python and a kernel: argument checks, grids, compiler options. No GPU is needed."""
+"""Launches of kernels from Python: argument checks, grids, compiler options. No GPU is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job on a real scheduler as the dashboard, Prometheus and a browser see it: the numbers are the manifest's.
+"""A job on a real scheduler in the dashboard, Prometheus and a browser: the numbers equal those of the manifest.
 
 The tests with a browser need chromium on the path and are skipped without it.
 """

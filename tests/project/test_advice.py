@@ -1,4 +1,4 @@
-"""What messages advise can be done where they are read: options exist in a program, arguments in a public function."""
+"""The advice of messages is valid where they appear: options exist in the program, arguments in a public function."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""What the architecture promises and a program can check; docs/overview.md says why."""
+"""Rules of the architecture that a program can check; docs/overview.md has the reasons."""
 
 import ast
 import doctest

@@ -1,4 +1,4 @@
-"""The check of words finds each kind of retired word, where it looks for it, and nothing else."""
+"""The check of words finds each kind of retired word where it searches for it, and nothing else."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Generated pages are current, and the generators refuse what would make them untrue."""
+"""Generated pages are current, and the generators refuse data that would make them wrong."""
 
 import ast
 import doctest

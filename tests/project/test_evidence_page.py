@@ -1,4 +1,4 @@
-"""docs/guarantees.md is what scripts/evidence writes, and the audit of packages reports a missing database."""
+"""docs/guarantees.md is up to date with scripts/evidence, and the audit of packages reports a missing database."""
 
 from __future__ import annotations
 

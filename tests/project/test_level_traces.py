@@ -1,4 +1,4 @@
-"""Traces become thin tables and plots, and floors follow from them by the formula of the page."""
+"""Traces become short tables and plots, and the lower bounds follow from them by the formula of the page."""
 
 import json
 import shutil

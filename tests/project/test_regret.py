@@ -1,4 +1,4 @@
-"""The sweep works end to end on tiny graphs and finds a wrong strategy; numbers and page are those of its lines."""
+"""The sweep works end to end on tiny graphs and finds a wrong strategy; numbers and page follow from its lines."""
 
 from __future__ import annotations
 

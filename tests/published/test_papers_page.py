@@ -1,4 +1,4 @@
-"""The suite that repeats the papers' tables, and the page made of it."""
+"""The suite that repeats the papers' tables, and its page."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The papers' SSSP systems beyond the contract: every value of every knob, what they refuse, what each does otherwise."""
+"""The papers' SSSP systems beyond the contract: every value of every knob, refused values, and the specifics of each."""
 
 from __future__ import annotations
 

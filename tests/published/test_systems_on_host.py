@@ -1,4 +1,4 @@
-"""The contract for the papers' systems on the host harness: in one hostile order each, with a seed of its own."""
+"""The contract for the papers' systems on the host harness: one adversarial order each, with a separate seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Systems without a queue: every knob against the oracle, what they refuse, and what only they could get wrong."""
+"""Systems without a queue: every knob against the oracle, refused values, and faults that only they could have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page as a real browser has it: Debian's chromium without a window, spoken to over its own debugging protocol."""
+"""A page in a real browser: Debian's chromium without a window, controlled by its debugging protocol."""
 
 from __future__ import annotations
 

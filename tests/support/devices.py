@@ -1,4 +1,4 @@
-"""Where tests of one strategy's own run: on a GPU if there is one, else on the host harness, in several orders."""
+"""Devices for tests of a single strategy: a GPU if there is one, else the host harness in several orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named graphs whose shapes break things, and Hypothesis graphs."""
+"""Named graphs with difficult shapes, and Hypothesis graphs."""
 
 from __future__ import annotations
 

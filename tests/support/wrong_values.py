@@ -1,4 +1,4 @@
-"""Values for any argument: wrong ones, and odd ones that are right for some."""
+"""Values for any argument: wrong ones, and unusual ones that some arguments accept."""
 
 from __future__ import annotations
 

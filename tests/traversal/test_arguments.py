@@ -1,4 +1,4 @@
-"""What callers write by mistake, and what they may: columns of any kind, lists of ids, limits, frames of a limit."""
+"""Invalid and valid arguments: columns of any kind, lists of ids, limits, frames of a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates scale with the machine, constants come back out of made-up times, and shapes are seen by searches."""
+"""Estimates scale with the machine, fitting recovers constants from synthetic times, and searches survey a graph."""
 
 from __future__ import annotations
 

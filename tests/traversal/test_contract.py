@@ -1,4 +1,4 @@
-"""One contract for every strategy of the catalogue, on every device that is there."""
+"""One contract for every strategy of the registries, on every available device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of distances: equal bits on every device and for any number of sources at once, and right."""
+"""Statistics of distances: correct, with equal bits on every device and for any number of sources at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What scripts/evidence measures on a GPU, run on small graphs: on a GPU if there is one, else on the host harness."""
+"""The GPU measurements of scripts/evidence on small graphs: on a GPU if there is one, else on the host harness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results as frames: columns, types, the user's ids, what stands for "unreached", and paths."""
+"""Results as frames: columns, types, the user's ids, values of unreached vertices, and paths."""
 
 from __future__ import annotations
 

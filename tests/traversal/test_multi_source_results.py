@@ -1,4 +1,4 @@
-"""What is made of traversals from many sources: matrix, targets, summary, levels, reachable, nearest."""
+"""Results of traversals from many sources: matrix, targets, summary, levels, reachable, nearest."""
 
 from __future__ import annotations
 

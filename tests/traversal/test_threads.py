@@ -1,4 +1,4 @@
-"""One plan used by several threads: every result is right and stays right; and vertex numbers that are none."""
+"""One plan used by several threads: every result is right and stays right; invalid vertex numbers."""
 
 from __future__ import annotations
 

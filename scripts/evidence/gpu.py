@@ -31,11 +31,26 @@ ALGORITHMS = {
     name: (
         single,
         many,
-        *([row for row in rows if row.device == "cuda" and row.sums == "float"] for rows in (own, catalogue.MULTI_SOURCE)),
+        *(
+            [strategy for strategy in strategies if strategy.device == "cuda" and strategy.sums == "float"]
+            for strategies in (own, catalogue.MULTI_SOURCE)
+        ),
     )
     for name, single, many, catalogue, own in (
-        ("bfs", plan_bfs, plan_bfs_many, bfs, [row for row in bfs.STRATEGIES if row not in bfs.published.STRATEGIES]),
-        ("sssp", plan_sssp, plan_sssp_many, sssp, [row for row in sssp.STRATEGIES if row not in sssp.published.STRATEGIES]),
+        (
+            "bfs",
+            plan_bfs,
+            plan_bfs_many,
+            bfs,
+            [strategy for strategy in bfs.STRATEGIES if strategy not in bfs.published.STRATEGIES],
+        ),
+        (
+            "sssp",
+            plan_sssp,
+            plan_sssp_many,
+            sssp,
+            [strategy for strategy in sssp.STRATEGIES if strategy not in sssp.published.STRATEGIES],
+        ),
     )
 }
 COST_GRAPHS = (
@@ -186,11 +201,11 @@ def _ways(graph, algorithm: str, sources):
             for group in plan.iter_groups(sources[first : first + size]):
                 yield from group
 
-    for row in strategies:
-        yield row.name, partial(one_by_one, row.name)
-    for row in many:
+    for strategy in strategies:
+        yield strategy.name, partial(one_by_one, strategy.name)
+    for strategy in many:
         for size in (1, 7, sources.size):
-            yield f"{row.name}, {size} at once", partial(in_batches, row.name, size)
+            yield f"{strategy.name}, {size} at once", partial(in_batches, strategy.name, size)
 
 
 def measure_many(options) -> dict:
@@ -215,7 +230,7 @@ def _multi_source_against_single(graph, algorithm: str, counts: dict) -> set[str
 
     Sources are of any component. All but the smallest groups have duplicates.
     """
-    plan_of, many_of, _, rows = ALGORITHMS[algorithm]
+    plan_of, many_of, _, strategies = ALGORITHMS[algorithm]
     rng = np.random.default_rng(1)
     different = rng.choice(graph.n_vertices, min(DIFFERENT, graph.n_vertices), replace=False)
     single = plan_of(graph)
@@ -223,7 +238,7 @@ def _multi_source_against_single(graph, algorithm: str, counts: dict) -> set[str
     xp = namespace(alone[0])
     alone = xp.stack(alone)
     bits = f"i{alone.dtype.itemsize}"
-    names = [row.name for row in rows] if graph.n_vertices <= EVERY_ROW else ["auto"]
+    names = [strategy.name for strategy in strategies] if graph.n_vertices <= EVERY_ROW else ["auto"]
     taken = set()
     for name in names:
         for size in GROUP_SIZES:

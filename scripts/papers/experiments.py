@@ -192,33 +192,33 @@ def rows_for(algorithm: str, device: str) -> list:
     from kepler_traverse.bfs.registry import STRATEGIES as BFS
     from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 
-    rows = BFS if algorithm == "bfs" else SSSP
-    return [row for row in rows if row.device == device and row.sums == "float"]
+    strategies = BFS if algorithm == "bfs" else SSSP
+    return [strategy for strategy in strategies if strategy.device == device and strategy.sums == "float"]
 
 
-def swept_values(row, graph: str) -> dict[str, tuple]:
+def swept_values(strategy, graph: str) -> dict[str, tuple]:
     """Return the knobs of a strategy that are swept on a graph, with their values."""
     swept = SWEPT | (DETAILED_SWEPT if graph in DETAILED else {})
-    names = [field.name for field in fields(row.knobs)] if row.knobs else []
+    names = [field.name for field in fields(strategy.knobs)] if strategy.knobs else []
     return {name: swept[name] for name in names if name in swept}
 
 
 def systems_of(algorithm: str, device: str, graph: str) -> list[Setting]:
     """Return every strategy of the registry on a graph of a comparison table, with swept widths or numbers of threads."""
     tables = compared(algorithm, graph)
-    rows = rows_for(algorithm, device) if tables else []
-    found = [Setting("systems", "rows", row.name, row.name) for row in rows]
+    strategies = rows_for(algorithm, device) if tables else []
+    found = [Setting("systems", "rows", strategy.name, strategy.name) for strategy in strategies]
     found += [
-        Setting("systems", "swept", f"{row.name}, {knob} {value}", row.name, {knob: value})
-        for row in rows
-        for knob, values in swept_values(row, graph).items()
+        Setting("systems", "swept", f"{strategy.name}, {knob} {value}", strategy.name, {knob: value})
+        for strategy in strategies
+        for knob, values in swept_values(strategy, graph).items()
         for value in values
     ]
     for table in tables:
-        threaded = [row for _, row in table.rows(rows)] if table.threads else []
+        threaded = [strategy for _, strategy in table.rows(strategies)] if table.threads else []
         found += [
-            Setting("systems", "threads", f"{row.name}, threads {threads}", row.name, threads=threads)
-            for row in threaded
+            Setting("systems", "threads", f"{strategy.name}, threads {threads}", strategy.name, threads=threads)
+            for strategy in threaded
             for threads in THREADS
         ]
     return found

@@ -34,10 +34,14 @@ def strategy_of(line: dict):
     """Return the strategy that a line of a sweep measured."""
     if line["repeats"]:
         singles = BFS_SINGLE if line["algorithm"] == "bfs" else SSSP_SINGLE
-        single = next(row for row in singles if (row.device, row.name) == (line["device"], line["strategy"]))
+        single = next(
+            strategy for strategy in singles if (strategy.device, strategy.name) == (line["device"], line["strategy"])
+        )
         return one_at_a_time(single, line["algorithm"])
-    rows = BFS if line["algorithm"] == "bfs" else SSSP
-    return next(row for row in rows if (row.device, row.name) == (line["device"], line["strategy"]))
+    strategies = BFS if line["algorithm"] == "bfs" else SSSP
+    return next(
+        strategy for strategy in strategies if (strategy.device, strategy.name) == (line["device"], line["strategy"])
+    )
 
 
 def usable(line: dict) -> bool:

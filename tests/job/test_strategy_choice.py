@@ -49,7 +49,7 @@ class ScriptedWindow(Window):
     """Workers that take tasks in the order submitted, and whose strategies take scripted seconds per batch."""
 
     def __init__(self, folder, workers, taken, choice, dies_of="", runs_instead=None):
-        self.taken, self.seconds, self.told = taken, 0.0, []
+        self.taken, self.seconds, self.submitted = taken, 0.0, []
         self.parts, self.notices = Counter(), []
         self.dies_of, self.runs_instead = dies_of, runs_instead or {}
         client = SimpleNamespace(status="running", cancel=self.cancel, sync=self.sync)
@@ -61,7 +61,7 @@ class ScriptedWindow(Window):
         return {} if question is self._client.scheduler.processing else dict.fromkeys(range(self.n_workers), 1)
 
     def submit(self, task):
-        self.told.append((task.strategy, task.parts))
+        self.submitted.append((task.strategy, task.parts))
         return Future(task)
 
     def cancel(self, futures, force):  # noqa: ARG002
@@ -124,8 +124,8 @@ def test_trial_of_one_task_changes_the_strategy_of_later_tasks(tmp_path):
     choice = choice_of({"slow": 0.1, "fast": 0.2}, 200)
     window = ScriptedWindow(tmp_path, 3, {"slow": 1.0, "fast": 0.1}, choice)
     window.run(list(range(200)))
-    names = [name for name, _ in window.told]
-    given_out = [name for name, parts in window.told if parts not in {task.parts for task in window.recalled}]
+    names = [name for name, _ in window.submitted]
+    given_out = [name for name, parts in window.submitted if parts not in {task.parts for task in window.recalled}]
     assert set(names) == {"slow", "fast"}
     trial = names.index("fast")
     following = list(itertools.dropwhile(lambda name: name == "slow", names[trial + 1 :]))
@@ -143,17 +143,17 @@ def test_trial_of_one_task_changes_the_strategy_of_later_tasks(tmp_path):
     assert current(choice.record) == choice.strategy == "fast"
     assert any("one task tries strategy fast" in each for each in window.notices)
     assert any("strategy fast goes on" in each for each in window.notices)
-    told = sentence(choice.record)
-    assert told.startswith("slow was chosen by estimates for all sources: 20 s, fast 40 s; measured: slow ")
-    assert told.endswith("measured sources")
-    assert "\n" not in told
+    text = sentence(choice.record)
+    assert text.startswith("slow was chosen by estimates for all sources: 20 s, fast 40 s; measured: slow ")
+    assert text.endswith("measured sources")
+    assert "\n" not in text
 
 
 def test_a_run_without_need_tries_nothing(tmp_path):
     choice = choice_of({"a": 0.1, "b": 3.0}, 100)
     window = ScriptedWindow(tmp_path, 2, {"a": 0.1, "b": 3.0}, choice)
     window.run(list(range(100)))
-    assert {name for name, _ in window.told} == {"a"}
+    assert {name for name, _ in window.submitted} == {"a"}
     assert not window.recalled
     assert window.notices == []
     assert choice.record["switches"] == []
@@ -163,7 +163,7 @@ def test_a_trial_that_is_slower_is_the_only_one(tmp_path):
     choice = choice_of({"a": 0.1, "b": 0.2}, 100)
     window = ScriptedWindow(tmp_path, 2, {"a": 1.0, "b": 5.0}, choice)
     window.run(list(range(100)))
-    assert sum(len(parts) for name, parts in window.told if name == "b") == 2, "two groups, as the first warms up"
+    assert sum(len(parts) for name, parts in window.submitted if name == "b") == 2, "two groups, as the first warms up"
     assert choice.strategy == "a"
     assert choice.record["switches"] == []
 
@@ -173,7 +173,7 @@ def test_strategy_that_kills_workers_is_not_tried_again_and_its_batches_are_comp
     window = ScriptedWindow(tmp_path, 2, {"a": 1.0, "b": 0.1}, choice, dies_of="b")
     window.run(list(range(100)))
     assert window.parts == Counter(range(100))
-    assert sum(name == "b" for name, _ in window.told) == 1
+    assert sum(name == "b" for name, _ in window.submitted) == 1
     assert any("not tried again: its worker was lost" in each for each in window.notices)
 
 
@@ -182,7 +182,7 @@ def test_a_worker_that_cannot_run_a_strategy_and_plans_for_itself_ends_the_trial
     window = ScriptedWindow(tmp_path, 2, {"a": 1.0, "b": 0.1}, choice, runs_instead={"b": "a"})
     window.run(list(range(100)))
     assert window.parts == Counter(range(100))
-    assert sum(name == "b" for name, _ in window.told) == 1
+    assert sum(name == "b" for name, _ in window.submitted) == 1
     assert choice.strategy == "a"
 
 
@@ -194,7 +194,7 @@ def test_a_run_that_goes_on_knows_what_was_measured_before_it(tmp_path):
     assert resumed.strategy == "fast"
     window = ScriptedWindow(tmp_path, 1, {"slow": 1.0, "fast": 0.1}, resumed)
     window.run(list(range(50)))
-    assert {name for name, _ in window.told} == {"fast"}
+    assert {name for name, _ in window.submitted} == {"fast"}
     assert resumed.record["first"] == "slow"
     assert len(resumed.record["switches"]) == 1
     elsewhere = choice_of({"slow": 0.01, "fast": 0.2}, 100)  # another machine

@@ -231,7 +231,7 @@ def _float_weights(weight: Any, weight_type: str) -> Any:
     if bad:
         what = "NaN" if bool(xp.isnan(weight[row])) else f"{float(weight[row]):g}, infinite as {kind}"
         raise EdgeListError(
-            f"weight of row {row} is {what} ({bad} such rows): every weight must be finite; drop the rows or mend them",
+            f"weight of row {row} is {what} ({bad} such rows): every weight must be finite; drop or correct the rows",
             row=row,
             column="weight",
         )

@@ -1,7 +1,7 @@
 """Measure reading and building, or traversals; results are checked before they are timed.
 
-python -m scripts.bench --suite readers EDGES.parquet   file to graph: time and peak memory beside pandas and SciPy,
-                                                        or with --device cuda beside cuDF and cuGraph
+python -m scripts.bench --suite readers EDGES.parquet   file to graph: time and peak memory, compared with pandas and SciPy,
+                                                        or with --device cuda with cuDF and cuGraph
 python -m scripts.bench --suite job EDGES.parquet       every strategy that fits: median over repeats for some sources
 python -m scripts.bench --suite papers --graphs FOLDER --output FILE    see scripts/papers/measure.py
 python -m scripts.bench --suite cpu --graphs FOLDER --output FILE       see scripts/bench/cpu.py
@@ -33,7 +33,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out"
 PACKAGES = {"readers": ["numpy", "numba", "pyarrow", "pandas", "scipy"], "job": ["numpy", "numba", "scipy"]}
-PEERS = {"cpu": "pandas + SciPy csr_matrix", "cuda": "cuDF + cuGraph Graph"}
+BASELINES = {"cpu": "pandas + SciPy csr_matrix", "cuda": "cuDF + cuGraph Graph"}
 
 
 def peer_build(path: str):
@@ -151,7 +151,7 @@ def bench_readers(path: Path, options: argparse.Namespace, log) -> dict:
         "edge_list_bytes": edge_list_bytes,
         "seconds": median("ours", "seconds"),
         "peak_bytes": int(median("ours", "peak_bytes")),
-        "peer": PEERS[options.device],
+        "peer": BASELINES[options.device],
         "peer_seconds": median("peer", "seconds"),
         "peer_peak_bytes": int(median("peer", "peak_bytes")),
     }

@@ -183,7 +183,7 @@ def test_every_kernel_file_is_declared_and_every_declared_one_exists():
     assert sorted(PACKAGE.rglob("*.cu")) == FILES
 
 
-def test_no_two_entry_points_share_a_name():
+def test_entry_points_have_distinct_names():
     names = [entry.name for entry in ENTRIES]
     assert len(set(names)) == len(names)
 
@@ -249,7 +249,7 @@ def test_it_compiles_with_other_knobs(nvrtc, entry):
 EVERY_FILE = [*FILES, *(entry.file for entry in SURFACE)]
 
 
-def test_architectures_are_told_apart_at_80_and_90_alone():
+def test_architecture_branches_are_at_80_and_90_alone():
     found = {
         file.name: set(map(int, re.findall(r"__CUDA_ARCH__ *[<>=]+ *(\d+)", file.read_text(encoding="utf-8"))))
         for file in (*FILES, *PACKAGE.rglob("*.cuh"))

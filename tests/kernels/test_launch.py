@@ -1,4 +1,4 @@
-"""What stands between Python and a kernel: argument checks, grids, compiler options. No GPU is needed."""
+"""Launches of kernels from Python: argument checks, grids, compiler options. No GPU is needed."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_a_grid_is_large_enough_and_no_larger_than_the_largest(n_threads, blocks
     assert launching.n_blocks(n_threads, 256, 10) == blocks
 
 
-def test_no_work_is_no_launch(kernel, monkeypatch):
+def test_empty_work_is_not_launched(kernel, monkeypatch):
     monkeypatch.setattr(launching, "max_grid", lambda _block: 1000)
     launching.launch(kernel, 0, tuple(good()))
     assert not kernel.calls
@@ -264,7 +264,7 @@ def test_a_header_in_an_archive_is_a_clear_error(monkeypatch, tmp_path):
             compiler.include_directory()
 
 
-def test_without_a_gpu_a_kernel_is_refused_with_what_is_missing(monkeypatch):
+def test_launch_without_a_gpu_is_an_error_that_names_what_is_missing(monkeypatch):
     monkeypatch.setattr(cuda, "cp", None)
     with pytest.raises(DeviceError, match="needs CuPy"):
         compiler.kernel(ENTRY, np.int32)

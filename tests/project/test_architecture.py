@@ -1,4 +1,4 @@
-"""What the architecture promises and a program can check; docs/overview.md says why."""
+"""Rules of the architecture that a program can check; docs/overview.md has the reasons."""
 
 import ast
 import doctest
@@ -27,7 +27,7 @@ PYTHON = sorted(
 KERNELS = sorted([*(ROOT / "kepler_traverse").rglob("*.cu"), *(ROOT / "kepler_traverse").rglob("*.cuh")])
 STRATEGIES = [("bfs", strategy) for strategy in BFS] + [("sssp", strategy) for strategy in SSSP]
 
-# Names that say nothing about what is inside.
+# Names that do not describe the contents.
 EMPTY_NAMES = {
     "utils",
     "util",
@@ -67,7 +67,7 @@ def public_functions():
             yield name
 
 
-def test_there_is_something_to_check():
+def test_modules_to_check_exist():
     assert len(LIBRARY) > 15
     assert list(public_functions())
     assert STRATEGIES
@@ -109,7 +109,7 @@ def test_the_library_neither_prints_nor_reads_the_environment(path):
 
 
 @pytest.mark.parametrize("path", [path for path in LIBRARY if path.name != "strategy.py"], ids=relative)
-def test_no_code_asks_which_strategy_runs(path):
+def test_strategy_names_are_compared_nowhere_else(path):
     names = {strategy.name for _, strategy in STRATEGIES} | {
         alias for _, strategy in STRATEGIES for alias in strategy.aliases
     }

@@ -67,7 +67,7 @@ GRAPHS = {
 
 @pytest.fixture(autouse=True)
 def _order_of_the_test(request):
-    """A GPU; or the harness with threads at random, two warps a block, in an order that the test's name decides."""
+    """A GPU; or the harness with threads at random, two warps per block, in an order that the test's name decides."""
     seed = zlib.crc32(request.node.name.encode())
     settings = {"stress": not harness.SANITIZED, "seed": seed, "block": 64, "resident": 3}
     with running(None if HAS_GPU else settings):

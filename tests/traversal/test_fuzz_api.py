@@ -1,7 +1,7 @@
-"""Every public function, every argument, many wrong values: a right answer, or an error that names the argument.
+"""Every public function, every argument, many wrong values: a correct result, or an error that names the argument.
 
-What an argument may be is said here once more, in plain Python and without the library's own checks. A value that is
-accepted must mean something that the argument may be, and give the answer that the plain value gives.
+The valid values of an argument are stated here again, in plain Python and without the library's own checks. A value that
+is accepted must have the meaning of a valid value, and give the result of that value.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ def plain(result):
 
 
 def one_call(function, given):
-    """Outcome of a call: ("answer", what) or ("error", message)."""
+    """Return the outcome of a call: ("answer", result) or ("error", message)."""
     try:
         return "answer", plain(function(**given))
     except KeplerError as error:
@@ -336,7 +336,7 @@ MADE_HERE = {"Certificate", "MultiSourcePlan", "Plan", "Traversal", "Traversals"
 
 
 @pytest.mark.parametrize("name", NAMED_CALLS)
-def test_every_wrong_value_gets_a_right_answer_or_an_error_that_names_the_argument(name, edges):
+def test_wrong_values_give_correct_results_or_errors_that_name_the_argument(name, edges):
     _, function, arguments = next(call for call in calls(edges) if call[0] == name)
     right = {argument: value for argument, (value, _) in arguments.items()}
     right_answer = function(**right)

@@ -1,4 +1,4 @@
-"""Many sources: every way to answer them gives, bit for bit, what one at a time gives; and what is made of the answers."""
+"""Many sources: every strategy gives, bit for bit, the results of single searches; and the results made of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GROUPS = (1, 31, 32, 33, 64, 65, 257, 600)
 
 
 def ways(registry, looped):
-    """Every strategy for many sources, and the loop over a strategy for one."""
+    """Return every multi-source strategy, and the loop over a single-source strategy."""
     named = [
         pytest.param(
             (each.name, each.device), marks=pytest.mark.gpu if each.device == "cuda" else (), id=f"{each.name}-{each.device}"
@@ -63,7 +63,7 @@ def test_hops_of_many_sources_are_those_of_each_alone(way, name, directed, prede
 
 @pytest.mark.parametrize("n_sources", GROUPS)
 @ways(BFS, "queue")
-def test_any_number_of_sources_with_the_same_ones_among_them(way, n_sources):
+def test_sources_in_any_number_and_with_duplicates(way, n_sources):
     graph = build(NAMED["power law"], directed=True).to(way[1])
     sources = np.random.default_rng(2).integers(0, graph.n_vertices, n_sources)
     sources[n_sources // 2 :] = sources[: n_sources - n_sources // 2]
@@ -215,7 +215,7 @@ def test_negative_weights_go_to_a_strategy_that_takes_them():
         sssp_many(build([(7, 8), (8, 7)], [1, -2]), [7])
 
 
-# --- what is chosen ------------------------------------------------------------------------------------------------------
+# --- the choice of a strategy --------------------------------------------------------------------------------------------
 
 
 def test_flat_graphs_get_bits_deep_ones_queues_and_a_single_source_the_loop():
@@ -240,7 +240,7 @@ def test_groups_shrink_until_they_fit_and_what_never_fits_is_refused_with_the_nu
         plan_bfs_many(graph, n_sources=512, strategy="bit_parallel", memory=1000)
 
 
-def test_what_a_plan_says_it_takes_covers_what_it_allocates():
+def test_bytes_of_a_plan_cover_its_allocations():
     graph = build(NAMED["power law"], directed=True)
     for strategy in ("bit_parallel", "source_per_thread"):
         plan = plan_bfs_many(graph, n_sources=100, strategy=strategy)

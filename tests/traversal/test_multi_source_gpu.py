@@ -1,4 +1,4 @@
-"""Many sources on a GPU: bit for bit what one at a time gives, each way to go on forced on graphs that are small."""
+"""Many sources on a GPU: equal to single searches, bit for bit, with each path forced on small graphs."""
 
 from __future__ import annotations
 

@@ -26,7 +26,6 @@ _CLUSTER = Entry(
     _KERNELS / "persistent_cluster.cu",
     bfs_tuning.CLUSTER_BLOCK,
     struct_arguments(_KERNELS / "persistent_cluster.cu", "ClusterArgs"),
-    argument_struct="ClusterArgs",
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
@@ -42,7 +41,6 @@ _GRID = Entry(
     _KERNELS / "persistent_grid.cu",
     bfs_tuning.PERSISTENT_BLOCK,
     struct_arguments(_KERNELS / "persistent_grid.cu", "PersistentArgs"),
-    argument_struct="PersistentArgs",
     is_cooperative=True,
     constants=(
         ("TRACE", 0),

@@ -56,9 +56,7 @@ def launch(kernel: Kernel, work_items: int, args: tuple | dict, *, shared_bytes:
         An argument is missing, or is not what the entry point declares.
     """
     values = checked(kernel, args)
-    entry = kernel.entry
-    blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
-    _run(kernel, blocks, values, shared_bytes)
+    _run(kernel, _blocks_for(kernel, work_items), values, shared_bytes)
 
 
 def launch_blocks(kernel: Kernel, blocks: int, args: tuple | dict, *, shared_bytes: int = 0) -> None:
@@ -81,11 +79,36 @@ def prepare(kernel: Kernel, blocks: int, args: tuple | dict):
     callable
         ``run(name=value)`` launches with other NumPy scalars, of the declared types, in place of those of ``args``.
     """
+    change = _prepared(kernel, args)
+
+    def run(**changed) -> None:
+        _run(kernel, blocks, change(changed), 0)
+
+    return run
+
+
+def prepare_items(kernel: Kernel, work_items: int, args: tuple | dict):
+    """Check the arguments once, as ``prepare`` does, for launches over so many work items as ``launch`` takes."""
+    return prepare(kernel, _blocks_for(kernel, work_items), args)
+
+
+def prepare_any_items(kernel: Kernel, args: tuple | dict):
+    """Check the arguments once, as ``prepare`` does: return ``run(work_items, **changed)``; no work is no launch."""
+    change = _prepared(kernel, args)
+
+    def run(work_items: int, **changed) -> None:
+        _run(kernel, _blocks_for(kernel, work_items), change(changed), 0)
+
+    return run
+
+
+def _prepared(kernel: Kernel, args: tuple | dict):
+    """Check the arguments; return a function that replaces scalars by name and returns what CuPy takes."""
     values = list(checked(kernel, args))
     places = {argument.name: i for i, argument in enumerate(kernel.entry.arguments)}
     takes_struct = bool(kernel.entry.argument_struct)
 
-    def run(**changed) -> None:
+    def change(changed: dict) -> tuple:
         for name, value in changed.items():
             i = places[name]
             if value.dtype != kernel.dtypes[i]:
@@ -94,16 +117,14 @@ def prepare(kernel: Kernel, blocks: int, args: tuple | dict):
                 values[0][name] = value  # a launch copies the struct, so the next one may change it
             else:
                 values[i] = value
-        _run(kernel, blocks, tuple(values), 0)
+        return tuple(values)
 
-    return run
+    return change
 
 
-def prepare_items(kernel: Kernel, work_items: int, args: tuple | dict):
-    """Check the arguments once, as ``prepare`` does, for launches over so many work items as ``launch`` takes."""
+def _blocks_for(kernel: Kernel, work_items: int) -> int:
     entry = kernel.entry
-    blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
-    return prepare(kernel, blocks, args)
+    return n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
 
 
 def blocks_at_once(kernel: Kernel, shared_bytes: int = 0) -> int:

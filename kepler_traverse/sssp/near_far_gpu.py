@@ -24,7 +24,6 @@ _ENTRY = Entry(
     _FILE,
     sssp_tuning.WORKERS["short rows"][0],
     struct_arguments(_FILE, "NearFarArgs"),
-    argument_struct="NearFarArgs",
     is_cooperative=True,
     constants=(
         ("TRACE", 0),

@@ -42,8 +42,7 @@ def _bits(name: str, item_threads: int, *declared: str) -> Entry:
 
 
 def _bits_struct(name: str, struct: str) -> Entry:
-    fields = struct_arguments(_BITS, struct)
-    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, fields, constants=_ROWS, argument_struct=struct)
+    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, struct_arguments(_BITS, struct), constants=_ROWS)
 
 
 def _levels(name: str, item_threads: int, *declared: str) -> Entry:

@@ -23,14 +23,12 @@ from .. import tuning
 from .bit_parallel_gpu import POINT_BACK, kernels_for, pitch_of, point_back
 
 _FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
-_C_HOPS = {"int16": "short", "int32": "int"}
 _ENTRIES = {
     np.dtype(hops): Entry(
         f"bfs_source_per_block_{8 * np.dtype(hops).itemsize}",
         _FILE,
         tuning.SHARING_BLOCK,
         struct_arguments(_FILE, "SearchArgs", hop_t=hops),
-        argument_struct=f"SearchArgs<{_C_HOPS[hops]}>",
         constants=(
             ("SHARED_BITS", 0),
             ("SHARED_WORDS", 0),
@@ -41,7 +39,7 @@ _ENTRIES = {
             ("MAX_HOPS", tuning.SHORT_HOPS),
         ),
     )
-    for hops in _C_HOPS
+    for hops in ("int16", "int32")
 }
 ENTRIES = tuple(_ENTRIES.values())
 GROUP = 1024

@@ -25,7 +25,6 @@ _ENTRY = Entry(
     _FILE,
     tuning.MULTI_SOURCE_BLOCK,
     struct_arguments(_FILE, "SearchArgs"),
-    argument_struct="SearchArgs",
     constants=(
         ("QUEUE_CAPACITY", tuning.MULTI_SOURCE_QUEUE_CAPACITY),
         ("WARM_UP", tuning.MULTI_SOURCE_WARM_UP),

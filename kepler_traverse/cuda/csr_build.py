@@ -16,7 +16,7 @@ import numpy as np
 from .._arrays import extent
 from . import cp
 from .compiler import kernel
-from .kernel_spec import WARP, Entry, arguments
+from .kernel_spec import WARP, Entry, arguments, struct_arguments
 from .launch import launch
 
 BLOCK = 256
@@ -27,58 +27,16 @@ MARKED_AT_ONCE = 1 << 20  # targets: CuPy widens indices to 64 bits, so a whole 
 RENUMBERED_AT_ONCE = 1 << 24  # ids; bounds the temporaries of renumber to some 100 MB
 
 _FILE = Path(__file__).parent / "kernels" / "csr_build.cu"
-_COUNT_ROWS = Entry(
-    "csr_count_rows",
+_COUNT_DEGREES = Entry(
+    "csr_count_degrees",
     _FILE,
     BLOCK,
     arguments("vertex_t* src", "vertex_t* dst", "int64 n_rows", "int32 both_ways", "int64* counts", "int64* counters"),
 )
-_SCATTER = Entry(
-    "csr_scatter",
-    _FILE,
-    BLOCK,
-    arguments(
-        "vertex_t* src",
-        "vertex_t* dst",
-        "weight_t*? weight",
-        "int64 n_rows",
-        "int32 both_ways",
-        "int64* cursor",
-        "vertex_t* targets",
-        "weight_t*? weights",
-    ),
-)
+_SCATTER = Entry("csr_scatter", _FILE, BLOCK, struct_arguments(_FILE, "ScatterArgs"))
 _COUNT_TARGETS = Entry("csr_count_targets", _FILE, BLOCK, arguments("vertex_t* targets", "int64 n_edges", "int64* counts"))
-_SCATTER_REVERSE = Entry(
-    "csr_scatter_reverse_warp",
-    _FILE,
-    BLOCK,
-    arguments(
-        "offset_t* offsets",
-        "vertex_t* targets",
-        "weight_t*? weights",
-        "int64 n_vertices",
-        "int64* cursor",
-        "vertex_t* sources",
-        "weight_t*? reverse_weights",
-    ),
-    item_threads=WARP,
-)
-_ROW_KEYS = Entry(
-    "csr_row_keys_warp",
-    _FILE,
-    BLOCK,
-    arguments(
-        "offset_t* offsets",
-        "vertex_t* targets",
-        "int64 first_row",
-        "int64 n_rows",
-        "int64 first_edge",
-        "int32 target_bits",
-        "int64* keys",
-    ),
-    item_threads=WARP,
-)
+_SCATTER_REVERSE = Entry("csr_scatter_reverse_warp", _FILE, BLOCK, struct_arguments(_FILE, "ReverseArgs"), item_threads=WARP)
+_SORT_KEYS = Entry("csr_sort_keys_warp", _FILE, BLOCK, struct_arguments(_FILE, "SortKeyArgs"), item_threads=WARP)
 _LOWER_WEIGHTS = Entry(
     "csr_lower_weights",
     _FILE,
@@ -88,7 +46,7 @@ _LOWER_WEIGHTS = Entry(
 _DECODE_WEIGHTS = Entry(
     "csr_decode_weights", _FILE, BLOCK, arguments("ordered_t* lowest", "int64 n_edges", "weight_t* weights")
 )
-ENTRIES = (_COUNT_ROWS, _SCATTER, _COUNT_TARGETS, _SCATTER_REVERSE, _ROW_KEYS, _LOWER_WEIGHTS, _DECODE_WEIGHTS)
+ENTRIES = (_COUNT_DEGREES, _SCATTER, _COUNT_TARGETS, _SCATTER_REVERSE, _SORT_KEYS, _LOWER_WEIGHTS, _DECODE_WEIGHTS)
 
 
 def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
@@ -98,12 +56,22 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
     types = _types(src, weight)
     rows, ways = np.int64(src.size), np.int32(both_ways)
     offsets, counters = cp.zeros(n_vertices + 1, np.int64), cp.zeros(2, np.int64)
-    launch(kernel(_COUNT_ROWS, *types), src.size, (src, dst, rows, ways, offsets, counters))
+    launch(kernel(_COUNT_DEGREES, *types), src.size, (src, dst, rows, ways, offsets, counters))
     _sum_up(offsets)
     total = int(offsets[-1])
     targets = cp.empty(total, src.dtype)
     weights = None if weight is None else cp.empty(total, weight.dtype)
-    launch(kernel(_SCATTER, *types), src.size, (src, dst, weight, rows, ways, offsets, targets, weights))
+    scattered = {
+        "src": src,
+        "dst": dst,
+        "weight": weight,
+        "n_rows": rows,
+        "both_ways": ways,
+        "cursor": offsets,
+        "targets": targets,
+        "weights": weights,
+    }
+    launch(kernel(_SCATTER, *types), src.size, scattered)
     _set_back(offsets)
     stored = _sort_rows(offsets, targets, weights)
     if stored < total:
@@ -129,11 +97,16 @@ def transpose(offsets, targets, weights):
     _sum_up(reverse_offsets)
     sources = cp.empty_like(targets)
     reverse_weights = None if weights is None else cp.empty_like(weights)
-    launch(
-        kernel(_SCATTER_REVERSE, *types),
-        n_vertices,
-        (offsets, targets, weights, np.int64(n_vertices), reverse_offsets, sources, reverse_weights),
-    )
+    reversed_edges = {
+        "offsets": offsets,
+        "targets": targets,
+        "weights": weights,
+        "n_vertices": np.int64(n_vertices),
+        "cursor": reverse_offsets,
+        "sources": sources,
+        "reverse_weights": reverse_weights,
+    }
+    launch(kernel(_SCATTER_REVERSE, *types), n_vertices, reversed_edges)
     _set_back(reverse_offsets)
     _sort_rows(reverse_offsets, sources, reverse_weights)
     return reverse_offsets, sources, reverse_weights
@@ -231,8 +204,16 @@ def _sort_rows(offsets, targets, weights) -> int:
             offsets[first_row:last_row] = stored
             continue
         keys = cp.empty(last - first, np.int64)
-        bounds = (np.int64(first_row), np.int64(n_rows), np.int64(first), np.int32(target_bits))
-        launch(kernel(_ROW_KEYS, *types), n_rows, (offsets, targets, *bounds, keys))
+        keyed = {
+            "offsets": offsets,
+            "targets": targets,
+            "first_vertex": np.int64(first_row),
+            "n_vertices": np.int64(n_rows),
+            "first_edge": np.int64(first),
+            "target_bits": np.int32(target_bits),
+            "keys": keys,
+        }
+        launch(kernel(_SORT_KEYS, *types), n_rows, keyed)
         if weights is None:
             keys.sort()
             row_weights = None

@@ -19,7 +19,7 @@ from .._arrays import flat
 from ..algorithms import ALGORITHMS
 from . import cp
 from .compiler import kernel
-from .kernel_spec import WARP, Entry, arguments
+from .kernel_spec import WARP, Entry, arguments, struct_arguments
 from .launch import launch, launch_blocks, max_grid
 
 BLOCK = 256
@@ -33,34 +33,40 @@ _N_STATISTICS = 4  # of a row of levels
 
 _FILE = Path(__file__).parent / "kernels" / "distance_stats.cu"
 _LEVELS_FILE = Path(__file__).parent / "kernels" / "hop_histograms.cu"
-_ROWS = ("weight_t* distance", "int64 pitch", "int64 n_vertices", "int64 n_rows", "weight_t limit")
-
-
-def _entry(name: str, *declared: str, item_threads: int = 1) -> Entry:
-    constants = (("PIECE", PIECE), ("BINS", BINS), ("STRETCH", STRETCH))
-    return Entry(name, _FILE, BLOCK, arguments(*declared), item_threads, constants=constants)
+_CONSTANTS = (("PIECE", PIECE), ("BINS", BINS), ("STRETCH", STRETCH), ("RECORD_WORDS", _WORDS))
 
 
 def _of_hops(name: str, *declared: str, item_threads: int = 1) -> Entry:
-    constants = (("PIECE", PIECE), ("STRETCH", STRETCH), ("LEVELS", LEVELS), ("HOP_BYTES", 1), ("COUNT_BYTES", 8))
+    sizes = (("PIECE", PIECE), ("STRETCH", STRETCH), ("LEVELS", LEVELS), ("N_STATISTICS", _N_STATISTICS))
+    constants = (*sizes, ("HOP_BYTES", 1), ("COUNT_BYTES", 8))
     return Entry(name, _LEVELS_FILE, BLOCK, arguments(*declared), item_threads, constants=constants)
 
 
-_PIECES = _entry("distance_stats_pieces_warp", *_ROWS, "offset_t* offsets", "int64* records", item_threads=WARP)
-_FOLD = _entry(
-    "distance_stats_fold_warp",
-    *("int64* records", "int64 n_records", "int64 n_rows", "int64* folded_records"),
+_REDUCE = Entry(
+    "distance_stats_reduce_warp",
+    _FILE,
+    BLOCK,
+    struct_arguments(_FILE, "ReduceArgs"),
     item_threads=WARP,
+    constants=_CONSTANTS,
 )
-_BINS = _entry("distance_stats_bins", *_ROWS, "int64* scales", "int64* bins")
-_HOP_ROWS = ("uint8* distance", *_ROWS[1:4])
+_FOLD = Entry(
+    "distance_stats_fold_warp",
+    _FILE,
+    BLOCK,
+    arguments("int64* records", "int64 n_records", "int64 n_rows", "int64* folded_records"),
+    item_threads=WARP,
+    constants=_CONSTANTS,
+)
+_BINS = Entry("distance_stats_bins", _FILE, BLOCK, struct_arguments(_FILE, "HistogramArgs"), constants=_CONSTANTS)
+_HOP_ROWS = ("uint8* distance", "int64 pitch", "int64 n_vertices", "int64 n_rows")
 _HOPS = _of_hops("distance_stats_hops_warp", *_HOP_ROWS, "offset_t* offsets", "int64* found", item_threads=WARP)
 _LEVELS = _of_hops("distance_stats_levels", *_HOP_ROWS, "int64 n_levels", "int64* levels")
 _OF_LEVELS = _of_hops(
     "summary_of_levels",
     *("uint8* counts", "int64 pitch", "int64 n_levels", "int64 n_rows", "float64* values", "float64* figures"),
 )
-ENTRIES = (_PIECES, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
+ENTRIES = (_REDUCE, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 
 
 def figures(distance, offsets, limit) -> tuple:
@@ -68,7 +74,8 @@ def figures(distance, offsets, limit) -> tuple:
     (k, n), kind = distance.shape, distance.dtype
     size = _n_pieces(n)
     records = cp.empty((k, size, _WORDS), np.int64)
-    launch(_kernel(_PIECES, kind), k * size, (*_rows(distance, limit), offsets, records))
+    args = {**_distances(distance, limit), "offsets": offsets, "records": records}
+    launch(_kernel(_REDUCE, kind), k * size, args)
     while size > 1:
         folded = cp.empty((k, _n_pieces(size), _WORDS), np.int64)
         launch(_kernel(_FOLD, kind), k * _n_pieces(size), (records, np.int64(size), np.int64(k), folded))
@@ -86,7 +93,8 @@ def bins(distance, limit, bins_per_unit, before, n_bins: int):
     scales = cp.asarray(np.stack([bins_per_unit.view(np.int64), before], axis=1))
     counts = cp.zeros((k, BINS), np.int64)
     blocks = min(k * -(-n // STRETCH), max_grid(BLOCK))
-    launch_blocks(_kernel(_BINS, distance.dtype), blocks, (*_rows(distance, limit), scales, counts))
+    args = {**_distances(distance, limit), "scales": scales, "bins": counts}
+    launch_blocks(_kernel(_BINS, distance.dtype), blocks, args)
     return counts.get()[:, :n_bins]
 
 
@@ -135,9 +143,10 @@ def _kernel(entry: Entry, kind: np.dtype):
     return kernel(entry.variant(STRETCH=STRETCH, LEVELS=LEVELS, HOP_BYTES=kind.itemsize), np.int32)
 
 
-def _rows(distance, limit) -> tuple:
+def _distances(distance, limit) -> dict:
     memory, pitch = flat(distance)
-    return memory, pitch, np.int64(distance.shape[1]), np.int64(len(distance)), limit
+    n_sources, n_vertices = map(np.int64, distance.shape)
+    return {"distance": memory, "pitch": pitch, "n_vertices": n_vertices, "n_sources": n_sources, "limit": limit}
 
 
 def _hop_rows(distance) -> tuple:

@@ -18,7 +18,7 @@ WAVES = 4
 # Dynamic shared memory that a kernel may take without asking: 48 KiB on every architecture, less what it has by itself.
 _FREE_SHARED_BYTES = 40 << 10
 
-MAX_CHILDREN = 2048  # kernels launched by kernels that a device lets wait, as in cuda_api.cuh
+MAX_CHILDREN = 2048  # kernels launched by kernels that a device lets wait; cuda_api.cuh has the same number
 
 _WHOLE_DEVICE = 100  # multiprocessors; a share of a device has fewer
 

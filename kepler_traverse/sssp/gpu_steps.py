@@ -10,8 +10,8 @@ from .._arrays import NO_PREDECESSOR
 from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
-from ..cuda.kernel_spec import WARP, Entry, arguments
-from ..cuda.launch import launch
+from ..cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ..cuda.launch import launch, prepare_any_items
 from ..errors import PrecisionError
 from .cpu_steps import may_overflow, overflow_error
 
@@ -21,25 +21,7 @@ _RELAX_FILE = Path(__file__).parent / "kernels" / "relax.cu"
 _FINISH_FILE = Path(__file__).parent / "kernels" / "predecessors.cu"
 _GRAPH = ("offset_t* offsets", "vertex_t* targets", "weight_t* weights")
 _RELAX = {
-    "warp": Entry(
-        "sssp_relax_warp",
-        _RELAX_FILE,
-        BLOCK,
-        arguments(
-            *_GRAPH,
-            "vertex_t* frontier",
-            "int64 n_frontier",
-            "weight_t limit",
-            "int32 round",
-            "int64 capacity",
-            "ordered_t* keys",
-            "int32* queued_in",
-            "vertex_t*? parent",
-            "vertex_t* next",
-            "int64* counters",
-        ),
-        item_threads=WARP,
-    )
+    "warp": Entry("sssp_relax_warp", _RELAX_FILE, BLOCK, struct_arguments(_RELAX_FILE, "RelaxArgs"), item_threads=WARP)
 }
 _DECODE = Entry("sssp_decode", _FINISH_FILE, BLOCK, arguments("int64 n_vertices", "ordered_t* keys"))
 _COUNT_OVERFLOWS = Entry(
@@ -56,37 +38,9 @@ _POINT_TO_NEARER = Entry(
     arguments(*_GRAPH, "int64 n_vertices", "weight_t* distance", "vertex_t* predecessor"),
     item_threads=WARP,
 )
-_LIST_RESOLVED = Entry(
-    "sssp_list_resolved",
-    _FINISH_FILE,
-    BLOCK,
-    arguments(
-        "int64 n_vertices",
-        "weight_t* distance",
-        "vertex_t* predecessor",
-        "int64 capacity",
-        "int32* layer",
-        "vertex_t* queue",
-        "int64* counters",
-    ),
-)
+_LIST_RESOLVED = Entry("sssp_list_resolved", _FINISH_FILE, BLOCK, struct_arguments(_FINISH_FILE, "ResolvedArgs"))
 _POINT_ALONG_TIGHT = Entry(
-    "sssp_point_along_tight_warp",
-    _FINISH_FILE,
-    BLOCK,
-    arguments(
-        *_GRAPH,
-        "weight_t* distance",
-        "vertex_t* frontier",
-        "int64 n_frontier",
-        "int32 depth",
-        "int64 capacity",
-        "int32* layer",
-        "vertex_t* predecessor",
-        "vertex_t* next",
-        "int64* counters",
-    ),
-    item_threads=WARP,
+    "sssp_point_along_tight_warp", _FINISH_FILE, BLOCK, struct_arguments(_FINISH_FILE, "LayerArgs"), item_threads=WARP
 )
 _FINISH = (_DECODE, _COUNT_OVERFLOWS, _POINT_TO_NEARER, _LIST_RESOLVED, _POINT_ALONG_TIGHT)
 ENTRIES = (*_RELAX.values(), *_FINISH)
@@ -118,6 +72,7 @@ class Run:
         self.parent = cp.empty(n, index) if graph.has_negative_weights else None
         self.relax = {name: kernel(entry, index, real) for name, entry in entries.items()}
         self.kernels = {entry: kernel(entry, index, real) for entry in _FINISH}
+        self._launches: dict = {}
 
     def start(self, source: int) -> None:
         self.distance.fill(np.inf)
@@ -130,6 +85,25 @@ class Run:
     @property
     def frontier_size(self) -> int:
         return self.frontier.size
+
+    def prepared(self, step, args: dict):
+        """Return ``run(work_items, n_frontier=..., ...)`` of a kernel that goes from one queue of the frontier to the next.
+
+        Its arguments are packed once for each order of the two queues, which every round swaps.
+        """
+        frontier, (offsets, targets, weights) = self.frontier, self.edges
+        key = step, frontier.queue.data.ptr
+        if key not in self._launches:
+            edges = {"offsets": offsets, "targets": targets, "weights": weights}
+            queues = {
+                "frontier": frontier.queue,
+                "n_frontier": np.int64(0),
+                "capacity": np.int64(frontier.capacity),
+                "next": frontier.next,
+                "counters": frontier.counters,
+            }
+            self._launches[key] = prepare_any_items(step, {**edges, **queues, **args})
+        return self._launches[key]
 
     def finish(self, source: int, n_open: int | None = None) -> None:
         """Make results of what the search left; ``n_open`` reached vertices lack a predecessor, None: all do."""
@@ -158,7 +132,15 @@ class Run:
         n, frontier, layer = self.n_vertices, self.frontier, self.queued_in
         # With negative weights only the source is resolved so far: a nearer in-neighbour may lie behind the vertex.
         frontier.clear_counters()
-        resolved = (n, self.distance, self.predecessor, np.int64(frontier.capacity), layer, frontier.next, frontier.counters)
+        resolved = {
+            "n_vertices": n,
+            "distance": self.distance,
+            "predecessor": self.predecessor,
+            "capacity": np.int64(frontier.capacity),
+            "layer": layer,
+            "queue": frontier.next,
+            "counters": frontier.counters,
+        }
         launch(self.kernels[_LIST_RESOLVED], n, resolved)
         reached = frontier.advance()
         found, depth = frontier.size, 0
@@ -175,22 +157,9 @@ class Run:
     def _point_along_tight(self, depth: int) -> None:
         frontier = self.frontier
         frontier.clear_counters()
-        launch(
-            self.kernels[_POINT_ALONG_TIGHT],
-            frontier.size,
-            (
-                *self.edges,
-                self.distance,
-                frontier.queue,
-                np.int64(frontier.size),
-                np.int32(depth),
-                np.int64(frontier.capacity),
-                self.queued_in,
-                self.predecessor,
-                frontier.next,
-                frontier.counters,
-            ),
-        )
+        found = {"distance": self.distance, "layer": self.queued_in, "predecessor": self.predecessor}
+        run = self.prepared(self.kernels[_POINT_ALONG_TIGHT], {**found, "depth": np.int32(0)})
+        run(frontier.size, n_frontier=np.int64(frontier.size), depth=np.int32(depth))
         frontier.advance()
 
 
@@ -206,23 +175,15 @@ def relax(scope: str):
     def step(run: Run, count: int) -> None:
         frontier = run.frontier
         frontier.clear_counters()
-        launch(
-            run.relax[scope],
-            frontier.size,
-            (
-                *run.edges,
-                frontier.queue,
-                np.int64(frontier.size),
-                run.limit,
-                np.int32(count),
-                np.int64(frontier.capacity),
-                run.keys,
-                run.queued_in,
-                run.parent,
-                frontier.next,
-                frontier.counters,
-            ),
-        )
+        args = {
+            "limit": run.limit,
+            "round": np.int32(0),
+            "keys": run.keys,
+            "queued_in": run.queued_in,
+            "parent": run.parent,
+        }
+        relax_edges = run.prepared(run.relax[scope], args)
+        relax_edges(frontier.size, n_frontier=np.int64(frontier.size), round=np.int32(count))
         frontier.advance()
 
     return step

@@ -176,7 +176,9 @@ def test_struct_arguments_takes_a_pointer_to_a_struct_for_an_int64_array(tmp_pat
 
 def test_struct_layout_reads_the_numbers_before_the_functions(tmp_path):
     file = tmp_path / "example.cuh"
-    file.write_text("struct State {\n  int32 level;\n  kt::int64 edges;  // of all\n\n  KT_DEVICE bool is_over() const;\n};\n")
+    file.write_text(
+        "struct State {\n  int32 level;\n  kt::int64 edges;  // of all\n\n  KT_DEVICE bool is_over() const;\n};\n"
+    )
     layout = struct_layout(file, "State")
     assert layout == np.dtype([("level", np.int32), ("edges", np.int64)], align=True)
     assert layout.itemsize == 16

@@ -68,7 +68,30 @@ struct PullArgs {
   int64* counters;
 };
 
-struct SettleArgs {
+struct StartArgs {
+  const offset_t* offsets;
+  const int64* sources;
+  int64 n_sources;
+  uint32* seen;
+  uint32* front;
+  uint32* in_front;
+  int64* counters;
+};
+
+struct PushArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const uint64* pieces;  // of the frontier's adjacency lists
+  int64 capacity;
+  const int64* counters;
+  const uint32* front;
+  const uint32* seen;
+  const uint32* done;
+  uint32* gathered;
+  uint32* touched;
+};
+
+struct FinalizeArgs {
   const offset_t* offsets;
   int64 n_vertices;
   const uint32* alive;
@@ -186,17 +209,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 // Sets the bits of the sources and counts the first frontier. Each vertex counts once, however often it is a source.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_bit_parallel_start(const offset_t* __restrict__ offsets, const int64* __restrict__ sources, int64 n_sources,
-                           uint32* seen, uint32* front, uint32* in_front, int64* counters) {
-  for (int64 i = kt::thread_id(); i < n_sources; i += kt::n_threads()) {
-    const int64 s = kt::load_constant(sources + i);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_start(const StartArgs args) {
+  for (int64 i = kt::thread_id(); i < args.n_sources; i += kt::n_threads()) {
+    const int64 s = kt::load_constant(args.sources + i);
     const uint32 bit = 1u << (i % 32);
-    kt::atomic_or(seen + s * WORDS + i / 32, bit);
-    kt::atomic_or(front + s * WORDS + i / 32, bit);
-    if (kt::atomic_or(in_front + s / 32, 1u << (s % 32)) >> (s % 32) & 1u) continue;
-    kt::atomic_add(counters + VERTICES, int64{1});
-    kt::atomic_add(counters + EDGES, int64{kt::load_constant(offsets + s + 1) - kt::load_constant(offsets + s)});
+    kt::atomic_or(args.seen + s * WORDS + i / 32, bit);
+    kt::atomic_or(args.front + s * WORDS + i / 32, bit);
+    if (kt::atomic_or(args.in_front + s / 32, 1u << (s % 32)) >> (s % 32) & 1u) continue;
+    const offset_t degree = kt::load_constant(args.offsets + s + 1) - kt::load_constant(args.offsets + s);
+    kt::atomic_add(args.counters + VERTICES, int64{1});
+    kt::atomic_add(args.counters + EDGES, int64{degree});
   }
 }
 
@@ -295,28 +317,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 // Every frontier vertex adds its bits to the neighbors that lack some.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_bit_parallel_push_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                               const uint64* __restrict__ pieces, int64 capacity, const int64* __restrict__ counters,
-                               const uint32* __restrict__ front, const uint32* __restrict__ seen,
-                               const uint32* __restrict__ done, uint32* gathered, uint32* touched) {
-  const int64 listed = kt::load_constant(counters + PIECES);
-  for (int64 i = kt::warp_id(); i < (listed < capacity ? listed : capacity); i += kt::n_warps()) {
-    const kt::Row row = chunk_of(offsets, kt::load_constant(pieces + i));
-    const Part mine = kt::part_of(front, row.u);
-    kt::edges_of_row(targets, {0, 1}, row, [&](bool valid, vertex_t, offset_t, vertex_t v) {
-      for (uint32 hits = kt::ballot(ALL_LANES, valid && !kt::has_bit(done, v)); hits;) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_push_warp(const PushArgs args) {
+  const int64 listed = kt::load_constant(args.counters + PIECES);
+  for (int64 i = kt::warp_id(); i < (listed < args.capacity ? listed : args.capacity); i += kt::n_warps()) {
+    const kt::Row row = chunk_of(args.offsets, kt::load_constant(args.pieces + i));
+    const Part mine = kt::part_of(args.front, row.u);
+    kt::edges_of_row(args.targets, {0, 1}, row, [&](bool valid, vertex_t, offset_t, vertex_t v) {
+      for (uint32 hits = kt::ballot(ALL_LANES, valid && !kt::has_bit(args.done, v)); hits;) {
         const int32 from = kt::take_bit(hits);
         const int64 to = kt::broadcast(ALL_LANES, v, from >= 0 ? from : 0);
-        const bool is_new = from >= 0 && kt::add_shared(gathered, to, mine.without(kt::part_of(seen, to)));
-        if (kt::any_in_row(is_new) && kt::lane_in_row() == 0) kt::atomic_or(touched + to / 32, 1u << (to % 32));
+        const bool is_new = from >= 0 && kt::add_shared(args.gathered, to, mine.without(kt::part_of(args.seen, to)));
+        if (kt::any_in_row(is_new) && kt::lane_in_row() == 0) kt::atomic_or(args.touched + to / 32, 1u << (to % 32));
       }
     });
   }
 }
 
 // Builds the next frontier from the gathered bits.
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_warp(const SettleArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_warp(const FinalizeArgs args) {
   const offset_t* __restrict__ const offsets = args.offsets;
   const int64 n_vertices = args.n_vertices;
   const uint32* __restrict__ const alive = args.alive;

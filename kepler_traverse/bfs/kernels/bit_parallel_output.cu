@@ -10,7 +10,7 @@
 // Reads:  seen and planes (bit_parallel.cu); for predecessors, the reverse graph and the distances.
 // Writes: `hop_bytes` bytes per vertex and source; one predecessor per vertex and source.
 //
-// Compile-time constants: BLOCK, and WORDS and LANES of source_bitsets.cuh.
+// Compile-time constants: BLOCK; TILE, vertices; and WORDS and LANES of source_bitsets.cuh.
 #include <kt/advance.cuh>
 
 #include "source_bitsets.cuh"
@@ -23,7 +23,6 @@ using kt::uint32;
 using kt::uint64;
 using kt::uint8;
 
-constexpr int32 TILE = 128;  // vertices
 constexpr int32 COLUMNS = WORDS < 4 ? WORDS : 4;
 constexpr int32 OCTETS = 8;  // planes at once
 constexpr int32 DIGITS = 8;  // of a counter, which so holds up to 255
@@ -55,32 +54,60 @@ KT_DEVICE uint64 hops_of_eight(const Tile& tile, int32 n_planes, int32 column, i
   return transposed(bits);
 }
 
+}  // namespace
+
+// What the host passes (bfs/multi_source/bit_parallel_gpu.py).
 template <typename hop_t>
-KT_DEVICE void point_back(const offset_t* in_offsets, const vertex_t* in_targets, int64 n_vertices,
-                          const int64* sources, int64 n_sources, int64 pitch, const hop_t* distance,
-                          vertex_t* predecessor) {
+struct PredecessorArgs {
+  const offset_t* in_offsets;
+  const vertex_t* in_targets;
+  int64 n_vertices;
+  const int64* sources;
+  int64 n_sources;
+  int64 pitch;
+  const hop_t* distance;
+  vertex_t* predecessor;
+};
+
+namespace {
+
+template <typename hop_t>
+KT_DEVICE void point_back(const PredecessorArgs<hop_t>& args) {
+  const int64 n_vertices = args.n_vertices;
   const int64 n_words = (n_vertices + kt::WARP - 1) / kt::WARP;
-  for (int64 task = kt::warp_id(); task < n_sources * n_words; task += kt::n_warps()) {
+  for (int64 task = kt::warp_id(); task < args.n_sources * n_words; task += kt::n_warps()) {
     const int64 i = task / n_words;
     const int64 v = task % n_words * kt::WARP + kt::lane();
-    const hop_t* const row = distance + i * pitch;
+    const hop_t* const row = args.distance + i * args.pitch;
     const int32 hops = v < n_vertices ? kt::load_constant(row + v) : kt::UNREACHED;
-    const kt::Row in_row = hops > 0 ? kt::row_of(in_offsets, static_cast<vertex_t>(v)) : kt::Row{};
+    const kt::Row in_row = hops > 0 ? kt::row_of(args.in_offsets, static_cast<vertex_t>(v)) : kt::Row{};
     // Adjacency lists are sorted, so the first hit is the smallest predecessor. Each lane looks for a level of its
     // own, so other lanes cannot help it: hence the unlimited patience.
-    const vertex_t found = kt::first_hit(in_targets, in_row, 0x7fffffff,
+    const vertex_t found = kt::first_hit(args.in_targets, in_row, 0x7fffffff,
                                          [&](vertex_t u) { return kt::load_constant(row + u) == hops - 1; });
     if (v < n_vertices)
-      predecessor[i * n_vertices + v] = v == kt::load_constant(sources + i) ? static_cast<vertex_t>(v) : found;
+      args.predecessor[i * n_vertices + v] =
+          v == kt::load_constant(args.sources + i) ? static_cast<vertex_t>(v) : found;
   }
 }
 
 }  // namespace
 
+struct WriteArgs {
+  const uint32* seen;
+  const uint32* planes;
+  int32 n_planes;
+  int64 n_vertices;
+  int64 n_sources;
+  int64 pitch;  // hop counts from one source to the next, a multiple of TILE
+  int32 hop_bytes;
+  uint8* distance;
+};
+
 // Each block writes tiles of TILE vertices, COLUMNS words of their bitsets at a time.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_bit_parallel_write(const uint32* __restrict__ seen, const uint32* __restrict__ planes, int32 n_planes,
-                           int64 n_vertices, int64 n_sources, int64 pitch, int32 hop_bytes, uint8* distance) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_write(const WriteArgs args) {
+  const int64 n_vertices = args.n_vertices;
+  const int32 n_planes = args.n_planes, hop_bytes = args.hop_bytes;
   KT_SHARED(Tile, tile, [1]);
   const int64 n_tiles = (n_vertices + TILE - 1) / TILE;
   for (int64 task = kt::block_id(); task < n_tiles * (WORDS / COLUMNS) * hop_bytes; task += kt::n_blocks()) {
@@ -94,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       const int32 i = at % TILE;
       const int32 plane = at / TILE - 1;
       if (first + i >= n_vertices) continue;
-      const uint32* const from = plane < 0 ? seen : planes + (byte * OCTETS + plane) * n_vertices * WORDS;
+      const uint32* const from = plane < 0 ? args.seen : args.planes + (byte * OCTETS + plane) * n_vertices * WORDS;
       for (int32 column = 0; column < COLUMNS; ++column) {
         const uint32 bits = kt::load_constant(from + (first + i) * WORDS + first_column + column);
         (plane < 0 ? tile->unseen[column] : tile->planes[plane][column])[i] = plane < 0 ? ~bits : bits;
@@ -112,8 +139,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       const int64 source = int64{32} * (first_column + column) + 8 * (part % 4);
 #pragma unroll
       for (int32 eighth = 0; eighth < 8; ++eighth) {
-        if (source + eighth >= n_sources) break;
-        uint8* const to = distance + ((source + eighth) * pitch + first + kt::lane() * A_LANE) * hop_bytes + byte;
+        if (source + eighth >= args.n_sources) break;
+        uint8* const to =
+            args.distance + ((source + eighth) * args.pitch + first + kt::lane() * A_LANE) * hop_bytes + byte;
         if (hop_bytes == 1) {
           uint32 four = 0;
 #pragma unroll
@@ -168,21 +196,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (sums[i]) kt::atomic_add(counts + i, int64{sums[i]});
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_point_back_8_warp(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets,
-                          int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
-                          const signed char* __restrict__ distance, vertex_t* predecessor) {
-  point_back(in_offsets, in_targets, n_vertices, sources, n_sources, pitch, distance, predecessor);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_point_back_8_warp(const PredecessorArgs<signed char> args) {
+  point_back(args);
 }
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_point_back_16_warp(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets,
-                           int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
-                           const short* __restrict__ distance, vertex_t* predecessor) {
-  point_back(in_offsets, in_targets, n_vertices, sources, n_sources, pitch, distance, predecessor);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_point_back_16_warp(const PredecessorArgs<short> args) {
+  point_back(args);
 }
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_point_back_32_warp(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets,
-                           int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
-                           const int32* __restrict__ distance, vertex_t* predecessor) {
-  point_back(in_offsets, in_targets, n_vertices, sources, n_sources, pitch, distance, predecessor);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_point_back_32_warp(const PredecessorArgs<int32> args) {
+  point_back(args);
 }

@@ -21,7 +21,7 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
-from ...cuda.launch import launch, prepare_items
+from ...cuda.launch import launch, prepare_any_items, prepare_items
 from ...strategy import MultiSourceOutcome
 from .. import tuning
 
@@ -41,36 +41,27 @@ def _bits(name: str, item_threads: int, *declared: str) -> Entry:
     return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS)
 
 
-def _bits_struct(name: str, struct: str) -> Entry:
-    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, struct_arguments(_BITS, struct), constants=_ROWS)
+def _bits_struct(name: str, struct: str, item_threads: int = 1) -> Entry:
+    fields = struct_arguments(_BITS, struct)
+    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, fields, item_threads=item_threads, constants=_ROWS)
 
 
-def _levels(name: str, item_threads: int, *declared: str) -> Entry:
+def _levels(name: str, item_threads: int, declared) -> Entry:
     return Entry(
-        name, _LEVELS, tuning.MULTI_SOURCE_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS[:2]
+        name, _LEVELS, tuning.MULTI_SOURCE_BLOCK, declared, item_threads=item_threads, constants=(*_ROWS[:2], ("TILE", TILE))
     )
 
 
 _IDLE = _bits("bfs_bit_parallel_idle_warp", 1, "offset_t* in_offsets", "int64 n_vertices", "uint32* idle")
-_START = _bits(
-    "bfs_bit_parallel_start",
-    1,
-    *("offset_t* offsets", "int64* sources", "int64 n_sources", "uint32* seen", "uint32* front", "uint32* in_front"),
-    "int64* counters",
-)
+_START = _bits_struct("bfs_bit_parallel_start", "StartArgs")
 _PULL = _bits_struct("bfs_bit_parallel_pull_warp", "PullArgs")
 _LIST = _bits(
     "bfs_bit_parallel_list",
     1,
     *("offset_t* offsets", "int64 n_vertices", "uint32* in_front", "int64 capacity", "uint64* pieces", "int64* counters"),
 )
-_PUSH = _bits(
-    "bfs_bit_parallel_push_warp",
-    WARP,
-    *("offset_t* offsets", "vertex_t* targets", "uint64* pieces", "int64 capacity", "int64* counters"),
-    *("uint32* front", "uint32* seen", "uint32* done", "uint32* gathered", "uint32* touched"),
-)
-_FINALIZE = _bits_struct("bfs_bit_parallel_finalize_warp", "SettleArgs")
+_PUSH = _bits_struct("bfs_bit_parallel_push_warp", "PushArgs", WARP)
+_FINALIZE = _bits_struct("bfs_bit_parallel_finalize_warp", "FinalizeArgs")
 _MISSING = _bits(
     "bfs_bit_parallel_missing_warp",
     WARP,
@@ -80,19 +71,13 @@ _MISSING = _bits(
     "uint32* alive",
     "int64* counters",
 )
-_WRITE = _levels(
-    "bfs_bit_parallel_write",
-    1,
-    *("uint32* seen", "uint32* planes", "int32 n_planes", "int64 n_vertices", "int64 n_sources", "int64 pitch"),
-    *("int32 hop_bytes", "uint8* distance"),
+_WRITE = _levels("bfs_bit_parallel_write", 1, struct_arguments(_LEVELS, "WriteArgs"))
+_COUNT = _levels(
+    "bfs_bit_parallel_count", 1, arguments("uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
 )
-_COUNT = _levels("bfs_bit_parallel_count", 1, "uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
 POINT_BACK = {
     np.dtype(hops): _levels(
-        f"bfs_point_back_{8 * np.dtype(hops).itemsize}_warp",
-        1,
-        *("offset_t* in_offsets", "vertex_t* in_targets", "int64 n_vertices", "int64* sources", "int64 n_sources"),
-        *("int64 pitch", f"{hops}* distance", "vertex_t* predecessor"),
+        f"bfs_point_back_{8 * np.dtype(hops).itemsize}_warp", 1, struct_arguments(_LEVELS, "PredecessorArgs", hop_t=hops)
     )
     for hops in ("int8", "int16", "int32")
 }
@@ -176,9 +161,17 @@ def point_back(graph, kernels, sources, padded, n: int):
     k = sources.size
     predecessor = cp.empty((k, n), graph.targets.dtype)
     reverse = graph.reverse
-    sizes = (np.int64(k), np.int64(padded.shape[1]))
-    rows = (reverse.offsets, reverse.targets, np.int64(n), cp.asarray(sources), *sizes, padded, predecessor)
-    launch(kernels[POINT_BACK[padded.dtype]], k * (-(-n // WARP)) * WARP, rows)
+    args = {
+        "in_offsets": reverse.offsets,
+        "in_targets": reverse.targets,
+        "n_vertices": np.int64(n),
+        "sources": cp.asarray(sources),
+        "n_sources": np.int64(k),
+        "pitch": np.int64(padded.shape[1]),
+        "distance": padded,
+        "predecessor": predecessor,
+    }
+    launch(kernels[POINT_BACK[padded.dtype]], k * (-(-n // WARP)) * WARP, args)
     return predecessor
 
 
@@ -266,8 +259,16 @@ class _Run:
         alive = np.packbits(lanes, bitorder="little").view(np.uint32)
         self._alive()[...] = cp.asarray(alive)
         k = np.int64(sources.size)
-        rows = (self._graph.offsets, cp.asarray(sources), k, self._seen, self._front, self._in_front, self._counters())
-        launch(self.kernels[_START], sources.size, rows)
+        args = {
+            "offsets": self._graph.offsets,
+            "sources": cp.asarray(sources),
+            "n_sources": k,
+            "seen": self._seen,
+            "front": self._front,
+            "in_front": self._in_front,
+            "counters": self._counters(),
+        }
+        launch(self.kernels[_START], sources.size, args)
         self._level_counts = [cp.asarray(lanes.astype(np.int64))]
         return self._read_counters()
 
@@ -299,9 +300,8 @@ class _Run:
         if is_pushed:
             capacity, pieces = self._capacity, self._pieces
             launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, counters))
-            rows = (self._front, self._seen, self._done, self._gathered, self._touched)
             at_most = min(vertices + edges // tuning.MULTI_SOURCE_PIECE, int(capacity))
-            launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, pieces, capacity, counters, *rows))
+            self._prepared_push(counters)(at_most)
         else:
             self._prepared(_PULL, threads, alive)(level=np.int32(level))
         if is_pushed or self._hubs.size:
@@ -348,6 +348,25 @@ class _Run:
             self._launches[key] = prepare_items(self.kernels[entry], threads, {**written, **others})
         return self._launches[key]
 
+    def _prepared_push(self, counters):
+        """The launch of a push level, for any number of edge chunks; packed once for each of two sets of arrays."""
+        key = _PUSH, self._front.data.ptr, counters.data.ptr
+        if key not in self._launches:
+            args = {
+                "offsets": self._graph.offsets,
+                "targets": self._graph.targets,
+                "pieces": self._pieces,
+                "capacity": self._capacity,
+                "counters": counters,
+                "front": self._front,
+                "seen": self._seen,
+                "done": self._done,
+                "gathered": self._gathered,
+                "touched": self._touched,
+            }
+            self._launches[key] = prepare_any_items(self.kernels[_PUSH], args)
+        return self._launches[key]
+
     def _make_planes(self, level: int) -> None:
         """See that there is a plane for each one of a level's number, an empty one where it is the first to have it."""
         n, needed = self._graph.n_vertices, level.bit_length()
@@ -378,8 +397,17 @@ class _Run:
             self._distance = None  # before the other is made
             self._distance = cp.empty((self._words * WORD, pitch), dtype)
         self.padded = rows = self._distance[:k]
-        sizes = (np.int32(n_planes), np.int64(n), np.int64(k), np.int64(pitch), np.int32(dtype.itemsize))
-        launch(self.kernels[_WRITE], k * pitch, (seen, planes, *sizes, rows.view(np.uint8)))
+        args = {
+            "seen": seen,
+            "planes": planes,
+            "n_planes": np.int32(n_planes),
+            "n_vertices": np.int64(n),
+            "n_sources": np.int64(k),
+            "pitch": np.int64(pitch),
+            "hop_bytes": np.int32(dtype.itemsize),
+            "distance": rows.view(np.uint8),
+        }
+        launch(self.kernels[_WRITE], k * pitch, args)
         return rows[:, :n]
 
     def counts(self, k: int, depth: int):

@@ -26,7 +26,6 @@ using kt::AT_ONCE;
 using kt::Hubs;
 using kt::int32;
 using kt::int64;
-using kt::TILE;
 using kt::uint32;
 using kt::uint64;
 using kt::uint8;
@@ -114,39 +113,58 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_lay_out_hops(const uint8* __restrict__ distance, int32 hop_bytes, int64 pitch, int64 n_vertices,
-                             const int64* __restrict__ sources, int64 n_sources, int32 limit, uint32* lines,
-                             int64* findings) {
+// What the host passes (certificate/batch_gpu.py), here and below.
+struct LayOutArgs {
+  const uint8* distance;
+  int32 hop_bytes;
+  int64 pitch;  // from the hop counts of one source to those of the next
+  int64 n_vertices;
+  const int64* sources;
+  int64 n_sources;
+  int32 limit;  // no hop count is larger
+  uint32* lines;
+  int64* findings;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_lay_out_hops(const LayOutArgs args) {
   KT_SHARED(uint32, tile, [HopsTile::LANES][TILE + 1]);
-  for (int64 i = kt::thread_id(); i < n_sources; i += kt::n_threads())
-    if (hops_at(distance, hop_bytes, i * pitch + kt::load_constant(sources + i)) != 0) kt::note(findings, kt::C1, i);
-  kt::lay_out(tile, n_vertices, lines, [&](int64 v, int32 cell) {
+  for (int64 i = kt::thread_id(); i < args.n_sources; i += kt::n_threads())
+    if (hops_at(args.distance, args.hop_bytes, i * args.pitch + kt::load_constant(args.sources + i)) != 0)
+      kt::note(args.findings, kt::C1, i);
+  kt::lay_out(tile, args.n_vertices, args.lines, [&](int64 v, int32 cell) {
     uint32 word = 0;
     for (int32 i = 0; i < KEYS; ++i) {
       const int64 source = cell * KEYS + i;
-      const int32 hops = source < n_sources ? hops_at(distance, hop_bytes, source * pitch + v) : kt::UNREACHED;
-      if (hops < kt::UNREACHED || hops > limit) kt::note(findings, kt::C2, source * n_vertices + v);
+      const int32 hops =
+          source < args.n_sources ? hops_at(args.distance, args.hop_bytes, source * args.pitch + v) : kt::UNREACHED;
+      if (hops < kt::UNREACHED || hops > args.limit) kt::note(args.findings, kt::C2, source * args.n_vertices + v);
       word |= (static_cast<uint32>(hops) & FARTHEST) << (8 * KEY_BYTES * i);  // -1 is the largest
     }
     return word;
   });
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_batch_hops_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ neighbours,
-                                int64 n_vertices, const vertex_t* __restrict__ hubs, const uint64* __restrict__ pieces,
-                                const int64* __restrict__ counts, const uint32* __restrict__ lines,
-                                const int64* __restrict__ sources, int64 n_sources, uint32 limit, uint32* best_of_hubs,
-                                int64* findings) {
-  HopsTile line(lines, sources, n_sources, limit, best_of_hubs, findings);
-  kt::walk({offsets, neighbours}, n_vertices, Hubs{hubs, pieces, counts}, line);
+struct CheckArgs {
+  const offset_t* offsets;  // of the reverse graph
+  const vertex_t* neighbours;
+  int64 n_vertices;
+  const vertex_t* hubs;
+  const uint64* pieces;
+  const int64* counts;
+  const uint32* lines;
+  const int64* sources;
+  int64 n_sources;
+  uint32 limit;
+  uint32* best_of_hubs;
+  int64* findings;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_batch_hops_warp(const CheckArgs args) {
+  HopsTile line(args.lines, args.sources, args.n_sources, args.limit, args.best_of_hubs, args.findings);
+  kt::walk({args.offsets, args.neighbours}, args.n_vertices, Hubs{args.hubs, args.pieces, args.counts}, line);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_finalize_hops(const vertex_t* __restrict__ hubs, const int64* __restrict__ counts,
-                              const uint32* __restrict__ lines, const int64* __restrict__ sources, int64 n_sources,
-                              uint32 limit, uint32* best_of_hubs, int64* findings) {
-  HopsTile line(lines, sources, n_sources, limit, best_of_hubs, findings);
-  kt::finalize(Hubs{hubs, nullptr, counts}, line);
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_finalize_hops(const CheckArgs args) {
+  HopsTile line(args.lines, args.sources, args.n_sources, args.limit, args.best_of_hubs, args.findings);
+  kt::finalize(Hubs{args.hubs, args.pieces, args.counts}, line);
 }

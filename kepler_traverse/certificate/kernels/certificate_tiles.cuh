@@ -7,6 +7,7 @@
 //
 // Compile-time constants:
 //   PIECE        edges per chunk of a long adjacency list
+//   TILE         vertices that a block lays out at once
 //   TILE_BYTES   bytes per distance tile
 #pragma once
 
@@ -15,7 +16,6 @@
 
 namespace kt {
 
-constexpr int32 TILE = 64;    // vertices that a block lays out at once
 constexpr int32 AT_ONCE = 4;  // lines on their way together
 
 enum Finding { C1, C2, C3, C4, OTHER };

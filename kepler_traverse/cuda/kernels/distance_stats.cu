@@ -8,7 +8,7 @@
 // one block: lane i holds the values i, i + 32, i + 64, ..., sums them in registers, and then the
 // lanes add up their sums.
 //
-//   distance_stats_pieces_warp   one record of FIGURES words per source and reduction block
+//   distance_stats_reduce_warp   one record of RECORD_WORDS words per source and reduction block
 //   distance_stats_fold_warp     reduces PIECE records to one
 //   distance_stats_bins          a block counts STRETCH vertices of a source in shared memory
 //
@@ -20,6 +20,7 @@
 //   PIECE     values per reduction block
 //   BINS      bins per histogram
 //   STRETCH   vertices that a block counts at once
+//   RECORD_WORDS   64-bit words per record
 #include <kt/float_order.cuh>
 
 #include "row_reductions.cuh"
@@ -39,7 +40,7 @@ using kt::WARP;
 using ordered_t = kt::key_of<weight_t>;
 
 constexpr int64 MAX_KEY = kt::Key<double>::LOWEST_BITS;
-constexpr int32 FIGURES = 6;
+static_assert(RECORD_WORDS == 6, "write_folded stores so many");
 
 struct Sums {
   double total, harmonic;
@@ -86,14 +87,23 @@ KT_DEVICE void write_folded(Record mine, int64* record) {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    distance_stats_pieces_warp(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
-                               weight_t limit, const offset_t* __restrict__ offsets, int64* records) {
-  const int64 n_pieces = n_pieces_of(n_vertices);
-  const ordered_t farthest = kt::to_ordered(limit);
-  for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
-    const int64 first = i % n_pieces * PIECE, end = lesser(first + PIECE, n_vertices);
-    const weight_t* const row = distance + i / n_pieces * pitch;
+// What the host passes (cuda/distance_stats.py), here and below.
+struct ReduceArgs {
+  const weight_t* distance;
+  int64 pitch;  // from the distances of one source to those of the next
+  int64 n_vertices;
+  int64 n_sources;
+  weight_t limit;  // vertices beyond it are left out
+  const offset_t* offsets;
+  int64* records;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(const ReduceArgs args) {
+  const int64 n_pieces = n_pieces_of(args.n_vertices);
+  const ordered_t farthest = kt::to_ordered(args.limit);
+  for (int64 i = kt::warp_id(); i < args.n_sources * n_pieces; i += kt::n_warps()) {
+    const int64 first = i % n_pieces * PIECE, end = lesser(first + PIECE, args.n_vertices);
+    const weight_t* const row = args.distance + i / n_pieces * args.pitch;
     weight_t values[HELD];
 #pragma unroll
     for (int32 j = 0; j < HELD; ++j) {
@@ -119,9 +129,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       const double apart = kt::widened(values[j]);
       return {apart, key > 0 ? 1.0 / apart : 0.0};
     });
-    const int64 edges = kt::edges_of_piece(offsets, first, end, bits);
+    const int64 edges = kt::edges_of_piece(args.offsets, first, end, bits);
     const bool any = reached > 0;
-    write_folded({sums, reached, any ? lowest : MAX_KEY, any ? highest : -MAX_KEY - 1, edges}, records + i * FIGURES);
+    write_folded({sums, reached, any ? lowest : MAX_KEY, any ? highest : -MAX_KEY - 1, edges},
+                 args.records + i * RECORD_WORDS);
   }
 }
 
@@ -130,36 +141,50 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const int64 n_pieces = n_pieces_of(n_records);
   for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
     const int64 first = i % n_pieces * PIECE;
-    const int64* const row = records + i / n_pieces * n_records * FIGURES;
+    const int64* const row = records + i / n_pieces * n_records * RECORD_WORDS;
     Record mine{{0.0, 0.0}, 0, MAX_KEY, -MAX_KEY - 1, 0};
     mine.sums = folded([&](int32 j) -> Sums {
       const int64 at = first + j * WARP + kt::lane();
       if (at >= n_records) return {0.0, 0.0};
-      const int64* const record = row + at * FIGURES;
+      const int64* const record = row + at * RECORD_WORDS;
       mine.reached += kt::load_constant(record + 2);
       mine.lowest = lesser(mine.lowest, kt::load_constant(record + 3));
       mine.highest = larger(mine.highest, kt::load_constant(record + 4));
       mine.edges += kt::load_constant(record + 5);
       return {kt::float_of(kt::load_constant(record)), kt::float_of(kt::load_constant(record + 1))};
     });
-    write_folded(mine, folded_records + i * FIGURES);
+    write_folded(mine, folded_records + i * RECORD_WORDS);
   }
 }
 
-// The scale of a source: the bits of the number of bins per unit, a power of two; the number of its first bin.
+// The scale of a source.
+struct Scale {
+  int64 bins_per_unit;  // bits of a double, a power of two
+  int64 first_bin;
+};
+
+struct HistogramArgs {
+  const weight_t* distance;
+  int64 pitch;  // from the distances of one source to those of the next
+  int64 n_vertices;
+  int64 n_sources;
+  weight_t limit;       // vertices beyond it are left out
+  const Scale* scales;  // [n_sources]
+  int64* bins;          // [n_sources][BINS]
+};
+
 // Neighbors are at about the same distance: a thread counts equal bins first, so that few atomics meet in a word.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    distance_stats_bins(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
-                        weight_t limit, const int64* __restrict__ scales, int64* bins) {
+extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_bins(const HistogramArgs args) {
   KT_SHARED(uint32, counts, [BINS]);
-  const int64 n_stretches = (n_vertices + STRETCH - 1) / STRETCH;
-  const ordered_t farthest = kt::to_ordered(limit);
-  for (int64 i = kt::block_id(); i < n_rows * n_stretches; i += kt::n_blocks()) {
+  const int64 n_stretches = (args.n_vertices + STRETCH - 1) / STRETCH;
+  const ordered_t farthest = kt::to_ordered(args.limit);
+  for (int64 i = kt::block_id(); i < args.n_sources * n_stretches; i += kt::n_blocks()) {
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK) counts[bin] = 0;
     kt::block_barrier();
-    const int64 row = i / n_stretches, first = i % n_stretches * STRETCH, end = lesser(first + STRETCH, n_vertices);
-    const double bins_per_unit = kt::float_of(kt::load_constant(scales + 2 * row));
-    const int64 before = kt::load_constant(scales + 2 * row + 1);
+    const int64 source = i / n_stretches, first = i % n_stretches * STRETCH;
+    const int64 end = lesser(first + STRETCH, args.n_vertices);
+    const double bins_per_unit = kt::float_of(kt::load_constant(&args.scales[source].bins_per_unit));
+    const int64 before = kt::load_constant(&args.scales[source].first_bin);
     int64 last = 0;
     uint32 equal = 0;
     const auto take = [&](weight_t value) {
@@ -175,11 +200,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       last = bin;
       ++equal;
     };
-    kt::walk(distance + row * pitch, first, end, kt::float_of(kt::Key<weight_t>::INFINITE), take);
+    kt::walk(args.distance + source * args.pitch, first, end, kt::float_of(kt::Key<weight_t>::INFINITE), take);
     if (equal) kt::atomic_add(counts + (last - before), equal);
     kt::block_barrier();
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK)
-      if (counts[bin]) kt::atomic_add(bins + row * BINS + bin, static_cast<int64>(counts[bin]));
+      if (counts[bin]) kt::atomic_add(args.bins + source * BINS + bin, static_cast<int64>(counts[bin]));
     kt::block_barrier();
   }
 }

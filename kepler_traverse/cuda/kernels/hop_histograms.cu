@@ -17,6 +17,7 @@
 //   LEVELS        levels that are counted in shared memory
 //   HOP_BYTES     bytes per hop count
 //   COUNT_BYTES   bytes per count of vertices at a level
+//   N_STATISTICS   numbers per source that summary_of_levels writes
 #include "row_reductions.cuh"
 
 namespace {
@@ -31,7 +32,7 @@ using kt::n_pieces_of;
 using kt::uint32;
 using kt::WARP;
 
-constexpr int32 FIGURES = 4;
+static_assert(N_STATISTICS == 4, "summary_of_levels stores so many");
 
 using hop_t = kt::Signed<HOP_BYTES>::type;
 using count_t = kt::Signed<COUNT_BYTES>::type;
@@ -141,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       kt::block_barrier();
     }
     if (kt::thread_in_block() == 0) {
-      double* const figure = figures + i * FIGURES;
+      double* const figure = figures + i * N_STATISTICS;
       figure[0] = static_cast<double>(found[0]);
       figure[1] = static_cast<double>(found[2]);
       figure[2] = static_cast<double>(found[1]);

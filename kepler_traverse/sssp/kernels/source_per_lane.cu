@@ -109,25 +109,37 @@ struct Relaxing {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_source_per_lane_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                              const weight_t* __restrict__ weights, int64 n_vertices,
-                              const uint64* __restrict__ heavy_pieces, int64 n_heavy_pieces, weight_t threshold,
-                              weight_t limit, ordered_t* keys, const uint32* __restrict__ now, uint32* next,
-                              int64* counters) {
-  Relaxing relaxing{targets, weights, kt::to_ordered(threshold), kt::to_ordered(limit), keys, next};
-  for (int64 i = kt::warp_id(); i < n_heavy_pieces; i += kt::n_warps()) {
-    const uint64 piece = kt::load_constant(heavy_pieces + i);
-    kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(piece & 0xffffffffu));
+// What the host passes (sssp/multi_source/source_per_lane.py).
+struct RelaxArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  int64 n_vertices;
+  const uint64* heavy_pieces;  // of adjacency lists of PIECE edges or more: number of the piece above, vertex below
+  int64 n_heavy_pieces;
+  weight_t threshold;
+  weight_t limit;   // vertices beyond it are not reached
+  ordered_t* keys;  // [n_vertices][32]
+  const uint32* now;
+  uint32* next;
+  int64* counters;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_lane_warp(const RelaxArgs args) {
+  Relaxing relaxing{args.targets, args.weights, kt::to_ordered(args.threshold), kt::to_ordered(args.limit),
+                    args.keys,    args.next};
+  for (int64 i = kt::warp_id(); i < args.n_heavy_pieces; i += kt::n_warps()) {
+    const uint64 piece = kt::load_constant(args.heavy_pieces + i);
+    kt::Row row = kt::row_of(args.offsets, static_cast<vertex_t>(piece & 0xffffffffu));
     row.begin += static_cast<offset_t>(piece >> 32) * PIECE;
     if (row.end > row.begin + PIECE) row.end = row.begin + PIECE;
-    const uint32 sources = kt::load_constant(now + row.u);
+    const uint32 sources = kt::load_constant(args.now + row.u);
     if (sources) relaxing.relax(row, sources, piece >> 32 == 0);
   }
-  for (int64 first = kt::warp_id() * kt::WARP; first < n_vertices; first += kt::n_warps() * kt::WARP) {
+  for (int64 first = kt::warp_id() * kt::WARP; first < args.n_vertices; first += kt::n_warps() * kt::WARP) {
     const int64 mine = first + kt::lane();
-    uint32 sources = mine < n_vertices ? kt::load_constant(now + mine) : 0;
-    const kt::Row row = sources ? kt::row_of(offsets, static_cast<vertex_t>(mine)) : kt::Row{};
+    uint32 sources = mine < args.n_vertices ? kt::load_constant(args.now + mine) : 0;
+    const kt::Row row = sources ? kt::row_of(args.offsets, static_cast<vertex_t>(mine)) : kt::Row{};
     if (row.end - row.begin >= PIECE) sources = 0;
     for (uint32 left = kt::ballot(ALL_LANES, sources != 0); left; left &= left - 1) {
       const int32 owner = kt::first_lane(left);
@@ -136,5 +148,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                      kt::broadcast(ALL_LANES, sources, owner), true);
     }
   }
-  relaxing.add_counts(counters);
+  relaxing.add_counts(args.counters);
 }

@@ -9,7 +9,7 @@ import numpy as np
 from .._arrays import parts
 from ..cuda import cp
 from ..cuda.csr_build import degree_statistics
-from ..cuda.kernel_spec import Entry, struct_arguments
+from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
 from ..cuda.launch import blocks_at_once, prepare
 from ..strategy import Outcome
@@ -17,8 +17,7 @@ from . import gpu_steps
 from . import tuning as sssp_tuning
 
 _FILE = Path(__file__).parent / "kernels" / "near_far" / "near_far.cu"
-_STATE_WORDS = 14  # of a LoopState
-_N_OUTCOMES = 5
+_STATE_FILE = _FILE.with_name("near_far_state.cuh")
 _ENTRY = Entry(
     "sssp_near_far",
     _FILE,
@@ -44,7 +43,6 @@ _ENTRY = Entry(
         ("LIGHT", sssp_tuning.LIGHT_STEP),
         ("WARM_UP", sssp_tuning.WARM_UP),
         ("TAIL", 0),
-        ("STATE_WORDS", _STATE_WORDS),
     ),
 )
 ENTRIES = (_ENTRY,)
@@ -58,8 +56,9 @@ def plan(graph, query) -> TracedSearch:
     entry = entry_for(graph, query.predecessors, query.tuning or sssp_tuning.Tuning())
     constants = dict(entry.constants)
     run, arrays = _allocate(graph, query, entry)
-    outcome = cp.zeros(_N_OUTCOMES, np.int64)
-    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, _N_OUTCOMES)
+    of_search = struct_layout(_FILE, "Outcome")
+    outcome = cp.zeros(of_search.itemsize // 8, np.int64)
+    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, outcome.size)
     trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
     target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
     arrived = cp.zeros(1, np.uint32)
@@ -101,12 +100,14 @@ def plan(graph, query) -> TracedSearch:
         arrived.data.memset_async(0, arrived.nbytes)
         search(source=graph.targets.dtype.type(source), first_step=np.int32(begun))
         outcome.get(out=on_host)
-        last_step, is_settled, limit, n_open, threshold = on_host.tolist()
+        found = on_host.view(of_search)[0]
+        last_step, n_open = int(found["last_step"]), int(found["n_open"])
         run.finish(source, n_open if constants["PREDECESSORS"] else None)
         if run.predecessor is None or (constants["PREDECESSORS"] and n_open == 0):
             first_step = last_step + 1  # else the marks have served to find predecessors
-        settled, threshold = np.array([limit, threshold], run.keys.dtype).view(run.distance.dtype).tolist()
-        reached_limit, below = (settled, None) if is_settled else (query.limit, threshold)
+        keys = np.array([found["limit"], found["threshold"]], run.keys.dtype)
+        settled, threshold = keys.view(run.distance.dtype).tolist()
+        reached_limit, below = (settled, None) if found["is_settled"] else (query.limit, threshold)
         return Outcome(run.distance, run.predecessor, reached_limit, last_step - begun, below=below)
 
     return TracedSearch(traverse, trace)
@@ -163,7 +164,7 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict]:
         "piles": piles,
         "pieces": cp.empty(2 * chunk_capacity, np.uint64),
         "chunk_capacity": np.int64(chunk_capacity),
-        "states": cp.zeros(3 * _STATE_WORDS, np.int64),
+        "states": cp.zeros(3 * struct_layout(_STATE_FILE, "LoopState").itemsize // 8, np.int64),
     }
 
 

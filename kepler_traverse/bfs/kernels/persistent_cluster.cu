@@ -44,9 +44,9 @@ struct ClusterArgs {
   KT_NULLABLE uint64* packed;  // [n_vertices] claims, with PREDECESSORS
   vertex_t* queue;             // [n_vertices]
   uint64* pieces;
-  int64* states;    // [3] LoopState
-  uint32* arrived;  // of the persistent kernel's barrier
-  int32* distance;  // [n_vertices]; the claims, without PREDECESSORS
+  kt::LoopState* states;  // [3]
+  uint32* arrived;        // of the persistent kernel's barrier
+  int32* distance;        // [n_vertices]; the claims, without PREDECESSORS
   KT_NULLABLE int64* trace;
 };
 
@@ -120,8 +120,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
   const offset_t* __restrict__ const offsets = args.offsets;
   const vertex_t* __restrict__ const targets = args.targets;
   const vertex_t source = args.source;
-  LoopState* const states = reinterpret_cast<LoopState*>(args.states);
-  LoopState& first = states[0];
+  LoopState& first = args.states[0];
   kt::Gathering beyond = {offsets, args.queue, args.pieces, &first};
   const int32 block = kt::block_in_cluster(), thread = kt::thread_in_block();
   const kt::Trace trace = {args.trace};
@@ -134,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
     is_full[1] = is_large;
   }
   if (block == 0) {
-    for (int32 i = thread; i < 3 * LoopStates::N_WORDS; i += BLOCK) args.states[i] = 0;
+    for (int32 i = thread; i < 3 * LoopStates::N_WORDS; i += BLOCK) LoopStates::words_of(first)[i] = 0;
     if (thread == 0) {
       entries[0] = {row.begin, source, static_cast<int32>(is_large ? 0 : row.end - row.begin)};
       claims[source] = kt::claim_of(0, source);

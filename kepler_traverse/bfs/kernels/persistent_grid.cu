@@ -40,6 +40,12 @@ using kt::int64;
 using kt::uint32;
 using kt::uint64;
 
+// What a search reports to the host.
+struct Outcome {
+  int64 levels;      // that were searched
+  int64 is_stopped;  // whether the frontier is not empty
+};
+
 // What the host passes (bfs/persistent.py).
 struct PersistentArgs {
   const offset_t* offsets;
@@ -54,12 +60,12 @@ struct PersistentArgs {
   KT_NULLABLE uint64* packed;  // [n_vertices] claims, with PREDECESSORS
   vertex_t* queue;             // [n_vertices]
   uint64* pieces;
-  uint32* bitmaps;  // [3][n_vertices / 32, rounded up]: visited, frontier, next frontier
-  int64* states;    // [3] LoopState
-  uint32* arrived;  // of the grid barrier, 0 at first
-  int32* distance;  // [n_vertices]; the claims, without PREDECESSORS
+  uint32* bitmaps;        // [3][n_vertices / 32, rounded up]: visited, frontier, next frontier
+  kt::LoopState* states;  // [3]
+  uint32* arrived;        // of the grid barrier, 0 at first
+  int32* distance;        // [n_vertices]; the claims, without PREDECESSORS
   KT_NULLABLE vertex_t* predecessor;
-  int64* outcome;  // [2]: levels searched; whether the frontier is not empty
+  Outcome* outcome;
   KT_NULLABLE int64* trace;
 };
 
@@ -252,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
   uint32* front = args.bitmaps + n_words;
   uint32* next_front = args.bitmaps + 2 * n_words;
   uint32* const arrived = args.arrived;
-  const LoopStates states = {reinterpret_cast<LoopState*>(args.states)};
+  const LoopStates states = {args.states};
   const int32 thread = kt::thread_in_block();
   const kt::Trace trace = {args.trace};
   const auto note = [&](kt::IterationKind iteration, const Frontier& of) {
@@ -318,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
     }
   note(kt::END, frontier);
   if (kt::thread_id() == 0) {
-    args.outcome[0] = frontier.level;
-    args.outcome[1] = frontier.vertices > 0;
+    args.outcome->levels = frontier.level;
+    args.outcome->is_stopped = frontier.vertices > 0;
   }
 }

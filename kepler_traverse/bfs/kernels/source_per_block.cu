@@ -25,6 +25,9 @@
 //   SLOTS            words of the hash table, a power of two
 //   AHEAD            edges per lane that are loaded together
 //   MAX_HOPS         largest hop count of a 16-bit distance
+//   BUCKET           words per bucket of the hash table
+//   LEVEL_BITS       bits of a word of the table that hold the level
+//   STOPPED_NOWHERE, TOO_DEEP   what a search reports in place of the level at which it stopped
 #include <kt/advance.cuh>
 
 #include "packed_hops.cuh"
@@ -32,6 +35,12 @@
 using kt::int32;
 using kt::int64;
 using kt::uint32;
+
+// What a search reports to the host.
+struct Outcome {
+  int32 levels;   // that were searched
+  int32 stopped;  // the level at which it ended early; else STOPPED_NOWHERE or TOO_DEEP
+};
 
 // What the host passes (bfs/multi_source/source_per_block.py).
 template <typename hop_t>
@@ -54,20 +63,15 @@ struct SearchArgs {
   KT_NULLABLE hop_t* at_target_vertices;  // [n_sources][n_target_vertices]
   int64 columns;
   KT_NULLABLE int32* counts;  // [n_sources][columns]: vertices per level
-  int32* outcome;             // [n_sources][2]: levels searched; at which level it stopped
+  Outcome* outcome;           // [n_sources]
 };
 
 namespace {
 
 using kt::ALL_LANES;
 
-constexpr int32 STOPPED_NOWHERE = -1;
-constexpr int32 TOO_DEEP = -2;
-
 // The hash table: buckets of BUCKET words. A word holds a vertex and its level modulo 16.
-constexpr int32 BUCKET = 4;
 constexpr int32 N_BUCKETS = SLOTS / BUCKET;
-constexpr int32 LEVEL_BITS = 4;
 constexpr uint32 EMPTY = 0xffffffffu;
 constexpr int32 LONG_AGO = -4;
 constexpr int32 VISITED = -1, IN_MEMORY = -2;
@@ -299,8 +303,7 @@ KT_DEVICE void search_each(const SearchArgs<hop_t>& args) {
                                     args.counts ? args.counts + i * args.columns : nullptr, stopped);
     kt::block_barrier();  // all threads have read the task and the sizes
     if (kt::thread_in_block() == 0) {
-      args.outcome[2 * i] = levels;
-      args.outcome[2 * i + 1] = stopped;
+      args.outcome[i] = {levels, stopped};
     }
     if (args.at_target_vertices)
       for (int64 j = kt::thread_in_block(); j < args.n_target_vertices; j += BLOCK)

@@ -15,13 +15,19 @@ import numpy as np
 from ..._arrays import MAX_HOP_COUNT, hops_dtype
 from ...cuda import cp
 from ...cuda.compiler import kernel
-from ...cuda.kernel_spec import Entry, struct_arguments
+from ...cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ...errors import StrategyError
 from ...strategy import MultiSourceOutcome, slowdown, sources_per_worker
 from .. import tuning
 from .bit_parallel_gpu import POINT_BACK, kernels_for, pitch_of, point_back
 
+# Compiled into the kernel.
+_BUCKET = 4  # slots per bucket of the hash table
+_LEVEL_BITS = 4  # of a word of the table; the others hold a vertex
+_STOPPED_NOWHERE, _TOO_DEEP = -1, -2
+
+_MAX_VERTICES = 2 ** (32 - _LEVEL_BITS) - 1
 _FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
 _ENTRIES = {
     np.dtype(hops): Entry(
@@ -37,6 +43,10 @@ _ENTRIES = {
             ("UNDIRECTED", 0),
             ("AHEAD", tuning.BLOCK_AHEAD),
             ("MAX_HOPS", tuning.SHORT_HOPS),
+            ("BUCKET", _BUCKET),
+            ("LEVEL_BITS", _LEVEL_BITS),
+            ("STOPPED_NOWHERE", _STOPPED_NOWHERE),
+            ("TOO_DEEP", _TOO_DEEP),
         ),
     )
     for hops in ("int16", "int32")
@@ -45,11 +55,8 @@ ENTRIES = tuple(_ENTRIES.values())
 GROUP = 1024
 _SLOT_BYTES = 5  # a word, and a quarter of one that a bucket has
 _BLOCK_SHARED = 1024  # static shared memory, and some that the driver takes
-_BUCKET = 4  # slots
-_MAX_VERTICES = 2**28 - 1  # of a word of the table four bits are the level
 # What an estimate takes of a multiprocessor; a run asks the device itself.
 _MAX_BLOCKS_PER_PROCESSOR, _SHARED = 4, 227 << 10
-_STOPPED_NOWHERE, _TOO_DEEP = -1, -2
 
 
 def group_size(n_sources: int) -> int:
@@ -186,7 +193,7 @@ class _Run:
         self._outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._taken = cp.zeros(1, np.int64)
-        self._outcome = cp.zeros((group, 2), np.int32)
+        self._outcome = cp.zeros(group, np.int64)  # one Outcome per source
         self._columns = min(n, tuning.SHORT_HOPS) + 1
         self._dtype = self._distance = self._at_targets = self._counts = None
         self._allocate(np.dtype(np.int16))
@@ -207,7 +214,8 @@ class _Run:
         on_device = cp.asarray(sources)
         while True:
             self._search(on_device)
-            levels, stops = self._outcome[: sources.size].get().T.astype(np.int64)
+            outcome = self._outcome[: sources.size].get().view(struct_layout(_FILE, "Outcome"))
+            levels, stops = outcome["levels"].astype(np.int64), outcome["stopped"].astype(np.int64)
             if not (stops == _TOO_DEEP).any():
                 return levels, stops
             self._columns = min(self._graph.n_vertices + 1, 4 * self._columns)

@@ -43,6 +43,15 @@ using kt::ordered_t;
 using kt::uint32;
 using kt::uint64;
 
+// What a search reports to the host.
+struct Outcome {
+  int64 last_step;
+  int64 is_settled;  // whether it stopped because all targets had their distances
+  int64 limit;       // key up to which the search is complete then
+  int64 n_open;      // reached vertices without a predecessor
+  int64 threshold;   // key; below it all distances are final, unless the search stopped early
+};
+
 // What the host passes (sssp/near_far_gpu.py).
 struct NearFarArgs {
   const offset_t* offsets;
@@ -65,9 +74,9 @@ struct NearFarArgs {
   vertex_t* piles;  // [2][n_vertices]
   uint64* pieces;   // [2][chunk_capacity]
   int64 chunk_capacity;
-  int64* states;    // [3] LoopState
-  uint32* arrived;  // of the grid barrier, 0 at first
-  int64* outcome;   // [5] Outcome
+  kt::LoopState* states;  // [3]
+  uint32* arrived;        // of the grid barrier, 0 at first
+  Outcome* outcome;
   KT_NULLABLE int64* trace;
 };
 
@@ -76,15 +85,6 @@ namespace {
 using kt::LoopState;
 using kt::LoopStates;
 using kt::Search;
-
-// What a search reports to the host.
-struct Outcome {
-  int64 last_step;
-  int64 is_settled;  // whether it stopped because all targets had their distances
-  int64 limit;       // key up to which the search is complete then
-  int64 n_open;      // reached vertices without a predecessor
-  int64 threshold;   // key; below it all distances are final, unless the search stopped early
-};
 
 // The threads that share an iteration.
 struct Grid {
@@ -286,8 +286,8 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
   KT_SHARED(int32, n_improved, [3]);
   const kt::LocalRounds local_rounds = {improved, improved_to, n_improved};
   const kt::Trace trace = {args.trace};
-  const LoopStates states = {reinterpret_cast<LoopState*>(args.states)};
-  Outcome& outcome = *reinterpret_cast<Outcome*>(args.outcome);
+  const LoopStates states = {args.states};
+  Outcome& outcome = *args.outcome;
   Search search;
   search.offsets = args.offsets;
   search.targets = args.targets;

@@ -10,7 +10,6 @@
 //   LIGHT         edges per iteration below which the width doubles
 //   WARM_UP       thresholds that are not judged by LIGHT
 //   TAIL          edges between two thresholds below which a shrinking far pile doubles the width
-//   STATE_WORDS   64-bit words of a LoopState, for which the host allocates
 #pragma once
 
 #include <kt/thread_queue.cuh>
@@ -27,7 +26,8 @@ struct Threshold {
   weight_t width;
 };
 
-// Uniform across the grid after each barrier. All words are 64 bits wide (triple_buffer.cuh).
+// Uniform across the grid after each barrier. All words are 64 bits wide (triple_buffer.cuh). The host reads the
+// fields from here to allocate three of these.
 struct LoopState {
   // All threads add to these.
   int64 near;    // vertices in the near queue
@@ -53,7 +53,6 @@ struct LoopState {
     return {static_cast<ordered_t>(threshold), of_bits<weight_t>(static_cast<ordered_t>(width))};
   }
 };
-static_assert(sizeof(LoopState) == STATE_WORDS * sizeof(int64), "the host allocates three of these");
 using LoopStates = TripleBuffer<LoopState>;
 
 KT_DEVICE ordered_t beyond(ordered_t key, weight_t width) {

@@ -44,9 +44,9 @@ _GRID = Entry(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
         ("CHUNK", _MIN_PIECE),
-        ("PIECE_WARPS", 0),
-        ("SHARED_ROWS", 0),
-        ("AHEAD", bfs_tuning.AHEAD),
+        ("CHUNK_WARPS", 0),
+        ("SHARED_LISTS", 0),
+        ("UNROLL", bfs_tuning.AHEAD),
         ("CLEANS_UP", bfs_tuning.CLEANS_UP),
         ("MIN_BLOCKS", bfs_tuning.MIN_BLOCKS),
         ("PATIENCE", bfs_tuning.PATIENCE),
@@ -91,7 +91,7 @@ def plan(graph, query) -> TracedSearch:
         "n_target_vertices": np.int64(0 if target_vertices is None else target_vertices.size),
         "packed": packed,
         "queue": queue,
-        "pieces": pieces,
+        "chunks": pieces,
         "states": states,
         "arrived": arrived,
         "distance": distance,
@@ -134,7 +134,7 @@ def entries_for(graph, query) -> tuple[Entry, Entry]:
     shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": piece}
     # On a device without clusters one block runs the first levels.
     begins = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, max_cluster()))
-    return begins, _GRID.variant(**shared, PIECE_WARPS=warps, SHARED_ROWS=int(largest >= tuning.long_row))
+    return begins, _GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=int(largest >= tuning.long_row))
 
 
 def _can_pull(graph) -> bool:

@@ -33,7 +33,7 @@ _FARTHEST, _UNFOUNDED = 8, 9
 
 _HOPS_FILE = Path(__file__).parent / "kernels" / "batch_hops.cu"
 _WEIGHTED_FILE = Path(__file__).parent / "kernels" / "batch_weighted.cu"
-SIZES = (("PIECE", PIECE), ("TILE", TILE), ("TILE_BYTES", TILE_BYTES))  # of certificate_tiles.cuh
+SIZES = (("CHUNK", PIECE), ("TILE", TILE), ("TILE_BYTES", TILE_BYTES))  # of certificate_tiles.cuh
 _HOP_SIZES = (*SIZES, ("KEY_BYTES", 1))
 
 
@@ -49,7 +49,7 @@ _LIST_HUBS = Entry(
     "certificate_list_hubs",
     _HOPS_FILE,
     BLOCK,
-    arguments("offset_t* offsets", "int64 n_vertices", "vertex_t* vertices", "uint64* pieces", "int64* counts"),
+    arguments("offset_t* offsets", "int64 n_vertices", "vertex_t* vertices", "uint64* chunks", "int64* counts"),
     constants=_HOP_SIZES,
 )
 _LAY_OUT_HOPS = _hops("certificate_lay_out_hops", "LayOutArgs")
@@ -98,7 +98,7 @@ class Checker:
                 yield sources.size, self._summary(found, sources, in_line)
 
     def _kernel(self, entry: Entry, kind=np.float32, **constants):
-        return kernel(entry.variant(PIECE=PIECE, **constants), self._graph.targets.dtype, kind)
+        return kernel(entry.variant(CHUNK=PIECE, **constants), self._graph.targets.dtype, kind)
 
     def _allocate_for(self, kind: np.dtype, unreached) -> None:
         """Lines, and what is kept of heavy rows: two numbers a source where they are weighted."""
@@ -129,7 +129,7 @@ class Checker:
             "n_vertices": self._n,
             "sources": cp.asarray(sources),
             "n_sources": np.int64(sources.size),
-            "lines": self._lines,
+            "tiles": self._lines,
             "findings": findings,
         }
 
@@ -137,9 +137,9 @@ class Checker:
         """The reverse graph, and its hubs, as the kernels that check edges take them."""
         return {
             "offsets": self._reverse.offsets,
-            "neighbours": self._reverse.targets,
+            "neighbors": self._reverse.targets,
             "hubs": self._hubs,
-            "pieces": self._pieces,
+            "chunks": self._pieces,
             "counts": self._counts,
         }
 
@@ -176,11 +176,11 @@ class Checker:
             taken = cp.zeros(1, np.int64)
             args = {
                 "offsets": reverse.offsets,
-                "neighbours": reverse.targets,
+                "neighbors": reverse.targets,
                 "weights": reverse.weights,
                 "list": listed,
                 "n_listed": np.int64(listed.size),
-                "lines": self._lines,
+                "tiles": self._lines,
                 "unfounded": unfounded,
                 "taken": taken,
             }
@@ -215,7 +215,7 @@ def hub_rows(graph) -> tuple:
     hubs, pieces = cp.empty(m // PIECE + 1, index), cp.empty(2 * m // PIECE + 1, np.uint64)
     counts = cp.zeros(2, np.int64)
     listed = (graph.offsets, np.int64(n), hubs, pieces, counts)
-    launch(kernel(_LIST_HUBS.variant(PIECE=PIECE), index), n, listed)
+    launch(kernel(_LIST_HUBS.variant(CHUNK=PIECE), index), n, listed)
     return hubs, pieces, counts
 
 

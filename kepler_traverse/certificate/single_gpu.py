@@ -49,7 +49,7 @@ def check(graph, result, limit) -> list[int]:
     explained = cp.zeros(graph.n_vertices, np.uint8)
     counts = cp.asarray(np.array([0, 0, n, 0, 0, n, 0, n, 0], np.int64))
     check_edges, look = (_CHECK_WEIGHTED, _LOOK_AT_WEIGHTED) if weighted else (_CHECK_HOPS, _LOOK_AT_HOPS)
-    check_edges, look = (kernel(entry.variant(PIECE=batch_gpu.PIECE), *types) for entry in (check_edges, look))
+    check_edges, look = (kernel(entry.variant(CHUNK=batch_gpu.PIECE), *types) for entry in (check_edges, look))
     checked = {
         "n_vertices": n,
         "distance": distance,
@@ -59,7 +59,7 @@ def check(graph, result, limit) -> list[int]:
         "counts": counts,
     }
     vertices, chunks, n_hubs = hubs
-    edges = {"offsets": graph.offsets, "targets": graph.targets, "hubs": vertices, "pieces": chunks, "n_hubs": n_hubs}
+    edges = {"offsets": graph.offsets, "targets": graph.targets, "hubs": vertices, "chunks": chunks, "n_hubs": n_hubs}
     if weighted:
         edges["weights"] = graph.weights
     launch(check_edges, -(-int(n) // WARP) + chunks.size, {**edges, **checked})

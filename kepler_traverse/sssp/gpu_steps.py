@@ -32,7 +32,7 @@ _COUNT_OVERFLOWS = Entry(
     item_threads=WARP,
 )
 _POINT_TO_NEARER = Entry(
-    "sssp_point_to_nearer_warp",
+    "sssp_nearer_predecessors_warp",
     _FINISH_FILE,
     BLOCK,
     arguments(*_GRAPH, "int64 n_vertices", "weight_t* distance", "vertex_t* predecessor"),
@@ -40,7 +40,7 @@ _POINT_TO_NEARER = Entry(
 )
 _LIST_RESOLVED = Entry("sssp_list_resolved", _FINISH_FILE, BLOCK, struct_arguments(_FINISH_FILE, "ResolvedArgs"))
 _POINT_ALONG_TIGHT = Entry(
-    "sssp_point_along_tight_warp", _FINISH_FILE, BLOCK, struct_arguments(_FINISH_FILE, "LayerArgs"), item_threads=WARP
+    "sssp_tight_predecessors_warp", _FINISH_FILE, BLOCK, struct_arguments(_FINISH_FILE, "LayerArgs"), item_threads=WARP
 )
 _FINISH = (_DECODE, _COUNT_OVERFLOWS, _POINT_TO_NEARER, _LIST_RESOLVED, _POINT_ALONG_TIGHT)
 ENTRIES = (*_RELAX.values(), *_FINISH)

@@ -5,7 +5,7 @@
 // events. Without predecessors the word is the level alone. A level and a vertex share 64 bits:
 // the host rejects graphs of 2^31 vertices or more.
 //
-// The frontier is a slice of a queue. Every vertex enters the queue at most once, level after level.
+// The frontier is a contiguous range of a queue. Every vertex enters the queue at most once, level after level.
 // Adjacency lists of CHUNK edges or more are also listed in chunks.
 //
 // Compile-time constants:
@@ -44,7 +44,7 @@ struct LoopState {
 using LoopStates = TripleBuffer<LoopState>;
 
 // Stores the next frontier and counts its edges.
-struct Gathering {
+struct FrontierBuilder {
   const offset_t* offsets;
   vertex_t* queue;  // from its first free place on
   uint64* chunks;   // (number of the chunk, vertex), likewise

@@ -2,7 +2,7 @@
 //
 //   bfs_bit_parallel_write    hop counts, from bit planes
 //   bfs_bit_parallel_count    number of vertices per source in a frontier
-//   bfs_point_back_*_warp     predecessors, from hop counts of 8, 16 or 32 bits
+//   bfs_predecessors_*_warp   predecessors, from hop counts of 8, 16 or 32 bits
 //
 // The distances of a source take `pitch` values, a multiple of TILE, so that a warp writes whole
 // cache lines: four hop counts of 8 bits per lane.
@@ -72,19 +72,20 @@ struct PredecessorArgs {
 namespace {
 
 template <typename hop_t>
-KT_DEVICE void point_back(const PredecessorArgs<hop_t>& args) {
+KT_DEVICE void find_predecessors(const PredecessorArgs<hop_t>& args) {
   const int64 n_vertices = args.n_vertices;
   const int64 n_words = (n_vertices + kt::WARP - 1) / kt::WARP;
   for (int64 task = kt::warp_id(); task < args.n_sources * n_words; task += kt::n_warps()) {
     const int64 i = task / n_words;
     const int64 v = task % n_words * kt::WARP + kt::lane();
-    const hop_t* const row = args.distance + i * args.pitch;
-    const int32 hops = v < n_vertices ? kt::load_constant(row + v) : kt::UNREACHED;
-    const kt::Row in_row = hops > 0 ? kt::row_of(args.in_offsets, static_cast<vertex_t>(v)) : kt::Row{};
+    const hop_t* const hops_of = args.distance + i * args.pitch;
+    const int32 hops = v < n_vertices ? kt::load_constant(hops_of + v) : kt::UNREACHED;
+    const kt::AdjacencyList in_list =
+        hops > 0 ? kt::adjacency_list(args.in_offsets, static_cast<vertex_t>(v)) : kt::AdjacencyList{};
     // Adjacency lists are sorted, so the first hit is the smallest predecessor. Each lane looks for a level of its
     // own, so other lanes cannot help it: hence the unlimited patience.
-    const vertex_t found = kt::first_hit(args.in_targets, in_row, 0x7fffffff,
-                                         [&](vertex_t u) { return kt::load_constant(row + u) == hops - 1; });
+    const vertex_t found = kt::first_hit(args.in_targets, in_list, 0x7fffffff,
+                                         [&](vertex_t u) { return kt::load_constant(hops_of + u) == hops - 1; });
     if (v < n_vertices)
       args.predecessor[i * n_vertices + v] =
           v == kt::load_constant(args.sources + i) ? static_cast<vertex_t>(v) : found;
@@ -128,15 +129,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_write(const
       }
     }
     kt::block_barrier();
-    for (int32 part = kt::warp_in_block(); part < COLUMNS * 4; part += BLOCK / kt::WARP) {
-      const int32 column = part / 4;
+    for (int32 octet_of = kt::warp_in_block(); octet_of < COLUMNS * 4; octet_of += BLOCK / kt::WARP) {
+      const int32 column = octet_of / 4;
       uint64 hops[A_LANE];
 #pragma unroll
       for (int32 j = 0; j < A_LANE; ++j) {
         const int32 i = kt::lane() * A_LANE + j;
-        hops[j] = first + i < n_vertices ? hops_of_eight(tile[0], n_here, column, i, part % 4) : 0;
+        hops[j] = first + i < n_vertices ? hops_of_eight(tile[0], n_here, column, i, octet_of % 4) : 0;
       }
-      const int64 source = int64{32} * (first_column + column) + 8 * (part % 4);
+      const int64 source = int64{32} * (first_column + column) + 8 * (octet_of % 4);
 #pragma unroll
       for (int32 eighth = 0; eighth < 8; ++eighth) {
         if (source + eighth >= args.n_sources) break;
@@ -196,12 +197,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (sums[i]) kt::atomic_add(counts + i, int64{sums[i]});
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_point_back_8_warp(const PredecessorArgs<signed char> args) {
-  point_back(args);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_predecessors_8_warp(const PredecessorArgs<signed char> args) {
+  find_predecessors(args);
 }
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_point_back_16_warp(const PredecessorArgs<short> args) {
-  point_back(args);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_predecessors_16_warp(const PredecessorArgs<short> args) {
+  find_predecessors(args);
 }
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_point_back_32_warp(const PredecessorArgs<int32> args) {
-  point_back(args);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_predecessors_32_warp(const PredecessorArgs<int32> args) {
+  find_predecessors(args);
 }

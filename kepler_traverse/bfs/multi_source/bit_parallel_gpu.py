@@ -34,7 +34,7 @@ _COUNTER_WORDS = 2 * _N_COUNTERS
 
 _BITS = Path(__file__).parents[1] / "kernels" / "bit_parallel.cu"
 _LEVELS = Path(__file__).parents[1] / "kernels" / "bit_parallel_output.cu"
-_ROWS = (("WORDS", 32), ("LANES", 8), ("PIECE", tuning.MULTI_SOURCE_PIECE))
+_ROWS = (("WORDS", 32), ("LANES", 8), ("CHUNK", tuning.MULTI_SOURCE_PIECE))
 
 
 def _bits(name: str, item_threads: int, *declared: str) -> Entry:
@@ -58,7 +58,7 @@ _PULL = _bits_struct("bfs_bit_parallel_pull_warp", "PullArgs")
 _LIST = _bits(
     "bfs_bit_parallel_list",
     1,
-    *("offset_t* offsets", "int64 n_vertices", "uint32* in_front", "int64 capacity", "uint64* pieces", "int64* counters"),
+    *("offset_t* offsets", "int64 n_vertices", "uint32* in_front", "int64 capacity", "uint64* chunks", "int64* counters"),
 )
 _PUSH = _bits_struct("bfs_bit_parallel_push_warp", "PushArgs", WARP)
 _FINALIZE = _bits_struct("bfs_bit_parallel_finalize_warp", "FinalizeArgs")
@@ -77,7 +77,7 @@ _COUNT = _levels(
 )
 POINT_BACK = {
     np.dtype(hops): _levels(
-        f"bfs_point_back_{8 * np.dtype(hops).itemsize}_warp", 1, struct_arguments(_LEVELS, "PredecessorArgs", hop_t=hops)
+        f"bfs_predecessors_{8 * np.dtype(hops).itemsize}_warp", 1, struct_arguments(_LEVELS, "PredecessorArgs", hop_t=hops)
     )
     for hops in ("int8", "int16", "int32")
 }
@@ -191,7 +191,7 @@ def kernels_for(graph, words: int, entries) -> dict:
     chosen = {"WORDS": words, "LANES": min(words, lanes)}
     return {
         entry: kernel(
-            entry.variant(**chosen, **({"PIECE": tuning.MULTI_SOURCE_PIECE} if entry.file == _BITS else {})),
+            entry.variant(**chosen, **({"CHUNK": tuning.MULTI_SOURCE_PIECE} if entry.file == _BITS else {})),
             graph.targets.dtype,
         )
         for entry in entries
@@ -339,8 +339,8 @@ class _Run:
             read = {
                 "in_offsets": in_offsets,
                 "in_targets": in_targets,
-                "heavy_pieces": self._hubs,
-                "n_heavy_pieces": np.int64(self._hubs.size),
+                "hub_chunks": self._hubs,
+                "n_hub_chunks": np.int64(self._hubs.size),
                 "front": self._front,
                 "in_front": self._in_front,
             }
@@ -355,7 +355,7 @@ class _Run:
             args = {
                 "offsets": self._graph.offsets,
                 "targets": self._graph.targets,
-                "pieces": self._pieces,
+                "chunks": self._pieces,
                 "capacity": self._capacity,
                 "counters": counters,
                 "front": self._front,

@@ -41,7 +41,7 @@ _ENTRIES = {
             ("SLOTS", tuning.MIN_SLOTS),
             ("QUEUE_CAPACITY", tuning.BLOCK_QUEUE_CAPACITY),
             ("UNDIRECTED", 0),
-            ("AHEAD", tuning.BLOCK_AHEAD),
+            ("UNROLL", tuning.BLOCK_AHEAD),
             ("MAX_HOPS", tuning.SHORT_HOPS),
             ("BUCKET", _BUCKET),
             ("LEVEL_BITS", _LEVEL_BITS),
@@ -181,7 +181,7 @@ class _Run:
                 SLOTS=layout.slots,
                 QUEUE_CAPACITY=layout.queue_capacity,
                 UNDIRECTED=int(not graph.directed),
-                AHEAD=tuning.BLOCK_AHEAD if layout.shared_bits else tuning.TABLE_AHEAD,
+                UNROLL=tuning.BLOCK_AHEAD if layout.shared_bits else tuning.TABLE_AHEAD,
                 MAX_HOPS=tuning.SHORT_HOPS,
             )
             self._kernels[hops] = kernel(entry, graph.targets.dtype)

@@ -28,8 +28,8 @@
 namespace {
 
 using kt::ALL_LANES;
-using kt::AT_ONCE;
 using kt::Hubs;
+using kt::IN_FLIGHT;
 using kt::int32;
 using kt::int64;
 using kt::uint32;
@@ -42,18 +42,18 @@ struct WeightedTile {
   static constexpr int32 LANES = TILE_BYTES / sizeof(weight_t);
 
   const weight_t* weights;
-  const ordered_t* lines;
+  const ordered_t* tiles;
   ordered_t* best_of_hubs;  // and the best of strictly nearer ones behind it
   int64* findings;
   uint32* unfounded;
   ordered_t limit;
   bool is_negative;  // whether there is such a weight
-  int32 in_line;
+  int32 lane_in_tile;
   int64 source;
   int64 v = 0;
   ordered_t here = 0, best = 0, src_distance = 0;
 
-  KT_DEVICE ordered_t key_of(int64 vertex) const { return kt::load_constant(lines + vertex * LANES + in_line); }
+  KT_DEVICE ordered_t key_of(int64 vertex) const { return kt::load_constant(tiles + vertex * LANES + lane_in_tile); }
 
   KT_DEVICE void begin(vertex_t vertex) {
     v = vertex;
@@ -63,24 +63,24 @@ struct WeightedTile {
   KT_DEVICE void take(bool valid, offset_t e, vertex_t u) {
     const weight_t weight = valid ? kt::load_constant(weights + e) : static_cast<weight_t>(0);
     kt::broadcast_edges<LANES>(valid, [&](int32 first, int32 n) {
-      ordered_t keys[AT_ONCE];
-      weight_t steps[AT_ONCE];
+      ordered_t keys[IN_FLIGHT];
+      weight_t steps[IN_FLIGHT];
 #pragma unroll
-      for (int32 i = 0; i < AT_ONCE; ++i) {
+      for (int32 i = 0; i < IN_FLIGHT; ++i) {
         const int32 from = first + i < n ? first + i : 0;
         const vertex_t near = kt::broadcast(ALL_LANES, u, from, LANES);
         steps[i] = kt::broadcast(ALL_LANES, weight, from, LANES);
         keys[i] = first + i < n ? key_of(near) : INFINITE;
       }
 #pragma unroll
-      for (int32 i = 0; i < AT_ONCE; ++i) {
+      for (int32 i = 0; i < IN_FLIGHT; ++i) {
         const ordered_t through = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(keys[i]), steps[i]));
         if (through < best) best = through;
         if (keys[i] < here && through < src_distance) src_distance = through;
       }
     });
   }
-  KT_DEVICE ordered_t* place_of(int64 slot) const { return best_of_hubs + (slot * LANES + in_line) * 2; }
+  KT_DEVICE ordered_t* place_of(int64 slot) const { return best_of_hubs + (slot * LANES + lane_in_tile) * 2; }
   KT_DEVICE void keep(int64 slot) const {
     if (best != INFINITE) kt::atomic_min(place_of(slot), best);
     if (src_distance != INFINITE) kt::atomic_min(place_of(slot) + 1, src_distance);
@@ -90,12 +90,12 @@ struct WeightedTile {
     src_distance = place_of(slot)[1];
   }
   KT_DEVICE void compare_with_best() const {
-    kt::compare(findings, v == source, here, best, limit, v * LANES + in_line);
+    kt::compare(findings, v == source, here, best, limit, v * LANES + lane_in_tile);
     // With negative weights a predecessor may be farther than its successor, so a strictly nearer vertex does not
     // suffice: all vertices are checked.
     if (v == source || here == INFINITE || (src_distance == here && !is_negative)) return;
     kt::count(findings + 2 * kt::OTHER + 1);
-    kt::atomic_or(unfounded + v, 1u << in_line);
+    kt::atomic_or(unfounded + v, 1u << lane_in_tile);
   }
 };
 
@@ -110,7 +110,7 @@ struct LayOutArgs {
   int64 n_sources;
   weight_t limit;     // no distance is larger
   int32 is_negative;  // whether there is such a weight
-  ordered_t* lines;
+  ordered_t* tiles;
   int64* findings;
 };
 
@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_lay_out_weighted
   for (int64 i = kt::thread_id(); i < args.n_sources; i += kt::n_threads())
     if (kt::to_ordered(kt::load_streaming(args.distance + i * args.pitch + kt::load_constant(args.sources + i))) != 0)
       kt::note(args.findings, kt::C1, i);
-  kt::lay_out(tile, args.n_vertices, args.lines, [&](int64 v, int32 source) {
+  kt::lay_out(tile, args.n_vertices, args.tiles, [&](int64 v, int32 source) {
     if (source >= args.n_sources) return INFINITE;
     const ordered_t key = kt::to_ordered(kt::load_streaming(args.distance + source * args.pitch + v));
     if (key == INFINITE) return key;
@@ -140,13 +140,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_lay_out_weighted
 
 struct CheckArgs {
   const offset_t* offsets;  // of the reverse graph
-  const vertex_t* neighbours;
+  const vertex_t* neighbors;
   const weight_t* weights;
   int64 n_vertices;
   const vertex_t* hubs;
-  const uint64* pieces;
+  const uint64* chunks;
   const int64* counts;
-  const ordered_t* lines;
+  const ordered_t* tiles;
   const int64* sources;
   int64 n_sources;
   weight_t limit;
@@ -161,50 +161,50 @@ namespace {
 // The tile of this lane's list.
 KT_DEVICE WeightedTile tile_of(const CheckArgs& args) {
   const int32 lane = kt::lane() % WeightedTile::LANES;
-  WeightedTile line = {};
-  line.weights = args.weights;
-  line.lines = args.lines;
-  line.best_of_hubs = args.best_of_hubs;
-  line.findings = args.findings;
-  line.unfounded = args.unfounded;
-  line.limit = kt::to_ordered(args.limit);
-  line.is_negative = args.is_negative != 0;
-  line.in_line = lane;
-  line.source = lane < args.n_sources ? kt::load_constant(args.sources + lane) : -1;
-  return line;
+  WeightedTile checked = {};
+  checked.weights = args.weights;
+  checked.tiles = args.tiles;
+  checked.best_of_hubs = args.best_of_hubs;
+  checked.findings = args.findings;
+  checked.unfounded = args.unfounded;
+  checked.limit = kt::to_ordered(args.limit);
+  checked.is_negative = args.is_negative != 0;
+  checked.lane_in_tile = lane;
+  checked.source = lane < args.n_sources ? kt::load_constant(args.sources + lane) : -1;
+  return checked;
 }
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_batch_weighted_warp(const CheckArgs args) {
-  WeightedTile line = tile_of(args);
-  kt::walk({args.offsets, args.neighbours}, args.n_vertices, Hubs{args.hubs, args.pieces, args.counts}, line);
+  WeightedTile checked = tile_of(args);
+  kt::walk({args.offsets, args.neighbors}, args.n_vertices, Hubs{args.hubs, args.chunks, args.counts}, checked);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_finalize_weighted(const CheckArgs args) {
-  WeightedTile line = tile_of(args);
-  kt::finalize(Hubs{args.hubs, args.pieces, args.counts}, line);
+  WeightedTile checked = tile_of(args);
+  kt::finalize(Hubs{args.hubs, args.chunks, args.counts}, checked);
 }
 
 struct FoundArgs {
   const offset_t* offsets;  // of the reverse graph
-  const vertex_t* neighbours;
+  const vertex_t* neighbors;
   const weight_t* weights;
   const vertex_t* list;  // vertices with bits
   int64 n_listed;
-  const ordered_t* lines;
+  const ordered_t* tiles;
   uint32* unfounded;
   int64* taken;  // bits that were cleared
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_found_warp(const FoundArgs args) {
   const kt::Queue listed = {args.list, args.n_listed};
-  kt::edges_by_warp({args.offsets, args.neighbours}, listed, [&](vertex_t v, offset_t e, vertex_t u) {
+  kt::edges_by_warp({args.offsets, args.neighbors}, listed, [&](vertex_t v, offset_t e, vertex_t u) {
     const weight_t weight = kt::load_constant(args.weights + e);
     for (uint32 open = kt::racy_load(args.unfounded + v) & ~kt::racy_load(args.unfounded + u); open; open &= open - 1) {
       const int32 lane = kt::first_lane(open);
-      const ordered_t near = kt::load_constant(args.lines + int64{u} * WeightedTile::LANES + lane);
-      const ordered_t here = kt::load_constant(args.lines + int64{v} * WeightedTile::LANES + lane);
+      const ordered_t near = kt::load_constant(args.tiles + int64{u} * WeightedTile::LANES + lane);
+      const ordered_t here = kt::load_constant(args.tiles + int64{v} * WeightedTile::LANES + lane);
       if (near == INFINITE || kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(near), weight)) != here)
         continue;
       if (kt::atomic_and(args.unfounded + v, ~(1u << lane)) >> lane & 1u) kt::count(args.taken);

@@ -9,7 +9,7 @@
 // No edge is looked up by a predecessor, so a predecessor out of range does no harm.
 //
 //   counts    see Count; a place is the smallest vertex with the finding
-//   threads   edges: a warp takes 32 adjacency lists; lists of PIECE edges or more are visited in
+//   threads   edges: a warp takes 32 adjacency lists; lists of CHUNK edges or more are visited in
 //             chunks. Vertices: one thread per vertex
 //
 // Reads:  per edge, 4 bytes of targets (and its weight) and a sector with the distance of its head; on
@@ -38,16 +38,16 @@ KT_DEVICE void find(int64* counts, Count what, int64 v) {
 template <typename Visit>
 KT_DEVICE void all_edges(kt::Csr graph, int64 n_vertices, const kt::Hubs& hubs, Visit visit) {
   for (int64 i = kt::warp_id(); i < kt::load_constant(hubs.counts + 1); i += kt::n_warps())
-    kt::edges_of_row(graph.targets, {0, 1}, hubs.row(graph.offsets, i), visit);
+    kt::edges_of_list(graph.targets, {0, 1}, hubs.chunk(graph.offsets, i), visit);
   const auto light = [&](int64 i, bool) {
-    const kt::Row row = kt::row_of(graph.offsets, static_cast<vertex_t>(i));
-    return row.end - row.begin < PIECE ? row : kt::Row{};
+    const kt::AdjacencyList list = kt::adjacency_list(graph.offsets, static_cast<vertex_t>(i));
+    return list.end - list.begin < CHUNK ? list : kt::AdjacencyList{};
   };
   kt::edges_by_discovery(graph.targets, kt::whole_grid(), n_vertices, true, light, visit);
 }
 
 // Checks each vertex alone and counts findings.
-struct Looking {
+struct VertexChecks {
   int64 n_vertices;
   const vertex_t* predecessor;
   const uint8* explained;
@@ -56,7 +56,7 @@ struct Looking {
   int64 reached = 0;
 
   template <typename IsLevel>
-  KT_DEVICE void look(int64 v, bool is_reached, bool is_sound, IsLevel is_level) {
+  KT_DEVICE void add(int64 v, bool is_reached, bool is_sound, IsLevel is_level) {
     const vertex_t p = kt::load_constant(predecessor + v);
     const bool is_vertex = p >= 0 && p < n_vertices;
     if (p == v) kt::count(counts + ROOTS);
@@ -80,7 +80,7 @@ struct HopEdgeArgs {
   const vertex_t* targets;
   int64 n_vertices;
   const vertex_t* hubs;
-  const uint64* pieces;
+  const uint64* chunks;
   const int64* n_hubs;
   const int32* distance;
   const vertex_t* predecessor;
@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_hops_warp(
     if (hops <= args.limit && (there == kt::UNREACHED || there > hops)) find(args.counts, VIOLATED, v);
     if (there == hops && kt::load_constant(args.predecessor + v) == u) args.explained[v] = 1;
   };
-  all_edges({args.offsets, args.targets}, args.n_vertices, kt::Hubs{args.hubs, args.pieces, args.n_hubs}, visit);
+  all_edges({args.offsets, args.targets}, args.n_vertices, kt::Hubs{args.hubs, args.chunks, args.n_hubs}, visit);
 }
 
 struct HopVertexArgs {
@@ -112,12 +112,12 @@ struct HopVertexArgs {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_look_at_hops(const HopVertexArgs args) {
-  Looking looking{args.n_vertices, args.predecessor, args.explained, args.source, args.counts};
+  VertexChecks checks{args.n_vertices, args.predecessor, args.explained, args.source, args.counts};
   for (int64 v = kt::thread_id(); v < args.n_vertices; v += kt::n_threads()) {
     const int32 d = kt::load_constant(args.distance + v);
-    looking.look(v, d != kt::UNREACHED, d >= kt::UNREACHED && d <= args.limit, [](vertex_t) { return false; });
+    checks.add(v, d != kt::UNREACHED, d >= kt::UNREACHED && d <= args.limit, [](vertex_t) { return false; });
   }
-  looking.report();
+  checks.report();
 }
 
 struct WeightedEdgeArgs {
@@ -126,7 +126,7 @@ struct WeightedEdgeArgs {
   const weight_t* weights;
   int64 n_vertices;
   const vertex_t* hubs;
-  const uint64* pieces;
+  const uint64* chunks;
   const int64* n_hubs;
   const weight_t* distance;
   const vertex_t* predecessor;
@@ -147,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_weighted_w
     if (through <= farthest && there > through) find(args.counts, VIOLATED, v);
     if (there == through && kt::load_constant(args.predecessor + v) == u) args.explained[v] = 1;
   };
-  all_edges({args.offsets, args.targets}, args.n_vertices, kt::Hubs{args.hubs, args.pieces, args.n_hubs}, visit);
+  all_edges({args.offsets, args.targets}, args.n_vertices, kt::Hubs{args.hubs, args.chunks, args.n_hubs}, visit);
 }
 
 struct WeightedVertexArgs {
@@ -165,13 +165,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_look_at_weighted
   using ordered_t = kt::key_of<weight_t>;
   constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
   const ordered_t farthest = kt::to_ordered(args.limit);
-  Looking looking{args.n_vertices, args.predecessor, args.explained, args.source, args.counts};
+  VertexChecks checks{args.n_vertices, args.predecessor, args.explained, args.source, args.counts};
   for (int64 v = kt::thread_id(); v < args.n_vertices; v += kt::n_threads()) {
     const ordered_t d = kt::to_ordered(kt::load_constant(args.distance + v));
     // No sum of weights is -0.0, the largest of the negative keys; NaN lies beyond both infinities.
     const bool is_sound = d == INFINITE || (d <= farthest && (d >= 0 || (args.is_negative && d < -1 && d > ~INFINITE)));
-    looking.look(v, d != INFINITE, is_sound,
-                 [&](vertex_t p) { return kt::to_ordered(kt::load_constant(args.distance + p)) >= d; });
+    checks.add(v, d != INFINITE, is_sound,
+               [&](vertex_t p) { return kt::to_ordered(kt::load_constant(args.distance + p)) >= d; });
   }
-  looking.report();
+  checks.report();
 }

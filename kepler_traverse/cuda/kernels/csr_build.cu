@@ -14,9 +14,9 @@ using ordered_t = kt::key_of<weight_t>;
 
 // counts[u + 1] counts the edges of u. counters[0] counts self-loops, which are left out of the CSR.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    csr_count_degrees(const vertex_t* __restrict__ src, const vertex_t* __restrict__ dst, kt::int64 n_rows,
+    csr_count_degrees(const vertex_t* __restrict__ src, const vertex_t* __restrict__ dst, kt::int64 n_edges,
                       kt::int32 both_ways, kt::int64* counts, kt::int64* counters) {
-  for (kt::int64 i = kt::thread_id(); i < n_rows; i += kt::n_threads()) {
+  for (kt::int64 i = kt::thread_id(); i < n_edges; i += kt::n_threads()) {
     const vertex_t u = kt::load_constant(src + i), v = kt::load_constant(dst + i);
     if (u == v) {
       kt::count(counters);
@@ -32,7 +32,7 @@ struct ScatterArgs {
   const vertex_t* src;
   const vertex_t* dst;
   KT_NULLABLE const weight_t* weight;
-  kt::int64 n_rows;  // edges of the edge list
+  kt::int64 n_edges;  // edges of the edge list
   kt::int32 both_ways;
   kt::int64* cursor;
   vertex_t* targets;
@@ -40,7 +40,7 @@ struct ScatterArgs {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) csr_scatter(const ScatterArgs args) {
-  for (kt::int64 i = kt::thread_id(); i < args.n_rows; i += kt::n_threads()) {
+  for (kt::int64 i = kt::thread_id(); i < args.n_edges; i += kt::n_threads()) {
     const vertex_t u = kt::load_constant(args.src + i), v = kt::load_constant(args.dst + i);
     if (u == v) continue;
     kt::int64 at = kt::atomic_add(args.cursor + u, 1);

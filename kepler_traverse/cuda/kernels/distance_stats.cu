@@ -3,24 +3,24 @@
 // histograms of distances.
 //
 // The number of vertices alone decides the order of a sum (kepler_traverse/distance_stats.py), so that
-// it has the same bits as on a CPU. A reduction block of PIECE values is summed by halves. The sums of
+// it has the same bits as on a CPU. A reduction block of REDUCTION_BLOCK values is summed by halves. The sums of
 // the blocks are summed in the same way, until one is left. Unreached vertices count as 0. A warp sums
 // one block: lane i holds the values i, i + 32, i + 64, ..., sums them in registers, and then the
 // lanes add up their sums.
 //
 //   distance_stats_reduce_warp   one record of RECORD_WORDS words per source and reduction block
-//   distance_stats_fold_warp     reduces PIECE records to one
-//   distance_stats_bins          a block counts STRETCH vertices of a source in shared memory
+//   distance_stats_fold_warp     reduces REDUCTION_BLOCK records to one
+//   distance_stats_bins          a block counts TILE vertices of a source in shared memory
 //
 //   record   bits of the two sums; vertices within the limit; the smallest and the largest of their
 //            distances as keys of kt/float_order.cuh; edges of all reached vertices
 //
 // Compile-time constants:
-//   BLOCK     threads per block
-//   PIECE     values per reduction block
-//   BINS      bins per histogram
-//   STRETCH   vertices that a block counts at once
-//   RECORD_WORDS   64-bit words per record
+//   BLOCK             threads per block
+//   REDUCTION_BLOCK   values per reduction block
+//   BINS              bins per histogram
+//   TILE              vertices that a block counts at once
+//   RECORD_WORDS      64-bit words per record
 #include <kt/float_order.cuh>
 
 #include "row_reductions.cuh"
@@ -33,7 +33,7 @@ using kt::int32;
 using kt::int64;
 using kt::larger;
 using kt::lesser;
-using kt::n_pieces_of;
+using kt::reduction_blocks_of;
 using kt::uint32;
 using kt::WARP;
 
@@ -99,16 +99,17 @@ struct ReduceArgs {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(const ReduceArgs args) {
-  const int64 n_pieces = n_pieces_of(args.n_vertices);
+  const int64 n_reduction_blocks = reduction_blocks_of(args.n_vertices);
   const ordered_t farthest = kt::to_ordered(args.limit);
-  for (int64 i = kt::warp_id(); i < args.n_sources * n_pieces; i += kt::n_warps()) {
-    const int64 first = i % n_pieces * PIECE, end = lesser(first + PIECE, args.n_vertices);
-    const weight_t* const row = args.distance + i / n_pieces * args.pitch;
+  for (int64 i = kt::warp_id(); i < args.n_sources * n_reduction_blocks; i += kt::n_warps()) {
+    const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK,
+                end = lesser(first + REDUCTION_BLOCK, args.n_vertices);
+    const weight_t* const distances = args.distance + i / n_reduction_blocks * args.pitch;
     weight_t values[HELD];
 #pragma unroll
     for (int32 j = 0; j < HELD; ++j) {
       const int64 v = first + j * WARP + kt::lane();
-      values[j] = v < end ? kt::load_constant(row + v) : kt::float_of(kt::Key<weight_t>::INFINITE);
+      values[j] = v < end ? kt::load_constant(distances + v) : kt::float_of(kt::Key<weight_t>::INFINITE);
     }
     uint32 bits = 0;
     int32 reached = 0;
@@ -129,7 +130,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(c
       const double apart = kt::widened(values[j]);
       return {apart, key > 0 ? 1.0 / apart : 0.0};
     });
-    const int64 edges = kt::edges_of_piece(args.offsets, first, end, bits);
+    const int64 edges = kt::edges_of_reduction_block(args.offsets, first, end, bits);
     const bool any = reached > 0;
     write_folded({sums, reached, any ? lowest : MAX_KEY, any ? highest : -MAX_KEY - 1, edges},
                  args.records + i * RECORD_WORDS);
@@ -137,16 +138,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(c
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    distance_stats_fold_warp(const int64* __restrict__ records, int64 n_records, int64 n_rows, int64* folded_records) {
-  const int64 n_pieces = n_pieces_of(n_records);
-  for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
-    const int64 first = i % n_pieces * PIECE;
-    const int64* const row = records + i / n_pieces * n_records * RECORD_WORDS;
+    distance_stats_fold_warp(const int64* __restrict__ records, int64 n_records, int64 n_sources,
+                             int64* folded_records) {
+  const int64 n_reduction_blocks = reduction_blocks_of(n_records);
+  for (int64 i = kt::warp_id(); i < n_sources * n_reduction_blocks; i += kt::n_warps()) {
+    const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK;
+    const int64* const of_source = records + i / n_reduction_blocks * n_records * RECORD_WORDS;
     Record mine{{0.0, 0.0}, 0, MAX_KEY, -MAX_KEY - 1, 0};
     mine.sums = folded([&](int32 j) -> Sums {
       const int64 at = first + j * WARP + kt::lane();
       if (at >= n_records) return {0.0, 0.0};
-      const int64* const record = row + at * RECORD_WORDS;
+      const int64* const record = of_source + at * RECORD_WORDS;
       mine.reached += kt::load_constant(record + 2);
       mine.lowest = lesser(mine.lowest, kt::load_constant(record + 3));
       mine.highest = larger(mine.highest, kt::load_constant(record + 4));
@@ -176,13 +178,13 @@ struct HistogramArgs {
 // Neighbors are at about the same distance: a thread counts equal bins first, so that few atomics meet in a word.
 extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_bins(const HistogramArgs args) {
   KT_SHARED(uint32, counts, [BINS]);
-  const int64 n_stretches = (args.n_vertices + STRETCH - 1) / STRETCH;
+  const int64 n_tiles = (args.n_vertices + TILE - 1) / TILE;
   const ordered_t farthest = kt::to_ordered(args.limit);
-  for (int64 i = kt::block_id(); i < args.n_sources * n_stretches; i += kt::n_blocks()) {
+  for (int64 i = kt::block_id(); i < args.n_sources * n_tiles; i += kt::n_blocks()) {
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK) counts[bin] = 0;
     kt::block_barrier();
-    const int64 source = i / n_stretches, first = i % n_stretches * STRETCH;
-    const int64 end = lesser(first + STRETCH, args.n_vertices);
+    const int64 source = i / n_tiles, first = i % n_tiles * TILE;
+    const int64 end = lesser(first + TILE, args.n_vertices);
     const double bins_per_unit = kt::float_of(kt::load_constant(&args.scales[source].bins_per_unit));
     const int64 before = kt::load_constant(&args.scales[source].first_bin);
     int64 last = 0;

@@ -6,11 +6,11 @@
 // negative length. A BFS along tight edges, from the vertices resolved so far, reaches these. Each
 // takes the smallest of its neighbors in the previous layer.
 //
-//   sssp_decode                   keys to distances, in place
-//   sssp_count_overflows_warp     counts edges whose sums overflow
-//   sssp_point_to_nearer_warp     predecessors that are strictly nearer
-//   sssp_list_resolved            the frontier of the BFS along tight edges
-//   sssp_point_along_tight_warp   one layer of that BFS
+//   sssp_decode                     keys to distances, in place
+//   sssp_count_overflows_warp       counts edges whose sums overflow
+//   sssp_nearer_predecessors_warp   predecessors that are strictly nearer
+//   sssp_list_resolved              the frontier of the BFS along tight edges
+//   sssp_tight_predecessors_warp    one layer of that BFS
 //
 // Frontier    a queue in global memory. If it overflows, counters[0] is above `capacity`
 // Visited     layer[v]: the layer of v, or UNRESOLVED
@@ -59,9 +59,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_point_to_nearer_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                              const weight_t* __restrict__ weights, kt::int64 n_vertices,
-                              const weight_t* __restrict__ distance, vertex_t* predecessor) {
+    sssp_nearer_predecessors_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                                  const weight_t* __restrict__ weights, kt::int64 n_vertices,
+                                  const weight_t* __restrict__ distance, vertex_t* predecessor) {
   const Distances d = {distance, weights};
   kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
     const ordered_t there = d.at(v);
@@ -108,7 +108,7 @@ struct LayerArgs {
   kt::int64* counters;
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK) sssp_point_along_tight_warp(const LayerArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_tight_predecessors_warp(const LayerArgs args) {
   const Distances d = {args.distance, args.weights};
   const kt::Appender queue = {args.next, args.capacity, args.counters};
   const kt::Queue frontier = {args.frontier, args.n_frontier};

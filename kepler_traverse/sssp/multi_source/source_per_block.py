@@ -29,7 +29,7 @@ _ENTRY = Entry(
         ("QUEUE_CAPACITY", tuning.MULTI_SOURCE_QUEUE_CAPACITY),
         ("WARM_UP", tuning.MULTI_SOURCE_WARM_UP),
         ("FEW", tuning.MULTI_SOURCE_FEW),
-        ("AHEAD", tuning.MULTI_SOURCE_AHEAD),
+        ("UNROLL", tuning.MULTI_SOURCE_AHEAD),
     ),
 )
 ENTRIES = (_ENTRY,)
@@ -113,7 +113,7 @@ class _Run:
             "WARM_UP": tuning.MULTI_SOURCE_WARM_UP,
             "FEW": tuning.MULTI_SOURCE_FEW,
         }
-        self._kernel = kernel(_ENTRY.variant(block=_block(n), AHEAD=tuning.MULTI_SOURCE_AHEAD, **constants), index, real)
+        self._kernel = kernel(_ENTRY.variant(block=_block(n), UNROLL=tuning.MULTI_SOURCE_AHEAD, **constants), index, real)
         self._n_blocks = max(1, min(group, _max_blocks(n), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
@@ -148,7 +148,7 @@ class _Run:
             "target_vertices": self._target_vertices,
             "n_target_vertices": np.int64(0 if self._target_vertices is None else self._target_vertices.size),
             "piles": self._piles,
-            "marks": self._marks,
+            "queued": self._marks,
             "is_kept": np.int32(self._is_kept),
             "keys": self._distance.view(ordered),
             "at_target_vertices": None if self._at_target_vertices is None else self._at_target_vertices.view(ordered),

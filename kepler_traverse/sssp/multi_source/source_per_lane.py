@@ -26,7 +26,7 @@ _ENTRY = Entry(
     _FILE,
     tuning.ROWS_BLOCK,
     struct_arguments(_FILE, "RelaxArgs"),
-    constants=(("PIECE", min(tuning.ROWS_PIECES.values())),),
+    constants=(("CHUNK", min(tuning.ROWS_PIECES.values())),),
 )
 ENTRIES = (_ENTRY,)
 GROUP = 32
@@ -91,7 +91,7 @@ class _Run:
         mean, _, largest = degree_statistics(graph.offsets)
         is_uneven = largest >= tuning.ROWS_UNEVEN * mean
         piece = tuning.ROWS_PIECES["uneven" if is_uneven else "even"]
-        self._kernel = kernel(_ENTRY.variant(block=tuning.ROWS_BLOCK, PIECE=piece), graph.targets.dtype, real)
+        self._kernel = kernel(_ENTRY.variant(block=tuning.ROWS_BLOCK, CHUNK=piece), graph.targets.dtype, real)
         self._rows = cp.empty((n, GROUP), real)
         self._keys = self._rows.view(f"i{real.itemsize}")
         self._infinite = int(np.array([np.inf], real).view(self._keys.dtype)[0])
@@ -166,8 +166,8 @@ class _Run:
                 "targets": graph.targets,
                 "weights": graph.weights,
                 "n_vertices": np.int64(n),
-                "heavy_pieces": self._hubs,
-                "n_heavy_pieces": np.int64(self._hubs.size),
+                "hub_chunks": self._hubs,
+                "n_hub_chunks": np.int64(self._hubs.size),
                 "threshold": self._real.type(0),
                 "limit": self._limit,
                 "keys": self._keys,

@@ -50,9 +50,9 @@ class Argument:
         return types[self.kind] if self.kind in OPEN_TYPES else np.dtype(self.kind)
 
 
-@dataclass(frozen=True, eq=False)  # one object an entry point: compared and hashed as such
+@dataclass(frozen=True, eq=False)  # one object per entry point, compared and hashed by identity
 class Entry:
-    """An ``extern "C"`` kernel: where its source is, how many threads make a block and a work item, what it takes.
+    """An ``extern "C"`` kernel: its source file, the threads of a block and of a work item, its arguments.
 
     Attributes
     ----------
@@ -68,11 +68,11 @@ class Entry:
     item_threads : int
         Threads that share one work item: 1, or 32 where a warp does.
     launches_children : bool
-        Whether it launches kernels itself, so that it has to be compiled and linked for that.
+        Whether it launches kernels itself, and is therefore compiled with relocatable code.
     is_cooperative : bool
-        Whether it has barriers of the whole grid, which must then fit on the device at once.
+        Whether it has barriers of the grid, which must then be resident at once.
     constants : tuple of (str, int)
-        Names that are compiled in, with the values that ``variant`` may replace.
+        Compile-time constants, with the values that ``variant`` may replace.
     """
 
     name: str
@@ -134,6 +134,9 @@ class StructArguments(Sequence[Argument]):
     @functools.cached_property
     def _fields(self) -> tuple[Argument, ...]:
         return tuple(_fields_of(self._file, self._struct, self._types))
+
+    def __iter__(self) -> Iterator[Argument]:
+        return iter(self._fields)  # at each launch: several times as fast as one call per index
 
     def __getitem__(self, i: Any) -> Any:
         return self._fields[i]

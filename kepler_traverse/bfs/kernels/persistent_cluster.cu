@@ -172,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
     kt::edges_by_virtual_warp(targets, kt::one_block(), size, width, lists, queueing);
     kt::cluster_barrier();
     const int32 in_all = of_cluster[step % 2];
-    if (TRACE && block == 0 && thread == 0) trace.note(began, kt::CLUSTER_LEVEL, level, in_all, 0);
+    if (TRACE && block == 0 && thread == 0) trace.add(began, kt::CLUSTER_LEVEL, level, in_all, 0);
     if (in_all == 0) break;
     ++level;
     ++step;

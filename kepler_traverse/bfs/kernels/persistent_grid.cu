@@ -262,8 +262,8 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
   const LoopStates states = {args.states};
   const int32 thread = kt::thread_in_block();
   const kt::Trace trace = {args.trace};
-  const auto note = [&](kt::IterationKind iteration, const Frontier& of) {
-    if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), iteration, of.level, of.vertices, of.edges);
+  const auto trace_iteration = [&](kt::IterationKind iteration, const Frontier& of) {
+    if (TRACE && kt::thread_id() == 0) trace.add(trace.now(), iteration, of.level, of.vertices, of.edges);
   };
 
   if (thread < 2) sums[thread] = 0;
@@ -287,19 +287,19 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
                             &next};
     int64 vertices = 0, level = frontier.level + 1, walked = frontier.edges;
     if (is_pulling && frontier.vertices < n_vertices / BETA) {
-      note(kt::LIST, frontier);
+      trace_iteration(kt::LIST, frontier);
       list_bitmap(n_vertices, front, into);
       is_pulling = false;
       level = frontier.level;
       walked = 0;
     } else {
       if (!has_pulled && frontier.edges > unexplored / ALPHA) {
-        note(kt::DRAW, frontier);
+        trace_iteration(kt::DRAW, frontier);
         draw_bitmaps(search, frontier.level, visited, front);
         is_pulling = has_pulled = true;
         kt::grid_barrier(arrived);
       }
-      note(is_pulling ? kt::PULL : kt::PUSH, frontier);
+      trace_iteration(is_pulling ? kt::PULL : kt::PUSH, frontier);
       if (is_pulling) {
         vertices = pull_level(search, frontier.level, visited, front, next_front, into);
         uint32* const written = next_front;
@@ -316,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
     publish(&next, vertices, into.edges, sums);
     kt::grid_barrier(arrived);
   }
-  note(kt::LAST_PASS, frontier);
+  trace_iteration(kt::LAST_PASS, frontier);
   if (PREDECESSORS)
     for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
       const kt::claim_t claim = claims[v];
@@ -324,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
       args.predecessor[v] = static_cast<vertex_t>(static_cast<int32>(claim & 0xffffffffu));
       if (CLEANS_UP) claims[v] = static_cast<kt::claim_t>(-1);  // the next search begins without claims
     }
-  note(kt::END, frontier);
+  trace_iteration(kt::END, frontier);
   if (kt::thread_id() == 0) {
     args.outcome->levels = frontier.level;
     args.outcome->is_stopped = frontier.vertices > 0;

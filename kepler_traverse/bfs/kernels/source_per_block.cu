@@ -58,7 +58,7 @@ struct SearchArgs {
   vertex_t* spill;              // [blocks][2][spill_capacity]
   KT_NULLABLE uint32* outside;  // [blocks]: bits that shared memory does not hold
   int64 pitch;                  // from the distances of one source to those of the next
-  int32 is_kept;                // distances per source; else per block
+  int32 is_per_source;          // whether each source has distances of its own; else each block
   hop_t* distance;
   KT_NULLABLE hop_t* at_target_vertices;  // [n_sources][n_target_vertices]
   int64 columns;
@@ -294,7 +294,7 @@ KT_DEVICE void search_each(const SearchArgs<hop_t>& args) {
     kt::block_barrier();
     const int64 i = task[0];
     if (i >= args.n_sources) return;
-    hop_t* const distances = args.distance + (args.is_kept ? i : block) * args.pitch;
+    hop_t* const distances = args.distance + (args.is_per_source ? i : block) * args.pitch;
     uint32* const more = args.outside + block * ((args.n_vertices + 31) / 32 - SHARED_WORDS);
     const Search<hop_t> search{args.offsets, args.targets, args.n_vertices,     visited, more,     full_at,
                                queues,       beyond,       args.spill_capacity, sizes,   distances};

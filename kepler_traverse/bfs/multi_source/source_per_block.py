@@ -241,7 +241,7 @@ class _Run:
             "spill": self._spill,
             "outside": self._outside,
             "pitch": np.int64(self._pitch),
-            "is_kept": np.int32(query.output == "all"),
+            "is_per_source": np.int32(query.output == "all"),
             "distance": self._distance,
             "at_target_vertices": self._at_targets,
             "columns": np.int64(self._columns),

@@ -46,11 +46,12 @@ struct HopsTile {
   int64 v = 0;
   uint32 best[KEYS];
 
-  KT_DEVICE HopsTile(const uint32* all, const int64* of, int64 n_sources, uint32 farthest, uint32* kept, int64* found)
-      : tiles(all), best_of_hubs(kept), findings(found), limit(farthest), lane_in_tile(kt::lane() % LANES) {
+  KT_DEVICE HopsTile(const uint32* all_tiles, const int64* all_sources, int64 n_sources, uint32 max_hops, uint32* best,
+                     int64* found)
+      : tiles(all_tiles), best_of_hubs(best), findings(found), limit(max_hops), lane_in_tile(kt::lane() % LANES) {
     for (int32 i = 0; i < KEYS; ++i) {
       const int32 source = lane_in_tile * KEYS + i;
-      sources[i] = source < n_sources ? kt::load_constant(of + source) : -1;
+      sources[i] = source < n_sources ? kt::load_constant(all_sources + source) : -1;
     }
   }
   KT_DEVICE static uint32 key(uint32 word, int32 i) { return word >> (8 * KEY_BYTES * i) & FARTHEST; }
@@ -132,14 +133,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_lay_out_hops(con
   KT_SHARED(uint32, tile, [HopsTile::LANES][TILE + 1]);
   for (int64 i = kt::thread_id(); i < args.n_sources; i += kt::n_threads())
     if (hops_at(args.distance, args.hop_bytes, i * args.pitch + kt::load_constant(args.sources + i)) != 0)
-      kt::note(args.findings, kt::C1, i);
+      kt::report(args.findings, kt::C1, i);
   kt::lay_out(tile, args.n_vertices, args.tiles, [&](int64 v, int32 cell) {
     uint32 word = 0;
     for (int32 i = 0; i < KEYS; ++i) {
       const int64 source = cell * KEYS + i;
       const int32 hops =
           source < args.n_sources ? hops_at(args.distance, args.hop_bytes, source * args.pitch + v) : kt::UNREACHED;
-      if (hops < kt::UNREACHED || hops > args.limit) kt::note(args.findings, kt::C2, source * args.n_vertices + v);
+      if (hops < kt::UNREACHED || hops > args.limit) kt::report(args.findings, kt::C2, source * args.n_vertices + v);
       word |= (static_cast<uint32>(hops) & FARTHEST) << (8 * KEY_BYTES * i);  // -1 is the largest
     }
     return word;

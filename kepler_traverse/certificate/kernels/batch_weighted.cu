@@ -116,18 +116,18 @@ struct LayOutArgs {
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_lay_out_weighted(const LayOutArgs args) {
   KT_SHARED(ordered_t, tile, [WeightedTile::LANES][TILE + 1]);
-  const ordered_t farthest = kt::to_ordered(args.limit);
+  const ordered_t limit_key = kt::to_ordered(args.limit);
   int64 largest = 0;
   for (int64 i = kt::thread_id(); i < args.n_sources; i += kt::n_threads())
     if (kt::to_ordered(kt::load_streaming(args.distance + i * args.pitch + kt::load_constant(args.sources + i))) != 0)
-      kt::note(args.findings, kt::C1, i);
+      kt::report(args.findings, kt::C1, i);
   kt::lay_out(tile, args.n_vertices, args.tiles, [&](int64 v, int32 source) {
     if (source >= args.n_sources) return INFINITE;
     const ordered_t key = kt::to_ordered(kt::load_streaming(args.distance + source * args.pitch + v));
     if (key == INFINITE) return key;
     // No sum of weights is -0.0, the largest of the negative keys; NaN lies beyond both infinities.
     const bool is_sound = key >= 0 || (args.is_negative && key < -1 && key > ~INFINITE);
-    if (!is_sound || key > farthest) kt::note(args.findings, kt::C2, source * args.n_vertices + v);
+    if (!is_sound || key > limit_key) kt::report(args.findings, kt::C2, source * args.n_vertices + v);
     if (key < INFINITE && key > largest) largest = key;
     return key;
   });

@@ -20,7 +20,7 @@ constexpr int32 IN_FLIGHT = 4;  // tiles that a lane loads at once
 
 enum Finding { C1, C2, C3, C4, OTHER };
 
-KT_DEVICE void note(int64* findings, Finding rule, int64 place) {
+KT_DEVICE void report(int64* findings, Finding rule, int64 place) {
   count(findings + 2 * rule);
   atomic_min(findings + 2 * rule + 1, place);
 }
@@ -29,9 +29,9 @@ KT_DEVICE void note(int64* findings, Finding rule, int64 place) {
 template <typename Key>
 KT_DEVICE void compare(int64* findings, bool is_source, Key here, Key best, Key limit, int64 place) {
   if (here > best) {
-    if (is_source || best <= limit) note(findings, C3, place);
+    if (is_source || best <= limit) report(findings, C3, place);
   } else if (here < best && !is_source) {
-    note(findings, C4, place);
+    report(findings, C4, place);
   }
 }
 
@@ -117,8 +117,8 @@ template <int32 LANES, typename Each>
 KT_DEVICE void broadcast_edges(bool valid, Each each) {
   const uint32 of_list = (~0u >> (WARP - LANES)) << (lane() / LANES * LANES);
   const int32 n = count_lanes(ballot(ALL_LANES, valid) & of_list);
-  const int32 most = reduce_max(ALL_LANES, n);
-  for (int32 first = 0; first < most; first += IN_FLIGHT) each(first, n);
+  const int32 max_n = reduce_max(ALL_LANES, n);
+  for (int32 first = 0; first < max_n; first += IN_FLIGHT) each(first, n);
 }
 
 }  // namespace kt

@@ -137,14 +137,14 @@ struct WeightedEdgeArgs {
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_weighted_warp(const WeightedEdgeArgs args) {
   using ordered_t = kt::key_of<weight_t>;
-  const ordered_t farthest = kt::to_ordered(args.limit);
+  const ordered_t limit_key = kt::to_ordered(args.limit);
   const auto visit = [&](bool valid, vertex_t u, offset_t e, vertex_t v) {
     if (!valid) return;
     const weight_t here = kt::load_constant(args.distance + u);
     if (kt::to_ordered(here) == kt::Key<weight_t>::INFINITE) return;
     const ordered_t there = kt::to_ordered(kt::load_constant(args.distance + v));
     const ordered_t through = kt::to_ordered(kt::add_rounded(here, kt::load_constant(args.weights + e)));
-    if (through <= farthest && there > through) find(args.counts, VIOLATED, v);
+    if (through <= limit_key && there > through) find(args.counts, VIOLATED, v);
     if (there == through && kt::load_constant(args.predecessor + v) == u) args.explained[v] = 1;
   };
   all_edges({args.offsets, args.targets}, args.n_vertices, kt::Hubs{args.hubs, args.chunks, args.n_hubs}, visit);
@@ -164,12 +164,13 @@ struct WeightedVertexArgs {
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_look_at_weighted(const WeightedVertexArgs args) {
   using ordered_t = kt::key_of<weight_t>;
   constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
-  const ordered_t farthest = kt::to_ordered(args.limit);
+  const ordered_t limit_key = kt::to_ordered(args.limit);
   VertexChecks checks{args.n_vertices, args.predecessor, args.explained, args.source, args.counts};
   for (int64 v = kt::thread_id(); v < args.n_vertices; v += kt::n_threads()) {
     const ordered_t d = kt::to_ordered(kt::load_constant(args.distance + v));
     // No sum of weights is -0.0, the largest of the negative keys; NaN lies beyond both infinities.
-    const bool is_sound = d == INFINITE || (d <= farthest && (d >= 0 || (args.is_negative && d < -1 && d > ~INFINITE)));
+    const bool is_sound =
+        d == INFINITE || (d <= limit_key && (d >= 0 || (args.is_negative && d < -1 && d > ~INFINITE)));
     checks.add(v, d != INFINITE, is_sound,
                [&](vertex_t p) { return kt::to_ordered(kt::load_constant(args.distance + p)) >= d; });
   }

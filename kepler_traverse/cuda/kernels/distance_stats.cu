@@ -28,13 +28,13 @@
 namespace {
 
 using kt::ALL_LANES;
-using kt::HELD;
 using kt::int32;
 using kt::int64;
 using kt::larger;
 using kt::lesser;
 using kt::reduction_blocks_of;
 using kt::uint32;
+using kt::VALUES_PER_LANE;
 using kt::WARP;
 
 using ordered_t = kt::key_of<weight_t>;
@@ -49,11 +49,11 @@ struct Sums {
   }
 };
 
-// Sums the HELD values of a lane by halves; `of(i)` is the i-th. Recursive from the end, so that few sums wait for
-// others.
+// Sums the VALUES_PER_LANE values of a lane by halves; `of(i)` is the i-th. Recursive from the end, so that few sums
+// wait for others.
 template <int32 FIRST = 0, int32 STEP = 1, typename Of>
 KT_DEVICE Sums folded(const Of& of) {
-  if constexpr (STEP == HELD) {
+  if constexpr (STEP == VALUES_PER_LANE) {
     return of(FIRST);
   } else {
     const Sums one = folded<FIRST, 2 * STEP>(of);
@@ -100,14 +100,14 @@ struct ReduceArgs {
 
 extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(const ReduceArgs args) {
   const int64 n_reduction_blocks = reduction_blocks_of(args.n_vertices);
-  const ordered_t farthest = kt::to_ordered(args.limit);
+  const ordered_t limit_key = kt::to_ordered(args.limit);
   for (int64 i = kt::warp_id(); i < args.n_sources * n_reduction_blocks; i += kt::n_warps()) {
     const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK,
                 end = lesser(first + REDUCTION_BLOCK, args.n_vertices);
     const weight_t* const distances = args.distance + i / n_reduction_blocks * args.pitch;
-    weight_t values[HELD];
+    weight_t values[VALUES_PER_LANE];
 #pragma unroll
-    for (int32 j = 0; j < HELD; ++j) {
+    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
       const int64 v = first + j * WARP + kt::lane();
       values[j] = v < end ? kt::load_constant(distances + v) : kt::float_of(kt::Key<weight_t>::INFINITE);
     }
@@ -115,20 +115,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(c
     int32 reached = 0;
     ordered_t lowest = kt::Key<weight_t>::LOWEST_BITS, highest = -lowest - 1;
 #pragma unroll
-    for (int32 j = 0; j < HELD; ++j) {
+    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
       const ordered_t key = kt::to_ordered(values[j]);
       if (!kt::is_finite<weight_t>(key)) continue;
       bits |= 1u << j;
-      if (key > farthest) continue;
+      if (key > limit_key) continue;
       ++reached;
       if (key < lowest) lowest = key;
       if (key > highest) highest = key;
     }
     const Sums sums = folded([&](int32 j) -> Sums {
       const ordered_t key = kt::to_ordered(values[j]);
-      if (!kt::is_finite<weight_t>(key) || key > farthest) return {0.0, 0.0};
-      const double apart = kt::widened(values[j]);
-      return {apart, key > 0 ? 1.0 / apart : 0.0};
+      if (!kt::is_finite<weight_t>(key) || key > limit_key) return {0.0, 0.0};
+      const double value = kt::widened(values[j]);
+      return {value, key > 0 ? 1.0 / value : 0.0};
     });
     const int64 edges = kt::edges_of_reduction_block(args.offsets, first, end, bits);
     const bool any = reached > 0;
@@ -179,7 +179,7 @@ struct HistogramArgs {
 extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_bins(const HistogramArgs args) {
   KT_SHARED(uint32, counts, [BINS]);
   const int64 n_tiles = (args.n_vertices + TILE - 1) / TILE;
-  const ordered_t farthest = kt::to_ordered(args.limit);
+  const ordered_t limit_key = kt::to_ordered(args.limit);
   for (int64 i = kt::block_id(); i < args.n_sources * n_tiles; i += kt::n_blocks()) {
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK) counts[bin] = 0;
     kt::block_barrier();
@@ -191,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_bins(const Hi
     uint32 equal = 0;
     const auto take = [&](weight_t value) {
       const ordered_t key = kt::to_ordered(value);
-      if (!kt::is_finite<weight_t>(key) || key > farthest) return;
+      if (!kt::is_finite<weight_t>(key) || key > limit_key) return;
       const double at = kt::widened(value) * bins_per_unit;
       int64 bin = static_cast<int64>(at);
       if (static_cast<double>(bin) > at) --bin;  // rounded down

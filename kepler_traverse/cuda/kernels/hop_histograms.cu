@@ -23,13 +23,13 @@
 namespace {
 
 using kt::ALL_LANES;
-using kt::HELD;
 using kt::int32;
 using kt::int64;
 using kt::larger;
 using kt::lesser;
 using kt::reduction_blocks_of;
 using kt::uint32;
+using kt::VALUES_PER_LANE;
 using kt::WARP;
 
 static_assert(N_STATISTICS == 4, "summary_of_levels stores so many");
@@ -47,24 +47,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   for (int64 i = kt::warp_id(); i < n_sources * n_reduction_blocks; i += kt::n_warps()) {
     const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK, end = lesser(first + REDUCTION_BLOCK, n_vertices);
     const hop_t* const distances = reinterpret_cast<const hop_t*>(distance) + i / n_reduction_blocks * pitch;
-    int32 hops[HELD];
+    int32 hops[VALUES_PER_LANE];
 #pragma unroll
-    for (int32 j = 0; j < HELD; ++j) {
+    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
       const int64 v = first + j * WARP + kt::lane();
       hops[j] = v < end ? kt::load_constant(distances + v) : kt::UNREACHED;
     }
     uint32 bits = 0;
-    int32 most = kt::UNREACHED;
+    int32 max_hops = kt::UNREACHED;
 #pragma unroll
-    for (int32 j = 0; j < HELD; ++j) {
+    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
       if (hops[j] != kt::UNREACHED) bits |= 1u << j;
-      if (hops[j] > most) most = hops[j];
+      if (hops[j] > max_hops) max_hops = hops[j];
     }
     int64 edges = kt::edges_of_reduction_block(offsets, first, end, bits);
     for (int32 half = WARP / 2; half > 0; half /= 2) edges += kt::shuffle_down(ALL_LANES, edges, half);
-    most = kt::reduce_max(ALL_LANES, most);
-    if (kt::lane() != 0 || most == kt::UNREACHED) continue;
-    kt::atomic_max(found + i / n_reduction_blocks * 2, int64{most});
+    max_hops = kt::reduce_max(ALL_LANES, max_hops);
+    if (kt::lane() != 0 || max_hops == kt::UNREACHED) continue;
+    kt::atomic_max(found + i / n_reduction_blocks * 2, int64{max_hops});
     kt::atomic_add(found + i / n_reduction_blocks * 2 + 1, edges);
   }
 }
@@ -110,29 +110,29 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 extern "C" __global__ void __launch_bounds__(BLOCK)
     summary_of_levels(const kt::uint8* __restrict__ counts, int64 pitch, int64 n_levels, int64 n_sources,
                       double* values, double* statistics) {
-  KT_SHARED(int64, found, [3]);  // vertices, the sum of their hops, the most hops
+  KT_SHARED(int64, found, [3]);  // vertices, the sum of their hops, the largest hop count
   double* const mine = values + kt::block_id() * n_levels;
   for (int64 i = kt::block_id(); i < n_sources; i += kt::n_blocks()) {
     if (kt::thread_in_block() < 3) found[kt::thread_in_block()] = 0;
     kt::block_barrier();
     const count_t* const of_source = reinterpret_cast<const count_t*>(counts) + i * pitch;
-    int64 vertices = 0, total = 0, farthest = 0;
+    int64 vertices = 0, total = 0, max_hops = 0;
     for (int64 level = kt::thread_in_block(); level < n_levels; level += BLOCK) {
       const int64 count = kt::load_constant(of_source + level);
       mine[level] = level > 0 ? static_cast<double>(count) * (1.0 / static_cast<double>(level)) : 0.0;
       vertices += count;
       total += count * level;
-      if (count > 0) farthest = level;
+      if (count > 0) max_hops = level;
     }
     for (int32 half = WARP / 2; half > 0; half /= 2) {
       vertices += kt::shuffle_down(ALL_LANES, vertices, half);
       total += kt::shuffle_down(ALL_LANES, total, half);
-      farthest = larger(farthest, kt::shuffle_down(ALL_LANES, farthest, half));
+      max_hops = larger(max_hops, kt::shuffle_down(ALL_LANES, max_hops, half));
     }
     if (kt::lane() == 0) {
       kt::atomic_add(found, vertices);
       kt::atomic_add(found + 1, total);
-      kt::atomic_max(found + 2, farthest);
+      kt::atomic_max(found + 2, max_hops);
     }
     kt::block_barrier();
     for (int64 size = found[2] + 1, half; size > 1; size = half) {

@@ -1,5 +1,5 @@
 // Reductions of the values of a source, in reduction blocks of REDUCTION_BLOCK values. Lane i of a warp holds the
-// HELD values i, i + 32, i + 64, ... And loops of a thread block over a tile of the values.
+// VALUES_PER_LANE values i, i + 32, i + 64, ... And loops of a thread block over a tile of the values.
 //
 // Compile-time constant:
 //   REDUCTION_BLOCK   values per reduction block
@@ -9,7 +9,7 @@
 
 namespace kt {
 
-constexpr int32 HELD = REDUCTION_BLOCK / WARP;
+constexpr int32 VALUES_PER_LANE = REDUCTION_BLOCK / WARP;
 constexpr int32 IN_FLIGHT = 8;
 
 KT_DEVICE int64 lesser(int64 a, int64 b) { return a < b ? a : b; }

@@ -46,9 +46,9 @@ struct SearchArgs {
   weight_t width;                            // distance between the first two thresholds
   KT_NULLABLE const int64* target_vertices;  // vertices whose distances end a search
   int64 n_target_vertices;
-  vertex_t* piles;  // [blocks][3][n_vertices]
-  uint32* queued;   // [blocks][3]: one bit per vertex
-  int32 is_kept;    // distances per source; else per block
+  vertex_t* piles;      // [blocks][3][n_vertices]
+  uint32* queued;       // [blocks][3]: one bit per vertex
+  int32 is_per_source;  // whether each source has distances of its own; else each block
   ordered_t* keys;
   KT_NULLABLE ordered_t* at_target_vertices;  // [n_sources][n_target_vertices]
   int32* rounds;                              // [n_sources]
@@ -68,7 +68,7 @@ struct Counters {
   ordered_t farthest;
   int32 near[3];  // one read, one written, one cleared
   int32 far;
-  int32 kept;
+  int32 still_far;  // vertices that a split leaves on the far pile
 };
 
 struct Pile {
@@ -171,7 +171,7 @@ struct Search {
     vertex_t* const far = piles + 2 * n_vertices;
     const Pile to = near(iteration + 1);
     if (kt::thread_in_block() == 0) {
-      counters->kept = 0;
+      counters->still_far = 0;
       counters->nearest = INFINITE;
     }
     for (int64 first = 0; first < n_far; first += BLOCK) {
@@ -179,18 +179,18 @@ struct Search {
       const vertex_t v = has ? far[first + kt::thread_in_block()] : static_cast<vertex_t>(0);
       const ordered_t key = has ? keys[v] : INFINITE;
       kt::block_barrier();  // the next stores go to places that all threads have read
-      const bool is_kept = has && key >= threshold;
+      const bool stays_far = has && key >= threshold;
       const bool is_near = has && key >= before && key < threshold;
-      if (has && !is_kept) clear_bit(far_queued(), v);
+      if (has && !stays_far) clear_bit(far_queued(), v);
       if (is_near) set_bit(near_queued(iteration + 1), v);
       const int32 in_near = place_of(is_near, counters->near + (iteration + 1) % 3);
       if (is_near) to.store(in_near, v);
-      const int32 in_far = place_of(is_kept, &counters->kept);
-      if (is_kept) far[in_far] = v;
-      if (is_kept && key < kt::racy_load(&counters->nearest)) kt::atomic_min(&counters->nearest, key);
+      const int32 in_far = place_of(stays_far, &counters->still_far);
+      if (stays_far) far[in_far] = v;
+      if (stays_far && key < kt::racy_load(&counters->nearest)) kt::atomic_min(&counters->nearest, key);
     }
     kt::block_barrier();
-    if (kt::thread_in_block() == 0) counters->far = counters->kept;
+    if (kt::thread_in_block() == 0) counters->far = counters->still_far;
     kt::block_barrier();
   }
 
@@ -318,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const 
     kt::block_barrier();
     const int64 i = counters->task;
     if (i >= args.n_sources) return;
-    ordered_t* const keys = args.keys + (args.is_kept ? i : block) * args.n_vertices;
+    ordered_t* const keys = args.keys + (args.is_per_source ? i : block) * args.n_vertices;
     const Search search{args.offsets, args.targets, args.weights, args.n_vertices, kt::to_ordered(args.limit), keys,
                         queues,       mine,         bits,         counters};
     const vertex_t source = static_cast<vertex_t>(kt::load_constant(args.sources + i));

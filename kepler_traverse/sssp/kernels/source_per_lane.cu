@@ -55,11 +55,11 @@ struct Relaxing {
   // true for one chunk of a list only.
   KT_DEVICE void relax(const kt::AdjacencyList& list, uint32 sources, bool is_first) {
     const int32 lane = kt::lane();
-    const bool is_asked = (sources >> lane & 1u) != 0;
+    const bool is_set = (sources >> lane & 1u) != 0;
     // May be old: a thread that improves it from now on sets its bit in `next`.
-    const ordered_t here = is_asked ? kt::racy_load(keys + int64{list.u} * kt::WARP + lane) : INFINITE;
-    const bool waits = is_asked && here >= threshold;
-    const bool is_near = is_asked && !waits;
+    const ordered_t here = is_set ? kt::racy_load(keys + int64{list.u} * kt::WARP + lane) : INFINITE;
+    const bool waits = is_set && here >= threshold;
+    const bool is_near = is_set && !waits;
     const uint32 waiting = kt::ballot(ALL_LANES, waits);
     if (is_first) wait(waits, here);
     if (is_first && lane == 0 && waiting) kt::atomic_or(next + list.u, waiting);

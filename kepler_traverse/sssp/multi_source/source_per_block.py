@@ -149,7 +149,7 @@ class _Run:
             "n_target_vertices": np.int64(0 if self._target_vertices is None else self._target_vertices.size),
             "piles": self._piles,
             "queued": self._marks,
-            "is_kept": np.int32(self._is_kept),
+            "is_per_source": np.int32(self._is_kept),
             "keys": self._distance.view(ordered),
             "at_target_vertices": None if self._at_target_vertices is None else self._at_target_vertices.view(ordered),
             "rounds": self._rounds,

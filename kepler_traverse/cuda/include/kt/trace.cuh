@@ -22,7 +22,7 @@ struct Trace {
   KT_DEVICE void clear() const {
     if (TRACE) *records = 0;
   }
-  KT_DEVICE void note(int64 began, IterationKind iteration, int64 level, int64 vertices, int64 edges) const {
+  KT_DEVICE void add(int64 began, IterationKind iteration, int64 level, int64 vertices, int64 edges) const {
     if (!TRACE || *records >= TRACE) return;
     int64* const record = records + 1 + *records * TRACE_FIELDS;
     record[0] = began;

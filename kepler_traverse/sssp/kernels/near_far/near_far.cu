@@ -152,11 +152,11 @@ KT_DEVICE void split(const Search& search, const LoopState& prev, ordered_t thre
 }
 
 // Traces the beginning of an iteration; one thread calls it.
-KT_DEVICE void note(const kt::Trace& trace, bool is_small, const LoopState& prev) {
+KT_DEVICE void trace_iteration(const kt::Trace& trace, bool is_small, const LoopState& prev) {
   const kt::IterationKind relaxing = is_small ? kt::SMALL_RELAX : kt::RELAX,
                           splitting = is_small ? kt::SMALL_SPLIT : kt::SPLIT;
-  trace.note(trace.now(), prev.near ? relaxing : splitting, prev.step, prev.near ? prev.near : prev.far_size(),
-             prev.edges);
+  trace.add(trace.now(), prev.near ? relaxing : splitting, prev.step, prev.near ? prev.near : prev.far_size(),
+            prev.edges);
 }
 
 // Runs one iteration: from the state `prev` to the state `next`, to which other threads add as well.
@@ -207,7 +207,7 @@ KT_DEVICE void iterate_small(const Search& search, const LoopState& prev, LoopSt
     Few::barrier();
     const LoopState& now = states.read(iteration);
     if (now.is_over() || !now.is_small() || is_enough(search, now)) break;
-    if (TRACE && Few::is_first()) note(trace, true, now);
+    if (TRACE && Few::is_first()) trace_iteration(trace, true, now);
     LoopStates::clear(states.cleared(iteration), Few::thread());
     iterate<Few>(search, now, states.written(iteration), grid_iteration, queues + iteration % 2 * SMALL,
                  queues + (iteration + 1) % 2 * SMALL, {}, nullptr);
@@ -217,7 +217,7 @@ KT_DEVICE void iterate_small(const Search& search, const LoopState& prev, LoopSt
   vertex_t* const near = search.near(grid_iteration + 1);
   for (int64 i = Few::thread(); i < last.near; i += Few::n_threads()) {
     if (i < SMALL) near[i] = queues[iteration % 2 * SMALL + i];
-    kt::cut(near[i], kt::degree_of(search.offsets, near[i]), search.chunks(grid_iteration + 1), &next.chunks);
+    kt::list_chunks(near[i], kt::degree_of(search.offsets, near[i]), search.chunks(grid_iteration + 1), &next.chunks);
   }
   // The chunks are counted above, by all threads; a block's state has none.
   if (LoopStates::words_of(next) + Few::thread() != &next.chunks) LoopStates::copy(next, last, Few::thread());
@@ -270,7 +270,7 @@ KT_DEVICE void begin(const Search& search, const NearFarArgs& args, const LoopSt
   first.step = args.first_step;
   first.threshold = kt::to_ordered(args.width) > 0 ? kt::to_ordered(args.width) : 1;
   first.width = kt::bits_of(args.width);
-  kt::cut(args.source, first.edges, search.all_chunks, &first.chunks);
+  kt::list_chunks(args.source, first.edges, search.all_chunks, &first.chunks);
   outcome.n_open = 0;
   trace.clear();
 }
@@ -294,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
   search.targets = args.targets;
   search.weights = args.weights;
   search.n_vertices = args.n_vertices;
-  search.farthest = kt::to_ordered(args.limit);
+  search.limit_key = kt::to_ordered(args.limit);
   search.target_vertices = args.target_vertices;
   search.n_target_vertices = args.n_target_vertices;
   search.labels =
@@ -320,13 +320,13 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
     if (is_settled) break;
     LoopStates::clear(states.cleared(iteration), kt::thread_id());
     LoopState& next = states.written(iteration);
-    if (TRACE && kt::thread_id() == 0 && !prev->is_small()) note(trace, false, prev[0]);
+    if (TRACE && kt::thread_id() == 0 && !prev->is_small()) trace_iteration(trace, false, prev[0]);
     if (!prev->is_small())
       iterate<Grid>(search, prev[0], next, iteration, search.near(iteration), nullptr, local_rounds, sums);
     else if (kt::block_id() == 0)
       iterate_small<OneBlock>(search, prev[0], next, iteration, queues, small_states, trace);
   }
-  if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), kt::LAST_PASS, prev->step, 0, 0);
+  if (TRACE && kt::thread_id() == 0) trace.add(trace.now(), kt::LAST_PASS, prev->step, 0, 0);
   finish(search, prev[0], is_settled, &sums->farthest, args.arrived, args.keys, args.predecessor, outcome);
-  if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), kt::END, prev->step, 0, 0);
+  if (TRACE && kt::thread_id() == 0) trace.add(trace.now(), kt::END, prev->step, 0, 0);
 }

@@ -18,7 +18,7 @@ struct Search {
   const vertex_t* targets;
   const weight_t* weights;
   int64 n_vertices;
-  ordered_t farthest;  // vertices beyond this key are not reached
+  ordered_t limit_key;  // vertices beyond this key are not reached
   const int64* target_vertices;
   int64 n_target_vertices;
   label_t* labels;
@@ -50,7 +50,7 @@ struct Relax {
     bool is_near = false, is_far = false;
     if (valid) {
       const Candidate candidate = candidate_of(u, search.key(u), load_constant(search.weights + e));
-      if (runs_locally && candidate.key <= search.farthest) {
+      if (runs_locally && candidate.key <= search.limit_key) {
         // Few edges: an unsuccessful atomic costs less than a load before it, which is one more round trip to the L2.
         const ordered_t before = key_in(atomic_min(search.labels + v, candidate.label));
         is_far = before == INFINITE && candidate.key < before && candidate.key >= threshold;
@@ -99,7 +99,7 @@ struct Relax {
   // `old` may be too large, as labels only fall: then the atomic changes nothing.
   KT_DEVICE void relax(const Candidate& candidate, vertex_t v, label_t old, bool& is_near, bool& is_far) {
     const ordered_t key = candidate.key;
-    if (key > search.farthest || candidate.label >= old) return;
+    if (key > search.limit_key || candidate.label >= old) return;
     label_t* const place = search.labels + v;
     if (PREDECESSORS && key == key_in(old)) {
       atomic_min(place, candidate.label);  // a smaller predecessor, no smaller distance

@@ -11,7 +11,7 @@ from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
 from ..cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
-from ..cuda.launch import launch, prepare_any_items
+from ..cuda.launch import PackedLaunches, launch
 
 BLOCK = 256  # threads; small enough that blocks with a heavy vertex free their place soon
 
@@ -77,31 +77,21 @@ class PushRun(Run):
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
-        self._kernels = {scope: kernel(entry, graph.targets.dtype) for scope, entry in _PUSH.items()}
-        self._launches: dict = {}
+        self.push = {scope: PackedLaunches(kernel(entry, graph.targets.dtype)) for scope, entry in _PUSH.items()}
 
-    def push(self, scope: str):
-        """Return ``run(work_items, n_frontier=..., level=...)`` of the push kernel of a scope.
-
-        Its arguments are packed once for each order of the two queues, which every level swaps.
-        """
+    def push_arguments(self) -> dict:
+        """Return the arguments of the push kernels that stay the same while the two queues keep their order."""
         frontier = self.frontier
-        key = scope, frontier.queue.data.ptr
-        if key not in self._launches:
-            args = {
-                "offsets": self.graph.offsets,
-                "targets": self.graph.targets,
-                "frontier": frontier.queue,
-                "n_frontier": np.int64(0),
-                "level": np.int32(0),
-                "capacity": np.int64(frontier.capacity),
-                "distance": self.distance,
-                "predecessor": self.predecessor,
-                "next": frontier.next,
-                "counters": frontier.counters,
-            }
-            self._launches[key] = prepare_any_items(self._kernels[scope], args)
-        return self._launches[key]
+        return {
+            "offsets": self.graph.offsets,
+            "targets": self.graph.targets,
+            "frontier": frontier.queue,
+            "capacity": np.int64(frontier.capacity),
+            "distance": self.distance,
+            "predecessor": self.predecessor,
+            "next": frontier.next,
+            "counters": frontier.counters,
+        }
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: ARG001  (every strategy is asked alike)
@@ -116,7 +106,8 @@ def push(scope: str):
     def step(run: PushRun, level: int) -> None:
         frontier = run.frontier
         frontier.clear_counters()
-        run.push(scope)(frontier.size, n_frontier=np.int64(frontier.size), level=np.int32(level + 1))
+        changed = {"n_frontier": np.int64(frontier.size), "level": np.int32(level + 1)}
+        run.push[scope].launch(frontier.size, frontier.queue.data.ptr, run.push_arguments, **changed)
         run.count_targets_left()
         run.targets_left = frontier.advance()
 

@@ -11,7 +11,7 @@ from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
 from ..cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
-from ..cuda.launch import launch, prepare_any_items
+from ..cuda.launch import PackedLaunches, launch
 from ..errors import PrecisionError
 from .cpu_steps import may_overflow, overflow_error
 
@@ -72,7 +72,7 @@ class Run:
         self.parent = cp.empty(n, index) if graph.has_negative_weights else None
         self.relax = {name: kernel(entry, index, real) for name, entry in entries.items()}
         self.kernels = {entry: kernel(entry, index, real) for entry in _FINISH}
-        self._launches: dict = {}
+        self._packed: dict = {}  # launches that go from one queue of the frontier to the next, by kernel
 
     def start(self, source: int) -> None:
         self.distance.fill(np.inf)
@@ -86,24 +86,29 @@ class Run:
     def frontier_size(self) -> int:
         return self.frontier.size
 
-    def prepared(self, step, args: dict):
-        """Return ``run(work_items, n_frontier=..., ...)`` of a kernel that goes from one queue of the frontier to the next.
+    def launch_frontier(self, step, args: dict, **changed) -> None:
+        """Launch a kernel over the frontier; its arguments are packed once for each order of the two queues.
 
-        Its arguments are packed once for each order of the two queues, which every round swaps.
+        ``args`` and ``changed`` are by name; ``changed`` are NumPy scalars that differ between launches.
         """
         frontier, (offsets, targets, weights) = self.frontier, self.edges
-        key = step, frontier.queue.data.ptr
-        if key not in self._launches:
-            edges = {"offsets": offsets, "targets": targets, "weights": weights}
-            queues = {
+        if step not in self._packed:
+            self._packed[step] = PackedLaunches(step)
+
+        def pack() -> dict:
+            return {
+                "offsets": offsets,
+                "targets": targets,
+                "weights": weights,
                 "frontier": frontier.queue,
-                "n_frontier": np.int64(0),
                 "capacity": np.int64(frontier.capacity),
                 "next": frontier.next,
                 "counters": frontier.counters,
+                **args,
             }
-            self._launches[key] = prepare_any_items(step, {**edges, **queues, **args})
-        return self._launches[key]
+
+        size = np.int64(frontier.size)
+        self._packed[step].launch(frontier.size, frontier.queue.data.ptr, pack, n_frontier=size, **changed)
 
     def finish(self, source: int, n_open: int | None = None) -> None:
         """Make results of what the search left; ``n_open`` reached vertices lack a predecessor, None: all do."""
@@ -158,8 +163,7 @@ class Run:
         frontier = self.frontier
         frontier.clear_counters()
         found = {"distance": self.distance, "layer": self.queued_in, "predecessor": self.predecessor}
-        run = self.prepared(self.kernels[_POINT_ALONG_TIGHT], {**found, "depth": np.int32(0)})
-        run(frontier.size, n_frontier=np.int64(frontier.size), depth=np.int32(depth))
+        self.launch_frontier(self.kernels[_POINT_ALONG_TIGHT], found, depth=np.int32(depth))
         frontier.advance()
 
 
@@ -177,13 +181,11 @@ def relax(scope: str):
         frontier.clear_counters()
         args = {
             "limit": run.limit,
-            "round": np.int32(0),
             "keys": run.keys,
             "queued_in": run.queued_in,
             "parent": run.parent,
         }
-        relax_edges = run.prepared(run.relax[scope], args)
-        relax_edges(frontier.size, n_frontier=np.int64(frontier.size), round=np.int32(count))
+        run.launch_frontier(run.relax[scope], args, round=np.int32(count))
         frontier.advance()
 
     return step

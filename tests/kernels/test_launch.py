@@ -212,14 +212,25 @@ def test_prepare_changes_fields_of_the_struct_between_launches(struct_kernel):
         run(level=np.int64(7))
 
 
-def test_prepare_any_items_launches_over_the_work_items_of_each_call(struct_kernel, monkeypatch):
+def test_packed_launches_pack_once_per_key_and_check_what_changes(struct_kernel, monkeypatch):
     monkeypatch.setattr(launching, "max_grid", lambda _block: 1000)
-    struct_kernel.function = lambda grid, _block, values: struct_kernel.calls.append((grid, int(values[0]["level"][0])))
-    run = launching.prepare_any_items(struct_kernel, good_by_name())
-    run(128, level=np.int32(7))
-    run(0, level=np.int32(8))
-    run(129)
-    assert struct_kernel.calls == [((1,), 7), ((2,), 8)]
+    struct_kernel.function = lambda grid, _block, values: struct_kernel.calls.append((grid, values[0][0].tolist()[1:4]))
+    packed, levels = [], launching.PackedLaunches(struct_kernel)
+
+    def pack():
+        args = good_by_name()
+        packed.append(args)
+        del args["level"]
+        return args
+
+    levels.launch(128, "a", pack, level=np.int32(7))
+    levels.launch(0, "a", pack, level=np.int32(8))
+    levels.launch(129, "a", pack, level=np.int32(9))
+    levels.launch(1, "b", pack, level=np.int32(1))
+    assert struct_kernel.calls == [((1,), (0, 7, 1.5)), ((2,), (0, 9, 1.5)), ((1,), (0, 1, 1.5))]
+    assert len(packed) == 2
+    with pytest.raises(TypeError, match="level of example_struct must be of type int32, not int64"):
+        levels.launch(1, "a", pack, level=np.int64(7))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
-from ...cuda.launch import launch, prepare_any_items, prepare_items
+from ...cuda.launch import PackedLaunches, launch, prepare_items
 from ...strategy import MultiSourceOutcome
 from .. import tuning
 
@@ -224,6 +224,7 @@ class _Run:
         self._distance = self.padded = None
         self._level_counts: list = []
         self._launches: dict = {}  # see _prepared
+        self._push = PackedLaunches(self.kernels[_PUSH])
 
     def _rows_of_planes(self, n_planes: int):
         return cp.empty((n_planes * self._graph.n_vertices, self._words), np.uint32)
@@ -301,7 +302,8 @@ class _Run:
             capacity, pieces = self._capacity, self._pieces
             launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, counters))
             at_most = min(vertices + edges // tuning.MULTI_SOURCE_PIECE, int(capacity))
-            self._prepared_push(counters)(at_most)
+            key = self._front.data.ptr, counters.data.ptr
+            self._push.launch(at_most, key, lambda: self._push_arguments(counters))
         else:
             self._prepared(_PULL, threads, alive)(level=np.int32(level))
         if is_pushed or self._hubs.size:
@@ -348,24 +350,19 @@ class _Run:
             self._launches[key] = prepare_items(self.kernels[entry], threads, {**written, **others})
         return self._launches[key]
 
-    def _prepared_push(self, counters):
-        """The launch of a push level, for any number of edge chunks; packed once for each of two sets of arrays."""
-        key = _PUSH, self._front.data.ptr, counters.data.ptr
-        if key not in self._launches:
-            args = {
-                "offsets": self._graph.offsets,
-                "targets": self._graph.targets,
-                "chunks": self._pieces,
-                "capacity": self._capacity,
-                "counters": counters,
-                "front": self._front,
-                "seen": self._seen,
-                "done": self._done,
-                "gathered": self._gathered,
-                "touched": self._touched,
-            }
-            self._launches[key] = prepare_any_items(self.kernels[_PUSH], args)
-        return self._launches[key]
+    def _push_arguments(self, counters) -> dict:
+        return {
+            "offsets": self._graph.offsets,
+            "targets": self._graph.targets,
+            "chunks": self._pieces,
+            "capacity": self._capacity,
+            "counters": counters,
+            "front": self._front,
+            "seen": self._seen,
+            "done": self._done,
+            "gathered": self._gathered,
+            "touched": self._touched,
+        }
 
     def _make_planes(self, level: int) -> None:
         """See that there is a plane for each one of a level's number, an empty one where it is the first to have it."""

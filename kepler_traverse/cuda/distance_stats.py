@@ -60,7 +60,16 @@ _FOLD = Entry(
     item_threads=WARP,
     constants=_CONSTANTS,
 )
-_BINS = Entry("distance_stats_bins", _FILE, BLOCK, struct_arguments(_FILE, "HistogramArgs"), constants=_CONSTANTS)
+_BINS = Entry(
+    "distance_stats_bins",
+    _FILE,
+    BLOCK,
+    arguments(
+        *("weight_t* distance", "int64 pitch", "int64 n_vertices", "int64 n_sources", "weight_t limit"),
+        *("int64* scales", "int64* bins"),
+    ),
+    constants=_CONSTANTS,
+)
 _HOP_ARGUMENTS = ("uint8* distance", "int64 pitch", "int64 n_vertices", "int64 n_sources")
 _HOPS = _of_hops("distance_stats_hops_warp", *_HOP_ARGUMENTS, "offset_t* offsets", "int64* found", item_threads=WARP)
 _LEVELS = _of_hops("distance_stats_levels", *_HOP_ARGUMENTS, "int64 n_levels", "int64* levels")

@@ -356,7 +356,7 @@ def test_a_product_is_rounded_before_it_is_added(nvrtc):
 
 
 def test_the_check_notices_a_wrong_parameter(nvrtc):
-    file = bfs_gpu._PUSH_FILE
+    file = csr_build._FILE
     ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
     assert entry_points(ptx.replace(".param .u32", ".param .u64")) != declared(file, TYPES[0])
     assert entry_points(ptx.replace(".ptr", "")) != declared(file, TYPES[0])

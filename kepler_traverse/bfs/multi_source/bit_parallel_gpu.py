@@ -71,7 +71,14 @@ _MISSING = _bits(
     "uint32* alive",
     "int64* counters",
 )
-_WRITE = _levels("bfs_bit_parallel_write", 1, struct_arguments(_LEVELS, "WriteArgs"))
+_WRITE = _levels(
+    "bfs_bit_parallel_write",
+    1,
+    arguments(
+        *("uint32* seen", "uint32* planes", "int32 n_planes", "int64 n_vertices", "int64 n_sources", "int64 pitch"),
+        *("int32 hop_bytes", "uint8* distance"),
+    ),
+)
 _COUNT = _levels(
     "bfs_bit_parallel_count", 1, arguments("uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
 )
@@ -394,17 +401,8 @@ class _Run:
             self._distance = None  # before the other is made
             self._distance = cp.empty((self._words * WORD, pitch), dtype)
         self.padded = rows = self._distance[:k]
-        args = {
-            "seen": seen,
-            "planes": planes,
-            "n_planes": np.int32(n_planes),
-            "n_vertices": np.int64(n),
-            "n_sources": np.int64(k),
-            "pitch": np.int64(pitch),
-            "hop_bytes": np.int32(dtype.itemsize),
-            "distance": rows.view(np.uint8),
-        }
-        launch(self.kernels[_WRITE], k * pitch, args)
+        sizes = (np.int32(n_planes), np.int64(n), np.int64(k), np.int64(pitch), np.int32(dtype.itemsize))
+        launch(self.kernels[_WRITE], k * pitch, (seen, planes, *sizes, rows.view(np.uint8)))
         return rows[:, :n]
 
     def counts(self, k: int, depth: int):

@@ -26,7 +26,7 @@ from ...strategy import MultiSourceOutcome
 from .. import tuning
 
 WORD = 32
-ROW_WORDS = (1, 2, 4, 8, 16, 32)  # 32 words are one line
+BITSET_WORDS = (1, 2, 4, 8, 16, 32)  # 32 words are one cache line
 TILE = 128  # places that a row of distances is a multiple of
 PLANES = 4  # of the hop counts, before more are made
 _N_COUNTERS = 4  # vertices, edges, missing targets, pieces
@@ -93,7 +93,7 @@ ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _FINALIZE, _MISSING, _WRITE, _COU
 
 def group_size(n_sources: int) -> int:
     """Sources a group: the fewest words a row that take all of them, or the most there are."""
-    return WORD * next((words for words in ROW_WORDS if n_sources <= words * WORD), ROW_WORDS[-1])
+    return WORD * next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
 
 
 def pitch_of(n: int) -> int:

@@ -19,7 +19,7 @@ from .. import cpu_steps
 from ..tuning import BitParallelCpuTuning
 
 WORD = 64
-ROW_WORDS = (1, 4, 8)  # eight words are one cache line
+BITSET_WORDS = (1, 4, 8)  # eight words are one cache line
 _PLANES = 8  # for hop counts up to 255; as many more at a time where a graph is deeper
 _CHUNK = 1024  # vertices that a thread takes at a time
 _TILE = 64  # vertices turned into bytes at a time
@@ -29,7 +29,7 @@ _DEFAULTS = BitParallelCpuTuning()
 
 def group_size(n_sources: int) -> int:
     """Sources per group: those of the smallest bitset that holds all of them, or of the largest bitset."""
-    words = next((words for words in ROW_WORDS if n_sources <= words * WORD), ROW_WORDS[-1])
+    words = next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
     return words * WORD
 
 

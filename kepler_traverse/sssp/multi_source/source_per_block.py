@@ -27,12 +27,11 @@ _ENTRY = Entry(
     _FILE,
     _DEFAULTS.block,
     struct_arguments(_FILE, "SearchArgs"),
-    argument_struct="SearchArgs",
     constants=(
         ("QUEUE_CAPACITY", _DEFAULTS.queue_capacity),
         ("WARM_UP", _DEFAULTS.warm_up),
         ("FEW", _DEFAULTS.few),
-        ("AHEAD", _DEFAULTS.unroll),
+        ("UNROLL", _DEFAULTS.unroll),
     ),
 )
 ENTRIES = (_ENTRY,)
@@ -117,7 +116,7 @@ class _Run:
             "WARM_UP": tuning.warm_up,
             "FEW": tuning.few,
         }
-        self._kernel = kernel(_ENTRY.variant(block=_block(n, tuning), AHEAD=tuning.unroll, **constants), index, real)
+        self._kernel = kernel(_ENTRY.variant(block=_block(n, tuning), UNROLL=tuning.unroll, **constants), index, real)
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
@@ -152,8 +151,8 @@ class _Run:
             "target_vertices": self._target_vertices,
             "n_target_vertices": np.int64(0 if self._target_vertices is None else self._target_vertices.size),
             "piles": self._piles,
-            "marks": self._marks,
-            "is_kept": np.int32(self._is_kept),
+            "queued": self._marks,
+            "is_per_source": np.int32(self._is_kept),
             "keys": self._distance.view(ordered),
             "at_target_vertices": None if self._at_target_vertices is None else self._at_target_vertices.view(ordered),
             "rounds": self._rounds,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Callable, Hashable
 
 import numpy as np
 
@@ -104,6 +105,60 @@ def prepare_items(kernel: Kernel, work_items: int, args: tuple | dict):
     entry = kernel.entry
     blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
     return prepare(kernel, blocks, args)
+
+
+class PackedLaunches:
+    """Launches of a kernel that takes a struct, which is packed once per set of arrays.
+
+    Packing takes longer than a launch, and a search alternates between few sets of arrays: the two queues of a frontier
+    make two.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    shared_bytes : int
+        Dynamic shared memory of a block.
+    """
+
+    def __init__(self, kernel: Kernel, *, shared_bytes: int = 0):
+        self._kernel, self._shared_bytes = kernel, shared_bytes
+        self._dtypes = dict(zip(_names_of(kernel.entry), kernel.dtypes, strict=True))
+        self._packed: dict[Hashable, tuple[tuple, dict]] = {}
+
+    def launch(self, work_items: int, key: Hashable, pack: Callable[[], dict], **changed) -> None:
+        """Run the kernel over so many work items; otherwise as ``launch_blocks``."""
+        entry = self._kernel.entry
+        blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
+        self.launch_blocks(blocks, key, pack, **changed)
+
+    def launch_blocks(self, blocks: int, key: Hashable, pack: Callable[[], dict], **changed) -> None:
+        """Run the kernel with that many blocks.
+
+        Parameters
+        ----------
+        blocks : int
+        key : hashable
+            Names the set of arrays. Launches with one key take the same arrays.
+        pack : callable
+            ``pack()`` returns the arguments by name, except those in ``changed``. It is called once per key.
+        **changed : NumPy scalars
+            The arguments that differ between the launches with one key: the same names each time, of the declared types.
+
+        Raises
+        ------
+        TypeError
+            An argument is missing, or is not what the entry point declares.
+        """
+        if key not in self._packed:
+            values = checked(self._kernel, {**pack(), **changed})
+            self._packed[key] = values, {name: values[0][name] for name in changed}
+        values, fields = self._packed[key]
+        for name, value in changed.items():
+            if value.dtype != self._dtypes[name]:
+                entry = self._kernel.entry
+                raise TypeError(f"{name} of {entry.name} must be of type {self._dtypes[name]}, not {value.dtype}")
+            fields[name][0] = value  # a launch copies the struct, so the next one may change it
+        _run(self._kernel, blocks, values, self._shared_bytes)
 
 
 def blocks_at_once(kernel: Kernel, shared_bytes: int = 0) -> int:

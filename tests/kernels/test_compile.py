@@ -191,6 +191,12 @@ def test_entry_points_have_distinct_names():
     assert len(set(names)) == len(names)
 
 
+def test_published_kernels_with_many_arguments_take_a_struct():
+    published = [entry for entry in ENTRIES if "published" in entry.file.parts]
+    assert published
+    assert [entry.name for entry in published if len(entry.arguments) > 7 and not entry.argument_struct] == []
+
+
 @pytest.mark.parametrize("types", TYPES, ids=name_of)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_parameters_and_block_are_those_declared(nvrtc, file, types):

@@ -118,8 +118,8 @@ class VertexRun(gpu_steps.Run):
 
     def arguments_of(self, entry: Entry) -> dict:
         """Those of ``arguments`` that a kernel takes."""
-        taken = {argument.name for argument in entry.arguments}
-        return {name: value for name, value in self.arguments().items() if name in taken}
+        names = {argument.name for argument in entry.arguments}
+        return {name: value for name, value in self.arguments().items() if name in names}
 
     def launch(self, entry: Entry, work_items: int, **changed) -> None:
         """Launch a kernel. The address of the frontier tells which of the two queues is which."""
@@ -179,8 +179,8 @@ class EdgeRun(VertexRun):
             "queue": self.vertices,
             "queue_capacity": np.int64(self.vertices.size),
         }
-        taken = {argument.name for argument in entry.arguments}
-        return super().arguments_of(entry) | {name: value for name, value in of_edges.items() if name in taken}
+        names = {argument.name for argument in entry.arguments}
+        return super().arguments_of(entry) | {name: value for name, value in of_edges.items() if name in names}
 
     def expand(self, max_vertices: int) -> None:
         """Gather the edges of the queued vertices. Only the device knows their number."""

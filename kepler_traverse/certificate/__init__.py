@@ -211,8 +211,9 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: fl
     if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
         raise InputError("source_vertices must be a one-dimensional array of vertex numbers, at least one")
     if distances.shape != (sources.size, graph.n_vertices):
+        expected = sources.size, graph.n_vertices
         raise InputError(
-            f"distances must have the shape {(sources.size, graph.n_vertices)}, not {distances.shape}: a row per source"
+            f"distances must have the shape {expected}, not {distances.shape}: one row for each of source_vertices"
         )
     if sources.min() < 0 or sources.max() >= graph.n_vertices:
         raise InputError(f"source_vertices must lie in 0..{graph.n_vertices - 1}")

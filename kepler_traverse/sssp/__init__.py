@@ -126,7 +126,7 @@ def plan_sssp_many(
 ) -> MultiSourcePlan:
     """Choose a strategy for many sources, check, compile and allocate. The plan then takes any number of sources.
 
-    Parameters and errors are those of ``sssp_many``; ``n_sources`` and ``shape`` are those of ``plan_bfs_many``.
+    Parameters are those of ``sssp_many``; ``n_sources`` and ``shape`` are those of ``plan_bfs_many``. So are the errors.
 
     Examples
     --------

@@ -280,6 +280,8 @@ class MultiSourceStrategy(Strategy):
         Whether it runs a strategy for one source once per source.
     reverses : bool
         Whether it builds the reverse of a directed graph. If so, its ``memory`` and ``terms`` include the reverse.
+    kernels : callable, optional
+        ``kernels(graph, query, group)`` returns the kernels that a plan will need, which can be compiled before it is made.
     """
 
     plan: PrepareMany
@@ -288,11 +290,14 @@ class MultiSourceStrategy(Strategy):
     terms: Callable[[Shape, int, int, object], dict[str, float]]
     repeats: bool = False
     reverses: bool = False
+    kernels: Callable[..., list] | None = None
 
     @classmethod
     def of(cls, module: MultiSourceModule, **fields: Any) -> MultiSourceStrategy:
-        """Return a strategy from the module that defines ``plan``, ``memory``, ``group_size`` and ``terms``."""
-        return cls(plan=module.plan, memory=module.memory, group_size=module.group_size, terms=module.terms, **fields)
+        """Return a strategy from the module that defines ``plan``, ``memory``, ``group_size``, ``terms`` and ``kernels``."""
+        kernels = getattr(module, "kernels", None)  # strategies of the CPU have none
+        parts = {"plan": module.plan, "memory": module.memory, "group_size": module.group_size, "terms": module.terms}
+        return cls(**parts, kernels=kernels, **fields)
 
 
 def in_use(strategy: Strategy, rows: Sequence[Strategy], sums, algorithm: str) -> Strategy:

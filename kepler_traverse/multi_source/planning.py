@@ -19,6 +19,7 @@ from ..auto.choice import Choice, Measured
 from ..auto.costs import costs_of
 from ..auto.survey import outline, survey
 from ..concurrency import SerializedSearch
+from ..cuda.compiler import start_compiling
 from ..errors import CapacityError, InputError, StrategyError
 from ..exact import Sums, WideningSearch
 from ..graph import Graph
@@ -97,6 +98,8 @@ class MultiSourcePlan:
                 row for row in rows if row.default and row.device == graph.device and row.unsupported_reason(graph) is None
             ]
             fitting = [*here, loop]
+        if graph.device == "cuda":
+            self._start_compiling(fitting, query, n_sources)
         # Without a choice, and without a depth to find out, the survey would be wasted.
         wanted = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
         if shape is None:
@@ -132,6 +135,15 @@ class MultiSourcePlan:
         if algorithm == "sssp":
             why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
         self._why = "; ".join(why)
+
+    def _start_compiling(self, rows: Sequence[MultiSourceStrategy], query: Query, n_sources: int) -> None:
+        """Compile the kernels of strategies that may be chosen, while the survey runs and its own are compiled."""
+        start_compiling(
+            request
+            for row in rows
+            if row.kernels is not None
+            for request in row.kernels(self.graph, query, row.group_size(max(n_sources, 1)))
+        )
 
     @property
     def why(self) -> str:

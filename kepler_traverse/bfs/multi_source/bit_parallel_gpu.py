@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from ..._arrays import hops_dtype
-from ...cuda import cp
-from ...cuda.compiler import kernel
+from ...cuda import cp, graph_statistics
+from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import launch, prepare_items
@@ -192,16 +192,25 @@ def _push_capacity(n: int, m: int) -> int:
     )
 
 
+def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a query)
+    """See ``MultiSourceStrategy.kernels``."""
+    return [Request(entry, graph.targets.dtype) for entry in _variants(graph, group // WORD, ENTRIES).values()]
+
+
 def kernels_for(graph, words: int, entries) -> dict:
     """Kernels for rows of so many words."""
+    variants, index = _variants(graph, words, entries), graph.targets.dtype
+    start_compiling(Request(variant, index) for variant in variants.values())
+    return {entry: kernel(variant, index) for entry, variant in variants.items()}
+
+
+def _variants(graph, words: int, entries) -> dict:
+    """For each entry the one with the constants for a graph and for rows of so many words."""
     mean, _, largest = degree_statistics(graph.offsets)
     lanes = tuning.MULTI_SOURCE_LANES["uneven" if largest >= tuning.MULTI_SOURCE_UNEVEN * mean else "even"]
     chosen = {"WORDS": words, "LANES": min(words, lanes)}
     return {
-        entry: kernel(
-            entry.variant(**chosen, **({"PIECE": tuning.MULTI_SOURCE_PIECE} if entry.file == _BITS else {})),
-            graph.targets.dtype,
-        )
+        entry: entry.variant(**chosen, **({"PIECE": tuning.MULTI_SOURCE_PIECE} if entry.file == _BITS else {}))
         for entry in entries
     }
 
@@ -396,11 +405,7 @@ def clear(*arrays) -> None:
 
 def _pieces_of_long_rows(offsets):
     """Rows of MULTI_SOURCE_PIECE edges or more in pieces, as the kernels take them: which piece above, vertex below."""
-    degrees = cp.diff(offsets)
-    rows = cp.flatnonzero(degrees >= tuning.MULTI_SOURCE_PIECE)
-    lengths = degrees[rows].get() if rows.size else np.zeros(0, np.int64)
+    rows, lengths = graph_statistics.hubs(offsets, tuning.MULTI_SOURCE_PIECE)
     pieces = -(-lengths // tuning.MULTI_SOURCE_PIECE)
-    first = np.repeat(np.cumsum(pieces) - pieces, pieces)
-    which = np.arange(first.size) - first
-    on_host = rows.get() if rows.size else np.zeros(0, np.int64)
-    return cp.asarray(which.astype(np.uint64) << np.uint64(32) | np.repeat(on_host, pieces).astype(np.uint64))
+    which = np.arange(int(pieces.sum())) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    return cp.asarray(which.astype(np.uint64) << np.uint64(32) | np.repeat(rows, pieces).astype(np.uint64))

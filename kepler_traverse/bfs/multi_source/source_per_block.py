@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._arrays import MAX_HOP_COUNT, hops_dtype
 from ...cuda import cp
-from ...cuda.compiler import kernel
+from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.kernel_spec import Entry, struct_arguments
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ...errors import StrategyError
@@ -143,6 +143,25 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     }
 
 
+def _variants(graph, layout: _Layout) -> dict[np.dtype, Entry]:
+    """The kernels with the constants for a graph, by the type of hops."""
+    chosen = {
+        "SHARED_BITS": int(layout.shared_bits),
+        "SHARED_WORDS": layout.shared_words,
+        "SLOTS": layout.slots,
+        "QUEUE_CAPACITY": layout.queue_capacity,
+        "UNDIRECTED": int(not graph.directed),
+        "AHEAD": tuning.BLOCK_AHEAD if layout.shared_bits else tuning.TABLE_AHEAD,
+        "MAX_HOPS": tuning.SHORT_HOPS,
+    }
+    return {hops: entry.variant(block=layout.block, **chosen) for hops, entry in _ENTRIES.items()}
+
+
+def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a query and a group)
+    """See ``MultiSourceStrategy.kernels``."""
+    return [Request(entry, graph.targets.dtype) for entry in _variants(graph, _layout(graph.n_vertices)).values()]
+
+
 def plan(graph, query, group: int):
     """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
     run = _Run(graph, query, group)
@@ -167,19 +186,10 @@ class _Run:
         n, self._query, self._graph, self._group = graph.n_vertices, query, graph, group
         if n > _MAX_VERTICES:
             raise StrategyError(f"strategy 'source_per_block' cannot take {_MAX_VERTICES + 1} vertices or more")
-        layout, self._kernels = _layout(n), {}
-        for hops, entry in _ENTRIES.items():
-            entry = entry.variant(
-                block=layout.block,
-                SHARED_BITS=int(layout.shared_bits),
-                SHARED_WORDS=layout.shared_words,
-                SLOTS=layout.slots,
-                QUEUE_CAPACITY=layout.queue_capacity,
-                UNDIRECTED=int(not graph.directed),
-                AHEAD=tuning.BLOCK_AHEAD if layout.shared_bits else tuning.TABLE_AHEAD,
-                MAX_HOPS=tuning.SHORT_HOPS,
-            )
-            self._kernels[hops] = kernel(entry, graph.targets.dtype)
+        layout = _layout(n)
+        entries = _variants(graph, layout)
+        start_compiling(Request(entry, graph.targets.dtype) for entry in entries.values())
+        self._kernels = {hops: kernel(entry, graph.targets.dtype) for hops, entry in entries.items()}
         self._shared = layout.nbytes
         fitting = min(blocks_at_once(each, self._shared) for each in self._kernels.values())
         self._n_blocks = max(1, min(group, _max_blocks(n), fitting))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._arrays import as_distance
 from ...cuda import cp
-from ...cuda.compiler import kernel
+from ...cuda.compiler import Request, kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads
 from ...strategy import MultiSourceOutcome, slowdown, sources_per_worker
@@ -88,6 +88,22 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     }
 
 
+def _variant(n: int) -> Entry:
+    """The kernel with the constants for a graph of n vertices."""
+    return _ENTRY.variant(
+        block=_block(n),
+        AHEAD=tuning.MULTI_SOURCE_AHEAD,
+        QUEUE_CAPACITY=tuning.MULTI_SOURCE_QUEUE_CAPACITY,
+        WARM_UP=tuning.MULTI_SOURCE_WARM_UP,
+        FEW=tuning.MULTI_SOURCE_FEW,
+    )
+
+
+def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a query and a group)
+    """See ``MultiSourceStrategy.kernels``."""
+    return [Request(_variant(graph.n_vertices), graph.targets.dtype, graph.weights.dtype)]
+
+
 def plan(graph, query, group: int):
     """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
     run = _Run(graph, query, group)
@@ -109,12 +125,7 @@ class _Run:
     def __init__(self, graph, query, group: int):
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
         self._graph, self._query = graph, query
-        constants = {
-            "QUEUE_CAPACITY": tuning.MULTI_SOURCE_QUEUE_CAPACITY,
-            "WARM_UP": tuning.MULTI_SOURCE_WARM_UP,
-            "FEW": tuning.MULTI_SOURCE_FEW,
-        }
-        self._kernel = kernel(_ENTRY.variant(block=_block(n), AHEAD=tuning.MULTI_SOURCE_AHEAD, **constants), index, real)
+        self._kernel = kernel(_variant(n), index, real)
         self._n_blocks = max(1, min(group, _max_blocks(n), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
@@ -158,7 +169,7 @@ class _Run:
             "below": below,
         }
         launch_blocks(self._kernel, min(self._n_blocks, k), args)
-        return self._rounds[:k].get().tolist(), self._bounds[:, :k].get()
+        return self._rounds[:k].get().tolist(), self._bounds.get()[:, :k]
 
     def finish(self, sources):
         """Look for overflows, and make predecessors, of shape (k, n), by the launches that all strategies share."""

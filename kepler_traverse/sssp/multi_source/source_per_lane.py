@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from ..._arrays import as_distance
-from ...cuda import cp
-from ...cuda.compiler import kernel
+from ...cuda import cp, graph_statistics
+from ...cuda.compiler import Request, kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import Entry, arguments
 from ...cuda.launch import launch
@@ -71,6 +71,22 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     }
 
 
+def _rows_of(graph) -> tuple[bool, int]:
+    """Whether degrees are uneven, and from how many edges on a row is cut into pieces."""
+    mean, _, largest = degree_statistics(graph.offsets)
+    is_uneven = largest >= tuning.ROWS_UNEVEN * mean
+    return is_uneven, tuning.ROWS_PIECES["uneven" if is_uneven else "even"]
+
+
+def _variant(piece: int) -> Entry:
+    return _ENTRY.variant(block=tuning.ROWS_BLOCK, PIECE=piece)
+
+
+def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a query and a group)
+    """See ``MultiSourceStrategy.kernels``."""
+    return [Request(_variant(_rows_of(graph)[1]), graph.targets.dtype, graph.weights.dtype)]
+
+
 def plan(graph, query, _group: int):
     """Allocate and compile; return ``traverse(sources)`` for up to 32 vertex numbers at once."""
     run = _Run(graph, query)
@@ -91,10 +107,8 @@ class _Run:
     def __init__(self, graph, query):
         n, self._graph, self._query = graph.n_vertices, graph, query
         self._real = real = graph.weights.dtype
-        mean, _, largest = degree_statistics(graph.offsets)
-        is_uneven = largest >= tuning.ROWS_UNEVEN * mean
-        piece = tuning.ROWS_PIECES["uneven" if is_uneven else "even"]
-        self._kernel = kernel(_ENTRY.variant(block=tuning.ROWS_BLOCK, PIECE=piece), graph.targets.dtype, real)
+        is_uneven, piece = _rows_of(graph)
+        self._kernel = kernel(_variant(piece), graph.targets.dtype, real)
         self._rows = cp.empty((n, GROUP), real)
         self._keys = self._rows.view(f"i{real.itemsize}")
         self._infinite = int(np.array([np.inf], real).view(self._keys.dtype)[0])
@@ -187,9 +201,7 @@ def _beyond(distance, width):
 
 def _pieces_of_long_rows(offsets, piece: int):
     """Rows of PIECE edges or more in pieces, as the kernel takes them: which piece above, vertex below."""
-    degrees = cp.diff(offsets)
-    vertices = cp.flatnonzero(degrees >= piece).get()
-    lengths = degrees.get()[vertices] if vertices.size else np.zeros(0, np.int64)
+    vertices, lengths = graph_statistics.hubs(offsets, piece)
     pieces = -(-lengths // piece)
     which = np.arange(int(pieces.sum())) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     return cp.asarray(which.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, pieces).astype(np.uint64))

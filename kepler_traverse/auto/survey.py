@@ -177,7 +177,7 @@ def _seen(shape: Shape, found: list[Seen]) -> Shape:
 
 
 def _hub(graph: Graph) -> int:
-    return int(_degrees(graph).argmax())
+    return graph_statistics.hub(graph.offsets) if graph.device == "cuda" else int(_degrees(graph).argmax())
 
 
 def _random_sources(graph: Graph) -> list[int]:

@@ -21,6 +21,7 @@ import numpy as np
 from .._arrays import MAX_HOP_COUNT, flat
 from ..cuda import cp
 from ..cuda.compiler import Request, kernel
+from ..cuda.copies import copy_of
 from ..cuda.kernel_spec import WARP, Entry, arguments
 from ..cuda.launch import launch
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
@@ -140,7 +141,7 @@ class Checker:
         size = max(1, self._n_hubs) * of_a_row
         if self._unreached is None or (self._unreached.dtype, self._unreached.size) != (kind, size):
             self._unreached = cp.asarray(np.full(size, unreached, kind))
-        self._best = self._unreached.copy()
+        self._best = copy_of(self._unreached)
 
     def _hops(self, sources, rows, kind: np.dtype):
         """Findings of a block of hop counts, still on the device."""

@@ -1,6 +1,15 @@
-"""Copies within the memory of a GPU that compile nothing; an assignment compiles a kernel of CuPy for its types."""
+"""Copies within the memory of a GPU that compile nothing: assignments and copies of CuPy compile a kernel per type."""
 
 from __future__ import annotations
+
+from . import cp
+
+
+def copy_of(array):
+    """A copy of a contiguous array."""
+    copied = cp.empty(array.shape, array.dtype)
+    copy_into(copied, array)
+    return copied
 
 
 def copy_into(target, source) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import cp
 from .compiler import kernel
-from .copies import copy_into
+from .copies import copy_into, copy_of
 from .graph_statistics import degree_statistics as degree_statistics
 from .kernel_spec import WARP, Entry, arguments
 from .launch import launch
@@ -138,8 +138,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
     _set_back(offsets)
     stored = _sort_rows(offsets, targets, weights)
     if stored < total:
-        targets = targets[:stored].copy()
-        weights = None if weights is None else weights[:stored].copy()
+        targets = copy_of(targets[:stored])
+        weights = None if weights is None else copy_of(weights[:stored])
     return offsets, targets, weights, int(counters[0]), total - stored
 
 
@@ -190,7 +190,7 @@ def _set_back(offsets) -> None:
     """After a scatter every offset stands at the end of its row, where the next row begins: move all by one."""
     for last in range(offsets.size - 1, 0, -SHIFTED_AT_ONCE):
         first = max(0, last - SHIFTED_AT_ONCE)
-        copy_into(offsets[first + 1 : last + 1], offsets[first:last].copy())
+        copy_into(offsets[first + 1 : last + 1], copy_of(offsets[first:last]))
     offsets[:1].data.memset_async(0, offsets.itemsize)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import cp
 from .compiler import kernel
+from .copies import copy_of
 from .kernel_spec import Entry, arguments
 from .launch import launch
 
@@ -36,7 +37,7 @@ ENTRIES = (_FROM_INTEGERS, _CHECK, _WITHOUT_NEGATIVE_ZEROS, _COUNT_NEGATIVE_LOOP
 def from_integers(integers, dtype):
     """Integers that a type holds exactly, in that type; below 2^63 in absolute value."""
     if integers.dtype == dtype:
-        return integers.copy()
+        return copy_of(cp.ascontiguousarray(integers))
     integers = cp.ascontiguousarray(integers)
     weights = cp.empty(integers.size, dtype)
     kind = np.int32(-integers.itemsize if integers.dtype.kind == "i" else integers.itemsize)

@@ -24,6 +24,7 @@ def _entry(name: str, *declared: str) -> Entry:
 
 _DEGREES = _entry("graph_degrees", "offset_t* offsets", "int64 n_vertices", "int64* degrees")
 _DEGREE_SUMS = _entry("graph_degree_sums", "offset_t* offsets", "int64 n_vertices", "uint64* sums")
+_FIRST_OF_DEGREE = _entry("graph_first_of_degree", "offset_t* offsets", "int64 n_vertices", "int64 degree", "int64* first")
 _DEGREES_AT = _entry("graph_degrees_at", "offset_t* offsets", "int64* vertices", "int64 n_samples", "int64* degrees")
 _EDGES_AT = _entry(
     "graph_edges_at",
@@ -40,7 +41,7 @@ _MAX_HOPS = _entry(
     "graph_max_hops",
     *("uint8* distance", "int32 hop_bytes", "int64 pitch", "int64 n_vertices", "int64 n_rows", "int32* largest"),
 )
-ENTRIES = (_DEGREES, _DEGREE_SUMS, _DEGREES_AT, _EDGES_AT, _COUNT_REACHED, _LIST_HUBS, _MAX_HOPS)
+ENTRIES = (_DEGREES, _DEGREE_SUMS, _FIRST_OF_DEGREE, _DEGREES_AT, _EDGES_AT, _COUNT_REACHED, _LIST_HUBS, _MAX_HOPS)
 
 
 def degrees(offsets):
@@ -63,6 +64,15 @@ def degree_statistics(offsets) -> tuple[float, float, int]:
     # In integers, so that the deviation is rounded once: that of equal degrees is 0.
     squares = n_vertices * (low + (high << 32)) - n_edges * n_edges
     return n_edges / n_vertices, math.sqrt(squares) / n_vertices, largest
+
+
+def hub(offsets) -> int:
+    """The first vertex of the highest degree."""
+    n_vertices = offsets.size - 1
+    _, _, largest = degree_statistics(offsets)
+    first = cp.asarray(np.full(1, n_vertices, np.int64))
+    launch(kernel(_FIRST_OF_DEGREE, np.int32), n_vertices, (offsets, np.int64(n_vertices), np.int64(largest), first))
+    return int(first.get()[0])
 
 
 def degrees_at(offsets, vertices: np.ndarray) -> np.ndarray:

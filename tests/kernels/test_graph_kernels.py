@@ -137,6 +137,8 @@ def test_statistics_of_a_graph(cp):
     sources, ends = graph_statistics.edges_at(on_device, cp.asarray(targets), edges)
     np.testing.assert_array_equal(sources, np.searchsorted(offsets, edges, side="right") - 1)
     np.testing.assert_array_equal(ends, targets[edges])
+    assert graph_statistics.hub(on_device) == 17
+    assert graph_statistics.hub(cp.asarray(np.arange(0, 301, 3))) == 0
     hubs, lengths = graph_statistics.hubs(on_device, 64)
     assert (hubs.tolist(), lengths.tolist()) == ([17, 90], [70, 64])
     assert not graph_statistics.hubs(on_device, 1000)[0].size

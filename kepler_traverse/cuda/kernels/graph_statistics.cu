@@ -40,6 +40,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   kt::atomic_add(sums + 2, high);
 }
 
+// first is at least the number of vertices at the start.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    graph_first_of_degree(const offset_t* __restrict__ offsets, kt::int64 n_vertices, kt::int64 degree,
+                          kt::int64* first) {
+  for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
+    if (degree_of(offsets, v) != degree) continue;
+    // The first vertex only falls: an old value costs one atomic more.
+    if (v < kt::racy_load(first)) kt::atomic_min(first, v);
+    break;  // later vertices of this thread have higher numbers
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(BLOCK)
     graph_degrees_at(const offset_t* __restrict__ offsets, const kt::int64* __restrict__ vertices, kt::int64 n_samples,
                      kt::int64* degrees) {

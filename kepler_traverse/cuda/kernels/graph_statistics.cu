@@ -17,16 +17,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) degrees[v] = degree_of(offsets, v);
 }
 
-// The largest degree, and the sum of the squares of all: their lower 32 bits and the bits above are
-// added separately, so that no sum overflows.
+// The largest degree, and the sum of the squares of all. A square may have more than 64 bits: its lower
+// 32 bits and those above are added separately.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     graph_degree_sums(const offset_t* __restrict__ offsets, kt::int64 n_vertices, kt::uint64* sums) {
   kt::uint64 largest = 0, low = 0, high = 0;
   for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
-    const kt::uint64 degree = static_cast<kt::uint64>(degree_of(offsets, v)), square = degree * degree;
+    const kt::uint64 degree = static_cast<kt::uint64>(degree_of(offsets, v));
+    const kt::uint64 upper = degree >> 32, lower = degree & 0xffffffffull;
     largest = degree > largest ? degree : largest;
-    low += square & 0xffffffffull;
-    high += square >> 32;
+    low += lower * lower & 0xffffffffull;
+    high += (lower * lower >> 32) + 2 * upper * lower + (upper * upper << 32);
   }
   for (kt::int32 by = kt::WARP / 2; by; by /= 2) {
     const kt::uint64 other = kt::shuffle_xor(kt::ALL_LANES, largest, by);

@@ -157,7 +157,7 @@ def start_compiling(requests: Iterable[Request]) -> Compilation:
     require_private_cache()
     device = cp.cuda.runtime.getDevice()
     keys = {_key(request.entry, chosen_types(request.vertex_t, request.weight_t)) for request in requests}
-    return Compilation([_module.start(device, key) for key in sorted(keys, key=repr)])
+    return Compilation(_module.start(device, sorted(keys, key=repr)))
 
 
 def compile_times() -> CompileTimes:
@@ -174,7 +174,6 @@ class _Modules:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
         self.cache_clear()
 
     def cache_clear(self) -> None:
@@ -202,16 +201,16 @@ class _Modules:
         finally:
             self._add(waiting=time.perf_counter() - began)
 
-    def start(self, device: int, key: tuple) -> Future:
-        """Compile in a thread, unless that has begun."""
-        future, is_new = self._future(key)
-        if is_new:
-            with self._lock:
-                if self._pool is None:
-                    self._pool = ThreadPoolExecutor(os.cpu_count() or 1, "compile")
-                pool = self._pool
-            pool.submit(self._compile, key, future, device)
-        return future
+    def start(self, device: int, keys: list[tuple]) -> list[Future]:
+        """Compile in threads what is not compiled and is not being compiled."""
+        found = {key: self._future(key) for key in keys}
+        if new := {key: future for key, (future, is_new) in found.items() if is_new}:
+            # A pool per call: its threads end with their work, so that a process that is forked later has none.
+            pool = ThreadPoolExecutor(min(len(new), len(os.sched_getaffinity(0))), "compile")
+            for key, future in new.items():
+                pool.submit(self._compile, key, future, device)
+            pool.shutdown(wait=False)
+        return [future for future, _ in found.values()]
 
     def _future(self, key: tuple) -> tuple[Future, bool]:
         """The result of a compilation, and whether the caller is to make it; one that failed is made again."""

@@ -104,8 +104,8 @@ BATCH_EDGES = 1024
 # Edges of an edge chunk, and warps of a team (0: a whole block). Several teams share an adjacency list of as many edges or
 # more.
 PIECES = {"pull": (512, 0), "push": (64, 1)}
-# Degree from which on lanes also search for their edges in the adjacency lists of a small frontier (SHARED_ROWS), so that no
-# lane waits for a longer list. Below it each adjacency list has lanes of its own.
+# Degree from which on lanes also search for their edges in the adjacency lists of a small frontier (SHARED_LISTS), so that
+# no lane waits for a longer list. Below it each adjacency list has lanes of its own.
 UNEVEN = 64
 # Unroll factor over the edges of chunks and shared adjacency lists: more loads in flight, but more registers.
 AHEAD = 2

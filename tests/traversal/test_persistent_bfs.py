@@ -36,10 +36,10 @@ FORCED = {
         "ALPHA": 1,
         "UNEVEN": 0,
         "CHUNK": 64,
-        "PIECE_WARPS": 1,
-        "AHEAD": 4,
+        "CHUNK_WARPS": 1,
+        "UNROLL": 4,
     },
-    "push only": {"QUEUE_CAPACITY": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "PIECE_WARPS": 0},
+    "push only": {"QUEUE_CAPACITY": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "CHUNK_WARPS": 0},
     "cluster and push": {"QUEUE_CAPACITY": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
     "pull at once": {"QUEUE_CAPACITY": 1, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
     "pull and push": {

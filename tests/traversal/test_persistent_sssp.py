@@ -30,12 +30,12 @@ FORCED = {
         "hops": 1,
         "CHUNK": 40,
         "WARM_UP": 1,
-        "SHARED_ROWS": 1,
-        "PIECE_WARPS": 1,
-        "AHEAD": 2,
+        "SHARED_LISTS": 1,
+        "CHUNK_WARPS": 1,
+        "UNROLL": 2,
         "TAIL": 1 << 30,
     },
-    "hops": {**GRID, "LOCAL_ROUND_EDGES": 1 << 20, "LOCAL_ROUND_DEGREE": 1 << 20, "CHUNK": 64, "SHARED_ROWS": 0},
+    "hops": {**GRID, "LOCAL_ROUND_EDGES": 1 << 20, "LOCAL_ROUND_DEGREE": 1 << 20, "CHUNK": 64, "SHARED_LISTS": 0},
     "small and grid": {
         "SMALL": 20,
         "SMALL_EDGES": 90,
@@ -43,7 +43,7 @@ FORCED = {
         "hops": 1,
         "CHUNK": 64,
         "LIGHT": 0,
-        "SHARED_ROWS": 1,
+        "SHARED_LISTS": 1,
     },
     "all of them": {
         "SMALL": 10,
@@ -54,7 +54,7 @@ FORCED = {
         "LOCAL": 5,
         "CHUNK": 40,
     }
-    | {"EDGES_PER_LANE": 1, "CLEANS_UP": 0, "SHARED_ROWS": 0, "PIECE_WARPS": 0, "MIN_BLOCKS": 1},
+    | {"EDGES_PER_LANE": 1, "CLEANS_UP": 0, "SHARED_LISTS": 0, "CHUNK_WARPS": 0, "MIN_BLOCKS": 1},
 }
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),

@@ -19,7 +19,7 @@ from .. import cpu_steps
 from ..tuning import PUSH_EDGES, PUSH_VERTICES
 
 WORD = 64
-ROW_WORDS = (1, 4, 8)  # eight words are one cache line
+BITSET_WORDS = (1, 4, 8)  # eight words are one cache line
 _PLANES = 8  # for hop counts up to 255; as many more at a time where a graph is deeper
 _CHUNK = 1024  # vertices that a thread takes at a time
 _TILE = 64  # vertices turned into bytes at a time
@@ -28,7 +28,7 @@ _COUNTED = 2**DIGITS - 1  # rows that the counters hold
 
 def group_size(n_sources: int) -> int:
     """Sources a group: the fewest words a row that take all of them, or the most there are."""
-    words = next((words for words in ROW_WORDS if n_sources <= words * WORD), ROW_WORDS[-1])
+    words = next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
     return words * WORD
 
 

@@ -21,12 +21,12 @@ from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
-from ...cuda.launch import launch, prepare_items
+from ...cuda.launch import PackedLaunches, launch, prepare_items
 from ...strategy import MultiSourceOutcome
 from .. import tuning
 
 WORD = 32
-ROW_WORDS = (1, 2, 4, 8, 16, 32)  # 32 words are one line
+BITSET_WORDS = (1, 2, 4, 8, 16, 32)  # 32 words are one cache line
 TILE = 128  # places that a row of distances is a multiple of
 PLANES = 4  # of the hop counts, before more are made
 _N_COUNTERS = 4  # vertices, edges, missing targets, pieces
@@ -34,44 +34,34 @@ _COUNTER_WORDS = 2 * _N_COUNTERS
 
 _BITS = Path(__file__).parents[1] / "kernels" / "bit_parallel.cu"
 _LEVELS = Path(__file__).parents[1] / "kernels" / "bit_parallel_output.cu"
-_ROWS = (("WORDS", 32), ("LANES", 8), ("PIECE", tuning.MULTI_SOURCE_PIECE))
+_ROWS = (("WORDS", 32), ("LANES", 8), ("CHUNK", tuning.MULTI_SOURCE_PIECE))
 
 
 def _bits(name: str, item_threads: int, *declared: str) -> Entry:
     return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS)
 
 
-def _bits_struct(name: str, struct: str) -> Entry:
+def _bits_struct(name: str, struct: str, item_threads: int = 1) -> Entry:
     fields = struct_arguments(_BITS, struct)
-    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, fields, constants=_ROWS, argument_struct=struct)
+    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, fields, item_threads=item_threads, constants=_ROWS)
 
 
-def _levels(name: str, item_threads: int, *declared: str) -> Entry:
+def _levels(name: str, item_threads: int, declared) -> Entry:
     return Entry(
-        name, _LEVELS, tuning.MULTI_SOURCE_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS[:2]
+        name, _LEVELS, tuning.MULTI_SOURCE_BLOCK, declared, item_threads=item_threads, constants=(*_ROWS[:2], ("TILE", TILE))
     )
 
 
 _IDLE = _bits("bfs_bit_parallel_idle_warp", 1, "offset_t* in_offsets", "int64 n_vertices", "uint32* idle")
-_START = _bits(
-    "bfs_bit_parallel_start",
-    1,
-    *("offset_t* offsets", "int64* sources", "int64 n_sources", "uint32* seen", "uint32* front", "uint32* in_front"),
-    "int64* counters",
-)
+_START = _bits_struct("bfs_bit_parallel_start", "StartArgs")
 _PULL = _bits_struct("bfs_bit_parallel_pull_warp", "PullArgs")
 _LIST = _bits(
     "bfs_bit_parallel_list",
     1,
-    *("offset_t* offsets", "int64 n_vertices", "uint32* in_front", "int64 capacity", "uint64* pieces", "int64* counters"),
+    *("offset_t* offsets", "int64 n_vertices", "uint32* in_front", "int64 capacity", "uint64* chunks", "int64* counters"),
 )
-_PUSH = _bits(
-    "bfs_bit_parallel_push_warp",
-    WARP,
-    *("offset_t* offsets", "vertex_t* targets", "uint64* pieces", "int64 capacity", "int64* counters"),
-    *("uint32* front", "uint32* seen", "uint32* done", "uint32* gathered", "uint32* touched"),
-)
-_FINALIZE = _bits_struct("bfs_bit_parallel_finalize_warp", "SettleArgs")
+_PUSH = _bits_struct("bfs_bit_parallel_push_warp", "PushArgs", WARP)
+_FINALIZE = _bits_struct("bfs_bit_parallel_finalize_warp", "FinalizeArgs")
 _MISSING = _bits(
     "bfs_bit_parallel_missing_warp",
     WARP,
@@ -84,16 +74,17 @@ _MISSING = _bits(
 _WRITE = _levels(
     "bfs_bit_parallel_write",
     1,
-    *("uint32* seen", "uint32* planes", "int32 n_planes", "int64 n_vertices", "int64 n_sources", "int64 pitch"),
-    *("int32 hop_bytes", "uint8* distance"),
+    arguments(
+        *("uint32* seen", "uint32* planes", "int32 n_planes", "int64 n_vertices", "int64 n_sources", "int64 pitch"),
+        *("int32 hop_bytes", "uint8* distance"),
+    ),
 )
-_COUNT = _levels("bfs_bit_parallel_count", 1, "uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
+_COUNT = _levels(
+    "bfs_bit_parallel_count", 1, arguments("uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
+)
 POINT_BACK = {
     np.dtype(hops): _levels(
-        f"bfs_point_back_{8 * np.dtype(hops).itemsize}_warp",
-        1,
-        *("offset_t* in_offsets", "vertex_t* in_targets", "int64 n_vertices", "int64* sources", "int64 n_sources"),
-        *("int64 pitch", f"{hops}* distance", "vertex_t* predecessor"),
+        f"bfs_predecessors_{8 * np.dtype(hops).itemsize}_warp", 1, struct_arguments(_LEVELS, "PredecessorArgs", hop_t=hops)
     )
     for hops in ("int8", "int16", "int32")
 }
@@ -102,7 +93,7 @@ ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _FINALIZE, _MISSING, _WRITE, _COU
 
 def group_size(n_sources: int) -> int:
     """Sources a group: the fewest words a row that take all of them, or the most there are."""
-    return WORD * next((words for words in ROW_WORDS if n_sources <= words * WORD), ROW_WORDS[-1])
+    return WORD * next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
 
 
 def pitch_of(n: int) -> int:
@@ -177,9 +168,17 @@ def point_back(graph, kernels, sources, padded, n: int):
     k = sources.size
     predecessor = cp.empty((k, n), graph.targets.dtype)
     reverse = graph.reverse
-    sizes = (np.int64(k), np.int64(padded.shape[1]))
-    rows = (reverse.offsets, reverse.targets, np.int64(n), cp.asarray(sources), *sizes, padded, predecessor)
-    launch(kernels[POINT_BACK[padded.dtype]], k * (-(-n // WARP)) * WARP, rows)
+    args = {
+        "in_offsets": reverse.offsets,
+        "in_targets": reverse.targets,
+        "n_vertices": np.int64(n),
+        "sources": cp.asarray(sources),
+        "n_sources": np.int64(k),
+        "pitch": np.int64(padded.shape[1]),
+        "distance": padded,
+        "predecessor": predecessor,
+    }
+    launch(kernels[POINT_BACK[padded.dtype]], k * (-(-n // WARP)) * WARP, args)
     return predecessor
 
 
@@ -210,7 +209,7 @@ def _variants(graph, words: int, entries) -> dict:
     lanes = tuning.MULTI_SOURCE_LANES["uneven" if largest >= tuning.MULTI_SOURCE_UNEVEN * mean else "even"]
     chosen = {"WORDS": words, "LANES": min(words, lanes)}
     return {
-        entry: entry.variant(**chosen, **({"PIECE": tuning.MULTI_SOURCE_PIECE} if entry.file == _BITS else {}))
+        entry: entry.variant(**chosen, **({"CHUNK": tuning.MULTI_SOURCE_PIECE} if entry.file == _BITS else {}))
         for entry in entries
     }
 
@@ -241,6 +240,7 @@ class _Run:
         self._distance = self.padded = None
         self._level_counts: list = []
         self._launches: dict = {}  # see _prepared
+        self._push = PackedLaunches(self.kernels[_PUSH])
 
     def _rows_of_planes(self, n_planes: int):
         return cp.empty((n_planes * self._graph.n_vertices, self._words), np.uint32)
@@ -276,8 +276,16 @@ class _Run:
         alive = np.packbits(lanes, bitorder="little").view(np.uint32)
         self._alive()[...] = cp.asarray(alive)
         k = np.int64(sources.size)
-        rows = (self._graph.offsets, cp.asarray(sources), k, self._seen, self._front, self._in_front, self._counters())
-        launch(self.kernels[_START], sources.size, rows)
+        args = {
+            "offsets": self._graph.offsets,
+            "sources": cp.asarray(sources),
+            "n_sources": k,
+            "seen": self._seen,
+            "front": self._front,
+            "in_front": self._in_front,
+            "counters": self._counters(),
+        }
+        launch(self.kernels[_START], sources.size, args)
         self._level_counts = [cp.asarray(lanes.astype(np.int64))]
         return self._read_counters()
 
@@ -309,9 +317,9 @@ class _Run:
         if is_pushed:
             capacity, pieces = self._capacity, self._pieces
             launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, counters))
-            rows = (self._front, self._seen, self._done, self._gathered, self._touched)
             at_most = min(vertices + edges // tuning.MULTI_SOURCE_PIECE, int(capacity))
-            launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, pieces, capacity, counters, *rows))
+            key = self._front.data.ptr, counters.data.ptr
+            self._push.launch(at_most, key, lambda: self._push_arguments(counters))
         else:
             self._prepared(_PULL, threads, alive)(level=np.int32(level))
         if is_pushed or self._hubs.size:
@@ -349,14 +357,28 @@ class _Run:
             read = {
                 "in_offsets": in_offsets,
                 "in_targets": in_targets,
-                "heavy_pieces": self._hubs,
-                "n_heavy_pieces": np.int64(self._hubs.size),
+                "hub_chunks": self._hubs,
+                "n_hub_chunks": np.int64(self._hubs.size),
                 "front": self._front,
                 "in_front": self._in_front,
             }
             others = read if entry is _PULL else {"is_added": np.int32(0)}
             self._launches[key] = prepare_items(self.kernels[entry], threads, {**written, **others})
         return self._launches[key]
+
+    def _push_arguments(self, counters) -> dict:
+        return {
+            "offsets": self._graph.offsets,
+            "targets": self._graph.targets,
+            "chunks": self._pieces,
+            "capacity": self._capacity,
+            "counters": counters,
+            "front": self._front,
+            "seen": self._seen,
+            "done": self._done,
+            "gathered": self._gathered,
+            "touched": self._touched,
+        }
 
     def _make_planes(self, level: int) -> None:
         """See that there is a plane for each one of a level's number, an empty one where it is the first to have it."""

@@ -15,43 +15,48 @@ import numpy as np
 from ..._arrays import MAX_HOP_COUNT, hops_dtype
 from ...cuda import cp
 from ...cuda.compiler import Request, kernel, start_compiling
-from ...cuda.kernel_spec import Entry, struct_arguments
+from ...cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ...errors import StrategyError
 from ...strategy import MultiSourceOutcome, slowdown, sources_per_worker
 from .. import tuning
 from .bit_parallel_gpu import POINT_BACK, kernels_for, pitch_of, point_back
 
+# Compiled into the kernel.
+_BUCKET = 4  # slots per bucket of the hash table
+_LEVEL_BITS = 4  # of a word of the table; the others hold a vertex
+_STOPPED_NOWHERE, _TOO_DEEP = -1, -2
+
+_MAX_VERTICES = 2 ** (32 - _LEVEL_BITS) - 1
 _FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
-_C_HOPS = {"int16": "short", "int32": "int"}
 _ENTRIES = {
     np.dtype(hops): Entry(
         f"bfs_source_per_block_{8 * np.dtype(hops).itemsize}",
         _FILE,
         tuning.SHARING_BLOCK,
         struct_arguments(_FILE, "SearchArgs", hop_t=hops),
-        argument_struct=f"SearchArgs<{_C_HOPS[hops]}>",
         constants=(
             ("SHARED_BITS", 0),
             ("SHARED_WORDS", 0),
             ("SLOTS", tuning.MIN_SLOTS),
             ("QUEUE_CAPACITY", tuning.BLOCK_QUEUE_CAPACITY),
             ("UNDIRECTED", 0),
-            ("AHEAD", tuning.BLOCK_AHEAD),
+            ("UNROLL", tuning.BLOCK_AHEAD),
             ("MAX_HOPS", tuning.SHORT_HOPS),
+            ("BUCKET", _BUCKET),
+            ("LEVEL_BITS", _LEVEL_BITS),
+            ("STOPPED_NOWHERE", _STOPPED_NOWHERE),
+            ("TOO_DEEP", _TOO_DEEP),
         ),
     )
-    for hops in _C_HOPS
+    for hops in ("int16", "int32")
 }
 ENTRIES = tuple(_ENTRIES.values())
 GROUP = 1024
 _SLOT_BYTES = 5  # a word, and a quarter of one that a bucket has
 _BLOCK_SHARED = 1024  # static shared memory, and some that the driver takes
-_BUCKET = 4  # slots
-_MAX_VERTICES = 2**28 - 1  # of a word of the table four bits are the level
 # What an estimate takes of a multiprocessor; a run asks the device itself.
 _MAX_BLOCKS_PER_PROCESSOR, _SHARED = 4, 227 << 10
-_STOPPED_NOWHERE, _TOO_DEEP = -1, -2
 
 
 def group_size(n_sources: int) -> int:
@@ -151,7 +156,7 @@ def _variants(graph, layout: _Layout) -> dict[np.dtype, Entry]:
         "SLOTS": layout.slots,
         "QUEUE_CAPACITY": layout.queue_capacity,
         "UNDIRECTED": int(not graph.directed),
-        "AHEAD": tuning.BLOCK_AHEAD if layout.shared_bits else tuning.TABLE_AHEAD,
+        "UNROLL": tuning.BLOCK_AHEAD if layout.shared_bits else tuning.TABLE_AHEAD,
         "MAX_HOPS": tuning.SHORT_HOPS,
     }
     return {hops: entry.variant(block=layout.block, **chosen) for hops, entry in _ENTRIES.items()}
@@ -198,7 +203,7 @@ class _Run:
         self._outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._taken = cp.zeros(1, np.int64)
-        self._outcome = cp.zeros((group, 2), np.int32)
+        self._outcome = cp.zeros(group, np.int64)  # one Outcome per source
         self._columns = min(n, tuning.SHORT_HOPS) + 1
         self._dtype = self._distance = self._at_targets = self._counts = None
         self._allocate(np.dtype(np.int16))
@@ -219,7 +224,8 @@ class _Run:
         on_device = cp.asarray(sources)
         while True:
             self._search(on_device)
-            levels, stops = self._outcome[: sources.size].get().T.astype(np.int64)
+            outcome = self._outcome[: sources.size].get().view(struct_layout(_FILE, "Outcome"))
+            levels, stops = outcome["levels"].astype(np.int64), outcome["stopped"].astype(np.int64)
             if not (stops == _TOO_DEEP).any():
                 return levels, stops
             self._columns = min(self._graph.n_vertices + 1, 4 * self._columns)
@@ -245,7 +251,7 @@ class _Run:
             "spill": self._spill,
             "outside": self._outside,
             "pitch": np.int64(self._pitch),
-            "is_kept": np.int32(query.output == "all"),
+            "is_per_source": np.int32(query.output == "all"),
             "distance": self._distance,
             "at_target_vertices": self._at_targets,
             "columns": np.int64(self._columns),

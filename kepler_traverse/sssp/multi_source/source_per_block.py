@@ -25,12 +25,11 @@ _ENTRY = Entry(
     _FILE,
     tuning.MULTI_SOURCE_BLOCK,
     struct_arguments(_FILE, "SearchArgs"),
-    argument_struct="SearchArgs",
     constants=(
         ("QUEUE_CAPACITY", tuning.MULTI_SOURCE_QUEUE_CAPACITY),
         ("WARM_UP", tuning.MULTI_SOURCE_WARM_UP),
         ("FEW", tuning.MULTI_SOURCE_FEW),
-        ("AHEAD", tuning.MULTI_SOURCE_AHEAD),
+        ("UNROLL", tuning.MULTI_SOURCE_AHEAD),
     ),
 )
 ENTRIES = (_ENTRY,)
@@ -92,7 +91,7 @@ def _variant(n: int) -> Entry:
     """The kernel with the constants for a graph of n vertices."""
     return _ENTRY.variant(
         block=_block(n),
-        AHEAD=tuning.MULTI_SOURCE_AHEAD,
+        UNROLL=tuning.MULTI_SOURCE_AHEAD,
         QUEUE_CAPACITY=tuning.MULTI_SOURCE_QUEUE_CAPACITY,
         WARM_UP=tuning.MULTI_SOURCE_WARM_UP,
         FEW=tuning.MULTI_SOURCE_FEW,
@@ -160,8 +159,8 @@ class _Run:
             "target_vertices": self._target_vertices,
             "n_target_vertices": np.int64(0 if self._target_vertices is None else self._target_vertices.size),
             "piles": self._piles,
-            "marks": self._marks,
-            "is_kept": np.int32(self._is_kept),
+            "queued": self._marks,
+            "is_per_source": np.int32(self._is_kept),
             "keys": self._distance.view(ordered),
             "at_target_vertices": None if self._at_target_vertices is None else self._at_target_vertices.view(ordered),
             "rounds": self._rounds,

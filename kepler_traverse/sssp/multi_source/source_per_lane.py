@@ -14,22 +14,19 @@ from ..._arrays import as_distance
 from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import Entry, arguments
-from ...cuda.launch import launch
+from ...cuda.kernel_spec import Entry, struct_arguments
+from ...cuda.launch import prepare_items
 from ...strategy import MultiSourceOutcome
 from .. import cpu_steps, gpu_steps, tuning
 from ..near_far_gpu import first_width
 
+_FILE = Path(__file__).parents[1] / "kernels" / "source_per_lane.cu"
 _ENTRY = Entry(
     "sssp_source_per_lane_warp",
-    Path(__file__).parents[1] / "kernels" / "source_per_lane.cu",
+    _FILE,
     tuning.ROWS_BLOCK,
-    arguments(
-        *("offset_t* offsets", "vertex_t* targets", "weight_t* weights", "int64 n_vertices", "uint64* heavy_pieces"),
-        *("int64 n_heavy_pieces", "weight_t threshold", "weight_t limit", "ordered_t* keys", "uint32* now", "uint32* next"),
-        "int64* counters",
-    ),
-    constants=(("PIECE", min(tuning.ROWS_PIECES.values())),),
+    struct_arguments(_FILE, "RelaxArgs"),
+    constants=(("CHUNK", min(tuning.ROWS_PIECES.values())),),
 )
 ENTRIES = (_ENTRY,)
 GROUP = 32
@@ -79,7 +76,7 @@ def _rows_of(graph) -> tuple[bool, int]:
 
 
 def _variant(piece: int) -> Entry:
-    return _ENTRY.variant(block=tuning.ROWS_BLOCK, PIECE=piece)
+    return _ENTRY.variant(block=tuning.ROWS_BLOCK, CHUNK=piece)
 
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a query and a group)
@@ -115,6 +112,7 @@ class _Run:
         self._now, self._next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
         self._hubs = _pieces_of_long_rows(graph.offsets, piece)
         self._counters = cp.zeros(3, np.int64)
+        self._launches: dict = {}
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
@@ -165,16 +163,34 @@ class _Run:
 
     def _relax(self, threshold) -> tuple[int, int, int]:
         """One round; return rows lowered below the threshold, edges relaxed, and how near the nearest is that waits."""
-        graph, n = self._graph, self._graph.n_vertices
         self._counters.data.memset_async(0, self._counters.nbytes)
-        hubs = (self._hubs, np.int64(self._hubs.size))
-        rows = (self._keys, self._now, self._next, self._counters)
-        edges = (graph.offsets, graph.targets, graph.weights)
-        launch(self._kernel, n, (*edges, np.int64(n), *hubs, threshold, self._limit, *rows))
+        self._prepared()(threshold=threshold)
         self._now, self._next = self._next, self._now
         self._next.data.memset_async(0, self._next.nbytes)
         self._counters.get(out=self._on_host)
         return tuple(self._on_host.tolist())
+
+    def _prepared(self):
+        """The launch of a round; its arguments are packed once for each order of the two masks, which rounds swap."""
+        key = self._now.data.ptr
+        if key not in self._launches:
+            graph, n = self._graph, self._graph.n_vertices
+            args = {
+                "offsets": graph.offsets,
+                "targets": graph.targets,
+                "weights": graph.weights,
+                "n_vertices": np.int64(n),
+                "hub_chunks": self._hubs,
+                "n_hub_chunks": np.int64(self._hubs.size),
+                "threshold": self._real.type(0),
+                "limit": self._limit,
+                "keys": self._keys,
+                "now": self._now,
+                "next": self._next,
+                "counters": self._counters,
+            }
+            self._launches[key] = prepare_items(self._kernel, n, args)
+        return self._launches[key]
 
     def results(self, sources):
         """Distances, a row a source, and predecessors, by the launches that all strategies share; overflows are errors."""

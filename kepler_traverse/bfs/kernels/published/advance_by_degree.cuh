@@ -11,7 +11,7 @@ namespace kt {
 // one of `warp_from` or more a warp takes; in the rest lanes look for their edges. All threads
 // of the block come, with four words of shared memory. `block_from` is 1 at least.
 template <typename Visit>
-KT_DEVICE void edges_of_block(const vertex_t* targets, Row mine, offset_t block_from, offset_t warp_from,
+KT_DEVICE void edges_of_block(const vertex_t* targets, AdjacencyList mine, offset_t block_from, offset_t warp_from,
                               offset_t* handed, Visit&& visit) {
   while (true) {
     const bool is_long = mine.end - mine.begin >= block_from;
@@ -22,14 +22,14 @@ KT_DEVICE void edges_of_block(const vertex_t* targets, Row mine, offset_t block_
       handed[1] = mine.u;
       handed[2] = mine.begin;
       handed[3] = mine.end;
-      mine = Row{};
+      mine = AdjacencyList{};
     }
     block_barrier();
-    edges_of_row(targets, one_block(), Row{static_cast<vertex_t>(handed[1]), handed[2], handed[3]}, visit);
+    edges_of_list(targets, one_block(), AdjacencyList{static_cast<vertex_t>(handed[1]), handed[2], handed[3]}, visit);
   }
   const bool is_for_warp = mine.end - mine.begin >= warp_from;
-  edges_of_lanes_in_turn(targets, is_for_warp ? mine : Row{}, visit);
-  edges_of_lanes(targets, is_for_warp ? Row{} : mine, false, visit);
+  edges_of_lanes_in_turn(targets, is_for_warp ? mine : AdjacencyList{}, visit);
+  edges_of_lanes(targets, is_for_warp ? AdjacencyList{} : mine, false, visit);
 }
 
 }  // namespace kt

@@ -178,10 +178,10 @@ KT_DEVICE bool expand_frontier(kt::Team team, List frontier, kt::int64 size, kt:
   const Level at = expand.at;
   bool met_heavy = false;
   const auto rows = [&](kt::int64 i, bool) {
-    const kt::Row row = kt::row_of(at.offsets, frontier[i]);
+    const kt::AdjacencyList row = kt::adjacency_list(at.offsets, frontier[i]);
     if (HEAVY == WITH_THE_REST || row.end - row.begin < at.heavy_degree) return row;
     met_heavy = true;
-    return kt::Row{};
+    return kt::AdjacencyList{};
   };
   if (walk == VIRTUAL_WARPS)
     kt::edges_by_virtual_warp(at.targets, team, size, width, rows, expand);
@@ -202,7 +202,7 @@ KT_DEVICE void expand_heavy(kt::int32 first, kt::int32 stride, const vertex_t* h
     const vertex_t u = kt::load_constant(heavy + i);
     // Others store later levels here, or none: all threads see the same answer.
     if (kt::racy_load(at.distance + u) != at.level) continue;
-    kt::edges_of_row(at.targets, kt::one_block(), kt::row_of(at.offsets, u), expand);
+    kt::edges_of_list(at.targets, kt::one_block(), kt::adjacency_list(at.offsets, u), expand);
   }
 }
 
@@ -222,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       [=](kt::int64 place, vertex_t v) {
         if (place < capacity) next[place] = v;
       });
-  kt::edges_of_row(targets, kt::whole_grid(), kt::row_of(offsets, u), expand);
+  kt::edges_of_list(targets, kt::whole_grid(), kt::adjacency_list(offsets, u), expand);
   expand.finish(taken);
 }
 
@@ -252,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_many_blocks(const Man
     const vertex_t u = kt::load_constant(heavy + i);
     // As in expand_heavy. The host sees to it that the list is no longer than MAX_CHILDREN.
     if (kt::racy_load(distance + u) != level) continue;
-    const kt::Row row = kt::row_of(offsets, u);
+    const kt::AdjacencyList row = kt::adjacency_list(offsets, u);
     const kt::int64 blocks = (row.end - row.begin + args.edges_per_child - 1) / args.edges_per_child;
     if (COUNTING) kt::count(counted + CHILDREN);
     kt::launch_child(bfs_4k_child, static_cast<kt::int32>(blocks), offsets, targets, u, level, args.coalesced_from,

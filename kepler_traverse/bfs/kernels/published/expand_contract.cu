@@ -119,7 +119,7 @@ struct GatherInto {
   vertex_t* owner;
   int64* starts;  // [BLOCK / WARP + 1]
 
-  KT_DEVICE void operator()(kt::Row mine) const {
+  KT_DEVICE void operator()(kt::AdjacencyList mine) const {
     const int64 degree = mine.end - mine.begin;
     const kt::Sums<int64> places = kt::sum_through_block(degree, starts);
     if (places.total == 0) return;
@@ -172,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const int64 size = counters[2] <= queue_capacity ? counters[2] : 0;
   for (int64 first = int64{kt::block_id()} * BLOCK; first < size; first += int64{kt::n_blocks()} * BLOCK) {
     const int64 i = first + kt::thread_in_block();
-    gather(i < size ? kt::row_of(offsets, kt::load_constant(queue + i)) : kt::Row{});
+    gather(i < size ? kt::adjacency_list(offsets, kt::load_constant(queue + i)) : kt::AdjacencyList{});
   }
 }
 
@@ -215,7 +215,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   kt::LocalQueue found;
   for (int64 first = int64{kt::block_id()} * BLOCK; first < n_frontier; first += int64{kt::n_blocks()} * BLOCK) {
     const int64 i = first + kt::thread_in_block();
-    const kt::Row mine = i < n_frontier ? kt::row_of(offsets, kt::load_constant(frontier + i)) : kt::Row{};
+    const kt::AdjacencyList mine =
+        i < n_frontier ? kt::adjacency_list(offsets, kt::load_constant(frontier + i)) : kt::AdjacencyList{};
     kt::edges_of_block(by.targets, mine, by.block_from, by.warp_from, by.handed,
                        [&](bool valid, vertex_t u, offset_t, vertex_t v) {
                          if (contract(valid, u, v)) found.push(v);
@@ -239,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const bool valid = i < n_edges;
     const vertex_t v = valid ? kt::load_constant(edges + i) : 0;
     const bool discovered = contract(valid, valid && sources ? kt::load_constant(sources + i) : 0, v);
-    gather(discovered ? kt::row_of(offsets, v) : kt::Row{});
+    gather(discovered ? kt::adjacency_list(offsets, v) : kt::AdjacencyList{});
   }
 }
 

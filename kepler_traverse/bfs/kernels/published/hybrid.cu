@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   for (int64 i = kt::thread_id(); i < n_vertices; i += kt::n_threads()) {
     const vertex_t u = static_cast<vertex_t>(i);
     // No thread stores the last level any more.
-    if (kt::racy_load(distance + u) == level - 1) kt::edges_of_thread(targets, kt::row_of(offsets, u), visit);
+    if (kt::racy_load(distance + u) == level - 1) kt::edges_of_thread(targets, kt::adjacency_list(offsets, u), visit);
   }
 }
 
@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const vertex_t v = static_cast<vertex_t>(i);
     // Only this thread stores v's distance; others store the next level elsewhere, which is no hit.
     const bool is_unreached = i < n_vertices && kt::racy_load(distance + v) == kt::UNREACHED;
-    const kt::Row row = is_unreached ? kt::row_of(in_offsets, v) : kt::Row{};
+    const kt::AdjacencyList row = is_unreached ? kt::adjacency_list(in_offsets, v) : kt::AdjacencyList{};
     const vertex_t u =
         kt::first_hit(in_targets, row, ALONE, [=](vertex_t of) { return kt::racy_load(distance + of) == level - 1; });
     if (u == kt::NO_PREDECESSOR) continue;

@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 int32 width, const uint8* __restrict__ x, vertex_t* y) {
   kt::edges_by_virtual_warp(
       in_targets, kt::whole_grid(), n_vertices, width,
-      [=](int64 v, bool) { return kt::row_of(in_offsets, static_cast<vertex_t>(v)); },
+      [=](int64 v, bool) { return kt::adjacency_list(in_offsets, static_cast<vertex_t>(v)); },
       [=](bool valid, vertex_t v, offset_t, vertex_t u) {
         if (valid && kt::load_constant(x + u)) kt::keep_smallest(y + v, u);
       });

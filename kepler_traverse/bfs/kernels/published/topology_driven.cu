@@ -39,7 +39,7 @@ template <typename List>
 KT_DEVICE void scan_by_thread(kt::Csr graph, List list, Claim claim) {
   for (kt::int64 i = kt::thread_id(); i < list.size; i += kt::n_threads()) {
     const vertex_t u = list[i];
-    if (claim.is_frontier(u)) kt::edges_of_thread(graph.targets, kt::row_of(graph.offsets, u), claim);
+    if (claim.is_frontier(u)) kt::edges_of_thread(graph.targets, kt::adjacency_list(graph.offsets, u), claim);
   }
 }
 
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       targets, kt::whole_grid(), n_vertices, width,
       [&](kt::int64 i, bool) {
         const vertex_t u = static_cast<vertex_t>(i);
-        return claim.is_frontier(u) ? kt::row_of(offsets, u) : kt::Row{};
+        return claim.is_frontier(u) ? kt::adjacency_list(offsets, u) : kt::AdjacencyList{};
       },
       [&](bool valid, vertex_t u, offset_t e, vertex_t v) {
         if (valid) claim(u, e, v);
@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   for (kt::int64 first = static_cast<kt::int64>(kt::block_id()) * BLOCK; first < n_vertices; first += kt::n_threads()) {
     const kt::int64 i = first + kt::thread_in_block();
     if (i < n_vertices && claim.is_frontier(static_cast<vertex_t>(i))) {
-      const kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(i));
+      const kt::AdjacencyList row = kt::adjacency_list(offsets, static_cast<vertex_t>(i));
       // Full where not every thread of the block could still append one: checking and appending are two steps. Whoever
       // loads a count that has grown meanwhile walks the edges at once, which is as right.
       if (row.end - row.begin < defer_from || kt::racy_load(n_deferred) > queue_capacity - BLOCK) {
@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     kt::block_barrier();
   }
   for (kt::int32 i = kt::thread_in_block(); i < n_deferred[0]; i += BLOCK)
-    kt::edges_of_thread(targets, kt::row_of(offsets, deferred[i]), claim);
+    kt::edges_of_thread(targets, kt::adjacency_list(offsets, deferred[i]), claim);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -129,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       kt::racy_store(updated + v, kt::uint8{1});
       if (predecessor) kt::keep_smallest(predecessor + v, u);
     };
-    kt::edges_of_thread(targets, kt::row_of(offsets, static_cast<vertex_t>(i)), reach);
+    kt::edges_of_thread(targets, kt::adjacency_list(offsets, static_cast<vertex_t>(i)), reach);
   }
 }
 

@@ -15,7 +15,7 @@
 
 namespace kt {
 
-constexpr int32 LOCAL_QUEUE = 16;  // places; the published K7 of 10 wants more than that
+constexpr int32 LOCAL_QUEUE = 16;  // vertices; more than the published K7 of 10
 
 struct LocalQueue {
   vertex_t vertices[LOCAL_QUEUE];

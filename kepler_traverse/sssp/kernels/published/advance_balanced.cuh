@@ -36,7 +36,7 @@ KT_DEVICE void edges_balanced(const vertex_t* targets, Team team, int64 n, const
   const auto start_of = [=](int64 i) { return i ? load_constant(ends + i - 1) : static_cast<offset_t>(0); };
   for (int64 first = row_past(ends, n, begin); first < n && start_of(first) < end; first += WARP) {
     const int64 i = first + lane();
-    Row mine = {};
+    AdjacencyList mine = {};
     if (i < n) {
       mine = rows(i, true);
       const offset_t start = start_of(i), row_begin = mine.begin;

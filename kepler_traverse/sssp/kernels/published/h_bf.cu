@@ -144,9 +144,9 @@ struct EdgeRelaxation {
   }
 
   template <typename Team>
-  KT_DEVICE void take_row(const vertex_t* targets, Team team, kt::Row row) {
+  KT_DEVICE void take_row(const vertex_t* targets, Team team, kt::AdjacencyList row) {
     from = kt::from_ordered<weight_t>(distances.at(row.u));
-    kt::edges_of_row(targets, team, row, *this);
+    kt::edges_of_list(targets, team, row, *this);
   }
 };
 
@@ -172,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                    kt::int64 capacity, ordered_t* keys, kt::int32* queued_in, kt::int64* words, vertex_t* parent,
                    vertex_t* next, kt::int64* counters, kt::int64* counted) {
   H_BF_RELAXATION;
-  relaxation.take_row(targets, kt::whole_grid(), kt::row_of(offsets, u));
+  relaxation.take_row(targets, kt::whole_grid(), kt::adjacency_list(offsets, u));
   relaxation.empty();
 }
 
@@ -216,15 +216,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     }
     return kt::broadcast(sharers, has_space, leader) != 0;
   };
-  const auto rows = [&](kt::int64 i, bool is_first) -> kt::Row {
+  const auto rows = [&](kt::int64 i, bool is_first) -> kt::AdjacencyList {
     const vertex_t u = is_everything ? static_cast<vertex_t>(i) : load_once(frontier + i);
     const ordered_t key = relaxation.distances.at(u);
-    if (is_everything && key == kt::Key<weight_t>::INFINITE) return kt::Row{};
+    if (is_everything && key == kt::Key<weight_t>::INFINITE) return kt::AdjacencyList{};
     relaxation.from = kt::from_ordered<weight_t>(key);
-    const kt::Row row = {u, load_once(offsets + u), load_once(offsets + u + 1)};
+    const kt::AdjacencyList row = {u, load_once(offsets + u), load_once(offsets + u + 1)};
     const offset_t degree = row.end - row.begin;
     const bool is_heavy = HEAVY != WITH_THE_REST && degree > heavy_degree;
-    return is_heavy && is_handed_over(u, degree, is_first) ? kt::Row{} : row;
+    return is_heavy && is_handed_over(u, degree, is_first) ? kt::AdjacencyList{} : row;
   };
   kt::edges_by_virtual_warp(targets, kt::whole_grid(), n_frontier, width, rows, relaxation);
   relaxation.empty();
@@ -240,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const kt::int64 handed_over = kt::load_constant(counters + 1);
   const kt::int64 n_heavy = handed_over < heavy_capacity ? handed_over : heavy_capacity;
   for (kt::int64 i = kt::block_id(); i < n_heavy; i += kt::n_blocks())
-    relaxation.take_row(targets, kt::one_block(), kt::row_of(offsets, kt::load_constant(heavy + i)));
+    relaxation.take_row(targets, kt::one_block(), kt::adjacency_list(offsets, kt::load_constant(heavy + i)));
   relaxation.empty();
 }
 

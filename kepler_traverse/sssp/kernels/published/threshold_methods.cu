@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   const kt::Appender queue = {next, pile_capacity, counters};
   const auto rows = [=](int64 i, bool) {
     const vertex_t u = list[i];
-    return kt::racy_load(keys + u) < floor ? kt::Row{} : kt::row_of(offsets, u);
+    return kt::racy_load(keys + u) < floor ? kt::AdjacencyList{} : kt::adjacency_list(offsets, u);
   };
   const auto visit = [=](bool valid, vertex_t u, offset_t e, vertex_t v) {
     if (!valid) return;
@@ -120,6 +120,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (is == present && kt::atomic_exchange(queued_in + v, round) != round) queue.append(v);
   };
   // Where there are more warps than lists of 32 rows, each takes fewer of them.
-  const int32 at_once = kt::WARP / kt::lanes_per_row(kt::n_threads(), size);
+  const int32 at_once = kt::WARP / kt::lanes_per_list(kt::n_threads(), size);
   kt::edges_by_discovery(targets, kt::whole_grid(), size, true, rows, visit, at_once);
 }

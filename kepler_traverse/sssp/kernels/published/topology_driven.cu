@@ -36,9 +36,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                            vertex_t* parent) {
   const kt::Relaxing relaxing = {weights, kt::to_ordered(limit), updating, parent};
   const auto rows = [=](kt::int64 u, bool) {
-    if (mask[u] == 0) return kt::Row{};
+    if (mask[u] == 0) return kt::AdjacencyList{};
     mask[u] = 0;
-    return kt::row_of(offsets, static_cast<vertex_t>(u));
+    return kt::adjacency_list(offsets, static_cast<vertex_t>(u));
   };
   kt::edges_by_virtual_warp(targets, kt::whole_grid(), n_vertices, 1, rows,
                             [=](bool valid, vertex_t u, offset_t e, vertex_t v) {

@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     sssp_work_front_degrees(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ frontier,
                             kt::int64 n_frontier, offset_t* degrees) {
   for (kt::int64 i = kt::thread_id(); i < n_frontier; i += kt::n_threads()) {
-    const kt::Row row = kt::row_of(offsets, kt::load_constant(frontier + i));
+    const kt::AdjacencyList row = kt::adjacency_list(offsets, kt::load_constant(frontier + i));
     degrees[i] = row.end - row.begin;
   }
 }
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                           kt::int64* counters) {
   const kt::Relaxing relaxing = {weights, kt::to_ordered(limit), keys, parent};
   const kt::Appender queue = {next, capacity, counters};
-  const auto rows = [=](kt::int64 i, bool) { return kt::row_of(offsets, kt::load_constant(frontier + i)); };
+  const auto rows = [=](kt::int64 i, bool) { return kt::adjacency_list(offsets, kt::load_constant(frontier + i)); };
   kt::edges_balanced(targets, kt::whole_grid(), n_frontier, ends, rows,
                      [=](bool valid, vertex_t u, offset_t e, vertex_t v) {
                        if (!valid || !relaxing.relax(u, kt::racy_load(keys + u), e, v)) return;

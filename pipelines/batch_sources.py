@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
             parser().print_help()
             return 0
         flags, config = flags_of(argv)
-        # Only now, so that --help and a misspelt flag are answered at once.
+        # Imported only now, so that --help and a misspelt flag are answered at once.
         from .cli.settings import settings_of
 
         settings = settings_of(flags, config)
@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def report_error(error: Exception, debug: bool) -> int:
-    """Print one message for an error and return the exit code that stands for it."""
+    """Print one message for an error and return its exit code."""
     if debug:
         show_traceback(error)
     if isinstance(error, UsageError):

@@ -129,7 +129,7 @@ def plan(graph, query) -> TracedSearch:
 
 def entries_for(graph, query) -> tuple[Entry, Entry]:
     """Return the kernels of cluster and grid with the compile-time constants for a graph."""
-    tuning = query.tuning or bfs_tuning.Tuning()
+    tuning = query.tuning_of(bfs_tuning.Tuning)
     _, _, largest = degree_statistics(graph.offsets)
     piece, warps = bfs_tuning.PIECES["pull" if _can_pull(graph) else "push"]
     shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": piece}

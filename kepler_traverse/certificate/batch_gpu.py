@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import MAX_HOP_COUNT, flat
+from .._arrays import MAX_HOP_COUNT, flatten_distances
 from ..cuda import cp
 from ..cuda.compiler import Request, kernel
 from ..cuda.copies import copy_of
@@ -121,7 +121,7 @@ class Checker:
     def _hops(self, sources, rows, kind: np.dtype):
         """Findings of a block of hop counts, still on the device."""
         self._allocate_for(np.dtype(np.uint32), np.iinfo(np.uint32).max)
-        memory, pitch = flat(rows)
+        memory, pitch = flatten_distances(rows)
         findings = _no_findings()
         limit, width = np.uint32(bound(self._limit, kind)), {"KEY_BYTES": kind.itemsize}
         beyond = np.int32(MAX_HOP_COUNT if self._limit is None else min(self._limit, MAX_HOP_COUNT))
@@ -157,7 +157,7 @@ class Checker:
     def _weighted(self, sources, rows, kind: np.dtype) -> np.ndarray:
         ordered, graph = np.dtype(f"i{kind.itemsize}"), self._graph
         self._allocate_for(ordered, int(np.array(np.inf, kind).view(ordered)))
-        memory, pitch = flat(rows)
+        memory, pitch = flatten_distances(rows)
         findings = _no_findings()
         unfounded = cp.zeros(int(self._n), np.uint32)
         limit, negative = bound(self._limit, kind), np.int32(graph.has_negative_weights)

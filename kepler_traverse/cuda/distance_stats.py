@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import flat
+from .._arrays import flatten_distances
 from ..algorithms import ALGORITHMS
 from . import cp
 from .compiler import Request, kernel
@@ -162,13 +162,13 @@ def _kernel(entry: Entry, kind: np.dtype):
 
 
 def _distances(distance, limit) -> dict:
-    memory, pitch = flat(distance)
+    memory, pitch = flatten_distances(distance)
     n_sources, n_vertices = map(np.int64, distance.shape)
     return {"distance": memory, "pitch": pitch, "n_vertices": n_vertices, "n_sources": n_sources, "limit": limit}
 
 
 def _hops_of(distance) -> tuple:
-    memory, pitch = flat(distance)
+    memory, pitch = flatten_distances(distance)
     return memory.view(np.uint8), pitch, np.int64(distance.shape[1]), np.int64(len(distance))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import flat
+from .._arrays import flatten_distances
 from . import cp
 from .compiler import kernel
 from .kernel_spec import Entry, arguments
@@ -103,7 +103,7 @@ def count_reached(offsets, distance, half: int) -> tuple[int, int, int]:
 
 def max_hops(rows) -> int:
     """The largest of hop counts of shape (k, n), -1 if all are unreached; rows may be farther apart than they are long."""
-    memory, pitch = flat(rows)
+    memory, pitch = flatten_distances(rows)
     found = cp.asarray(np.full(1, -1, np.int32))
     sizes = (np.int32(rows.itemsize), pitch, np.int64(rows.shape[1]), np.int64(len(rows)))
     launch(kernel(_MAX_HOPS, np.int32), rows.shape[1], (memory.view(np.uint8), *sizes, found))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import parts
+from .._arrays import iter_slices
 from ..cuda import cp, edge_weights
 from ..cuda.csr_build import degree_statistics
 from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
@@ -53,7 +53,7 @@ _MAX_STEPS = 1 << 30  # since the marks were last cleared
 
 def plan(graph, query) -> TracedSearch:
     """Allocate and compile; the search that is returned keeps the trace of its last call."""
-    entry = entry_for(graph, query.predecessors, query.tuning or sssp_tuning.Tuning())
+    entry = entry_for(graph, query.predecessors, query.tuning_of(sssp_tuning.Tuning))
     constants = dict(entry.constants)
     run, arrays = _allocate(graph, query, entry)
     of_search = struct_layout(_FILE, "Outcome")
@@ -179,7 +179,7 @@ def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_
     if not graph.n_edges:
         return real.type(0)
     with np.errstate(over="ignore"):  # of weights near the largest number: all are near then
-        found = [(float(part.min()), float(part.max())) for _, part in parts(weights)]
+        found = [(float(part.min()), float(part.max())) for _, part in iter_slices(weights)]
         lightest, heaviest = min(low for low, _ in found), max(high for _, high in found)
         if lightest == heaviest and not may_stop:
             return real.type(np.inf)

@@ -1,6 +1,6 @@
-"""The figures that the dashboard's page and the report share, drawn by Bokeh from a chronicle.
+"""The plots that the dashboard's page and the report share, drawn by Bokeh from the statistics of a run.
 
-Each has one data source of bounded size, which the dashboard replaces and the report fills once.
+Each has one data source of bounded size. The dashboard replaces its data; the report sets them once.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _COLOURS = (
     "#b07aa1", "#d37295", "#9c755f", "#499894", "#8cb369", "#79706e",
 )  # fmt: skip
 PHASE_COLOURS = dict(zip(PHASES, ("#9a9a9a", "#4e79a7", "#59a14f", "#b8962e", "#f28e2b"), strict=True))
-MAX_ROWS = 32  # workers told apart where each has a row of its own
-MAX_BARS = 3000  # batches drawn apart; of more, neighbours become one bar
+MAX_ROWS = 32  # maximum number of workers with a row each
+MAX_BARS = 3000  # maximum number of bars; with more batches, adjacent ones share a bar
 HEIGHT = 260
 
 
@@ -31,7 +31,7 @@ def _colour(i: int, name: str) -> str:
 
 
 def _frame(title: str, x: str, y: str, height: int = HEIGHT, rows: Sequence[str] | None = None) -> figure:
-    # Ranges that are set, since Bokeh complains of those that it shall find in data that are not there yet.
+    # Explicit ranges, because Bokeh warns about automatic ranges without data.
     plot = figure(
         title=title,
         x_axis_label=x,
@@ -69,12 +69,12 @@ def _bars_of_phases(plot: figure, source: ColumnDataSource, row: str) -> None:
 
 
 def time_unit(span: float) -> tuple[str, float]:
-    """The unit in which a time axis of so many seconds is read easily, and the seconds of it."""
+    """Return a suitable unit for a time axis of this length, and its seconds."""
     return ("hours", 3600.0) if span > 7200 else ("minutes", 60.0) if span > 300 else ("seconds", 1.0)
 
 
 def large_unit(most: float) -> tuple[str, float]:
-    """How an axis up to so many is read easily: what its label begins with, and by what to divide."""
+    """Return the prefix of the label of an axis up to this number, and the divisor."""
     for size, word in ((1e9, "billion "), (1e6, "million "), (1e4, "thousand ")):
         if most >= size:
             return word, size if word != "thousand " else 1e3
@@ -86,8 +86,8 @@ def rate_source() -> ColumnDataSource:
 
 
 def rate_figure(source: ColumnDataSource, what: str) -> figure:
-    """What the workers did a second, over time; ``draw_rates`` fills it."""
-    plot = _frame(f"{what} a second, by worker", "seconds from the start", f"{what}/s")
+    """Return a plot of the rates of the workers over time; ``draw_rates`` fills it."""
+    plot = _frame(f"{what} per second, by worker", "seconds from the start", f"{what}/s")
     sides = {side: side for side in ("left", "right", "bottom", "top")}
     plot.quad(source=source, **sides, color="colour", line_width=0, legend_field="worker")
     plot.hover.tooltips = [
@@ -100,7 +100,7 @@ def rate_figure(source: ColumnDataSource, what: str) -> figure:
 
 
 def draw_rates(plot: figure, source: ColumnDataSource, chronicle: RunStats, what: str) -> None:
-    """Stacked bars: for each bin of time, what each worker did."""
+    """Draw stacked bars: the rate of each worker per bin of time."""
     begins, rates = chronicle.series(what)
     unit, time_size = time_unit(chronicle.ended - chronicle.started)
     total = sum(rates.values(), np.zeros(begins.size))
@@ -130,7 +130,7 @@ def phase_source() -> ColumnDataSource:
 
 
 def phase_figure(source: ColumnDataSource) -> figure:
-    """Seconds by phase, a row a worker; ``draw_phases`` fills it."""
+    """Return a plot of the seconds by phase, one row per worker; ``draw_phases`` fills it."""
     plot = _frame("seconds by phase", "seconds of work", "", rows=[])
     _bars_of_phases(plot, source, "worker")
     plot.hover.tooltips = [("worker", "@worker"), ("@phase", "@seconds{0,0.00} s")]
@@ -139,9 +139,10 @@ def phase_figure(source: ColumnDataSource) -> figure:
 
 
 def draw_phases(plot: figure, source: ColumnDataSource, shares: dict[str, Share]) -> None:
-    """Stacked bars: for each worker, its seconds by phase."""
+    """Draw stacked bars: the seconds of each worker by phase."""
     columns: dict[str, list[Any]] = {key: [] for key in source.data}
-    named = {name: share for name, share in shares.items() if name != OTHERS}  # a bar of many would dwarf the rest
+    # One bar for many workers would dwarf the others.
+    named = {name: share for name, share in shares.items() if name != OTHERS}
     for name, share in named.items():
         left = 0.0
         for phase in PHASES:
@@ -163,7 +164,7 @@ def reach_source() -> ColumnDataSource:
 
 
 def histogram_figure(source: ColumnDataSource) -> figure:
-    """How many pairs of source and vertex lie at each distance; ``draw_reach`` fills it."""
+    """Return a histogram of the distances of all pairs of source and vertex; ``draw_reach`` fills it."""
     plot = _frame("distances", "distance", "pairs of source and vertex")
     plot.quad(source=source, left="left", right="right", bottom=0, top="height", color=_COLOURS[0], line_color=None)
     plot.hover.tooltips = [("distance", "@first to @last"), ("pairs", "@count{0,0}")]
@@ -171,7 +172,7 @@ def histogram_figure(source: ColumnDataSource) -> figure:
 
 
 def reach_figure(source: ColumnDataSource) -> figure:
-    """The hop plot: which share of the pairs that were reached lies within a distance; ``draw_reach`` fills it."""
+    """Return the hop plot: the share of reached pairs within each distance; ``draw_reach`` fills it."""
     plot = _frame("hop plot", "distance", "share of reached pairs")
     plot.y_range.end = 1.03
     plot.step(source=source, x="last", y="within", mode="after", line_width=2, color=_COLOURS[1])
@@ -184,7 +185,7 @@ def reach_figure(source: ColumnDataSource) -> figure:
 def draw_reach(
     histogram: figure, reach: figure, source: ColumnDataSource, distances: Histogram | None, algorithm: str
 ) -> None:
-    """Fill both figures from a histogram of distances."""
+    """Fill both plots from a histogram of distances."""
     hops = algorithm == "bfs"
     reach.title.text = "hop plot" if hops else "pairs within a distance"
     for plot in (histogram, reach):
@@ -194,7 +195,7 @@ def draw_reach(
         return
     counts = np.asarray(distances["counts"], np.float64)
     first = (distances["first"] + np.arange(counts.size)) * distances["width"]
-    last = first + distances["width"] - hops  # whole hops: the last one of a bin, where a distance has its limit
+    last = first + distances["width"] - hops  # hops are integers: the right end of a bin is its last hop count
     word, size = large_unit(counts.max())
     histogram.yaxis.axis_label = f"{word}pairs of source and vertex"
     histogram.y_range.end = 1.05 * counts.max() / size
@@ -212,12 +213,12 @@ def draw_reach(
 
 
 def timeline_data(batches: Sequence[dict[str, Any]], lanes: dict[str, str], started: float, unit: float) -> dict[str, Any]:
-    """Bars of batches in the lanes of their workers, each cut by phase.
+    """Return bars of batches in the lanes of their workers, divided by phase.
 
     Parameters
     ----------
     batches : list of dict
-        As ``run_stats.batch_of`` makes them, with ``started`` and ``ended`` on the axis of ``started``.
+        As returned by ``run_stats.batch_of``, with ``started`` and ``ended`` on the axis of ``started``.
     lanes : dict of str to str
         The lane of each worker.
     unit : float
@@ -227,7 +228,7 @@ def timeline_data(batches: Sequence[dict[str, Any]], lanes: dict[str, str], star
     for bar in _bars(batches, lanes):
         begin, took = bar["started"] - started, bar["ended"] - bar["started"]
         phases = {phase: bar["phases"].get(phase, 0.0) for phase in PHASES if phase != "load"}
-        scale = min(1.0, took / max(sum(phases.values()), 1e-9))  # what a bar of several lacks is the time between them
+        scale = min(1.0, took / max(sum(phases.values()), 1e-9))  # a bar of several batches lacks the time between them
         for phase, seconds in phases.items():
             columns["lane"].append(bar["lane"])
             columns["left"].append(round(begin / unit, 5))
@@ -257,7 +258,7 @@ def _bars(batches: Sequence[dict[str, Any]], lanes: dict[str, str]) -> list[dict
 
 
 def timeline_figure(data: dict[str, Any], lanes: Sequence[str], unit: str) -> figure:
-    """When each worker was busy, and with what."""
+    """Return a timeline of the workers, by phase."""
     plot = _frame("timeline of batches", f"{unit} from the start", "", 120 + 18 * len(lanes), lanes)
     _bars_of_phases(plot, ColumnDataSource(data), "lane")
     plot.hover.tooltips = [("", "@part"), ("@phase", "@seconds{0,0.000} s")]

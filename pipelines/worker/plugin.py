@@ -21,7 +21,7 @@ from distributed import Worker, WorkerPlugin, get_worker, secede
 
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.multi_source.outputs import turned
+from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.storage import load_graph
 
@@ -107,7 +107,7 @@ def answers_for(
     graph: Graph, plan: MultiSourcePlan | NearestSourcePlan, request: Request
 ) -> BatchTraverser | NearestSourceTraverser:
     """Return the traverser for a plan that ``plan_for`` has made for the same request."""
-    graph = turned(graph, request.direction)
+    graph = graph_in_direction(graph, request.direction)
     return (
         NearestSourceTraverser(graph, plan, request)
         if isinstance(plan, NearestSourcePlan)

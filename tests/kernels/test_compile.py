@@ -196,9 +196,15 @@ def test_every_kernel_file_is_declared_and_every_declared_one_exists():
     assert sorted(PACKAGE.rglob("*.cu")) == FILES
 
 
-def test_no_two_entry_points_share_a_name():
+def test_entry_points_have_distinct_names():
     names = [entry.name for entry in ENTRIES]
     assert len(set(names)) == len(names)
+
+
+def test_published_kernels_with_many_arguments_take_a_struct():
+    published = [entry for entry in ENTRIES if "published" in entry.file.parts]
+    assert published
+    assert [entry.name for entry in published if len(entry.arguments) > 7 and not entry.argument_struct] == []
 
 
 @pytest.mark.parametrize("types", TYPES, ids=name_of)
@@ -289,7 +295,7 @@ def test_it_compiles_with_other_knobs(nvrtc, entry):
 EVERY_FILE = [*FILES, *(entry.file for entry in SURFACE)]
 
 
-def test_architectures_are_told_apart_at_80_and_90_alone():
+def test_architecture_branches_are_at_80_and_90_alone():
     found = {
         file.name: set(map(int, re.findall(r"__CUDA_ARCH__ *[<>=]+ *(\d+)", file.read_text(encoding="utf-8"))))
         for file in (*FILES, *PACKAGE.rglob("*.cuh"))

@@ -1,4 +1,4 @@
-"""What stands between Python and a kernel: argument checks, grids, compiler options. No GPU is needed."""
+"""Launches of kernels from Python: argument checks, grids, compiler options. No GPU is needed."""
 
 from __future__ import annotations
 
@@ -233,6 +233,35 @@ def test_packed_launches_pack_once_per_key_and_check_what_changes(struct_kernel,
         levels.launch(1, "a", pack, level=np.int64(7))
 
 
+def test_packed_launches_pack_once_per_set_of_arrays(struct_kernel):
+    struct_kernel.function = lambda _grid, _block, values: struct_kernel.calls.append(values[0][0].tolist())
+    launches, packed = launching.PackedLaunches(struct_kernel), []
+    sets = {key: good_by_name() for key in ("even", "odd")}
+
+    def pack(key):
+        packed.append(key)
+        return {name: value for name, value in sets[key].items() if name != "level"}
+
+    for level in range(4):
+        key = ("even", "odd")[level % 2]
+        launches.launch_blocks(2, key, lambda key=key: pack(key), level=np.int32(level))
+    assert packed == ["even", "odd"]
+    assert [call[2] for call in struct_kernel.calls] == [0, 1, 2, 3]
+    offsets = [sets[key]["offsets"].ctypes.data for key in ("even", "odd")]
+    assert [call[0] for call in struct_kernel.calls] == 2 * offsets
+    with pytest.raises(TypeError, match="level of example_struct must be of type int32, not int64"):
+        launches.launch_blocks(2, "even", dict, level=np.int64(7))
+    with pytest.raises(TypeError, match="example_struct lacks level"):
+        launches.launch_blocks(2, "third", lambda: pack("even"))
+
+
+def test_packed_launches_make_a_grid_for_the_work_items(struct_kernel, monkeypatch):
+    monkeypatch.setattr(launching, "max_grid", lambda _block: 1000)
+    launching.PackedLaunches(struct_kernel).launch(300, None, good_by_name)
+    [(grid, block, _)] = struct_kernel.calls
+    assert (grid, block) == ((3,), (128,))
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -259,7 +288,7 @@ def test_a_grid_is_large_enough_and_no_larger_than_the_largest(n_threads, blocks
     assert launching.n_blocks(n_threads, 256, 10) == blocks
 
 
-def test_no_work_is_no_launch(kernel, monkeypatch):
+def test_empty_work_is_not_launched(kernel, monkeypatch):
     monkeypatch.setattr(launching, "max_grid", lambda _block: 1000)
     launching.launch(kernel, 0, tuple(good()))
     assert not kernel.calls
@@ -311,7 +340,7 @@ def test_a_header_in_an_archive_is_a_clear_error(monkeypatch, tmp_path):
             compiler.include_directory()
 
 
-def test_without_a_gpu_a_kernel_is_refused_with_what_is_missing(monkeypatch):
+def test_launch_without_a_gpu_is_an_error_that_names_what_is_missing(monkeypatch):
     monkeypatch.setattr(cuda, "cp", None)
     with pytest.raises(DeviceError, match="needs CuPy"):
         compiler.kernel(ENTRY, np.int32)

@@ -17,6 +17,7 @@
 // Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019, section 5.
 #include <kt/advance.cuh>
 #include <kt/bfs_visit.cuh>
+#include <kt/frontier_queue.cuh>
 
 namespace {
 

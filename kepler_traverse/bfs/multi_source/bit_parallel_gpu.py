@@ -1,13 +1,13 @@
-"""Many searches at once on a GPU: a bit for each source, a row of bits for each vertex. The twin of ``bit_parallel_cpu``.
+"""Bit-parallel multi-source BFS on a GPU: one bit per source in a bitset per vertex. See also ``bit_parallel_cpu``.
 
 Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source graph
-traversal. PVLDB 8(4), 2014 (MS-BFS). See bit_parallel.cu. The host waits once a level, for a few numbers; there are few
-levels where this pays.
+traversal. PVLDB 8(4), 2014 (MS-BFS). See bit_parallel.cu. The host waits once per level for a few counters. Graphs for which
+this method is chosen have few levels.
 
-What bounds it, of 1,024 sources in rows of 128 bytes: an edge that is walked while it leads to the frontier reads one row,
-all others four bytes and a bit. Rows of kron20 are 134 MB, of which the hubs' lie in a cache of 50 MB. A level changes at
-most all rows: front, seen and found, and one plane for each one of its number. The way out reads the planes and seen, and
-writes a byte a source and vertex.
+Memory accesses bound the time. With 1,024 sources a bitset has 128 bytes. An edge that leads to the frontier reads one
+bitset; any other edge reads four bytes and a bit. The bitsets of kron20 have 134 MB, and those of its hubs fit into a cache
+of 50 MB. A level writes at most all bitsets of front, seen and found, and one plane per one in the binary number of the
+level. The output reads the planes and seen, and writes one byte per source and vertex.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import PackedLaunches, launch, prepare_items
 from ...strategy import MultiSourceOutcome
-from .. import tuning
+from ..tuning import BitParallelGpuTuning
 
 WORD = 32
 BITSET_WORDS = (1, 2, 4, 8, 16, 32)  # 32 words are one cache line
@@ -34,22 +34,21 @@ _COUNTER_WORDS = 2 * _N_COUNTERS
 
 _BITS = Path(__file__).parents[1] / "kernels" / "bit_parallel.cu"
 _LEVELS = Path(__file__).parents[1] / "kernels" / "bit_parallel_output.cu"
-_ROWS = (("WORDS", 32), ("LANES", 8), ("CHUNK", tuning.MULTI_SOURCE_PIECE))
+_DEFAULTS = BitParallelGpuTuning()
+_ROWS = (("WORDS", 32), ("LANES", 8), ("CHUNK", _DEFAULTS.chunk))
 
 
 def _bits(name: str, item_threads: int, *declared: str) -> Entry:
-    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS)
+    return Entry(name, _BITS, _DEFAULTS.block, arguments(*declared), item_threads=item_threads, constants=_ROWS)
 
 
 def _bits_struct(name: str, struct: str, item_threads: int = 1) -> Entry:
     fields = struct_arguments(_BITS, struct)
-    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, fields, item_threads=item_threads, constants=_ROWS)
+    return Entry(name, _BITS, _DEFAULTS.block, fields, item_threads=item_threads, constants=_ROWS)
 
 
 def _levels(name: str, item_threads: int, declared) -> Entry:
-    return Entry(
-        name, _LEVELS, tuning.MULTI_SOURCE_BLOCK, declared, item_threads=item_threads, constants=(*_ROWS[:2], ("TILE", TILE))
-    )
+    return Entry(name, _LEVELS, _DEFAULTS.block, declared, item_threads=item_threads, constants=(*_ROWS[:2], ("TILE", TILE)))
 
 
 _IDLE = _bits("bfs_bit_parallel_idle_warp", 1, "offset_t* in_offsets", "int64 n_vertices", "uint32* idle")
@@ -92,20 +91,20 @@ ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _FINALIZE, _MISSING, _WRITE, _COU
 
 
 def group_size(n_sources: int) -> int:
-    """Sources a group: the fewest words a row that take all of them, or the most there are."""
+    """Sources per group: those of the smallest bitset that holds all of them, or of the largest bitset."""
     return WORD * next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
 
 
 def pitch_of(n: int) -> int:
-    """Places of a row of distances: whole tiles."""
+    """Elements between the distances of two sources: whole tiles."""
     return -(-n // TILE) * TILE
 
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run.
 
-    Four rows of bits a vertex, and those of the planes; six bitmaps; pieces of rows; distances, predecessors; and the
-    reverse graph. The depth is known of one search only, and others may go twice as deep.
+    Four bitsets per vertex, and those of the planes; six bitmaps; edge chunks; distances, predecessors; and the reverse
+    graph. The depth is known of one search only, and others may go twice as deep.
     """
     n, m, depth = shape.n_vertices, shape.n_edges, 2 * shape.depth
     planes = 0
@@ -113,7 +112,8 @@ def memory(shape, query, group: int) -> int:
         more = depth.bit_length()
         planes = PLANES if more <= PLANES else PLANES * (2 ** (-(-more // PLANES)).bit_length())  # both, while they grow
     rows = (4 + planes) * group // 8 * n
-    pieces = 8 * (_push_capacity(n, m) + 2 * m // tuning.MULTI_SOURCE_PIECE + 2)
+    tuning = query.tuning_of(BitParallelGpuTuning)
+    pieces = 8 * (_push_capacity(n, m, tuning) + 2 * m // tuning.chunk + 2)
     kept = group * pitch_of(n) * hops_dtype(depth).itemsize if query.output == "all" else 0
     back = group * n * shape.index if query.predecessors else 0
     if query.output == "targets":
@@ -125,11 +125,11 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a machine)
-    """Amounts of the terms of the cost: the host waits at each level, which looks at edges, and reads rows of bits once."""
+    """Amounts of the cost terms: the host waits at each level, which visits edges and reads each bitset once."""
     groups, row, together = -(-n_sources // group), group // 8, min(group, n_sources)
-    levels, frontier = groups * shape.likely_depth, shape.frontier(together)
-    pulled = levels * (frontier > 1 / tuning.MULTI_SOURCE_PUSH_VERTICES)
-    edges = shape.n_edges * shape.together(together)
+    levels, frontier = groups * shape.likely_depth, shape.frontier_share(together)
+    pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
+    edges = shape.n_edges * shape.edge_share(together)
     return {
         "start": groups,
         "sort": shape.directed,
@@ -164,7 +164,7 @@ def plan(graph, query, group: int):
 
 
 def point_back(graph, kernels, sources, padded, n: int):
-    """Predecessors out of rows of hop counts, which may have places beyond the last vertex."""
+    """Return predecessors from hop counts, whose arrays may have elements beyond the last vertex."""
     k = sources.size
     predecessor = cp.empty((k, n), graph.targets.dtype)
     reverse = graph.reverse
@@ -182,47 +182,45 @@ def point_back(graph, kernels, sources, padded, n: int):
     return predecessor
 
 
-def _push_capacity(n: int, m: int) -> int:
-    """Pieces of rows of a frontier that is pushed."""
-    return (
-        n // max(tuning.MULTI_SOURCE_PUSH_VERTICES, 1)
-        + m // max(tuning.MULTI_SOURCE_PUSH_EDGES, 1) // tuning.MULTI_SOURCE_PIECE
-        + 1
-    )
+def _push_capacity(n: int, m: int, tuning: BitParallelGpuTuning) -> int:
+    """Maximum number of edge chunks of a frontier that is pushed."""
+    return n // max(tuning.push_vertices, 1) + m // max(tuning.push_edges, 1) // tuning.chunk + 1
 
 
-def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a query)
+def kernels(graph, query, group: int) -> list[Request]:
     """See ``MultiSourceStrategy.kernels``."""
-    return [Request(entry, graph.targets.dtype) for entry in _variants(graph, group // WORD, ENTRIES).values()]
+    variants = _variants(graph, group // WORD, ENTRIES, query.tuning_of(BitParallelGpuTuning))
+    return [Request(entry, graph.targets.dtype) for entry in variants.values()]
 
 
-def kernels_for(graph, words: int, entries) -> dict:
-    """Kernels for rows of so many words."""
-    variants, index = _variants(graph, words, entries), graph.targets.dtype
+def kernels_for(graph, words: int, entries, tuning: BitParallelGpuTuning = _DEFAULTS) -> dict:
+    """Return the kernels for bitsets of ``words`` words."""
+    variants, index = _variants(graph, words, entries, tuning), graph.targets.dtype
     start_compiling(Request(variant, index) for variant in variants.values())
     return {entry: kernel(variant, index) for entry, variant in variants.items()}
 
 
-def _variants(graph, words: int, entries) -> dict:
-    """For each entry the one with the constants for a graph and for rows of so many words."""
+def _variants(graph, words: int, entries, tuning: BitParallelGpuTuning) -> dict:
+    """Return for each entry the one with the constants for a graph and for bitsets of ``words`` words."""
     mean, _, largest = degree_statistics(graph.offsets)
-    lanes = tuning.MULTI_SOURCE_LANES["uneven" if largest >= tuning.MULTI_SOURCE_UNEVEN * mean else "even"]
+    lanes = tuning.uneven_lanes if largest >= tuning.uneven_from * mean else tuning.even_lanes
     chosen = {"WORDS": words, "LANES": min(words, lanes)}
     return {
-        entry: entry.variant(**chosen, **({"CHUNK": tuning.MULTI_SOURCE_PIECE} if entry.file == _BITS else {}))
+        entry: entry.variant(block=tuning.block, **chosen, **({"CHUNK": tuning.chunk} if entry.file == _BITS else {}))
         for entry in entries
     }
 
 
 class _Run:
-    """The state of a group: rows of bits, bitmaps over the vertices, and what a level tells the next."""
+    """The state of a group: bitsets, bitmaps over the vertices, and the counters that a level leaves for the next one."""
 
     def __init__(self, graph, query, group: int):
         n, m, words = graph.n_vertices, graph.n_edges, group // WORD
         self._graph, self._query, self._words, self._n = graph, query, words, np.int64(n)
+        self._tuning = tuning = query.tuning_of(BitParallelGpuTuning)
         reverse = graph.reverse
         self._incoming = (reverse.offsets, reverse.targets)
-        self.kernels = kernels_for(graph, words, ENTRIES)
+        self.kernels = kernels_for(graph, words, ENTRIES, tuning)
         self._seen, self._front, self._found, self._gathered = (cp.empty((n, words), np.uint32) for _ in range(4))
         self._planes = None if query.output == "counts" else self._rows_of_planes(PLANES)
         bitmap = -(-n // 32)
@@ -230,8 +228,8 @@ class _Run:
             cp.empty(bitmap, np.uint32) for _ in range(5)
         )
         launch(self.kernels[_IDLE], bitmap * 32, (self._incoming[0], self._n, self._idle))
-        self._hubs = _pieces_of_long_rows(self._incoming[0])
-        self._capacity = np.int64(_push_capacity(n, m))
+        self._hubs = _pieces_of_long_rows(self._incoming[0], tuning.chunk)
+        self._capacity = np.int64(_push_capacity(n, m, tuning))
         self._pieces = cp.empty(int(self._capacity), np.uint64)
         # Two places, one of which is read while the other is written.
         self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
@@ -246,12 +244,12 @@ class _Run:
         return cp.empty((n_planes * self._graph.n_vertices, self._words), np.uint32)
 
     def search(self, sources) -> tuple[int, int, int | None]:
-        """Go level by level until nothing is new.
+        """Search level by level until no vertex is discovered.
 
         Returns
         -------
         tuple
-            Levels walked, the last of them that found something, and up to which one the answer is complete.
+            Number of levels, the last level that discovered a vertex, and the level up to which distances are complete.
         """
         query = self._query
         vertices, edges, missing = self._start(sources)
@@ -296,7 +294,7 @@ class _Run:
         return self._state[0][_COUNTER_WORDS : _COUNTER_WORDS + self._words]
 
     def _read_counters(self) -> tuple[int, int, int]:
-        """What the level has told: vertices and edges of the frontier, targets that are missing."""
+        """Return the counters of a level: vertices and edges of the frontier, and targets that are not reached."""
         if self._target_vertices is not None:
             size = self._target_vertices.size
             kernel_args = (self._target_vertices, np.int64(size), self._seen, self._alive(), self._counters())
@@ -311,13 +309,12 @@ class _Run:
         self._state.reverse()
         clear(self._state[0])
         n, threads = self._n, int(self._n + 31) // 32 * WARP  # one warp per word of a bitmap
-        is_pushed = (
-            vertices * tuning.MULTI_SOURCE_PUSH_VERTICES <= n and edges * tuning.MULTI_SOURCE_PUSH_EDGES <= graph.n_edges
-        )
+        tuning = self._tuning
+        is_pushed = vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
         if is_pushed:
             capacity, pieces = self._capacity, self._pieces
             launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, counters))
-            at_most = min(vertices + edges // tuning.MULTI_SOURCE_PIECE, int(capacity))
+            at_most = min(vertices + edges // tuning.chunk, int(capacity))
             key = self._front.data.ptr, counters.data.ptr
             self._push.launch(at_most, key, lambda: self._push_arguments(counters))
         else:
@@ -381,7 +378,7 @@ class _Run:
         }
 
     def _make_planes(self, level: int) -> None:
-        """See that there is a plane for each one of a level's number, an empty one where it is the first to have it."""
+        """Allocate a plane for each bit of a level's number, and clear the plane of a bit that no level had before."""
         n, needed = self._graph.n_vertices, level.bit_length()
         if self._planes is None or level != 1 << (needed - 1):
             return
@@ -415,7 +412,7 @@ class _Run:
         return rows[:, :n]
 
     def counts(self, k: int, depth: int):
-        """How many vertices each source has at each level, int64 of shape (k, depth + 1)."""
+        """Number of vertices per source and level, int64 of shape (k, depth + 1)."""
         return cp.stack([counts[:k] for counts in self._level_counts[: depth + 1]], axis=1)
 
 
@@ -425,9 +422,9 @@ def clear(*arrays) -> None:
         array.data.memset_async(0, array.nbytes)
 
 
-def _pieces_of_long_rows(offsets):
-    """Rows of MULTI_SOURCE_PIECE edges or more in pieces, as the kernels take them: which piece above, vertex below."""
-    rows, lengths = graph_statistics.hubs(offsets, tuning.MULTI_SOURCE_PIECE)
-    pieces = -(-lengths // tuning.MULTI_SOURCE_PIECE)
+def _pieces_of_long_rows(offsets, chunk: int):
+    """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
+    rows, lengths = graph_statistics.hubs(offsets, chunk)
+    pieces = -(-lengths // chunk)
     which = np.arange(int(pieces.sum())) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     return cp.asarray(which.astype(np.uint64) << np.uint64(32) | np.repeat(rows, pieces).astype(np.uint64))

@@ -1,4 +1,4 @@
-// Who walks which edges, counted: each edge of the listed rows is visited once, and no warp has more than its share.
+// Counts visits: each edge of the listed adjacency lists is visited once, and no warp visits more than its share.
 #include "advance_balanced.cuh"
 
 extern "C" __global__ void count_visits(const offset_t* offsets, const vertex_t* targets, const vertex_t* vertices,

@@ -1,12 +1,12 @@
 // A level as a product of a sparse matrix and a vector.
 //
-// The matrix has one row per vertex: the vertices with an edge to it. The vector x is 1 for the
-// vertices at the last level. Instead of sums of products, y holds minima: the smallest vertex of a
-// row for which x is 1, which is the predecessor. Every row is read to its end, so every level costs
-// all edges. A second kernel takes the discovered vertices from y, makes them the next x, and clears y.
+// AdjacencyList v of the matrix holds the vertices with an edge to v. The vector x is 1 for the vertices at the
+// last level. Instead of sums of products, y holds minima: the smallest vertex of a row for which x is
+// 1, which is the predecessor. Each row is read to its end, so each level costs all edges. A second
+// kernel takes the discovered vertices from y, makes them the next x, and clears y.
 //
-// Deng, Wang, Mu. Taming irregular EDA applications on GPUs. ICCAD 2009, as
-// Luo, Wong, Hwu 2010, section 2, tell of it.
+// Deng, Wang, Mu. Taming irregular EDA applications on GPUs. ICCAD 2009, as described by
+// Luo, Wong, Hwu 2010, section 2.
 #include <kt/advance.cuh>
 #include <kt/frontier_queue.cuh>
 

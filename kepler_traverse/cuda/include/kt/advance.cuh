@@ -7,10 +7,9 @@
 //   edges_by_thread         thread-mapped: one thread per vertex, for short adjacency lists
 //   edges_by_warp           warp-mapped: one warp per vertex, for lists of about 32 edges or more
 //
-// Two more do the same, for kernels that choose the edges themselves:
+// One more does the same, for kernels that choose the edges themselves:
 //
 //   edges_of_thread         one thread visits the adjacency list that it holds
-//   edges_by_edge           one thread per edge of the graph, given as pairs of source and target
 //
 // The others keep the warp converged: all its lanes call visit(valid, u, edge, v), so that the
 // visitor may use warp collectives. Lanes without an edge pass valid == false. lists(i, is_first)
@@ -18,10 +17,8 @@
 // another queue; is_first is true in one lane per list, so that this happens once.
 //
 //   edges_by_virtual_warp   sub-warp-mapped: 2^k lanes per vertex (Hong et al. 2011)
-//   edges_by_shared_reads   one warp per vertex; the warp reads the offsets of 32 vertices at a time
 //   edges_by_discovery      scan and binary search: a warp takes 32 lists, each lane finds its edge
 //   edges_of_lanes          the same for the adjacency lists that the lanes of a warp hold
-//   edges_of_lanes_in_turn  all lanes of a warp visit these lists one after another
 //   edges_of_list           all warps of a team visit one adjacency list
 //   edges_until             2^k lanes visit the list that they hold, until the visitor stops them
 //   first_hit               each lane searches a list of its own for the first match
@@ -95,12 +92,6 @@ KT_DEVICE void edges_by_warp(Csr graph, Vertices vertices, Visit visit) {
   }
 }
 
-template <typename Visit>
-KT_DEVICE void edges_by_edge(const vertex_t* sources, const vertex_t* targets, offset_t n_edges, Visit visit) {
-  for (offset_t e = thread_id(); e < n_edges; e += n_threads())
-    visit(load_constant(sources + e), e, load_constant(targets + e));
-}
-
 // The number of a warp in a team, and the team's size: the grid or one block.
 struct Team {
   int64 warp;
@@ -148,23 +139,6 @@ KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n
       visit_edges(targets, edges, visit, 0);
     }
   }
-}
-
-template <typename Visit>
-KT_DEVICE void edges_of_lanes_in_turn(const vertex_t* targets, AdjacencyList mine, Visit&& visit) {
-  for (uint32 left = ballot(ALL_LANES, mine.begin < mine.end); left; left &= left - 1) {
-    const int32 owner = first_lane(left);
-    const vertex_t u = broadcast(ALL_LANES, mine.u, owner);
-    const offset_t end = broadcast(ALL_LANES, mine.end, owner);
-    for (offset_t e = broadcast(ALL_LANES, mine.begin, owner) + lane(); any(ALL_LANES, e < end); e += WARP)
-      visit_edge(targets, e < end, u, e, visit);
-  }
-}
-
-template <typename Lists, typename Visit>
-KT_DEVICE void edges_by_shared_reads(const vertex_t* targets, Team team, int64 n, Lists lists, Visit&& visit) {
-  for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP)
-    edges_of_lanes_in_turn(targets, first + lane() < n ? lists(first + lane(), true) : AdjacencyList{}, visit);
 }
 
 // Visits the edges of the adjacency lists that the lanes of a warp hold, in order. Each lane finds

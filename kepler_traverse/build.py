@@ -21,6 +21,7 @@ from ._arrays import (
 )
 from .cpu import csr_build
 from .cuda import csr_build as csr_on_gpu
+from .cuda import edge_weights
 from .errors import DeviceError, EdgeListError, InputError, option_text
 from .graph import BuildReport, Graph
 from .protocols import CsrBackend
@@ -210,7 +211,7 @@ def _integer_weights(weight: Any, weight_type: str) -> Any:
     kind = held_by or np.dtype(np.int64)
     if weight_type != "auto":
         kind = max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
-    return weight.astype(kind), 0
+    return (edge_weights.from_integers(weight, kind) if device_of(weight) == "cuda" else weight.astype(kind)), 0
 
 
 def _float_weights(weight: Any, weight_type: str) -> Any:
@@ -227,7 +228,7 @@ def _float_weights(weight: Any, weight_type: str) -> Any:
             cast = xp.asarray(to_host(weight).astype(kind))  # CuPy's cast would flush subnormal results to 0
         else:
             cast = weight.astype(kind, copy=False)
-    bad, row = _where(lambda values: ~xp.isfinite(values), cast)
+    bad, row, negative_zeros = _counts_of_floats(cast)
     if bad:
         what = "NaN" if bool(xp.isnan(weight[row])) else f"{float(weight[row]):g}, infinite as {kind}"
         raise EdgeListError(
@@ -237,10 +238,21 @@ def _float_weights(weight: Any, weight_type: str) -> Any:
         )
     if kind.itemsize < weight.itemsize:
         _refuse_lost_weights(weight, cast)
-    bits = cast.view(f"i{cast.itemsize}")
-    negative_zero = np.iinfo(bits.dtype).min  # by its bits: on a GPU subnormal numbers compare as zero
-    count, _ = _where(lambda values: values == negative_zero, bits)
-    return (xp.where(bits == negative_zero, cast.dtype.type(0), cast) if count else cast), count
+    if not negative_zeros:
+        return cast, 0
+    if device_of(cast) == "cuda":
+        return edge_weights.without_negative_zeros(cast), negative_zeros
+    return np.where(cast == 0, cast.dtype.type(0), cast), negative_zeros
+
+
+def _counts_of_floats(weight: Any) -> tuple[int, int, int]:
+    """Count numbers that are not finite, the position of the first of them, and negative zeros."""
+    if device_of(weight) == "cuda":
+        return edge_weights.check(weight)
+    bad, row = _where(lambda part: ~np.isfinite(part), weight)
+    bits = weight.view(f"i{weight.itemsize}")
+    negative_zeros, _ = _where(lambda part: part == np.iinfo(bits.dtype).min, bits)
+    return bad, row, negative_zeros
 
 
 def _refuse_lost_weights(weight: Any, cast: Any) -> None:
@@ -264,6 +276,8 @@ def _refuse_lost_weights(weight: Any, cast: Any) -> None:
 def _negative_loops(src: Array, dst: Array, weight: Any, integers: bool) -> dict[int, Any]:
     """Map each vertex with a self-loop of negative weight to the smallest such weight."""
     loops: dict[int, int | float] = {}
+    if device_of(weight) == "cuda" and not edge_weights.count_negative_loops(src, dst, weight):
+        return loops
     number = int if integers else float
     for (_, u), (_, v), (_, w) in zip(iter_slices(src), iter_slices(dst), iter_slices(weight), strict=True):
         at = namespace(w).flatnonzero(is_negative(w) & (u == v))

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from . import arguments, cuda
-from ._arrays import EXACT_BELOW, MAX_INTEGER, Array, device_of, is_negative, iter_slices, namespace, to_host
+from ._arrays import EXACT_BELOW, MAX_INTEGER, Array, device_of, iter_slices, to_host
 from .algorithms import ALGORITHMS
 from .cpu import csr_build
 from .cuda import csr_build as csr_on_gpu
+from .cuda import graph_statistics
 from .errors import DeviceError, InputError, UnknownVertexError, option_text
 from .protocols import CsrBackend
 
@@ -195,7 +196,7 @@ class Graph:
     @cached_property
     def degrees(self) -> Array:
         """Out-degree of every vertex, int64."""
-        return namespace(self.offsets).diff(self.offsets)
+        return graph_statistics.degrees(self.offsets) if self.device == "cuda" else np.diff(self.offsets)
 
     @cached_property
     def max_degree(self) -> int:
@@ -205,7 +206,12 @@ class Graph:
     def has_negative_weights(self) -> bool:
         if self.weights is None:
             return False
-        return bool(self.negative_loops) or any(bool(is_negative(values).any()) for _, values in iter_slices(self.weights))
+        return bool(self.negative_loops) or self._lowest_bits() < 0
+
+    def _lowest_bits(self) -> int:
+        """The smallest of the weights' bits as signed integers; their sign is that of the weights, as none is -0.0."""
+        weights: Array = self.weights
+        return min((int(part.min()) for _, part in iter_slices(weights.view(f"i{weights.itemsize}"))), default=0)
 
     @cached_property
     def heaviest(self) -> float | int:

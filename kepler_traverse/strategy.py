@@ -300,6 +300,8 @@ class MultiSourceStrategy(BaseStrategy):
         Whether it runs a strategy for one source once per source.
     reverses : bool
         Whether it builds the reverse of a directed graph. If so, its ``memory`` and ``terms`` include the reverse.
+    kernels : callable, optional
+        ``kernels(graph, query, group)`` returns the kernels that a plan will need, which can be compiled before it is made.
     """
 
     plan: PrepareMany
@@ -308,11 +310,19 @@ class MultiSourceStrategy(BaseStrategy):
     terms: Callable[[Shape, int, int, object], dict[str, float]]
     repeats: bool = False
     reverses: bool = False
+    kernels: Callable[..., list[Any]] | None = None
 
     @classmethod
     def from_module(cls, module: MultiSourceModule, **fields: Any) -> MultiSourceStrategy:
-        """Return a strategy from the module that defines ``plan``, ``memory``, ``group_size`` and ``terms``."""
-        return cls(plan=module.plan, memory=module.memory, group_size=module.group_size, terms=module.terms, **fields)
+        """Return a strategy from the module that defines ``plan``, ``memory``, ``group_size``, ``terms`` and ``kernels``."""
+        return cls(
+            plan=module.plan,
+            memory=module.memory,
+            group_size=module.group_size,
+            terms=module.terms,
+            kernels=getattr(module, "kernels", None),  # strategies of the CPU have none
+            **fields,
+        )
 
 
 def strategy_for_sums(strategy: StrategyT, strategies: Sequence[StrategyT], sums: Sums, algorithm: str) -> StrategyT:

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import cuda
 from ..cpu import machine_speeds, numba_cache
+from ..cuda.copies import copy_into
 from .costs import Machine, costs_of
 
 _COPIED = 1 << 25  # bytes of the measured copy
@@ -127,11 +128,11 @@ def _second_level() -> int:
 def _measure_gpu() -> Machine:
     cp, there = cuda.cp, cuda.cp.cuda.Device()
     attributes = there.attributes
-    source, copied = cp.ones(_COPIED, np.uint8), cp.empty(_COPIED, np.uint8)
+    source, copied = cp.zeros(_COPIED, np.uint8), cp.empty(_COPIED, np.uint8)
     word = cp.zeros(1, np.int64)
 
     def copy():
-        cp.copyto(copied, source)
+        copy_into(copied, source)
         cp.cuda.get_current_stream().synchronize()
 
     def step():

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._arrays import namespace, to_host
+from .._arrays import Array
 from ..cpu.bounded_search import bounded_search
+from ..cuda import edge_weights, graph_statistics
 from ..graph import Graph
 from ..plan import Plan
 from ..query import Query
@@ -82,23 +83,30 @@ def forget(graph: Graph) -> None:
 def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Shape:
     if not graph.n_edges:
         return shape
-    xp = namespace(graph.offsets)
-    largest = int(xp.diff(graph.offsets).max())  # graph.degrees would stay in memory, which no plan accounts for
+    largest = int(_degrees(graph).max())
     spread = shape.spread
     if algorithm == "sssp":
-        weights = to_host(graph.weights[:: max(1, graph.n_edges // _WEIGHTS)]).astype(np.float64)
+        step = max(1, graph.n_edges // _WEIGHTS)
+        sample = edge_weights.sample(graph.weights, step) if graph.device == "cuda" else graph.weights[::step]
+        weights = sample.astype(np.float64)
         spread = float(weights.std() / abs(weights.mean())) if weights.mean() else 0.0
     skew = largest * graph.n_vertices / graph.n_edges
     return shape._replace(skew=skew, spread=spread, scatter=_scatter(graph))
 
 
+def _degrees(graph: Graph) -> Array:
+    """Out-degrees. ``graph.degrees`` would keep them in memory, which no plan accounts for."""
+    return graph_statistics.degrees(graph.offsets) if graph.device == "cuda" else np.diff(graph.offsets)
+
+
 def _scatter(graph: Graph) -> float:
     """Share of sampled edges whose vertex numbers are far apart, so that following them misses the cache."""
-    xp = namespace(graph.offsets)
-    edges = xp.asarray(np.random.default_rng(_SEED).integers(0, graph.n_edges, _SAMPLED))
-    sources = xp.searchsorted(graph.offsets, edges, side="right") - 1
-    far = abs(graph.targets[edges].astype(np.int64) - sources) > graph.n_vertices // _NEAR
-    return float(far.mean())
+    edges = np.random.default_rng(_SEED).integers(0, graph.n_edges, _SAMPLED)
+    if graph.device == "cuda":
+        sources, ends = graph_statistics.edges_at(graph.offsets, graph.targets, edges)
+    else:
+        sources, ends = np.searchsorted(graph.offsets, edges, side="right") - 1, graph.targets[edges].astype(np.int64)
+    return float((abs(ends - sources) > graph.n_vertices // _NEAR).mean())
 
 
 def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
@@ -139,16 +147,12 @@ def pile_rounds(shape: Shape) -> float:
 
 def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[Seen]:
     """Run the searches on a GPU and return their results."""
-    xp = namespace(graph.offsets)
-    degrees = xp.diff(graph.offsets)
     plan = Plan(graph, "bfs", searches, "auto", Query(predecessors=False, limit=GPU_LEVELS))
     found: list[Seen] = []
     for source in [_hub(graph), *(_random_sources(graph)[:GPU_SEARCHES] if graph.directed else [])]:
         traversal = plan.run(source)
-        reached = traversal.reached
         half = traversal.rounds // 2
-        counts = xp.stack([reached.sum(), (degrees * reached).sum(), (reached & (traversal.distance <= half)).sum()])
-        vertices, edges, earlier = to_host(counts).tolist()
+        vertices, edges, earlier = graph_statistics.count_reached(graph.offsets, traversal.distance, half)
         if traversal.rounds < GPU_LEVELS:
             found.append(Seen(vertices / graph.n_vertices, edges / graph.n_edges, traversal.rounds))
         else:
@@ -173,14 +177,14 @@ def _seen(shape: Shape, found: list[Seen]) -> Shape:
 
 
 def _hub(graph: Graph) -> int:
-    xp = namespace(graph.offsets)
-    return int(xp.argmax(xp.diff(graph.offsets)))
+    return graph_statistics.hub(graph.offsets) if graph.device == "cuda" else int(_degrees(graph).argmax())
 
 
 def _random_sources(graph: Graph) -> list[int]:
     """Random vertices with at least one outgoing edge."""
     drawn = np.unique(np.random.default_rng(_SEED).integers(0, graph.n_vertices, 8 * SEARCHES))
-    xp = namespace(graph.offsets)
-    places = xp.asarray(drawn)
-    degrees = to_host(graph.offsets[places + 1] - graph.offsets[places])
+    if graph.device == "cuda":
+        degrees = graph_statistics.degrees_at(graph.offsets, drawn)
+    else:
+        degrees = graph.offsets[drawn + 1] - graph.offsets[drawn]
     return np.random.default_rng(_SEED).permutation(drawn[degrees > 0])[:SEARCHES].tolist()

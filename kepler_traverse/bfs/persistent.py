@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..cuda import cp
-from ..cuda.compiler import kernel
+from ..cuda.compiler import Request, kernel, start_compiling
 from ..cuda.csr_build import degree_statistics
 from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
@@ -63,6 +63,7 @@ def plan(graph, query) -> TracedSearch:
     incoming = graph.reverse if _can_pull(graph) else None
     begins, goes_on = entries_for(graph, query)
     constants = dict(goes_on.constants)
+    start_compiling([Request(begins, index), Request(goes_on, index)])
     cluster, grid = kernel(begins, index), kernel(goes_on, index)
     clusters = dict(begins.constants)["CLUSTER"]
     distance = cp.empty(n, np.int32)
@@ -135,6 +136,15 @@ def entries_for(graph, query) -> tuple[Entry, Entry]:
     # On a device without clusters one block runs the first levels.
     begins = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, max_cluster()))
     return begins, _GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=int(largest >= tuning.long_row))
+
+
+def likely_kernels(directed: bool, predecessors: bool) -> list[Request]:
+    """Kernels of a search in a graph that is not known yet, with vertex numbers of 32 bits: for even and uneven degrees."""
+    piece, warps = bfs_tuning.PIECES["push" if directed else "pull"]
+    shared = {"PREDECESSORS": int(predecessors), "CHUNK": piece}
+    begins = _CLUSTER.variant(**shared, CLUSTER=min(bfs_tuning.Tuning().cluster, max_cluster()))
+    goes_on = [_GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=uneven) for uneven in (0, 1)]
+    return [Request(entry) for entry in (begins, *goes_on)]
 
 
 def _can_pull(graph) -> bool:

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, as_distance
+from .._arrays import Array, as_distance, device_of
+from ..cuda.graph_statistics import max_hops
 from ..protocols import BatchChecker
 
 TILE_BYTES = 64  # bytes of the distances of one vertex from a block of sources; memory is accessed in units of this size
@@ -66,8 +67,8 @@ def _key_type(distances: Array) -> np.dtype:
     if distances.dtype.kind == "f":
         weighted: np.dtype = distances.dtype
         return weighted
-    # Per source first: a GPU would compute one maximum over non-contiguous memory with a single block.
-    most = 0 if distances.itemsize == 1 else int(distances.max(axis=1).max())
+    is_on_gpu = device_of(distances) == "cuda"
+    most = 0 if distances.itemsize == 1 else max_hops(distances) if is_on_gpu else int(distances.max())
     return next(np.dtype(f"u{size}") for size in (1, 2, 4) if most < 2 ** (8 * size) - 2)
 
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from .._arrays import MAX_HOP_COUNT, flatten_distances
 from ..cuda import cp
-from ..cuda.compiler import kernel
+from ..cuda.compiler import Request, kernel
+from ..cuda.copies import copy_of
 from ..cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ..cuda.launch import launch
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
@@ -65,6 +66,14 @@ ENTRIES = (
 )
 
 
+def likely_kernels(hops: bool, weight_t) -> list[Request]:
+    """Kernels of a certificate of a graph that is not known yet, with vertex numbers of 32 bits."""
+    if hops:
+        return [Request(_MANY_HOPS.variant(CHUNK=PIECE, KEY_BYTES=width)) for width in (1, 2)]
+    lists_hubs = Request(_LIST_HUBS.variant(CHUNK=PIECE))
+    return [lists_hubs, Request(_MANY_WEIGHTED.variant(CHUNK=PIECE), np.int32, weight_t)]
+
+
 class Checker:
     """Checks blocks of sources of one graph; a ``protocols.BatchChecker``.
 
@@ -80,7 +89,7 @@ class Checker:
         self._graph, self._limit = graph, limit
         self._n = np.int64(graph.n_vertices)
         self._reverse = graph.reverse
-        self._lines = self._best = None
+        self._lines = self._best = self._unreached = None
         self._hubs, self._pieces, self._counts = hub_rows(self._reverse)
         self._n_hubs, self._n_pieces = self._counts.get().tolist()
 
@@ -92,10 +101,9 @@ class Checker:
                 yield len(rows), self._weighted(sources, rows, kind)
             else:
                 waiting.append((sources, TILE_BYTES // kind.itemsize, self._hops(sources, rows, kind)))
-        if waiting:  # one wait for all of them
-            on_host = cp.stack([findings for _, _, findings in waiting]).get()
-            for (sources, in_line, _), found in zip(waiting, on_host, strict=True):
-                yield sources.size, self._summary(found, sources, in_line)
+        if waiting:  # the first copy waits for all kernels
+            for sources, in_line, findings in waiting:
+                yield sources.size, self._summary(findings.get(), sources, in_line)
 
     def _kernel(self, entry: Entry, kind=np.float32, **constants):
         return kernel(entry.variant(CHUNK=PIECE, **constants), self._graph.targets.dtype, kind)
@@ -105,7 +113,10 @@ class Checker:
         if self._lines is None or self._lines.dtype != kind:
             self._lines = cp.empty((int(self._n), TILE_BYTES // kind.itemsize), kind)
         of_a_row = TILE_BYTES if kind.kind == "u" else 2 * TILE_BYTES // kind.itemsize
-        self._best = cp.full(max(1, self._n_hubs) * of_a_row, unreached, kind)
+        size = max(1, self._n_hubs) * of_a_row
+        if self._unreached is None or (self._unreached.dtype, self._unreached.size) != (kind, size):
+            self._unreached = cp.asarray(np.full(size, unreached, kind))
+        self._best = copy_of(self._unreached)
 
     def _hops(self, sources, rows, kind: np.dtype):
         """Findings of a block of hop counts, still on the device."""

@@ -1,12 +1,22 @@
-"""Compiles kernel files: at most once per process; CuPy's disk cache keeps the binaries between processes."""
+"""Compiles kernel files: at most once per process; CuPy's disk cache keeps the binaries between processes.
+
+A file is compiled by the thread that needs it first, or before that by a thread of ``start_compiling``. NVRTC releases the
+interpreter's lock, so several files compile at once.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import os
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +48,7 @@ def kernel(entry: Entry, vertex_t, weight_t=np.float32) -> Kernel:
         There is no GPU to compile for.
     """
     types = chosen_types(vertex_t, weight_t)
-    module = _module(entry.file, options(entry, types), entry.is_cooperative)
+    module = _module(*_key(entry, types))
     function = module.get_function(entry.name)
     if dict(entry.constants).get("CLUSTER", 1) > _PORTABLE_CLUSTER:
         cp.cuda.driver.funcSetAttribute(function.kernel.ptr, _NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
@@ -88,11 +98,148 @@ def include_directory() -> Path:
     return folder
 
 
-@functools.cache
-def _module(file: Path, compiler_options: tuple[str, ...], is_cooperative: bool):
+class Request(NamedTuple):
+    """A kernel that will be needed, with its types."""
+
+    entry: Entry
+    vertex_t: Any = np.int32
+    weight_t: Any = np.float32
+
+
+class CompileTimes(NamedTuple):
+    """Totals of this process since it began.
+
+    Attributes
+    ----------
+    modules : int
+        Kernel files compiled, or loaded from CuPy's cache; one per set of compile-time constants.
+    compiling : float
+        Seconds of all threads.
+    waiting : float
+        Seconds that callers waited for kernels: all that compiling has delayed them.
+    """
+
+    modules: int
+    compiling: float
+    waiting: float
+
+
+class Compilation:
+    """Kernels that threads compile.
+
+    Parameters
+    ----------
+    futures : list of Future
+        One per kernel file and set of constants.
+    """
+
+    def __init__(self, futures: list[Future]):
+        self._futures = futures
+
+    @property
+    def is_done(self) -> bool:
+        return all(future.done() for future in self._futures)
+
+    def wait(self) -> None:
+        """Return when all are compiled. An error is raised where the kernel is needed, not here."""
+        wait(self._futures)
+
+
+def start_compiling(requests: Iterable[Request]) -> Compilation:
+    """Compile kernels in threads, for the current device, and return at once.
+
+    Raises
+    ------
+    DeviceError
+        There is no GPU to compile for, or others can write to the cache of kernels.
+    """
     require()
     require_private_cache()
-    code = file.read_text(encoding="utf-8")
-    module = cp.RawModule(code=code, options=compiler_options, enable_cooperative_groups=is_cooperative)
-    module.compile()  # planning compiles; the first traversal must not
-    return module
+    device = cp.cuda.runtime.getDevice()
+    keys = {_key(request.entry, chosen_types(request.vertex_t, request.weight_t)) for request in requests}
+    return Compilation(_module.start(device, sorted(keys, key=repr)))
+
+
+def compile_times() -> CompileTimes:
+    """What compiling has taken so far in this process; a caller takes the difference of two calls."""
+    return _module.times()
+
+
+def _key(entry: Entry, types: dict[str, np.dtype]) -> tuple:
+    return entry.file, options(entry, types), entry.is_cooperative
+
+
+class _Modules:
+    """Compiled kernel files: each is compiled once, by whichever thread comes first; the others wait for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.cache_clear()
+
+    def cache_clear(self) -> None:
+        """Forget all modules, and start the times again."""
+        self._futures: dict[tuple, Future] = {}
+        self._times = CompileTimes(0, 0.0, 0.0)
+
+    def times(self) -> CompileTimes:
+        with self._lock:
+            return self._times
+
+    def __call__(self, file: Path, compiler_options: tuple[str, ...], is_cooperative: bool) -> Any:
+        key = file, compiler_options, is_cooperative
+        future = self._futures.get(key)
+        if future is not None and future.done() and not future.exception():
+            return future.result()
+        require()
+        require_private_cache()
+        began = time.perf_counter()
+        try:
+            future, is_new = self._future(key)
+            if is_new:
+                self._compile(key, future)
+            return future.result()
+        finally:
+            self._add(waiting=time.perf_counter() - began)
+
+    def start(self, device: int, keys: list[tuple]) -> list[Future]:
+        """Compile in threads what is not compiled and is not being compiled."""
+        found = {key: self._future(key) for key in keys}
+        if new := {key: future for key, (future, is_new) in found.items() if is_new}:
+            # A pool per call: its threads end with their work, so that a process that is forked later has none.
+            pool = ThreadPoolExecutor(min(len(new), len(os.sched_getaffinity(0))), "compile")
+            for key, future in new.items():
+                pool.submit(self._compile, key, future, device)
+            pool.shutdown(wait=False)
+        return [future for future, _ in found.values()]
+
+    def _future(self, key: tuple) -> tuple[Future, bool]:
+        """The result of a compilation, and whether the caller is to make it; one that failed is made again."""
+        with self._lock:
+            future = self._futures.get(key)
+            if future is not None and not (future.done() and future.exception()):
+                return future, False
+            future = self._futures[key] = Future()
+            return future, True
+
+    def _compile(self, key: tuple, future: Future, device: int | None = None) -> None:
+        file, compiler_options, is_cooperative = key
+        began = time.perf_counter()
+        try:
+            if device is not None:
+                cp.cuda.runtime.setDevice(device)  # threads begin with the first
+            code = file.read_text(encoding="utf-8")
+            module = cp.RawModule(code=code, options=compiler_options, enable_cooperative_groups=is_cooperative)
+            module.compile()  # planning compiles; the first traversal must not
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(module)
+        self._add(modules=1, compiling=time.perf_counter() - began)
+
+    def _add(self, modules: int = 0, compiling: float = 0.0, waiting: float = 0.0) -> None:
+        with self._lock:
+            before = self._times
+            self._times = CompileTimes(before.modules + modules, before.compiling + compiling, before.waiting + waiting)
+
+
+_module = _Modules()

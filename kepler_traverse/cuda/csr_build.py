@@ -20,18 +20,18 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import extent
 from . import cp
 from .compiler import kernel
+from .copies import copy_into, copy_of
+from .graph_statistics import degree_statistics as degree_statistics
 from .kernel_spec import WARP, Entry, arguments, struct_arguments
 from .launch import launch
+from .vertex_ids import renumber as renumber  # a part of protocols.CsrBackend
 
 BLOCK = 256
 PIECES = 16
 MIN_PIECE = 1 << 16  # edges; below it launches cost more than sorting
 SHIFTED_AT_ONCE = 1 << 20  # offsets
-MARKED_AT_ONCE = 1 << 20  # targets; CuPy widens indices to 64 bits, which would need too much memory for all
-RENUMBERED_AT_ONCE = 1 << 24  # ids; bounds the temporaries of renumber to some 100 MB
 
 _FILE = Path(__file__).parent / "kernels" / "csr_build.cu"
 _COUNT_DEGREES = Entry(
@@ -53,7 +53,38 @@ _LOWER_WEIGHTS = Entry(
 _DECODE_WEIGHTS = Entry(
     "csr_decode_weights", _FILE, BLOCK, arguments("ordered_t* lowest", "int64 n_edges", "weight_t* weights")
 )
-ENTRIES = (_COUNT_DEGREES, _SCATTER, _COUNT_TARGETS, _SCATTER_REVERSE, _SORT_KEYS, _LOWER_WEIGHTS, _DECODE_WEIGHTS)
+
+
+def _entry(name: str, *declared: str) -> Entry:
+    return Entry(name, _FILE, BLOCK, arguments(*declared))
+
+
+_FIND_ROWS = _entry("csr_find_rows", "offset_t* offsets", "int64 n_vertices", "int64* marks", "int64 n_marks", "int64* rows")
+_CARRY = _entry("csr_carry", "int64* counts", "int64 position")
+_COUNT_SETS = _entry("csr_count_sets", "int64* keys", "int64 n_keys", "int64* counter")
+_FLAG_SETS = _entry("csr_flag_sets", "int64* keys", "int64 n_keys", "int64* flags")
+_TAKE_SETS = _entry(
+    "csr_take_sets",
+    *("int64* keys", "int64* sets", "weight_t*? weights", "int64 n_keys", "int64* first_keys", "ordered_t*? lowest"),
+)
+_REORDER = _entry(
+    "csr_reorder",
+    *("int64* order", "int64* keys", "weight_t* weights", "int64 n_keys", "int64* sorted_keys", "weight_t* sorted_weights"),
+)
+_STORE_TARGETS = _entry("csr_store_targets", "int64* keys", "int64 n_keys", "int32 target_bits", "vertex_t* targets")
+_FIND_STARTS = _entry(
+    "csr_find_starts",
+    *("int64* keys", "int64 n_keys", "int64 n_rows", "int32 target_bits", "int64 first", "offset_t* starts"),
+)
+_MARK_TARGETS = _entry("csr_mark_targets", "vertex_t* targets", "int64 n_edges", "uint8* is_target")
+_COUNT_ISOLATED = _entry(
+    "csr_count_isolated", "offset_t* offsets", "uint8*? is_target", "int64 n_vertices", "int64* counter"
+)
+ENTRIES = (
+    *(_COUNT_DEGREES, _SCATTER, _COUNT_TARGETS, _SCATTER_REVERSE, _SORT_KEYS, _LOWER_WEIGHTS, _DECODE_WEIGHTS),
+    *(_FIND_ROWS, _CARRY, _COUNT_SETS, _FLAG_SETS, _TAKE_SETS, _REORDER, _STORE_TARGETS, _FIND_STARTS),
+    *(_MARK_TARGETS, _COUNT_ISOLATED),
+)
 
 
 def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
@@ -82,17 +113,20 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
     _set_back(offsets)
     stored = _sort_lists(offsets, targets, weights)
     if stored < total:
-        targets = targets[:stored].copy()
-        weights = None if weights is None else weights[:stored].copy()
+        targets = copy_of(targets[:stored])
+        weights = None if weights is None else copy_of(weights[:stored])
     return offsets, targets, weights, int(counters[0]), total - stored
 
 
 def count_isolated(offsets, targets, directed: bool) -> int:
     """As ``cpu.csr.count_isolated``."""
-    touched = offsets[1:] != offsets[:-1]
-    for first in range(0, targets.size if directed else 0, MARKED_AT_ONCE):
-        touched[targets[first : first + MARKED_AT_ONCE]] = True
-    return touched.size - int(touched.sum())
+    n_vertices, index = offsets.size - 1, targets.dtype
+    is_target, counter = None, cp.zeros(1, np.int64)
+    if directed:
+        is_target = cp.zeros(n_vertices, np.uint8)
+        launch(kernel(_MARK_TARGETS, index), targets.size, (targets, np.int64(targets.size), is_target))
+    launch(kernel(_COUNT_ISOLATED, index), n_vertices, (offsets, is_target, np.int64(n_vertices), counter))
+    return int(counter.get()[0])
 
 
 def transpose(offsets, targets, weights):
@@ -119,62 +153,8 @@ def transpose(offsets, targets, weights):
     return reverse_offsets, sources, reverse_weights
 
 
-def renumber(columns, dtype):
-    """See ``protocols.CsrBackend.renumber``."""
-    kind = np.result_type(*(column.dtype for column in columns))
-    occupied = [column for column in columns if column.size]
-    if not occupied:
-        return cp.zeros(0, kind), [cp.zeros(0, dtype) for _ in columns]
-    lows, highs = zip(*(extent(column) for column in occupied), strict=True)
-    lowest = min(lows)
-    span = max(highs) - lowest + 1
-    if span <= 4 * sum(column.size for column in columns) + 1024 and lowest + span <= np.iinfo(np.int64).max:
-        return _renumber_by_table(columns, dtype, kind, lowest, span)
-    ids = cp.unique(cp.concatenate([cp.unique(column).astype(kind) for column in occupied]))
-    return ids, [_in_parts(column, dtype, lambda part: cp.searchsorted(ids, part.astype(kind))) for column in columns]
-
-
-def _renumber_by_table(columns, dtype, kind, lowest: int, span: int):
-    """Rank ids by a table over their range, of which they occupy a large part."""
-    present = cp.zeros(span, np.uint8)
-    for column in columns:
-        for first in range(0, column.size, RENUMBERED_AT_ONCE):
-            present[_above(column[first : first + RENUMBERED_AT_ONCE], lowest)] = 1
-    if bool(present.all()):
-        ids = cp.arange(lowest, lowest + span, dtype=np.int64).astype(kind, copy=False)
-        if lowest == 0:  # the ids are vertex numbers already, so the edge list is not copied
-            return ids, [column.astype(dtype, copy=False) for column in columns]
-        return ids, [_in_parts(column, dtype, lambda part: _above(part, lowest)) for column in columns]
-    ids = (cp.flatnonzero(present) + lowest).astype(kind)
-    rank = cp.cumsum(present, dtype=dtype)
-    rank -= 1
-    return ids, [_in_parts(column, dtype, lambda part: rank[_above(part, lowest)]) for column in columns]
-
-
-def _above(ids, lowest: int):
-    """Return how far ids are above the lowest, in 64 bits, because a narrow type may overflow."""
-    return ids.astype(np.int64) - lowest
-
-
-def _in_parts(column, dtype, number):
-    """Apply ``number`` to a limited number of ids at a time, so that its temporaries stay small."""
-    numbers = cp.empty(column.size, dtype)
-    for first in range(0, column.size, RENUMBERED_AT_ONCE):
-        last = first + RENUMBERED_AT_ONCE
-        numbers[first:last] = number(column[first:last])
-    return numbers
-
-
 def _types(vertices, weights):
     return vertices.dtype, np.dtype(np.float32) if weights is None else weights.dtype
-
-
-def degree_statistics(offsets) -> tuple[float, float, int]:
-    """Return mean, standard deviation and maximum of the out-degrees; zeros for a graph without vertices."""
-    if offsets.size < 2:
-        return 0.0, 0.0, 0
-    degrees = cp.diff(offsets)
-    return float(degrees.mean()), float(degrees.std()), int(degrees.max())
 
 
 def _sum_up(counts) -> None:
@@ -182,16 +162,16 @@ def _sum_up(counts) -> None:
     for first in range(0, counts.size, SHIFTED_AT_ONCE):
         part = counts[first : first + SHIFTED_AT_ONCE]
         if first:
-            part[:1] += counts[first - 1 : first]
-        part[:] = cp.cumsum(part)
+            launch(kernel(_CARRY, np.int32), 1, (counts, np.int64(first)))
+        copy_into(part, cp.cumsum(part))
 
 
 def _set_back(offsets) -> None:
     """Restore offsets after a scatter, which has moved each one to the end of its adjacency list."""
     for last in range(offsets.size - 1, 0, -SHIFTED_AT_ONCE):
         first = max(0, last - SHIFTED_AT_ONCE)
-        offsets[first + 1 : last + 1] = offsets[first:last].copy()
-    offsets[0] = 0
+        copy_into(offsets[first + 1 : last + 1], copy_of(offsets[first:last]))
+    offsets[:1].data.memset_async(0, offsets.itemsize)
 
 
 def _sort_lists(offsets, targets, weights) -> int:
@@ -204,12 +184,9 @@ def _sort_lists(offsets, targets, weights) -> int:
     n_vertices = offsets.size - 1
     types = _types(targets, weights)
     target_bits = max(1, (n_vertices - 1).bit_length())
-    stored = 0
-    for first_vertex, last_vertex, first, last in _pieces(offsets, targets.size, 1 << (63 - target_bits)):
+    find_starts, stored = kernel(_FIND_STARTS, *types), 0
+    for first_vertex, last_vertex, first, last in _pieces(offsets, targets, 1 << (63 - target_bits)):
         n_listed = last_vertex - first_vertex
-        if first == last:
-            offsets[first_vertex:last_vertex] = stored
-            continue
         keys = cp.empty(last - first, np.int64)
         keyed = {
             "offsets": offsets,
@@ -221,53 +198,65 @@ def _sort_lists(offsets, targets, weights) -> int:
             "keys": keys,
         }
         launch(kernel(_SORT_KEYS, *types), n_listed, keyed)
-        if weights is None:
+        part_weights = None if weights is None else weights[first:last]
+        if keys.size and weights is None:
             keys.sort()
-            part_weights = None
-        else:
-            order = cp.argsort(keys)
-            keys, part_weights = keys[order], weights[first:last][order]
-            del order
+        elif keys.size:
+            keys, part_weights = _sorted_with(keys, part_weights)
         keys, part_weights = _merge(keys, part_weights)
         if stored != first or keys.size < last - first:
-            starts = cp.searchsorted(keys, cp.arange(n_listed, dtype=np.int64) << target_bits)
-            offsets[first_vertex:last_vertex] = starts + stored
+            to_search = (np.int64(keys.size), np.int64(n_listed), np.int32(target_bits), np.int64(stored))
+            launch(find_starts, n_listed, (keys, *to_search, offsets[first_vertex:last_vertex]))
         # The edges of this part are in keys now. Merged edges of the parts before it take no more space than they did.
-        targets[stored : stored + keys.size] = keys & ((1 << target_bits) - 1)
+        kept = slice(stored, stored + keys.size)
+        launch(kernel(_STORE_TARGETS, *types), keys.size, (keys, np.int64(keys.size), np.int32(target_bits), targets[kept]))
         if weights is not None:
-            weights[stored : stored + keys.size] = part_weights
+            copy_into(weights[kept], part_weights)
         stored += keys.size
-    offsets[n_vertices:] = stored
+    copy_into(offsets[n_vertices:], cp.asarray(np.array([stored], np.int64)))
     return stored
+
+
+def _sorted_with(keys, weights) -> tuple:
+    """Sort keys, and their weights with them."""
+    order = cp.argsort(keys)
+    sorted_keys, sorted_weights = cp.empty(keys.size, np.int64), cp.empty(keys.size, weights.dtype)
+    reordered = (order, keys, weights, np.int64(keys.size), sorted_keys, sorted_weights)
+    launch(kernel(_REORDER, np.int32, weights.dtype), keys.size, reordered)
+    return sorted_keys, sorted_weights
 
 
 def _merge(keys, weights):
     """Keep one edge of each run of equal keys, with the smallest weight of the run."""
-    is_first = cp.ones(keys.size, np.bool_)
-    cp.not_equal(keys[1:], keys[:-1], out=is_first[1:])
-    n_sets = int(cp.count_nonzero(is_first))
+    types = (np.int32, np.dtype(np.float32) if weights is None else weights.dtype)
+    size, counter = np.int64(keys.size), cp.zeros(1, np.int64)
+    launch(kernel(_COUNT_SETS, *types), keys.size, (keys, size, counter))
+    n_sets = int(counter.get()[0])
     if n_sets == keys.size:
         return keys, weights
+    flags = cp.empty(keys.size, np.int64)
+    launch(kernel(_FLAG_SETS, *types), keys.size, (keys, size, flags))
+    sets = cp.cumsum(flags)
+    del flags
+    kept = cp.empty(n_sets, np.int64)
+    lowest = None if weights is None else cp.empty(n_sets, np.dtype(f"i{weights.dtype.itemsize}"))
+    launch(kernel(_TAKE_SETS, *types), keys.size, (keys, sets, weights, size, kept, lowest))
     if weights is not None:
-        ordered = np.dtype(f"i{weights.dtype.itemsize}")
-        sets = cp.cumsum(is_first, dtype=np.int64)
-        sets -= 1
-        lowest = cp.full(n_sets, np.iinfo(ordered).max, ordered)
-        types = (np.int32, weights.dtype)
-        launch(kernel(_LOWER_WEIGHTS, *types), keys.size, (sets, weights, np.int64(keys.size), lowest))
+        launch(kernel(_LOWER_WEIGHTS, *types), keys.size, (sets, weights, size, lowest))
         weights = cp.empty(n_sets, weights.dtype)
         launch(kernel(_DECODE_WEIGHTS, *types), n_sets, (lowest, np.int64(n_sets), weights))
-    return keys[is_first], weights
+    return kept, weights
 
 
-def _pieces(offsets, n_edges: int, max_vertices: int):
+def _pieces(offsets, targets, max_vertices: int):
     """Yield (first vertex, end vertex, first edge, end edge) of parts, about 1 / PIECES of the edges each."""
-    n_vertices = offsets.size - 1
+    n_vertices, n_edges = offsets.size - 1, targets.size
     size = max(MIN_PIECE, -(-n_edges // PIECES))
     first_edges = np.arange(size, n_edges, size)
-    # The vertices whose lists contain these edges; each begins a part.
-    cuts = (cp.searchsorted(offsets, cp.asarray(first_edges), side="right") - 1).get().tolist() if first_edges.size else []
-    vertices = sorted({0, n_vertices, *cuts, *range(0, n_vertices, max_vertices)})
-    edges = offsets[cp.asarray(vertices, np.int64)].get().tolist()
+    cuts = cp.empty(first_edges.size, np.int64)  # the vertices whose lists contain these edges; each begins a part
+    sought = (offsets, np.int64(n_vertices), cp.asarray(first_edges, np.int64), np.int64(first_edges.size), cuts)
+    launch(kernel(_FIND_ROWS, targets.dtype), first_edges.size, sought)
+    vertices = sorted({0, n_vertices, *cuts.get().tolist(), *range(0, n_vertices, max_vertices)})
+    edges = [int(offsets[vertex : vertex + 1].get()[0]) for vertex in vertices]  # few
     for i in range(len(vertices) - 1):
         yield vertices[i], vertices[i + 1], edges[i], edges[i + 1]

@@ -20,7 +20,7 @@ import numpy as np
 from .._arrays import flatten_distances
 from ..algorithms import ALGORITHMS
 from . import cp
-from .compiler import kernel
+from .compiler import Request, kernel
 from .kernel_spec import WARP, Entry, arguments, struct_arguments
 from .launch import launch, launch_blocks, max_grid
 
@@ -146,6 +146,13 @@ def bytes_needed(algorithm: str, n_sources: int, n_vertices: int) -> int:
         return 24 * min(n_sources * n_vertices, max(LEVELS_AT_ONCE, n_vertices)) + 48 * n_sources
     pieces = _n_reduction_blocks(n_vertices)
     return 8 * n_sources * (_WORDS * (pieces + _n_reduction_blocks(pieces)) + BINS)
+
+
+def likely_kernels(hops: bool, weight_t) -> list[Request]:
+    """Kernels for statistics of distances that are not known yet."""
+    if hops:
+        return [Request(_OF_LEVELS.variant(COUNT_BYTES=4)), Request(_OF_LEVELS)]
+    return [Request(_REDUCE.variant(TILE=STRETCH), np.int32, weight_t)]
 
 
 def _kernel(entry: Entry, kind: np.dtype):

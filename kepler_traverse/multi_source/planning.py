@@ -19,6 +19,7 @@ from ..auto.choice import Choice, Measured
 from ..auto.costs import costs_of
 from ..auto.survey import outline, survey
 from ..concurrency import SerializedSearch
+from ..cuda.compiler import start_compiling
 from ..errors import CapacityError, InputError, StrategyError
 from ..exact import Sums, WideningSearch
 from ..graph import Graph
@@ -90,6 +91,8 @@ class MultiSourcePlan:
         single = pick(single_source, name if is_single else "auto", graph)
         loop = one_at_a_time(single, algorithm)
         usable = _usable_strategies(graph, strategies, loop, name, n_sources)
+        if graph.device == "cuda":
+            self._start_compiling(usable, query, n_sources)
         if shape is None:
             # Without a choice, and without a depth to find out, the survey would be wasted.
             needs_survey = len(usable) > 1 or (algorithm == "bfs" and usable != [loop])
@@ -126,6 +129,15 @@ class MultiSourcePlan:
         if algorithm == "sssp":
             why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
         self._why = "; ".join(why)
+
+    def _start_compiling(self, rows: Sequence[MultiSourceStrategy], query: Query, n_sources: int) -> None:
+        """Compile the kernels of strategies that may be chosen, while the survey runs and its own are compiled."""
+        start_compiling(
+            request
+            for row in rows
+            if row.kernels is not None
+            for request in row.kernels(self.graph, query, row.group_size(max(n_sources, 1)))
+        )
 
     @property
     def why(self) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from .._arrays import iter_slices
-from ..cuda import cp
+from ..cuda import cp, edge_weights
 from ..cuda.csr_build import degree_statistics
 from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
@@ -179,13 +179,11 @@ def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_
     if not graph.n_edges:
         return real.type(0)
     with np.errstate(over="ignore"):  # of weights near the largest number: all are near then
-        found = [
-            (float(part.min()), float(part.max()), float(part.sum(dtype=np.float64))) for _, part in iter_slices(weights)
-        ]
-        lightest, heaviest = min(low for low, _, _ in found), max(high for _, high, _ in found)
+        found = [(float(part.min()), float(part.max())) for _, part in iter_slices(weights)]
+        lightest, heaviest = min(low for low, _ in found), max(high for _, high in found)
         if lightest == heaviest and not may_stop:
             return real.type(np.inf)
-        mean = sum(total for *_, total in found) / weights.size
+        mean = edge_weights.total(weights) / weights.size
         return real.type(max(edges * mean * graph.n_vertices / graph.n_edges, lightest))
 
 

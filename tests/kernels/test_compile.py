@@ -24,7 +24,17 @@ from kepler_traverse.certificate import batch
 from kepler_traverse.certificate import batch_gpu as certificate_many_gpu
 from kepler_traverse.certificate import single_gpu as certificate_gpu
 from kepler_traverse.cpu import distance_stats as cpu_distance_stats
-from kepler_traverse.cuda import csr_build, distance_stats, exact, kernel_spec, kernel_trace, launch
+from kepler_traverse.cuda import (
+    csr_build,
+    distance_stats,
+    edge_weights,
+    exact,
+    graph_statistics,
+    kernel_spec,
+    kernel_trace,
+    launch,
+    vertex_ids,
+)
 from kepler_traverse.cuda.compiler import header_folders, options
 from kepler_traverse.cuda.kernel_spec import Entry, chosen_types, struct_layout
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
@@ -38,7 +48,7 @@ PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (
     *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_source_per_block),
     *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers),
-    *(csr_build, exact, distance_stats, certificate_gpu, certificate_many_gpu),
+    *(csr_build, vertex_ids, edge_weights, graph_statistics, exact, distance_stats, certificate_gpu, certificate_many_gpu),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)

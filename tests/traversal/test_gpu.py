@@ -271,9 +271,7 @@ def test_transpose_equals_the_cpu(weighted, piece, monkeypatch):
         (2**63, 2**64 - 1, np.uint64),
     ],
 )
-@pytest.mark.parametrize("at_once", [1 << 24, 1000], ids=["at once", "in parts"])
-def test_renumber_equals_the_cpu(low, high, dtype, at_once, monkeypatch):
-    monkeypatch.setattr(gpu_csr, "RENUMBERED_AT_ONCE", at_once)
+def test_renumber_equals_the_cpu(low, high, dtype):
     rng = np.random.default_rng(3)
     columns = [rng.integers(low, high, size, dtype, endpoint=True) for size in (5000, 4000, 0)]
     ids, numbers = gpu_csr.renumber([cp.asarray(c) for c in columns], np.dtype(np.int32))

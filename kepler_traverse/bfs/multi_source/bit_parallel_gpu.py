@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from ..._arrays import hops_dtype
-from ...cuda import cp
-from ...cuda.compiler import kernel
+from ...cuda import cp, graph_statistics
+from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import PackedLaunches, launch, prepare_items
@@ -187,16 +187,26 @@ def _push_capacity(n: int, m: int, tuning: BitParallelGpuTuning) -> int:
     return n // max(tuning.push_vertices, 1) + m // max(tuning.push_edges, 1) // tuning.chunk + 1
 
 
+def kernels(graph, query, group: int) -> list[Request]:
+    """See ``MultiSourceStrategy.kernels``."""
+    variants = _variants(graph, group // WORD, ENTRIES, query.tuning_of(BitParallelGpuTuning))
+    return [Request(entry, graph.targets.dtype) for entry in variants.values()]
+
+
 def kernels_for(graph, words: int, entries, tuning: BitParallelGpuTuning = _DEFAULTS) -> dict:
     """Return the kernels for bitsets of ``words`` words."""
+    variants, index = _variants(graph, words, entries, tuning), graph.targets.dtype
+    start_compiling(Request(variant, index) for variant in variants.values())
+    return {entry: kernel(variant, index) for entry, variant in variants.items()}
+
+
+def _variants(graph, words: int, entries, tuning: BitParallelGpuTuning) -> dict:
+    """Return for each entry the one with the constants for a graph and for bitsets of ``words`` words."""
     mean, _, largest = degree_statistics(graph.offsets)
     lanes = tuning.uneven_lanes if largest >= tuning.uneven_from * mean else tuning.even_lanes
     chosen = {"WORDS": words, "LANES": min(words, lanes)}
     return {
-        entry: kernel(
-            entry.variant(block=tuning.block, **chosen, **({"CHUNK": tuning.chunk} if entry.file == _BITS else {})),
-            graph.targets.dtype,
-        )
+        entry: entry.variant(block=tuning.block, **chosen, **({"CHUNK": tuning.chunk} if entry.file == _BITS else {}))
         for entry in entries
     }
 
@@ -414,11 +424,7 @@ def clear(*arrays) -> None:
 
 def _pieces_of_long_rows(offsets, chunk: int):
     """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
-    degrees = cp.diff(offsets)
-    rows = cp.flatnonzero(degrees >= chunk)
-    lengths = degrees[rows].get() if rows.size else np.zeros(0, np.int64)
+    rows, lengths = graph_statistics.hubs(offsets, chunk)
     pieces = -(-lengths // chunk)
-    first = np.repeat(np.cumsum(pieces) - pieces, pieces)
-    which = np.arange(first.size) - first
-    on_host = rows.get() if rows.size else np.zeros(0, np.int64)
-    return cp.asarray(which.astype(np.uint64) << np.uint64(32) | np.repeat(on_host, pieces).astype(np.uint64))
+    which = np.arange(int(pieces.sum())) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    return cp.asarray(which.astype(np.uint64) << np.uint64(32) | np.repeat(rows, pieces).astype(np.uint64))

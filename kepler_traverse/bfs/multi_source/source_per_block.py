@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._arrays import MAX_HOP_COUNT, hops_dtype
 from ...cuda import cp
-from ...cuda.compiler import kernel
+from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ...errors import StrategyError
@@ -149,6 +149,27 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     }
 
 
+def _variants(graph, layout: _Layout, tuning: SourcePerBlockTuning) -> dict[np.dtype, Entry]:
+    """The kernels with the constants for a graph, by the type of hops."""
+    chosen = {
+        "SHARED_BITS": int(layout.shared_bits),
+        "SHARED_WORDS": layout.shared_words,
+        "SLOTS": layout.slots,
+        "QUEUE_CAPACITY": layout.queue_capacity,
+        "UNDIRECTED": int(not graph.directed),
+        "UNROLL": tuning.bits_unroll if layout.shared_bits else tuning.table_unroll,
+        "MAX_HOPS": tuning.short_hops,
+    }
+    return {hops: entry.variant(block=layout.block, **chosen) for hops, entry in _ENTRIES.items()}
+
+
+def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a group)
+    """See ``MultiSourceStrategy.kernels``."""
+    tuning = query.tuning_of(SourcePerBlockTuning)
+    variants = _variants(graph, _layout(graph.n_vertices, tuning), tuning)
+    return [Request(entry, graph.targets.dtype) for entry in variants.values()]
+
+
 def plan(graph, query, group: int):
     """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
     run = _Run(graph, query, group)
@@ -174,19 +195,10 @@ class _Run:
         if n > _MAX_VERTICES:
             raise StrategyError(f"strategy 'source_per_block' cannot take {_MAX_VERTICES + 1} vertices or more")
         tuning = query.tuning_of(SourcePerBlockTuning)
-        layout, self._kernels = _layout(n, tuning), {}
-        for hops, entry in _ENTRIES.items():
-            entry = entry.variant(
-                block=layout.block,
-                SHARED_BITS=int(layout.shared_bits),
-                SHARED_WORDS=layout.shared_words,
-                SLOTS=layout.slots,
-                QUEUE_CAPACITY=layout.queue_capacity,
-                UNDIRECTED=int(not graph.directed),
-                UNROLL=tuning.bits_unroll if layout.shared_bits else tuning.table_unroll,
-                MAX_HOPS=tuning.short_hops,
-            )
-            self._kernels[hops] = kernel(entry, graph.targets.dtype)
+        layout = _layout(n, tuning)
+        entries = _variants(graph, layout, tuning)
+        start_compiling(Request(entry, graph.targets.dtype) for entry in entries.values())
+        self._kernels = {hops: kernel(entry, graph.targets.dtype) for hops, entry in entries.items()}
         self._shared = layout.nbytes
         fitting = min(blocks_at_once(each, self._shared) for each in self._kernels.values())
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), fitting))

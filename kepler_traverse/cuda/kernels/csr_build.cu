@@ -97,12 +97,118 @@ extern "C" __global__ void __launch_bounds__(BLOCK) csr_sort_keys_warp(const Sor
   });
 }
 
-// The smallest weight of each set of parallel edges; edge i belongs to set sets[i].
+// marks are positions of edges; rows are the vertices that they belong to.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_find_rows(const offset_t* __restrict__ offsets, kt::int64 n_vertices, const kt::int64* __restrict__ marks,
+                  kt::int64 n_marks, kt::int64* rows) {
+  for (kt::int64 i = kt::thread_id(); i < n_marks; i += kt::n_threads()) {
+    const kt::int64 mark = kt::load_constant(marks + i);
+    kt::int64 low = 0, high = n_vertices;  // the first vertex whose list ends behind the mark
+    while (low < high) {
+      const kt::int64 middle = low + (high - low) / 2;
+      if (kt::load_constant(offsets + middle + 1) <= mark)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    rows[i] = low;
+  }
+}
+
+// Adds the element before one, which ends the prefix sums so far.
+extern "C" __global__ void __launch_bounds__(BLOCK) csr_carry(kt::int64* counts, kt::int64 position) {
+  if (kt::thread_id() == 0) counts[position] += counts[position - 1];
+}
+
+namespace {
+// Of the sorted keys, equal ones are parallel edges: a set, which the first of them begins.
+KT_DEVICE bool begins_set(const kt::int64* keys, kt::int64 i) {
+  return i == 0 || kt::load_constant(keys + i) != kt::load_constant(keys + i - 1);
+}
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_count_sets(const kt::int64* __restrict__ keys, kt::int64 n_keys, kt::int64* counter) {
+  for (kt::int64 i = kt::thread_id(); i < n_keys; i += kt::n_threads())
+    if (begins_set(keys, i)) kt::count(counter);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_flag_sets(const kt::int64* __restrict__ keys, kt::int64 n_keys, kt::int64* flags) {
+  for (kt::int64 i = kt::thread_id(); i < n_keys; i += kt::n_threads()) flags[i] = begins_set(keys, i);
+}
+
+// The first of each set, with its weight. sets are the prefix sums of flags, so the sets are numbered from 1.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_take_sets(const kt::int64* __restrict__ keys, const kt::int64* __restrict__ sets,
+                  const weight_t* __restrict__ weights, kt::int64 n_keys, kt::int64* first_keys, ordered_t* lowest) {
+  for (kt::int64 i = kt::thread_id(); i < n_keys; i += kt::n_threads()) {
+    if (!begins_set(keys, i)) continue;
+    const kt::int64 set = kt::load_constant(sets + i) - 1;
+    first_keys[set] = kt::load_constant(keys + i);
+    if (weights) lowest[set] = kt::to_ordered(kt::load_constant(weights + i));
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_reorder(const kt::int64* __restrict__ order, const kt::int64* __restrict__ keys,
+                const weight_t* __restrict__ weights, kt::int64 n_keys, kt::int64* sorted_keys,
+                weight_t* sorted_weights) {
+  for (kt::int64 i = kt::thread_id(); i < n_keys; i += kt::n_threads()) {
+    const kt::int64 from = kt::load_constant(order + i);
+    sorted_keys[i] = kt::load_constant(keys + from);
+    sorted_weights[i] = kt::load_constant(weights + from);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_store_targets(const kt::int64* __restrict__ keys, kt::int64 n_keys, kt::int32 target_bits, vertex_t* targets) {
+  const kt::int64 mask = (1ll << target_bits) - 1;
+  for (kt::int64 i = kt::thread_id(); i < n_keys; i += kt::n_threads())
+    targets[i] = static_cast<vertex_t>(kt::load_constant(keys + i) & mask);
+}
+
+// Where the list of each vertex begins: at `first`, behind the keys of the vertices before it.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_find_starts(const kt::int64* __restrict__ keys, kt::int64 n_keys, kt::int64 n_rows, kt::int32 target_bits,
+                    kt::int64 first, offset_t* starts) {
+  for (kt::int64 row = kt::thread_id(); row < n_rows; row += kt::n_threads()) {
+    const kt::int64 wanted = row << target_bits;
+    kt::int64 low = 0, high = n_keys;
+    while (low < high) {
+      const kt::int64 middle = low + (high - low) / 2;
+      if (kt::load_constant(keys + middle) < wanted)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    starts[row] = first + low;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_mark_targets(const vertex_t* __restrict__ targets, kt::int64 n_edges, kt::uint8* is_target) {
+  // Every thread that marks a vertex stores the same byte.
+  for (kt::int64 e = kt::thread_id(); e < n_edges; e += kt::n_threads())
+    kt::racy_store(is_target + kt::load_constant(targets + e), static_cast<kt::uint8>(1));
+}
+
+// is_target is null where every edge is stored in both directions.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    csr_count_isolated(const offset_t* __restrict__ offsets, const kt::uint8* __restrict__ is_target,
+                       kt::int64 n_vertices, kt::int64* counter) {
+  for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
+    if (kt::load_constant(offsets + v) != kt::load_constant(offsets + v + 1)) continue;
+    if (!is_target || !kt::load_constant(is_target + v)) kt::count(counter);
+  }
+}
+
+// The smallest weight of each set of parallel edges; edge i belongs to set sets[i] - 1.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     csr_lower_weights(const kt::int64* __restrict__ sets, const weight_t* __restrict__ weights, kt::int64 n_edges,
                       ordered_t* lowest) {
   for (kt::int64 i = kt::thread_id(); i < n_edges; i += kt::n_threads()) {
-    ordered_t* place = lowest + kt::load_constant(sets + i);
+    ordered_t* place = lowest + kt::load_constant(sets + i) - 1;
     const ordered_t key = kt::to_ordered(kt::load_constant(weights + i));
     // Weights only fall: an old value costs one atomic more.
     if (key < kt::racy_load(place)) kt::atomic_min(place, key);

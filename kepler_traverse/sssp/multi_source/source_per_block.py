@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._arrays import as_distance
 from ...cuda import cp
-from ...cuda.compiler import kernel
+from ...cuda.compiler import Request, kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads
 from ...strategy import MultiSourceOutcome, slowdown, sources_per_worker
@@ -89,6 +89,23 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     }
 
 
+def _variant(n: int, tuning: SourcePerBlockTuning) -> Entry:
+    """Return the kernel with the constants for a graph of n vertices."""
+    return _ENTRY.variant(
+        block=_block(n, tuning),
+        UNROLL=tuning.unroll,
+        QUEUE_CAPACITY=tuning.queue_capacity,
+        WARM_UP=tuning.warm_up,
+        FEW=tuning.few,
+    )
+
+
+def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a group)
+    """See ``MultiSourceStrategy.kernels``."""
+    entry = _variant(graph.n_vertices, query.tuning_of(SourcePerBlockTuning))
+    return [Request(entry, graph.targets.dtype, graph.weights.dtype)]
+
+
 def plan(graph, query, group: int):
     """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
     run = _Run(graph, query, group)
@@ -111,12 +128,7 @@ class _Run:
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
         self._graph, self._query = graph, query
         tuning = query.tuning_of(SourcePerBlockTuning)
-        constants = {
-            "QUEUE_CAPACITY": tuning.queue_capacity,
-            "WARM_UP": tuning.warm_up,
-            "FEW": tuning.few,
-        }
-        self._kernel = kernel(_ENTRY.variant(block=_block(n, tuning), UNROLL=tuning.unroll, **constants), index, real)
+        self._kernel = kernel(_variant(n, tuning), index, real)
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
@@ -160,7 +172,7 @@ class _Run:
             "below": below,
         }
         launch_blocks(self._kernel, min(self._n_blocks, k), args)
-        return self._rounds[:k].get().tolist(), self._bounds[:, :k].get()
+        return self._rounds[:k].get().tolist(), self._bounds.get()[:, :k]
 
     def finish(self, sources):
         """Detect overflows, and compute predecessors of shape (k, n), by the kernels that all strategies use."""

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from ..._arrays import as_distance
-from ...cuda import cp
-from ...cuda.compiler import kernel
+from ...cuda import cp, graph_statistics
+from ...cuda.compiler import Request, kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import Entry, struct_arguments
 from ...cuda.launch import prepare_items
@@ -71,6 +71,20 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     }
 
 
+def _chunks_of(graph, tuning: SourcePerLaneTuning) -> tuple[bool, int]:
+    """Return whether degrees are uneven, and the number of edges of a chunk."""
+    mean, _, largest = degree_statistics(graph.offsets)
+    is_uneven = largest >= tuning.uneven_from * mean
+    return is_uneven, tuning.uneven_chunk if is_uneven else tuning.even_chunk
+
+
+def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a group)
+    """See ``MultiSourceStrategy.kernels``."""
+    tuning = query.tuning_of(SourcePerLaneTuning)
+    entry = _ENTRY.variant(block=tuning.block, CHUNK=_chunks_of(graph, tuning)[1])
+    return [Request(entry, graph.targets.dtype, graph.weights.dtype)]
+
+
 def plan(graph, query, _group: int):
     """Allocate and compile; return ``traverse(sources)`` for up to 32 vertex numbers at once."""
     run = _Run(graph, query)
@@ -92,9 +106,7 @@ class _Run:
         n, self._graph, self._query = graph.n_vertices, graph, query
         self._tuning = tuning = query.tuning_of(SourcePerLaneTuning)
         self._real = real = graph.weights.dtype
-        mean, _, largest = degree_statistics(graph.offsets)
-        is_uneven = largest >= tuning.uneven_from * mean
-        piece = tuning.uneven_chunk if is_uneven else tuning.even_chunk
+        is_uneven, piece = _chunks_of(graph, tuning)
         self._kernel = kernel(_ENTRY.variant(block=tuning.block, CHUNK=piece), graph.targets.dtype, real)
         self._rows = cp.empty((n, GROUP), real)
         self._keys = self._rows.view(f"i{real.itemsize}")
@@ -207,9 +219,7 @@ def _beyond(distance, width):
 
 def _pieces_of_long_rows(offsets, piece: int):
     """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
-    degrees = cp.diff(offsets)
-    vertices = cp.flatnonzero(degrees >= piece).get()
-    lengths = degrees.get()[vertices] if vertices.size else np.zeros(0, np.int64)
+    vertices, lengths = graph_statistics.hubs(offsets, piece)
     pieces = -(-lengths // piece)
     which = np.arange(int(pieces.sum())) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     return cp.asarray(which.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, pieces).astype(np.uint64))

@@ -33,6 +33,12 @@ class _Memory:
             )
         array.reshape(-1).view(np.uint8)[:size] = value
 
+    def copy_from_device_async(self, source: _Memory, size: int) -> None:
+        for array in (self._array, source._array):
+            if not array.flags.c_contiguous or size > array.nbytes:
+                raise harness.SimtError(f"{size} bytes copied to or from an array of {array.nbytes}")
+        self._array.reshape(-1).view(np.uint8)[:size] = source._array.reshape(-1).view(np.uint8)[:size]
+
 
 class Array(np.ndarray):
     """A NumPy array that the library treats as one of CuPy."""
@@ -75,7 +81,11 @@ class _Cupy:
 
     class cuda:
         runtime = SimpleNamespace(
-            getDeviceCount=lambda: 1, getDevice=lambda: 0, memGetInfo=lambda: (1 << 32, 1 << 32), CUDARuntimeError=OSError
+            getDeviceCount=lambda: 1,
+            getDevice=lambda: 0,
+            setDevice=lambda _device: None,
+            memGetInfo=lambda: (1 << 32, 1 << 32),
+            CUDARuntimeError=OSError,
         )
         driver = SimpleNamespace(occupancyMaxActiveBlocksPerMultiprocessor=lambda _function, _block, _shared: 4)
         alloc_pinned_memory = bytearray

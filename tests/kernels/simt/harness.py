@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -127,7 +128,9 @@ class Module:
         self._libraries: dict[int | None, ctypes.CDLL] = {}
 
     def compile(self) -> None:
-        self.library(_settings.block)
+        # What threads compile ahead may never run, and g++ takes many times as long as NVRTC: it waits for the first launch.
+        if threading.current_thread() is threading.main_thread():
+            self.library(_settings.block)
 
     def library(self, block: int | None) -> ctypes.CDLL:
         if block not in self._libraries:

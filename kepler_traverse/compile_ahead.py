@@ -1,0 +1,87 @@
+"""Compile the GPU kernels of a run in threads while its edge list is read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import arguments, cuda
+from .algorithms import ALGORITHMS
+from .bfs import persistent
+from .certificate import batch_gpu
+from .cuda import csr_build, distance_stats, edge_weights, exact, graph_statistics, vertex_ids
+from .cuda.compiler import Compilation, CompileTimes, Request, compile_times, start_compiling
+from .result_kinds import RESULT_KINDS
+
+
+def compile_ahead(
+    algorithm: str,
+    *,
+    result: str = "distances",
+    directed: bool = True,
+    weighted: bool | None = None,
+    weight_type: str = "float32",
+    certify: bool = True,
+) -> Compilation:
+    """Start to compile the kernels that a run from many sources needs on the current GPU, and return at once.
+
+    These are the kernels that are known before the graph is: those that build and survey it, certify, and make results. A
+    plan then compiles the kernels of its strategy while the survey runs. With kernels in CuPy's cache all this takes
+    milliseconds.
+
+    Parameters
+    ----------
+    algorithm : {"bfs", "sssp"}
+    result : str
+        As for ``bfs_many`` and ``sssp_many``.
+    directed : bool
+        As for ``read_graph``.
+    weighted : bool, optional
+        Whether the edge list has weights; by default if the algorithm needs them.
+    weight_type : {"float32", "float64"}
+        The type of the weights, where that is known. With other weights some kernels are compiled when they are needed.
+    certify : bool
+        Whether results are certified.
+
+    Returns
+    -------
+    Compilation
+        ``wait()`` returns when all are compiled. Waiting is not necessary: a kernel that is needed earlier is waited for.
+
+    Raises
+    ------
+    DeviceError
+        There is no GPU to compile for, or others can write to the cache of kernels.
+    InputError
+        An argument has a wrong value.
+
+    Examples
+    --------
+    >>> from kepler_traverse.compile_ahead import compile_ahead
+    >>> ahead = compile_ahead("bfs", directed=False)  # doctest: +SKIP
+    >>> graph = read_graph("roads.parquet", directed=False).to("cuda")  # doctest: +SKIP
+    """
+    algorithm = arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))
+    kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
+    arguments.flag("directed", directed)
+    arguments.flag("certify", certify)
+    weights = np.dtype(arguments.choice("weight_type", weight_type, ("float32", "float64")))
+    cuda.require()
+    hops = ALGORITHMS[algorithm].counts_hops
+    has_weights = not hops if weighted is None else arguments.flag("weighted", weighted)
+    weight_t = weights if has_weights else np.dtype(np.float32)
+    wanted = [Request(each.ENTRIES[0], np.int32, weight_t) for each in (csr_build, vertex_ids, graph_statistics)]
+    # A file is compiled as a whole for each set of types, so its first kernel stands for all.
+    wanted.append(Request(graph_statistics.ENTRIES[0]))
+    if has_weights:
+        wanted.append(Request(edge_weights.ENTRIES[0], np.int32, weight_t))
+    wanted += persistent.likely_kernels(directed, predecessors=False)  # of the survey
+    if not hops:
+        wanted.append(Request(exact.ENTRIES[0], np.int32, weights))
+    if certify:
+        wanted += batch_gpu.likely_kernels(hops, weights)
+    if kind.records == "source":
+        wanted += distance_stats.likely_kernels(hops, weights)
+    return start_compiling(wanted)
+
+
+__all__ = ["Compilation", "CompileTimes", "compile_ahead", "compile_times"]

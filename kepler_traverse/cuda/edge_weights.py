@@ -1,0 +1,90 @@
+"""Weights of an edge list on a GPU, converted and checked; sums and samples of weights. See edge_weights.cu."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from . import cp
+from .compiler import kernel
+from .copies import copy_of
+from .kernel_spec import Entry, arguments
+from .launch import launch
+
+BLOCK = 256
+SUMS = 1 << 15  # partial sums, each of one thread: fixed, so that a sum has the same bits on every device
+
+_FILE = Path(__file__).parent / "kernels" / "edge_weights.cu"
+
+
+def _entry(name: str, *declared: str) -> Entry:
+    return Entry(name, _FILE, BLOCK, arguments(*declared))
+
+
+_FROM_INTEGERS = _entry("weights_from_integers", "uint8* integers", "int64 n", "int32 kind", "weight_t* weights")
+_CHECK = _entry("weights_check", "weight_t* weights", "int64 n", "int64* found")
+_WITHOUT_NEGATIVE_ZEROS = _entry("weights_without_negative_zeros", "weight_t* weights", "int64 n", "weight_t* cleared")
+_COUNT_NEGATIVE_LOOPS = _entry(
+    "weights_count_negative_loops", "vertex_t* src", "vertex_t* dst", "weight_t* weights", "int64 n", "int64* counter"
+)
+_SUM = _entry("weights_sum", "weight_t* weights", "int64 n", "int64 n_sums", "float64* sums")
+_SAMPLE = _entry("weights_sample", "weight_t* weights", "int64 step", "int64 n_samples", "weight_t* samples")
+ENTRIES = (_FROM_INTEGERS, _CHECK, _WITHOUT_NEGATIVE_ZEROS, _COUNT_NEGATIVE_LOOPS, _SUM, _SAMPLE)
+
+
+def from_integers(integers, dtype):
+    """Integers that a type holds exactly, in that type; below 2^63 in absolute value."""
+    if integers.dtype == dtype:
+        return copy_of(cp.ascontiguousarray(integers))
+    integers = cp.ascontiguousarray(integers)
+    weights = cp.empty(integers.size, dtype)
+    kind = np.int32(-integers.itemsize if integers.dtype.kind == "i" else integers.itemsize)
+    launch(
+        kernel(_FROM_INTEGERS, np.int32, np.dtype(dtype)),
+        integers.size,
+        (integers.view(np.uint8), np.int64(integers.size), kind, weights),
+    )
+    return weights
+
+
+def check(weights) -> tuple[int, int, int]:
+    """Count numbers that are not finite, the position of the first of them, and negative zeros; of float weights."""
+    found = cp.asarray(np.array([0, np.iinfo(np.int64).max, 0]))
+    launch(kernel(_CHECK, np.int32, weights.dtype), weights.size, (weights, np.int64(weights.size), found))
+    n_bad, first, n_zeros = found.get().tolist()
+    return n_bad, first, n_zeros
+
+
+def without_negative_zeros(weights):
+    """A copy of float weights in which each -0.0 is 0.0."""
+    cleared = cp.empty(weights.size, weights.dtype)
+    args = (weights, np.int64(weights.size), cleared)
+    launch(kernel(_WITHOUT_NEGATIVE_ZEROS, np.int32, weights.dtype), weights.size, args)
+    return cleared
+
+
+def count_negative_loops(src, dst, weights) -> int:
+    """Edges from a vertex to itself with a weight below zero."""
+    counter = cp.zeros(1, np.int64)
+    src, dst, weights = (cp.ascontiguousarray(column) for column in (src, dst, weights))
+    args = (src, dst, weights, np.int64(weights.size), counter)
+    launch(kernel(_COUNT_NEGATIVE_LOOPS, src.dtype, weights.dtype), weights.size, args)
+    return int(counter.get()[0])
+
+
+def total(weights) -> float:
+    """The sum in float64, the same in every run."""
+    sums = cp.empty(min(SUMS, weights.size), np.float64)
+    args = (weights, np.int64(weights.size), np.int64(sums.size), sums)
+    launch(kernel(_SUM, np.int32, weights.dtype), sums.size, args)
+    return math.fsum(sums.get().tolist())
+
+
+def sample(weights, step: int) -> np.ndarray:
+    """Every ``step``-th weight, NumPy."""
+    samples = cp.empty(-(-weights.size // step), weights.dtype)
+    args = (weights, np.int64(step), np.int64(samples.size), samples)
+    launch(kernel(_SAMPLE, np.int32, weights.dtype), samples.size, args)
+    return samples.get()

@@ -1,0 +1,120 @@
+"""Numbers about a graph on a GPU, by which strategies and constants are chosen; see graph_statistics.cu."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import flatten_distances
+from . import cp
+from .compiler import kernel
+from .kernel_spec import Entry, arguments
+from .launch import launch
+
+BLOCK = 256
+
+_FILE = Path(__file__).parent / "kernels" / "graph_statistics.cu"
+
+
+def _entry(name: str, *declared: str) -> Entry:
+    return Entry(name, _FILE, BLOCK, arguments(*declared))
+
+
+_DEGREES = _entry("graph_degrees", "offset_t* offsets", "int64 n_vertices", "int64* degrees")
+_DEGREE_SUMS = _entry("graph_degree_sums", "offset_t* offsets", "int64 n_vertices", "uint64* sums")
+_FIRST_OF_DEGREE = _entry("graph_first_of_degree", "offset_t* offsets", "int64 n_vertices", "int64 degree", "int64* first")
+_DEGREES_AT = _entry("graph_degrees_at", "offset_t* offsets", "int64* vertices", "int64 n_samples", "int64* degrees")
+_EDGES_AT = _entry(
+    "graph_edges_at",
+    *("offset_t* offsets", "vertex_t* targets", "int64 n_vertices", "int64* positions", "int64 n_samples"),
+    *("int64* sources", "int64* ends"),
+)
+_COUNT_REACHED = _entry(
+    "graph_count_reached", "offset_t* offsets", "int32* distance", "int64 n_vertices", "int32 half", "uint64* counts"
+)
+_LIST_HUBS = _entry(
+    "graph_list_hubs", "offset_t* offsets", "int64 n_vertices", "int64 least", "int64* hubs", "int64* counter"
+)
+_MAX_HOPS = _entry(
+    "graph_max_hops",
+    *("uint8* distance", "int32 hop_bytes", "int64 pitch", "int64 n_vertices", "int64 n_rows", "int32* largest"),
+)
+ENTRIES = (_DEGREES, _DEGREE_SUMS, _FIRST_OF_DEGREE, _DEGREES_AT, _EDGES_AT, _COUNT_REACHED, _LIST_HUBS, _MAX_HOPS)
+
+
+def degrees(offsets):
+    """Out-degree of every vertex, int64."""
+    n_vertices = offsets.size - 1
+    found = cp.empty(n_vertices, np.int64)
+    launch(kernel(_DEGREES, np.int32), n_vertices, (offsets, np.int64(n_vertices), found))
+    return found
+
+
+def degree_statistics(offsets) -> tuple[float, float, int]:
+    """Mean, standard deviation and maximum of the out-degrees; zeros without a vertex."""
+    n_vertices = offsets.size - 1
+    if not n_vertices:
+        return 0.0, 0.0, 0
+    sums = cp.zeros(3, np.uint64)
+    launch(kernel(_DEGREE_SUMS, np.int32), n_vertices, (offsets, np.int64(n_vertices), sums))
+    largest, low, high = sums.get().tolist()
+    n_edges = int(offsets[-1:].get()[0])
+    # In integers, so that the deviation is rounded once: that of equal degrees is 0.
+    squares = n_vertices * (low + (high << 32)) - n_edges * n_edges
+    return n_edges / n_vertices, math.sqrt(squares) / n_vertices, largest
+
+
+def hub(offsets) -> int:
+    """The first vertex of the highest degree."""
+    n_vertices = offsets.size - 1
+    _, _, largest = degree_statistics(offsets)
+    first = cp.asarray(np.full(1, n_vertices, np.int64))
+    launch(kernel(_FIRST_OF_DEGREE, np.int32), n_vertices, (offsets, np.int64(n_vertices), np.int64(largest), first))
+    return int(first.get()[0])
+
+
+def degrees_at(offsets, vertices: np.ndarray) -> np.ndarray:
+    """Out-degrees of some vertices, NumPy."""
+    found = cp.empty(vertices.size, np.int64)
+    sampled = (cp.asarray(vertices, np.int64), np.int64(vertices.size))
+    launch(kernel(_DEGREES_AT, np.int32), vertices.size, (offsets, *sampled, found))
+    return found.get()
+
+
+def edges_at(offsets, targets, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The vertices that some edges leave and those that they enter, NumPy."""
+    sources, ends = cp.empty(positions.size, np.int64), cp.empty(positions.size, np.int64)
+    sampled = (np.int64(offsets.size - 1), cp.asarray(positions, np.int64), np.int64(positions.size))
+    launch(kernel(_EDGES_AT, targets.dtype), positions.size, (offsets, targets, *sampled, sources, ends))
+    return sources.get(), ends.get()
+
+
+def count_reached(offsets, distance, half: int) -> tuple[int, int, int]:
+    """Vertices that a search reached, their edges, and vertices at no more than ``half`` hops."""
+    n_vertices = offsets.size - 1
+    counts = cp.zeros(3, np.uint64)
+    args = (offsets, cp.ascontiguousarray(distance), np.int64(n_vertices), np.int32(half), counts)
+    launch(kernel(_COUNT_REACHED, np.int32), n_vertices, args)
+    vertices, edges, early = counts.get().tolist()
+    return vertices, edges, early
+
+
+def max_hops(rows) -> int:
+    """The largest of hop counts of shape (k, n), -1 if all are unreached; rows may be farther apart than they are long."""
+    memory, pitch = flatten_distances(rows)
+    found = cp.asarray(np.full(1, -1, np.int32))
+    sizes = (np.int32(rows.itemsize), pitch, np.int64(rows.shape[1]), np.int64(len(rows)))
+    launch(kernel(_MAX_HOPS, np.int32), rows.shape[1], (memory.view(np.uint8), *sizes, found))
+    return int(found.get()[0])
+
+
+def hubs(offsets, least: int) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices of at least ``least`` edges, ascending, and their degrees, NumPy."""
+    n_vertices, n_edges = offsets.size - 1, int(offsets[-1:].get()[0])
+    found, counter = cp.empty(2 * (n_edges // least), np.int64), cp.zeros(1, np.int64)
+    launch(kernel(_LIST_HUBS, np.int32), n_vertices, (offsets, np.int64(n_vertices), np.int64(least), found, counter))
+    listed = found[: 2 * int(counter.get()[0])].get().reshape(-1, 2)
+    listed = listed[np.argsort(listed[:, 0])]
+    return listed[:, 0], listed[:, 1]

@@ -1,0 +1,121 @@
+"""Vertex ids to vertex numbers on a GPU; see vertex_ids.cu."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import extent
+from . import cp
+from .compiler import kernel
+from .copies import copy_into
+from .kernel_spec import Entry, arguments
+from .launch import launch
+
+BLOCK = 256
+
+_FILE = Path(__file__).parent / "kernels" / "vertex_ids.cu"
+
+
+def _entry(name: str, *declared: str) -> Entry:
+    return Entry(name, _FILE, BLOCK, arguments(*declared))
+
+
+_MARK = _entry("ids_mark", "uint8* ids", "int64 n", "int32 kind", "int64 lowest", "uint8* present")
+_COUNT = _entry("ids_count", "uint8* present", "int64 span", "int64* counter")
+_FLAGS = _entry("ids_flags", "uint8* present", "int64 span", "vertex_t* flags")
+_LIST = _entry("ids_list", "uint8* present", "vertex_t*? ranks", "int64 span", "int64 lowest", "int32 kind", "uint8* out")
+_NUMBER = _entry(
+    "ids_number",
+    *("uint8* ids", "int64 n", "int32 kind", "int64 lowest", "vertex_t*? ranks", "vertex_t* numbers"),
+)
+_FLAG_FIRST = _entry("ids_flag_first", "uint8* sorted", "int64 n", "int32 kind", "int64* flags")
+_TAKE_FIRST = _entry("ids_take_first", "uint8* sorted", "int64* places", "int64 n", "int32 kind", "uint8* out")
+_SEARCH = _entry(
+    "ids_search",
+    *("uint8* ids", "int64 n", "int32 kind", "uint8* sorted", "int64 n_sorted", "vertex_t* numbers"),
+)
+ENTRIES = (_MARK, _COUNT, _FLAGS, _LIST, _NUMBER, _FLAG_FIRST, _TAKE_FIRST, _SEARCH)
+
+
+def renumber(columns, dtype):
+    """See ``protocols.CsrBackend.renumber``."""
+    kind = np.result_type(*(column.dtype for column in columns))
+    columns = [cp.ascontiguousarray(column.astype(kind, copy=False)) for column in columns]
+    occupied = [column for column in columns if column.size]
+    if not occupied:
+        return cp.zeros(0, kind), [cp.zeros(0, dtype) for _ in columns]
+    lows, highs = zip(*(extent(column) for column in occupied), strict=True)
+    lowest = min(lows)
+    span = max(highs) - lowest + 1
+    if span <= 4 * sum(column.size for column in columns) + 1024 and lowest + span <= np.iinfo(np.int64).max:
+        return _renumber_by_table(columns, dtype, kind, lowest, span)
+    ids = _unique(_joined([_unique(column) for column in occupied]))
+    return ids, [_searched(column, ids, dtype) for column in columns]
+
+
+def _renumber_by_table(columns, dtype, kind, lowest: int, span: int):
+    """Rank ids that fill at least a part of their range by a table over the range."""
+    present, counter, first = cp.zeros(span, np.uint8), cp.zeros(1, np.int64), np.int64(lowest)
+    for column in columns:
+        launch(kernel(_MARK, dtype), column.size, (*_ids(column), first, present))
+    launch(kernel(_COUNT, dtype), span, (present, np.int64(span), counter))
+    n_ids, ranks = int(counter.get()[0]), None
+    if n_ids < span:
+        flags = cp.empty(span, dtype)
+        launch(kernel(_FLAGS, dtype), span, (present, np.int64(span), flags))
+        ranks = cp.cumsum(flags, dtype=dtype)
+        del flags
+    ids = cp.empty(n_ids, kind)
+    listed = (present, ranks, np.int64(span), first, _code(kind), ids.view(np.uint8))
+    launch(kernel(_LIST, dtype), span, listed)
+    if ranks is None and lowest == 0 and kind == dtype:  # numbers already: no copy of the edge list
+        return ids, columns
+    return ids, [_numbered(column, first, ranks, dtype) for column in columns]
+
+
+def _numbered(column, lowest: np.int64, ranks, dtype):
+    numbers = cp.empty(column.size, dtype)
+    launch(kernel(_NUMBER, dtype), column.size, (*_ids(column), lowest, ranks, numbers))
+    return numbers
+
+
+def _searched(column, ids, dtype):
+    """Positions of ids in a sorted array that holds all of them."""
+    numbers = cp.empty(column.size, dtype)
+    table = (ids.view(np.uint8), np.int64(ids.size))
+    launch(kernel(_SEARCH, dtype), column.size, (*_ids(column), *table, numbers))
+    return numbers
+
+
+def _unique(values):
+    """Ascending, without duplicates; not empty."""
+    ordered = cp.sort(values)
+    flags = cp.empty(ordered.size, np.int64)
+    launch(kernel(_FLAG_FIRST, np.int32), ordered.size, (*_ids(ordered), flags))
+    places = cp.cumsum(flags)
+    del flags
+    found = cp.empty(int(places[-1:].get()[0]), values.dtype)
+    memory, size, kind = _ids(ordered)
+    launch(kernel(_TAKE_FIRST, np.int32), ordered.size, (memory, places, size, kind, found.view(np.uint8)))
+    return found
+
+
+def _joined(arrays):
+    joined = cp.empty(sum(array.size for array in arrays), arrays[0].dtype)
+    at = 0
+    for array in arrays:
+        copy_into(joined[at : at + array.size], array)
+        at += array.size
+    return joined
+
+
+def _ids(column) -> tuple:
+    """An array of any integer type as kernels take it."""
+    return column.view(np.uint8), np.int64(column.size), _code(column.dtype)
+
+
+def _code(kind: np.dtype) -> np.int32:
+    """The type as any_integer.cuh names it."""
+    return np.int32(-kind.itemsize if kind.kind == "i" else kind.itemsize)

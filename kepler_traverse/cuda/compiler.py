@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..compile_clock import compiling
 from ..errors import DeviceError
 from . import cp, require
 from .kernel_cache import require_private_cache
@@ -94,5 +95,6 @@ def _module(file: Path, compiler_options: tuple[str, ...], is_cooperative: bool)
     require_private_cache()
     code = file.read_text(encoding="utf-8")
     module = cp.RawModule(code=code, options=compiler_options, enable_cooperative_groups=is_cooperative)
-    module.compile()  # planning compiles; the first traversal must not
+    with compiling():
+        module.compile()  # planning compiles; the first traversal must not
     return module

@@ -201,7 +201,7 @@ class MgEngine:
     def answer(self, run: BatchRun) -> dict[str, float]:
         """Run all batches, one after another; see ``Engine.answer``. Parts written before an error are complete."""
         started = time.perf_counter()
-        run.announce(self._together.client)
+        run.announce(self._together.client, {"start": self._start_seconds})
         with run.watch(self._together.client) as observer:
             self._answer(run, observer)
         return {"start": self._start_seconds, "traverse": time.perf_counter() - started}

@@ -1,11 +1,9 @@
-"""The Dask worker plugin: it loads the graph and plans the traversal once, then runs batches of sources."""
+"""A worker: it has the graph and the plan of the traversals, and runs batches of sources. It knows no Dask."""
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import os
-import signal
 import socket
 import threading
 import time
@@ -13,12 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
-from dask.system import CPU_COUNT
-from distributed import Worker, WorkerPlugin, get_worker, secede
 
+from kepler_traverse import compile_clock
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.outputs import turned
@@ -29,13 +25,13 @@ from ..monitoring.prometheus import watched
 from ..output.manifest_types import BatchOutcome
 from ..output.part_file import write_part
 from ..output.rows import OF_ALL_REACHED, warm_up
-from ..output.run_folder import cannot_write
 from ..output.schemas import OUTPUT_SCHEMAS
-from ..scheduling.cluster import ClusterError
-from ..scheduling.existing_cluster import version_here
+from ..scheduling.errors import ClusterError
 from ..scheduling.heartbeat import Mark
+from ..scheduling.package_version import version_here
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
+from .host_limits import CPU_COUNT
 from .nearest_source import NearestSourcePlan, NearestSourceTraverser
 from .planning import plan_for
 from .request import Request, weights_of
@@ -43,6 +39,7 @@ from .traverse import Batches, BatchTraverser, SourceRows, TraversedBatch, relea
 from .writer_pool import Writers, can_write_in_background, writers_for
 
 Traverser = BatchTraverser | NearestSourceTraverser
+Plan = MultiSourcePlan | NearestSourcePlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +58,7 @@ class Work:
     writers : int
         Maximum number of threads per worker that write parts while it traverses.
     version : str
-        Version of this package on the driver, set if workers may have another one; see ``existing_cluster.version_here``.
+        Version of this package on the driver, set if workers may have another one; see ``package_version.version_here``.
     """
 
     request: Request
@@ -88,12 +85,12 @@ class Loaded:
     """
 
     graph: Graph
-    plan: MultiSourcePlan | NearestSourcePlan
-    answers: BatchTraverser | NearestSourceTraverser
+    plan: Plan
+    answers: Traverser
     writers: Writers | None
 
 
-def plan_told(graph: Graph, request: Request, strategy: str) -> MultiSourcePlan | NearestSourcePlan:
+def plan_told(graph: Graph, request: Request, strategy: str) -> Plan:
     """Plan with the strategy that the driver names, or choose one here if this worker cannot run that strategy."""
     if strategy:
         try:
@@ -103,9 +100,7 @@ def plan_told(graph: Graph, request: Request, strategy: str) -> MultiSourcePlan 
     return plan_for(graph, request)
 
 
-def answers_for(
-    graph: Graph, plan: MultiSourcePlan | NearestSourcePlan, request: Request
-) -> BatchTraverser | NearestSourceTraverser:
+def answers_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
     """Return the traverser for a plan that ``plan_for`` has made for the same request."""
     graph = turned(graph, request.direction)
     return (
@@ -115,31 +110,30 @@ def answers_for(
     )
 
 
-class TraversalPlugin(WorkerPlugin):
-    """Holds the graph and the plan of one worker; set up again whenever the worker process restarts.
+class TraversalWorker:
+    """Holds the graph and the plan of one worker.
 
     Attributes
     ----------
     loaded : Loaded or None
-        None before ``setup``, and if ``setup`` has failed.
+        None before ``load`` or ``hold``, and if it has failed.
     """
 
     _lock: threading.Lock  # created in the worker, because a lock cannot be pickled
 
-    def __init__(self, work: Work, name: str):
-        self.work, self.name = work, name
+    def __init__(self, work: Work, threads: int = 0):
+        self.work = work
         self.loaded: Loaded | None = None
-        self._threads = work.threads
-        self._load_seconds = 0.0
+        self._threads = threads or work.threads
+        self._load_seconds = self._compile_seconds = 0.0  # until a batch reports them
         self._reported = ""
 
-    async def setup(self, worker: Worker) -> None:
+    def hold(self, graph: Graph, plan: Plan | None = None) -> Loaded:
+        """Take a graph that is in memory already, with its plan if that was made for as many threads."""
         self._lock = threading.Lock()
-        self._threads = self.work.threads or worker.state.nthreads
-        # In a thread, so that the event loop keeps answering the scheduler.
-        await asyncio.to_thread(self._load)
+        return self._hold(graph, plan, time.perf_counter())
 
-    def teardown(self, worker: Worker) -> None:  # noqa: ARG002
+    def close(self) -> None:
         loaded, self.loaded = self.loaded, None
         if loaded is not None and loaded.writers is not None:
             loaded.writers.close()
@@ -151,9 +145,13 @@ class TraversalPlugin(WorkerPlugin):
                 f"a worker on host {socket.gethostname()} has another version of this package ({version_here()}) than the "
                 f"job ({self.work.version}); install the same one, start the worker anew, and run again with --resume"
             )
+        return self._hold(load_graph(self.work.graph_folder, self.work.device), None, started)
+
+    def _hold(self, graph: Graph, plan: Plan | None, started: float) -> Loaded:
+        compile_clock.listen()
+        compiled = compile_clock.thread_seconds()
         self._take_fair_share()
         request, writers = self.work.request, None
-        graph = load_graph(self.work.graph_folder, self.work.device)
         if self.work.writers > 1 and not OUTPUT_SCHEMAS[request.result].merged:
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
             most = writers_for(graph.n_vertices, cores, CPU_COUNT)
@@ -161,11 +159,13 @@ class TraversalPlugin(WorkerPlugin):
         warming = threading.Thread(target=self._warm_up, args=(graph, writers))
         warming.start()
         self._reported = request.chosen
-        plan = plan_told(graph, request, self._reported)
+        if plan is None or (self._reported and plan.strategy.name != self._reported):
+            plan = plan_told(graph, request, self._reported)
         answers = answers_for(graph, plan, request)
         self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
         warming.join()
-        self._load_seconds = time.perf_counter() - started
+        self._compile_seconds = compile_clock.thread_seconds() - compiled
+        self._load_seconds = time.perf_counter() - started - self._compile_seconds
         return loaded
 
     def _warm_up(self, graph: Graph, writers: Writers | None) -> None:
@@ -241,9 +241,11 @@ class TraversalPlugin(WorkerPlugin):
             except Exception as error:
                 if is_sticky(error):
                     mark.leave(f"{type(error).__name__}: {error}")
-                    # Every later call in this process would fail, too. After it exits, the nanny starts a new one.
-                    os._exit(1)
+                    self.give_up()
                 raise
+
+    def give_up(self) -> None:
+        """Act on an error after which every later call in this process would fail, too; here, nothing."""
 
     def _part(self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark) -> BatchOutcome:
         try:
@@ -302,7 +304,7 @@ class TraversalPlugin(WorkerPlugin):
     def _ends(self, answers: BatchTraverser, batches: Batches, mark: Mark) -> Iterator[Callable[[], BatchOutcome]]:
         """Traverse from the sources of the parts; yield for each part a function that writes it."""
         for kept in answers.traverse_batches(batches, mark):
-            kept.context.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
+            self._report_load(kept.context)
             yield functools.partial(self._end, answers, kept, mark)
 
     def _end(self, answers: BatchTraverser, kept: TraversedBatch, mark: Mark) -> BatchOutcome:
@@ -316,59 +318,17 @@ class TraversalPlugin(WorkerPlugin):
             context.finish(summary)
         return {"part": part, "summary": summary, "failed": context.failed}
 
+    def _report_load(self, context: BatchContext) -> None:
+        """Add the seconds of loading and planning to those of the first batch after it."""
+        context.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
+        context.clock.seconds["compile"] += self._compile_seconds
+        self._compile_seconds = 0.0
+
     def _written(self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark) -> BatchOutcome:
         context = BatchContext(progress=mark)
-        context.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
+        self._report_load(context)
         mark.at(part)
         with watched(self.work.request.algorithm) as note:
             outcome = self._ended(part, answers.of(part, sources, isolate, context), context, mark)
             note(outcome["summary"], len(sources) - len(context.failed), context.failed)
         return {**outcome, "measured": answers.measured.pop(part, None)}
-
-
-def dask_setup(_worker: Worker) -> None:
-    """Preload for workers of the job's own cluster: ignore Ctrl-C, which reaches the whole group; the driver ends them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def run_batches(plugin: str, batches: Batches, isolate: bool, mark: Path, strategy: str = "") -> list[BatchOutcome]:
-    """Run one task: some batches, one part file each. Arguments are small; the result has 1 to 2 KB per batch.
-
-    Parameters
-    ----------
-    plugin : str
-        Name of the worker's ``TraversalPlugin``.
-    batches : sequence of (part, vertex numbers of its sources)
-    isolate : bool
-        Traverse from one source at a time, because a worker has died at one of them.
-    mark : Path
-        The heartbeat file, from which the driver learns how far the task is.
-    strategy : str
-        The strategy to traverse with; "" for the one that the worker has.
-
-    Returns
-    -------
-    list of dict
-        For each batch ``part``; ``failed``, a list of (source, reason); ``measured``, ``(strategy, sources, seconds)`` of
-        groups, by which strategies are compared, or None; and ``summary``, None if no source has a result.
-        The summary has what ``write_part`` returns. For the manifest and the monitoring it also has ``worker`` (its
-        address), ``started`` and ``ended`` (seconds since the epoch), ``seconds``, ``phases`` and the part's statistics.
-        ``phases`` are seconds by phase; a worker's first part includes the time of loading and planning. These values are
-        not written to the part file.
-
-    Raises
-    ------
-    NegativeCycleError
-    OutputError
-        The part cannot be written to the output folder.
-    """
-    worker = get_worker()
-    answering = cast(TraversalPlugin, worker.plugins[plugin])
-    try:
-        outcomes = answering.answer(batches, isolate, mark, secede, strategy)
-    except OSError as error:
-        raise cannot_write(answering.work.output, error) from None
-    for outcome in outcomes:
-        if outcome["summary"] is not None:
-            outcome["summary"]["worker"] = worker.address
-    return outcomes

@@ -1,0 +1,79 @@
+"""Say on stderr what a run does before its first batch, so that nobody looks at an empty terminal.
+
+A step that is over in half a second is not named. The module imports nothing large: the first step is to import the rest.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+from .terminal import say
+
+_NAMED_AFTER = 0.5  # seconds
+_TICK = 0.1
+
+
+class _Steps:
+    """The present step, and a thread that names it if it takes long."""
+
+    def __init__(self) -> None:
+        self._name, self._since, self._is_named = "", 0.0, True
+        self._said_compiling = False
+        self._end = threading.Event()
+        threading.Thread(target=self._watch, name="kepler-steps", daemon=True).start()
+
+    def begin(self, name: str) -> None:
+        self._since, self._name, self._is_named = time.monotonic(), name, False
+
+    def end(self) -> None:
+        self._end.set()
+
+    def _watch(self) -> None:
+        while not self._end.wait(_TICK):
+            if not self._is_named and time.monotonic() - self._since > _NAMED_AFTER:
+                self._is_named = True
+                say(self._name)
+            clock = sys.modules.get("kepler_traverse.compile_clock")
+            if not self._said_compiling and clock is not None and clock.seconds() > _NAMED_AFTER:
+                self._said_compiling = True
+                say("compiling (once for this machine)")
+
+
+_steps: _Steps | None = None
+
+
+def show() -> None:
+    """From now on name the steps."""
+    global _steps
+    _steps = _Steps()
+
+
+def begin(name: str) -> None:
+    """Begin a step; the one before has ended."""
+    if _steps is not None:
+        _steps.begin(name)
+
+
+def end(*, seconds: dict[str, float] | None = None) -> None:
+    """End the last step, and say how long each of them took."""
+    global _steps
+    if _steps is None:
+        return
+    _steps.end()
+    _steps = None
+    shown = [f"{_NAMES[name]} {value:.1f} s" for name, value in (seconds or {}).items() if name in _NAMES and value >= 0.05]
+    if shown:
+        say(", ".join(shown))
+
+
+_NAMES = {
+    "import": "imports",
+    "read": "reading",
+    "build": "building",
+    "plan": "planning",
+    "compile": "compiling",
+    "store": "storing the graph",
+    "start": "starting workers",
+}

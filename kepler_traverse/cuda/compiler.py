@@ -39,7 +39,8 @@ def kernel(entry: Entry, vertex_t, weight_t=np.float32) -> Kernel:
         There is no GPU to compile for.
     """
     types = chosen_types(vertex_t, weight_t)
-    module = _module(entry.file, options(entry, types), entry.is_cooperative)
+    with compiling():
+        module = _module(entry.file, options(entry, types), entry.is_cooperative)
     function = module.get_function(entry.name)
     if dict(entry.constants).get("CLUSTER", 1) > _PORTABLE_CLUSTER:
         cp.cuda.driver.funcSetAttribute(function.kernel.ptr, _NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
@@ -95,6 +96,5 @@ def _module(file: Path, compiler_options: tuple[str, ...], is_cooperative: bool)
     require_private_cache()
     code = file.read_text(encoding="utf-8")
     module = cp.RawModule(code=code, options=compiler_options, enable_cooperative_groups=is_cooperative)
-    with compiling():
-        module.compile()  # planning compiles; the first traversal must not
+    module.compile()  # planning compiles; the first traversal must not
     return module

@@ -122,12 +122,12 @@ def _legend_width(name: str) -> int:
     return 28 + math.ceil(_CHARACTER * len(name))
 
 
-def _legend_rows(legend: Sequence[tuple[str, str]], room: int) -> list[list[tuple[str, str]]]:
+def _legend_rows(legend: Sequence[tuple[str, str]], available: int) -> list[list[tuple[str, str]]]:
     rows: list[list[tuple[str, str]]] = []
-    used = room
+    used = available
     for name, colour in legend:
         wide = _legend_width(name)
-        if used + wide > room:
+        if used + wide > available:
             rows.append([])
             used = 0
         rows[-1].append((name, colour))

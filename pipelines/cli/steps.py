@@ -20,18 +20,18 @@ class _Steps:
 
     def __init__(self) -> None:
         self._name, self._since, self._is_named = "", 0.0, True
-        self._said_compiling = False
-        self._end = threading.Event()
+        self._said_compiling = self._has_ended = False
         threading.Thread(target=self._watch, name="kepler-steps", daemon=True).start()
 
     def begin(self, name: str) -> None:
         self._since, self._name, self._is_named = time.monotonic(), name, False
 
     def end(self) -> None:
-        self._end.set()
+        self._is_named = self._has_ended = True
 
     def _watch(self) -> None:
-        while not self._end.wait(_TICK):
+        while not (self._said_compiling and self._has_ended):  # the first batch may compile, too
+            time.sleep(_TICK)
             if not self._is_named and time.monotonic() - self._since > _NAMED_AFTER:
                 self._is_named = True
                 say(self._name)
@@ -57,12 +57,10 @@ def begin(name: str) -> None:
 
 
 def end(*, seconds: dict[str, float] | None = None) -> None:
-    """End the last step, and say how long each of them took."""
-    global _steps
+    """End the last step, and say how long each of them took; compiling is still named."""
     if _steps is None:
         return
     _steps.end()
-    _steps = None
     shown = [f"{_NAMES[name]} {value:.1f} s" for name, value in (seconds or {}).items() if name in _NAMES and value >= 0.05]
     if shown:
         say(", ".join(shown))

@@ -17,7 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import compile_clock
+from pipelines import warm
 from pipelines.batch_sources import main
+from pipelines.cli import steps
 from pipelines.cli.options import flags_of
 from pipelines.cli.settings import settings_of
 from pipelines.cli.supervisor import UNWATCHED, Supervision
@@ -28,6 +30,7 @@ from pipelines.scheduling.errors import ProcessUnusableError
 from pipelines.scheduling.in_process import NAME, InProcessExecutor
 from pipelines.scheduling.scheduler import Task, Window
 from pipelines.worker.phase_timer import Phases
+from scripts.bench import startup_job
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 180  # seconds for a run of a few seconds, so that a hang fails
@@ -167,7 +170,7 @@ def test_worker_processes_run_what_a_process_that_fails_has_left(edges, undistur
     assert summary["kept"] + summary["computed"] == summary["batches"]
     assert summary["computed"] > 0
     assert parts_of(tmp_path / "out") == parts_of(undisturbed)
-    workers = Counter(part["worker"] == NAME for part in manifest["parts"])
+    workers = Counter(part.get("worker", NAME) == NAME for part in manifest["parts"])
     assert workers[False] > 0, "the rest is computed by worker processes"
     assert "Traceback" not in err
 
@@ -457,3 +460,47 @@ def test_seconds_of_compiling_are_those_of_the_worker_that_compiled_longest():
     parts = [{"worker": "a", "phases": {"compile": 2.0}}, {"worker": "b", "phases": {"compile": 3.0}}]
     assert driver.compile_seconds([*parts, {"worker": "a", "phases": {"compile": 2.0}}, {}]) == 4.0
     assert driver.compile_seconds([]) == 0.0
+
+
+def test_after_warming_a_run_compiles_nothing(edges, tmp_path, capsys):
+    assert warm.main(["--device", "cpu"]) == 0
+    assert "tiny runs" in capsys.readouterr().out
+    for i, words in enumerate([["--algorithm", "sssp", "--predecessors"], ["--result", "levels", "--undirected"]]):
+        # Another process has what was kept on disk, and nothing else.
+        code, _, err = finish(start(flags(edges, *words), tmp_path / str(i)))
+        assert code == 0, err
+        assert manifest_of(tmp_path / str(i))["seconds"]["compile"] == 0
+
+
+def test_a_tiny_run_that_fails_ends_the_warming_with_its_error(capsys, monkeypatch):
+    monkeypatch.setattr(warm, "runs", lambda *_: [["no-such-file.parquet", "--sources", "1"]])
+    assert warm.main(["--device", "cpu"]) == 2
+    assert "no-such-file.parquet" in capsys.readouterr().err
+
+
+def test_a_step_that_takes_long_is_named_and_a_short_one_is_not(capsys, monkeypatch):
+    monkeypatch.setattr(steps, "_NAMED_AFTER", 0.2)
+    monkeypatch.setattr(steps, "_steps", None)
+    steps.begin("unseen")
+    steps.show()
+    steps.begin("short")
+    steps.begin("long")
+    time.sleep(0.6)
+    steps.end(seconds={"read": 0.01, "build": 2.0, "compile": 13.44})
+    assert capsys.readouterr().err.splitlines() == ["long", "building 2.0 s, compiling 13.4 s"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_jobs_of_the_benchmark_are_command_lines_that_the_job_takes(device, tmp_path):
+    for case in startup_job.cases(device):
+        words = [f"{case.graph}.parquet", "--device", device, *case.options, "--json", "--output", str(tmp_path / "out")]
+        assert settings_of(*flags_of(words)).json
+
+
+def test_the_benchmark_measures_a_job_by_its_steps(edges, tmp_path):
+    case = startup_job.Case("a job", edges.stem, ("--random-sources", "2"))
+    found = startup_job.measure(case, edges.parent, "cpu", repeats=1)
+    seconds = found["seconds"]
+    assert seconds["whole"] > seconds["outside"] > 0
+    assert {"read", "build", "plan", "compile", "start", "traverse"} < set(seconds)
+    assert startup_job.table([found]).count("\n") == 2

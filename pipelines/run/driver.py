@@ -283,20 +283,36 @@ class _Job:
             folder.save("running")
             try:
                 if self._batches:
-                    times = self._engine.answer(self.batch_run())
-                    computed = [part for part in manifest["parts"] if part["file"] not in kept]
-                    compiled = min(times["traverse"], compile_seconds(computed))
-                    times = _sum(times, {"traverse": -compiled, "compile": compiled})
-                    times = _sum(self._prepared.seconds, times)
-                    manifest["seconds"] = {name: round(value, 3) for name, value in times.items()}
+                    self._engine.answer(self.batch_run(kept))
+                else:
+                    self._finish({}, kept)
             except KeyboardInterrupt:
+                if manifest["status"] in ("done", "failed"):  # it came while the workers closed
+                    return
                 done, total = sum(len(part["sources"]) for part in manifest["parts"]), manifest["sources"]
                 how = f"{self._command} --resume"
                 raise KeyboardInterrupt(f"interrupted: {done} of {total} sources are done. To finish: {how}") from None
-            if manifest["failed"]:
-                folder.save("failed")
-            else:
-                folder.complete()
+
+    def _finish(self, times: dict[str, float], kept: Collection[str]) -> None:
+        """Complete the folder, once all batches have ended.
+
+        Parameters
+        ----------
+        times : dict of str to float
+            Seconds of each step of the engine.
+        kept : collection of str
+            Names of the parts that an earlier run has written.
+        """
+        folder, manifest = self._folder, self._folder.manifest
+        if times:
+            computed = [part for part in manifest["parts"] if part["file"] not in kept]
+            compiled = min(times["traverse"], compile_seconds(computed))
+            times = _sum(self._prepared.seconds, times, {"traverse": -compiled, "compile": compiled})
+            manifest["seconds"] = {name: round(value, 3) for name, value in times.items()}
+        if manifest["failed"]:
+            folder.save("failed")
+        else:
+            folder.complete()
 
     def write_report(self) -> None:
         """Write ``_report.html`` into the output folder, also if the run was interrupted or failed."""
@@ -309,8 +325,8 @@ class _Job:
         else:
             say(f"report: {self._folder.path / REPORT}")
 
-    def batch_run(self) -> BatchRun:
-        """Return the input of the engine."""
+    def batch_run(self, kept: Collection[str] = ()) -> BatchRun:
+        """Return the input of the engine; ``kept`` are the names of the parts that an earlier run has written."""
         return BatchRun(
             batches=self._batches,
             prepared=self._prepared,
@@ -320,6 +336,7 @@ class _Job:
             choice=self._choice,
             announce=self._announce,
             watch=self._watched,
+            finish=lambda times: self._finish(times, kept),
         )
 
     def _announce(self, client: Client | None, seconds: dict[str, float]) -> None:

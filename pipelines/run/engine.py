@@ -65,6 +65,9 @@ class BatchRun:
         The result of ``Engine.choose``; None if there is nothing to choose.
     watch : callable
         ``watch(client)`` returns a context that yields the observer of the batches; without a client there is no page.
+    finish : callable
+        Called once with the seconds of each step, as soon as all batches have ended: the results are complete then, and
+        whatever closes after that delays nobody.
     """
 
     batches: dict[int, list[int]]
@@ -75,6 +78,7 @@ class BatchRun:
     choice: StrategyChoice | None
     announce: Callable[[Client | None, dict[str, float]], None]
     watch: Callable[[Client | None], AbstractContextManager[BatchObserver]]
+    finish: Callable[[dict[str, float]], None]
 
 
 class Engine(Protocol):
@@ -98,8 +102,8 @@ class Engine(Protocol):
         This sets the fields of ``prepared.request`` that the workers' plans need.
         """
 
-    def answer(self, run: BatchRun) -> dict[str, float]:
-        """Run all batches; return the seconds of each step.
+    def answer(self, run: BatchRun) -> None:
+        """Run all batches, and then ``run.finish``.
 
         Raises
         ------
@@ -214,10 +218,13 @@ class KeplerEngine:
         """Whether workers write parts on threads, so that a group may span several parts."""
         return not self._is_external and sizing.writers > 1 and can_write_in_background(sizing.batch_size, n_vertices)
 
-    def answer(self, run: BatchRun) -> dict[str, float]:
-        return self._answer_here(run) if run.sizing.in_process else self._answer_on_cluster(run)
+    def answer(self, run: BatchRun) -> None:
+        if run.sizing.in_process:
+            self._answer_here(run)
+        else:
+            self._answer_on_cluster(run)
 
-    def _answer_here(self, run: BatchRun) -> dict[str, float]:
+    def _answer_here(self, run: BatchRun) -> None:
         """Run all batches in this process, which has the graph and the plan already."""
         started = time.perf_counter()
         prepared, work = run.prepared, self.work(run)
@@ -232,7 +239,8 @@ class KeplerEngine:
         compiled = compile_clock.thread_seconds() - compiled
         del held
         ready = time.perf_counter()
-        run.announce(None, {"start": ready - started - compiled, "compile": compiled})
+        times = {"start": ready - started - compiled, "compile": compiled}
+        run.announce(None, times)
         self._supervision.begin()
 
         def run_task(task: Task, make_way: Callable[[], object]) -> list[BatchOutcome]:
@@ -250,11 +258,10 @@ class KeplerEngine:
             run.watch(None) as observer,
         ):
             self.window(run, executor, observer, graph.n_vertices).run(list(run.batches))
-        ended = time.perf_counter()
+        run.finish(times | {"traverse": time.perf_counter() - ready})
         worker.close()
-        return {"start": ready - started - compiled, "compile": compiled, "traverse": ended - ready}
 
-    def _answer_on_cluster(self, run: BatchRun) -> dict[str, float]:
+    def _answer_on_cluster(self, run: BatchRun) -> None:
         from ..scheduling.cluster import cluster_for, give_plugin, take_plugin
         from ..scheduling.dask_executor import DaskExecutor
         from ..scheduling.existing_cluster import check_existing, check_newcomers
@@ -289,8 +296,7 @@ class KeplerEngine:
                 finally:
                     if client.status == "running" and self._is_external:
                         take_plugin(client, plugin)
-            ended = time.perf_counter()
-        return times | {"traverse": ended - ready}
+            run.finish(times | {"traverse": time.perf_counter() - ready})
 
     def work(self, run: BatchRun) -> Work:
         """Return what all batches share."""

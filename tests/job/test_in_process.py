@@ -497,7 +497,7 @@ def test_jobs_of_the_benchmark_are_command_lines_that_the_job_takes(device, tmp_
         assert settings_of(*flags_of(words)).json
 
 
-def test_the_benchmark_measures_a_job_by_its_steps(edges, tmp_path):
+def test_the_benchmark_measures_a_job_by_its_steps(edges):
     case = startup_job.Case("a job", edges.stem, ("--random-sources", "2"))
     found = startup_job.measure(case, edges.parent, "cpu", repeats=1)
     seconds = found["seconds"]

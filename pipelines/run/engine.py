@@ -129,9 +129,8 @@ class KeplerEngine:
         self._is_external = bool(settings.scheduler_address or settings.scheduler_file)
 
     def prepare(self, stored: Path | None) -> Prepared:
-        # cuDF, which reads edge lists onto a GPU, needs pandas.
-        if self._supervision.is_watched and (self._settings.device == "cpu" or not cuda.available()):
-            lean_imports.settle()
+        if self._supervision.is_watched:
+            lean_imports.settle(uses_cudf=self._settings.device != "cpu" and cuda.available())
         return prepare(self._settings, stored)
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:

@@ -13,18 +13,19 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def settle() -> None:
+def settle(uses_cudf: bool) -> None:
     """Let pyarrow and Numba find that pandas and SciPy are not installed; only for a process that is the job's own.
 
-    A package that is imported already stays.
+    A package that is imported already stays. cuDF needs pandas, so pandas stays where cuDF may read the edge list.
     """
-    import pyarrow
-
-    with _missing("pandas"):
-        pyarrow.array([0])
-        import pyarrow.dataset  # the reader of Parquet
     with _missing("scipy.linalg"):
         import numba.np.arraymath  # noqa: F401
+    if not uses_cudf:
+        import pyarrow
+
+        with _missing("pandas"):
+            pyarrow.array([0])
+            import pyarrow.dataset
 
 
 class _Refuses(importlib.abc.MetaPathFinder):

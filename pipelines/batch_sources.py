@@ -15,10 +15,6 @@ EXIT_UNEXPECTED, EXIT_USAGE, EXIT_NEGATIVE_CYCLE, EXIT_INTERRUPTED = 1, 2, 4, 13
 
 def program() -> int:
     """Run the command line of this process, watched by a parent that takes over if the run dies; return the exit code."""
-    if sys.argv[1:2] == ["warm"]:
-        from . import warm
-
-        return warm.main(sys.argv[2:])
     return supervisor.run(main, sys.argv[1:])
 
 

@@ -36,6 +36,7 @@ from ..output.run_folder import (
     status_on_error,
 )
 from ..output.schemas import OUTPUT_SCHEMAS
+from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver, batches_of
 from ..worker.request import Ids
 from .engine import BatchRun, Engine, KeplerEngine
@@ -74,7 +75,7 @@ def run(settings: Settings, command: str, supervision: Supervision = UNWATCHED) 
     output = None if settings.output is None else Path(settings.output).absolute()
     before = None if output is None or settings.plan else check_folder(output, settings.resume)
     with engine_of(settings, supervision) as engine:
-        return _run(settings, command, output, before, engine)
+        return _run(settings, command, output, before, engine, supervision)
 
 
 def engine_of(settings: Settings, supervision: Supervision = UNWATCHED) -> AbstractContextManager[Engine]:
@@ -98,7 +99,14 @@ def _proposed(settings: Settings) -> Iterator[None]:
             raise error
 
 
-def _run(settings: Settings, command: str, output: Path | None, before: Manifest | None, engine: Engine) -> int:
+def _run(
+    settings: Settings,
+    command: str,
+    output: Path | None,
+    before: Manifest | None,
+    engine: Engine,
+    supervision: Supervision,
+) -> int:
     """Run the job with an engine."""
     started = time.perf_counter()
     steps.begin("reading the edge list and building the graph")
@@ -126,6 +134,8 @@ def _run(settings: Settings, command: str, output: Path | None, before: Manifest
         job = _Job(settings, prepared, sizing, folder, command, engine, choice)
         if before is not None:
             job.keep_what_is_done(before)
+            if supervision.needs_workers:
+                job.note_takeover(before)
         if before is not None and job.nothing_is_missing(before):
             folder.manifest = before
         else:
@@ -263,6 +273,15 @@ class _Job:
 
     def note_retry(self, part: int, why: str) -> None:
         self._folder.manifest["retried"].append({"file": part_name(part), "why": why})
+
+    def note_takeover(self, before: Manifest) -> None:
+        """Record as retried what the process was at that ran the batches before, and what it had recorded itself."""
+        self._folder.manifest["retried"] += before["retried"]
+        for mark in left_marks(self._folder.path):
+            place = read_mark(mark)
+            for part in range(place.part, place.last + 1) if place is not None else ():
+                if part in self._batches:
+                    self.note_retry(part, "the process that ran it was ended")
 
     def nothing_is_missing(self, before: Manifest) -> bool:
         """Whether the folder is complete and its manifest agrees with the parts that were checked here."""

@@ -7,13 +7,11 @@ remaining batches are run by worker processes.
 
 from __future__ import annotations
 
-import contextlib
 import queue
 import signal
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError
-from pathlib import Path
 from typing import Any
 
 from ..output.manifest_types import BatchOutcome
@@ -171,10 +169,3 @@ class InProcessExecutor:
             if future.status != "pending":  # it was cancelled, and its batches were given out again
                 return
         future.end(status)
-
-
-def read_left_marks(folder: Path) -> list[Path]:
-    """Return the heartbeat files that a process which died has left in the output folder."""
-    with contextlib.suppress(OSError):
-        return sorted(folder.glob(".task-*.tmp"))
-    return []

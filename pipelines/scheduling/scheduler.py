@@ -27,7 +27,7 @@ from ..cli.terminal import in_units
 from ..output.manifest_types import BatchOutcome, PartSummary
 from ..output.part_file import part_name
 from ..run.strategy_choice import StrategyChoice
-from .errors import ClusterError
+from .errors import ClusterError, ProcessUnusableError
 from .executor import BatchExecutor, BatchFuture
 from .heartbeat import read_mark
 from .task_size import TaskSizer
@@ -266,6 +266,8 @@ class Window:
         if kind == "worker died":
             self._lost(task, "its worker died")
         elif isinstance(error, NegativeCycleError | OutputError | ClusterError):
+            for part in task.parts if isinstance(error, ProcessUnusableError) else ():
+                self._try_again(part, str(error).partition(";")[0])
             raise error
         elif isinstance(error, ImportError):
             raise ClusterError(

@@ -172,6 +172,8 @@ def test_worker_processes_run_what_a_process_that_fails_has_left(edges, undistur
     assert parts_of(tmp_path / "out") == parts_of(undisturbed)
     workers = Counter(part.get("worker", NAME) == NAME for part in manifest["parts"])
     assert workers[False] > 0, "the rest is computed by worker processes"
+    retried = [entry["why"] for entry in manifest["retried"]]
+    assert any(retry.startswith(("the process that ran it was ended", "this process cannot compute")) for retry in retried)
     assert "Traceback" not in err
 
 

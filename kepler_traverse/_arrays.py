@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,12 @@ FLOAT64_EXACT = 2**53
 MAX_INTEGER = 2**63 - 1  # of int64; as an int64 distance it means "unreached"
 
 # Types that sums of integer weights are computed in, narrowest first, with the first number that each may round or lack.
-EXACT_BELOW = {
+EXACT_BELOW: dict[np.dtype, int] = {
     np.dtype(np.float32): FLOAT32_EXACT,
     np.dtype(np.float64): FLOAT64_EXACT,
     np.dtype(np.int64): MAX_INTEGER,
 }
-PART = 1 << 28  # elements of an array that is looked at in parts
+MAX_SLICE = 1 << 28  # elements of a slice of a long array
 
 
 def device_of(array: Array) -> str:
@@ -36,7 +37,7 @@ def device_of(array: Array) -> str:
     return "cuda" if hasattr(array, "__cuda_array_interface__") else "cpu"
 
 
-def namespace(array: Array):
+def namespace(array: Array) -> Any:
     """Return the module (NumPy or CuPy) whose functions work on ``array``."""
     return sys.modules["cupy"] if device_of(array) == "cuda" else np
 
@@ -51,28 +52,31 @@ def index_dtype(n_vertices: int) -> np.dtype:
     return np.dtype(np.int32 if n_vertices <= np.iinfo(np.int32).max else np.int64)
 
 
-def parts(array: Array):
-    """Yield (position, part) of an array, no part so long that CuPy would count its elements in 32 bits.
+def iter_slices(array: Array) -> Iterator[tuple[int, Array]]:
+    """Yield (position, slice) of an array. No slice is so long that CuPy would count its elements in 32 bits.
 
     Some of CuPy's reductions and scans over 2^31 elements and more give wrong results in silence (its issues 9186, 9841).
     """
-    for first in range(0, array.size, PART):
-        yield first, array[first : first + PART]
+    for first in range(0, array.size, MAX_SLICE):
+        yield first, array[first : first + MAX_SLICE]
 
 
-def flat(rows: Array) -> tuple[Array, np.int64]:
-    """The memory of rows as one array, and how far apart they begin; a copy where a row does not lie in one piece."""
-    xp, (k, n) = namespace(rows), rows.shape
-    pitch = rows.strides[0] // rows.itemsize
-    if rows.strides[1] != rows.itemsize or rows.strides[0] % rows.itemsize or (k > 1 and pitch < n):
-        rows, pitch = xp.ascontiguousarray(rows), n
+def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
+    """Return distances of shape (k, n) as one array, and the number of elements between the begins of two sources.
+
+    The array is a copy if the distances from a source are not contiguous.
+    """
+    xp, (k, n) = namespace(distances), distances.shape
+    pitch = distances.strides[0] // distances.itemsize
+    if distances.strides[1] != distances.itemsize or distances.strides[0] % distances.itemsize or (k > 1 and pitch < n):
+        distances, pitch = xp.ascontiguousarray(distances), n
     pitch = pitch if k > 1 else n
-    return xp.lib.stride_tricks.as_strided(rows, ((k - 1) * pitch + n,), (rows.itemsize,)), np.int64(pitch)
+    return xp.lib.stride_tricks.as_strided(distances, ((k - 1) * pitch + n,), (distances.itemsize,)), np.int64(pitch)
 
 
 def extent(column: Array) -> tuple[int, int]:
     """Return the smallest and the largest of integers, at least one."""
-    found = [(int(part.min()), int(part.max())) for _, part in parts(column)]
+    found = [(int(values.min()), int(values.max())) for _, values in iter_slices(column)]
     return min(low for low, _ in found), max(high for _, high in found)
 
 
@@ -97,7 +101,7 @@ def is_hops(dtype: np.dtype) -> bool:
     return dtype.kind == "i" and dtype.itemsize < 8
 
 
-def unreached_of(dtype: np.dtype):
+def unreached_of(dtype: np.dtype) -> Any:
     """Return the distance, in its own type, that stands for "unreached"."""
     if is_hops(dtype):
         return dtype.type(UNREACHED)
@@ -127,7 +131,7 @@ def is_negative(values: Array) -> Array:
     return values.view(f"i{values.itemsize}") < 0
 
 
-def as_distance(value: float, dtype: np.dtype):
+def as_distance(value: float, dtype: np.dtype) -> Any:
     """Return a bound in the type of the distances it is compared with; beyond the type's range it is infinite.
 
     Between two integers it is the lower one; beyond int64 it is the largest finite integer distance.

@@ -26,22 +26,26 @@ _ENDS_AND_WEIGHTS = ("src", "dst", "weight")
 _COLUMN = "an array, a list, a range, a Series or a pyarrow array of numbers"
 
 
-def shown(value: Any) -> str:
+def describe(value: Any) -> str:
     """Return a value for an error message: short, on one line, without control characters."""
     if value is None or isinstance(value, (*_TEXTS, *_BOOLS, int, float, np.number)):
         try:
             return _SHORT.repr(value)
         except ValueError:  # Python writes no integer of more than 4,300 digits
-            return f"an integer of {value.bit_length()} bits"
+            number: Any = value
+            return f"an integer of {number.bit_length()} bits"
     if isinstance(value, (list, tuple)) and len(value) <= 3:
-        return "[" + ", ".join(map(shown, value)) + "]"
+        return "[" + ", ".join(map(describe, value)) + "]"
     return f"a value of type {type(value).__name__}"
+
+
+shown = describe  # the former name
 
 
 def instance(name: str, value: Any, kind: type, how: str) -> None:
     """Raise InputError unless a value is of a type; ``how`` says what makes one."""
     if not isinstance(value, kind):
-        raise InputError(f"{name} must be a {kind.__name__}, not {shown(value)}; {how}")
+        raise InputError(f"{name} must be a {kind.__name__}, not {describe(value)}; {how}")
 
 
 def _is_integer(value: Any) -> bool:
@@ -52,14 +56,14 @@ def _is_integer(value: Any) -> bool:
 def flag(name: str, value: Any) -> bool:
     """Return True or False; 0, 1, None and words such as "no" are refused."""
     if not isinstance(value, _BOOLS):
-        raise InputError(f"{name} must be True or False, not {shown(value)}")
+        raise InputError(f"{name} must be True or False, not {describe(value)}")
     return bool(value)
 
 
 def text(name: str, value: Any, what: str = "a string", error: type[KeplerError] = InputError) -> str:
     """Return a string."""
     if not isinstance(value, str):
-        raise error(f"{name} must be {what}, not {shown(value)}")
+        raise error(f"{name} must be {what}, not {describe(value)}")
     return value
 
 
@@ -75,42 +79,42 @@ def is_encodable(value: str) -> bool:
 def choice(name: str, value: Any, choices: Collection[str], error: type[KeplerError] = InputError) -> str:
     """Return one of some names."""
     if not isinstance(value, str) or value not in choices:
-        raise error(f"{name}={shown(value)} is none of {', '.join(map(repr, choices))}")
+        raise error(f"{name}={describe(value)} is none of {', '.join(map(repr, choices))}")
     return value
 
 
 def whole(name: str, value: Any, least: int | None = 0) -> int:
     """Return an integer that is not too small; bool and float are refused."""
     if not _is_integer(value):
-        raise InputError(f"{name} must be a whole number, not {shown(value)}")
+        raise InputError(f"{name} must be a whole number, not {describe(value)}")
     if least is not None and value < least:
-        raise InputError(f"{name} must be {least} or more, not {shown(value)}")
+        raise InputError(f"{name} must be {least} or more, not {describe(value)}")
     return int(value)
 
 
 def real(name: str, value: Any) -> None:
     """Raise InputError unless a value is an integer or a float; bool is refused."""
     if not (_is_integer(value) or isinstance(value, (float, np.floating))):
-        raise InputError(f"{name} must be a number, not {shown(value)}")
+        raise InputError(f"{name} must be a number, not {describe(value)}")
 
 
 def limit(name: str, value: Any) -> int | float:
     """Return a number of 0 or more, infinity included: integers stay integers."""
     real(name, value)
     if not value >= 0:
-        raise InputError(f"{name} must be 0 or more, not {shown(value)}")
+        raise InputError(f"{name} must be 0 or more, not {describe(value)}")
     try:
         number = float(value)
     except OverflowError:
-        raise InputError(f"{name} is beyond every distance ({shown(value)}); leave it out for no limit") from None
+        raise InputError(f"{name} is beyond every distance ({describe(value)}); leave it out for no limit") from None
     if _is_integer(value):
         return int(value)
     if number != value:
-        raise InputError(f"{name} must be a float64, which {shown(value)} of type {type(value).__name__} is not")
+        raise InputError(f"{name} must be a float64, which {describe(value)} of type {type(value).__name__} is not")
     return number + 0.0  # -0.0 becomes 0.0: limits are compared by their bits on a GPU
 
 
-def paths_of(name: str, value: Any) -> list[str | PathLike]:
+def paths_of(name: str, value: Any) -> list[str | PathLike[str]]:
     """Return a list of paths: of one path, or of several."""
     if isinstance(value, (str, PathLike)):
         value = [value]
@@ -119,16 +123,16 @@ def paths_of(name: str, value: Any) -> list[str | PathLike]:
     except TypeError:
         paths = None
     if paths is None:
-        raise InputError(f"{name} must be a path or a list of paths, not {shown(value)}")
+        raise InputError(f"{name} must be a path or a list of paths, not {describe(value)}")
     if not paths:
         raise EdgeListError(f"{name} is empty: no edge list was given; name at least one file, folder or pattern")
     for path in paths:
         if not isinstance(path, (str, PathLike)) or "\0" in str(path):
-            raise InputError(f"{name} must hold paths, not {shown(path)}")
+            raise InputError(f"{name} must hold paths, not {describe(path)}")
     return paths
 
 
-def ids(name: str, value: Any) -> list | np.ndarray:
+def ids(name: str, value: Any) -> list[Any] | np.ndarray:
     """Return vertex ids as a list, or as an integer array of shape (k,), of any iterable that holds one per vertex.
 
     Their type is compared with that of the graph's ids by ``Graph.numbers_of``.
@@ -139,9 +143,9 @@ def ids(name: str, value: Any) -> list | np.ndarray:
         One id in place of a list, a mapping, a frame, nulls under a mask, or an array that holds no ids.
     """
     if isinstance(value, _TEXTS):
-        raise UnknownVertexError(f"{name} must be a list of ids, not one string: give [{shown(value)}]")
+        raise UnknownVertexError(f"{name} must be a list of ids, not one string: give [{describe(value)}]")
     if isinstance(value, Mapping) or hasattr(value, "columns"):
-        raise UnknownVertexError(f"{name} must be a list of ids, not {shown(value)}: give one column of it, or its keys")
+        raise UnknownVertexError(f"{name} must be a list of ids, not {describe(value)}: give one column of it, or its keys")
     if hasattr(value, "to_arrow"):
         value = value.to_arrow()
     if hasattr(value, "to_pylist"):
@@ -151,11 +155,11 @@ def ids(name: str, value: Any) -> list | np.ndarray:
     try:
         return [i.item() if isinstance(i, np.str_) or (isinstance(i, np.generic) and _is_integer(i)) else i for i in value]
     except TypeError:
-        advice = "" if value is None else f": give [{shown(value)}]"
-        raise UnknownVertexError(f"{name} must be a list of ids, not {shown(value)}{advice}") from None
+        advice = "" if value is None else f": give [{describe(value)}]"
+        raise UnknownVertexError(f"{name} must be a list of ids, not {describe(value)}{advice}") from None
 
 
-def _array_of_ids(name: str, value) -> list | np.ndarray:
+def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
     array = _without_mask(name, value, UnknownVertexError)
     array = _on_gpu(name, array).get() if device_of(array) == "cuda" else np.asarray(array)
     if array.ndim != 1:
@@ -172,7 +176,7 @@ def vertex_number(value: Any, n_vertices: int) -> int:
     if _is_integer(value) and 0 <= value < n_vertices:
         return int(value)
     raise UnknownVertexError(
-        f"number {shown(value)} is no vertex number: those of this graph are whole numbers from 0 to {n_vertices - 1}"
+        f"number {describe(value)} is no vertex number: those of this graph are whole numbers from 0 to {n_vertices - 1}"
     )
 
 
@@ -198,7 +202,7 @@ def as_array(name: str, value: Any) -> Array:
         Not a column, or one with nulls, masked rows, or other things than numbers.
     """
     if value is None or isinstance(value, (*_TEXTS, Mapping, *_BOOLS)) or hasattr(value, "columns"):
-        raise _refused(name, f"must be {_COLUMN}, not {shown(value)}")
+        raise _refused(name, f"must be {_COLUMN}, not {describe(value)}")
     if device_of(value) == "cuda":
         array = _on_gpu(name, value)
     elif isinstance(value, (list, tuple)) or (isinstance(value, Sequence) and not isinstance(value, memoryview)):
@@ -222,17 +226,17 @@ def _refused(name: str, message: str) -> InputError:
     return EdgeListError(said, column=name) if name in _ENDS_AND_WEIGHTS else InputError(said)
 
 
-def _without_mask(name: str, value, error: type[InputError]):
+def _without_mask(name: str, value: Any, error: type[InputError]) -> Any:
     """A NumPy array of a masked one that masks nothing."""
     if not isinstance(value, np.ma.MaskedArray):
         return value
     if np.ma.is_masked(value):
         row = int(np.flatnonzero(np.ma.getmaskarray(value).ravel())[0])
-        raise error(f"{name} is masked at row {row} ({int(np.ma.count_masked(value))} such rows): drop those rows")
+        raise error(f"{name} is masked at row {row} ({int(np.ma.getmaskarray(value).sum())} such rows): drop those rows")
     return value.data
 
 
-def _on_gpu(name: str, value):
+def _on_gpu(name: str, value: Any) -> Array:
     """A CuPy array of anything in GPU memory: cuDF series, tensors."""
     cuda.require()
     if getattr(value, "null_count", 0):
@@ -240,7 +244,7 @@ def _on_gpu(name: str, value):
     return cuda.cp.asarray(value)
 
 
-def _on_host(name: str, value) -> np.ndarray:
+def _on_host(name: str, value: Any) -> np.ndarray:
     """A NumPy array of an array, a series or a pyarrow array, without nulls."""
     value = _without_mask(name, value, EdgeListError if name in _ENDS_AND_WEIGHTS else InputError)
     if hasattr(value, "to_arrow"):
@@ -256,21 +260,21 @@ def _on_host(name: str, value) -> np.ndarray:
         try:
             value = memoryview(value)  # array.array, before Python 3.12
         except TypeError:
-            raise _refused(name, f"must be {_COLUMN}, not {shown(value)}") from None
+            raise _refused(name, f"must be {_COLUMN}, not {describe(value)}") from None
     try:
         return to_host(value)
     except Exception as error:
         raise _refused(name, f"cannot be read as an array: {error}") from None
 
 
-def _numbers_in(name: str, values: Sequence) -> np.ndarray:
+def _numbers_in(name: str, values: Sequence[Any]) -> np.ndarray:
     """An int64, uint64 or float64 array that holds exactly the numbers of a sequence."""
     if (
         isinstance(values, range)
         and len(values)
         and -(2**63) <= min(values[0], values[-1]) <= max(values[0], values[-1]) < 2**63
     ):
-        return np.arange(values.start, values.stop, values.step, np.int64)
+        return np.arange(values.start, values.stop, values.step, dtype=np.int64)
     types = set(map(type, values))
     if not types <= {int, float}:
         values = [
@@ -279,7 +283,7 @@ def _numbers_in(name: str, values: Sequence) -> np.ndarray:
         row = next((i for i, v in enumerate(values) if type(v) is not int and type(v) is not float), None)
         if row is not None:
             what = "strings; read_graph takes edge lists with string ids from files" if isinstance(values[row], str) else ""
-            raise _refused(name, f"must hold numbers, not {what or shown(values[row])} (row {row})")
+            raise _refused(name, f"must hold numbers, not {what or describe(values[row])} (row {row})")
         types = set(map(type, values))
     if float not in types:
         for kind in (np.int64, np.uint64):
@@ -290,5 +294,5 @@ def _numbers_in(name: str, values: Sequence) -> np.ndarray:
         raise _refused(name, "holds integers that neither int64 nor uint64 holds")
     for row, value in enumerate(values if int in types else ()):
         if type(value) is int and abs(value) > FLOAT64_EXACT:
-            raise _refused(name, f"mixes floats with {shown(value)} (row {row}), which float64 cannot hold exactly")
+            raise _refused(name, f"mixes floats with {describe(value)} (row {row}), which float64 cannot hold exactly")
     return np.array(values, np.float64)

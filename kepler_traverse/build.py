@@ -15,8 +15,8 @@ from ._arrays import (
     float_that_holds,
     index_dtype,
     is_negative,
+    iter_slices,
     namespace,
-    parts,
     to_host,
 )
 from .cpu import csr_build
@@ -180,9 +180,9 @@ def _max_vertices(columns: list[Array]) -> int:
 def _where(flags: Any, *arrays: Any) -> tuple[int, int]:
     """Return how often ``flags`` is true for elements of the arrays, and the first position where it is."""
     count = first = 0
-    for (at, part), *others in zip(*(parts(array) for array in arrays), strict=True):
-        flagged = flags(part, *(other for _, other in others))
-        here = int(namespace(part).count_nonzero(flagged))
+    for (at, values), *others in zip(*(iter_slices(array) for array in arrays), strict=True):
+        flagged = flags(values, *(other for _, other in others))
+        here = int(namespace(values).count_nonzero(flagged))
         if here and not count:
             first = at + int(flagged.argmax())
         count += here
@@ -227,11 +227,11 @@ def _float_weights(weight: Any, weight_type: str) -> Any:
             cast = xp.asarray(to_host(weight).astype(kind))  # CuPy's cast would flush subnormal results to 0
         else:
             cast = weight.astype(kind, copy=False)
-    bad, row = _where(lambda part: ~xp.isfinite(part), cast)
+    bad, row = _where(lambda values: ~xp.isfinite(values), cast)
     if bad:
         what = "NaN" if bool(xp.isnan(weight[row])) else f"{float(weight[row]):g}, infinite as {kind}"
         raise EdgeListError(
-            f"weight of row {row} is {what} ({bad} such rows): every weight must be finite; drop the rows or mend them",
+            f"weight of row {row} is {what} ({bad} such rows): every weight must be finite; drop or correct the rows",
             row=row,
             column="weight",
         )
@@ -239,17 +239,17 @@ def _float_weights(weight: Any, weight_type: str) -> Any:
         _refuse_lost_weights(weight, cast)
     bits = cast.view(f"i{cast.itemsize}")
     negative_zero = np.iinfo(bits.dtype).min  # by its bits: on a GPU subnormal numbers compare as zero
-    count, _ = _where(lambda part: part == negative_zero, bits)
+    count, _ = _where(lambda values: values == negative_zero, bits)
     return (xp.where(bits == negative_zero, cast.dtype.type(0), cast) if count else cast), count
 
 
 def _refuse_lost_weights(weight: Any, cast: Any) -> None:
     """Refuse nonzero weights that become 0 in a narrower type: their edges would cost nothing."""
 
-    def is_zero(part: Any) -> Any:
-        if part.itemsize > 8:  # NumPy's long double: no integer type is as wide
-            return part == 0
-        return part.view(f"i{part.itemsize}") << 1 == 0  # by its bits: on a GPU subnormal numbers compare as zero
+    def is_zero(values: Any) -> Any:
+        if values.itemsize > 8:  # NumPy's long double: no integer type is as wide
+            return values == 0
+        return values.view(f"i{values.itemsize}") << 1 == 0  # by its bits: on a GPU subnormal numbers compare as zero
 
     lost, row = _where(lambda wide, narrow: is_zero(narrow) & ~is_zero(wide), weight, cast)
     if lost:
@@ -265,7 +265,7 @@ def _negative_loops(src: Array, dst: Array, weight: Any, integers: bool) -> dict
     """Map each vertex with a self-loop of negative weight to the smallest such weight."""
     loops: dict[int, int | float] = {}
     number = int if integers else float
-    for (_, u), (_, v), (_, w) in zip(parts(src), parts(dst), parts(weight), strict=True):
+    for (_, u), (_, v), (_, w) in zip(iter_slices(src), iter_slices(dst), iter_slices(weight), strict=True):
         at = namespace(w).flatnonzero(is_negative(w) & (u == v))
         for vertex, value in zip(to_host(u[at]).tolist(), to_host(w[at]).tolist(), strict=True):
             loops[vertex] = min(loops.get(vertex, 0), number(value))

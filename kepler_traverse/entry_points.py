@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import frames
@@ -12,7 +12,7 @@ from .errors import NegativeCycleError
 from .graph import Graph
 from .multi_source import outputs
 from .multi_source.planning import MultiSourcePlan
-from .plan import Plan, query_for
+from .plan import Plan, make_query
 from .result_kinds import RESULT_KINDS
 from .strategy import MultiSourceStrategy, Shape, Strategy
 
@@ -46,7 +46,7 @@ class Registry:
         knobs: Mapping[str, Any] | object | None,
     ) -> Plan:
         """Plan searches from one source each; see ``plan_bfs`` and ``plan_sssp``."""
-        query = query_for(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name)
+        query = make_query(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name)
         return Plan(graph, self.algorithm.name, self.single_source, strategy, query)
 
     def search(self, plan: Plan, source: Any, unreached: str) -> Any:
@@ -65,14 +65,19 @@ class Registry:
         knobs: Mapping[str, Any] | object | None,
         memory: int | None,
         shape: Shape | None = None,
+        tuning: object | None = None,
     ) -> MultiSourcePlan:
-        """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``."""
+        """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
+
+        ``tuning`` replaces the measured defaults of the strategy that is named; see ``Query.tuning``.
+        """
         name = self.algorithm.name
         keep = outputs.outputs_needed_by(result, name, targets)
         predecessors = RESULT_KINDS[result].has_predecessors
-        query = query_for(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
-        rows = self.multi_source, self.single_source
-        return MultiSourcePlan(graph, name, *rows, strategy, query, n_sources, memory, shape, self.searches)
+        query = make_query(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
+        query = replace(query, tuning=tuning)
+        listed = self.multi_source, self.single_source
+        return MultiSourcePlan(graph, name, *listed, strategy, query, n_sources, memory, shape, self.searches)
 
     def search_many(
         self,
@@ -90,11 +95,11 @@ class Registry:
     ) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
         name = self.algorithm.name
-        graph, sources, targets = outputs.checked(graph, sources, targets, result, direction, unreached, memory)
+        graph, sources, targets = outputs.check_arguments(graph, sources, targets, result, direction, unreached, memory)
         if RESULT_KINDS[result].records == "nearest":
             outputs.outputs_needed_by(result, name, targets)
-            asked = query_for(graph, True, limit, None, knobs, self.algorithm.limit_name)
-            return outputs.nearest(graph, sources, name, self.single_source, asked, strategy)
+            query = make_query(graph, True, limit, None, knobs, self.algorithm.limit_name)
+            return outputs.compute_nearest(graph, sources, name, self.single_source, query, strategy)
         plan = self.plan_multi_source(
             graph,
             n_sources=len(sources),
@@ -106,6 +111,6 @@ class Registry:
             memory=memory,
         )
         try:
-            return outputs.answer(plan, sources, result, targets, unreached)
+            return outputs.compute_result(plan, sources, result, targets, unreached)
         except NegativeCycleError as error:
-            raise outputs.turned_back(error, direction) from None
+            raise outputs.cycle_in_direction(error, direction) from None

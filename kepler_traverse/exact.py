@@ -16,10 +16,13 @@ If a bound on all path lengths is smaller than L, no check is needed. Otherwise 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-from ._arrays import EXACT_BELOW, MAX_INTEGER, device_of, is_reached, namespace, unreached_of
+from ._arrays import EXACT_BELOW, MAX_INTEGER, Array, device_of, is_reached, namespace, unreached_of
 from .algorithms import ALGORITHMS
 from .cuda import exact as exact_on_gpu
 from .errors import PrecisionError, option_text
@@ -42,29 +45,30 @@ class Sums:
         The graph to search in, with weights of the current type.
     """
 
-    def __init__(self, graph: Graph, algorithm: str, limit=None):
+    def __init__(self, graph: Graph, algorithm: str, limit: float | None = None) -> None:
         self.graph = graph
         self._limit = None if graph.has_negative_weights else limit  # with negative weights no search is pruned
         self._is_exact = ALGORITHMS[algorithm].is_weighted and graph.weights is not None and graph.integer_weights
-        self._look()
+        self._decide()
 
-    def _look(self) -> None:
+    def _decide(self) -> None:
         """Decide whether distances of a result must be checked."""
         longest = self.graph.max_sum if self._is_exact else 0
         if self._limit is not None:
             longest = min(longest, self._limit)
-        self._may_round = self._is_exact and longest >= EXACT_BELOW[self.graph.weights.dtype]
+        self._may_round = self._is_exact and longest >= EXACT_BELOW[self.dtype]
 
     @property
     def dtype(self) -> np.dtype:
-        return self.graph.weights.dtype
+        weights: Array = self.graph.weights
+        return weights.dtype
 
     @property
     def may_widen(self) -> bool:
         """Whether a wider type may be needed. If not, calling ``hold`` is unnecessary."""
         return self._may_round and self.dtype.kind == "f"
 
-    def hold(self, distance, below=None) -> bool:
+    def hold(self, distance: Array | None, below: float | None = None) -> bool:
         """Return whether distances that a search found are exact.
 
         Parameters
@@ -95,7 +99,7 @@ class Sums:
             )
         wider = list(EXACT_BELOW)
         self.graph = self.graph.with_sums_in(wider[wider.index(self.dtype) + 1].name)
-        self._look()
+        self._decide()
 
 
 class WideningSearch:
@@ -109,11 +113,11 @@ class WideningSearch:
         ``Outcome`` or a ``MultiSourceOutcome``.
     """
 
-    def __init__(self, sums: Sums, prepare):
+    def __init__(self, sums: Sums, prepare: Callable[[Sums], Any]) -> None:
         self._sums, self._prepare = sums, prepare
-        self._search = prepare(sums)
+        self._search: Any = prepare(sums)
 
-    def __call__(self, argument):
+    def __call__(self, argument: Any) -> Any:
         while True:
             try:
                 outcome = self._search(argument)
@@ -128,7 +132,7 @@ class WideningSearch:
             self._search = self._prepare(self._sums)
 
 
-def any_beyond(distance, bound: int) -> bool:
+def any_beyond(distance: Array, bound: int) -> bool:
     """Return whether a finite distance, of shape (n,) or (k, n), has an absolute value of ``bound`` or more."""
     if device_of(distance) == "cuda":
         return exact_on_gpu.any_beyond(distance, bound)
@@ -137,14 +141,14 @@ def any_beyond(distance, bound: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _any_beyond(distance, bound, infinite):
+def _any_beyond(distance: np.ndarray, bound: Any, infinite: Any) -> bool:
     found = False
     for v in range(distance.size):  # no early exit, so that the compiler can vectorize the loop
         found |= (bound <= distance[v] < infinite) or (-infinite < distance[v] <= -bound)
     return found
 
 
-def as_integers(distance):
+def to_integers(distance: Array) -> Array:
     """Return weighted distances that represent integers as int64, with ``2**63 - 1`` where unreached."""
     if distance.dtype.kind == "i":
         return distance
@@ -153,14 +157,15 @@ def as_integers(distance):
     return xp.where(reached, xp.where(reached, distance, 0).astype(np.int64), np.int64(MAX_INTEGER))
 
 
-def narrowed(graph: Graph, distance):
-    """Undo ``as_integers``: return distances in the narrowest type of the graph's searches that represents all of them."""
+def narrow_distances(graph: Graph, distance: Array) -> Array:
+    """Undo ``to_integers``: return distances in the narrowest type of the graph's searches that represents all of them."""
     xp = namespace(distance)
     reached = is_reached(distance)
     finite = xp.where(reached, distance, 0)
     largest = max(int(finite.max()), -int(finite.min())) if distance.size else 0
+    weights: Array = graph.weights
     kinds = list(EXACT_BELOW)
-    for dtype in kinds[kinds.index(graph.weights.dtype) :]:
+    for dtype in kinds[kinds.index(weights.dtype) :]:
         if largest < EXACT_BELOW[dtype] and dtype.kind == "f":
             return xp.where(reached, finite.astype(dtype), unreached_of(dtype))
     return distance

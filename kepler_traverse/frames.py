@@ -10,7 +10,7 @@ from . import arguments, cuda
 from ._arrays import NO_PREDECESSOR, Array, at_most, is_hops, namespace, to_host, unreached_of
 from .algorithms import BFS
 from .errors import InputError, UnknownVertexError
-from .exact import narrowed
+from .exact import narrow_distances
 from .graph import Graph
 from .protocols import Frame, Ids, VertexId
 from .query import Query
@@ -31,10 +31,10 @@ def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
     """Run a plan from one source and return its frame."""
     check_unreached(unreached, plan.graph)
     result = plan(source)
-    return with_query(frame_from(columns_of(plan.graph, result, plan.query, unreached), plan.graph.device), plan)
+    return attach_query(frame_from(columns_of(plan.graph, result, plan.query, unreached), plan.graph.device), plan)
 
 
-def with_query(frame: Frame, plan: Any) -> Any:
+def attach_query(frame: Frame, plan: Any) -> Any:
     """Record in a frame what it holds, for ``certify``. Most pandas operations preserve ``attrs``."""
     if hasattr(frame, "attrs"):
         query = plan.query
@@ -57,7 +57,7 @@ def columns_of(
         vertex = xp.flatnonzero(reached) if unreached == "omit" else xp.arange(graph.n_vertices)
     here = reached[vertex]
     missing = None if unreached == "omit" else ~here
-    distance = shown_distance(graph, result.distance[vertex], missing)
+    distance = as_returned_distance(graph, result.distance[vertex], missing)
     columns = {}
     if with_source:
         columns["source"] = Column(graph.ids_at(xp.full(vertex.size, result.source)))
@@ -79,7 +79,7 @@ def columns_of(
     return columns
 
 
-def shown_distance(graph: Graph, distance: Array, missing: Array | None = None) -> Array:
+def as_returned_distance(graph: Graph, distance: Array, missing: Array | None = None) -> Array:
     """Return distances in the type of the result: those of integer weights are integers, in whatever type they were summed.
 
     Parameters
@@ -162,8 +162,8 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None) -> Any:
     )
     previous = xp.full(len(rows), -1, np.int64)
     previous[xp.asarray(back["at"])] = xp.asarray(back["row"])
-    wanted = library.DataFrame({"vertex": _found_targets(rows["vertex"], targets, graph, library)})
-    ends = xp.sort(xp.asarray(numbered.merge(wanted, on="vertex")["row"]))
+    requested = library.DataFrame({"vertex": _found_targets(rows["vertex"], targets, graph, library)})
+    ends = xp.sort(xp.asarray(numbered.merge(requested, on="vertex")["row"]))
     walks, owners = [ends], [xp.arange(ends.size)]
     at, owner = ends, owners[0]
     while at.size:
@@ -193,7 +193,7 @@ def check_frame(name: str, frame: Frame) -> None:
     if not hasattr(frame, "columns") or not hasattr(frame, "merge"):
         raise InputError(
             f"{name} must be a data frame that bfs, sssp or a function for many sources returned, not "
-            f"{arguments.shown(frame)}"
+            f"{arguments.describe(frame)}"
         )
     missing = [column for column in ("distance", "predecessor", "vertex") if column not in frame.columns]
     if missing:
@@ -221,24 +221,26 @@ def _kind_of_ids(column: Any) -> str:
 
 def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any) -> Any:
     """Return the distinct targets that occur in a frame's column of vertices."""
-    wanted = arguments.ids("targets", targets)
-    wanted = wanted.tolist() if isinstance(wanted, np.ndarray) else wanted
+    requested = arguments.ids("targets", targets)
+    requested = requested.tolist() if isinstance(requested, np.ndarray) else requested
     kind, expected = _kind_of_ids(vertex), int if _kind_of_ids(vertex) == "integers" else str
-    for target in wanted:
+    for target in requested:
         if not isinstance(target, expected) or isinstance(target, bool):
-            raise UnknownVertexError(f"target {arguments.shown(target)} is not a vertex: the ids of this frame are {kind}")
+            raise UnknownVertexError(
+                f"target {arguments.describe(target)} is not a vertex: the ids of this frame are {kind}"
+            )
     if graph is not None:
         arguments.instance("graph", graph, Graph, "it is the one that was traversed")
-        graph.numbers_of(wanted, "target")
-    wanted = list(dict.fromkeys(wanted))
+        graph.numbers_of(requested, "target")
+    requested = list(dict.fromkeys(requested))
     limits = np.iinfo(str(vertex.dtype).lower()) if expected is int else None
-    possible = [t for t in wanted if (limits.min <= t <= limits.max if limits else arguments.is_encodable(t))]
+    possible = [t for t in requested if (limits.min <= t <= limits.max if limits else arguments.is_encodable(t))]
     series = library.Series(possible, dtype=vertex.dtype)
     found = series[series.isin(vertex)]
-    if graph is None and len(found) < len(wanted):
+    if graph is None and len(found) < len(requested):
         known = set(found.to_arrow().to_pylist() if hasattr(found, "to_arrow") else found.tolist())
-        missing = [target for target in wanted if target not in known]
-        shown = ", ".join(map(arguments.shown, missing[:10])) + (", ..." if len(missing) > 10 else "")
+        missing = [target for target in requested if target not in known]
+        shown = ", ".join(map(arguments.describe, missing[:10])) + (", ..." if len(missing) > 10 else "")
         raise UnknownVertexError(
             f"{len(missing)} target{'s are' if len(missing) > 1 else ' is'} in no row of the frame: {shown}. No path leads "
             "there, or there is no such vertex: leave them out, or give graph= to have no rows for targets without a path"
@@ -247,7 +249,7 @@ def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any)
 
 
 def query_of(frame: Frame) -> dict[str, Any]:
-    """Return the record that ``with_query`` made in a frame; an empty dict if it was lost."""
+    """Return the record that ``attach_query`` made in a frame; an empty dict if it was lost."""
     noted = getattr(frame, "attrs", {}).get(_QUERY)
     return noted if isinstance(noted, dict) else {}
 
@@ -303,7 +305,7 @@ def traversals_of(graph: Graph, frame: Frame, limit: float | None = None) -> Any
         all_predecessors = np.full(graph.n_vertices, NO_PREDECESSOR, np.int64)
         all_distances[vertex], all_predecessors[vertex] = distance, predecessor
         if all_distances.dtype == np.int64:
-            all_distances = narrowed(graph, all_distances)
+            all_distances = narrow_distances(graph, all_distances)
         xp = namespace(graph.offsets)
         yield Traversal(
             algorithm="bfs" if is_hops(distance.dtype) else "sssp",
@@ -327,7 +329,7 @@ def _as_weights(graph: Graph, distance: np.ndarray) -> np.ndarray:
     return exact
 
 
-def concatenated(frames: list[Frame], device: str) -> Any:
+def concatenate_frames(frames: list[Frame], device: str) -> Any:
     """Concatenate frames, with a new index."""
     return _library(device).concat(frames, ignore_index=True)
 

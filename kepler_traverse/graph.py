@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import InitVar, asdict, dataclass, field, replace
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import arguments, cuda
-from ._arrays import EXACT_BELOW, MAX_INTEGER, Array, device_of, is_negative, namespace, parts, to_host
+from ._arrays import EXACT_BELOW, MAX_INTEGER, Array, device_of, is_negative, iter_slices, namespace, to_host
 from .algorithms import ALGORITHMS
 from .cpu import csr_build
 from .cuda import csr_build as csr_on_gpu
@@ -24,6 +25,8 @@ _HASHED_AT_ONCE = 1 << 16  # strings per update of the fingerprint
 _EXPLAINED = 3  # unknown ids for which an error names the nearest known ones
 _COMPARED_NAMES = 2000  # known names that an unknown name is compared with
 _COMPARED_LENGTH = 200  # characters of a name that are compared
+_CACHED = ("degrees", "max_degree", "has_negative_weights", "heaviest")  # equal in copies with the same edges
+_REVERSING = threading.RLock()  # held while a reverse is built, so that threads that share a graph build one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +144,9 @@ class Graph:
     negative_loops: dict[int, Any] = field(default_factory=dict)
     may_pull: bool = False
     known_fingerprint: InitVar[str | None] = None
+    # Made on first use. Copies with other arrays do not inherit them, since they are no parameters.
+    _reverse: Graph | None = field(init=False, default=None, repr=False)
+    _with_sums_in: dict[str, Graph] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
         for name, kinds, width in (("offsets", "i", (8,)), ("targets", "i", (4, 8)), ("weights", "iuf", (1, 2, 4, 8))):
@@ -149,13 +155,13 @@ class Graph:
                 continue
             is_array = type(array) is np.ndarray or device_of(array) == "cuda"
             if not is_array or array.dtype.kind not in kinds or array.dtype.itemsize not in width or array.ndim != 1:
-                raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.shown(array)}")
+                raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
         if not self.offsets.size or (self.weights is not None and self.weights.size != self.targets.size):
             raise InputError("offsets must have n_vertices + 1 elements, and weights as many as targets")
         is_array = type(self.ids) is np.ndarray or device_of(self.ids) == "cuda" or hasattr(self.ids, "to_pylist")
         if not is_array or getattr(self.ids, "ndim", 1) != 1 or len(self.ids) != self.n_vertices:
             raise InputError(
-                f"ids must be an array of {self.n_vertices} ids, one fewer than offsets, not {arguments.shown(self.ids)}"
+                f"ids must be an array of {self.n_vertices} ids, one fewer than offsets, not {arguments.describe(self.ids)}"
             )
         if not self.has_string_ids and self.ids.dtype.kind not in "iu":
             raise InputError(f"ids must be integers or pyarrow strings, not {self.ids.dtype}")
@@ -199,7 +205,7 @@ class Graph:
     def has_negative_weights(self) -> bool:
         if self.weights is None:
             return False
-        return bool(self.negative_loops) or any(bool(is_negative(part).any()) for _, part in parts(self.weights))
+        return bool(self.negative_loops) or any(bool(is_negative(values).any()) for _, values in iter_slices(self.weights))
 
     @cached_property
     def heaviest(self) -> float | int:
@@ -207,7 +213,7 @@ class Graph:
         if self.weights is None or not self.n_edges:
             return 0
         number = int if self.integer_weights else float
-        found = [(number(part.min()), number(part.max())) for _, part in parts(self.weights)]
+        found = [(number(values.min()), number(values.max())) for _, values in iter_slices(self.weights)]
         return max(max(abs(low), abs(high)) for low, high in found)
 
     @property
@@ -246,15 +252,20 @@ class Graph:
         weights: Array = self.weights
         if weights.dtype == name:
             return self
-        made: dict[str, Graph] = vars(self).setdefault("_with_sums_in", {})
+        if self._with_sums_in is None:
+            object.__setattr__(self, "_with_sums_in", {})
+        made: Any = self._with_sums_in
         if name not in made:
             graph = replace(self, weights=weights.astype(name))
-            known = vars(self).keys() & {"degrees", "max_degree", "has_negative_weights", "heaviest"}
-            vars(graph).update({attribute: vars(self)[attribute] for attribute in known})
+            graph._take_cached(self, _CACHED)
             made[name] = graph  # stored before its reverse is made: the reverse of that may be this graph
-            if "reverse" in vars(self):
-                vars(graph)["reverse"] = graph if not self.directed else self.reverse.with_sums_in(name)
+            if self.directed and self._reverse is not None:
+                graph._keep_reverse(self._reverse.with_sums_in(name))
         return made[name]
+
+    def _take_cached(self, graph: Graph, names: tuple[str, ...]) -> None:
+        """Take properties that a graph with the same edges has computed already; ``cached_property`` stores them there."""
+        vars(self).update({name: vars(graph)[name] for name in names if name in vars(graph)})
 
     @cached_property
     def min_weight(self) -> Any:
@@ -265,16 +276,34 @@ class Graph:
         # The bits of non-negative floats sort as integers in the order of the floats. They are compared as integers because
         # CuPy would treat subnormal numbers as 0.
         order = weights if self.has_negative_weights else weights.view(f"i{weights.itemsize}")
-        return min(to_host(part.min(keepdims=True))[0] for _, part in parts(order)).view(weights.dtype)
+        return min(to_host(values.min(keepdims=True))[0] for _, values in iter_slices(order)).view(weights.dtype)
 
-    @cached_property
+    @property
     def reverse(self) -> Graph:
-        """The graph with every edge reversed. An undirected graph is its own reverse."""
+        """The graph with every edge reversed, which is kept. An undirected graph is its own reverse."""
         if not self.directed:
             return self
-        backend: CsrBackend = csr_on_gpu if self.device == "cuda" else csr_build
-        offsets, targets, weights = backend.transpose(self.offsets, self.targets, self.weights)
-        return replace(self, offsets=offsets, targets=targets, weights=weights)
+        with _REVERSING:
+            if self._reverse is None:
+                backend: CsrBackend = csr_on_gpu if self.device == "cuda" else csr_build
+                offsets, targets, weights = backend.transpose(self.offsets, self.targets, self.weights)
+                self._keep_reverse(replace(self, offsets=offsets, targets=targets, weights=weights))
+            reverse: Any = self._reverse
+            return reverse
+
+    def linked_reverse(self) -> Graph:
+        """Return the reverse, whose own reverse is this graph, so that reversing it builds no third graph."""
+        reverse = self.reverse
+        if self.directed and reverse._reverse is None:
+            reverse._keep_reverse(self)
+        return reverse
+
+    def drop_reverse(self) -> None:
+        """Release the memory of the reverse; it is built again when it is needed."""
+        self._keep_reverse(None)
+
+    def _keep_reverse(self, reverse: Graph | None) -> None:
+        object.__setattr__(self, "_reverse", reverse)
 
     def with_reverse(self) -> Graph:
         """Return the graph with its reverse built, which BFS from one source on a GPU then uses.
@@ -287,8 +316,8 @@ class Graph:
         if not self.directed:
             return self
         graph = replace(self, may_pull=True)
-        known = {"reverse", "fingerprint", "degrees", "max_degree", "has_negative_weights", "heaviest"} & vars(self).keys()
-        vars(graph).update({name: vars(self)[name] for name in known})
+        graph._take_cached(self, (*_CACHED, "fingerprint"))
+        graph._keep_reverse(self._reverse)
         _ = graph.reverse
         return graph
 
@@ -376,19 +405,21 @@ class Graph:
         UnknownVertexError
             Some ids are not vertices of this graph (the message names them), or ``ids`` is not a list of ids.
         """
-        wanted = arguments.ids(arguments.text("role", role) + "s", ids)
-        if isinstance(wanted, list):
+        requested = arguments.ids(arguments.text("role", role) + "s", ids)
+        if isinstance(requested, list):
             expected = str if self.has_string_ids else int
-            wrong = [i for i in wanted if not isinstance(i, expected) or isinstance(i, bool)]
+            wrong = [i for i in requested if not isinstance(i, expected) or isinstance(i, bool)]
         else:
-            wrong = wanted[:1].tolist() if self.has_string_ids else []
+            wrong = requested[:1].tolist() if self.has_string_ids else []
         if wrong:
             kind = "strings" if self.has_string_ids else "integers"
-            raise UnknownVertexError(f"{role} {arguments.shown(wrong[0])} is not a vertex: the ids of this graph are {kind}")
-        numbers = self._string_numbers(wanted) if self.has_string_ids else self._integer_numbers(wanted)
-        missing = [wanted[i] if isinstance(wanted, list) else wanted[i].item() for i in np.flatnonzero(numbers < 0)]
+            raise UnknownVertexError(
+                f"{role} {arguments.describe(wrong[0])} is not a vertex: the ids of this graph are {kind}"
+            )
+        numbers = self._string_numbers(requested) if self.has_string_ids else self._integer_numbers(requested)
+        missing = [requested[i] if isinstance(requested, list) else requested[i].item() for i in np.flatnonzero(numbers < 0)]
         if missing:
-            shown = ", ".join(map(arguments.shown, missing[:10])) + (", ..." if len(missing) > 10 else "")
+            shown = ", ".join(map(arguments.describe, missing[:10])) + (", ..." if len(missing) > 10 else "")
             raise UnknownVertexError(
                 f"{len(missing)} {role}{'s are' if len(missing) > 1 else ' is'} not in the graph: {shown}. "
                 f"{self._nearest_ids(missing[:_EXPLAINED])}Take ids that occur in the edge list, or add vertices without "
@@ -398,21 +429,22 @@ class Graph:
 
     def _nearest_ids(self, missing: list[Any]) -> str:
         """Describe the ids of the graph that are nearest to some unknown ids: neighbouring integers or similar strings."""
-        near = self._similar_names if self.has_string_ids else self._neighbouring_ids
-        found = {wanted: near(wanted) for wanted in missing}
+        near = self._similar_names if self.has_string_ids else self._neighboring_ids
+        found = {unknown: near(unknown) for unknown in missing}
+        describe = arguments.describe
         return "".join(
-            f"Near {arguments.shown(wanted)} {'are' if len(ids) > 1 else 'is'} {' and '.join(map(arguments.shown, ids))}. "
-            for wanted, ids in found.items()
+            f"Near {describe(unknown)} {'are' if len(ids) > 1 else 'is'} {' and '.join(map(describe, ids))}. "
+            for unknown, ids in found.items()
             if ids
         )
 
-    def _neighbouring_ids(self, wanted: int) -> list[int]:
+    def _neighboring_ids(self, requested: int) -> list[int]:
         ids = self._host_ids
         limits = np.iinfo(ids.dtype)
-        at = int(np.searchsorted(ids, np.array(min(max(wanted, limits.min), limits.max), ids.dtype)))
+        at = int(np.searchsorted(ids, np.array(min(max(requested, limits.min), limits.max), ids.dtype)))
         return [ids[i].item() for i in (at - 1, at) if 0 <= i < ids.size]
 
-    def _similar_names(self, wanted: str) -> list[str]:
+    def _similar_names(self, requested: str) -> list[str]:
         """Up to two similar ids, among those that sort near the name or differ from it only in case or blanks."""
         import bisect
         import difflib
@@ -423,43 +455,43 @@ class Graph:
         if len(self.ids) <= _COMPARED_NAMES:
             names = self.ids.to_pylist()
         else:
-            bare = wanted.strip()
-            spelled = {wanted, bare, bare.lower(), bare.upper(), bare.title(), bare.capitalize()}
+            bare = requested.strip()
+            spelled = {requested, bare, bare.lower(), bare.upper(), bare.title(), bare.capitalize()}
             width = _COMPARED_NAMES // (2 * len(spelled))
             places = [place(name) for name in spelled]
             names = [name for at in places for name in self.ids.slice(max(0, at - width), 2 * width).to_pylist()]
         # The time to compare two names grows with the square of their length.
         folded = {name.casefold().strip(): name for name in names if len(name) <= _COMPARED_LENGTH}
-        alike = difflib.get_close_matches(wanted.casefold().strip()[:_COMPARED_LENGTH], folded, 2)
+        alike = difflib.get_close_matches(requested.casefold().strip()[:_COMPARED_LENGTH], folded, 2)
         return [folded[name] for name in alike]
 
-    def _integer_numbers(self, wanted: list[int] | np.ndarray) -> np.ndarray:
+    def _integer_numbers(self, requested: list[int] | np.ndarray) -> np.ndarray:
         ids = self._host_ids
         limits = np.iinfo(ids.dtype)
-        if isinstance(wanted, list):
-            fits = np.array([limits.min <= i <= limits.max for i in wanted], bool)
-            asked = np.array([i if fit else 0 for i, fit in zip(wanted, fits, strict=True)], ids.dtype)
+        if isinstance(requested, list):
+            fits = np.array([limits.min <= i <= limits.max for i in requested], bool)
+            in_range = np.array([i if fit else 0 for i, fit in zip(requested, fits, strict=True)], ids.dtype)
         else:
-            fits = (wanted >= limits.min) & (wanted <= limits.max)
-            asked = np.where(fits, wanted, 0).astype(ids.dtype)
-        at = np.minimum(np.searchsorted(ids, asked), max(ids.size - 1, 0))
-        found = fits & (ids[at] == asked) if ids.size else np.zeros(len(wanted), bool)
+            fits = (requested >= limits.min) & (requested <= limits.max)
+            in_range = np.where(fits, requested, 0).astype(ids.dtype)
+        at = np.minimum(np.searchsorted(ids, in_range), max(ids.size - 1, 0))
+        found = fits & (ids[at] == in_range) if ids.size else np.zeros(len(requested), bool)
         return np.where(found, at, -1).astype(np.int64)
 
-    def _string_numbers(self, wanted: Any) -> np.ndarray:
+    def _string_numbers(self, requested: Any) -> np.ndarray:
         try:
-            "".join(wanted).encode()
+            "".join(requested).encode()
         except UnicodeEncodeError:  # a lone surrogate, which no text file can contain
-            texts = np.array([arguments.is_encodable(name) for name in wanted])
-            numbers = np.full(len(wanted), -1)
-            numbers[texts] = self._string_numbers([name for name, is_text in zip(wanted, texts, strict=True) if is_text])
+            texts = np.array([arguments.is_encodable(name) for name in requested])
+            numbers = np.full(len(requested), -1)
+            numbers[texts] = self._string_numbers([name for name, is_text in zip(requested, texts, strict=True) if is_text])
             return numbers
-        if len(wanted) > _FEW_NAMES:
+        if len(requested) > _FEW_NAMES:
             import pyarrow
             import pyarrow.compute
 
             # UTF-8 cannot encode a lone surrogate, so no id contains one.
-            known = [name if name.isascii() or arguments.is_encodable(name) else None for name in wanted]
+            known = [name if name.isascii() or arguments.is_encodable(name) else None for name in requested]
             at = pyarrow.compute.index_in(pyarrow.array(known, self.ids.type), value_set=self.ids)
             positions: np.ndarray = at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
             return positions
@@ -471,7 +503,7 @@ class Graph:
             )
             return at if at < len(self.ids) and self.ids[at].as_py() == name else -1
 
-        return np.array([number(name) for name in wanted], np.int64)
+        return np.array([number(name) for name in requested], np.int64)
 
     @cached_property
     def _host_ids(self) -> np.ndarray:
@@ -517,5 +549,5 @@ def has_vertex(graph: Graph, name: str | int) -> bool:
 def _checked_fingerprint(value: str) -> str:
     text = arguments.text("known_fingerprint", value)
     if not re.fullmatch("[0-9a-f]{64}", text):
-        raise InputError(f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {arguments.shown(value)}")
+        raise InputError(f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {arguments.describe(value)}")
     return text

@@ -18,7 +18,7 @@ from .graph import Graph
 from .protocols import Ids, Knobs, VertexId
 from .query import Query
 from .results import Traversal
-from .strategy import Strategy, in_use, pick
+from .strategy import Strategy, StrategyT, pick, strategy_for_sums
 
 
 class Plan:
@@ -40,16 +40,16 @@ class Plan:
     """
 
     def __init__(
-        self, graph: Graph, algorithm: str, rows: Sequence[Strategy], name: str, query: Query, may_widen: bool = True
+        self, graph: Graph, algorithm: str, strategies: Sequence[Strategy], name: str, query: Query, may_widen: bool = True
     ) -> None:
         self.graph, self.algorithm = graph, algorithm
-        self.strategy = pick(rows, name, graph)
+        self.strategy = pick(strategies, name, graph)
         self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
         self.sums = Sums(graph, algorithm, query.limit)
-        self._rows = rows
+        self._strategies = strategies
 
         def prepare(sums: Sums) -> Any:
-            return in_use(self.strategy, rows, sums, algorithm).plan(sums.graph, query)
+            return strategy_for_sums(self.strategy, strategies, sums, algorithm).plan(sums.graph, query)
 
         def search() -> Any:
             return WideningSearch(Sums(graph, algorithm, query.limit), prepare) if may_widen else prepare(self.sums)
@@ -102,8 +102,8 @@ class Plan:
             ids = self.graph.ids_at(np.array(error.cycle))
             raise NegativeCycleError(ids.tolist(), error.weight) from None
         self._refuse_negative_loops(outcome.distance)
-        strategy = running(self.strategy, self._rows, outcome)
-        return Traversal(algorithm=self.algorithm, source=number, strategy=strategy.name, **without_bound(outcome))
+        strategy = strategy_that_ran(self.strategy, self._strategies, outcome)
+        return Traversal(algorithm=self.algorithm, source=number, strategy=strategy.name, **traversal_fields(outcome))
 
     def _refuse_negative_loops(self, distance: Array) -> None:
         """Raise NegativeCycleError for a vertex that was reached and has a self-loop of negative weight."""
@@ -122,21 +122,21 @@ class Plan:
         return self.strategy.memory(self.graph.n_vertices, self.graph.n_edges, self.query.predecessors)
 
 
-def running(strategy: Strategy, rows: Sequence[Strategy], outcome: Any) -> Strategy:
+def strategy_that_ran(strategy: StrategyT, strategies: Sequence[StrategyT], outcome: Any) -> StrategyT:
     """Return the strategy that computed an outcome: the chosen one, or the one for int64 distances."""
     if outcome.distance is None or outcome.distance.dtype != np.int64:
         return strategy
-    return next((row for row in rows if row.sums == "int64" and row.device == strategy.device), strategy)
+    return next((each for each in strategies if each.sums == "int64" and each.device == strategy.device), strategy)
 
 
-def without_bound(outcome: Any) -> dict[str, Any]:
+def traversal_fields(outcome: Any) -> dict[str, Any]:
     """Return the fields of an outcome that a traversal also has."""
     fields: dict[str, Any] = outcome._asdict()
     del fields["below"]
     return fields
 
 
-def query_for(
+def make_query(
     graph: Graph,
     predecessors: bool,
     limit: float | None,

@@ -28,7 +28,7 @@ Knobs = Any  # a mapping of names to values, or an instance of the strategy's ``
 class Search(Protocol):
     """A search that is compiled and whose arrays are allocated."""
 
-    def __call__(self, source: int, /) -> Outcome:
+    def __call__(self, source_vertex: int, /) -> Outcome:
         """Search from a vertex number. The arrays of the outcome are valid until the next call."""
         ...
 
@@ -44,7 +44,7 @@ class TracedSearch(Search, Protocol):
 class MultiSourceSearch(Protocol):
     """A search from several sources that is compiled and whose arrays are allocated."""
 
-    def __call__(self, sources: np.ndarray, /) -> MultiSourceOutcome:
+    def __call__(self, source_vertices: np.ndarray, /) -> MultiSourceOutcome:
         """Search from at most a group of vertex numbers. The arrays of the outcome are valid until the next call."""
         ...
 
@@ -103,7 +103,7 @@ class TraversalRun(Protocol):
         """Number of vertices in the frontier; the search ends at 0."""
         ...
 
-    def start(self, source: int, /) -> None:
+    def start(self, source_vertex: int, /) -> None:
         """Reset the state of the last search and make the source the frontier."""
         ...
 
@@ -132,7 +132,7 @@ class RoundRun(TraversalRun, Protocol):
         """The latest predecessor of each vertex, used to detect negative cycles; for negative weights only."""
         ...
 
-    def finish(self, source: int, /) -> None:
+    def finish(self, source_vertex: int, /) -> None:
         """Apply the limit and compute predecessors from the distances."""
         ...
 
@@ -198,7 +198,7 @@ class CsrBackend(Protocol):
 
 
 class BatchChecker(Protocol):
-    """Checks distances from blocks of sources of one graph; see ``certificate.many``."""
+    """Checks distances from blocks of sources of one graph; see ``certificate.batch``."""
 
     def summaries(self, blocks: Iterable[tuple[np.ndarray, Array, np.dtype]], /) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the size of each block and an int64 array of shape (5, 3).

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from . import arguments, cuda
-from ._arrays import index_dtype, namespace
+from ._arrays import Array, index_dtype, namespace
 from .build import WEIGHT_TYPES, graph_from_edges, graph_from_numbers
 from .errors import DeviceError, EdgeListError, InputError, option_text
 from .formats import EdgeList, ReadOptions, read_edges
@@ -19,7 +21,7 @@ from .graph import Graph
 
 
 def read_graph(
-    paths,
+    paths: Any,
     *,
     directed: bool = True,
     device: str = "auto",
@@ -32,7 +34,7 @@ def read_graph(
     delimiter: str | None = None,
     id_type: str = "auto",
     weight_type: str = "auto",
-    vertices=None,
+    vertices: Any = None,
 ) -> Graph:
     """Read an edge list from files and build a graph.
 
@@ -107,14 +109,14 @@ def read_graph(
     weighted = None if weighted is None else arguments.flag("weighted", weighted)
     for name, value in (("format", format), ("id_type", id_type), ("device", device)):
         arguments.text(name, value)
-    for name, value in (
+    for name, given in (
         ("src_column", src_column),
         ("dst_column", dst_column),
         ("weight_column", weight_column),
         ("delimiter", delimiter),
     ):
-        if value is not None:
-            arguments.text(name, value, "a string or None")
+        if given is not None:
+            arguments.text(name, given, "a string or None")
     arguments.choice("header", header, ("auto", "yes", "no"))
     arguments.choice("weight_type", weight_type, WEIGHT_TYPES)
     if vertices is not None and not isinstance(vertices, str | os.PathLike):
@@ -141,7 +143,7 @@ def read_graph(
 
 
 @contextmanager
-def _memory_given_back():
+def _memory_given_back() -> Iterator[None]:
     """Let pyarrow allocate from the system inside the context.
 
     Its own pools would hold the memory of decoding, as large as the edge list or larger, while the graph is built. Measured
@@ -175,12 +177,14 @@ def _device(device: str) -> str:
     return device
 
 
-def _build(edges: EdgeList, device: str, vertices, rules: _Rules) -> Graph:
+def _build(edges: EdgeList, device: str, vertices: Any, rules: _Rules) -> Graph:
     """Build the graph. Errors of the builder name the file and the row.
 
     Columns are removed from the edge list one by one, and no name here refers to the arrays, so each is freed after use.
     """
-    columns = {role: edges.table[role] for role in edges.columns.roles}
+    table: Any = edges.table
+    columns = {role: table[role] for role in edges.columns.roles}
+    del table
     edges = replace(edges, table=None)
     try:
         if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
@@ -194,7 +198,7 @@ def _build(edges: EdgeList, device: str, vertices, rules: _Rules) -> Graph:
         if edges.n_vertices is not None and vertices is None:
             return _from_range(arrays, edges.n_vertices, rules)
         kind = arrays["src"].dtype
-        more = None if vertices is None else _integers(vertices, kind)
+        more: Any = None if vertices is None else _integers(vertices, kind)
         if edges.n_vertices is not None:
             more = np.union1d(np.arange(1, edges.n_vertices + 1, dtype=kind), more)
         return graph_from_edges(
@@ -209,14 +213,14 @@ def _build(edges: EdgeList, device: str, vertices, rules: _Rules) -> Graph:
         raise _placed(error, edges) from None
 
 
-def _are_strings(column) -> bool:
+def _are_strings(column: Any) -> bool:
     """Whether a column is pyarrow text; cuDF columns are always numbers here."""
     import pyarrow.types as kinds
 
     return hasattr(column, "chunks") and not kinds.is_integer(column.type)
 
 
-def _array(column, device: str):
+def _array(column: Any, device: str) -> Array:
     """Return a column as an array on the device, without a copy if its memory layout allows it."""
     if not hasattr(column, "chunks"):
         return column.values  # cuDF: the column's own memory, as CuPy
@@ -227,7 +231,7 @@ def _array(column, device: str):
     return cuda.cp.asarray(array) if device == "cuda" else array
 
 
-def _integers(vertices, kind: np.dtype) -> np.ndarray:
+def _integers(vertices: Any, kind: np.dtype) -> np.ndarray:
     """Return the user's additional vertices, in the type of the ids if they fit."""
     try:
         array = arguments.as_array("vertices", vertices)
@@ -242,7 +246,7 @@ def _integers(vertices, kind: np.dtype) -> np.ndarray:
     return array.astype(kind) if fits else array
 
 
-def _from_range(arrays: dict, n_vertices: int, rules: _Rules) -> Graph:
+def _from_range(arrays: dict[str, Array], n_vertices: int, rules: _Rules) -> Graph:
     """Build from ids that are known to lie in 1..n."""
     kind = arrays["src"].dtype
     numbers = []
@@ -251,7 +255,8 @@ def _from_range(arrays: dict, n_vertices: int, rules: _Rules) -> Graph:
         number -= 1
         numbers.append(number)
     return graph_from_numbers(
-        *numbers,
+        numbers[0],
+        numbers[1],
         arrays.pop("weight", None),
         ids=namespace(numbers[0]).arange(1, n_vertices + 1, dtype=kind),
         directed=rules.directed,
@@ -259,7 +264,7 @@ def _from_range(arrays: dict, n_vertices: int, rules: _Rules) -> Graph:
     )
 
 
-def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, rules: _Rules) -> Graph:
+def _from_strings(columns: dict[str, Any], device: str, n_vertices: int | None, vertices: Any, rules: _Rules) -> Graph:
     """Number strings by the order of their UTF-8 bytes, on the host."""
     import pyarrow
     import pyarrow.compute as compute
@@ -270,7 +275,7 @@ def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, 
         raise InputError("vertices must be strings like the ids of the edge list")
     halves = [vertex for vertex in more if not arguments.is_encodable(vertex)]
     if halves:
-        raise InputError(f"vertices holds {arguments.shown(halves[0])}, which is not valid Unicode text")
+        raise InputError(f"vertices holds {arguments.describe(halves[0])}, which is not valid Unicode text")
     text = pyarrow.string() if columns["src"].type == columns["dst"].type == pyarrow.string() else pyarrow.large_string()
     ends = {role: columns.pop(role).cast(text) for role in ("src", "dst")}
     ids = compute.unique(pyarrow.chunked_array([*ends["src"].chunks, *ends["dst"].chunks, pyarrow.array(more, text)], text))
@@ -283,7 +288,9 @@ def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, 
         codes = compute.index_in(ends.pop(role), value_set=ids.cast(text))
         numbers.append(_array(codes, device).astype(kind, copy=False))
     weight = _array(columns.pop("weight"), device) if "weight" in columns else None
-    return graph_from_numbers(*numbers, weight, ids=ids, directed=rules.directed, weight_type=rules.weight_type)
+    return graph_from_numbers(
+        numbers[0], numbers[1], weight, ids=ids, directed=rules.directed, weight_type=rules.weight_type
+    )
 
 
 def _placed(error: EdgeListError, edges: EdgeList) -> EdgeListError:

@@ -1,4 +1,4 @@
-"""What can be run: the strategies of both algorithms as a frame."""
+"""The strategies of both algorithms as a frame."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from .sssp.registry import STRATEGIES as SSSP
 
 
 def strategies(published: bool = False) -> Any:
-    """Return the strategies that can be asked for, one per record.
+    """Return the strategies, one per record.
 
     Parameters
     ----------
     published : bool
-        Also list the published systems that are reproduced here. They are there to be read and measured; ``auto`` takes none
-        of them.
+        Also list the published systems that are reproduced here, for study and measurement. ``auto`` takes none of them.
 
     Returns
     -------
     pandas.DataFrame
-        Columns ``algorithm, sources, name, device, default, needs, knobs, paper, teaches``; ``name`` is what ``strategy=``
-        takes, ``knobs`` the names that ``knobs=`` takes with it. ``sources`` is "one" or "many"; functions for many sources
-        take names of either.
+        Columns ``algorithm, sources, name, device, default, needs, knobs, paper, teaches``. ``strategy=`` takes a ``name``,
+        and ``knobs=`` the names in ``knobs``. ``sources`` is "one" or "many"; functions for many sources take names of
+        either. ``teaches`` is the idea behind the strategy.
 
     Examples
     --------
@@ -41,21 +40,21 @@ def strategies(published: bool = False) -> Any:
             {
                 "algorithm": algorithm,
                 "sources": sources,
-                "name": row.name,
-                "device": row.device,
-                "default": row.default,
-                "needs": ", ".join(sorted(row.needs)),
-                "knobs": ", ".join(field.name for field in fields(row.knobs)) if row.knobs else "",
-                "paper": row.paper,
-                "teaches": row.teaches,
+                "name": strategy.name,
+                "device": strategy.device,
+                "default": strategy.default,
+                "needs": ", ".join(sorted(strategy.needs)),
+                "knobs": ", ".join(field.name for field in fields(strategy.knobs)) if strategy.knobs else "",
+                "paper": strategy.paper,
+                "teaches": strategy.rationale,
             }
-            for algorithm, sources, rows in (
+            for algorithm, sources, listed in (
                 ("bfs", "one", BFS),
                 ("bfs", "many", BFS_MULTI_SOURCE),
                 ("sssp", "one", SSSP),
                 ("sssp", "many", SSSP_MULTI_SOURCE),
             )
-            for row in rows
-            if published or not row.published
+            for strategy in listed
+            if published or not strategy.published
         ]
     )

@@ -104,8 +104,8 @@ class Traversals:
         if isinstance(i, slice):
             names = ("sources", "distance", "predecessor", "limits", "rounds", "counts")
             found = {name: getattr(self, name) for name in names}
-            kept: dict[str, Any] = {name: None if rows is None else rows[i] for name, rows in found.items()}
-            return replace(self, **kept)
+            selected: dict[str, Any] = {name: None if array is None else array[i] for name, array in found.items()}
+            return replace(self, **selected)
         distance = self.distance[i]
         return Traversal(
             algorithm=self.algorithm,

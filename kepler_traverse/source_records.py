@@ -9,7 +9,7 @@ import numpy as np
 
 from ._arrays import Array, namespace, to_host
 from .algorithms import ALGORITHMS
-from .distance_stats import DistanceStats, exact_totals, levels_of, summary_of_levels, summary_of_rows
+from .distance_stats import DistanceStats, exact_totals, levels_of, summary_of_distances, summary_of_levels
 from .frames import Column
 from .graph import Graph
 from .results import Traversals
@@ -28,7 +28,7 @@ class SourceRecords(NamedTuple):
         The records of each source, one source after the other.
     sizes : int64 array of shape (k,), NumPy
         Number of records of each source.
-    figures : Figures or None
+    figures : DistanceStats or None
         Statistics of weighted distances, if they were computed.
     """
 
@@ -37,7 +37,7 @@ class SourceRecords(NamedTuple):
     figures: DistanceStats | None = None
 
 
-def joined(groups: list[SourceRecords], names: Iterable[str]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+def join_groups(groups: list[SourceRecords], names: Iterable[str]) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Concatenate the values and the sizes of any number of groups.
 
     Returns
@@ -69,7 +69,7 @@ def summaries_of(graph: Graph, traversals: Traversals, limit: float | None, obse
                 observe(counts, edges, found[-1][:, 1].astype(np.int64))
         reached, farthest, total, harmonic = np.concatenate(found).T
         return SourceRecords({"reached": reached, "farthest": farthest, "total": total, "harmonic": harmonic}, sizes)
-    figures = summary_of_rows(traversals.distance, graph.offsets, limit)
+    figures = summary_of_distances(traversals.distance, graph.offsets, limit)
     total = exact_totals(traversals.distance, limit, figures) if graph.integer_weights else figures.total
     values = {"reached": figures.reached, "farthest": figures.farthest, "total": total, "harmonic": figures.harmonic}
     return SourceRecords(values, sizes, figures)
@@ -125,7 +125,10 @@ def levels_of_sources(
 
 def level_columns(sizes: np.ndarray, vertices: np.ndarray) -> dict[str, Column]:
     """Return columns ``distance, vertices``, on the host. ``sizes`` holds the number of levels of each source."""
-    return {"distance": Column(steps(sizes).astype(np.int32)), "vertices": Column(vertices.astype(np.int64, copy=False))}
+    return {
+        "distance": Column(positions_in_groups(sizes).astype(np.int32)),
+        "vertices": Column(vertices.astype(np.int64, copy=False)),
+    }
 
 
 def level_counts_of(graph: Graph, traversals: Traversals, limit: float | None) -> Iterable[tuple[Array, np.ndarray]]:
@@ -153,12 +156,12 @@ def trimmed(counts: Array) -> tuple[np.ndarray, np.ndarray]:
     return sizes, counts[np.arange(counts.shape[1]) < sizes[:, None]].astype(np.int64, copy=False)
 
 
-def steps(sizes: np.ndarray) -> np.ndarray:
+def positions_in_groups(sizes: np.ndarray) -> np.ndarray:
     """Return the concatenation of ``arange(size)`` for each size."""
     return np.asarray(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))
 
 
-def with_source(graph: Graph, numbers: np.ndarray, sizes: np.ndarray, columns: dict[str, Column]) -> dict[str, Column]:
+def add_source_column(graph: Graph, numbers: np.ndarray, sizes: np.ndarray, columns: dict[str, Column]) -> dict[str, Column]:
     """Insert the column ``source``, on the host, before the others: the id of each source, once per record."""
     ids = graph.ids_at(namespace(graph.offsets).asarray(np.repeat(numbers, sizes)))
     return {"source": Column(to_host(ids) if hasattr(ids, "dtype") else ids), **columns}

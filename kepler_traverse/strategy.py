@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from . import arguments
 from .algorithms import ALGORITHMS
 from .errors import InputError, StrategyError
+from .exact import Sums
 from .graph import Graph
 from .protocols import MultiSourceModule, Prepare, PrepareMany
+from .query import Query
+
+StrategyT = TypeVar("StrategyT", bound="BaseStrategy")
 
 
 class Outcome(NamedTuple):
@@ -33,36 +37,33 @@ class MultiSourceOutcome(NamedTuple):
 
     distance: object | None
     predecessor: object | None
-    limits: list
+    limits: list[Any]
     rounds: list[int]
     counts: object | None = None
     below: float | None = None  # as in ``Outcome``
 
 
 @dataclass(frozen=True, kw_only=True)
-class Strategy:
-    """One way to compute a result.
+class BaseStrategy:
+    """What a strategy for one source and a strategy for several sources have in common.
 
     Attributes
     ----------
     name : str
-        Named after its mechanism. ``also`` holds aliases: names of published systems that it represents.
+        Named after its mechanism.
+    aliases : tuple of str
+        Other accepted names: those of published systems that it represents, and former ones.
     device : {"cpu", "cuda"}
-    plan : callable
-        ``plan(graph, query)`` checks, compiles and allocates. It returns ``traverse(source)``, which returns the
-        ``Outcome`` of a vertex number.
     needs : frozenset of str
         Requirements: a subset of ``"weights"``, ``"non_negative"`` and ``"narrow"`` (32-bit vertex numbers).
     default : bool
         Whether ``auto`` may choose it. For one source ``auto`` takes the first default that fits.
-    paper, teaches : str
-        Its publication, and what it teaches.
+    paper, rationale : str
+        Its publication, and the idea behind it.
     complexity : str
         Work of one search in terms of V, E, the number D of levels or rounds, and the number S of sources.
-    wins : str
+    advantage : str
         When measurements show it to be the fastest; empty without measurements.
-    memory : callable
-        ``memory(n_vertices, n_edges, predecessors)`` returns the bytes that it allocates in addition to the graph.
     knobs : type, optional
         Dataclass of its options, each with a default. Its constructor raises InputError for a value out of range.
     published : bool
@@ -73,18 +74,20 @@ class Strategy:
 
     name: str
     device: str
-    plan: Prepare
-    memory: Callable[[int, int, bool], int]
     paper: str
-    teaches: str
+    rationale: str
     complexity: str = ""
-    wins: str = ""
+    advantage: str = ""
     needs: frozenset[str] = frozenset()
     default: bool = False
-    also: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     knobs: type | None = None
     published: bool = False
     sums: str = "float"
+
+    def is_called(self, name: str) -> bool:
+        """Whether a name is that of the strategy or an alias."""
+        return name == self.name or name in self.aliases
 
     def unsupported_reason(self, graph: Graph) -> str | None:
         """Say why this strategy cannot run on the graph, or None if it can."""
@@ -98,7 +101,7 @@ class Strategy:
             return "needs integer weights"
         return None
 
-    def knobs_from(self, given):
+    def knobs_from(self, given: Any) -> Any:
         """Return options of this strategy from an instance of ``knobs`` or a mapping of names to values; None stays None.
 
         Raises
@@ -118,7 +121,7 @@ class Strategy:
         unknown = [name for name in given if name not in names]
         if unknown:
             raise StrategyError(
-                f"strategy {self.name!r} has no knob {arguments.shown(unknown[0])}; it has {', '.join(names)}"
+                f"strategy {self.name!r} has no knob {arguments.describe(unknown[0])}; it has {', '.join(names)}"
             )
         for field in fields(self.knobs):
             if field.name in given:
@@ -126,11 +129,28 @@ class Strategy:
         return self.knobs(**given)
 
 
-def _check_type(name: str, value, kind: type) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Strategy(BaseStrategy):
+    """One way to search from one source.
+
+    Attributes
+    ----------
+    plan : callable
+        ``plan(graph, query)`` checks, compiles and allocates. It returns ``traverse(source_vertex)``, which returns the
+        ``Outcome`` of a vertex number.
+    memory : callable
+        ``memory(n_vertices, n_edges, predecessors)`` returns the bytes that it allocates in addition to the graph.
+    """
+
+    plan: Prepare
+    memory: Callable[[int, int, bool], int]
+
+
+def _check_type(name: str, value: Any, kind: type) -> None:
     """Raise InputError unless a value has the type of a knob's default. The dataclass of the knobs checks its range."""
     if kind is bool:
         if not isinstance(value, bool):
-            raise InputError(f"{name} must be true or false, not {arguments.shown(value)}")
+            raise InputError(f"{name} must be true or false, not {arguments.describe(value)}")
     elif kind is int:
         arguments.whole(name, value, least=None)
     elif kind is float:
@@ -177,7 +197,7 @@ class Shape(NamedTuple):
     n_edges: int
     directed: bool
     depth: int
-    index: int
+    index: int  # type: ignore[assignment]  # hides a method of tuples that nothing calls
     weight: int
     reach: float = 1.0
     walked: float = 1.0
@@ -202,7 +222,7 @@ class Shape(NamedTuple):
         return self._sides if self._is_lattice else 12
 
     @property
-    def stretch(self) -> float:
+    def extra_rounds(self) -> float:
         """Additional rounds of a lattice, because with uneven weights paths of more edges can be shorter."""
         is_path = self.guessed_depth > self._sides
         return self._sides * self.spread if self._is_lattice and not is_path else 0.0
@@ -236,11 +256,11 @@ class Shape(NamedTuple):
         """Mean number of levels or rounds of a search, estimated if the survey made none."""
         return self.rounds or self.likely_depth
 
-    def frontier(self, n_sources: int) -> float:
+    def frontier_share(self, n_sources: int) -> float:
         """Estimated share of the vertices that are in the frontiers of several searches on one level."""
         return min(1.0, n_sources * self.reach / max(self.likely_rounds, 1.0))
 
-    def together(self, n_sources: int) -> float:
+    def edge_share(self, n_sources: int) -> float:
         """Share of the edges that at least one of several searches visits."""
         return 1 - (1 - min(self.walked, 1.0)) ** n_sources
 
@@ -260,14 +280,14 @@ def slowdown(per_processor: int, n_sources: int, processors: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiSourceStrategy(Strategy):
+class MultiSourceStrategy(BaseStrategy):
     """One way to search from several sources together.
 
     Attributes
     ----------
     plan : callable
-        ``plan(graph, query, group)`` returns ``traverse(sources)``, which returns the ``MultiSourceOutcome`` of up to
-        ``group`` vertex numbers.
+        ``plan(graph, query, group)`` returns ``traverse(source_vertices)``, which returns the ``MultiSourceOutcome`` of up
+        to ``group`` vertex numbers.
     memory : callable
         ``memory(shape, query, group)`` returns the bytes that it allocates in addition to the graph, including the
         results of one group.
@@ -283,26 +303,26 @@ class MultiSourceStrategy(Strategy):
     """
 
     plan: PrepareMany
-    memory: Callable
+    memory: Callable[[Shape, Query, int], int]
     group_size: Callable[[int], int]
     terms: Callable[[Shape, int, int, object], dict[str, float]]
     repeats: bool = False
     reverses: bool = False
 
     @classmethod
-    def of(cls, module: MultiSourceModule, **fields: Any) -> MultiSourceStrategy:
+    def from_module(cls, module: MultiSourceModule, **fields: Any) -> MultiSourceStrategy:
         """Return a strategy from the module that defines ``plan``, ``memory``, ``group_size`` and ``terms``."""
         return cls(plan=module.plan, memory=module.memory, group_size=module.group_size, terms=module.terms, **fields)
 
 
-def in_use(strategy: Strategy, rows: Sequence[Strategy], sums, algorithm: str) -> Strategy:
+def strategy_for_sums(strategy: StrategyT, strategies: Sequence[StrategyT], sums: Sums, algorithm: str) -> StrategyT:
     """Return the strategy that runs: the chosen one, or the int64 strategy of its device where sums are int64."""
     if ALGORITHMS[algorithm].counts_hops or sums.dtype.kind == "f":
         return strategy
-    return next(row for row in rows if row.sums == "int64" and row.device == strategy.device)
+    return next(each for each in strategies if each.sums == "int64" and each.device == strategy.device)
 
 
-def pick(rows: Sequence[Strategy], name: str, graph: Graph) -> Strategy:
+def pick(strategies: Sequence[StrategyT], name: str, graph: Graph) -> StrategyT:
     """Return the strategy of that name for the graph's device, or for ``"auto"`` the first default that fits.
 
     Raises
@@ -311,19 +331,19 @@ def pick(rows: Sequence[Strategy], name: str, graph: Graph) -> Strategy:
         The device has no strategy of that name (the message lists those that fit), or it cannot run on this graph.
     """
     name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
-    here = [row for row in rows if row.device == graph.device]
-    fitting = [row.name for row in here if row.unsupported_reason(graph) is None]
+    here = [each for each in strategies if each.device == graph.device]
+    fitting = [each.name for each in here if each.unsupported_reason(graph) is None]
     if name == "auto":
-        for row in here:
-            if row.default and row.unsupported_reason(graph) is None:
-                return row
+        for each in here:
+            if each.default and each.unsupported_reason(graph) is None:
+                return each
         raise StrategyError(f"no strategy fits: {here[0].unsupported_reason(graph)}")
-    for row in here:
-        if name == row.name or name in row.also:
-            if row.unsupported_reason(graph):
+    for each in here:
+        if each.is_called(name):
+            if each.unsupported_reason(graph):
                 raise StrategyError(
-                    f"strategy {name!r} {row.unsupported_reason(graph)}"
+                    f"strategy {name!r} {each.unsupported_reason(graph)}"
                     + (f"; these can: {', '.join(fitting)}" if fitting else "")
                 )
-            return row
+            return each
     raise StrategyError(f"no strategy {name!r} on device {graph.device!r}; these fit: {', '.join(['auto', *fitting])}")

@@ -68,7 +68,7 @@ def _needs_another_process(error: Exception) -> bool:
 
 
 def report_error(error: Exception, debug: bool) -> int:
-    """Print one message for an error and return the exit code that stands for it."""
+    """Print one message for an error and return its exit code."""
     if debug:
         show_traceback(error)
     if isinstance(error, UsageError):

@@ -1,8 +1,8 @@
-"""The same sources through this library and through cuGraph (on a GPU) or SciPy (on a CPU).
+"""Compare this library with cuGraph (on a GPU) or SciPy (on a CPU), on the same sources.
 
     python -m pipelines.compare EDGES --random-sources 64 --undirected
 
-All distances must agree exactly, our predecessors are certified, and times stand side by side.
+All distances must be equal, our predecessors are certified, and the times of both are printed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _arguments(argv: list[str]) -> Any:
         "--hash-weights",
         action=Once,
         nargs=0,
-        help="sssp: weights 1 to 255 out of a hash of each edge's ids, not the file's",
+        help="sssp: weights 1 to 255 from a hash of each edge's ids, instead of the file's",
     )
     chosen = {option.key: option for option in OPTIONS if option.key in _SHARED}
     for option in chosen.values():
@@ -53,7 +53,7 @@ def _arguments(argv: list[str]) -> Any:
 
 
 def _refuse_idle(given: Any) -> None:
-    """Raise UsageError for a flag that has no effect beside the others."""
+    """Raise UsageError for a flag that has no effect in combination with the others."""
     weights = {"--hash-weights": given.hash_weights, "--weight-column": given.weight_column is not None}
     weights["--weight-type"] = given.weight_type != "auto"
     if given.algorithm == "bfs" and any(weights.values()):
@@ -64,7 +64,7 @@ def _refuse_idle(given: Any) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; 0 if every distance agrees, 1 if one differs, else as ``pipelines.batch_sources``."""
+    """Run the command line; returns 0 if all distances agree, 1 if one differs, else as ``pipelines.batch_sources``."""
     argv = sys.argv[1:] if argv is None else argv
     try:
         given = _arguments(argv)
@@ -114,7 +114,7 @@ def _compare(given: Any) -> dict[str, Any]:
 
 
 def _graph(given: Any, algorithm: str) -> Any:
-    """Read the graph; weights by hash if asked for, and as wide as an exact comparison needs."""
+    """Read the graph, with hashed weights if requested, in a type that permits an exact comparison."""
     from dataclasses import replace
 
     import numpy as np
@@ -153,13 +153,13 @@ def _graph(given: Any, algorithm: str) -> Any:
     if given.weight_type == "float64":
         graph = replace(graph, weights=graph.weights.astype(np.float64))
     if graph.device == "cpu" and not bool((graph.weights == np.rint(graph.weights)).all()):
-        # SciPy adds in float64: only whole numbers have the same sums in float32.
+        # SciPy adds in float64. Only integers have the same sums in float32.
         graph = replace(graph, weights=graph.weights.astype(np.float64))
     return graph
 
 
 def _clock(device: str) -> float:
-    """The time, once the GPU has done what it was given."""
+    """Return the time after the GPU has finished its work."""
     if device == "cuda":
         from kepler_traverse.cuda import cp
 
@@ -168,15 +168,15 @@ def _clock(device: str) -> float:
 
 
 def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> dict[str, Any]:
-    """Run all sources through both, one after the other, and compare every distance."""
+    """Search from all sources with both libraries, and compare every distance."""
     from kepler_traverse._arrays import namespace
     from kepler_traverse.certificate import certify
 
-    from .comparison.baselines import in_our_encoding, our_plan, peer_of, refuse_rounded
+    from .comparison.baselines import baseline_of, in_our_encoding, our_plan, refuse_rounded
 
     xp = namespace(graph.offsets)
     plan = our_plan(graph, algorithm, strategy)
-    name, ways = peer_of(graph, algorithm)
+    name, ways = baseline_of(graph, algorithm)
     plan.run(int(sources[0]))  # warm up: compile, allocate
     for traverse in ways.values():
         traverse(int(sources[0]))
@@ -231,7 +231,7 @@ def _machine(device: str) -> dict[str, Any]:
 
 
 def _table(facts: dict[str, Any]) -> list[str]:
-    """Times side by side, for people."""
+    """Return the comparison as text for people."""
     graph = facts["graph"]
     kind = "directed" if graph["directed"] else "undirected"
     where = facts["gpu"] or f"{facts['cores']} CPU cores"

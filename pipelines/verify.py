@@ -1,7 +1,7 @@
-"""Prove an existing output right again from files alone: ``python -m pipelines.verify DIR EDGES``.
+"""Verify an existing output from its files alone: ``python -m pipelines.verify DIR EDGES``.
 
-Nothing is taken from the run that wrote it but what lies in its folder: manifest and parts are compared with each other
-and with the edge list, and every distance is proven by a certificate, or where rows were left out, by another traversal.
+Manifest and part files are compared with each other and with the edge list. Every distance is verified by a certificate,
+or by another traversal if rows were omitted.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from .verification.recompute import AgainPart, Retraversal
 EXIT_WRONG = 5
 
 _EPILOG = """\
-exit codes: 0 all of it is proven right, 2 bad usage or input (no such folder, another edge list), 5 something is wrong:
-each fault is named, 1 unexpected error, 130 interrupted
+exit codes: 0 everything is verified, 2 bad usage or input (no such folder, another edge list), 5 faults were
+found and listed, 1 unexpected error, 130 interrupted
 """
 
 
@@ -69,14 +69,16 @@ def _parser() -> OnceParser:
         prog="python -m pipelines.verify", description=__doc__.partition("\n")[0].partition(":")[0] + ".", epilog=_EPILOG
     )
     parser.add_argument("folder", metavar="DIR", help="output folder of a run")
-    parser.add_argument("edges", metavar="EDGES", nargs="+", help="the edge list of that run, wherever it lies now")
+    parser.add_argument("edges", metavar="EDGES", nargs="+", help="the edge list of that run, at its present paths")
     parser.add_argument(
         "--device",
         action=Once,
         choices=("auto", "cpu", "cuda"),
         help="where to check (default: auto)",
     )
-    parser.add_argument("--targets-file", action=Once, metavar="FILE", help="the targets of the run, if they have moved")
+    parser.add_argument(
+        "--targets-file", action=Once, metavar="FILE", help="file with the targets of the run, if it was moved"
+    )
     parser.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")
     parser.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
     return parser
@@ -90,22 +92,22 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
     if findings.untold:
         lines.append(f"and {findings.untold} more")
     how = ", ".join(f"{count} {what}" for what, count in findings.proven.items()) or "none"
-    looked = f"{findings.sources} sources, {findings.rows} rows in {seconds:.1f} s; proven right: {how}"
-    verdict = f"WRONG: {len(findings.faults) + findings.untold} faults" if findings.faults else "proven right"
+    looked = f"{findings.sources} sources, {findings.rows} rows in {seconds:.1f} s; methods: {how}"
+    verdict = f"WRONG: {len(findings.faults) + findings.untold} faults" if findings.faults else "verified"
     show(*lines, f"{folder}: {verdict} ({looked})")
 
 
 def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_file: str | None = None) -> Findings:
-    """Check an output folder and prove every result in it.
+    """Check an output folder and verify every result in it.
 
     Parameters
     ----------
     folder : Path
     edges : list of str
-        The edge list of the run, wherever it lies now.
+        The edge list of the run, at its present paths.
     device : {"auto", "cpu", "cuda"}
     targets_file : str, optional
-        The targets of the run, if they have moved.
+        The file of the run's targets, if it was moved.
 
     Returns
     -------
@@ -114,7 +116,7 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
     Raises
     ------
     InputError
-        The folder is no output of this job, or the edge list is not that of the run.
+        The folder is not an output of this job, or the edge list is not that of the run.
     """
     findings = Findings()
     manifest = _manifest(folder, findings)
@@ -140,17 +142,17 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
     prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:
-        findings.add("incomplete", MANIFEST, f"{proven} of the {manifest['sources']} sources of the run are proven right")
+        findings.add("incomplete", MANIFEST, f"{proven} of the {manifest['sources']} sources of the run are verified")
     return findings
 
 
 def _manifest(folder: Path, findings: Findings) -> Manifest | None:
-    """The manifest, or None and a fault where it contradicts itself.
+    """Return the manifest, or None and a fault if it contradicts itself.
 
     Raises
     ------
     OutputError
-        There is none, it cannot be read, or it breaks its schema.
+        The manifest is missing, cannot be read, or does not fit its schema.
     """
     try:
         names = os.listdir(folder)
@@ -181,12 +183,12 @@ def _manifest(folder: Path, findings: Findings) -> Manifest | None:
 
 
 def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> None:
-    """What can be seen without the edge list: is the run complete, does the manifest agree with itself and the folder?"""
+    """Check what does not need the edge list: completeness of the run, and consistency of manifest and folder."""
     identity, parts = manifest["identity"], manifest["parts"]
     if manifest["status"] != "done" or not os.path.lexists(folder / SUCCESS):
         answered = sum(len(part["sources"]) for part in parts)
         findings.add(
-            "incomplete", MANIFEST, f"the run is not complete: {answered} of {manifest['sources']} sources are answered"
+            "incomplete", MANIFEST, f"the run is not complete: {answered} of {manifest['sources']} sources are computed"
         )
     elif not mark_fits(folder):
         findings.add("manifest", MANIFEST, f"it is not the one that {SUCCESS} was written for")
@@ -217,7 +219,7 @@ def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> Non
         if count > 1:
             findings.add("manifest", MANIFEST, f"{name} is listed {count} times")
         if name not in on_disk:
-            findings.add("missing part", name, "the file is not there")
+            findings.add("missing part", name, "the file does not exist")
     for name in sorted(on_disk | set(listed)):
         number = part_number(name)
         if name not in listed or number is None or number >= manifest["batches"]:
@@ -225,7 +227,7 @@ def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> Non
 
 
 def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings) -> Graph | None:
-    """The graph of the run, read as the run read it."""
+    """Return the graph, read with the settings of the run."""
     graph = read_graph(edges, device=device, **read_options(Settings(**manifest["settings"])))
     if graph.fingerprint == manifest["identity"]["graph"]:
         return graph

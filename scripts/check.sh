@@ -34,39 +34,23 @@ cuda_format() {
 }
 
 some_test_ran() {
-    "$PYTHON" - out/tests-*.xml <<'END'
+    "$PYTHON" - out/tests.xml <<'END'
 import sys
 import xml.etree.ElementTree as xml
 
-suites = [xml.parse(file).getroot().find("testsuite") for file in sys.argv[1:]]
-skipped = sum(int(suite.get("skipped")) for suite in suites)
-ran = sum(int(suite.get("tests")) for suite in suites) - skipped
+suite = xml.parse(sys.argv[1]).getroot().find("testsuite")
+skipped = int(suite.get("skipped"))
+ran = int(suite.get("tests")) - skipped
 print(f"{ran} tests ran, {skipped} were skipped")
 sys.exit(ran == 0)
 END
 }
 
-# Two processes of about the same length, because one process leaves a core idle. With -k, one of them may select no test.
-# The first one begins with tests that need no Numba. Meanwhile the other one compiles the functions that both call.
-FIRST=(tests/kernels tests/published tests/traversal)
-
-part() {
-    local name=$1 status=0
-    shift
-    OMP_WAIT_POLICY=passive "$PYTHON" -m pytest -q --durations=10 -o cache_dir="out/pytest-$name" \
-        --junitxml="out/tests-$name.xml" "$@" || status=$?
-    [ "$status" = 0 ] || [ "$status" = 5 ]
-}
-
+# Two worker processes, because one process leaves a core idle. A worker that is done takes tests from the other one.
 tests() {
-    local first status=0
-    rm -f out/tests-*.xml
-    part first "${FIRST[@]}" "$@" >out/tests-first.log 2>&1 &
-    first=$!
-    part others tests "${FIRST[@]/#/--ignore=}" "$@" || status=1
-    wait "$first" || status=1
-    cat out/tests-first.log
-    some_test_ran && [ "$status" = 0 ]
+    rm -f out/tests.xml
+    OMP_WAIT_POLICY=passive "$PYTHON" -m pytest -q --numprocesses 2 --dist worksteal --durations=10 \
+        -o cache_dir=out/pytest --junitxml=out/tests.xml "$@" && some_test_ran
 }
 
 step "ruff check" "$VENV/bin/ruff" check .

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Show finished runs of the job side by side, from what ``--json`` printed: python scripts/demo_table.py RUN.json..."""
+"""Compare finished runs of the job in a table, from the output of ``--json``: python scripts/demo_table.py RUN.json..."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TEXT = {"graph", "algorithm", "device", "certified", "digest"}
 
 
 def row_of(summary: dict) -> list[str]:
-    """One line of the table; the manifest beside the results knows what the summary leaves out."""
+    """Return one line of the table; the manifest has what the summary lacks."""
     manifest = json.loads((Path(summary["output"]) / "_manifest.json").read_text())
     settings = manifest["settings"]
     return [

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Tell what works on this machine, and what to install for the rest. Needs nothing but Python.
+"""Report what works on this machine, and what to install for the rest. Needs only Python.
 
 Exit code 0 means that the job can run on the CPU, 1 that it cannot.
 """
@@ -20,7 +20,7 @@ GPU_EXTRA = "pip install 'kepler-traverse[cuda13]'"
 # CUDA 13 needs a driver of the 580 series or newer.
 OLDEST_DRIVER = 580
 
-# Each is run by a Python of its own, so that a crash or a hang on import is an answer too. The last line printed counts.
+# Each runs in a separate Python, so that a crash or a hang on import is an outcome, too. The last printed line counts.
 CPU_PROBES = {
     "Numba": """
 import numba
@@ -69,7 +69,7 @@ print(f'{cupy.__version__}, CUDA {version // 1000}.{version % 1000 // 10}, {cupy
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One row of the table. ``needed`` says whether the job on the CPU depends on it."""
+    """One row of the table. ``needed`` states whether the job on the CPU depends on it."""
 
     name: str
     works: bool
@@ -79,11 +79,11 @@ class Finding:
 
 
 def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
-    """Run a few lines in another Python and take their last line, or the last line of the error."""
+    """Run code in another Python and return its last line of output, or the last line of its error."""
     try:
         done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=180)
     except subprocess.TimeoutExpired:
-        return Finding(name=name, works=False, detail="no answer within 180 s", advice=advice, needed=needed)
+        return Finding(name=name, works=False, detail="no result within 180 s", advice=advice, needed=needed)
     works = done.returncode == 0
     lines = (done.stdout if works else done.stderr).strip().splitlines()
     detail = lines[-1] if lines else f"ended with code {done.returncode}"
@@ -91,7 +91,7 @@ def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
 
 
 def machine() -> list[Finding]:
-    """Python, cores, memory and disk."""
+    """Return the findings on Python, cores, memory and disk."""
     version = platform.python_version()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     findings = [
@@ -113,7 +113,7 @@ def machine() -> list[Finding]:
 
 
 def gpus() -> list[Finding]:
-    """What nvidia-smi says, one row a GPU."""
+    """Return the findings of nvidia-smi, one per GPU."""
     command = shutil.which("nvidia-smi")
     if command is None:
         return [Finding(name="GPU", works=False, detail="no nvidia-smi on the path", advice="none needed for device cpu")]
@@ -121,9 +121,9 @@ def gpus() -> list[Finding]:
     try:
         done = subprocess.run([command, query, "--format=csv,noheader"], capture_output=True, text=True, timeout=60)
     except subprocess.TimeoutExpired:
-        return [Finding(name="GPU", works=False, detail="nvidia-smi does not answer", advice="restart the driver")]
+        return [Finding(name="GPU", works=False, detail="nvidia-smi does not respond", advice="restart the driver")]
     if done.returncode or not done.stdout.strip():
-        detail = (done.stdout + done.stderr).strip().splitlines() or ["nvidia-smi finds none"]
+        detail = (done.stdout + done.stderr).strip().splitlines() or ["nvidia-smi finds no GPU"]
         return [Finding(name="GPU", works=False, detail=detail[0], advice="install or restart the NVIDIA driver")]
     findings = []
     for line in done.stdout.strip().splitlines():
@@ -136,7 +136,7 @@ def gpus() -> list[Finding]:
 
 
 def examine() -> list[Finding]:
-    """Everything, in the order of the table."""
+    """Return all findings, in the order of the table."""
     findings = machine()
     if findings[0].works:
         install = "in the checkout: pip install -e ."
@@ -150,7 +150,7 @@ def examine() -> list[Finding]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Tell what works on this machine, and what to install for the rest.")
+    parser = argparse.ArgumentParser(description="Report what works on this machine, and what to install for the rest.")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     options = parser.parse_args(arguments)
     findings = examine()

@@ -34,9 +34,9 @@ def _mix(x):
 
 
 class Draws:
-    """Random numbers as splitmix64 gives them, each computed from its position: the same ones with NumPy and with CuPy.
+    """Random numbers of splitmix64, each computed from its position, so that NumPy and CuPy give the same.
 
-    It has what the generators below need of ``numpy.random.Generator``.
+    Has the methods of ``numpy.random.Generator`` that the generators below need.
     """
 
     def __init__(self, xp, seed: int):
@@ -72,7 +72,7 @@ def rmat(scale: int, edge_factor: int, seed: int, xp=np, rng=None) -> tuple:
 
 
 def rmat_ends(scale: int, n_edges: int, rng, xp=np) -> tuple:
-    """Edges of ``rmat`` before the shuffle: a large graph is made of several such pieces and one shuffle."""
+    """Edges of ``rmat`` before the shuffle. A large graph consists of several such blocks and one shuffle."""
     a, b, c, _ = RMAT
     src = xp.zeros(n_edges, np.int64)
     dst = xp.zeros(n_edges, np.int64)
@@ -87,7 +87,7 @@ def lattice(rows: int, columns: int, drop: float, seed: int, xp=np, rng=None) ->
     """Edges of a road-like graph, each street once: a grid of which some edges are missing and some bend.
 
     A vertex is joined to the next one in its row and in its column. One street in five ends one row further down or
-    one column to the right; the share ``drop`` is left out. Read it as undirected.
+    one column to the right. The fraction ``drop`` is omitted. Read it as undirected.
     """
     rng = np.random.default_rng(seed) if rng is None else rng
     number = xp.arange(rows * columns, dtype=np.int64)
@@ -103,10 +103,10 @@ def lattice(rows: int, columns: int, drop: float, seed: int, xp=np, rng=None) ->
 
 
 def mesh(rows: int, columns: int, seed: int, xp=np, rng=None) -> tuple:
-    """Edges of a triangulated grid, each once: like a Delaunay triangulation, 6 neighbours a vertex on average.
+    """Edges of a triangulated grid, each once: like a Delaunay triangulation, with 6 neighbors per vertex on average.
 
-    A vertex is joined to the next one in its row and in its column, and of each cell a drawn one of the two diagonals is
-    there, so that inner vertices have 4 to 8 neighbours. Read it as undirected.
+    A vertex is joined to the next one in its row and in its column, and each cell has one of its two diagonals, at
+    random, so that inner vertices have 4 to 8 neighbors. Read it as undirected.
     """
     rng = np.random.default_rng(seed) if rng is None else rng
     return _triangulated(rows, columns, rng.random(rows * columns) < 0.5, xp)
@@ -137,10 +137,10 @@ HUB_EDGES = 1000  # of one vertex in as many
 
 
 def scale_free(vertices: int, seed: int, xp=np, rng=None) -> tuple:
-    """Edges out of few hubs and many small vertices: 0.1 % have 1,000, the others 5 to 7, 6 on average.
+    """Edges out of few hubs and many other vertices: 0.1 % of the vertices have 1,000, the others 5 to 7, 6 on average.
 
     After Luo, Wong, Hwu (DAC 2010), Table 3. The other ends are drawn uniformly; duplicates and self-loops stay. Read it
-    as directed, so that degrees are those.
+    as directed, so that vertices have these degrees.
     """
     rng = np.random.default_rng(seed) if rng is None else rng
     first = xp.arange(0, vertices - HUB_EDGES + 1, HUB_EDGES, dtype=np.int64)
@@ -175,7 +175,7 @@ def erdos_renyi(vertices: int, edges: int, seed: int, xp=np, rng=None) -> tuple:
 
 
 def weights_for(n_edges: int, seed: int) -> np.ndarray:
-    """Integer weights 1..255, drawn uniformly by a seed of their own, so that edges do not depend on them."""
+    """Integer weights 1..255, drawn uniformly with a separate seed, so that edges do not depend on them."""
     return np.random.default_rng([seed, 1]).integers(1, 256, n_edges, dtype=np.int32)
 
 
@@ -196,22 +196,22 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     shared.add_argument("--output", type=Path, required=True, help="the Parquet file to write")
     parser = argparse.ArgumentParser(description="Generate an edge list as Parquet, the same one for the same seed.")
     kinds = parser.add_subparsers(dest="kind", required=True)
-    power_law = kinds.add_parser("rmat", parents=[shared], help="skewed degrees, as of a social network")
+    power_law = kinds.add_parser("rmat", parents=[shared], help="skewed degrees, as in a social network")
     power_law.add_argument("--scale", type=int, default=16, help="2**SCALE possible vertices")
     power_law.add_argument("--edge-factor", type=int, default=16, help="edges per possible vertex")
-    road = kinds.add_parser("lattice", parents=[shared], help="small degrees and long paths, as of a road network")
+    road = kinds.add_parser("lattice", parents=[shared], help="small degrees and long paths, as in a road network")
     road.add_argument("--rows", type=int, default=300)
     road.add_argument("--columns", type=int, default=300)
-    road.add_argument("--drop", type=float, default=0.1, help="share of the streets left out")
-    triangles = kinds.add_parser("mesh", parents=[shared], help="about 6 neighbours each, as of a triangulation")
+    road.add_argument("--drop", type=float, default=0.1, help="fraction of the streets omitted")
+    triangles = kinds.add_parser("mesh", parents=[shared], help="about 6 neighbors each, as in a triangulation")
     triangles.add_argument("--rows", type=int, default=300)
     triangles.add_argument("--columns", type=int, default=300)
-    negative = kinds.add_parser("potentials", help="negative weights without negative cycles, out of a weighted edge list")
+    negative = kinds.add_parser("potentials", help="negative weights without negative cycles, from a weighted edge list")
     negative.add_argument("edges", type=Path, help="Parquet file with columns src, dst, weight")
     negative.add_argument("--largest", type=int, default=10_000, help="largest potential of a vertex")
     negative.add_argument("--seed", type=int, default=1)
     negative.add_argument("--output", type=Path, required=True, help="the Parquet file to write")
-    regular = kinds.add_parser("degree-six", parents=[shared], help="a grid of 6 neighbours each; the seed does not matter")
+    regular = kinds.add_parser("degree-six", parents=[shared], help="a grid with 6 neighbors each; the seed has no effect")
     regular.add_argument("--rows", type=int, default=300)
     regular.add_argument("--columns", type=int, default=300)
     hubs = kinds.add_parser("scale-free", parents=[shared], help="1,000 edges for 0.1 %% of the vertices, 6 for others")

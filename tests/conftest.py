@@ -1,4 +1,4 @@
-"""What all tests share: devices, real graphs, Hypothesis profiles."""
+"""Fixtures of all tests: devices, real graphs, Hypothesis profiles."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _server_of_workers():
 
 
 def pytest_collection_finish():
-    # Thousands of tests, and what is imported, stay until the end: the garbage collector need not look at them again.
+    # Thousands of tests and all imports stay until the end, so the garbage collector need not traverse them again.
     gc.collect()
     gc.freeze()
 

@@ -30,17 +30,17 @@ _CYCLES_OF_A_LOAD, _KILOHERTZ = 260, 1_500_000
 
 def machine_of(device: str) -> Machine:
     """Return the calibration of the machine, stored or measured now. ``cores`` are those that this thread may use now."""
-    found = _kept(device)
+    found = _load_or_measure(device)
     return replace(found, cores=numba.get_num_threads()) if device == "cpu" else found
 
 
 @functools.cache
-def _kept(device: str) -> Machine:
+def _load_or_measure(device: str) -> Machine:
     file = _file(device)
     found = None if file is None else _read(file)
     if found is None:
         try:
-            found = _of_gpu() if device == "cuda" else _of_cpu()
+            found = _measure_gpu() if device == "cuda" else _measure_cpu()
         except MemoryError:  # too little memory to measure: use the machine of the constants, and do not store it
             return costs_of(device).measured_on
         if file is not None:
@@ -102,7 +102,7 @@ def _best(call) -> float:
     return min(taken)
 
 
-def _of_cpu() -> Machine:
+def _measure_cpu() -> Machine:
     source, copied = np.ones(_COPIED, np.uint8), np.zeros(_COPIED, np.uint8)
     order = np.random.default_rng(1).permutation(_CHASED).astype(np.int32)
     chain = np.empty_like(order)
@@ -124,7 +124,7 @@ def _second_level() -> int:
     return max(found, _MIN_CACHE)
 
 
-def _of_gpu() -> Machine:
+def _measure_gpu() -> Machine:
     cp, there = cuda.cp, cuda.cp.cuda.Device()
     attributes = there.attributes
     source, copied = cp.ones(_COPIED, np.uint8), cp.empty(_COPIED, np.uint8)

@@ -63,11 +63,11 @@ def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources
     if not graph.n_edges:
         return shape
     if graph.device == "cpu":
-        shape = _of_cpu(graph, shape, n_sources)
+        shape = _survey_cpu(graph, shape, n_sources)
     else:
         if graph not in _SEEN_OF:
             try:
-                _SEEN_OF[graph] = _searched(graph, searches)
+                _SEEN_OF[graph] = _search_samples(graph, searches)
             except MemoryError:  # a plan may fit where a BFS does not; its choice then goes by the degrees alone
                 return shape
         shape = _seen(shape, _SEEN_OF[graph])
@@ -101,7 +101,7 @@ def _scatter(graph: Graph) -> float:
     return float(far.mean())
 
 
-def _of_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
+def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
     n, m = graph.n_vertices, graph.n_edges
     budget = max(_MIN_EDGES, int(SHARE * n_sources * m))
     seen, queue = np.zeros(n, np.uint8), np.empty(n, graph.targets.dtype)
@@ -137,7 +137,7 @@ def pile_rounds(shape: Shape) -> float:
     return shape.likely_rounds * (1 + shape.spread)
 
 
-def _searched(graph: Graph, searches: Sequence[Strategy]) -> list[Seen]:
+def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[Seen]:
     """Run the searches on a GPU and return their results."""
     xp = namespace(graph.offsets)
     degrees = xp.diff(graph.offsets)

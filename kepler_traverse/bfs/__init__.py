@@ -27,9 +27,9 @@ def plan_bfs(
     targets: Ids | None = None,
     knobs: Knobs | None = None,
 ) -> Plan:
-    """Check, compile and allocate once; the plan then traverses from any number of sources.
+    """Check, compile and allocate once. The plan then traverses from any number of sources.
 
-    Parameters are those of ``bfs``. The arrays of a result hold until the plan's next traversal.
+    Parameters are those of ``bfs``. The arrays of a result are valid until the next traversal of the plan.
 
     Examples
     --------
@@ -62,17 +62,17 @@ def bfs(
     strategy : str
         ``"auto"``, or a name that ``strategies()`` lists for the graph's device.
     predecessors : bool
-        Also give for each vertex the previous one on a shortest path.
+        Also return the previous vertex on a shortest path for each vertex.
     max_depth : int, optional
-        Go no further than this many hops (inclusive; 0 is the source alone).
+        Largest number of hops (inclusive; 0 is the source alone).
     targets : sequence of ids, optional
-        Give these vertices only, and stop once all of them are reached.
+        Return these vertices only, and stop once all of them are reached.
     knobs : mapping or object, optional
-        Settings of the strategy by name (``strategies()`` lists the names; those left out are as published), or an
-        instance of its ``Strategy.knobs``. Default: what the strategy's rule takes for the graph.
+        Options of the strategy by name (``strategies()`` lists the names; others keep their published values), or an
+        instance of its ``Strategy.knobs``. By default the strategy chooses them for the graph.
     unreached : {"omit", "null", "cugraph"}
-        Vertices without a path: left out, given with nulls, or as cuGraph does: the largest value of the type as
-        distance, predecessor -1 (also of the source).
+        Vertices without a path are left out, returned with nulls, or returned as by cuGraph: distance is the largest
+        value of the type, and predecessor is -1 (also that of the source).
 
     Returns
     -------
@@ -84,9 +84,9 @@ def bfs(
     UnknownVertexError
         The source or a target is not in the graph.
     StrategyError
-        No such strategy for this device, or it cannot take this graph or these knobs.
+        The device has no such strategy, or the strategy cannot take this graph or these knobs.
     InputError
-        ``max_depth`` is negative, or a knob's value out of range.
+        ``max_depth`` is negative, or a knob is out of range.
 
     Examples
     --------
@@ -113,26 +113,27 @@ def plan_bfs_many(
     memory: int | None = None,
     shape: Shape | None = None,
 ) -> MultiSourcePlan:
-    """Choose how to search from many sources, check, compile and allocate; the plan then takes any number of them.
+    """Choose a strategy for many sources, check, compile and allocate. The plan then takes any number of sources.
 
-    Parameters are those of ``bfs_many``, but for these.
+    Parameters are those of ``bfs_many`` and the following.
 
     Parameters
     ----------
     n_sources : int
-        About how many there will be: the choice depends on it.
+        Approximate number of sources, on which the choice depends.
     shape : Shape, optional
-        ``shape`` of an earlier plan of the same graph: no search is made to see it.
+        ``shape`` of an earlier plan of the same graph. With it the plan makes no search to survey the graph.
 
     Returns
     -------
     MultiSourcePlan
-        ``run`` takes a group of sources, ``over`` any number; ``why`` says what the choice went by.
+        ``run`` takes the vertex numbers of a group of sources, ``iter_groups`` those of any number of sources. ``why``
+        explains the choice.
 
     Raises
     ------
     InputError
-        It does not fit into the memory; and as ``bfs_many``.
+        The plan does not fit into memory; and as in ``bfs_many``.
 
     Examples
     --------
@@ -168,10 +169,10 @@ def bfs_many(
     direction: str = "out",
     memory: int | None = None,
 ) -> Any:
-    """Return the hop distances from each of several sources, or what follows from them.
+    """Return the hop distances from each of several sources, or results that are computed from them.
 
-    As ``bfs``, once for every source: the answers are separate, never merged, but for ``result="nearest"``. Sources given
-    twice are computed once and answered twice. All sources are looked up before any work starts.
+    Like ``bfs`` per source: results are separate for each source, except with ``result="nearest"``. A source that is given
+    twice is searched once and returned twice. All sources are looked up before the first search.
 
     Parameters
     ----------
@@ -180,26 +181,27 @@ def bfs_many(
     result : str
         - ``"distances"``: a frame ``source, vertex, distance``, in the order of the sources, then by vertex.
         - ``"predecessors"``: the same with the previous vertex on a shortest path.
-        - ``"matrix"``: an array on the graph's device, a row a source and a column a vertex, by ascending id (or a column a
-          target, in the order given), in the narrowest integer type; -1 where there is no path.
+        - ``"matrix"``: an array on the graph's device with one row per source and one column per vertex, by ascending id
+          (or one column per target, in the given order), in the narrowest integer type; -1 where there is no path.
         - ``"targets"``: a frame ``source, target, distance`` of every pair; null where there is no path.
-        - ``"summary"``: a frame ``source, reached, eccentricity, sum, mean, closeness, harmonic``: how many vertices it
-          reaches, itself included; the largest distance, the sum and mean over the others; (reached - 1)^2 / (sum (n - 1))
-          and the sum of 1 / distance. Never holds distances of all sources. See ``direction``.
-        - ``"levels"``: a frame ``source, distance, vertices``: how many there are at each distance (a hop plot).
-        - ``"reachable"``: a uint8 array, a row a source; vertex v is bit v % 8 of byte v // 8.
-        - ``"nearest"``: a frame ``vertex, source, distance`` with the nearest source of each vertex that any reaches: one
-          search from all sources together. Of several equally near, the one that the canonical predecessor leads to.
+        - ``"summary"``: a frame ``source, reached, eccentricity, sum, mean, closeness, harmonic``: the number of vertices
+          reached, including the source; the largest distance; sum and mean over the other vertices; (reached - 1)^2 / (sum
+          (n - 1)); and the sum of 1 / distance. It never holds distances of all sources. See ``direction``.
+        - ``"levels"``: a frame ``source, distance, vertices``: the number of vertices at each distance (a hop plot).
+        - ``"reachable"``: a uint8 array with one row per source; vertex v is bit v % 8 of byte v // 8.
+        - ``"nearest"``: a frame ``vertex, source, distance`` with the nearest source of each vertex that a source reaches,
+          by one search from all sources together. Of several sources at the same distance it is the one to which the
+          canonical predecessors lead.
     strategy : str
-        ``"auto"``, a name that ``strategies()`` lists for many sources, or one for a single source, which then runs once
-        for each. ``result="nearest"``, which is one search, takes the latter.
+        ``"auto"``, a name that ``strategies()`` lists for many sources, or a name for one source. The latter runs once per
+        source. ``result="nearest"`` is one search and takes a name for one source.
     max_depth, targets, knobs, unreached
         As in ``bfs``.
     direction : {"out", "in"}
-        Of the distances of a summary: ``"out"`` from the source to the others, ``"in"`` from the others to the source, which
-        is what NetworkX's ``closeness_centrality`` and ``harmonic_centrality`` count. Other results take ``"out"`` only.
+        Direction of the distances in a summary: ``"out"`` from the source to the other vertices, ``"in"`` to the source.
+        NetworkX's ``closeness_centrality`` and ``harmonic_centrality`` use ``"in"``. Other results take ``"out"`` only.
     memory : int, optional
-        Bytes that a traversal may take beside the graph and the answer. Default: 80 % of what is free.
+        Bytes that a traversal may take in addition to the graph and the result. Default: 80 % of the free memory.
 
     Returns
     -------
@@ -210,7 +212,7 @@ def bfs_many(
     UnknownVertexError, StrategyError
         As ``bfs``.
     InputError
-        No such result, or not with these options; it does not fit into the memory; and as ``bfs``.
+        There is no such result, or not with these options; it does not fit into memory; and as in ``bfs``.
 
     Examples
     --------

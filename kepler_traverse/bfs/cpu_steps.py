@@ -1,8 +1,8 @@
 """BFS steps on the CPU: top-down with a queue, bottom-up with a bitmap.
 
 Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019, sections 3 and 4. There each thread fills a buffer of
-its own and a prefix sum gives its place in the next queue; here a vertex is claimed by compare-and-swap and takes its
-place from one counter, which needs no second pass. Predecessors are the smallest frontier neighbour, whatever the order.
+its own, and a prefix sum gives its position in the next queue. Here a compare-and-swap claims a vertex, and one counter
+gives its position, which needs no second pass. The predecessor is the smallest frontier neighbor in any order of threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Run:
         self.graph = graph
         self.distance = np.empty(n, np.int32)
         self.predecessor = np.empty(n, graph.targets.dtype) if query.predecessors else None
-        # Kernels take an empty array for "not wanted".
+        # Compiled functions take an empty array in place of None.
         self.predecessor_or_empty = np.empty(0, graph.targets.dtype) if self.predecessor is None else self.predecessor
         self.queue, self.next_queue = np.empty((2, n), graph.targets.dtype)
         self.bitmap, self.next_bitmap = np.empty((2, -(-n // _WORD)), np.uint64)
@@ -68,10 +68,10 @@ def memory(n_vertices: int, _n_edges: int, predecessors: bool) -> int:
 
 
 def push(run: Run, level: int) -> int:
-    """Top-down: every frontier vertex claims its unreached neighbours; return the levels taken.
+    """Push: every frontier vertex claims its unreached neighbors. Return the number of levels.
 
-    While the frontier is small, one thread goes on level by level without a return to the loop: a road network has a
-    thousand levels of a few microseconds.
+    While the frontier is small, one thread makes several levels without a return to the loop: a road network has a thousand
+    levels of a few microseconds.
     """
     run.as_queue()
     graph = run.graph
@@ -80,7 +80,7 @@ def push(run: Run, level: int) -> int:
     reached = (run.distance, run.predecessor_or_empty)
     if run.frontier_size < SERIAL_FRONTIER:
         last = level + 1 if run.targets is not None else run.last_level
-        most = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))  # from where another step may be better
+        most = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))  # from here on another step may be faster
         levels = push_serial(*edges, level, last, most, *reached, run.queue, run.next_queue, run.counter)
     else:
         frontier = run.queue[: run.frontier_size]
@@ -94,7 +94,7 @@ def push(run: Run, level: int) -> int:
 
 
 def pull(run: Run, level: int) -> None:
-    """Bottom-up: every unreached vertex looks for a neighbour in the frontier and stops at the first."""
+    """Pull: every unreached vertex searches for a neighbor in the frontier and stops at the first one."""
     run.as_bitmap()
     reverse = run.graph.reverse
     run.counter[0] = 0
@@ -113,12 +113,12 @@ def pull(run: Run, level: int) -> None:
 
 
 def is_dense(run: Run) -> bool:
-    """The rule of the direction switch: pull while the frontier holds at least one vertex of SPARSE_FRACTION."""
+    """Return whether to pull: the frontier has at least 1 / SPARSE_FRACTION of the vertices."""
     return run.frontier_size * SPARSE_FRACTION >= run.graph.n_vertices
 
 
 def point_back(graph, sources, distance) -> np.ndarray:
-    """Predecessors out of the hop counts of several searches: both arrays are of shape (k, n_vertices)."""
+    """Return predecessors from the hop counts of several searches. Both arrays have shape (k, n_vertices)."""
     predecessor = np.empty(distance.shape, graph.targets.dtype)
     reverse = graph.reverse
     with numba.parallel_chunksize(1):
@@ -128,7 +128,7 @@ def point_back(graph, sources, distance) -> np.ndarray:
 
 @njit(cache=True)
 def push_serial(offsets, targets, level, last, most, distance, predecessor, queue, next_queue, counter):
-    """Take levels, one at least, up to the last one or until more than ``most`` vertices are in the frontier."""
+    """Make one or more levels, up to ``last`` or until the frontier has ``most`` vertices or more."""
     first, size = level, counter[0]
     while size and (level == first or (level < last and size < most)):
         level += 1
@@ -159,7 +159,7 @@ def _push_parallel(offsets, targets, frontier, level, distance, predecessor, nex
             v = targets[e]
             if distance[v] == UNREACHED and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED:
                 next_queue[atomic_add(counter, 0, 1)] = v
-            # Every frontier neighbour of v comes here in this level, so the smallest one stays.
+            # Every frontier neighbor of v comes here in this level, so the smallest one stays.
             if predecessor.size and distance[v] == level:
                 atomic_umin(predecessor, v, u)
 
@@ -178,7 +178,7 @@ def _pull(offsets, sources, bitmap, level, distance, predecessor, next_bitmap, c
                 if (bitmap[u >> 6] >> np.uint64(u & 63)) & np.uint64(1):
                     distance[v] = level
                     if predecessor.size:
-                        predecessor[v] = u  # rows ascend: the first is the smallest
+                        predecessor[v] = u  # adjacency lists ascend: the first is the smallest
                     bits |= np.uint64(1) << np.uint64(v & 63)
                     claimed += 1
                     break
@@ -210,15 +210,15 @@ def _list_bits(bitmap, queue):
 
 @njit(parallel=True, cache=True)
 def _point_back(offsets, sources, roots, distance, predecessor):
-    """Give each vertex its smallest neighbour that is one hop nearer: rows ascend, so the first one found."""
+    """Set predecessors to the smallest neighbor that is one hop nearer: the first one, as adjacency lists ascend."""
     for i in prange(roots.size):
-        row, back = distance[i], predecessor[i]
-        for v in range(row.size):
-            back[v] = NO_PREDECESSOR
-            nearer = row[v] - 1
-            if row[v] > 0:
+        hops, parent = distance[i], predecessor[i]
+        for v in range(hops.size):
+            parent[v] = NO_PREDECESSOR
+            nearer = hops[v] - 1
+            if hops[v] > 0:
                 e = offsets[v]
-                while row[sources[e]] != nearer:
+                while hops[sources[e]] != nearer:
                     e += 1
-                back[v] = sources[e]
-        back[roots[i]] = roots[i]
+                parent[v] = sources[e]
+        parent[roots[i]] = roots[i]

@@ -10,24 +10,13 @@ from .._arrays import NO_PREDECESSOR, UNREACHED
 from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
-from ..cuda.kernel_spec import WARP, Entry, arguments
-from ..cuda.launch import launch
+from ..cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ..cuda.launch import PackedLaunches, launch
 
 BLOCK = 256  # threads; small enough that blocks with a heavy vertex free their place soon
 
 _PUSH_FILE = Path(__file__).parent / "kernels" / "push.cu"
-_PUSH_ARGUMENTS = arguments(
-    "offset_t* offsets",
-    "vertex_t* targets",
-    "vertex_t* frontier",
-    "int64 n_frontier",
-    "int32 level",
-    "int64 capacity",
-    "int32* distance",
-    "vertex_t*? predecessor",
-    "vertex_t* next",
-    "int64* counters",
-)
+_PUSH_ARGUMENTS = struct_arguments(_PUSH_FILE, "PushArgs")
 _PUSH = {
     "thread": Entry("bfs_push_thread", _PUSH_FILE, BLOCK, _PUSH_ARGUMENTS),
     "warp": Entry("bfs_push_warp", _PUSH_FILE, BLOCK, _PUSH_ARGUMENTS, item_threads=WARP),
@@ -88,7 +77,21 @@ class PushRun(Run):
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
-        self.push = {scope: kernel(entry, graph.targets.dtype) for scope, entry in _PUSH.items()}
+        self.push = {scope: PackedLaunches(kernel(entry, graph.targets.dtype)) for scope, entry in _PUSH.items()}
+
+    def push_arguments(self) -> dict:
+        """Return the arguments of the push kernels that stay the same while the two queues keep their order."""
+        frontier = self.frontier
+        return {
+            "offsets": self.graph.offsets,
+            "targets": self.graph.targets,
+            "frontier": frontier.queue,
+            "capacity": np.int64(frontier.capacity),
+            "distance": self.distance,
+            "predecessor": self.predecessor,
+            "next": frontier.next,
+            "counters": frontier.counters,
+        }
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: ARG001  (every strategy is asked alike)
@@ -101,24 +104,10 @@ def push(scope: str):
     """Return the top-down step in which a ``"thread"`` or a ``"warp"`` takes the edges of a frontier vertex."""
 
     def step(run: PushRun, level: int) -> None:
-        graph, frontier = run.graph, run.frontier
+        frontier = run.frontier
         frontier.clear_counters()
-        launch(
-            run.push[scope],
-            frontier.size,
-            (
-                graph.offsets,
-                graph.targets,
-                frontier.queue,
-                np.int64(frontier.size),
-                np.int32(level + 1),
-                np.int64(frontier.capacity),
-                run.distance,
-                run.predecessor,
-                frontier.next,
-                frontier.counters,
-            ),
-        )
+        changed = {"n_frontier": np.int64(frontier.size), "level": np.int32(level + 1)}
+        run.push[scope].launch(frontier.size, frontier.queue.data.ptr, run.push_arguments, **changed)
         run.count_targets_left()
         run.targets_left = frontier.advance()
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.csr_build import degree_statistics
-from ..cuda.kernel_spec import Entry, struct_arguments
+from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
 from ..cuda.launch import blocks_at_once, max_cluster, prepare
 from ..strategy import Outcome
@@ -20,13 +20,11 @@ from . import tuning as bfs_tuning
 
 _KERNELS = Path(__file__).parent / "kernels"
 _MIN_PIECE = min(length for length, _ in bfs_tuning.PIECES.values())
-_STATE_WORDS = 6  # 64-bit words of a LoopState
 _CLUSTER = Entry(
     "bfs_cluster",
     _KERNELS / "persistent_cluster.cu",
     bfs_tuning.CLUSTER_BLOCK,
     struct_arguments(_KERNELS / "persistent_cluster.cu", "ClusterArgs"),
-    argument_struct="ClusterArgs",
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
@@ -34,7 +32,6 @@ _CLUSTER = Entry(
         ("QUEUE_CAPACITY", bfs_tuning.CLUSTER_QUEUE_CAPACITY),
         ("BATCH_EDGES", bfs_tuning.BATCH_EDGES),
         ("CLUSTER", 1),
-        ("STATE_WORDS", _STATE_WORDS),
     ),
 )
 _GRID = Entry(
@@ -42,21 +39,19 @@ _GRID = Entry(
     _KERNELS / "persistent_grid.cu",
     bfs_tuning.PERSISTENT_BLOCK,
     struct_arguments(_KERNELS / "persistent_grid.cu", "PersistentArgs"),
-    argument_struct="PersistentArgs",
     is_cooperative=True,
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
         ("CHUNK", _MIN_PIECE),
-        ("PIECE_WARPS", 0),
-        ("SHARED_ROWS", 0),
-        ("AHEAD", bfs_tuning.AHEAD),
+        ("CHUNK_WARPS", 0),
+        ("SHARED_LISTS", 0),
+        ("UNROLL", bfs_tuning.AHEAD),
         ("CLEANS_UP", bfs_tuning.CLEANS_UP),
         ("MIN_BLOCKS", bfs_tuning.MIN_BLOCKS),
         ("PATIENCE", bfs_tuning.PATIENCE),
         ("ALPHA", bfs_tuning.PULL_ABOVE),
         ("BETA", bfs_tuning.PUSH_BELOW),
-        ("STATE_WORDS", _STATE_WORDS),
     ),
 )
 ENTRIES = (_CLUSTER, _GRID)
@@ -78,10 +73,11 @@ def plan(graph, query) -> TracedSearch:
     # An adjacency list of CHUNK edges or more has at most one partial chunk.
     pieces = cp.empty(2 * m // constants["CHUNK"] + 1, np.uint64)
     bitmaps = cp.empty(3 * (-(-n // 32)), np.uint32)
-    states = cp.zeros(3 * _STATE_WORDS, np.int64)
+    states = cp.zeros(3 * struct_layout(_KERNELS / "bfs_persistent_state.cuh", "LoopState").itemsize // 8, np.int64)
     arrived = cp.zeros(1, np.uint32)
-    outcome = cp.zeros(2, np.int64)
-    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, 2)
+    of_search = struct_layout(_GRID.file, "Outcome")
+    outcome = cp.zeros(of_search.itemsize // 8, np.int64)
+    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, outcome.size)
     trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
     target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
     # Every shortest path has fewer hops than the graph has vertices.
@@ -95,7 +91,7 @@ def plan(graph, query) -> TracedSearch:
         "n_target_vertices": np.int64(0 if target_vertices is None else target_vertices.size),
         "packed": packed,
         "queue": queue,
-        "pieces": pieces,
+        "chunks": pieces,
         "states": states,
         "arrived": arrived,
         "distance": distance,
@@ -123,21 +119,22 @@ def plan(graph, query) -> TracedSearch:
         go_on()
         outcome.get(out=on_host)
         is_clean = packed is not None and constants["CLEANS_UP"] == 1
-        levels, is_stopped = on_host.tolist()
-        return Outcome(distance, predecessor, levels if is_stopped else query.limit, levels)
+        found = on_host.view(of_search)[0]
+        levels = int(found["levels"])
+        return Outcome(distance, predecessor, levels if found["is_stopped"] else query.limit, levels)
 
     return TracedSearch(traverse, trace)
 
 
 def entries_for(graph, query) -> tuple[Entry, Entry]:
     """Return the kernels of cluster and grid with the compile-time constants for a graph."""
-    tuning = query.tuning or bfs_tuning.Tuning()
+    tuning = query.tuning_of(bfs_tuning.Tuning)
     _, _, largest = degree_statistics(graph.offsets)
     piece, warps = bfs_tuning.PIECES["pull" if _can_pull(graph) else "push"]
     shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": piece}
     # On a device without clusters one block runs the first levels.
     begins = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, max_cluster()))
-    return begins, _GRID.variant(**shared, PIECE_WARPS=warps, SHARED_ROWS=int(largest >= tuning.long_row))
+    return begins, _GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=int(largest >= tuning.long_row))
 
 
 def _can_pull(graph) -> bool:

@@ -15,65 +15,6 @@ SPARSE_FRACTION = 32
 # were below the noise of other work on the machine.
 SERIAL_FRONTIER = 4096
 
-# Bit-parallel search on a CPU: one thread pushes a level while the frontier has at most 1 / PUSH_VERTICES of the vertices
-# and 1 / PUSH_EDGES of the edges. Otherwise all threads pull.
-PUSH_VERTICES = 32
-PUSH_EDGES = 32
-
-# Bit-parallel search on a GPU. Measured on an H200 with 1,024 sources, us per source:
-#   lanes                     R-MAT 20 / R-MAT 22 / uniform graph of 128M edges: 8 lanes 5.1 / 17.9 / 15.0,
-#                             16 lanes 4.6 / 15.8 / 16.3
-#   MULTI_SOURCE_PIECE        64 / 128 / 512 on R-MAT 20: 5.5 / 5.2 / 6.2
-#   MULTI_SOURCE_PUSH_EDGES   16 / 32 / 64 on the uniform graph: 16.2 / 15.0 / 15.0
-# Threads per block.
-MULTI_SOURCE_BLOCK = 256
-# Lanes that cooperate on one source bitset; fewer where a bitset has fewer words.
-MULTI_SOURCE_LANES = {"uneven": 16, "even": 8}
-# Degrees are uneven if the largest is at least this many times the mean.
-MULTI_SOURCE_UNEVEN = 16
-# Edges of an edge chunk: several warps share an adjacency list of as many edges or more.
-MULTI_SOURCE_PIECE = 128
-# A level is pushed while the frontier has at most 1 / MULTI_SOURCE_PUSH_VERTICES of the vertices and
-# 1 / MULTI_SOURCE_PUSH_EDGES of the edges. A pushed edge accesses two bitsets, a pulled edge mostly one bit.
-MULTI_SOURCE_PUSH_VERTICES = 8
-MULTI_SOURCE_PUSH_EDGES = 32
-
-# One source per block. Measured on an H200 with 1,024 sources, us per source:
-#   USA-road-NE, bits in shared memory   blocks of 512 / 1,024 threads: 70 / 65
-#                                        BLOCK_AHEAD 1 / 2 / 4 / 8: 78 / 70 / 65 / 69
-#                                        159 / 127 / 95 / 63 KiB of the 186 KiB in shared memory, the others in global
-#                                        memory: 80 / 87 / 90 / 92
-#                                        queue capacity 2,048 in place of 512, which takes 12 KiB from the L1: 84
-#                                        hash table in place of bits: 160
-#   lattice of 1500 x 1500 (275 KiB)     217 / 159 / 127 / 95 / 63 KiB in shared memory: 246 / 210 / 214 / 230 / 275
-#                                        all in global memory 345, hash table 277
-#   lattice of 4000 x 4000, hash table   TABLE_AHEAD 1 / 2 / 4: 2,990 / 3,160 / 3,430
-# Threads per block where a multiprocessor holds one block.
-ALONE_BLOCK = 1024
-# Threads per block where a multiprocessor holds several blocks.
-SHARING_BLOCK = 512
-# Maximum bytes of visited bits in shared memory.
-MAX_SHARED_BITS = 1 << 20
-# Bytes of visited bits in shared memory where not all of them fit.
-SPLIT_BITS = 159 << 10
-# Maximum bytes of visited bits in global memory, of all blocks together.
-MAX_BITS_OUTSIDE = 24 << 20
-# Slots of the hash table that replaces the bits, per square root of the number of vertices.
-SLOTS_PER_ROOT = 8
-# Minimum number of slots of the hash table.
-MIN_SLOTS = 64
-# Unroll factor over the edges with visited bits.
-BLOCK_AHEAD = 4
-# Unroll factor over the edges with a hash table.
-TABLE_AHEAD = 1
-# Vertices that a queue holds in shared memory.
-BLOCK_QUEUE_CAPACITY = 512
-# Vertices that a queue holds in global memory after that.
-SPILL_CAPACITY = 1 << 16
-# Blocks in flight; 0: as many as the device holds at once.
-IN_FLIGHT = 0
-SHORT_HOPS = 2**15 - 1  # largest 16-bit distance; a deeper search restarts with 32 bits
-
 # Persistent kernel: one launch for a whole BFS, with as many blocks as are resident at once. Threads per block.
 PERSISTENT_BLOCK = 512
 # The search begins on one cluster. The grid continues once a queue or a warp's edges exceed the capacities below.
@@ -104,8 +45,8 @@ BATCH_EDGES = 1024
 # Edges of an edge chunk, and warps of a team (0: a whole block). Several teams share an adjacency list of as many edges or
 # more.
 PIECES = {"pull": (512, 0), "push": (64, 1)}
-# Degree from which on lanes also search for their edges in the adjacency lists of a small frontier (SHARED_ROWS), so that no
-# lane waits for a longer list. Below it each adjacency list has lanes of its own.
+# Degree from which on lanes also search for their edges in the adjacency lists of a small frontier (SHARED_LISTS), so that
+# no lane waits for a longer list. Below it each adjacency list has lanes of its own.
 UNEVEN = 64
 # Unroll factor over the edges of chunks and shared adjacency lists: more loads in flight, but more registers.
 AHEAD = 2
@@ -143,6 +84,105 @@ class Tuning:
     trace: int = 0
     cluster: int = CLUSTER
     long_row: int = UNEVEN
+
+
+@dataclass(frozen=True, kw_only=True)
+class BitParallelCpuTuning:
+    """Tuning parameters of bit-parallel search on a CPU (``Query.tuning``).
+
+    One thread pushes a level while the frontier has at most 1 / ``push_vertices`` of the vertices and 1 / ``push_edges`` of
+    the edges. Otherwise all threads pull.
+    """
+
+    push_vertices: int = 32
+    push_edges: int = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class BitParallelGpuTuning:
+    """Tuning parameters of bit-parallel search on a GPU (``Query.tuning``).
+
+    Attributes
+    ----------
+    block : int
+        Threads per block.
+    uneven_lanes, even_lanes : int
+        Lanes that cooperate on one source bitset where degrees are uneven, or even; fewer where a bitset has fewer words.
+    uneven_from : int
+        Degrees are uneven if the largest is at least this many times the mean.
+    chunk : int
+        Edges of an edge chunk: several warps share an adjacency list of as many edges or more.
+    push_vertices, push_edges : int
+        A level is pushed while the frontier has at most 1 / ``push_vertices`` of the vertices and 1 / ``push_edges`` of the
+        edges. A pushed edge accesses two bitsets, a pulled edge mostly one bit.
+    """
+
+    # Measured on an H200 with 1,024 sources, us per source:
+    #   lanes        R-MAT 20 / R-MAT 22 / uniform graph of 128M edges: 8 lanes 5.1 / 17.9 / 15.0, 16 lanes 4.6 / 15.8 / 16.3
+    #   chunk        64 / 128 / 512 on R-MAT 20: 5.5 / 5.2 / 6.2
+    #   push_edges   16 / 32 / 64 on the uniform graph: 16.2 / 15.0 / 15.0
+    block: int = 256
+    uneven_lanes: int = 16
+    even_lanes: int = 8
+    uneven_from: int = 16
+    chunk: int = 128
+    push_vertices: int = 8
+    push_edges: int = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcePerBlockTuning:
+    """Tuning parameters of BFS with one source per block (``Query.tuning``).
+
+    Attributes
+    ----------
+    alone_block, sharing_block : int
+        Threads per block where a multiprocessor holds one block, or several blocks.
+    max_shared_bits : int
+        Maximum bytes of visited bits in shared memory.
+    split_bits : int
+        Bytes of visited bits in shared memory where not all of them fit.
+    max_bits_outside : int
+        Maximum bytes of visited bits in global memory, of all blocks together.
+    slots_per_root : int
+        Slots of the hash table that replaces the bits, per square root of the number of vertices.
+    min_slots : int
+        Minimum number of slots of the hash table.
+    bits_unroll, table_unroll : int
+        Unroll factor over the edges with visited bits, and with a hash table.
+    queue_capacity : int
+        Vertices that a queue holds in shared memory.
+    spill_capacity : int
+        Vertices that a queue holds in global memory after that.
+    in_flight : int
+        Blocks in flight; 0: as many as the device holds at once.
+    short_hops : int
+        Largest 16-bit distance; a deeper search restarts with 32 bits.
+    """
+
+    # Measured on an H200 with 1,024 sources, us per source:
+    #   USA-road-NE, bits in shared memory   blocks of 512 / 1,024 threads: 70 / 65
+    #                                        bits_unroll 1 / 2 / 4 / 8: 78 / 70 / 65 / 69
+    #                                        159 / 127 / 95 / 63 KiB of the 186 KiB in shared memory, the others in global
+    #                                        memory: 80 / 87 / 90 / 92
+    #                                        queue capacity 2,048 in place of 512, which takes 12 KiB from the L1: 84
+    #                                        hash table in place of bits: 160
+    #   lattice of 1500 x 1500 (275 KiB)     217 / 159 / 127 / 95 / 63 KiB in shared memory: 246 / 210 / 214 / 230 / 275
+    #                                        all in global memory 345, hash table 277
+    #   lattice of 4000 x 4000, hash table   table_unroll 1 / 2 / 4: 2,990 / 3,160 / 3,430
+    alone_block: int = 1024
+    sharing_block: int = 512
+    max_shared_bits: int = 1 << 20
+    split_bits: int = 159 << 10
+    max_bits_outside: int = 24 << 20
+    slots_per_root: int = 8
+    min_slots: int = 64
+    bits_unroll: int = 4
+    table_unroll: int = 1
+    queue_capacity: int = 512
+    spill_capacity: int = 1 << 16
+    in_flight: int = 0
+    short_hops: int = 2**15 - 1
 
 
 @dataclass(frozen=True, kw_only=True)

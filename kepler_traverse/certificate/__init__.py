@@ -1,19 +1,19 @@
-"""A proof, in O(V + E), that a traversal's answer is right: no second traversal, no tolerance.
+"""Certificates: prove in O(V + E) that the result of a traversal is right, without a second traversal and a tolerance.
 
-Five rules, all in the arithmetic of the traversal itself: a sum d + w of floats is rounded once, in the graph's type, and a
-sum of integers is exact. Integer distances that a float type holds are checked in that type, and none may reach the first
-integer that it may round: then none of their sums was rounded (``kepler_traverse.exact``).
+There are five rules in the arithmetic of the traversal: a sum d + w of floats is rounded once to the graph's type, and a sum
+of integers is exact. Integer distances in a float type are checked in that type. They must be smaller than the first integer
+that the type may round, which shows that none of their sums was rounded (``kepler_traverse.exact``).
 
 - C1: the source is at distance 0 and its own predecessor, and no other vertex is its own.
 - C2: every distance is a number in range or "unreached", and the unreached are those without predecessor.
-- C3: no edge leads from a reached vertex to one that is unreached or farther than that edge allows.
+- C3: no edge leads from a reached vertex to an unreached one or to one that is farther than the edge allows.
 - C4: every reached vertex but the source has an edge from its predecessor that explains its distance exactly.
-- C5: predecessors run into no circle.
+- C5: predecessors form no cycle.
 
-By C3 no path is shorter than the distances say, because rounded sums grow with what is added to; by C4 and C5 the
-predecessors lead back to the source along a path of just that length. The rules are Graph500's (specification, 2017,
-"Validation") in directed form; Graph500 lacks C5 for weighted paths, and without it a circle of zero-weight edges can
-vouch for distances that are too small.
+By C3 no path is shorter than the distance, because rounded addition is monotonic. By C4 and C5 the predecessors lead back to
+the source along a path of that length. The rules are those of Graph500 (specification, 2017, "Validation") for directed
+graphs. Graph500 lacks C5 for weighted paths. Without it a cycle of zero-weight edges can explain distances that are too
+small.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Certificate:
     Attributes
     ----------
     failures : dict of str to str
-        For each broken rule what is wrong, with a vertex as example; empty if the result is proven right.
+        A description of the violation per broken rule, with a vertex as an example; empty if the result is right.
     sources : int
-        How many traversals were checked.
+        Number of traversals that were checked.
     limit : int, float or None
-        Up to which distance a frame was proven complete; None means everywhere, or what a ``Traversal`` says itself.
+        Distance up to which a frame is complete; None means everywhere, or the limit that a ``Traversal`` has.
     """
 
     failures: dict[str, str] = field(default_factory=dict)
@@ -75,18 +75,18 @@ class Certificate:
 
 
 def certify(graph: Graph, result: Any, *, cutoff: float | None = None, max_depth: int | None = None) -> Certificate:
-    """Prove a result right, or say which rule it breaks.
+    """Prove that a result is right, or report the rules that it breaks.
 
     Parameters
     ----------
     graph : Graph
         The graph that was traversed.
     result : Traversal, pandas.DataFrame or cudf.DataFrame
-        With predecessors. A frame is one that ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` returned without targets,
-        with unreached vertices left out or null. pandas frames carry which (in ``attrs``); of others int64 distances are
-        weighted if the graph has integer weights, and all other integers are hops.
+        With predecessors. A frame is a result of ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` without targets, with
+        unreached vertices left out or null. pandas frames record the algorithm in ``attrs``. In other frames int64
+        distances are weighted if the graph has integer weights, and all other integers are hops.
     cutoff, max_depth : number, optional
-        The limit that a frame was made with. pandas frames carry it (in ``attrs``); give it for others.
+        The limit of the search that made a frame. pandas frames record it in ``attrs``; it is needed for other frames.
 
     Returns
     -------
@@ -95,8 +95,8 @@ def certify(graph: Graph, result: Any, *, cutoff: float | None = None, max_depth
     Raises
     ------
     InputError
-        There is nothing to check: no predecessors, or rows that belong to no vertex of the graph. Or the frame is not a
-        whole answer: it was made with targets, or with a cutoff of a graph with negative weights.
+        The result has no predecessors, or rows that belong to no vertex of the graph. Or the frame is incomplete: it was
+        made with targets, or with a cutoff on a graph with negative weights.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def certify(graph: Graph, result: Any, *, cutoff: float | None = None, max_depth
 
 
 def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth: int | None) -> Any:
-    """The limit that a frame was made with: what the caller says, or what the frame carries."""
+    """Return the limit of the search that made a frame: the argument, or the one that the frame records."""
     noted = frames.query_of(frame)
     if noted.get("targets"):
         raise InputError("result was made with targets=, so that rows are missing: certify one that was made without")
@@ -160,20 +160,20 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
     return limit
 
 
-def certify_many(graph: Graph, sources: Ids, distances: Array, limit: float | None = None) -> Certificate:
-    """Prove distances from many sources right, without predecessors; each edge is read once for a block of sources.
+def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: float | None = None) -> Certificate:
+    """Certify distances from many sources, without predecessors. Each edge is read once per block of sources.
 
     Parameters
     ----------
     graph : Graph
-    sources : integer array of shape (n_sources,), NumPy
-        Vertex numbers.
+    source_vertices : integer array of shape (n_sources,), NumPy
+        Vertex numbers of the sources.
     distances : array of shape (n_sources, n_vertices), on the graph's device
-        One row per source; rows may be wider apart than they are long. Hops as int8, int16 or int32 with -1 for unreached
+        One row per source; there may be gaps between rows. Hops as int8, int16 or int32 with -1 for unreached
         vertices, or weighted distances in the type of the graph's weights with ``inf``. Distances of integer weights may
         also have a wider type of float32, float64, and int64 with 2**63 - 1.
     limit : int or float, optional
-        Every vertex at this distance or nearer must be there, and none beyond.
+        Every vertex up to this distance must be reached, and no vertex beyond it.
 
     Returns
     -------
@@ -197,24 +197,26 @@ def certify_many(graph: Graph, sources: Ids, distances: Array, limit: float | No
     if device_of(distances) != graph.device:
         raise DeviceError(f"distances are on the {device_of(distances)} and the graph on the {graph.device}; move either")
     try:
-        sources = arguments.ids("sources", sources)
+        sources: Any = arguments.ids("source_vertices", source_vertices)
     except InputError as error:
-        raise InputError(f"sources must be a one-dimensional array of vertex numbers, at least one: {error}") from None
+        message = "source_vertices must be a one-dimensional array of vertex numbers, at least one"
+        raise InputError(f"{message}: {error}") from None
     if isinstance(sources, list) and any(isinstance(number, bool) for number in sources):
-        raise InputError("sources must be vertex numbers, not True or False")
+        raise InputError("source_vertices must be vertex numbers, not True or False")
     sources = np.asarray(sources)
     try:
         distances = namespace(graph.offsets).asarray(distances)
     except Exception as error:  # whatever an object raises that is no array
         raise InputError(f"distances cannot be read as an array: {error}") from None
     if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
-        raise InputError("sources must be a one-dimensional array of vertex numbers, at least one")
+        raise InputError("source_vertices must be a one-dimensional array of vertex numbers, at least one")
     if distances.shape != (sources.size, graph.n_vertices):
+        expected = sources.size, graph.n_vertices
         raise InputError(
-            f"distances must have the shape {(sources.size, graph.n_vertices)}, not {distances.shape}: a row per source"
+            f"distances must have the shape {expected}, not {distances.shape}: one row for each of source_vertices"
         )
     if sources.min() < 0 or sources.max() >= graph.n_vertices:
-        raise InputError(f"sources must lie in 0..{graph.n_vertices - 1}")
+        raise InputError(f"source_vertices must lie in 0..{graph.n_vertices - 1}")
     if not is_hops(distances.dtype):
         graph = _summed_like(graph, distances.dtype)
     elif distances.dtype not in (np.int8, np.int16, np.int32):
@@ -250,7 +252,7 @@ _BROKEN = {
 
 
 def _summed_like(graph: Graph, dtype: np.dtype) -> Graph:
-    """The graph with weights of the type of weighted distances.
+    """Return the graph with weights in the type of weighted distances.
 
     Raises
     ------
@@ -267,7 +269,7 @@ def _summed_like(graph: Graph, dtype: np.dtype) -> Graph:
 
 
 def _unsound(graph: Graph, distance: Any) -> dict[str, str]:
-    """What makes weighted distances wrong whatever the edges say: a rounded sum of integers, a negative self-loop."""
+    """Return faults of weighted distances that do not depend on edges: a rounded sum of integers, a negative self-loop."""
     if is_hops(distance.dtype):
         return {}
     if graph.integer_weights and distance.dtype.kind == "f" and any_beyond(distance, EXACT_BELOW[distance.dtype]):
@@ -312,7 +314,7 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
             f"distance {d[bad_at]}, predecessor {p[bad_at]}"
         )
     if failures:
-        return failures  # what the others would say about such values means nothing
+        return failures  # the other rules mean nothing for such values
     if violated:
         failures["C3"] = f"{violated} edges allow a shorter distance, the first leads to {_name(graph, violated_at)}"
     if unexplained:
@@ -320,7 +322,7 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
             f"{unexplained} vertices have no edge from their predecessor that explains their distance, "
             f"the first is {_name(graph, unexplained_at)}"
         )
-    # Where every step back leads strictly nearer, no circle can close: that is all of BFS and nearly all of SSSP.
+    # If every predecessor is strictly nearer, there is no cycle. This holds for all of BFS and nearly all of SSSP.
     cycle = _predecessor_cycle(result) if level or unexplained else None
     if cycle is not None:
         failures["C5"] = f"the predecessors of {_name(graph, cycle)} run in a circle"
@@ -347,7 +349,7 @@ def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
 
 
 def _limit_of(result: Traversal) -> Any:
-    """Up to where a result claims to be complete, in the type of its distances; the largest value means everywhere."""
+    """Return the limit of a result in the type of its distances; the largest value means no limit."""
     no_limit = ALGORITHMS[result.algorithm].no_limit
     return as_distance(no_limit if result.limit is None else result.limit, result.distance.dtype)
 
@@ -357,11 +359,11 @@ def _name(graph: Graph, vertex: int) -> str:
 
 
 def _predecessor_cycle(result: Traversal) -> int | None:
-    """C5: a vertex whose predecessors never arrive at the source, or None."""
+    """Return a vertex whose predecessors never lead to the source (rule C5), or None."""
     d, p = result.distance, result.predecessor
     xp = namespace(d)
     back = xp.where(result.reached, p, result.source)
     for _ in range(max(1, int(d.size).bit_length())):
-        back = back[back]  # pointer doubling: 2^k steps back after k turns
+        back = back[back]  # pointer doubling: 2^k steps back after k iterations
     lost = xp.flatnonzero(back != result.source)
     return int(lost[0]) if lost.size else None

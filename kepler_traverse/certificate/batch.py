@@ -1,10 +1,11 @@
-"""Distances from many sources proven right together, without predecessors: each edge is read once for a block of sources.
+"""Certify distances from many sources without predecessors: each edge is read once for a block of sources.
 
-Without predecessors C3 and C4 are one equation: every vertex but the source is as far as the best of its in-neighbours
-allows. What is left of C5 are vertices that only edges of length zero explain (or absorbed ones, d + w == d): those must
-be reached along such edges from vertices that a strictly nearer one explains.
+Without predecessors C3 and C4 are one equation: the distance of a vertex, except the source, is the minimum over its
+in-neighbors of their distance plus the weight of the edge. C5 remains for vertices that are explained only by edges of
+length zero, or by weights that are rounded away (d + w == d). They must be reached along such edges from vertices that a
+strictly nearer vertex explains.
 
-A block is as many sources as fit a line of 64 bytes a vertex, on either device; ``batch_cpu`` and ``batch_gpu`` check one.
+A block has as many sources as fit into a tile of 64 bytes per vertex. ``batch_cpu`` and ``batch_gpu`` check one block.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from .._arrays import Array, as_distance
 from ..protocols import BatchChecker
 
-TILE_BYTES = 64  # bytes of one vertex's distances from a block of sources: what the memory moves at once
+TILE_BYTES = 64  # bytes of the distances of one vertex from a block of sources; memory is accessed in units of this size
 
 C1, C2, C3, C4, C5 = range(5)
 NOTHING = np.zeros((5, 3), np.int64)
@@ -37,7 +38,7 @@ def findings_of(checker: BatchChecker, sources: np.ndarray, distances: Array) ->
     Returns
     -------
     int64 array of shape (5, 3), NumPy
-        For each of C1 to C5: how often it is broken, and for one example the position of the source and the vertex.
+        For each of C1 to C5: the number of violations, and the position of the source and the vertex of an example.
     """
     every = NOTHING.copy()
     first = 0
@@ -50,28 +51,28 @@ def findings_of(checker: BatchChecker, sources: np.ndarray, distances: Array) ->
 
 
 def _blocks(sources: np.ndarray, distances: Array) -> Iterator[tuple[np.ndarray, Array, np.dtype]]:
-    """Sources, their rows, and the type in which a line holds as many of them."""
+    """Yield the sources of a block, their distances, and the type in which a tile holds distances from all of them."""
     first = 0
     while first < sources.size:
-        rows = distances[first : first + TILE_BYTES // (distances.itemsize if distances.dtype.kind == "f" else 1)]
-        kind = _key_type(rows)
-        rows = rows[: TILE_BYTES // kind.itemsize]
-        yield sources[first : first + len(rows)], rows, kind
-        first += len(rows)
+        block = distances[first : first + TILE_BYTES // (distances.itemsize if distances.dtype.kind == "f" else 1)]
+        kind = _key_type(block)
+        block = block[: TILE_BYTES // kind.itemsize]
+        yield sources[first : first + len(block)], block, kind
+        first += len(block)
 
 
 def _key_type(distances: Array) -> np.dtype:
-    """The narrowest type for distances, so that a line holds many; its two largest numbers stay free."""
+    """Return the narrowest type for distances, so that a tile holds many. Its two largest numbers stay free."""
     if distances.dtype.kind == "f":
         weighted: np.dtype = distances.dtype
         return weighted
-    # Row by row first: of rows with gaps between them a GPU would find one number for all with a single block.
+    # Per source first: a GPU would compute one maximum over non-contiguous memory with a single block.
     most = 0 if distances.itemsize == 1 else int(distances.max(axis=1).max())
     return next(np.dtype(f"u{size}") for size in (1, 2, 4) if most < 2 ** (8 * size) - 2)
 
 
 def bound(limit: float | None, kind: np.dtype) -> Any:
-    """The limit in the type of the keys; the largest number means none."""
+    """Return the limit in the type of the keys; the largest number means no limit."""
     if kind.kind == "f":
         return as_distance(np.inf if limit is None else limit, kind)
     largest = np.iinfo(kind).max
@@ -79,6 +80,6 @@ def bound(limit: float | None, kind: np.dtype) -> Any:
 
 
 def leads_farther(min_weight: Any, farthest: Any) -> bool:
-    """Whether d + w > d for the smallest weight and the largest distance: then no circle can close."""
-    # A weight of half a unit in the last place may be rounded away, a whole one is not.
+    """Return whether d + w > d for the smallest weight and the largest distance. If so, no cycle has length zero."""
+    # A weight of half a unit in the last place may be rounded away; a whole unit is not.
     return bool(min_weight > 0 and min_weight >= np.spacing(farthest))

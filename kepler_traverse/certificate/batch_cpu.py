@@ -1,4 +1,4 @@
-"""Blocks of many sources checked on the CPU; see ``many`` for what is checked. The twin of ``batch_gpu``."""
+"""Check blocks of sources on the CPU by the rules of ``batch``. See also ``batch_gpu``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..cpu.simd_distances import differing_hops, differing_sums, lay_out
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 from .single_cpu import chunks_of
 
-TILE = 512  # vertices laid out at once: some lines of memory of each row, which are then asked for in advance
+TILE = 512  # vertices laid out at once: some cache lines per source, which the processor then prefetches
 
 
 class Checker:
@@ -21,9 +21,9 @@ class Checker:
     Parameters
     ----------
     graph : Graph
-        On the CPU. Its reverse is made if it is not there yet.
+        On the CPU. Its reverse is built if it is not there yet.
     limit : float or None
-        Up to where the distances are complete.
+        Distance up to which the distances are complete.
     """
 
     def __init__(self, graph, limit):
@@ -31,12 +31,12 @@ class Checker:
 
     def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
         """See ``protocols.BatchChecker.summaries``."""
-        for sources, rows, kind in blocks:
-            yield len(rows), _check_block(self._graph, sources, rows, kind, self._limit)
+        for sources, distances, kind in blocks:
+            yield len(distances), _check_block(self._graph, sources, distances, kind, self._limit)
 
 
 def _check_block(graph, sources, distances, kind, limit) -> np.ndarray:
-    """Check as many sources as fit one line; C3 to C5 only where C1 and C2 hold."""
+    """Check as many sources as fit into a tile; C3 to C5 only if C1 and C2 hold."""
     summary = NOTHING.copy()
     summary[C2] = _out_of_range(distances, limit, graph.has_negative_weights)
     wrong = np.flatnonzero(distances[np.arange(len(sources)), sources] != 0)
@@ -73,21 +73,21 @@ def _check_block(graph, sources, distances, kind, limit) -> np.ndarray:
 
 
 def _out_of_range(distances, limit, negative: bool) -> tuple[int, int, int]:
-    """How many distances can be none (C2), and source and vertex of one."""
+    """Return the number of values that are no distances (C2), and the source and vertex of an example."""
     if distances.dtype.kind == "i":
         sound = distances.min(initial=UNREACHED) >= UNREACHED
-    else:  # the bits of what is negative, -0.0 too, are those of a negative integer; the largest is NaN if one is
+    else:  # as integers the bits of negative floats and of -0.0 are negative; the maximum is NaN if a value is
         sound = not negative and distances.view(f"i{distances.itemsize}").min(initial=0) >= 0
         sound &= not np.isnan(distances.max(initial=0))
     if sound and limit is None:
         return 0, 0, 0
     count, lane, vertex = 0, 0, 0
-    for i, row in enumerate(distances):
-        if row.dtype.kind == "i":
-            bad = (row < UNREACHED) | (row > (MAX_HOP_COUNT if limit is None else limit))
+    for i, found in enumerate(distances):
+        if found.dtype.kind == "i":
+            bad = (found < UNREACHED) | (found > (MAX_HOP_COUNT if limit is None else limit))
         else:
-            bad = ~(row <= bound(limit, row.dtype)) & (row != np.inf)
-            bad |= np.signbit(row) & ~(negative & (-np.inf < row) & (row < 0))  # no sum of weights is -0.0
+            bad = ~(found <= bound(limit, found.dtype)) & (found != np.inf)
+            bad |= np.signbit(found) & ~(negative & (-np.inf < found) & (found < 0))  # no sum of weights is -0.0
         if not count and bad.any():
             lane, vertex = i, int(bad.argmax())
         count += int(bad.sum())
@@ -95,8 +95,8 @@ def _out_of_range(distances, limit, negative: bool) -> tuple[int, int, int]:
 
 
 def _farthest(distances):
-    """The largest finite distance, 0 at least, in their type."""
-    return max(np.max(row, where=row != np.inf, initial=0) for row in distances)
+    """Return the largest finite distance, at least 0, in the type of the distances."""
+    return max(np.max(of_source, where=of_source != np.inf, initial=0) for of_source in distances)
 
 
 def _csr(graph) -> tuple:
@@ -104,7 +104,7 @@ def _csr(graph) -> tuple:
 
 
 def _summed(found) -> np.ndarray:
-    """Add the findings of all chunks; the example is that of the first chunk with any."""
+    """Add the findings of all chunks. The example is from the first chunk that has one."""
     summary = NOTHING.copy()
     for rule in (C2, C3, C4):
         chunks = np.flatnonzero(found[:, rule, 0])
@@ -122,7 +122,7 @@ def _note(found, rule, lane, v):
 
 @njit(parallel=True, cache=True)
 def _lay_out(distances, unreached, bounds, lines, doublings):
-    """Put the distances of a vertex side by side; -1 becomes the largest number, so the unreached are the farthest."""
+    """Transpose distances into tiles per vertex. -1 becomes the largest number, so unreached vertices are the farthest."""
     for c in prange(bounds.size - 1):
         _lay_out_chunk(distances, unreached, bounds[c], bounds[c + 1], lines, doublings)
 
@@ -132,7 +132,7 @@ def _lay_out_chunk(distances, unreached, first, last, lines, doublings):
     rows, side = distances.shape[0], min(lines.shape[1], 16)
     in_squares = rows // side * side
     whole = first + (last - first) // TILE * TILE
-    for begin in range(first, whole, TILE):  # a line of memory of each row, then the next one
+    for begin in range(first, whole, TILE):  # a cache line per source, then the next one
         for lane in range(0, in_squares, side):
             for v in range(begin, begin + TILE, side):
                 lay_out(lines, v, lane, distances, doublings)
@@ -173,11 +173,11 @@ def _check_sums(offsets, neighbours, weights, lines, limit, source_of, bounds, f
 def _check_chunk_of_sums(
     offsets, neighbours, weights, lines, limit, source_of, first, last, found, doublings, negative, unfounded
 ):
-    """Compare, and note a bit a source for vertices that no strictly nearer one explains."""
+    """Compare distances, and set one bit per source for vertices that no strictly nearer vertex explains."""
     for v in range(first, last):
-        row = (neighbours, offsets[v], offsets[v + 1])
-        wrong, open_ = differing_sums(lines, v, *row, weights, limit, doublings)
-        # Negative steps lead to vertices strictly farther than the next one, too: there all are in question.
+        edges = (neighbours, offsets[v], offsets[v + 1])
+        wrong, open_ = differing_sums(lines, v, *edges, weights, limit, doublings)
+        # With negative weights a predecessor may be farther than the vertex, so all vertices must be explained by a chain.
         open_ |= ~np.uint64(0) if negative else np.uint64(0)
         for lane in range(lines.shape[1] if wrong | open_ else 0):
             if wrong >> np.uint64(lane) & np.uint64(1):
@@ -191,7 +191,7 @@ def _check_chunk_of_sums(
 
 @njit(nogil=True)
 def _compare(found, lane, v, here, best, limit, source_of):
-    """Note a vertex whose distance is not the best that its in-neighbours allow."""
+    """Record a vertex whose distance is not the minimum over its in-neighbors."""
     if v == source_of[lane]:
         if best < here:
             _note(found, C3, lane, v)
@@ -204,7 +204,7 @@ def _compare(found, lane, v, here, best, limit, source_of):
 
 @njit(cache=True)
 def _found(in_offsets, sources, in_weights, offsets, targets, weights, keys, unfounded):
-    """Take the bits from all vertices that a chain of exact edges joins to one without."""
+    """Clear the bits of all vertices that a chain of exact edges joins to a vertex without the bit."""
     waiting = 0
     for v in range(unfounded.size):
         for lane in range(keys.shape[1]):

@@ -18,72 +18,47 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import MAX_HOP_COUNT, flat
+from .._arrays import MAX_HOP_COUNT, flatten_distances
 from ..cuda import cp
 from ..cuda.compiler import kernel
-from ..cuda.kernel_spec import WARP, Entry, arguments
+from ..cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ..cuda.launch import launch
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 
 BLOCK = 256
 PIECE = 512  # edges of a part of a row; rows of as many and more are cut, so that no warp is alone with a hub
-_TILE = 64  # vertices, as in certificate_tiles.cuh
+TILE = 64  # vertices that a block lays out at once
 _N_FINDINGS = 10
 _FARTHEST, _UNFOUNDED = 8, 9
 
 _HOPS_FILE = Path(__file__).parent / "kernels" / "batch_hops.cu"
 _WEIGHTED_FILE = Path(__file__).parent / "kernels" / "batch_weighted.cu"
-_GRAPH = ("offset_t* offsets", "vertex_t* neighbours")
-_HUBS = ("vertex_t* hubs", "uint64* pieces", "int64* counts")
-_SOURCES = ("int64* sources", "int64 n_sources")
-_ROWS = ("int64 pitch", "int64 n_vertices", *_SOURCES)
+SIZES = (("CHUNK", PIECE), ("TILE", TILE), ("TILE_BYTES", TILE_BYTES))  # of certificate_tiles.cuh
+_HOP_SIZES = (*SIZES, ("KEY_BYTES", 1))
 
 
-_SIZES = (("PIECE", PIECE), ("TILE_BYTES", TILE_BYTES))
+def _hops(name: str, struct: str) -> Entry:
+    return Entry(name, _HOPS_FILE, BLOCK, struct_arguments(_HOPS_FILE, struct), constants=_HOP_SIZES)
 
 
-def _hops(name: str, *declared: str) -> Entry:
-    return Entry(name, _HOPS_FILE, BLOCK, arguments(*declared), constants=(*_SIZES, ("KEY_BYTES", 1)))
+def _weighted(name: str, struct: str, item_threads: int = 1) -> Entry:
+    return Entry(name, _WEIGHTED_FILE, BLOCK, struct_arguments(_WEIGHTED_FILE, struct), item_threads, constants=SIZES)
 
 
-def _weighted(name: str, *declared: str, item_threads: int = 1) -> Entry:
-    return Entry(name, _WEIGHTED_FILE, BLOCK, arguments(*declared), item_threads, constants=_SIZES)
-
-
-_LIST_HUBS = _hops(
-    "certificate_list_hubs", _GRAPH[0], "int64 n_vertices", "vertex_t* vertices", "uint64* pieces", "int64* counts"
+_LIST_HUBS = Entry(
+    "certificate_list_hubs",
+    _HOPS_FILE,
+    BLOCK,
+    arguments("offset_t* offsets", "int64 n_vertices", "vertex_t* vertices", "uint64* chunks", "int64* counts"),
+    constants=_HOP_SIZES,
 )
-_LAY_OUT_HOPS = _hops(
-    "certificate_lay_out_hops",
-    *("uint8* distance", "int32 hop_bytes", *_ROWS, "int32 limit", "uint32* lines", "int64* findings"),
-)
-_MANY_HOPS = _hops(
-    "certificate_batch_hops_warp",
-    *(*_GRAPH, "int64 n_vertices", *_HUBS, "uint32* lines", *_SOURCES, "uint32 limit", "uint32* best_of_hubs"),
-    "int64* findings",
-)
-_FINALIZE_HOPS = _hops(
-    "certificate_finalize_hops",
-    *(_HUBS[0], _HUBS[2], "uint32* lines", *_SOURCES, "uint32 limit", "uint32* best_of_hubs", "int64* findings"),
-)
-_LAY_OUT_WEIGHTED = _weighted(
-    "certificate_lay_out_weighted",
-    *("weight_t* distance", *_ROWS, "weight_t limit", "int32 is_negative", "ordered_t* lines", "int64* findings"),
-)
-_LINES = ("ordered_t* lines", *_SOURCES, "weight_t limit", "int32 is_negative", "ordered_t* best_of_hubs")
-_MANY_WEIGHTED = _weighted(
-    "certificate_batch_weighted_warp",
-    *(*_GRAPH, "weight_t* weights", "int64 n_vertices", *_HUBS, *_LINES, "uint32* unfounded", "int64* findings"),
-)
-_FINALIZE_WEIGHTED = _weighted(
-    "certificate_finalize_weighted", _HUBS[0], _HUBS[2], *_LINES, "uint32* unfounded", "int64* findings"
-)
-_FOUND = _weighted(
-    "certificate_found_warp",
-    *(*_GRAPH, "weight_t* weights", "vertex_t* list", "int64 n_listed", "ordered_t* lines", "uint32* unfounded"),
-    "int64* taken",
-    item_threads=WARP,
-)
+_LAY_OUT_HOPS = _hops("certificate_lay_out_hops", "LayOutArgs")
+_MANY_HOPS = _hops("certificate_batch_hops_warp", "CheckArgs")
+_FINALIZE_HOPS = _hops("certificate_finalize_hops", "CheckArgs")
+_LAY_OUT_WEIGHTED = _weighted("certificate_lay_out_weighted", "LayOutArgs")
+_MANY_WEIGHTED = _weighted("certificate_batch_weighted_warp", "CheckArgs")
+_FINALIZE_WEIGHTED = _weighted("certificate_finalize_weighted", "CheckArgs")
+_FOUND = _weighted("certificate_found_warp", "FoundArgs", WARP)
 ENTRIES = (
     *(_LIST_HUBS, _LAY_OUT_HOPS, _MANY_HOPS, _FINALIZE_HOPS),
     *(_LAY_OUT_WEIGHTED, _MANY_WEIGHTED, _FINALIZE_WEIGHTED, _FOUND),
@@ -123,7 +98,7 @@ class Checker:
                 yield sources.size, self._summary(found, sources, in_line)
 
     def _kernel(self, entry: Entry, kind=np.float32, **constants):
-        return kernel(entry.variant(PIECE=PIECE, **constants), self._graph.targets.dtype, kind)
+        return kernel(entry.variant(CHUNK=PIECE, **constants), self._graph.targets.dtype, kind)
 
     def _allocate_for(self, kind: np.dtype, unreached) -> None:
         """Lines, and what is kept of heavy rows: two numbers a source where they are weighted."""
@@ -135,34 +110,54 @@ class Checker:
     def _hops(self, sources, rows, kind: np.dtype):
         """Findings of a block of hop counts, still on the device."""
         self._allocate_for(np.dtype(np.uint32), np.iinfo(np.uint32).max)
-        memory, pitch = flat(rows)
+        memory, pitch = flatten_distances(rows)
         findings = _no_findings()
         limit, width = np.uint32(bound(self._limit, kind)), {"KEY_BYTES": kind.itemsize}
         beyond = np.int32(MAX_HOP_COUNT if self._limit is None else min(self._limit, MAX_HOP_COUNT))
-        n, of = self._n, (cp.asarray(sources), np.int64(sources.size))
-        laid_out = (memory.view(np.uint8), np.int32(rows.itemsize), pitch, n, *of, beyond, self._lines, findings)
-        launch(self._kernel(_LAY_OUT_HOPS, **width), _threads_to_lay_out(n), laid_out)
-        graph, hubs = (self._reverse.offsets, self._reverse.targets, n), (self._hubs, self._pieces, self._counts)
-        kept = (self._lines, *of, limit, self._best, findings)
+        n, common = self._n, self._common(sources, findings)
+        laid_out = {"distance": memory.view(np.uint8), "hop_bytes": np.int32(rows.itemsize), "pitch": pitch, "limit": beyond}
+        launch(self._kernel(_LAY_OUT_HOPS, **width), _threads_to_lay_out(n), {**common, **laid_out})
+        checked = {**common, **self._edges(), "limit": limit, "best_of_hubs": self._best}
         lanes = TILE_BYTES // 4
-        launch(self._kernel(_MANY_HOPS, **width), max(n, self._n_pieces) * lanes, (*graph, *hubs, *kept))
-        launch(self._kernel(_FINALIZE_HOPS, **width), self._n_hubs * lanes, (self._hubs, self._counts, *kept))
+        launch(self._kernel(_MANY_HOPS, **width), max(n, self._n_pieces) * lanes, checked)
+        launch(self._kernel(_FINALIZE_HOPS, **width), self._n_hubs * lanes, checked)
         return findings
 
+    def _common(self, sources, findings) -> dict:
+        """Arguments of the kernels that transpose distances and of those that check them."""
+        return {
+            "n_vertices": self._n,
+            "sources": cp.asarray(sources),
+            "n_sources": np.int64(sources.size),
+            "tiles": self._lines,
+            "findings": findings,
+        }
+
+    def _edges(self) -> dict:
+        """The reverse graph, and its hubs, as the kernels that check edges take them."""
+        return {
+            "offsets": self._reverse.offsets,
+            "neighbors": self._reverse.targets,
+            "hubs": self._hubs,
+            "chunks": self._pieces,
+            "counts": self._counts,
+        }
+
     def _weighted(self, sources, rows, kind: np.dtype) -> np.ndarray:
-        ordered, graph, reverse = np.dtype(f"i{kind.itemsize}"), self._graph, self._reverse
+        ordered, graph = np.dtype(f"i{kind.itemsize}"), self._graph
         self._allocate_for(ordered, int(np.array(np.inf, kind).view(ordered)))
-        memory, pitch = flat(rows)
+        memory, pitch = flatten_distances(rows)
         findings = _no_findings()
         unfounded = cp.zeros(int(self._n), np.uint32)
         limit, negative = bound(self._limit, kind), np.int32(graph.has_negative_weights)
-        n, of, lanes = self._n, (cp.asarray(sources), np.int64(sources.size)), TILE_BYTES // kind.itemsize
-        laid_out = (memory, pitch, n, *of, limit, negative, self._lines, findings)
+        n, lanes = self._n, TILE_BYTES // kind.itemsize
+        common = {**self._common(sources, findings), "limit": limit, "is_negative": negative}
+        laid_out = {**common, "distance": memory, "pitch": pitch}
         launch(self._kernel(_LAY_OUT_WEIGHTED, kind), _threads_to_lay_out(n), laid_out)
-        edges, hubs = (reverse.offsets, reverse.targets, reverse.weights), (self._hubs, self._pieces, self._counts)
-        kept = (self._lines, *of, limit, negative, self._best, unfounded, findings)
-        launch(self._kernel(_MANY_WEIGHTED, kind), max(n, self._n_pieces) * lanes, (*edges, n, *hubs, *kept))
-        launch(self._kernel(_FINALIZE_WEIGHTED, kind), self._n_hubs * lanes, (self._hubs, self._counts, *kept))
+        weights = {"weights": self._reverse.weights, "best_of_hubs": self._best, "unfounded": unfounded}
+        checked = {**common, **self._edges(), **weights}
+        launch(self._kernel(_MANY_WEIGHTED, kind), max(n, self._n_pieces) * lanes, checked)
+        launch(self._kernel(_FINALIZE_WEIGHTED, kind), self._n_hubs * lanes, checked)
         found = findings.get()
         summary = self._summary(found, sources, lanes)
         if summary[[C1, C2], 0].any() or not found[_UNFOUNDED]:
@@ -176,11 +171,20 @@ class Checker:
         """Take the bits of vertices that a chain of exact edges joins to one without, and count those that stay."""
         reverse = self._reverse
         found = self._kernel(_FOUND, kind)
-        edges = (reverse.offsets, reverse.targets, reverse.weights)
         while True:
             listed = cp.flatnonzero(unfounded).astype(self._graph.targets.dtype)
             taken = cp.zeros(1, np.int64)
-            launch(found, listed.size, (*edges, listed, np.int64(listed.size), self._lines, unfounded, taken))
+            args = {
+                "offsets": reverse.offsets,
+                "neighbors": reverse.targets,
+                "weights": reverse.weights,
+                "list": listed,
+                "n_listed": np.int64(listed.size),
+                "tiles": self._lines,
+                "unfounded": unfounded,
+                "taken": taken,
+            }
+            launch(found, listed.size, args)
             if not int(taken.get()[0]):
                 break
         if not listed.size:
@@ -211,12 +215,12 @@ def hub_rows(graph) -> tuple:
     hubs, pieces = cp.empty(m // PIECE + 1, index), cp.empty(2 * m // PIECE + 1, np.uint64)
     counts = cp.zeros(2, np.int64)
     listed = (graph.offsets, np.int64(n), hubs, pieces, counts)
-    launch(kernel(_LIST_HUBS.variant(PIECE=PIECE), index), n, listed)
+    launch(kernel(_LIST_HUBS.variant(CHUNK=PIECE), index), n, listed)
     return hubs, pieces, counts
 
 
 def _threads_to_lay_out(n: np.int64) -> int:
-    return -(-int(n) // _TILE) * BLOCK
+    return -(-int(n) // TILE) * BLOCK
 
 
 def _no_findings():

@@ -1,6 +1,6 @@
-"""Integer distances that reach 2^53 or more, proven right on the host: sums in int64, one source at a time.
+"""Certify integer distances that reach 2^53 or more on the host: sums in int64, one source at a time.
 
-An unreached vertex has the distance 2^63 - 1. A sum that int64 does not hold is longer than every distance.
+An unreached vertex has the distance 2^63 - 1. A sum that overflows int64 is longer than every distance.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def findings_of(graph, sources, distances, limit) -> np.ndarray:
 
 
 def wrong_predecessors(graph, result) -> np.ndarray:
-    """Vertices of a traversal whose predecessor is none, or explains their distance by no edge."""
+    """Return the vertices whose predecessor is missing or has no edge that explains their distance."""
     host = graph.with_sums_in("int64").to("cpu")
     arrays = (host.offsets, host.targets, host.weights, to_host(result.distance), to_host(result.predecessor))
     return np.flatnonzero(_unexplained(*arrays, result.source))
@@ -42,7 +42,7 @@ def _note(found, rule, vertex):
 
 @njit(cache=True)
 def _check(offsets, targets, weights, source, distance, limit, negative):
-    """For each rule how often it is broken, and a vertex that breaks it."""
+    """Return the number of violations and an example vertex for each rule."""
     found = np.zeros((5, 2), np.int64)
     n, lowest = distance.size, np.int64(-(2**62))
     if distance[source] != 0:

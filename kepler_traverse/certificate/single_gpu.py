@@ -8,54 +8,24 @@ import numpy as np
 
 from ..cuda import cp
 from ..cuda.compiler import kernel
-from ..cuda.kernel_spec import WARP, Entry, arguments
+from ..cuda.kernel_spec import WARP, Entry, struct_arguments
 from ..cuda.launch import launch
 from ..errors import InputError
 from . import batch_gpu
-from .batch import TILE_BYTES
 
 BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "single.cu"
-_SIZES = (("PIECE", batch_gpu.PIECE), ("TILE_BYTES", TILE_BYTES))
-_ROWS = ("int64 n_vertices", "vertex_t* hubs", "uint64* pieces", "int64* n_hubs")
-_OF_VERTICES = ("vertex_t* predecessor", "uint8* explained", "int64 n_vertices", "int64 source")
-_CHECK_HOPS = Entry(
-    "certificate_check_hops_warp",
-    _FILE,
-    BLOCK,
-    arguments(
-        *("offset_t* offsets", "vertex_t* targets", *_ROWS, "int32* distance", "vertex_t* predecessor", "int32 limit"),
-        *("uint8* explained", "int64* counts"),
-    ),
-    item_threads=WARP,
-    constants=_SIZES,
-)
-_LOOK_AT_HOPS = Entry(
-    "certificate_look_at_hops",
-    _FILE,
-    BLOCK,
-    arguments("int32* distance", *_OF_VERTICES, "int32 limit", "int64* counts"),
-    constants=_SIZES,
-)
-_CHECK_WEIGHTED = Entry(
-    "certificate_check_weighted_warp",
-    _FILE,
-    BLOCK,
-    arguments(
-        *("offset_t* offsets", "vertex_t* targets", "weight_t* weights", *_ROWS, "weight_t* distance"),
-        *("vertex_t* predecessor", "weight_t limit", "uint8* explained", "int64* counts"),
-    ),
-    item_threads=WARP,
-    constants=_SIZES,
-)
-_LOOK_AT_WEIGHTED = Entry(
-    "certificate_look_at_weighted",
-    _FILE,
-    BLOCK,
-    arguments("weight_t* distance", *_OF_VERTICES, "weight_t limit", "int32 is_negative", "int64* counts"),
-    constants=_SIZES,
-)
+
+
+def _entry(name: str, struct: str, item_threads: int = 1) -> Entry:
+    return Entry(name, _FILE, BLOCK, struct_arguments(_FILE, struct), item_threads, constants=batch_gpu.SIZES)
+
+
+_CHECK_HOPS = _entry("certificate_check_hops_warp", "HopEdgeArgs", WARP)
+_LOOK_AT_HOPS = _entry("certificate_look_at_hops", "HopVertexArgs")
+_CHECK_WEIGHTED = _entry("certificate_check_weighted_warp", "WeightedEdgeArgs", WARP)
+_LOOK_AT_WEIGHTED = _entry("certificate_look_at_weighted", "WeightedVertexArgs")
 ENTRIES = (_CHECK_HOPS, _LOOK_AT_HOPS, _CHECK_WEIGHTED, _LOOK_AT_WEIGHTED)
 
 
@@ -79,9 +49,20 @@ def check(graph, result, limit) -> list[int]:
     explained = cp.zeros(graph.n_vertices, np.uint8)
     counts = cp.asarray(np.array([0, 0, n, 0, 0, n, 0, n, 0], np.int64))
     check_edges, look = (_CHECK_WEIGHTED, _LOOK_AT_WEIGHTED) if weighted else (_CHECK_HOPS, _LOOK_AT_HOPS)
-    check_edges, look = (kernel(entry.variant(PIECE=batch_gpu.PIECE), *types) for entry in (check_edges, look))
-    edges = (graph.offsets, graph.targets, *((graph.weights,) if weighted else ()), n, *hubs)
-    launch(check_edges, -(-int(n) // WARP) + hubs[1].size, (*edges, distance, predecessor, limit, explained, counts))
-    signs = (np.int32(graph.has_negative_weights),) if weighted else ()
-    launch(look, n, (distance, predecessor, explained, n, source, limit, *signs, counts))
+    check_edges, look = (kernel(entry.variant(CHUNK=batch_gpu.PIECE), *types) for entry in (check_edges, look))
+    checked = {
+        "n_vertices": n,
+        "distance": distance,
+        "predecessor": predecessor,
+        "limit": limit,
+        "explained": explained,
+        "counts": counts,
+    }
+    vertices, chunks, n_hubs = hubs
+    edges = {"offsets": graph.offsets, "targets": graph.targets, "hubs": vertices, "chunks": chunks, "n_hubs": n_hubs}
+    if weighted:
+        edges["weights"] = graph.weights
+    launch(check_edges, -(-int(n) // WARP) + chunks.size, {**edges, **checked})
+    signs = {"is_negative": np.int32(graph.has_negative_weights)} if weighted else {}
+    launch(look, n, {**checked, **signs, "source": source})
     return counts.get().tolist()

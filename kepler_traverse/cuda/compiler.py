@@ -1,4 +1,4 @@
-"""Kernel files to callable kernels: compiled at most once a process, and kept by CuPy's disk cache between processes."""
+"""Compiles kernel files: at most once per process; CuPy's disk cache keeps the binaries between processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import cp, require
 from .kernel_cache import require_private_cache
 from .kernel_spec import C_NAMES, Entry, chosen_types
 
-_PORTABLE_CLUSTER = 8  # blocks; a kernel of larger clusters has to say so to the driver
+_PORTABLE_CLUSTER = 8  # blocks; larger clusters need an attribute of the kernel
 _NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14  # CUfunction_attribute
 
 
@@ -49,32 +49,32 @@ def kernel(entry: Entry, vertex_t, weight_t=np.float32) -> Kernel:
 
 
 def options(entry: Entry, types: dict[str, np.dtype]) -> tuple[str, ...]:
-    """What the compiler is told, beside the architecture that CuPy adds."""
+    """Return the compiler options, without the architecture, which CuPy adds."""
     folders = header_folders(Path(entry.file))
     return (
         "-std=c++17",
         *(f"-I{folder}" for folder in folders),
-        # CuPy's disk cache looks at the source and the options, not at the headers: without their digest a changed header
-        # would run the old binary.
+        # The key of CuPy's disk cache covers the source and the options, not the headers. Without their digest, a changed
+        # header would run the old binary.
         f"-DKT_HEADERS=0x{header_digest(folders)}",
         f"-DBLOCK={entry.block}",
         *(f"-D{name}={C_NAMES[dtype.name]}" for name, dtype in sorted(types.items())),
         *(f"-D{name}={value}" for name, value in entry.constants),
-        # Relocatable code costs some speed, so only what launches children is compiled that way.
+        # Relocatable code is slower, so only kernels that launch children are compiled with it.
         *(("-dc", "-DKT_DEVICE_LAUNCH") if entry.launches_children else ()),
     )
 
 
 @functools.cache
 def header_folders(file: Path) -> tuple[Path, ...]:
-    """Where the headers of a kernel file are: those that kernels share, and those beside it, if there are some."""
+    """Return the folders with the headers of a kernel file: the shared ones, and its own folder if it has headers."""
     beside = file.parent
     return (include_directory(), beside) if any(beside.glob("*.cuh")) else (include_directory(),)
 
 
 @functools.cache
 def header_digest(folders: tuple[Path, ...]) -> str:
-    """Hexadecimal digest over the names and texts of all headers in these folders."""
+    """Return a hexadecimal digest of the names and texts of all headers in these folders."""
     digest = hashlib.sha256()
     for folder in folders:
         for header in sorted(folder.rglob("*.cuh")):
@@ -83,7 +83,7 @@ def header_digest(folders: tuple[Path, ...]) -> str:
 
 
 def include_directory() -> Path:
-    """The folder of the headers; the compiler needs it on disk."""
+    """Return the folder of the shared headers, which must be on disk for the compiler."""
     folder = resources.files(__package__) / "include"
     if not isinstance(folder, Path):
         raise DeviceError("the CUDA headers lie in a zip archive; install kepler-traverse unpacked, as pip does")

@@ -1,10 +1,17 @@
-"""Edge arrays to CSR on a GPU, with the contract of ``kepler_traverse.cpu.csr_build``: the same arrays, bit for bit.
+"""Builds a CSR on a GPU: the same arrays as ``kepler_traverse.cpu.csr_build``, bit for bit.
 
-Count, scan, scatter, with the offsets as cursors; then the rows are sorted. How much memory that takes at most, in bytes a
-stored edge with 32-bit ends and weights (12 bytes): the caller's edge list 12 (6 if stored both ways), targets and weights
-8, and for sorting a sixteenth of the edges at a time 8 for keys, 8 for their copy in argsort, 8 for the order, 16 for the
-buffers of the radix sort, so 2.5; or then, where parallel edges went, one copy of the targets or the weights: 4. That is
-2 times the edge list, and 8 bytes a vertex. A row longer than such a piece is sorted whole, at 40 bytes an edge.
+Edges are counted per vertex, the counts are summed, and edges are scattered with the offsets as cursors. Then the adjacency
+lists are sorted, a part of the edges at a time.
+
+Memory, in bytes per stored edge with 32-bit ends and weights (12 bytes per edge of the edge list):
+
+- the caller's edge list: 12, or 6 if edges are stored both ways,
+- targets and weights: 8,
+- sorting a sixteenth of the edges at a time: 2.5 (keys 8, their copy in argsort 8, the order 8, buffers of the radix sort
+  16), or, if parallel edges were merged, one copy of the targets or the weights: 4.
+
+Together that is 2 times the edge list, and 8 bytes per vertex. An adjacency list longer than such a part is sorted whole,
+with 40 bytes per edge.
 """
 
 from __future__ import annotations
@@ -16,69 +23,27 @@ import numpy as np
 from .._arrays import extent
 from . import cp
 from .compiler import kernel
-from .kernel_spec import WARP, Entry, arguments
+from .kernel_spec import WARP, Entry, arguments, struct_arguments
 from .launch import launch
 
 BLOCK = 256
 PIECES = 16
-MIN_PIECE = 1 << 16  # edges; below it the launches cost more than the sorting
+MIN_PIECE = 1 << 16  # edges; below it launches cost more than sorting
 SHIFTED_AT_ONCE = 1 << 20  # offsets
-MARKED_AT_ONCE = 1 << 20  # targets: CuPy widens indices to 64 bits, so a whole edge list of them would cost too much
+MARKED_AT_ONCE = 1 << 20  # targets; CuPy widens indices to 64 bits, which would need too much memory for all
 RENUMBERED_AT_ONCE = 1 << 24  # ids; bounds the temporaries of renumber to some 100 MB
 
 _FILE = Path(__file__).parent / "kernels" / "csr_build.cu"
-_COUNT_ROWS = Entry(
-    "csr_count_rows",
+_COUNT_DEGREES = Entry(
+    "csr_count_degrees",
     _FILE,
     BLOCK,
-    arguments("vertex_t* src", "vertex_t* dst", "int64 n_rows", "int32 both_ways", "int64* counts", "int64* counters"),
+    arguments("vertex_t* src", "vertex_t* dst", "int64 n_edges", "int32 both_ways", "int64* counts", "int64* counters"),
 )
-_SCATTER = Entry(
-    "csr_scatter",
-    _FILE,
-    BLOCK,
-    arguments(
-        "vertex_t* src",
-        "vertex_t* dst",
-        "weight_t*? weight",
-        "int64 n_rows",
-        "int32 both_ways",
-        "int64* cursor",
-        "vertex_t* targets",
-        "weight_t*? weights",
-    ),
-)
+_SCATTER = Entry("csr_scatter", _FILE, BLOCK, struct_arguments(_FILE, "ScatterArgs"))
 _COUNT_TARGETS = Entry("csr_count_targets", _FILE, BLOCK, arguments("vertex_t* targets", "int64 n_edges", "int64* counts"))
-_SCATTER_REVERSE = Entry(
-    "csr_scatter_reverse_warp",
-    _FILE,
-    BLOCK,
-    arguments(
-        "offset_t* offsets",
-        "vertex_t* targets",
-        "weight_t*? weights",
-        "int64 n_vertices",
-        "int64* cursor",
-        "vertex_t* sources",
-        "weight_t*? reverse_weights",
-    ),
-    item_threads=WARP,
-)
-_ROW_KEYS = Entry(
-    "csr_row_keys_warp",
-    _FILE,
-    BLOCK,
-    arguments(
-        "offset_t* offsets",
-        "vertex_t* targets",
-        "int64 first_row",
-        "int64 n_rows",
-        "int64 first_edge",
-        "int32 target_bits",
-        "int64* keys",
-    ),
-    item_threads=WARP,
-)
+_SCATTER_REVERSE = Entry("csr_scatter_reverse_warp", _FILE, BLOCK, struct_arguments(_FILE, "ReverseArgs"), item_threads=WARP)
+_SORT_KEYS = Entry("csr_sort_keys_warp", _FILE, BLOCK, struct_arguments(_FILE, "SortKeyArgs"), item_threads=WARP)
 _LOWER_WEIGHTS = Entry(
     "csr_lower_weights",
     _FILE,
@@ -88,7 +53,7 @@ _LOWER_WEIGHTS = Entry(
 _DECODE_WEIGHTS = Entry(
     "csr_decode_weights", _FILE, BLOCK, arguments("ordered_t* lowest", "int64 n_edges", "weight_t* weights")
 )
-ENTRIES = (_COUNT_ROWS, _SCATTER, _COUNT_TARGETS, _SCATTER_REVERSE, _ROW_KEYS, _LOWER_WEIGHTS, _DECODE_WEIGHTS)
+ENTRIES = (_COUNT_DEGREES, _SCATTER, _COUNT_TARGETS, _SCATTER_REVERSE, _SORT_KEYS, _LOWER_WEIGHTS, _DECODE_WEIGHTS)
 
 
 def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
@@ -96,16 +61,26 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
     src, dst = cp.ascontiguousarray(src), cp.ascontiguousarray(dst)
     weight = None if weight is None else cp.ascontiguousarray(weight)
     types = _types(src, weight)
-    rows, ways = np.int64(src.size), np.int32(both_ways)
+    n_edges, ways = np.int64(src.size), np.int32(both_ways)
     offsets, counters = cp.zeros(n_vertices + 1, np.int64), cp.zeros(2, np.int64)
-    launch(kernel(_COUNT_ROWS, *types), src.size, (src, dst, rows, ways, offsets, counters))
+    launch(kernel(_COUNT_DEGREES, *types), src.size, (src, dst, n_edges, ways, offsets, counters))
     _sum_up(offsets)
     total = int(offsets[-1])
     targets = cp.empty(total, src.dtype)
     weights = None if weight is None else cp.empty(total, weight.dtype)
-    launch(kernel(_SCATTER, *types), src.size, (src, dst, weight, rows, ways, offsets, targets, weights))
+    scattered = {
+        "src": src,
+        "dst": dst,
+        "weight": weight,
+        "n_edges": n_edges,
+        "both_ways": ways,
+        "cursor": offsets,
+        "targets": targets,
+        "weights": weights,
+    }
+    launch(kernel(_SCATTER, *types), src.size, scattered)
     _set_back(offsets)
-    stored = _sort_rows(offsets, targets, weights)
+    stored = _sort_lists(offsets, targets, weights)
     if stored < total:
         targets = targets[:stored].copy()
         weights = None if weights is None else weights[:stored].copy()
@@ -121,7 +96,7 @@ def count_isolated(offsets, targets, directed: bool) -> int:
 
 
 def transpose(offsets, targets, weights):
-    """Return the CSR of the reversed edges: offsets, sources (ascending within a row), weights or None."""
+    """Return the CSR of the reversed edges: offsets, sources (ascending per vertex), weights or None."""
     types = _types(targets, weights)
     n_vertices = offsets.size - 1
     reverse_offsets = cp.zeros(offsets.size, np.int64)
@@ -129,13 +104,18 @@ def transpose(offsets, targets, weights):
     _sum_up(reverse_offsets)
     sources = cp.empty_like(targets)
     reverse_weights = None if weights is None else cp.empty_like(weights)
-    launch(
-        kernel(_SCATTER_REVERSE, *types),
-        n_vertices,
-        (offsets, targets, weights, np.int64(n_vertices), reverse_offsets, sources, reverse_weights),
-    )
+    reversed_edges = {
+        "offsets": offsets,
+        "targets": targets,
+        "weights": weights,
+        "n_vertices": np.int64(n_vertices),
+        "cursor": reverse_offsets,
+        "sources": sources,
+        "reverse_weights": reverse_weights,
+    }
+    launch(kernel(_SCATTER_REVERSE, *types), n_vertices, reversed_edges)
     _set_back(reverse_offsets)
-    _sort_rows(reverse_offsets, sources, reverse_weights)
+    _sort_lists(reverse_offsets, sources, reverse_weights)
     return reverse_offsets, sources, reverse_weights
 
 
@@ -155,14 +135,14 @@ def renumber(columns, dtype):
 
 
 def _renumber_by_table(columns, dtype, kind, lowest: int, span: int):
-    """Rank ids that fill at least a part of their range by a table over the range."""
+    """Rank ids by a table over their range, of which they occupy a large part."""
     present = cp.zeros(span, np.uint8)
     for column in columns:
         for first in range(0, column.size, RENUMBERED_AT_ONCE):
             present[_above(column[first : first + RENUMBERED_AT_ONCE], lowest)] = 1
     if bool(present.all()):
         ids = cp.arange(lowest, lowest + span, dtype=np.int64).astype(kind, copy=False)
-        if lowest == 0:  # numbers already: no copy of the edge list
+        if lowest == 0:  # the ids are vertex numbers already, so the edge list is not copied
             return ids, [column.astype(dtype, copy=False) for column in columns]
         return ids, [_in_parts(column, dtype, lambda part: _above(part, lowest)) for column in columns]
     ids = (cp.flatnonzero(present) + lowest).astype(kind)
@@ -172,12 +152,12 @@ def _renumber_by_table(columns, dtype, kind, lowest: int, span: int):
 
 
 def _above(ids, lowest: int):
-    """Distance of ids from the lowest, in 64 bits: a narrow type could not hold it."""
+    """Return how far ids are above the lowest, in 64 bits, because a narrow type may overflow."""
     return ids.astype(np.int64) - lowest
 
 
 def _in_parts(column, dtype, number):
-    """Apply ``number`` to a column part by part, so that its temporaries stay small."""
+    """Apply ``number`` to a limited number of ids at a time, so that its temporaries stay small."""
     numbers = cp.empty(column.size, dtype)
     for first in range(0, column.size, RENUMBERED_AT_ONCE):
         last = first + RENUMBERED_AT_ONCE
@@ -190,7 +170,7 @@ def _types(vertices, weights):
 
 
 def degree_statistics(offsets) -> tuple[float, float, int]:
-    """Mean, standard deviation and maximum of the out-degrees; zeros without a vertex."""
+    """Return mean, standard deviation and maximum of the out-degrees; zeros for a graph without vertices."""
     if offsets.size < 2:
         return 0.0, 0.0, 0
     degrees = cp.diff(offsets)
@@ -198,7 +178,7 @@ def degree_statistics(offsets) -> tuple[float, float, int]:
 
 
 def _sum_up(counts) -> None:
-    """Turn the counts of rows into offsets, in place: CuPy's own cumsum would hold both."""
+    """Turn degrees into offsets, in place. CuPy's cumsum would allocate a second array."""
     for first in range(0, counts.size, SHIFTED_AT_ONCE):
         part = counts[first : first + SHIFTED_AT_ONCE]
         if first:
@@ -207,15 +187,15 @@ def _sum_up(counts) -> None:
 
 
 def _set_back(offsets) -> None:
-    """After a scatter every offset stands at the end of its row, where the next row begins: move all by one."""
+    """Restore offsets after a scatter, which has moved each one to the end of its adjacency list."""
     for last in range(offsets.size - 1, 0, -SHIFTED_AT_ONCE):
         first = max(0, last - SHIFTED_AT_ONCE)
         offsets[first + 1 : last + 1] = offsets[first:last].copy()
     offsets[0] = 0
 
 
-def _sort_rows(offsets, targets, weights) -> int:
-    """Sort every row by target and merge parallel edges, in place; return how many edges are left.
+def _sort_lists(offsets, targets, weights) -> int:
+    """Sort each adjacency list by target and merge parallel edges, in place; return how many edges are left.
 
     The edges left move to the front of ``targets`` and ``weights``, and ``offsets`` follow.
     """
@@ -225,29 +205,37 @@ def _sort_rows(offsets, targets, weights) -> int:
     types = _types(targets, weights)
     target_bits = max(1, (n_vertices - 1).bit_length())
     stored = 0
-    for first_row, last_row, first, last in _pieces(offsets, targets.size, 1 << (63 - target_bits)):
-        n_rows = last_row - first_row
+    for first_vertex, last_vertex, first, last in _pieces(offsets, targets.size, 1 << (63 - target_bits)):
+        n_listed = last_vertex - first_vertex
         if first == last:
-            offsets[first_row:last_row] = stored
+            offsets[first_vertex:last_vertex] = stored
             continue
         keys = cp.empty(last - first, np.int64)
-        bounds = (np.int64(first_row), np.int64(n_rows), np.int64(first), np.int32(target_bits))
-        launch(kernel(_ROW_KEYS, *types), n_rows, (offsets, targets, *bounds, keys))
+        keyed = {
+            "offsets": offsets,
+            "targets": targets,
+            "first_vertex": np.int64(first_vertex),
+            "n_vertices": np.int64(n_listed),
+            "first_edge": np.int64(first),
+            "target_bits": np.int32(target_bits),
+            "keys": keys,
+        }
+        launch(kernel(_SORT_KEYS, *types), n_listed, keyed)
         if weights is None:
             keys.sort()
-            row_weights = None
+            part_weights = None
         else:
             order = cp.argsort(keys)
-            keys, row_weights = keys[order], weights[first:last][order]
+            keys, part_weights = keys[order], weights[first:last][order]
             del order
-        keys, row_weights = _merge(keys, row_weights)
+        keys, part_weights = _merge(keys, part_weights)
         if stored != first or keys.size < last - first:
-            starts = cp.searchsorted(keys, cp.arange(n_rows, dtype=np.int64) << target_bits)
-            offsets[first_row:last_row] = starts + stored
-        # What was read of this piece lies in keys by now, and what is left of the pieces before is no longer than they.
+            starts = cp.searchsorted(keys, cp.arange(n_listed, dtype=np.int64) << target_bits)
+            offsets[first_vertex:last_vertex] = starts + stored
+        # The edges of this part are in keys now. Merged edges of the parts before it take no more space than they did.
         targets[stored : stored + keys.size] = keys & ((1 << target_bits) - 1)
         if weights is not None:
-            weights[stored : stored + keys.size] = row_weights
+            weights[stored : stored + keys.size] = part_weights
         stored += keys.size
     offsets[n_vertices:] = stored
     return stored
@@ -272,14 +260,14 @@ def _merge(keys, weights):
     return keys[is_first], weights
 
 
-def _pieces(offsets, n_edges: int, most_rows: int):
-    """Yield (first row, end row, first edge, end edge) of pieces of whole rows, of about 1 / PIECES of the edges."""
+def _pieces(offsets, n_edges: int, max_vertices: int):
+    """Yield (first vertex, end vertex, first edge, end edge) of parts, about 1 / PIECES of the edges each."""
     n_vertices = offsets.size - 1
     size = max(MIN_PIECE, -(-n_edges // PIECES))
-    marks = np.arange(size, n_edges, size)
-    # Rows in which the marks lie; each begins a piece.
-    cuts = (cp.searchsorted(offsets, cp.asarray(marks), side="right") - 1).get().tolist() if marks.size else []
-    rows = sorted({0, n_vertices, *cuts, *range(0, n_vertices, most_rows)})
-    edges = offsets[cp.asarray(rows, np.int64)].get().tolist()
-    for i in range(len(rows) - 1):
-        yield rows[i], rows[i + 1], edges[i], edges[i + 1]
+    first_edges = np.arange(size, n_edges, size)
+    # The vertices whose lists contain these edges; each begins a part.
+    cuts = (cp.searchsorted(offsets, cp.asarray(first_edges), side="right") - 1).get().tolist() if first_edges.size else []
+    vertices = sorted({0, n_vertices, *cuts, *range(0, n_vertices, max_vertices)})
+    edges = offsets[cp.asarray(vertices, np.int64)].get().tolist()
+    for i in range(len(vertices) - 1):
+        yield vertices[i], vertices[i + 1], edges[i], edges[i + 1]

@@ -1,4 +1,4 @@
-"""Whether rounding can have touched a distance, on a GPU. See kernels/exact.cu and ``kepler_traverse.exact``."""
+"""Whether rounding may have changed a distance, on a GPU. See kernels/exact.cu and ``kepler_traverse.exact``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANY_BEYOND = Entry(
     arguments("weight_t* distance", "int64 n_distances", "weight_t bound", "int32* found"),
 )
 ENTRIES = (_ANY_BEYOND,)
-_PER_THREAD = 16  # distances, so that few blocks have to be started
+_PER_THREAD = 16  # distances, so that few blocks are launched
 
 
 def any_beyond(distance, bound: int) -> bool:

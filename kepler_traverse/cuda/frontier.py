@@ -1,4 +1,4 @@
-"""The frontier on the GPU: this level's queue, the next one, and the counters that the host reads once a level."""
+"""The frontier on a GPU: the queue of this level, the next one, and the counters that the host reads once per level."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Frontier:
     Attributes
     ----------
     queue, next : arrays of shape (capacity,)
-        The vertices of this level, and room for those of the next.
+        The vertices of this level, and memory for those of the next.
     size : int
         How many vertices ``queue`` holds.
     capacity : int
-        A vertex enters a queue at most once a level, so one place a vertex is enough.
+        The number of vertices is enough, because a vertex enters a queue at most once per level.
     counters : int64 array of shape (n_counters,)
-        The size of ``next``, and whatever else a step counts.
+        The size of ``next``, and other numbers that a step counts.
     """
 
     def __init__(self, capacity: int, dtype, n_counters: int = 2):
@@ -28,7 +28,7 @@ class Frontier:
         self.queue, self.next = cp.empty(capacity, dtype), cp.empty(capacity, dtype)
         self.size = 0
         self.counters = cp.zeros(n_counters, np.int64)
-        # Pinned, so that the copy of a few bytes neither blocks nor goes through a buffer of the driver.
+        # Pinned memory, so that the copy neither blocks nor passes through a buffer of the driver.
         self._host_counters = np.frombuffer(cp.cuda.alloc_pinned_memory(self.counters.nbytes), np.int64, n_counters)
 
     def start(self, source: int) -> None:
@@ -39,17 +39,17 @@ class Frontier:
         self.counters.data.memset_async(0, self.counters.nbytes)
 
     def read_counters(self) -> list[int]:
-        """Wait for the current stream and return the counters: the one copy to the host a level."""
+        """Wait for the current stream and return the counters: the only copy to the host per level."""
         self.counters.get(out=self._host_counters)
         return self._host_counters.tolist()
 
     def advance(self) -> int:
-        """Make the next queue the present one; return the second counter.
+        """Swap the queues and return the second counter.
 
         Raises
         ------
         FrontierOverflowError
-            More vertices were queued than there is room for.
+            More vertices were queued than the capacity.
         """
         size, other, *_ = self.read_counters()
         if size > self.capacity:
@@ -58,6 +58,6 @@ class Frontier:
         return other
 
     def swap(self, size: int) -> None:
-        """Make the next queue, of that many vertices, the present one."""
+        """Swap the queues; the one that becomes current holds that many vertices."""
         self.queue, self.next = self.next, self.queue
         self.size = size

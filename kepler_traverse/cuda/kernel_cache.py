@@ -1,4 +1,4 @@
-"""CuPy's folder of compiled kernels: whoever can write to it runs code on the GPU as its owner, so others must not."""
+"""CuPy's folder of compiled kernels. A user who can write to it can run code on the GPU as its owner, so others must not."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ..errors import DeviceError
 
 
 def cache_folder() -> Path | None:
-    """Where CuPy keeps compiled kernels; None if only in memory."""
+    """Return the folder in which CuPy stores compiled kernels; None if it keeps them in memory only."""
     if os.environ.get("CUPY_CACHE_IN_MEMORY", "0") != "0":
         return None
     return Path(os.environ.get("CUPY_CACHE_DIR") or Path.home() / ".cupy" / "kernel_cache")
 
 
 def require_private_cache() -> None:
-    """Refuse a cache of kernels that others can write to; make it, for its owner alone, where there is none yet.
+    """Reject a cache of kernels that others can write to; create a missing one for its owner alone.
 
-    Its files have a checksum against damage, not against a person.
+    The checksums of its files detect damage, not tampering.
 
     Raises
     ------
     DeviceError
-        The folder belongs to somebody else, or its mode lets others write.
+        The folder belongs to another user, or its mode lets others write.
     """
     folder = cache_folder()
     if folder is None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +19,7 @@ OPEN_TYPES = ("vertex_t", "offset_t", "weight_t")
 
 # Types of struct fields whose C++ names differ from NumPy's.
 _NUMPY_NAMES = {"short": "int16", "signed char": "int8", "float": "float32", "double": "float64"}
+_C_TYPES = {"int8": "signed char", "int16": "short", "int32": "int"}
 # One field per line. KT_NULLABLE: the pointer may be null.
 _FIELD = re.compile(r"(?P<nullable>KT_NULLABLE )?(?:const )?(?:kt::)?(?P<type>\w+(?: \w+)?)(?P<pointer>\*?) (?P<name>\w+);")
 
@@ -46,9 +50,9 @@ class Argument:
         return types[self.kind] if self.kind in OPEN_TYPES else np.dtype(self.kind)
 
 
-@dataclass(frozen=True, eq=False)  # one object an entry point: compared and hashed as such
+@dataclass(frozen=True, eq=False)  # one object per entry point, compared and hashed by identity
 class Entry:
-    """An ``extern "C"`` kernel: where its source is, how many threads make a block and a work item, what it takes.
+    """An ``extern "C"`` kernel: its source file, the threads of a block and of a work item, its arguments.
 
     Attributes
     ----------
@@ -56,30 +60,34 @@ class Entry:
     file : Path
     block : int
         Threads of a block, compiled in as ``BLOCK``.
-    arguments : tuple of Argument
+    arguments : sequence of Argument
         In the order of the kernel's parameters, or of the fields of ``argument_struct``.
     argument_struct : str
-        The C++ type of the struct that the kernel takes by value as its only parameter; empty if it takes ``arguments`` one
-        by one.
+        The C++ type of the struct that the kernel takes by value as its only parameter, by default that of
+        ``struct_arguments``; empty if the kernel takes ``arguments`` one by one.
     item_threads : int
         Threads that share one work item: 1, or 32 where a warp does.
     launches_children : bool
-        Whether it launches kernels itself, so that it has to be compiled and linked for that.
+        Whether it launches kernels itself, and is therefore compiled with relocatable code.
     is_cooperative : bool
-        Whether it has barriers of the whole grid, which must then fit on the device at once.
+        Whether it has barriers of the grid, which must then be resident at once.
     constants : tuple of (str, int)
-        Names that are compiled in, with the values that ``variant`` may replace.
+        Compile-time constants, with the values that ``variant`` may replace.
     """
 
     name: str
     file: Path
     block: int
-    arguments: tuple[Argument, ...]
+    arguments: Sequence[Argument]
     item_threads: int = 1
     launches_children: bool = False
     is_cooperative: bool = False
     constants: tuple[tuple[str, int], ...] = ()
     argument_struct: str = ""
+
+    def __post_init__(self):
+        if isinstance(self.arguments, StructArguments) and not self.argument_struct:
+            object.__setattr__(self, "argument_struct", self.arguments.struct_type)
 
     def layout(self, types: dict[str, np.dtype]) -> np.dtype | None:
         """The argument struct as a structured dtype of the C layout; None if the kernel takes its arguments one by one."""
@@ -107,8 +115,40 @@ def arguments(*declared: str) -> tuple[Argument, ...]:
     return tuple(found)
 
 
-def struct_arguments(file: Path, struct: str, **types: str) -> tuple[Argument, ...]:
-    """Read the fields of an argument struct from the kernel file, so that they are declared once.
+class StructArguments(Sequence[Argument]):
+    """The fields of an argument struct; ``struct_arguments`` describes them.
+
+    The kernel file is read when the first field is looked at: importing a module reads no kernel file.
+
+    Attributes
+    ----------
+    struct_type : str
+        The C++ type of the struct.
+    """
+
+    def __init__(self, file: Path, struct: str, types: dict[str, str]):
+        self._file, self._struct, self._types = file, struct, types
+        parameters = ", ".join(_C_TYPES.get(name, name) for name in types.values())
+        self.struct_type = f"{struct}<{parameters}>" if parameters else struct
+
+    @functools.cached_property
+    def _fields(self) -> tuple[Argument, ...]:
+        return tuple(_fields_of(self._file, self._struct, self._types))
+
+    def __iter__(self) -> Iterator[Argument]:
+        return iter(self._fields)  # at each launch: several times as fast as one call per index
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._fields[i]
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+
+def struct_arguments(file: Path, struct: str, **types: str) -> StructArguments:
+    """Take the fields of an argument struct from the kernel file, so that they are declared once.
+
+    A pointer to a struct, whose name begins with a capital letter, is an int64 array that holds such structs.
 
     Parameters
     ----------
@@ -120,21 +160,57 @@ def struct_arguments(file: Path, struct: str, **types: str) -> tuple[Argument, .
     Raises
     ------
     ValueError
-        The file has no such struct, or a line of it declares anything but one field.
+        At the first use, if the file has no such struct, or a line of it declares anything but one field.
     """
+    return StructArguments(file, struct, types)
+
+
+@functools.cache
+def struct_layout(file: Path, struct: str) -> np.dtype:
+    """The C layout of a struct that a kernel writes and the host reads or allocates.
+
+    Parameters
+    ----------
+    file : Path
+        A kernel file or a header.
+    struct : str
+        Its fields are numbers, one per line. Member functions may follow them.
+
+    Returns
+    -------
+    structured dtype
+
+    Raises
+    ------
+    ValueError
+        The file has no such struct, or a line before the first member function declares anything but one number.
+    """
+    fields = list(_fields_of(file, struct, {}, has_functions=True))
+    if any(field.is_array for field in fields):
+        raise ValueError(f"{file.name}: {struct} has a pointer")
+    return np.dtype([(field.name, np.dtype(field.kind)) for field in fields], align=True)
+
+
+def _fields_of(file: Path, struct: str, types: dict[str, str], has_functions: bool = False) -> Iterator[Argument]:
     body = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     if body is None:
         raise ValueError(f"{file.name} has no struct {struct}")
-    found = []
     for line in re.sub(r"//.*", "", body[1]).splitlines():
+        if has_functions and "(" in line:
+            return
         if not line.strip():
             continue
         field = _FIELD.fullmatch(line.strip())
-        kind = field and types.get(field["type"], _NUMPY_NAMES.get(field["type"], field["type"]))
+        kind = field and _kind_of(field["type"], bool(field["pointer"]), types)
         if field is None or kind not in (*OPEN_TYPES, "ordered_t", *np.sctypeDict):
             raise ValueError(f"{file.name}: not a field of {struct} that the host can read: {line.strip()}")
-        found.append(Argument(field["name"], kind, bool(field["pointer"]), bool(field["nullable"])))
-    return tuple(found)
+        yield Argument(field["name"], kind, bool(field["pointer"]), bool(field["nullable"]))
+
+
+def _kind_of(name: str, is_pointer: bool, types: dict[str, str]) -> str:
+    if is_pointer and name[0].isupper():
+        return "int64"
+    return types.get(name, _NUMPY_NAMES.get(name, name))
 
 
 def chosen_types(vertex_t, weight_t=np.float32) -> dict[str, np.dtype]:

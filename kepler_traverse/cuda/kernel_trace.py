@@ -1,4 +1,4 @@
-"""When a search of one launch began each of its turns: what the kernels wrote, read. See trace.cuh."""
+"""When a search of one launch began each of its iterations, as its kernels recorded it. See trace.cuh."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FIELDS = 5
 
 
 class Iteration(NamedTuple):
-    """A turn of a search: when it began, what it was, its level or step, and the vertices and edges that it began with."""
+    """An iteration: its beginning, kind, level or step, and the vertices and edges of its frontier."""
 
     nanoseconds: int
     what: str
@@ -42,13 +42,13 @@ class Iteration(NamedTuple):
 
 @dataclass(frozen=True)
 class TracedSearch:
-    """A search in one launch, and the array in which its kernel notes its turns; see ``protocols.TracedSearch``.
+    """A search in one launch, and the array in which its kernel records its iterations; see ``protocols.TracedSearch``.
 
     Attributes
     ----------
     search : Search
     trace : int64 array or None
-        Of ``words(room)`` elements; None where the kernel was compiled without a trace.
+        ``words(capacity)`` elements; None if the kernel was compiled without a trace.
     """
 
     search: Search
@@ -59,17 +59,17 @@ class TracedSearch:
         return self.search(source)
 
     def iterations(self) -> list[Iteration]:
-        """Return the turns of the last search."""
+        """Return the iterations of the last search."""
         return [] if self.trace is None else iterations(self.trace.get())
 
 
 def words(capacity: int) -> int:
-    """Length of the int64 array for so many turns."""
+    """Return the length of the int64 array for so many iterations."""
     return 1 + _FIELDS * capacity
 
 
-def iterations(rows: np.ndarray) -> list[Iteration]:
-    """The turns of the last search, out of a copy of that array; times count from the first."""
-    table = rows[1 : words(int(rows[0]))].reshape(-1, _FIELDS)
+def iterations(trace: np.ndarray) -> list[Iteration]:
+    """Return the iterations of the last search from a copy of that array; times count from the first."""
+    table = trace[1 : words(int(trace[0]))].reshape(-1, _FIELDS)
     began = np.asarray(table[:, 0] - table[:1, 0])
-    return [Iteration(int(at), ITERATIONS[row[1]], *row[2:]) for at, row in zip(began, table.tolist(), strict=True)]
+    return [Iteration(int(at), ITERATIONS[record[1]], *record[2:]) for at, record in zip(began, table.tolist(), strict=True)]

@@ -1,9 +1,10 @@
-"""Launching kernels: CuPy passes whatever it is given, so the arguments are checked here."""
+"""Launches kernels. Arguments are checked here, because CuPy passes them unchecked."""
 
 from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Callable, Hashable
 
 import numpy as np
 
@@ -11,16 +12,16 @@ from . import cp
 from .compiler import Kernel
 from .kernel_spec import Entry
 
-# Every kernel strides over its work by the size of the grid, so more blocks than fit at once gain nothing but an even
-# load: blocks that finish early make room for the next ones.
+# Every kernel strides over its work by the size of the grid, so any grid is correct. More blocks than fit at once balance
+# the load: where a block finishes early, the next one begins.
 WAVES = 4
 
-# Dynamic shared memory that a kernel may take without asking: 48 KiB on every architecture, less what it has by itself.
+# Dynamic shared memory that needs no attribute of the kernel: 48 KiB on every architecture, less its static shared memory.
 _FREE_SHARED_BYTES = 40 << 10
 
-MAX_CHILDREN = 2048  # kernels launched by kernels that a device lets wait, as in cuda_api.cuh
+MAX_CHILDREN = 2048  # kernels launched by kernels that a device lets wait; cuda_api.cuh has the same number
 
-_WHOLE_DEVICE = 100  # multiprocessors; a share of a device has fewer
+_WHOLE_DEVICE = 100  # multiprocessors; a partition of a device (MIG) has fewer
 
 _NULL = np.uint64(0)  # a pointer argument of eight bytes
 
@@ -38,7 +39,7 @@ class ArgumentStruct(np.ndarray):
 
 
 def launch(kernel: Kernel, work_items: int, args: tuple | dict, *, shared_bytes: int = 0) -> None:
-    """Run a kernel on the current stream over so many work items; none is no launch.
+    """Run a kernel on the current stream over so many work items; for 0 there is no launch.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def launch_blocks(kernel: Kernel, blocks: int, args: tuple | dict, *, shared_byt
 
 
 def prepare(kernel: Kernel, blocks: int, args: tuple | dict):
-    """Check the arguments once, for launches without end: return ``run(**changed)``.
+    """Check the arguments once, for any number of launches: return ``run(**changed)``.
 
     Parameters
     ----------
@@ -106,8 +107,62 @@ def prepare_items(kernel: Kernel, work_items: int, args: tuple | dict):
     return prepare(kernel, blocks, args)
 
 
+class PackedLaunches:
+    """Launches of a kernel that takes a struct, which is packed once per set of arrays.
+
+    Packing takes longer than a launch, and a search alternates between few sets of arrays: the two queues of a frontier
+    make two.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    shared_bytes : int
+        Dynamic shared memory of a block.
+    """
+
+    def __init__(self, kernel: Kernel, *, shared_bytes: int = 0):
+        self._kernel, self._shared_bytes = kernel, shared_bytes
+        self._dtypes = dict(zip(_names_of(kernel.entry), kernel.dtypes, strict=True))
+        self._packed: dict[Hashable, tuple[tuple, dict]] = {}
+
+    def launch(self, work_items: int, key: Hashable, pack: Callable[[], dict], **changed) -> None:
+        """Run the kernel over so many work items; otherwise as ``launch_blocks``."""
+        entry = self._kernel.entry
+        blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
+        self.launch_blocks(blocks, key, pack, **changed)
+
+    def launch_blocks(self, blocks: int, key: Hashable, pack: Callable[[], dict], **changed) -> None:
+        """Run the kernel with that many blocks.
+
+        Parameters
+        ----------
+        blocks : int
+        key : hashable
+            Names the set of arrays. Launches with one key take the same arrays.
+        pack : callable
+            ``pack()`` returns the arguments by name, except those in ``changed``. It is called once per key.
+        **changed : NumPy scalars
+            The arguments that differ between the launches with one key: the same names each time, of the declared types.
+
+        Raises
+        ------
+        TypeError
+            An argument is missing, or is not what the entry point declares.
+        """
+        if key not in self._packed:
+            values = checked(self._kernel, {**pack(), **changed})
+            self._packed[key] = values, {name: values[0][name] for name in changed}
+        values, fields = self._packed[key]
+        for name, value in changed.items():
+            if value.dtype != self._dtypes[name]:
+                entry = self._kernel.entry
+                raise TypeError(f"{name} of {entry.name} must be of type {self._dtypes[name]}, not {value.dtype}")
+            fields[name][0] = value  # a launch copies the struct, so the next one may change it
+        _run(self._kernel, blocks, values, self._shared_bytes)
+
+
 def blocks_at_once(kernel: Kernel, shared_bytes: int = 0) -> int:
-    """Blocks of a kernel, each with so much dynamic shared memory, that fit on the current device together."""
+    """Return how many blocks of a kernel, each with so much dynamic shared memory, are resident on the current device."""
     return _blocks_at_once(kernel, shared_bytes, cp.cuda.runtime.getDevice())
 
 
@@ -131,7 +186,7 @@ def _run(kernel: Kernel, blocks: int, values: tuple, shared_bytes: int) -> None:
 
 
 def checked(kernel: Kernel, args: tuple | dict) -> tuple:
-    """Return the arguments as CuPy wants them, once they are known to be right."""
+    """Return the arguments as CuPy takes them, after their types are checked."""
     declared = kernel.entry.arguments
     if isinstance(args, dict):
         args = _in_order(kernel.entry, args)
@@ -157,7 +212,7 @@ def checked(kernel: Kernel, args: tuple | dict) -> tuple:
 
 
 def _in_order(entry: Entry, args: dict) -> tuple:
-    """Arguments that are given by name, in the order of the declaration."""
+    """Return named arguments in the order of the declaration."""
     names = _names_of(entry)
     if len(args) != len(names) or not args.keys() >= set(names):
         for wrong, says in ((set(names) - args.keys(), "lacks"), (args.keys() - set(names), "has no argument")):
@@ -177,7 +232,7 @@ def _struct_of(layout: np.dtype, values: list) -> ArgumentStruct:
     words = values.copy()
     for i, array in arrays:
         words[i] = array.data.ptr
-    # A bytearray, so that a field may be changed; several times as fast as an assignment to a structured array.
+    # A bytearray, so that fields can change. Packing is several times as fast as assigning to a structured array.
     packed = np.frombuffer(bytearray(_packer(layout).pack(*words)), layout).view(ArgumentStruct)
     packed.arrays = arrays
     return packed
@@ -190,24 +245,24 @@ def _packer(layout: np.dtype) -> struct.Struct:
 
 
 def n_blocks(n_threads: int, block: int, largest: int) -> int:
-    """Blocks for so many threads: enough, but no more than the largest grid."""
+    """Return the blocks for so many threads, at most ``largest``."""
     return min(-(-n_threads // block), largest)
 
 
 def max_grid(block: int) -> int:
-    """Blocks that fill the current device WAVES times."""
+    """Return how many blocks fill the current device WAVES times."""
     processors, threads = _device_size(cp.cuda.runtime.getDevice())
     return WAVES * processors * max(1, threads // block)
 
 
 def resident_threads() -> int:
-    """Threads that the current device holds at once."""
+    """Return how many threads are resident on the current device."""
     processors, threads = _device_size(cp.cuda.runtime.getDevice())
     return processors * threads
 
 
 def max_cluster() -> int:
-    """Blocks of the largest cluster that the current device runs: 16, 8, or 1 where it has none."""
+    """Return the blocks of the largest cluster of the current device: 16, 8, or 1 if it has no clusters."""
     device = cp.cuda.runtime.getDevice()
     capability = int(cp.cuda.Device(device).compute_capability)
     if capability < 90:
@@ -217,12 +272,12 @@ def max_cluster() -> int:
 
 
 def shared_memory() -> tuple[int, int]:
-    """Bytes of shared memory that one block may have on the current device, and that one multiprocessor has."""
+    """Return the bytes of shared memory that a block of the current device may have, and that a multiprocessor has."""
     return _shared_memory(cp.cuda.runtime.getDevice())
 
 
 def threads_per_multiprocessor() -> int:
-    """Threads that one multiprocessor of the current device holds."""
+    """Return how many threads are resident on one multiprocessor of the current device."""
     return _device_size(cp.cuda.runtime.getDevice())[1]
 
 
@@ -234,6 +289,6 @@ def _shared_memory(device: int) -> tuple[int, int]:
 
 @functools.cache
 def _device_size(device: int) -> tuple[int, int]:
-    """Multiprocessors, and threads that one of them holds."""
+    """Return the number of multiprocessors, and of threads that are resident on one of them."""
     attributes = cp.cuda.Device(device).attributes
     return attributes["MultiProcessorCount"], attributes["MaxThreadsPerMultiProcessor"]

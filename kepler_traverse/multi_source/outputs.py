@@ -16,14 +16,14 @@ from .. import arguments
 from .._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, unreached_of
 from ..algorithms import ALGORITHMS, BFS
 from ..errors import InputError, NegativeCycleError
-from ..frames import Column, check_unreached, columns_of, concatenated, frame_from, shown_distance, with_query
+from ..frames import Column, as_returned_distance, attach_query, check_unreached, columns_of, concatenate_frames, frame_from
 from ..graph import BuildReport, Graph
 from ..plan import Plan
 from ..protocols import Ids
 from ..query import Query
 from ..result_kinds import RESULT_KINDS, ResultKind
 from ..results import Traversal
-from ..source_records import joined, steps, with_source
+from ..source_records import add_source_column, join_groups, positions_in_groups
 from ..strategy import Strategy
 
 RESULTS = tuple(RESULT_KINDS)
@@ -48,7 +48,7 @@ def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
     return kind.keeps_for(ALGORITHMS[algorithm].counts_hops, targets is not None)
 
 
-def checked(
+def check_arguments(
     graph: Graph, sources: Ids, targets: Ids | None, result: str, direction: str, unreached: str, memory: int | None
 ) -> tuple[Graph, Any, Any]:
     """Check arguments of ``bfs_many`` and ``sssp_many``. Return the graph to search, and sources and targets as lists."""
@@ -62,24 +62,22 @@ def checked(
         raise InputError(f"direction='in' is for {able}, not {result!r}; take graph.reverse in place of graph")
     sources = arguments.ids("sources", sources)
     targets = None if targets is None else arguments.ids("targets", targets)
-    return turned(graph, direction), sources, targets
+    return graph_in_direction(graph, direction), sources, targets
 
 
-def turned(graph: Graph, direction: str) -> Graph:
+def graph_in_direction(graph: Graph, direction: str) -> Graph:
     """Return the graph, or its reverse for distances to a source (``direction="in"``)."""
     if arguments.choice("direction", direction, DIRECTIONS) == "out" or not graph.directed:
         return graph
-    reverse = graph.reverse
-    reverse.__dict__.setdefault("reverse", graph)  # reversing the reverse must not build a third graph
-    return reverse
+    return graph.linked_reverse()
 
 
-def turned_back(error: NegativeCycleError, direction: str) -> NegativeCycleError:
-    """Return an error of a search in a ``turned`` graph, with the cycle in the direction of the original edges."""
+def cycle_in_direction(error: NegativeCycleError, direction: str) -> NegativeCycleError:
+    """Return an error of a search in the reverse (``direction="in"``), with the cycle in the direction of the edges."""
     return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
 
 
-def answer(plan: Any, sources: Ids, result: str, targets: Ids | None, unreached: str) -> Any:
+def compute_result(plan: Any, sources: Ids, result: str, targets: Ids | None, unreached: str) -> Any:
     """Run a plan for many sources and return the result of that name."""
     graph = plan.graph
     numbers = graph.numbers_of(sources)
@@ -89,27 +87,27 @@ def answer(plan: Any, sources: Ids, result: str, targets: Ids | None, unreached:
     if kind.is_array and not kind.is_dense:
         return _bitmap(plan, distinct, places)
     if kind.records == "vertex":
-        return _rows(plan, distinct, places, unreached)
+        return _frame_of_vertices(plan, distinct, places, unreached)
     if kind.records == "source":
-        return _of_sources(plan, kind, distinct, places, numbers)
+        return _frame_of_sources(plan, kind, distinct, places, numbers)
     target_order: Any = None if targets is None else graph.numbers_of(targets, "target")
     matrix = _matrix(plan, distinct, places, target_order)
-    return matrix if kind.is_array else _pairs(plan, numbers, target_order, matrix)
+    return matrix if kind.is_array else _frame_of_pairs(plan, numbers, target_order, matrix)
 
 
-def _rows(plan: Any, distinct: np.ndarray, places: np.ndarray, unreached: str) -> Any:
+def _frame_of_vertices(plan: Any, distinct: np.ndarray, places: np.ndarray, unreached: str) -> Any:
     """Return one frame for all sources: ``source, vertex, distance[, predecessor]``."""
     graph, query = plan.graph, plan.query
-    pieces = []
+    frames = []
     for group in plan.iter_groups(distinct):
         for traversal in group:
-            pieces.append(frame_from(columns_of(graph, traversal, query, unreached, with_source=True), graph.device))
-    if not pieces:
-        return frame_from(_no_columns(plan), graph.device)
-    return with_query(concatenated([pieces[i] for i in places], graph.device), plan)
+            frames.append(frame_from(columns_of(graph, traversal, query, unreached, with_source=True), graph.device))
+    if not frames:
+        return frame_from(_empty_columns(plan), graph.device)
+    return attach_query(concatenate_frames([frames[i] for i in places], graph.device), plan)
 
 
-def _no_columns(plan: Any) -> dict[str, Column]:
+def _empty_columns(plan: Any) -> dict[str, Column]:
     """Return columns of the right types without a record, for an empty list of sources."""
     graph = plan.graph
     xp = namespace(graph.offsets)
@@ -154,7 +152,7 @@ def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
     return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_of(dtype))
 
 
-def _pairs(plan: Any, numbers: np.ndarray, target_order: np.ndarray, matrix: Array) -> Any:
+def _frame_of_pairs(plan: Any, numbers: np.ndarray, target_order: np.ndarray, matrix: Array) -> Any:
     """Return ``source, target, distance`` of all pairs in the order of the arguments, null where there is no path."""
     return frame_from(pair_columns(plan.graph, numbers, target_order, matrix, plan.query.limit), plan.graph.device)
 
@@ -178,7 +176,7 @@ def pair_columns(
     missing = ~is_reached(distance)
     if limit is not None:
         missing |= ~at_most(distance, limit)
-    distance = distance.astype(np.int32) if hops else shown_distance(graph, distance, missing)
+    distance = distance.astype(np.int32) if hops else as_returned_distance(graph, distance, missing)
     sources, ends = xp.repeat(xp.asarray(numbers), target_order.size), xp.tile(xp.asarray(target_order), numbers.size)
     return {
         "source": Column(graph.ids_at(sources)),
@@ -204,41 +202,41 @@ def _bitmap(plan: Any, distinct: np.ndarray, places: np.ndarray) -> Array:
     return bitmap[xp.asarray(places)]
 
 
-def _of_sources(plan: Any, kind: ResultKind, distinct: np.ndarray, places: np.ndarray, numbers: np.ndarray) -> Any:
+def _frame_of_sources(plan: Any, kind: ResultKind, distinct: np.ndarray, places: np.ndarray, numbers: np.ndarray) -> Any:
     """Return a frame of records that belong to one source each, in the order of the sources."""
     graph = plan.graph
     if kind.records_of is None or kind.columns_of is None:
         raise TypeError(f"the result kind {kind.name!r} says nothing of how its records are made")
     groups = [kind.records_of(graph, group, plan.query.limit, None) for group in plan.iter_groups(distinct)]
-    values, sizes = joined(groups, kind.values)
+    values, sizes = join_groups(groups, kind.values)
     starts = np.cumsum(sizes) - sizes
     sizes, starts = sizes[places], starts[places]
-    chosen = np.repeat(starts, sizes) + steps(sizes)
+    chosen = np.repeat(starts, sizes) + positions_in_groups(sizes)
     columns = kind.columns_of(graph, plan.algorithm, {name: value[chosen] for name, value in values.items()}, sizes)
-    return _on(with_source(graph, numbers, sizes, columns), graph)
+    return _frame_on_device(add_source_column(graph, numbers, sizes, columns), graph)
 
 
-def _on(columns: dict[str, Column], graph: Graph) -> Any:
+def _frame_on_device(columns: dict[str, Column], graph: Graph) -> Any:
     """Return columns in host memory as a frame on the graph's device."""
     xp = namespace(graph.offsets)
     moved = {name: Column(xp.asarray(c.values) if hasattr(c.values, "dtype") else c.values) for name, c in columns.items()}
     return frame_from(moved, graph.device)
 
 
-def nearest(
-    graph: Graph, sources: Ids, algorithm: str, singles: Sequence[Strategy], query: Query, strategy: str = "auto"
+def compute_nearest(
+    graph: Graph, sources: Ids, algorithm: str, single_source: Sequence[Strategy], query: Query, strategy: str = "auto"
 ) -> Any:
     """Run a nearest-source search; see ``bfs_many`` and ``sssp_many``."""
     numbers = np.unique(graph.numbers_of(sources))
     if not numbers.size:
         raise InputError("result='nearest' needs at least one source")
-    _, found = nearest_source_search(graph, numbers, algorithm, singles, strategy, query)
+    _, found = nearest_source_search(graph, numbers, algorithm, single_source, strategy, query)
     columns, _ = nearest_columns(graph, found, query.limit)
     return frame_from(columns, graph.device)
 
 
 def nearest_source_search(
-    graph: Graph, numbers: np.ndarray, algorithm: str, singles: Sequence[Strategy], strategy: str, query: Query
+    graph: Graph, numbers: np.ndarray, algorithm: str, single_source: Sequence[Strategy], strategy: str, query: Query
 ) -> tuple[Graph, Traversal]:
     """Search for the nearest of several sources of each vertex.
 
@@ -260,8 +258,8 @@ def nearest_source_search(
     limit = query.limit
     if limit is not None and ALGORITHMS[algorithm].counts_hops:
         limit = BFS.largest_limit(limit + 1)
-    rooted = _with_root(graph, numbers)
-    plan = Plan(rooted, algorithm, singles, strategy, Query(predecessors=True, limit=limit, knobs=query.knobs))
+    rooted = _add_root(graph, numbers)
+    plan = Plan(rooted, algorithm, single_source, strategy, Query(predecessors=True, limit=limit, knobs=query.knobs))
     try:
         return rooted, plan.run_number(graph.n_vertices)
     except NegativeCycleError as error:  # ids of the searched graph are vertex numbers
@@ -286,7 +284,7 @@ def nearest_columns(
     if limit is not None:
         reached &= at_most(distance, algorithm.largest_limit(limit))
     vertex = xp.flatnonzero(reached)
-    source, distance = owner[:n][vertex], shown_distance(graph, distance[vertex])
+    source, distance = owner[:n][vertex], as_returned_distance(graph, distance[vertex])
     columns = {
         "vertex": Column(graph.ids_at(vertex)),
         "source": Column(graph.ids_at(source)),
@@ -295,7 +293,7 @@ def nearest_columns(
     return columns, (vertex, source, distance)
 
 
-def _with_root(graph: Graph, numbers: np.ndarray) -> Graph:
+def _add_root(graph: Graph, numbers: np.ndarray) -> Graph:
     """Add a last vertex to a graph, with an edge to each of the given vertices."""
     xp = namespace(graph.offsets)
     added = xp.asarray(numbers)

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import arguments, cuda
-from .._arrays import hops_dtype, namespace, to_host
+from .._arrays import Array, hops_dtype, namespace, to_host
 from ..auto.calibration import machine_of
 from ..auto.choice import Choice, Measured
 from ..auto.costs import costs_of
@@ -22,13 +22,14 @@ from ..concurrency import SerializedSearch
 from ..errors import CapacityError, InputError, StrategyError
 from ..exact import Sums, WideningSearch
 from ..graph import Graph
-from ..plan import Plan, running, without_bound
+from ..plan import Plan, strategy_that_ran, traversal_fields
+from ..protocols import MultiSourceSearch
 from ..query import Query
 from ..results import Traversal, Traversals
-from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, in_use, pick
+from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, pick, strategy_for_sums
 
 ONE_AT_A_TIME = "one_at_a_time"
-LOOPED = 16  # maximum group size of a strategy that runs its sources one after the other
+MAX_LOOP_GROUP = 16  # maximum group size of a strategy that runs its sources one after the other
 _SHARE = 0.8  # share of the free memory that a plan may take
 _MAX_SOURCES = 1 << 62  # a larger number would not fit into an int64
 
@@ -51,7 +52,7 @@ class MultiSourcePlan:
     ----------
     graph : Graph
     algorithm : {"bfs", "sssp"}
-    strategy : Strategy
+    strategy : MultiSourceStrategy
         The strategy that runs.
     query : Query
     group : int
@@ -72,8 +73,8 @@ class MultiSourcePlan:
         self,
         graph: Graph,
         algorithm: str,
-        rows: Sequence[MultiSourceStrategy],
-        singles: Sequence[Strategy],
+        strategies: Sequence[MultiSourceStrategy],
+        single_source: Sequence[Strategy],
         name: str,
         query: Query,
         n_sources: int,
@@ -85,22 +86,14 @@ class MultiSourcePlan:
         n_sources = min(arguments.whole("n_sources", n_sources), _MAX_SOURCES)
         memory = None if memory is None else arguments.whole("memory", memory)
         name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
-        is_single = any(name in (row.name, *row.also) for row in singles)
-        single = pick(singles, name if is_single else "auto", graph)
+        is_single = any(each.is_called(name) for each in single_source)
+        single = pick(single_source, name if is_single else "auto", graph)
         loop = one_at_a_time(single, algorithm)
-        if name != "auto":
-            fitting = [pick([*rows, loop], name, graph)]
-        elif n_sources <= 1:
-            fitting = [loop]
-        else:
-            here = [
-                row for row in rows if row.default and row.device == graph.device and row.unsupported_reason(graph) is None
-            ]
-            fitting = [*here, loop]
-        # Without a choice, and without a depth to find out, the survey would be wasted.
-        wanted = len(fitting) > 1 or (algorithm == "bfs" and fitting != [loop])
+        usable = _usable_strategies(graph, strategies, loop, name, n_sources)
         if shape is None:
-            shape = survey(graph, algorithm, searches or singles, n_sources) if wanted else outline(graph)
+            # Without a choice, and without a depth to find out, the survey would be wasted.
+            needs_survey = len(usable) > 1 or (algorithm == "bfs" and usable != [loop])
+            shape = survey(graph, algorithm, searches or single_source, n_sources) if needs_survey else outline(graph)
         elif not isinstance(shape, Shape) or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges):
             raise InputError("shape must be that of an earlier plan of the same graph (plan.shape)")
         self.shape = self._shape = shape = shape._replace(keep=query.output)
@@ -110,13 +103,13 @@ class MultiSourcePlan:
         if shape.reach < 1:
             why.append(f"a search reaches {shape.reach:.0%}")
         self.depth = shape.depth
-        self._rows, self._n_sources, self._memory, self._asked = rows, max(n_sources, 1), memory, query
+        self._strategies, self._n_sources, self._memory, self._asked = strategies, max(n_sources, 1), memory, query
         self._owner = threading.current_thread()
         self._lock = threading.Lock()
         self.sums = Sums(graph, algorithm, query.limit)
-        self._candidates = self._fitting_memory(fitting)
+        self._candidates = self._fitting_memory(usable)
         if not self._candidates:
-            _group(fitting[0], shape, query, self._n_sources, memory)  # raises the error that states the sizes
+            _largest_group(usable[0], shape, query, self._n_sources, memory)  # raises the error that states the sizes
         self._clock = time.perf_counter
         self._choice = Choice(
             {name: partial(self._estimate, name) for name in self._candidates},
@@ -125,9 +118,10 @@ class MultiSourcePlan:
         first = next(iter(self._candidates))
         if len(self._candidates) > 1:
             costs = {name: self._estimate(name, self._n_sources) for name in self._candidates}
-            first = min(costs, key=costs.get)
-            why.append("estimated: " + ", ".join(f"{name} {costs[name]:.3g} s" for name in sorted(costs, key=costs.get)))
-        self._take(first)
+            first = min(costs, key=costs.__getitem__)
+            ranked = sorted(costs, key=costs.__getitem__)
+            why.append("estimated: " + ", ".join(f"{name} {costs[name]:.3g} s" for name in ranked))
+        self._use_candidate(first)
         why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
         if algorithm == "sssp":
             why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
@@ -159,52 +153,56 @@ class MultiSourcePlan:
         ]
         return sorted(found, key=lambda each: each.seconds)
 
-    def _fitting_memory(self, rows: Sequence[MultiSourceStrategy]) -> dict[str, tuple[MultiSourceStrategy, int, int]]:
+    def _fitting_memory(self, strategies: Sequence[MultiSourceStrategy]) -> dict[str, tuple[MultiSourceStrategy, int, int]]:
         """Map the name of each strategy that fits into memory to the strategy, its group size and its bytes."""
         found = {}
-        for row in rows:
+        for each in strategies:
             with suppress(CapacityError):
-                found[row.name] = (row, *_group(row, self._shape, self._asked, self._n_sources, self._memory))
+                found[each.name] = (each, *_largest_group(each, self._shape, self._asked, self._n_sources, self._memory))
         return found
 
     def _estimate(self, name: str, n_sources: int) -> float:
         """Estimated seconds of a candidate for ``n_sources`` sources."""
-        row, group, _ = self._candidates[name]
-        return _seconds(self.graph.device, self.algorithm, row, self._shape, group, n_sources)
+        strategy, group, _ = self._candidates[name]
+        return _estimate_seconds(self.graph.device, self.algorithm, strategy, self._shape, group, n_sources)
 
-    def _take(self, name: str) -> None:
+    def _use_candidate(self, name: str) -> None:
         """Allocate and compile a candidate. Results of the previous one become invalid."""
-        self._search = None  # frees the previous candidate's memory before this one allocates
+        self._search: Any = None  # frees the previous candidate's memory before this one allocates
         self.strategy, self.group, self.nbytes = strategy, group, nbytes = self._candidates[name]
         self.query = query = replace(self._asked, knobs=strategy.knobs_from(self._asked.knobs))
         prepare = partial(self._prepared, strategy, group, nbytes, query)
         self._search = SerializedSearch(lambda: WideningSearch(Sums(self.graph, self.algorithm, query.limit), prepare))
 
-    def run(self, numbers) -> Traversals:
+    def run(self, source_vertices: Any) -> Traversals:
         """Traverse from up to ``group`` vertices, identified by their numbers 0..n-1, in that order.
+
+        ``graph.numbers_of`` translates ids to vertex numbers.
 
         Raises
         ------
         UnknownVertexError
-            ``numbers`` are not vertex numbers of this graph.
+            ``source_vertices`` are not vertex numbers of this graph.
         NegativeCycleError
             A negative cycle is reachable from one of the sources (SSSP only).
         PrecisionError
             A distance is too large for the graph's float type.
         """
-        numbers = arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False)
+        numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
         with self._lock:
             search, strategy, group = self._search, self.strategy, self.group
         if numbers.size > group:
             raise InputError(f"{numbers.size} sources at once, and this plan takes {group}; use iter_groups()")
         return self._run(search, strategy, numbers)
 
-    def iter_groups(self, numbers) -> Iterator[Traversals]:
-        """Traverse from any number of vertices in groups. Each result is valid until the next one is requested.
+    def iter_groups(self, source_vertices: Any) -> Iterator[Traversals]:
+        """Traverse from any number of vertices, identified by their numbers 0..n-1, in groups.
+
+        Each result is valid until the next one is requested.
 
         If groups take longer than estimated, another strategy may process the remaining sources. Results are the same.
         """
-        return self._groups(arguments.vertex_numbers(numbers, self.graph.n_vertices).astype(np.int64, copy=False))
+        return self._groups(arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False))
 
     over = iter_groups  # alias: the former name
 
@@ -217,11 +215,11 @@ class MultiSourcePlan:
     def _groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
         begin = 0
         while begin < numbers.size:
-            search, strategy, size = self._settled(numbers.size - begin)
+            search, strategy, size = self._next_search(numbers.size - begin)
             yield self._run(search, strategy, numbers[begin : begin + size])
             begin += size
 
-    def _run(self, search, strategy: MultiSourceStrategy, numbers: np.ndarray) -> Traversals:
+    def _run(self, search: Any, strategy: MultiSourceStrategy, numbers: np.ndarray) -> Traversals:
         """Traverse from a group. Record its time if the owner thread runs it and there was a choice of strategies."""
         with self._lock:  # the lock of the search would not do: another thread may still run the previous strategy
             began = self._clock()
@@ -230,10 +228,10 @@ class MultiSourcePlan:
                 if self.graph.device == "cuda":
                     cuda.cp.cuda.get_current_stream().synchronize()
                 self._choice.note(strategy.name, numbers.size, self._clock() - began)
-        name = running(strategy, self._rows, outcome).name
-        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=name, **without_bound(outcome))
+        name = strategy_that_ran(strategy, self._strategies, outcome).name
+        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=name, **traversal_fields(outcome))
 
-    def _settled(self, left: int) -> tuple:
+    def _next_search(self, left: int) -> tuple[Any, MultiSourceStrategy, int]:
         """Return the search, the strategy and the number of sources of the next group.
 
         Only the owner thread may change the strategy: a change frees memory that holds the owner's results.
@@ -243,54 +241,71 @@ class MultiSourcePlan:
             if len(self._candidates) > 1 and threading.current_thread() is self._owner:
                 before = self.strategy.name
                 name, size = self._choice.next(before, left)
-                if name != before and not self._try_to_take(name, before):
+                if name != before and not self._try_candidate(name, before):
                     size = self.group
             return self._search, self.strategy, size
 
-    def _try_to_take(self, name: str, before: str) -> bool:
+    def _try_candidate(self, name: str, before: str) -> bool:
         """Switch to another candidate. If its memory does not suffice, remove it and switch back to the previous one."""
         try:
-            self._take(name)
+            self._use_candidate(name)
         except MemoryError:
             del self._candidates[name]
             self._choice.keep({name: group for name, (_, group, _) in self._candidates.items()})
-            self._take(before)
+            self._use_candidate(before)
             return False
         return True
 
-    def _prepared(self, strategy: MultiSourceStrategy, planned: int, nbytes: int, query: Query, sums: Sums):
+    def _prepared(
+        self, strategy: MultiSourceStrategy, planned: int, nbytes: int, query: Query, sums: Sums
+    ) -> MultiSourceSearch:
         """Allocate a search for one type of sums. A type wider than planned may need smaller groups."""
-        strategy, group = in_use(strategy, self._rows, sums, self.algorithm), planned
+        strategy, group = strategy_for_sums(strategy, self._strategies, sums, self.algorithm), planned
         if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
             memory = None if self._memory is None else max(self._memory, nbytes)
-            group = min(group, _group(strategy, outline(sums.graph), query, group, memory)[0])
+            group = min(group, _largest_group(strategy, outline(sums.graph), query, group, memory)[0])
         search = strategy.plan(sums.graph, query, group)
         if group == planned:
             return search
 
-        def in_smaller_groups(numbers) -> MultiSourceOutcome:
-            return _joined(search(numbers[i : i + group]) for i in range(0, numbers.size, group))
+        def in_smaller_groups(numbers: np.ndarray) -> MultiSourceOutcome:
+            return _concatenate_outcomes(search(numbers[i : i + group]) for i in range(0, numbers.size, group))
 
         return in_smaller_groups
 
 
-def _joined(found: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:
+def _usable_strategies(
+    graph: Graph, strategies: Sequence[MultiSourceStrategy], loop: MultiSourceStrategy, name: str, n_sources: int
+) -> list[MultiSourceStrategy]:
+    """Return the strategies that a plan may choose among: the named one, or with ``"auto"`` all defaults that can run.
+
+    ``loop`` runs a strategy for one source once per source.
+    """
+    if name != "auto":
+        return [pick([*strategies, loop], name, graph)]
+    if n_sources <= 1:
+        return [loop]
+    here = [each for each in strategies if each.default and each.device == graph.device]
+    return [*(each for each in here if each.unsupported_reason(graph) is None), loop]
+
+
+def _concatenate_outcomes(found: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:
     """Concatenate the outcomes of several groups into new arrays."""
-    pieces: list[MultiSourceOutcome] = []
+    outcomes: list[MultiSourceOutcome] = []
     for outcome in found:  # its arrays are valid only until the next outcome
         arrays = {name: value.copy() for name, value in outcome._asdict().items() if hasattr(value, "dtype")}
-        pieces.append(outcome._replace(**arrays))
-    first = pieces[0]
+        outcomes.append(outcome._replace(**arrays))
+    first = outcomes[0]
 
-    def rows(name: str):
+    def concatenated(name: str) -> Array | None:
         value = getattr(first, name)
-        return None if value is None else namespace(value).concatenate([getattr(each, name) for each in pieces])
+        return None if value is None else namespace(value).concatenate([getattr(each, name) for each in outcomes])
 
     return MultiSourceOutcome(
-        rows("distance"),
-        rows("predecessor"),
-        [limit for each in pieces for limit in each.limits],
-        [count for each in pieces for count in each.rounds],
+        concatenated("distance"),
+        concatenated("predecessor"),
+        [limit for each in outcomes for limit in each.limits],
+        [count for each in outcomes for count in each.rounds],
     )
 
 
@@ -303,13 +318,17 @@ def available_memory(device: str) -> int:
     return psutil.virtual_memory().available
 
 
-def _seconds(device: str, algorithm: str, row: MultiSourceStrategy, shape: Shape, group: int, n_sources: int) -> float:
+def _estimate_seconds(
+    device: str, algorithm: str, strategy: MultiSourceStrategy, shape: Shape, group: int, n_sources: int
+) -> float:
     """Estimated seconds of a strategy for ``n_sources`` sources."""
-    group = min(group, row.group_size(max(n_sources, 1)))
-    return costs_of(device).seconds(algorithm, row, shape, n_sources, group, machine_of(device))
+    group = min(group, strategy.group_size(max(n_sources, 1)))
+    return costs_of(device).seconds(algorithm, strategy, shape, n_sources, group, machine_of(device))
 
 
-def _group(strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None) -> tuple[int, int]:
+def _largest_group(
+    strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources: int, memory: int | None
+) -> tuple[int, int]:
     """Return the size of the largest group that fits, and its bytes.
 
     Raises
@@ -334,13 +353,13 @@ def _group(strategy: MultiSourceStrategy, shape: Shape, query: Query, n_sources:
 def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
     """Return a multi-source strategy that runs a single-source strategy once per source. It has the same name."""
 
-    def plan(graph, query, _group):
+    def plan(graph: Graph, query: Query, _group: int) -> MultiSourceSearch:
         one = Plan(graph, algorithm, [single], single.name, replace(query, output="all"), may_widen=False)
-        return lambda sources: _gathered(
-            [_kept(one.run_unguarded(int(source)), query) for source in sources], graph, algorithm, query
+        return lambda sources: _stack_traversals(
+            [_copy_output(one.run_unguarded(int(source)), query) for source in sources], graph, algorithm, query
         )
 
-    def memory(shape, query, group):
+    def memory(shape: Shape, query: Query, group: int) -> int:
         width = shape.weight if algorithm == "sssp" else 4
         rows = 2 * group if query.output == "all" else 0  # twice: a copy per traversal, and then the stacked arrays
         state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
@@ -353,17 +372,17 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
         memory=memory,
         needs=single.needs,
         paper=single.paper,
-        teaches=single.teaches,
+        rationale=single.rationale,
         default=True,
-        also=(*single.also, ONE_AT_A_TIME),
+        aliases=(*single.aliases, ONE_AT_A_TIME),
         knobs=single.knobs,
-        group_size=lambda n_sources: min(n_sources, LOOPED),
+        group_size=lambda n_sources: min(n_sources, MAX_LOOP_GROUP),
         terms=partial(_terms_of_loop, algorithm, single.device),
         repeats=True,
     )
 
 
-def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _group: int, machine) -> dict[str, float]:
+def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
     edges = n_sources * shape.n_edges * shape.walked
     return {
         "start": n_sources,
@@ -372,12 +391,12 @@ def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _g
         "vertex": n_sources * shape.n_vertices,
         "edge": edges / (machine.cores if device == "cpu" and algorithm == "bfs" else 1),
         "again": edges * shape.detours if algorithm == "sssp" else 0,
-        "stretch": n_sources * shape.stretch if algorithm == "sssp" else 0,
+        "stretch": n_sources * shape.extra_rounds if algorithm == "sssp" else 0,
         "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
     }
 
 
-def _kept(traversal: Traversal, query: Query) -> Traversal:
+def _copy_output(traversal: Traversal, query: Query) -> Traversal:
     """Return the requested output of a traversal, in arrays that stay valid after the plan's next run."""
     if query.output == "all":
         return traversal.copy()
@@ -387,7 +406,7 @@ def _kept(traversal: Traversal, query: Query) -> Traversal:
     return replace(traversal, distance=xp.bincount(traversal.distance[traversal.reached]), predecessor=None)
 
 
-def _gathered(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
+def _stack_traversals(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:
     xp = namespace(graph.offsets)
     limits, rounds = [t.limit for t in traversals], [t.rounds for t in traversals]
     if query.output == "counts":

@@ -28,9 +28,9 @@ def plan_sssp(
     targets: Ids | None = None,
     knobs: Knobs | None = None,
 ) -> Plan:
-    """Check, compile and allocate once; the plan then traverses from any number of sources.
+    """Check, compile and allocate once. The plan then traverses from any number of sources.
 
-    Parameters are those of ``sssp``. The arrays of a result hold until the plan's next traversal.
+    Parameters are those of ``sssp``. The arrays of a result are valid until the next traversal of the plan.
 
     Examples
     --------
@@ -56,10 +56,10 @@ def sssp(
 ) -> Frame:
     """Return the shortest distance of every vertex from a source.
 
-    Integer weights give exact integer distances. Float weights give the smallest sum over all paths, where each path is
-    added up from the source and every sum is rounded to the type of the weights; with non-negative weights these are the
-    distances of Dijkstra's algorithm in that type, bit for bit, on every device and in every run. Negative weights are taken
-    by the strategies that ``auto`` then chooses from.
+    With integer weights distances are exact integers. With float weights a distance is the smallest sum over all paths. A
+    path is summed from the source, and every sum is rounded to the type of the weights. With non-negative weights these are
+    the distances of Dijkstra's algorithm in that type, bit for bit, on every device and in every run. With negative weights
+    ``auto`` chooses among the strategies that take them.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def sssp(
     predecessors : bool
         Also give for each vertex the previous one on a shortest path.
     cutoff : float, optional
-        Give no vertex farther than this (inclusive; 0 keeps the source and what lies at distance 0).
+        Largest distance (inclusive; 0 keeps the source and the vertices at distance 0).
     targets : sequence of ids, optional
-        Give these vertices only, and stop once all of them are settled.
+        Return these vertices only, and stop once all of them are settled.
     knobs : mapping or object, optional
         As in ``bfs``.
     unreached : {"omit", "null", "cugraph"}
@@ -91,13 +91,13 @@ def sssp(
     UnknownVertexError
         The source or a target is not in the graph.
     StrategyError
-        No such strategy for this device, or it cannot take this graph's weights or these knobs.
+        The device has no such strategy, or the strategy cannot take the weights of this graph or these knobs.
     InputError
-        ``cutoff`` is negative, or a knob's value out of range.
+        ``cutoff`` is negative, or a knob is out of range.
     NegativeCycleError
         A negative cycle can be reached from the source; the error holds its vertices.
     PrecisionError
-        A distance is too large for the type of the weights, or for int64 where they are integers.
+        A distance is too large for the type of the weights, or for int64 if weights are integers.
 
     Examples
     --------
@@ -124,9 +124,9 @@ def plan_sssp_many(
     memory: int | None = None,
     shape: Shape | None = None,
 ) -> MultiSourcePlan:
-    """Choose how to search from many sources, check, compile and allocate; the plan then takes any number of them.
+    """Choose a strategy for many sources, check, compile and allocate. The plan then takes any number of sources.
 
-    Parameters are those of ``sssp_many`` and, as ``n_sources`` and ``shape``, of ``plan_bfs_many``; errors too.
+    Parameters are those of ``sssp_many``; ``n_sources`` and ``shape`` are those of ``plan_bfs_many``. So are the errors.
 
     Examples
     --------
@@ -162,10 +162,10 @@ def sssp_many(
     direction: str = "out",
     memory: int | None = None,
 ) -> Any:
-    """Return the shortest distances from each of several sources, or what follows from them.
+    """Return the shortest distances from each of several sources, or results that are computed from them.
 
-    As ``sssp``, once for every source: the answers are separate, never merged, but for ``result="nearest"``. Sources given
-    twice are computed once and answered twice. All sources are looked up before any work starts.
+    Like ``sssp`` per source: results are separate for each source, except with ``result="nearest"``. A source that is
+    given twice is searched once and returned twice. All sources are looked up before the first search.
 
     Parameters
     ----------
@@ -173,10 +173,10 @@ def sssp_many(
         With weights.
     sources : sequence of ids
     result : str
-        As in ``bfs_many``, but for ``"levels"``. A matrix is float32 or float64, whichever holds all of its distances
-        exactly if weights are integers, and infinite where there is no path; integer distances beyond 2^53 make it int64,
-        with 2^63 - 1 where there is no path. In a summary, sums of integer distances are exact; other sums are
-        added up in float64, in an order that only the number of the graph's vertices decides.
+        As in ``bfs_many``, without ``"levels"``. A matrix is float32 or float64 with inf where there is no path. With
+        integer weights it has the narrower type that holds all of its distances exactly. Integer distances beyond 2^53 make
+        it int64, with 2^63 - 1 where there is no path. In a summary, sums of integer distances are exact. Other sums are
+        added in float64, in an order that only the number of vertices decides.
     strategy, direction, memory
         As in ``bfs_many``.
     cutoff, targets, knobs, unreached

@@ -1,8 +1,8 @@
-"""SSSP on the CPU: relaxing a frontier, and predecessors out of final distances.
+"""SSSP on the CPU: relaxing a frontier, and computing predecessors from final distances.
 
-Distances are kept as integers whose order is that of the floats (``cpu_steps.atomics``), so that a relaxation is one atomic
-minimum. The sum d[u] + w is rounded once in the graph's type, and the rounded sum grows with d[u]; so with non-negative
-weights the distances are the same bits as Dijkstra's, in any order of relaxation and with any number of threads.
+Distances are stored as integers whose order is that of the floats (``cpu.atomics``), so a relaxation is one atomic minimum.
+The sum d[u] + w is rounded once to the graph's type, and the rounded sum is monotonic in d[u]. So with non-negative weights
+the distances equal Dijkstra's bit for bit, in any order of relaxation and with any number of threads.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Run:
             self.find_predecessors(source)
 
     def find_predecessors(self, source: int) -> None:
-        """Make predecessors out of final distances."""
+        """Compute predecessors from final distances."""
         graph, layer = self.graph, self.queued_in  # the rounds are over, so the array is free
         edges = (graph.offsets, graph.targets, graph.weights, self.distance)
         self.predecessor.fill(NO_PREDECESSOR)
@@ -104,7 +104,7 @@ def memory(n_vertices: int, _n_edges: int, predecessors: bool) -> int:
 
 
 def may_overflow(graph) -> bool:
-    """Whether a path could be longer than the largest number of the graph's float type."""
+    """Return whether a path could be longer than the largest number of the graph's float type."""
     if not graph.n_edges:
         return False
     heaviest = max(abs(float(graph.weights.max())), abs(float(graph.weights.min())))
@@ -117,7 +117,7 @@ def overflow_error(graph) -> PrecisionError:
 
 
 def relax(run: Run, count: int) -> None:
-    """Relax the edges of the frontier; every vertex that fell is in the next one."""
+    """Relax the edges of the frontier. The improved vertices are the next frontier."""
     graph = run.graph
     run.counters[0] = 0
     (_relax_serial if run.frontier_size < SERIAL_FRONTIER else _relax_parallel)(
@@ -149,7 +149,7 @@ def _relax_edges(u, offsets, targets, weights, keys, limit, count, queued_in, qu
         if atomic_min(keys, v, key) <= key:
             continue
         if parent.size:
-            parent[v] = u  # may race with another lowering of v: only the search for cycles reads it
+            parent[v] = u  # may race with another improvement of v; only the search for cycles reads it
         if atomic_exchange(queued_in, v, count) != count:
             queue[atomic_add(counters, 0, 1)] = v
 
@@ -183,7 +183,7 @@ def _count_overflows(offsets, targets, weights, distance, limit, counters):
 
 @njit(parallel=True, cache=True)
 def _point_to_nearer(offsets, targets, weights, distance, predecessor):
-    """Every vertex takes the smallest of its tight in-neighbours that are strictly nearer; so no cycle can close."""
+    """Set predecessors to the smallest tight in-neighbor that is strictly nearer, so that they form no cycle."""
     for u in prange(distance.size):
         d = distance[u]
         if np.isfinite(d):
@@ -207,7 +207,7 @@ def _list_resolved(distance, predecessor, layer, queue):
 
 @njit(parallel=True, cache=True)
 def _point_along_tight(offsets, targets, weights, distance, frontier, depth, layer, predecessor, next_queue, counters):
-    """One level of a BFS over tight edges, for vertices that only zero-length (or negative) edges lead to."""
+    """Make one level of a BFS over tight edges, for vertices whose tight in-edges have length zero or less."""
     for i in prange(frontier.size):
         u = frontier[i]
         for e in range(offsets[u], offsets[u + 1]):

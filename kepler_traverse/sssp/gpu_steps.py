@@ -10,8 +10,8 @@ from .._arrays import NO_PREDECESSOR
 from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
-from ..cuda.kernel_spec import WARP, Entry, arguments
-from ..cuda.launch import launch
+from ..cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ..cuda.launch import PackedLaunches, launch
 from ..errors import PrecisionError
 from .cpu_steps import may_overflow, overflow_error
 
@@ -21,25 +21,7 @@ _RELAX_FILE = Path(__file__).parent / "kernels" / "relax.cu"
 _FINISH_FILE = Path(__file__).parent / "kernels" / "predecessors.cu"
 _GRAPH = ("offset_t* offsets", "vertex_t* targets", "weight_t* weights")
 _RELAX = {
-    "warp": Entry(
-        "sssp_relax_warp",
-        _RELAX_FILE,
-        BLOCK,
-        arguments(
-            *_GRAPH,
-            "vertex_t* frontier",
-            "int64 n_frontier",
-            "weight_t limit",
-            "int32 round",
-            "int64 capacity",
-            "ordered_t* keys",
-            "int32* queued_in",
-            "vertex_t*? parent",
-            "vertex_t* next",
-            "int64* counters",
-        ),
-        item_threads=WARP,
-    )
+    "warp": Entry("sssp_relax_warp", _RELAX_FILE, BLOCK, struct_arguments(_RELAX_FILE, "RelaxArgs"), item_threads=WARP)
 }
 _DECODE = Entry("sssp_decode", _FINISH_FILE, BLOCK, arguments("int64 n_vertices", "ordered_t* keys"))
 _COUNT_OVERFLOWS = Entry(
@@ -50,43 +32,15 @@ _COUNT_OVERFLOWS = Entry(
     item_threads=WARP,
 )
 _POINT_TO_NEARER = Entry(
-    "sssp_point_to_nearer_warp",
+    "sssp_nearer_predecessors_warp",
     _FINISH_FILE,
     BLOCK,
     arguments(*_GRAPH, "int64 n_vertices", "weight_t* distance", "vertex_t* predecessor"),
     item_threads=WARP,
 )
-_LIST_RESOLVED = Entry(
-    "sssp_list_resolved",
-    _FINISH_FILE,
-    BLOCK,
-    arguments(
-        "int64 n_vertices",
-        "weight_t* distance",
-        "vertex_t* predecessor",
-        "int64 capacity",
-        "int32* layer",
-        "vertex_t* queue",
-        "int64* counters",
-    ),
-)
+_LIST_RESOLVED = Entry("sssp_list_resolved", _FINISH_FILE, BLOCK, struct_arguments(_FINISH_FILE, "ResolvedArgs"))
 _POINT_ALONG_TIGHT = Entry(
-    "sssp_point_along_tight_warp",
-    _FINISH_FILE,
-    BLOCK,
-    arguments(
-        *_GRAPH,
-        "weight_t* distance",
-        "vertex_t* frontier",
-        "int64 n_frontier",
-        "int32 depth",
-        "int64 capacity",
-        "int32* layer",
-        "vertex_t* predecessor",
-        "vertex_t* next",
-        "int64* counters",
-    ),
-    item_threads=WARP,
+    "sssp_tight_predecessors_warp", _FINISH_FILE, BLOCK, struct_arguments(_FINISH_FILE, "LayerArgs"), item_threads=WARP
 )
 _FINISH = (_DECODE, _COUNT_OVERFLOWS, _POINT_TO_NEARER, _LIST_RESOLVED, _POINT_ALONG_TIGHT)
 ENTRIES = (*_RELAX.values(), *_FINISH)
@@ -118,6 +72,7 @@ class Run:
         self.parent = cp.empty(n, index) if graph.has_negative_weights else None
         self.relax = {name: kernel(entry, index, real) for name, entry in entries.items()}
         self.kernels = {entry: kernel(entry, index, real) for entry in _FINISH}
+        self._packed: dict = {}  # launches that go from one queue of the frontier to the next, by kernel
 
     def start(self, source: int) -> None:
         self.distance.fill(np.inf)
@@ -130,6 +85,30 @@ class Run:
     @property
     def frontier_size(self) -> int:
         return self.frontier.size
+
+    def launch_frontier(self, step, args: dict, **changed) -> None:
+        """Launch a kernel over the frontier; its arguments are packed once for each order of the two queues.
+
+        ``args`` and ``changed`` are by name; ``changed`` are NumPy scalars that differ between launches.
+        """
+        frontier, (offsets, targets, weights) = self.frontier, self.edges
+        if step not in self._packed:
+            self._packed[step] = PackedLaunches(step)
+
+        def pack() -> dict:
+            return {
+                "offsets": offsets,
+                "targets": targets,
+                "weights": weights,
+                "frontier": frontier.queue,
+                "capacity": np.int64(frontier.capacity),
+                "next": frontier.next,
+                "counters": frontier.counters,
+                **args,
+            }
+
+        size = np.int64(frontier.size)
+        self._packed[step].launch(frontier.size, frontier.queue.data.ptr, pack, n_frontier=size, **changed)
 
     def finish(self, source: int, n_open: int | None = None) -> None:
         """Make results of what the search left; ``n_open`` reached vertices lack a predecessor, None: all do."""
@@ -158,7 +137,15 @@ class Run:
         n, frontier, layer = self.n_vertices, self.frontier, self.queued_in
         # With negative weights only the source is resolved so far: a nearer in-neighbour may lie behind the vertex.
         frontier.clear_counters()
-        resolved = (n, self.distance, self.predecessor, np.int64(frontier.capacity), layer, frontier.next, frontier.counters)
+        resolved = {
+            "n_vertices": n,
+            "distance": self.distance,
+            "predecessor": self.predecessor,
+            "capacity": np.int64(frontier.capacity),
+            "layer": layer,
+            "queue": frontier.next,
+            "counters": frontier.counters,
+        }
         launch(self.kernels[_LIST_RESOLVED], n, resolved)
         reached = frontier.advance()
         found, depth = frontier.size, 0
@@ -175,22 +162,8 @@ class Run:
     def _point_along_tight(self, depth: int) -> None:
         frontier = self.frontier
         frontier.clear_counters()
-        launch(
-            self.kernels[_POINT_ALONG_TIGHT],
-            frontier.size,
-            (
-                *self.edges,
-                self.distance,
-                frontier.queue,
-                np.int64(frontier.size),
-                np.int32(depth),
-                np.int64(frontier.capacity),
-                self.queued_in,
-                self.predecessor,
-                frontier.next,
-                frontier.counters,
-            ),
-        )
+        found = {"distance": self.distance, "layer": self.queued_in, "predecessor": self.predecessor}
+        self.launch_frontier(self.kernels[_POINT_ALONG_TIGHT], found, depth=np.int32(depth))
         frontier.advance()
 
 
@@ -206,23 +179,13 @@ def relax(scope: str):
     def step(run: Run, count: int) -> None:
         frontier = run.frontier
         frontier.clear_counters()
-        launch(
-            run.relax[scope],
-            frontier.size,
-            (
-                *run.edges,
-                frontier.queue,
-                np.int64(frontier.size),
-                run.limit,
-                np.int32(count),
-                np.int64(frontier.capacity),
-                run.keys,
-                run.queued_in,
-                run.parent,
-                frontier.next,
-                frontier.counters,
-            ),
-        )
+        args = {
+            "limit": run.limit,
+            "keys": run.keys,
+            "queued_in": run.queued_in,
+            "parent": run.parent,
+        }
+        run.launch_frontier(run.relax[scope], args, round=np.int32(count))
         frontier.advance()
 
     return step

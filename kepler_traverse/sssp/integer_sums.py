@@ -26,7 +26,7 @@ SOURCES_PER_THREAD = 8  # of a group, so that threads end at about the same time
 
 
 def plan(graph, query):
-    """Return ``traverse(source)``, as strategies for one source do."""
+    """Return ``traverse(source_vertex)``, as strategies for one source do."""
     many = _plan(graph, query)
 
     def traverse(source: int) -> Outcome:
@@ -54,12 +54,12 @@ def group_size(n_sources: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take these)
-    """No amount of any term: it serves the others, and is never chosen by its cost."""
+    """Return no terms: the strategy replaces others where needed, and its cost is never compared."""
     return {}
 
 
 def plan_multi_source(graph, query, _group: int = 0):
-    """Return ``traverse(sources)``, as strategies for several sources do."""
+    """Return ``traverse(source_vertices)``, as strategies for several sources do."""
     search = _plan(graph, query)
 
     def traverse(sources) -> MultiSourceOutcome:

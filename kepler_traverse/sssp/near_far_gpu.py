@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import parts
+from .._arrays import iter_slices
 from ..cuda import cp
 from ..cuda.csr_build import degree_statistics
-from ..cuda.kernel_spec import Entry, struct_arguments
+from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
 from ..cuda.launch import blocks_at_once, prepare
 from ..strategy import Outcome
@@ -17,14 +17,12 @@ from . import gpu_steps
 from . import tuning as sssp_tuning
 
 _FILE = Path(__file__).parent / "kernels" / "near_far" / "near_far.cu"
-_STATE_WORDS = 14  # of a LoopState
-_N_OUTCOMES = 5
+_STATE_FILE = _FILE.with_name("near_far_state.cuh")
 _ENTRY = Entry(
     "sssp_near_far",
     _FILE,
     sssp_tuning.WORKERS["short rows"][0],
     struct_arguments(_FILE, "NearFarArgs"),
-    argument_struct="NearFarArgs",
     is_cooperative=True,
     constants=(
         ("TRACE", 0),
@@ -36,16 +34,15 @@ _ENTRY = Entry(
         ("SMALL_FAR", sssp_tuning.SMALL_FAR),
         ("LOCAL_ROUND_EDGES", sssp_tuning.LOCAL_ROUND_EDGES),
         ("LOCAL_ROUND_DEGREE", sssp_tuning.LOCAL_ROUND_DEGREE),
-        ("PIECE_WARPS", sssp_tuning.PIECE_WARPS),
-        ("SHARED_ROWS", 0),
-        ("AHEAD", 1),
+        ("CHUNK_WARPS", sssp_tuning.PIECE_WARPS),
+        ("SHARED_LISTS", 0),
+        ("UNROLL", 1),
         ("MIN_BLOCKS", 0),
         ("EDGES_PER_LANE", sssp_tuning.EDGES_PER_LANE),
         ("LOCAL", sssp_tuning.WIDE_IMPROVED_CAPACITY),
         ("LIGHT", sssp_tuning.LIGHT_STEP),
         ("WARM_UP", sssp_tuning.WARM_UP),
         ("TAIL", 0),
-        ("STATE_WORDS", _STATE_WORDS),
     ),
 )
 ENTRIES = (_ENTRY,)
@@ -56,11 +53,12 @@ _MAX_STEPS = 1 << 30  # since the marks were last cleared
 
 def plan(graph, query) -> TracedSearch:
     """Allocate and compile; the search that is returned keeps the trace of its last call."""
-    entry = entry_for(graph, query.predecessors, query.tuning or sssp_tuning.Tuning())
+    entry = entry_for(graph, query.predecessors, query.tuning_of(sssp_tuning.Tuning))
     constants = dict(entry.constants)
     run, arrays = _allocate(graph, query, entry)
-    outcome = cp.zeros(_N_OUTCOMES, np.int64)
-    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, _N_OUTCOMES)
+    of_search = struct_layout(_FILE, "Outcome")
+    outcome = cp.zeros(of_search.itemsize // 8, np.int64)
+    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, outcome.size)
     trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
     target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
     arrived = cp.zeros(1, np.uint32)
@@ -102,12 +100,14 @@ def plan(graph, query) -> TracedSearch:
         arrived.data.memset_async(0, arrived.nbytes)
         search(source=graph.targets.dtype.type(source), first_step=np.int32(begun))
         outcome.get(out=on_host)
-        last_step, is_settled, limit, n_open, threshold = on_host.tolist()
+        found = on_host.view(of_search)[0]
+        last_step, n_open = int(found["last_step"]), int(found["n_open"])
         run.finish(source, n_open if constants["PREDECESSORS"] else None)
         if run.predecessor is None or (constants["PREDECESSORS"] and n_open == 0):
             first_step = last_step + 1  # else the marks have served to find predecessors
-        settled, threshold = np.array([limit, threshold], run.keys.dtype).view(run.distance.dtype).tolist()
-        reached_limit, below = (settled, None) if is_settled else (query.limit, threshold)
+        keys = np.array([found["limit"], found["threshold"]], run.keys.dtype)
+        settled, threshold = keys.view(run.distance.dtype).tolist()
+        reached_limit, below = (settled, None) if found["is_settled"] else (query.limit, threshold)
         return Outcome(run.distance, run.predecessor, reached_limit, last_step - begun, below=below)
 
     return TracedSearch(traverse, trace)
@@ -123,10 +123,10 @@ def entry_for(graph, predecessors: bool, tuning: sssp_tuning.Tuning) -> Entry:
     return _ENTRY.variant(
         block=block,
         MIN_BLOCKS=at_least,
-        AHEAD=ahead,
+        UNROLL=ahead,
         PREDECESSORS=int(inside),
         TRACE=tuning.trace,
-        SHARED_ROWS=int(has_long_rows),
+        SHARED_LISTS=int(has_long_rows),
         TAIL=0 if _has_short_rows(graph) else sssp_tuning.TAIL_EDGES,
         # More would not fit the shared memory that a block has without asking.
         LOCAL=sssp_tuning.IMPROVED_CAPACITY if is_narrow else sssp_tuning.WIDE_IMPROVED_CAPACITY,
@@ -158,13 +158,13 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict]:
         "packed": packed,
         "keys": run.keys,
         "predecessor": run.predecessor,
-        "marks": run.queued_in,
+        "last_queued": run.queued_in,
         "queue": run.frontier.queue,
         "next_queue": run.frontier.next,
         "piles": piles,
-        "pieces": cp.empty(2 * chunk_capacity, np.uint64),
+        "chunks": cp.empty(2 * chunk_capacity, np.uint64),
         "chunk_capacity": np.int64(chunk_capacity),
-        "states": cp.zeros(3 * _STATE_WORDS, np.int64),
+        "states": cp.zeros(3 * struct_layout(_STATE_FILE, "LoopState").itemsize // 8, np.int64),
     }
 
 
@@ -179,7 +179,9 @@ def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_
     if not graph.n_edges:
         return real.type(0)
     with np.errstate(over="ignore"):  # of weights near the largest number: all are near then
-        found = [(float(part.min()), float(part.max()), float(part.sum(dtype=np.float64))) for _, part in parts(weights)]
+        found = [
+            (float(part.min()), float(part.max()), float(part.sum(dtype=np.float64))) for _, part in iter_slices(weights)
+        ]
         lightest, heaviest = min(low for low, _, _ in found), max(high for _, high, _ in found)
         if lightest == heaviest and not may_stop:
             return real.type(np.inf)

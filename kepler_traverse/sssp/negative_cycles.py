@@ -1,9 +1,8 @@
-"""Finding a negative cycle early, in the predecessors that Bellman-Ford leaves behind.
+"""Detect a negative cycle early, in the predecessors that Bellman-Ford writes.
 
-While a negative cycle is being relaxed, its vertices become each other's predecessors. Predecessors written by racing
-threads can also close a cycle that is not negative, so every cycle found is checked: its weights are summed exactly. A
-cycle reported is therefore a negative one; and none is missed, because the relaxation goes on until one is found, until
-nothing changes, or until V rounds have passed.
+While a negative cycle is relaxed, its vertices become predecessors of each other. Predecessors written by racing threads can
+also form a cycle that is not negative, so the weights of every cycle found are summed exactly. A reported cycle is therefore
+negative. None is missed, because relaxation continues until a cycle is found, no distance changes, or V rounds have passed.
 """
 
 from __future__ import annotations
@@ -19,25 +18,25 @@ from ..errors import NegativeCycleError, PrecisionError
 
 
 def search(graph, parent) -> None:
-    """Raise NegativeCycleError, with vertex numbers, if the parents close a negative cycle.
+    """Raise NegativeCycleError, with vertex numbers, if the parents form a negative cycle.
 
     Parameters
     ----------
     graph : Graph
     parent : integer array of shape (n_vertices,)
-        Last vertex that lowered each one's distance, -1 for none.
+        The vertex that improved the distance of each vertex last; -1 for none.
     """
     parent = to_host(parent)
     cycles, starts = _cycles(parent)
     for first, last in pairwise(starts):
-        cycle = cycles[first:last][::-1]  # found against the edges
+        cycle = cycles[first:last][::-1]  # found in the reverse direction of the edges
         weights = _weights_along(graph, cycle)
         if weights is not None and math.fsum(weights) < 0:
             raise NegativeCycleError([int(v) for v in cycle], math.fsum(weights))
 
 
 def give_up(graph, parent) -> None:
-    """After V rounds that still changed something: raise for the negative cycle, or for lack of precision."""
+    """Raise the error of a search that still improves distances after V rounds: a negative cycle, or lack of precision."""
     search(graph, parent)
     raise PrecisionError(
         f"distances still fall after {graph.n_vertices} rounds, though no cycle of exactly negative weight was found: "
@@ -47,12 +46,12 @@ def give_up(graph, parent) -> None:
 
 
 def _weights_along(graph, cycle) -> list[float] | None:
-    """Weights of the edges of a cycle, or None if one of them does not exist."""
+    """Return the weights of the edges of a cycle, or None if one of the edges does not exist."""
     xp = namespace(graph.offsets)
     at = xp.asarray(cycle)
     begin, end = to_host(graph.offsets[at]), to_host(graph.offsets[at + 1])
     owner = np.repeat(np.arange(cycle.size), end - begin)
-    edges = xp.asarray(np.concatenate([np.arange(*row) for row in zip(begin, end, strict=True)]))
+    edges = xp.asarray(np.concatenate([np.arange(*bounds) for bounds in zip(begin, end, strict=True)]))
     on_cycle = to_host(graph.targets[edges]) == np.roll(cycle, -1)[owner]
     if on_cycle.sum() != cycle.size:
         return None
@@ -61,9 +60,9 @@ def _weights_along(graph, cycle) -> list[float] | None:
 
 @njit(cache=True)
 def _cycles(parent):
-    """All cycles of a graph in which every vertex has at most one predecessor, in O(V)."""
+    """Return all cycles of a graph in which every vertex has at most one predecessor, in O(V)."""
     n = parent.size
-    walk = np.zeros(n, np.int64)  # the walk that first met a vertex
+    walk = np.zeros(n, np.int64)  # the walk that visited a vertex first
     cycles = np.empty(n, np.int64)
     starts = [0]
     size = 0

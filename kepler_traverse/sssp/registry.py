@@ -1,4 +1,4 @@
-"""Every way to compute shortest distances, one row each."""
+"""Registry of all SSSP strategies."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ STRATEGIES = (
         memory=near_far_cpu.memory,
         needs=frozenset({"weights", "non_negative"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
-        teaches="settle what is near before touching what is far",
-        complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
-        wins="two cores, one source: faster than SciPy, NetworKit, igraph and rustworkx on all four graphs measured",
+        rationale="settle near vertices before visiting far ones",
+        complexity="O(V E) at worst; an edge is relaxed again only while its source is in the near pile",
+        advantage="two cores, one source: faster than SciPy, NetworKit, igraph and rustworkx on all four graphs measured",
         default=True,
     ),
     Strategy(
@@ -29,7 +29,7 @@ STRATEGIES = (
         memory=cpu_steps.memory,
         needs=frozenset({"weights"}),
         paper="Bellman-Ford with active vertices: Busato, Bombieri 2015, algorithm 3",
-        teaches="relax only what changed; negative weights are welcome",
+        rationale="relax only edges of improved vertices; accepts negative weights",
         complexity="O(V E)",
         default=True,
     ),
@@ -40,9 +40,9 @@ STRATEGIES = (
         memory=near_far_gpu.memory,
         needs=frozenset({"weights", "non_negative"}),
         paper="Davidson, Baxter, Garland, Owens 2014; a width that adapts: Wang, Fussell, Lin 2021 (ADDS)",
-        teaches="nothing returns to the host between steps",
-        complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
-        wins="H200: on 14 of 15 graphs without negative weights, 1.1 to 5.7 times as fast as the next row",
+        rationale="nothing returns to the host between steps",
+        complexity="O(V E) at worst; an edge is relaxed again only while its source is in the near pile",
+        advantage="H200: on 14 of 15 graphs without negative weights, 1.1 to 5.7 times as fast as the next strategy",
         default=True,
     ),
     Strategy(
@@ -52,9 +52,9 @@ STRATEGIES = (
         memory=gpu_steps.memory,
         needs=frozenset({"weights"}),
         paper="Bellman-Ford with active vertices: Busato, Bombieri 2015, algorithm 3",
-        teaches="one atomic minimum a relaxation, one queue entry a vertex and round",
+        rationale="one atomic minimum per relaxation, one queue entry per vertex and round",
         complexity="O(V E)",
-        wins="H200: second to persistent on dblp-2010 and web-NotreDame",
+        advantage="H200: second to persistent on dblp-2010 and web-NotreDame",
         default=True,
     ),
     Strategy(
@@ -64,9 +64,9 @@ STRATEGIES = (
         memory=h_bf.memory,
         needs=frozenset({"weights"}),
         paper="Busato, Bombieri 2015 (H-BF)",
-        teaches="edges of some classes need no atomic, and some no relaxation before the end",
+        rationale="some classes of edges need no atomic, and some no relaxation before the end",
         complexity="O(V E)",
-        wins="H200: on USA-road-NY with negative weights, and on cnr-2000, directed",
+        advantage="H200: on USA-road-NY with negative weights, and on cnr-2000, directed",
         knobs=HBfKnobs,
         published=True,
     ),
@@ -78,7 +78,7 @@ STRATEGIES = (
             memory=integer_sums.memory,
             needs=frozenset({"weights"}),
             paper="Dijkstra 1959; Bellman-Ford where weights are negative",
-            teaches="exact sums of integers beyond 2^53, on the host",
+            rationale="exact sums of integers beyond 2^53, on the host",
             complexity="O((V + E) log V); O(V E) with negative weights",
             sums="int64",
         )
@@ -88,41 +88,41 @@ STRATEGIES = (
 )
 
 MULTI_SOURCE = (
-    MultiSourceStrategy.of(
+    MultiSourceStrategy.from_module(
         source_per_thread,
         name="near_far_per_thread",
-        also=("many_piles",),
+        aliases=("many_piles",),
         device="cpu",
         needs=frozenset({"weights", "non_negative"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
-        teaches="one core a source, near and far piles, no atomic",
+        rationale="one core per source, near and far piles, no atomic",
         complexity="S times that of near_far",
-        wins="two cores, 64 sources: 3.4 to 6.2 times as fast as the best library on all four graphs measured",
+        advantage="two cores, 64 sources: 3.4 to 6.2 times as fast as the best library on all four graphs measured",
         default=True,
     ),
-    MultiSourceStrategy.of(
+    MultiSourceStrategy.from_module(
         source_per_block,
         name="source_per_block",
-        also=("many_blocks",),
+        aliases=("many_blocks",),
         device="cuda",
         needs=frozenset({"weights", "non_negative", "narrow"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
-        teaches="a block a source: near and far piles with no barrier of the grid",
+        rationale="one block per source: near and far piles without a barrier of the grid",
         default=True,
         complexity="S times that of near_far",
-        wins="H200, 1,024 sources: on roads, 11,000 to 22,000 times as fast as cuGraph's loop",
+        advantage="H200, 1,024 sources: on roads, 11,000 to 22,000 times as fast as cuGraph's loop",
     ),
-    MultiSourceStrategy.of(
+    MultiSourceStrategy.from_module(
         source_per_lane,
         name="source_per_lane",
-        also=("many_rows",),
+        aliases=("many_rows",),
         device="cuda",
         needs=frozenset({"weights", "non_negative", "narrow"}),
         paper="Davidson, Baxter, Garland, Owens 2014; Then et al. 2014 (MS-BFS)",
-        teaches="distances of 32 sources side by side: each edge is read once for all of them",
+        rationale="distances from 32 sources interleaved: each edge is read once for all of them",
         default=True,
-        complexity="that of near_far for 32 sources, as long as their piles are alike",
-        wins="H200, 1,024 sources: on R-MAT, 97 to 260 times as fast as cuGraph's loop",
+        complexity="that of near_far per 32 sources, if their piles are similar",
+        advantage="H200, 1,024 sources: on R-MAT, 97 to 260 times as fast as cuGraph's loop",
     ),
     *(
         MultiSourceStrategy(
@@ -134,7 +134,7 @@ MULTI_SOURCE = (
             terms=integer_sums.terms,
             needs=frozenset({"weights"}),
             paper="Dijkstra 1959; Bellman-Ford where weights are negative",
-            teaches="exact sums of integers beyond 2^53, on the host, one core per source",
+            rationale="exact sums of integers beyond 2^53, on the host, one core per source",
             complexity="O(S (V + E) log V); O(S V E) with negative weights",
             sums="int64",
         )

@@ -24,37 +24,6 @@ EDGES_PER_PILE = 6.0
 #   USA-road-NE               100 / 99 / 100 / 98 / 95
 SHARED_NEAR = 2048
 
-# One source per block on a GPU. Measured on an H200 with 1,024 sources, us per source:
-#                                   USA-road-NE        USA-road-NY
-#   blocks of 256 / 512 / 1,024     244 / 213 / 224    28 / 31 / 44
-#   MULTI_SOURCE_FEW 0 / 16 / 32    240 / 213 / 220    38 / 31 / 31
-#   MULTI_SOURCE_AHEAD 1 / 4 / 8    229 / 213 / 304    29 / 31 / 56
-# MULTI_SOURCE_QUEUE_CAPACITY 512 to 2,048, and widths 0.5 to 4 times as large, differ by less than 5 %.
-# Threads per block.
-MULTI_SOURCE_BLOCK = 512
-MULTI_SOURCE_LARGE = 1 << 19  # graphs of fewer vertices use half as many threads
-# Vertices that a near pile holds in shared memory.
-MULTI_SOURCE_QUEUE_CAPACITY = 1024
-# Iterations before the width of piles may change.
-MULTI_SOURCE_WARM_UP = 8
-# Vertices per iteration below which piles get wider.
-MULTI_SOURCE_FEW = 16
-# Unroll factor over edges.
-MULTI_SOURCE_AHEAD = 4
-# Blocks in flight; 0: as many as the device holds at once.
-IN_FLIGHT = 0
-
-# One source per lane, 32 sources interleaved. Measured on an H200 with 1,024 sources, us per source on R-MAT 20: blocks of
-# 64 / 128 / 256 357 / 359 / 386; chunks of 32 / 64 / 256 374 / 365 / 381.
-# Threads per block.
-ROWS_BLOCK = 128
-# Degrees are uneven if the largest is at least this many times the mean.
-ROWS_UNEVEN = 16
-# Edges of an edge chunk: adjacency lists of as many edges or more are split.
-ROWS_PIECES = {"uneven": 64, "even": 256}
-# Edges per round below which piles get wider.
-ROWS_LIGHT = 1 << 20
-
 # Rounds of Bellman-Ford before the first search of the predecessors for a cycle. The number doubles after each search, so
 # all searches together cost O(V log rounds).
 FIRST_CYCLE_SEARCH = 16
@@ -146,6 +115,71 @@ class Tuning:
 
     trace: int = 0
     predecessors_inside: bool = PREDECESSORS_INSIDE
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcePerBlockTuning:
+    """Tuning parameters of SSSP with one source per block (``Query.tuning``).
+
+    Attributes
+    ----------
+    block : int
+        Threads per block.
+    large : int
+        Graphs of fewer vertices use half as many threads.
+    queue_capacity : int
+        Vertices that a near pile holds in shared memory.
+    warm_up : int
+        Iterations before the width of piles may change.
+    few : int
+        Vertices per iteration below which piles get wider.
+    unroll : int
+        Unroll factor over edges.
+    in_flight : int
+        Blocks in flight; 0: as many as the device holds at once.
+    """
+
+    # Measured on an H200 with 1,024 sources, us per source:
+    #                                   USA-road-NE        USA-road-NY
+    #   blocks of 256 / 512 / 1,024     244 / 213 / 224    28 / 31 / 44
+    #   few 0 / 16 / 32                 240 / 213 / 220    38 / 31 / 31
+    #   unroll 1 / 4 / 8                229 / 213 / 304    29 / 31 / 56
+    # A queue_capacity of 512 to 2,048, and widths 0.5 to 4 times as large, differ by less than 5 %.
+    block: int = 512
+    large: int = 1 << 19
+    queue_capacity: int = 1024
+    warm_up: int = 8
+    few: int = 16
+    unroll: int = 4
+    in_flight: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourcePerLaneTuning:
+    """Tuning parameters of SSSP with one source per lane, 32 sources interleaved (``Query.tuning``).
+
+    Attributes
+    ----------
+    block : int
+        Threads per block.
+    uneven_from : int
+        Degrees are uneven if the largest is at least this many times the mean.
+    uneven_chunk, even_chunk : int
+        Edges of an edge chunk where degrees are uneven, or even: adjacency lists of as many edges or more are split.
+    warm_up : int
+        Rounds before the width of piles may change.
+    light : int
+        Edges per round below which piles get wider.
+    """
+
+    # Measured on an H200 with 1,024 sources, us per source on R-MAT 20: blocks of 64 / 128 / 256 357 / 359 / 386; chunks of
+    # 32 / 64 / 256 374 / 365 / 381.
+    block: int = 128
+    uneven_from: int = 16
+    uneven_chunk: int = 64
+    even_chunk: int = 256
+    warm_up: int = 8
+    light: int = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)

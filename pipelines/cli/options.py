@@ -95,7 +95,7 @@ def _ids(text: str) -> list[str]:
 def _integer(text: str) -> int:
     """Parse an integer as in a file of ids; Python's ``int`` would accept 1_0 as 10, and digits of any script."""
     if not _INTEGER.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(text)
 
 
@@ -121,7 +121,7 @@ def _size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip(" "))
     if match is None or match[2] not in _UNITS or not math.isfinite(float(match[1]) * _UNITS[match[2]]):
         units = ", ".join(unit for unit in _UNITS if unit)
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; give bytes, or a number with one of {units}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; give bytes, or a number with one of {units}")
     return int(float(match[1]) * _UNITS[match[2]])
 
 
@@ -576,7 +576,7 @@ def parser() -> OnceParser:
 
 
 def flag_text(name: str, value: object = None) -> str:
-    """Write an option of the library as a message of a job does: as the flag that stands for it.
+    """Return an option of the library as the flag of the job, for messages.
 
     Parameters
     ----------
@@ -600,7 +600,7 @@ def flags_of(argv: list[str]) -> tuple[dict[str, Any], Path | None]:
     Raises
     ------
     UsageError
-        A flag that does not exist, is given twice or lacks its value.
+        A flag is unknown, given twice, or without its value.
     """
     given = vars(parser().parse_args(argv))
     config = given.pop("config", None)

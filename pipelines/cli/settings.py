@@ -1,4 +1,4 @@
-"""Settings of the main job: defaults, then a file of ``conf/``, then flags; checked in one place."""
+"""Settings of the main job: defaults, overridden by a file of ``conf/``, overridden by flags; all checked here."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _annotation(option: Option) -> Any:
 
 
 def _checker() -> Any:
-    """The dataclass that checks values for ``Settings``: its fields, with the ranges that their metadata give them."""
+    """Return the dataclass that checks values for ``Settings``: the same fields, with the ranges from their metadata."""
     annotations = {option.key: _annotation(option) for option in OPTIONS}
     annotations["edges"] = Annotated[list[str], Field(min_length=1)]
     annotations["knobs"] = Annotated[dict[str, bool | int | float | str], Field(min_length=1)] | None
@@ -72,7 +72,7 @@ def read_file(path: Path) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        The file is missing, is no TOML, or has a key that is no setting (the known ones are listed).
+        The file is missing or not TOML, or has a key that is no setting; the message lists the known keys.
     """
     try:
         with open(path, "rb") as file:
@@ -81,7 +81,7 @@ def read_file(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: the settings file cannot be read: {error.strerror}") from None
     except RecursionError:
         raise UsageError(f"{path}: not a TOML file that can be read: its values are nested too deeply") from None
-    except ValueError as error:  # tomllib's, that of other text than UTF-8, and of a path with a null character
+    except ValueError as error:  # of tomllib, of text that is not UTF-8, or of a path with a null character
         raise UsageError(f"{path}: not a TOML file: {error}") from None
     for key in values:
         if key not in KNOWN_KEYS:
@@ -99,7 +99,7 @@ def settings_of(flags: dict[str, Any], config: Path | None = None) -> Settings:
     flags : dict
         Settings given on the command line.
     config : Path, optional
-        A file with more of them; flags win.
+        A file with more settings; flags override it.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def settings_of(flags: dict[str, Any], config: Path | None = None) -> Settings:
     Raises
     ------
     UsageError
-        A value that cannot be, or settings that contradict each other.
+        A value is invalid, or settings contradict each other.
     """
     in_file = {} if config is None else read_file(config)
     values = in_file
@@ -139,7 +139,7 @@ def settings_of(flags: dict[str, Any], config: Path | None = None) -> Settings:
 
 
 def checked_settings(values: dict[str, Any]) -> Settings:
-    """Check settings that a manifest holds; raises ValueError. What it lacks, an earlier version did not know."""
+    """Check the settings in a manifest; raises ValueError. Those of an earlier version may lack keys."""
     try:
         return _settings(values)
     except ValidationError as error:
@@ -157,7 +157,7 @@ def _sentence(error: ValidationError, flags: dict[str, Any], config: Path | None
 
 
 def refuse_address(name: str, folder: str) -> None:
-    """Raise UsageError for a folder that is no path of this machine: as one it would be made somewhere else."""
+    """Raise UsageError for a folder that is a URL: as a path, it would be created at an unexpected place."""
     found = _SCHEME.match(folder)
     if found:
         raise UsageError(
@@ -169,14 +169,14 @@ def refuse_address(name: str, folder: str) -> None:
 
 
 def _named(key: str, flags: dict[str, Any], config: Path | None) -> str:
-    """A setting in the words of where it was given."""
+    """Return the name of a setting as the user gave it: a flag, or a key of the file."""
     if key == "edges":
         return "EDGES"
     return "--" + key.replace("_", "-") if key in flags or config is None else f"{config}: {key}"
 
 
 def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
-    """Raise UsageError for a text that no file system or network takes."""
+    """Raise UsageError for a text that no file system or network accepts."""
     for key in KNOWN_KEYS:
         value = getattr(settings, key)
         texts = value if isinstance(value, list) else [value]
@@ -193,7 +193,7 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
 
 
 def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Settings that have a value and no effect beside the others, each with the reason."""
+    """Return settings that have a value but no effect in combination with the others, each with the reason."""
     if not settings.random_sources:
         yield "seed", "it draws --random-sources, and the sources are given otherwise"
     if settings.algorithm == "bfs":
@@ -213,7 +213,7 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _check_idle(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
-    """Raise UsageError for a flag that has no effect, and say so of a setting in a file, which may be for several runs."""
+    """Raise UsageError for a flag without effect. Report a setting of a file, because a file may serve several runs."""
     defaults = {option.key: option.default for option in OPTIONS}
     for key, reason in idle_settings(settings):
         value = getattr(settings, key)
@@ -246,7 +246,7 @@ def _check_together(settings: Settings) -> None:
 
 
 def _result_of(in_file: dict[str, Any], flags: dict[str, Any], config: Path | None) -> ResultName:
-    """The one result that ``result`` and its other spelling, ``predecessors``, ask for; flags win over the file."""
+    """Return the result that ``result`` or its older form ``predecessors`` requests; flags override the file."""
     result: ResultName | None = flags.get("result")
     if result is None:
         result = cast(ResultName, in_file.get("result", "distances"))
@@ -264,18 +264,18 @@ def _result_of(in_file: dict[str, Any], flags: dict[str, Any], config: Path | No
 
 def _with_predecessors(result: str, said: str) -> ResultName:
     if result not in ("distances", "predecessors"):
-        raise UsageError(f"{said} are two results, and --predecessors is another way to say --result predecessors; take one")
+        raise UsageError(f"{said} select two results, because --predecessors means --result predecessors; take one")
     return "predecessors"
 
 
 def _check_result(settings: Settings) -> None:
-    """Raise UsageError for a result that does not go with the other settings."""
+    """Raise UsageError for a result that cannot be combined with the other settings."""
     result, form = settings.result, OUTPUT_SCHEMAS[settings.result]
     given = [key for key in TARGET_CHOICES if getattr(settings, key) is not None]
     if len(given) > 1:
         raise UsageError("targets are given more than once, by --targets, --targets-file; take one")
     if form.needs_targets and not given:
-        raise UsageError(f"--result {result} needs to know where the ways end: take one of --targets, --targets-file")
+        raise UsageError(f"--result {result} needs targets: take one of --targets, --targets-file")
     if given and not form.limits_targets:
         flag = "--" + given[0].replace("_", "-")
         raise UsageError(f"--result {result} is about all vertices; leave {flag} out, or take --result targets")
@@ -288,7 +288,7 @@ def _check_result(settings: Settings) -> None:
 
 
 def unfit_for_mg(settings: Settings) -> str | None:
-    """Say why the engine ``cugraph-mg`` cannot do what the settings ask for, or None if it may."""
+    """Return why the engine ``cugraph-mg`` does not support the settings, or None if it does."""
     if settings.device == "cpu":
         return "it runs on GPUs; leave --device out"
     form = OUTPUT_SCHEMAS[settings.result]
@@ -299,7 +299,7 @@ def unfit_for_mg(settings: Settings) -> str | None:
     if settings.strategy != "auto" or settings.knobs is not None:
         return "it has no strategies and no knobs; leave --strategy out"
     if settings.graph_cache is not None:
-        return "its graph is never in one place, so none is kept; leave --graph-cache out"
+        return "its graph is partitioned and is not cached; leave --graph-cache out"
     if settings.vertices is not None:
         return "its vertices are those of the edges; leave --vertices out"
     if settings.id_type != "auto":
@@ -318,7 +318,7 @@ def _check_tls(settings: Settings) -> None:
         given = ", ".join("--" + key.replace("_", "-") for key in TLS if key not in missing)
         verb = "is" if len(missing) == 1 else "are"
         raise UsageError(
-            f"TLS takes a certificate authority, a certificate and its key: {named} {verb} missing beside {given}"
+            f"TLS needs a certificate authority, a certificate and its key: {named} {verb} missing (given: {given})"
         )
     if not (settings.scheduler_address or settings.scheduler_file):
         raise UsageError("--tls-ca-file, --tls-cert and --tls-key are for a scheduler that runs already; name it, too")
@@ -335,14 +335,14 @@ def _check_tls(settings: Settings) -> None:
 
 
 def _check_knobs(settings: Settings, config: Path | None) -> None:
-    """Raise UsageError for knobs that the strategy does not have, before a graph is read that may be large."""
+    """Raise UsageError for knobs that the strategy does not have, before the graph is read."""
     from kepler_traverse.bfs.registry import STRATEGIES as BFS
     from kepler_traverse.errors import InputError
     from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 
     if settings.strategy == "auto":
         raise UsageError(f"{config}: [knobs] are those of one strategy, and strategy is 'auto'; name the strategy")
-    named = [row for row in (BFS if settings.algorithm == "bfs" else SSSP) if settings.strategy in (row.name, *row.also)]
+    named = [each for each in (BFS if settings.algorithm == "bfs" else SSSP) if each.is_called(settings.strategy)]
     # A name that is none, or not on the device, is refused with those that fit once the graph is there.
     rows = [row for row in named if settings.device in ("auto", row.device)]
     for row in [row for row in rows if row.knobs is not None] or rows[:1]:

@@ -12,7 +12,7 @@ _held = False
 
 
 def listen() -> None:
-    """From now on raise KeyboardInterrupt on both signals: a scheduler that ends the job gets what Ctrl-C gets."""
+    """Raise KeyboardInterrupt on both signals from now on, so that SIGTERM from a batch system acts like Ctrl-C."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _raise)
 
@@ -25,7 +25,7 @@ def check() -> None:
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Delay a first interrupt until the block, which must not be split, has ended; a second one is not delayed."""
+    """Delay a first interrupt until the end of the block; a second one is not delayed."""
     global _held
     _held = True
     try:

@@ -1,7 +1,7 @@
-"""The one way by which text reaches stdout and stderr: escaped, in the stream's own encoding, and never an error of its own.
+"""All output to stdout and stderr: escaped, in the encoding of the stream, and without errors of its own.
 
-Ids, paths and errors come from files of strangers. Raw control characters among them would let a file colour, hide or
-forge what a terminal shows, so everything that is not printable is written as ``repr`` writes it.
+Ids, paths and errors come from untrusted files. With raw control characters, a file could color, hide or forge what a
+terminal shows. Therefore everything that is not printable is written as by ``repr``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def printable(text: str) -> str:
-    """One line: the text with everything that is not printable, line ends too, as ``repr`` writes it."""
+    """Return the text as one line, in which everything not printable, also line ends, is escaped as by ``repr``."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
@@ -27,17 +27,19 @@ def say(*lines: str) -> None:
 
 
 def show(*lines: str) -> None:
-    """Write lines to stdout; a reader that has gone, as in ``... | head -1``, has had enough, and that is no error.
+    """Write lines to stdout. A reader that has closed the pipe, as in ``... | head -1``, is no error.
 
     Raises
     ------
     OutputError
-        They cannot be written for another reason: a disk is full.
+        They cannot be written for another reason, such as a full disk.
     """
     try:
         _write(sys.stdout, lines)
     except OSError as error:
-        from kepler_traverse.errors import OutputError  # only now: with it come NumPy and Numba, and --help needs neither
+        from kepler_traverse.errors import (
+            OutputError,
+        )  # only now, because it imports NumPy and Numba, which --help does not need
 
         raise OutputError(f"stdout cannot be written to: {error.strerror or error}") from None
 
@@ -56,7 +58,7 @@ def _write(stream: Any, lines: tuple[str, ...]) -> None:
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         stream.flush()
     except BrokenPipeError:
-        # What is left in the buffer would fail once more when the interpreter ends.
+        # The rest of the buffer would fail again when the interpreter ends.
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), stream.fileno())
 

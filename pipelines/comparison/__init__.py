@@ -1,1 +1,1 @@
-"""Baselines that ``pipelines.compare`` runs beside this library."""
+"""Baselines that ``pipelines.compare`` compares this library with."""

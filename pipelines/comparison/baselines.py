@@ -1,4 +1,4 @@
-"""The libraries that ours is compared with, as their users run many sources: the graph made once, then one call a source."""
+"""The baselines, as their users search from many sources: the graph is built once, then one call per source."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from kepler_traverse.plan import Plan
 
 from ..worker.request import weights_of
 
-# A peer's way to traverse: from a vertex number to the distances of all vertices in our encoding.
-Peer = Callable[[int], object]
+# A traversal by a baseline: from a vertex number to the distances of all vertices in our encoding.
+Baseline = Callable[[int], object]
 
 
 def our_plan(graph: Graph, algorithm: str, strategy: str) -> Plan:
-    """Plan with predecessors, which the peers compute too."""
+    """Plan with predecessors, which the baselines compute too."""
     return (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, strategy=strategy)
 
 
-def peer_of(graph: Graph, algorithm: str) -> tuple[str, dict[str, Peer]]:
-    """Return the peer's name and its ways to run the algorithm on this graph, the graph made ready for it.
+def baseline_of(graph: Graph, algorithm: str) -> tuple[str, dict[str, Baseline]]:
+    """Return the name of the baseline and its variants of the algorithm, prepared for this graph.
 
     Raises
     ------
     InputError
-        The peer cannot take this graph.
+        The baseline does not support this graph.
     DeviceError
         cuGraph is not installed.
     """
@@ -39,13 +39,13 @@ def peer_of(graph: Graph, algorithm: str) -> tuple[str, dict[str, Peer]]:
     return "SciPy", {"dijkstra": _scipy(graph, algorithm)}
 
 
-def _scipy(graph: Graph, algorithm: str) -> Peer:
+def _scipy(graph: Graph, algorithm: str) -> Baseline:
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import dijkstra
 
     if max(graph.n_vertices, graph.n_edges) > np.iinfo(np.int32).max:
         raise InputError("SciPy's shortest paths take at most 2^31 - 1 vertices and edges")
-    # In the types that SciPy works in, so that no call converts the graph.
+    # In the types that SciPy computes with, so that no call converts the graph.
     weights = np.ones(graph.n_edges) if algorithm == "bfs" else weights_of(graph).astype(np.float64)
     shape = (graph.n_vertices, graph.n_vertices)
     matrix = csr_matrix((weights, graph.targets, graph.offsets.astype(np.int32)), shape=shape)
@@ -56,7 +56,7 @@ def _scipy(graph: Graph, algorithm: str) -> Peer:
     return traverse
 
 
-def _cugraph(graph: Graph, algorithm: str) -> dict[str, Peer]:
+def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
     cp = cuda.cp
     try:
         import pylibcugraph
@@ -99,12 +99,12 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Peer]:
 
 
 def in_our_encoding(answer: Any, graph: Graph, algorithm: str) -> Any:
-    """Bring a peer's distances to ours: by vertex number, its mark of the unreached replaced.
+    """Convert distances of a baseline to ours: by vertex number, with our value for unreached vertices.
 
     Returns
     -------
     array of shape (n_vertices,)
-        BFS: int32. SSSP: the graph's float type, where the peer's wider type must lose nothing.
+        BFS: int32. SSSP: the graph's float type; converting the baseline's wider type must lose nothing.
     """
     if graph.device == "cpu":
         if algorithm == "bfs":
@@ -120,7 +120,7 @@ def in_our_encoding(answer: Any, graph: Graph, algorithm: str) -> Any:
 
 
 def refuse_rounded(expected: Any, ours: np.dtype) -> None:
-    """Refuse to compare distances of which one type has begun to round whole numbers that the other holds."""
+    """Refuse a comparison if one type rounds integers that the other one holds exactly."""
     if is_hops(ours):
         return
     if ours.kind == "i" or expected.dtype.itemsize < ours.itemsize:

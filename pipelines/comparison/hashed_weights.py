@@ -1,4 +1,4 @@
-"""Weights out of a stated hash of each edge, so that a graph without weights has the same ones everywhere."""
+"""Weights from a documented hash of each edge, so that a graph without weights has the same ones everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Peak memory of a process that holds a stored graph and traverses it, with this library or with its peer."""
+"""Peak memory of a process that holds a stored graph and traverses it, with this library or with the baseline."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.storage import load_graph, save_graph
 
 from ..cli.terminal import show
-from .baselines import our_plan, peer_of
+from .baselines import baseline_of, our_plan
 
-_SOURCES = 4  # what one traversal needs is needed by all of them
+_SOURCES = 4  # all traversals need the same memory
 
 
 def peak_memory(graph: Graph, algorithm: str, strategy: str, sources: Any) -> dict[str, int]:
-    """Return the peak resident bytes of a process for each side; both map the same stored graph first."""
+    """Return the peak resident bytes of one process per library; both map the same stored graph first."""
     first = ",".join(str(source) for source in sources[:_SOURCES])
     peaks = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -40,10 +40,10 @@ def _traverse(folder: str, side: str, algorithm: str, strategy: str, sources: st
     if side == "ours":
         traverse = our_plan(graph, algorithm, strategy).run
     else:
-        (traverse,) = peer_of(graph, algorithm)[1].values()
+        (traverse,) = baseline_of(graph, algorithm)[1].values()
     for source in sources.split(","):
         traverse(int(source))
-    # Not ru_maxrss: a process that was started from a large one counts its parent's pages there.
+    # Not ru_maxrss, which includes the parent's pages if this process was started from a large one.
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.partition("VmHWM:")[2].split()[0])
 

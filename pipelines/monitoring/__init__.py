@@ -1,1 +1,1 @@
-"""What a run has done so far, on the terminal, in the dashboard, for Prometheus and as an HTML report."""
+"""Monitoring of a run: the terminal, the dashboard, Prometheus and the HTML report."""

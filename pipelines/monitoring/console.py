@@ -28,7 +28,7 @@ from ..run.strategy_choice import sentence
 from . import html_fragments
 from .run_stats import MAX_LISTED, RunStats, batch_of
 
-if TYPE_CHECKING:  # these import what imports this
+if TYPE_CHECKING:  # these modules import this one
     from ..run.memory_plan import Sizing
     from ..run.prepare import Prepared
 
@@ -40,7 +40,7 @@ _MAX_WORKERS = 8  # maximum number of workers with a line each on a terminal
 
 
 def facts_of(manifest: Manifest) -> dict[str, Any]:
-    """What never changes while a run goes on, in plain values, for whoever watches it."""
+    """Return the constant facts of a run in plain values, for the terminal, the dashboard and the report."""
     same = ("algorithm", "result", "means", "strategy", "device", "sources")
     return {
         **{key: dict(manifest)[key] for key in same},
@@ -53,21 +53,21 @@ def facts_of(manifest: Manifest) -> dict[str, Any]:
 
 
 class Progress:
-    """What a run has done and how long the rest takes: a few lines that stay in place on a terminal, now and then a line
-    elsewhere. The same goes to the dashboard's page.
+    """Progress of a run and estimated remaining time: on a terminal, a few lines that are redrawn; elsewhere, a line from
+    time to time. The page of the dashboard gets the same.
 
     Parameters
     ----------
     facts : dict
-        As ``facts_of`` has them.
+        The result of ``facts_of``.
     news : pipelines.monitoring.dashboard_plugin.News, optional
-        The page, where there is one.
+        Sends to the page, if there is one.
     """
 
     def __init__(self, facts: dict[str, Any], news: Any = None) -> None:
         self._news = news
         self._chronicle = RunStats(facts["started"], facts["sources"], facts["kept"])
-        self._lock = threading.Lock()  # the terminal is drawn by a thread of its own
+        self._lock = threading.Lock()  # a separate thread draws on the terminal
         self._console = Console(stderr=True, highlight=False)
         self._live: Live | None = None
         self._last_report = time.monotonic()
@@ -87,9 +87,9 @@ class Progress:
             self._news.end("interrupted" if interrupted else "failed" if bad else "done")
 
     def advance(self, part: int, summary: PartEntry) -> None:
-        """A part is written; ``summary`` is what the manifest holds about it."""
+        """Record that a part file is written; ``summary`` is its entry in the manifest."""
         batch = batch_of(part, summary)
-        assert batch is not None  # a batch that is done in this run has its times
+        assert batch is not None  # a batch of this run has times
         with self._lock:
             self._chronicle.distances = merged(self._chronicle.distances, summary["distances"])
             self._chronicle.add(batch)
@@ -99,7 +99,7 @@ class Progress:
             say(self._line())
 
     def failed(self, part: int, sources: list[Any], error: str) -> None:
-        """Record that some sources of a part are given up."""
+        """Record that some sources of a batch failed."""
         item: dict[str, Any] = {"part": part, "sources": sources[:MAX_LISTED], "n": len(sources), "error": error}
         with self._lock:
             self._chronicle.add_failure(**item)
@@ -107,7 +107,7 @@ class Progress:
         say(f"batch {part} failed: {error}")
 
     def retried(self, part: int, why: str) -> None:
-        """Record that a part is retried."""
+        """Record that a batch is retried."""
         item: dict[str, Any] = {"part": part, "why": why}
         with self._lock:
             self._chronicle.add_retry(**item)
@@ -135,10 +135,10 @@ class Progress:
         return ", ".join(words)
 
     def _drawn(self) -> Group:
-        """The lines on a terminal: a bar, the line, where the time goes, and the workers if they are few."""
+        """Return the lines on a terminal: a bar, the rates, the shares of the phases, and the workers if they are few."""
         with self._lock:
             chronicle = self._chronicle
-            bar = Table.grid(expand=True)  # a bar by itself does not end its line
+            bar = Table.grid(expand=True)  # a bar does not end its line
             bar.add_row(ProgressBar(total=max(1, chronicle.total), completed=chronicle.done, complete_style="green"))
             lines: list[RenderableType] = [bar, Text(self._line(), style="bold")]
             took = sum(chronicle.whole.phases.values())
@@ -203,10 +203,10 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
         *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
         (
             "strategy",
-            f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.teaches}",
+            f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.rationale}",
         ),
         ("why", plan.why),
-        *([("choice", f"{sentence(choice)}; corrected as the run goes on")] if choice else []),
+        *([("choice", f"{sentence(choice)}; corrected during the run")] if choice else []),
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
         ("batches", f"{sizing.n_batches:,} of {sizing.batch_size:,} sources, one part file each"),
         ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),
@@ -218,7 +218,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
 
 
 def weights_not_used(settings: Settings, built: dict[str, Any]) -> list[str]:
-    """Say which weights bfs passes over, so that nobody takes hops for distances.
+    """Return which weights bfs ignores, so that hops are not mistaken for distances.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def weights_not_used(settings: Settings, built: dict[str, Any]) -> list[str]:
 
 
 def columns_text(built: dict[str, Any]) -> str:
-    """Say which columns of the edge list are the ends and the weight of an edge, and which are not used.
+    """Return which columns of the edge list are the ends and the weight of an edge, and which are unused.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def columns_text(built: dict[str, Any]) -> str:
         The fields of a ``BuildReport``, as a manifest has them.
     """
     if not built.get("src_column"):
-        return "not known"  # of a run before they were noted
+        return "not known"  # a manifest of an earlier version lacks them
     weight, unused = built.get("weight_column"), built.get("unused_columns", [])
     text = f"{built['src_column']!r} to {built.get('dst_column', '')!r}"
     text += f", weight {weight!r}" if weight else ", no weight"
@@ -284,7 +284,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
     if settings.json:
         show(json.dumps(facts))
         return
-    kept = f" ({facts['kept']} batches were there already)" if facts["kept"] else ""
+    kept = f" ({facts['kept']} batches were computed before)" if facts["kept"] else ""
     sources = f"{facts['sources']:,} sources{_duplicates(facts['duplicate_sources'])}"
     lines = [
         f"{sources}, {facts['rows']:,} rows in {seconds:.1f} s{kept}",
@@ -303,7 +303,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
 
 
 def _phases(manifest: Manifest) -> dict[str, float]:
-    """Seconds of all workers by phase; of a worker that does several things at a time, the sum of them."""
+    """Return seconds by phase, summed over all workers and over concurrent activities of a worker."""
     total: Counter[str] = Counter()
     for part in manifest["parts"]:
         total.update(part.get("phases", {}))

@@ -1,9 +1,11 @@
-"""Who may ask the dashboard: browsers that were sent to it, and no page of somebody else's in the same browser.
+"""Access control of the dashboard: other pages in the same browser are refused.
 
-A dashboard asks for no password and mostly listens on 127.0.0.1, which every page that a browser shows can reach. What keeps
-other pages out is the browser's rule of one origin, and two ways lead round it. A name of the attacker's can be made to lead
-to 127.0.0.1, so requests must carry the address, or a name of this host. A websocket is outside the rule, so the page that
-opens one must come from the very address that it opens it to.
+A dashboard asks for no password and usually listens on 127.0.0.1, which every page in a browser can reach. The same-origin
+policy of the browser excludes other pages, with two exceptions:
+
+- DNS rebinding: a name of the attacker can resolve to 127.0.0.1. Therefore the ``Host`` of a request must be an address, or
+  a name of this host.
+- Websockets are not subject to the policy. Therefore the ``Origin`` of a websocket must be the address that it connects to.
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ ORIGINS = "distributed.scheduler.dashboard.bokeh-application.allow_websocket_ori
 
 
 def own_names() -> set[str]:
-    """Names of this host; it may ask the network for them."""
+    """Return the names of this host; this may need the network."""
     return {"localhost", socket.gethostname().lower(), socket.getfqdn().lower()}
 
 
 def is_allowed(host: str, origin: str | None, names: Collection[str], allowed: Collection[str]) -> bool:
-    """Whether a request may be answered.
+    """Return whether a request may be answered.
 
     Parameters
     ----------
@@ -34,9 +36,9 @@ def is_allowed(host: str, origin: str | None, names: Collection[str], allowed: C
     origin : str or None
         Its header ``Origin``, if it has one.
     names : collection of str
-        Of this host.
+        Names of this host.
     allowed : collection of str
-        Further hosts, as Bokeh takes them: ``HOST:PORT``, in which ``*`` stands for any of it.
+        Further hosts in Bokeh's notation: ``HOST:PORT``, where ``*`` matches anything.
     """
     from bokeh.server.util import check_allowlist
 
@@ -64,7 +66,7 @@ def _is_address_or(host: str, names: Collection[str]) -> bool:
 
 
 def refuse_others(application: web.Application, names: Collection[str], allowed: Collection[str]) -> None:
-    """Have an application of Tornado's answer 403 to requests that ``is_allowed`` refuses, websockets among them."""
+    """Make a Tornado application answer 403 to requests that ``is_allowed`` refuses, websockets included."""
     find = application.find_handler
 
     def find_handler(request: Any, **keywords: Any) -> Any:
@@ -76,12 +78,12 @@ def refuse_others(application: web.Application, names: Collection[str], allowed:
 
 
 class _Refused(web.RequestHandler):
-    """Says why, without a word of what was asked."""
+    """States the reason without repeating the request."""
 
     def prepare(self) -> None:
         self.set_status(403)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(
-            "This dashboard answers to its address and to the names of its host, and to pages from there alone.\n"
+            "This dashboard answers requests to its address or to a name of its host, and from its own pages only.\n"
             f"Allow others by Dask's setting {ORIGINS}.\n"
         )

@@ -1,4 +1,4 @@
-"""What the page at /kepler shows, as a Bokeh document that follows a run."""
+"""The page at /kepler, as a Bokeh document that is updated during a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STATES = {
     "done": "done",
     "failed": "ended with failures",
     "interrupted": "interrupted",
-    "gone": "the job has gone without a word; its output folder has what it did, and --resume goes on",
+    "gone": "the job ended without a message; its output folder has the finished batches, and --resume continues",
 }
 _ROOTS = ("head", "sources", "edges", "histogram", "reach", "phases", "workers", "slowest", "trouble")
 
@@ -87,7 +87,7 @@ def _text() -> Div:
 
 
 class View:
-    """The models of one browser's page, brought up to date from the run that it shows.
+    """The models of the page in one browser, which are updated from the run that it shows.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class View:
         self.roots |= {name: _text() for name in _ROOTS if name not in self.roots}
 
     def update(self) -> None:
-        """Bring text and, if there is news, figures up to date."""
+        """Update the text and, if there are new messages, the plots."""
         found = self._plugin.shown(self._asked)
         if found is None:
             self._put("head", Markup("<h1>kepler-traverse</h1><p>No run has been seen on this scheduler yet.</p>"))
@@ -162,13 +162,13 @@ class View:
             f"{html_fragments.text(facts['means'])}</p>"
             f'<p>Run {html_fragments.text(name)}: <b class="state">{html_fragments.text(_STATES[run.state])}</b>, '
             f"{chronicle.whole.batches:,} batches"
-            f'<span class="soft">, last news {html_fragments.seconds(round(max(0.0, time.time() - run.news_at)))} ago'
+            f'<span class="soft">, last update {html_fragments.seconds(round(max(0.0, time.time() - run.news_at)))} ago'
             + (f"; other runs:{links}" if links else "")
             + f'</span></p>{html_fragments.cards(numbers)}<div class="meter"><i style="width: {100 * share:.2f}%"></i></div>'
         )
 
     def _workers(self, run: Any) -> Markup:
-        """Workers with what they have done and how full they are; the ones with most sources where there are many."""
+        """Return a table of workers with their progress and memory; if there are many, those with most sources."""
         present = {address.rpartition("//")[2]: state for address, state in self._scheduler.workers.items()}
         shares = run.chronicle.shares(MAX_ROWS)
         names = [*shares, *(name for name in sorted(present) if name not in shares)][:MAX_ROWS]
@@ -184,7 +184,7 @@ class View:
 
 
 def state_of(worker: Any, name: str) -> tuple[str, str, str | Markup]:
-    """Memory, use and where Prometheus reads, of a worker as the scheduler knows it; of its GPU where it has one."""
+    """Return memory, utilization and the address of the metrics of a worker, and those of its GPU if it has one."""
     if worker is None:
         return "", "", "" if name == OTHERS else "gone"
     metrics, gpu = worker.metrics, worker.metrics.get("gpu")

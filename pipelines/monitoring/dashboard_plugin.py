@@ -1,7 +1,7 @@
-"""A page of the run on the Dask dashboard, at /kepler: a plugin of the scheduler keeps a chronicle, Bokeh shows it.
+"""The page of the run on the Dask dashboard, at /kepler: a scheduler plugin holds the statistics, Bokeh displays them.
 
-The job sends news of finished batches as Dask events of one topic; nothing else of the page runs in the job, and nothing of
-it on the workers. The plugin stays on the scheduler, so that the page can be read after the run and serves the next one.
+The job sends finished batches as Dask events of one topic. Nothing else of the page runs in the job, and nothing on the
+workers. The plugin stays on the scheduler, so that the page remains after the run and serves the next one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LAST_WORDS_SECONDS = 5  # maximum wait for the last message at the end of a run
 
 @dataclass
 class Run:
-    """One run as the scheduler knows it: ``facts`` are what never changes, as the job's first message has them."""
+    """The scheduler's state of one run; ``facts`` are the constant facts in the job's first message."""
 
     facts: dict[str, Any]
     chronicle: RunStats
@@ -50,12 +50,12 @@ class Run:
 
 
 class KeplerPage(SchedulerPlugin):
-    """Serves the page and keeps the last runs of a scheduler, in bounded memory.
+    """Serves the page and holds the last runs of a scheduler, in bounded memory.
 
     Parameters
     ----------
     own : bool
-        The scheduler is this job's own, so that Dask's pages, too, answer to no other page (see ``dashboard_access``).
+        Whether the scheduler is this job's own. If so, access control also covers Dask's pages (see ``dashboard_access``).
     """
 
     name = PLUGIN
@@ -74,7 +74,7 @@ class KeplerPage(SchedulerPlugin):
         dashboards = [application for application in applications if hasattr(application, "app_paths")]
         if not dashboards:
             raise RuntimeError("the scheduler has no dashboard")
-        # Only here, since a scheduler need not have Bokeh, and the job only needs it for the report.
+        # Imported here, because a scheduler may lack Bokeh, and the job needs it only for the report.
         from distributed.dashboard.core import BokehApplication
         from distributed.dashboard.scheduler import template_variables
 
@@ -84,14 +84,14 @@ class KeplerPage(SchedulerPlugin):
         prefix = dashboards[0].prefix
         self._application = BokehApplication({f"/{PATH}": functools.partial(document, self)}, scheduler, prefix=prefix)
         names = await asyncio.to_thread(own_names)
-        allowed = [origin for origin in dask.config.get(ORIGINS, ()) if origin != "*"]  # Dask's default is everybody
+        allowed = [origin for origin in dask.config.get(ORIGINS, ()) if origin != "*"]  # Dask allows every origin by default
         refuse_others(self._application, names, allowed)
         if self._own:
             refuse_others(scheduler.http_application, names, allowed)
         self._application.initialize(IOLoop.current())
         self._application.start()
         scheduler.http_application.add_application(self._application)
-        pages = template_variables(scheduler)["pages"]  # of the bar on top of Dask's own pages
+        pages = template_variables(scheduler)["pages"]  # entries of the navigation bar of Dask's pages
         if PATH not in pages:
             pages.append(PATH)
 
@@ -113,7 +113,7 @@ class KeplerPage(SchedulerPlugin):
         run.take(msg)
 
     def remove_client(self, scheduler: Any, client: str) -> None:  # noqa: ARG002
-        """A job that leaves without a last word was killed, or lost its way here."""
+        """Record a job that leaves without its last message: it was killed, or lost its connection."""
         for run in self.runs.values():
             if run.facts["client"] == client and run.state == "running":
                 run.state = "gone"
@@ -126,15 +126,15 @@ class KeplerPage(SchedulerPlugin):
 
 
 class News:
-    """Sends what happens to the page, without making the job wait for it.
+    """Sends events to the page without making the job wait.
 
     Parameters
     ----------
     client : distributed.Client
     facts : dict
-        What never changes about the run, in plain values; at least ``started, sources, kept``.
+        Constant facts of the run in plain values; at least ``started, sources, kept``.
     say : callable
-        Is told once if the page can no longer be reached.
+        Called once with a message if the page can no longer be reached.
     """
 
     def __init__(self, client: Client, facts: dict[str, Any], say: Callable[[str], None]) -> None:
@@ -160,7 +160,7 @@ class News:
             cast(Any, self._client.loop).add_callback(self._send)
 
     def end(self, state: str) -> None:
-        """Send what is left and the state in which the run ended; waits a few seconds at most."""
+        """Send the rest and the final state of the run; waits a few seconds at most."""
         self._state = state
         self.add()
         if self._broken or self._client.status != "running":
@@ -190,7 +190,7 @@ class News:
                 self._sent_at = time.monotonic()
         except (OSError, TimeoutError) as error:
             self._broken = True
-            self._say(f"the page at /{PATH} gets no more news of this run: {error}")
+            self._say(f"the page at /{PATH} gets no more updates of this run: {error}")
         finally:
             self._sending = False
 
@@ -201,8 +201,8 @@ def open_page(client: Client, facts: dict[str, Any], say: Callable[[str], None])
     Parameters
     ----------
     client, facts, say
-        As for ``News``. ``say`` is told why where there can be no page: the scheduler has no dashboard or no Bokeh, cannot
-        import this module, or accepts no plugins. The run goes on without.
+        As for ``News``. ``say`` is called with the reason if there can be no page: the scheduler has no dashboard or no
+        Bokeh, cannot import this module, or accepts no plugins. The run continues without the page.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def open_page(client: Client, facts: dict[str, Any], say: Callable[[str], None])
     """
     try:
         client.register_plugin(KeplerPage(own=client.cluster is not None))
-    except Exception as error:  # whatever a scheduler of somebody else's says: nothing of the run depends on the page
+    except Exception as error:  # any error of an external scheduler: the run does not depend on the page
         say(f"no page at /{PATH} of the dashboard: {type(error).__name__}: {error}")
         return None
     say(f"this run: {client.dashboard_link.rpartition('/')[0]}/{PATH}")

@@ -1,4 +1,4 @@
-"""HTML that the dashboard's page and the report share: pieces of text, the style, and light or dark as the reader has it."""
+"""HTML that the dashboard's page and the report share: text, tables, and the style with a light and a dark scheme."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from ..cli.terminal import printable
 from .run_stats import RunStats
 
-# Bokeh draws on a canvas, where style sheets do not reach: this gives its models the colours of the scheme.
+# Style sheets do not apply to Bokeh's canvas: this script sets the colors of the scheme in its models.
 SCHEME_SCRIPT = """
 (function () {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -90,20 +90,20 @@ summary { cursor: pointer; font-weight: 600; }
 
 
 class Markup(str):
-    """Text that is HTML already; any other text is escaped where it is put into a page."""
+    """Text that is HTML already; all other text is escaped when it is inserted."""
 
     __slots__ = ()
 
 
 def text(value: Any) -> str:
-    """One value as HTML; what is not printable, but for ends of lines, as ``repr`` writes it."""
+    """Return a value as HTML; characters that are not printable, except line ends, are escaped as by ``repr``."""
     if isinstance(value, Markup):
         return value
     return escape("\n".join(map(printable, str(value).split("\n"))))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence[int] = ()) -> Markup:
-    """Rows under heads; ``numbers`` are the columns set to the right."""
+    """Return a table; the columns in ``numbers`` are aligned to the right."""
     kind = [' class="n"' if i in numbers else "" for i in range(len(heads))]
     head = "".join(f"<th{kind[i]}>{text(name)}</th>" for i, name in enumerate(heads))
     body = "".join(
@@ -113,19 +113,19 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence
 
 
 def pairs(rows: Iterable[tuple[str, object]]) -> Markup:
-    """Names and values, one a line."""
+    """Return a table with one name and value per line."""
     body = "".join(f'<tr><td class="key">{text(name)}</td><td>{text(value)}</td></tr>' for name, value in rows)
     return Markup(f"<table><tbody>{body}</tbody></table>")
 
 
 def cards(rows: Iterable[tuple[str, object]]) -> Markup:
-    """The numbers that a reader looks for first."""
+    """Return the key figures as a row of cards."""
     body = "".join(f'<div class="card"><span>{text(name)}</span><b>{text(value)}</b></div>' for name, value in rows)
     return Markup(f'<div class="cards">{body}</div>')
 
 
 def seconds(value: float | None) -> str:
-    """A time span for people."""
+    """Return a duration as text."""
     if value is None:
         return "not known"
     if value < 100:
@@ -136,7 +136,7 @@ def seconds(value: float | None) -> str:
 
 
 def count(value: float) -> str:
-    """A rate or a large number for people, in about three digits."""
+    """Return a rate or a large number as text, with about three digits."""
     for size, unit in ((1e9, " billion"), (1e6, " million")):
         if abs(value) >= size:
             return f"{value / size:,.3g}{unit}" if value < 1000 * size else f"{value / size:,.0f}{unit}"
@@ -144,19 +144,19 @@ def count(value: float) -> str:
 
 
 def title(run: Mapping[str, Any]) -> str:
-    """What a run does, from its ``algorithm``, ``sources`` and ``result``."""
+    """Return the title of a run, from its ``algorithm``, ``sources`` and ``result``."""
     n, result = run["sources"], run["result"]
     said = f"{run['algorithm']} from {n:,} source" + ("" if n == 1 else "s")
     return said if result == "distances" else f"{said}: {result}"
 
 
 def edges_rate(chronicle: RunStats, rate: float) -> str:
-    """Edges a second; a dash where none are counted, since not every result tells which vertices were reached."""
+    """Return edges per second; a dash for results that do not tell which vertices were reached."""
     return count(rate) if chronicle.whole.edges else "-"
 
 
 def sources_text(failure: dict[str, Any]) -> str:
-    """The sources of a failure as they are given to ``--sources``."""
+    """Return the sources of a failure in the notation of ``--sources``."""
     shown = ", ".join(str(source) for source in failure["sources"])
     return shown + (
         f" and {failure['n'] - len(failure['sources']):,} more" if failure["n"] > len(failure["sources"]) else ""
@@ -164,7 +164,7 @@ def sources_text(failure: dict[str, Any]) -> str:
 
 
 def slowest(chronicle: RunStats) -> Markup:
-    """The batches and the sources that took longest."""
+    """Return tables of the slowest batches and sources."""
     if not chronicle.whole.batches:
         return Markup('<p class="soft">No batch is done yet.</p>')
     phases = ("traverse", "certify", "rows", "write")
@@ -180,7 +180,7 @@ def slowest(chronicle: RunStats) -> Markup:
 
 
 def trouble(chronicle: RunStats) -> Markup:
-    """The last failures and retries of a run."""
+    """Return the last failures and retries of a run."""
     if not chronicle.failures and not chronicle.retries:
         return Markup('<p class="good">None.</p>')
     parts = []

@@ -17,7 +17,7 @@ from .html_fragments import Markup
 from .plot_data import MAX_ROWS, time_unit, timeline_data
 from .run_stats import PHASES, RunStats, batch_of
 
-PAUSE = 60.0  # seconds in which nobody worked, after which the time axis is closed up: the run was resumed
+PAUSE = 60.0  # seconds without work after which the pause is removed from the time axis: the run was resumed
 _STATUS = {
     "done": ("good", "done: every result is there"),
     "failed": ("bad", "ended with failures"),
@@ -51,7 +51,7 @@ def page_of(manifest: Manifest, command: str) -> str:
     Parameters
     ----------
     manifest : dict
-        Of a run that has ended in whatever way.
+        Manifest of a run that has ended in any way.
     command : str
         The command line by which ``--resume`` finishes the run.
     """
@@ -84,19 +84,19 @@ def page_of(manifest: Manifest, command: str) -> str:
 
 
 def _timed(manifest: Manifest) -> list[dict[str, Any]]:
-    """The batches whose time is known; parts that an earlier run left without a manifest have none."""
+    """Return the batches with times; part files that an earlier run left without a manifest have none."""
     batches = (batch_of(int(part["file"][5:11]), part) for part in manifest["parts"])
     return sorted((batch for batch in batches if batch is not None), key=lambda batch: batch["started"])
 
 
 def closed_up(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[float]]:
-    """Take pauses out of the time of batches, which are in the order of their start: between a run and its resumption.
+    """Remove the pauses between a run and its resumption from the times of batches, which are ordered by their start.
 
     Returns
     -------
     batches : list of dict
     pauses : list of float
-        Seconds taken out, each longer than ``PAUSE``.
+        Seconds removed, each longer than ``PAUSE``.
     """
     closed: list[dict[str, Any]] = []
     pauses: list[float] = []
@@ -150,17 +150,17 @@ def _head(title: str, manifest: Manifest, chronicle: RunStats) -> str:
 
 
 def _unfinished(manifest: Manifest, command: str) -> str:
-    """What is missing, by error, and the command that computes it; nothing for a run that is complete."""
+    """Return what is missing, by error, and the command that computes it; empty for a complete run."""
     if manifest["status"] == "done":
         return ""
     done = sum(len(part["sources"]) for part in manifest["parts"])
     failed = sum(len(failure["sources"]) for failure in manifest["failed"])
     left = max(0, manifest["sources"] - done - failed)
-    text = [f"<p>Sources that failed: {failed:,}; not reached: {left:,}. What is there is whole and stays.</p>"]
+    text = [f"<p>Sources that failed: {failed:,}; not computed: {left:,}. Existing part files are complete and stay.</p>"]
     first = ""
     if "ended_by" in manifest:
-        text.append(f"<p>The run was ended by this error:</p><pre>{html_fragments.text(manifest['ended_by'])}</pre>")
-        first = " once that is mended"
+        text.append(f"<p>This error ended the run:</p><pre>{html_fragments.text(manifest['ended_by'])}</pre>")
+        first = " after this is fixed"
     text.append(f"<p>To compute the rest{first}:</p><pre>{html_fragments.text(command)} --resume</pre>")
     by_error: dict[str, list[Failure]] = {}
     for failure in manifest["failed"]:
@@ -206,21 +206,23 @@ def _plan(manifest: Manifest) -> Markup:
 
 
 def _proof(manifest: Manifest) -> str:
-    """What the certificates said, and how the files can be checked."""
+    """Return the outcome of the certificates, and how to check the files."""
     parts, how = manifest["parts"], manifest["settings"]["certify"]
     done = sum(len(part["sources"]) for part in parts)
     wrong = sum(len(failure["sources"]) for failure in manifest["failed"] if "CertificateError" in failure["error"])
     form = OUTPUT_SCHEMAS[manifest["result"]]
-    what, then = ("results", "they were written") if form.is_distances else ("traversals", f"{form.name} was made of them")
+    what, then = (
+        ("results", "they were written") if form.is_distances else ("traversals", f"{form.name} was computed from them")
+    )
     proven = {
-        "all": f"all {done:,} {what} were proven right over all vertices and edges before {then}",
-        "sample": f"{len(parts):,} of {done:,} {what}, the first of each batch, were proven right before {then}",
-        "none": f"no {what[:-1]} was proven: the run was told --certify none",
+        "all": f"all {done:,} {what} were certified over all vertices and edges before {then}",
+        "sample": f"{len(parts):,} of {done:,} {what}, the first of each batch, were certified before {then}",
+        "none": f"no {what[:-1]} was certified: the run had --certify none",
     }[how]
     if form.merged and how != "none":
-        how = "all"  # there is but one
-        then = "its rows were made of it" if done else "any row would have been made of it"
-        proven = f"the search from all sources together was proven right over all vertices and edges before {then}"
+        how = "all"  # there is only one part file
+        then = "its rows were computed" if done else "any row was computed"
+        proven = f"the search from all sources together was certified over all vertices and edges before {then}"
     kind = "bad" if wrong else "good" if how == "all" else "warn"
     rejected = f"{wrong:,} more were rejected and not written" if wrong else "none was rejected"
     rows = [
@@ -257,7 +259,9 @@ def _times(manifest: Manifest, chronicle: RunStats, pauses: list[float]) -> str:
         said += "The first seconds above are of the last start, those of the workers of all."
         text += f'<p class="soft">{said}</p>'
     if chronicle.kept:
-        text += f'<p class="soft">For {chronicle.kept:,} sources no time is known: their parts were there already.</p>'
+        text += (
+            f'<p class="soft">No times are known for {chronicle.kept:,} sources, whose part files an earlier run wrote.</p>'
+        )
     return text
 
 

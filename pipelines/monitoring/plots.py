@@ -19,7 +19,7 @@ HEIGHT = 260
 
 
 def _frame(title: str, x: str, y: str, height: int = HEIGHT, rows: Sequence[str] | None = None) -> figure:
-    # Ranges that are set, since Bokeh complains of those that it shall find in data that are not there yet.
+    # Explicit ranges, because Bokeh warns about automatic ranges without data.
     plot = figure(
         title=title,
         x_axis_label=x,
@@ -61,8 +61,8 @@ def rate_source() -> ColumnDataSource:
 
 
 def rate_figure(source: ColumnDataSource, what: str) -> figure:
-    """What the workers did a second, over time; ``draw_rates`` fills it."""
-    plot = _frame(f"{what} a second, by worker", "seconds from the start", f"{what}/s")
+    """Return a plot of the rates of the workers over time; ``draw_rates`` fills it."""
+    plot = _frame(f"{what} per second, by worker", "seconds from the start", f"{what}/s")
     sides = {side: side for side in ("left", "right", "bottom", "top")}
     plot.quad(source=source, **sides, color="colour", line_width=0, legend_field="worker")
     plot.hover.tooltips = [
@@ -87,7 +87,7 @@ def phase_source() -> ColumnDataSource:
 
 
 def phase_figure(source: ColumnDataSource) -> figure:
-    """Seconds by phase, a row a worker; ``draw_phases`` fills it."""
+    """Return a plot of the seconds by phase, one row per worker; ``draw_phases`` fills it."""
     plot = _frame("seconds by phase", "seconds of work", "", rows=[])
     _bars_of_phases(plot, source, "worker")
     plot.hover.tooltips = [("worker", "@worker"), ("@phase", "@seconds{0,0.00} s")]
@@ -96,9 +96,10 @@ def phase_figure(source: ColumnDataSource) -> figure:
 
 
 def draw_phases(plot: figure, source: ColumnDataSource, shares: dict[str, Share]) -> None:
-    """Stacked bars: for each worker, its seconds by phase."""
+    """Draw stacked bars: the seconds of each worker by phase."""
     columns: dict[str, list[Any]] = {key: [] for key in source.data}
-    named = {name: share for name, share in shares.items() if name != OTHERS}  # a bar of many would dwarf the rest
+    # One bar for many workers would dwarf the others.
+    named = {name: share for name, share in shares.items() if name != OTHERS}
     for name, share in named.items():
         left = 0.0
         for phase in PHASES:
@@ -120,7 +121,7 @@ def reach_source() -> ColumnDataSource:
 
 
 def histogram_figure(source: ColumnDataSource) -> figure:
-    """How many pairs of source and vertex lie at each distance; ``draw_reach`` fills it."""
+    """Return a histogram of the distances of all pairs of source and vertex; ``draw_reach`` fills it."""
     plot = _frame("distances", "distance", "pairs of source and vertex")
     plot.quad(source=source, left="left", right="right", bottom=0, top="height", color=COLOURS[0], line_color=None)
     plot.hover.tooltips = [("distance", "@first to @last"), ("pairs", "@count{0,0}")]
@@ -128,7 +129,7 @@ def histogram_figure(source: ColumnDataSource) -> figure:
 
 
 def reach_figure(source: ColumnDataSource) -> figure:
-    """The hop plot: which share of the pairs that were reached lies within a distance; ``draw_reach`` fills it."""
+    """Return the hop plot: the share of reached pairs within each distance; ``draw_reach`` fills it."""
     plot = _frame("hop plot", "distance", "share of reached pairs")
     plot.y_range.end = 1.03
     plot.step(source=source, x="last", y="within", mode="after", line_width=2, color=COLOURS[1])
@@ -141,7 +142,7 @@ def reach_figure(source: ColumnDataSource) -> figure:
 def draw_reach(
     histogram: figure, reach: figure, source: ColumnDataSource, distances: Histogram | None, algorithm: str
 ) -> None:
-    """Fill both figures from a histogram of distances."""
+    """Fill both plots from a histogram of distances."""
     hops = algorithm == "bfs"
     reach.title.text = "hop plot" if hops else "pairs within a distance"
     for plot in (histogram, reach):

@@ -1,7 +1,7 @@
-"""What a worker tells Dask and Prometheus about its batches.
+"""Metrics of a worker's batches, for Dask and Prometheus.
 
-Dask's fine performance metrics get the seconds of each phase and what was done in it; they are on the dashboard at
-/individual-fine-performance-metrics. Prometheus reads the same as counters at /metrics of each worker's own HTTP server.
+Dask's fine performance metrics get the seconds and counts of each phase; the dashboard shows them at
+/individual-fine-performance-metrics. Prometheus reads the same as counters from /metrics of each worker's HTTP server.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ Note = Callable[[PartSummary | None, int, list[tuple[int, str]]], None]
 
 
 class _Counts:
-    """The metrics of this process, in the registry that Dask's workers serve; workers in one process count together."""
+    """The metrics of this process, in the registry that Dask's workers serve; workers of one process share them."""
 
     def __init__(self) -> None:
         from prometheus_client import Counter, Gauge
 
         one = ["algorithm"]
-        self.sources = Counter("kepler_sources", "Sources answered and written", one)
+        self.sources = Counter("kepler_sources", "Sources computed and written", one)
         self.edges = Counter("kepler_edges", "Stored edges of the vertices reached", one)
         self.bytes = Counter("kepler_bytes", "Bytes of the part files written", one)
         self.seconds = Counter("kepler_phase_seconds", "Time by phase: " + ", ".join(PHASES), [*one, "phase"])
-        self.failures = Counter("kepler_failures", "Sources given up, batches that raised, by error", [*one, "error"])
-        self.running = Gauge("kepler_batches_in_progress", "Batches being answered now", one)
-        self.since = Gauge("kepler_batch_started_timestamp_seconds", "When the present batch began; 0 between batches", one)
+        self.failures = Counter("kepler_failures", "Failed sources, and batches that raised, by error", [*one, "error"])
+        self.running = Gauge("kepler_batches_in_progress", "Batches in progress", one)
+        self.since = Gauge("kepler_batch_started_timestamp_seconds", "When the current batch began; 0 between batches", one)
 
 
 @functools.cache
@@ -49,8 +49,8 @@ def watched(algorithm: str) -> Iterator[Note]:
     Yields
     ------
     callable
-        ``note(summary, n_sources, failed)``, for what came of it: the part's summary, None if there is no part; how many
-        sources it answers; and ``(source, reason)`` of those given up. A batch that raises as a whole is one failure.
+        ``note(summary, n_sources, failed)`` records the outcome: the summary of the part file, None without one; the number
+        of its sources; and ``(source, reason)`` of those that failed. A batch that raises as a whole is one failure.
     """
     if "distributed" not in sys.modules:  # no server of this process has metrics
         yield lambda *_: None

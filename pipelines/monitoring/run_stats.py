@@ -1,6 +1,6 @@
 """Statistics of a run so far, by worker and by time, in bounded memory: for terminal, dashboard and report.
 
-It needs NumPy alone, since a scheduler that knows nothing of graphs keeps one, too.
+Imports NumPy alone, because the scheduler, which does not import the library, holds these statistics, too.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _LATELY = 60.0  # seconds over which the current rate is averaged
 
 
 def batch_of(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the summary of a part says about the time it took; small enough to send on.
+    """Return the times in the summary of a part file, small enough to be sent.
 
     Returns
     -------
     dict or None
-        None where the summary does not say it: the part was found on disk by an earlier run.
+        None if the summary has no times: the part file is of an earlier run.
     """
     if "started" not in summary or "worker" not in summary:
         return None
@@ -47,7 +47,7 @@ def batch_of(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | None:
 
 @dataclass
 class Share:
-    """What one worker has done; seconds by phase, and ``edges`` are stored edges of reached vertices."""
+    """Totals of one worker: seconds by phase, and ``edges``, the stored edges of reached vertices."""
 
     batches: int = 0
     sources: int = 0
@@ -84,20 +84,20 @@ class RunStats:
     total : int
         Sources of the whole run.
     kept : int
-        Of them, those answered before by the run that this one finishes.
+        Of these, the sources that an earlier run computed.
 
     Attributes
     ----------
     whole : Share
-        Of all workers.
+        Totals of all workers.
     workers : dict of str to Share
     done, failed_sources, failures, retries : int
     failed, retried : deque of dict
-        The last ones.
+        The newest ones.
     distances : dict or None
-        Histogram, merged by whoever adds batches.
+        Histogram; the caller of ``add`` merges it.
     width : float
-        Seconds of a bin of time.
+        Seconds per bin of time.
     """
 
     def __init__(self, started: float, total: int, kept: int = 0):
@@ -140,13 +140,13 @@ class RunStats:
         self._forget(now)
 
     def add_failure(self, part: int, sources: list[Any], n: int, error: str) -> None:
-        """``n`` sources of a part are given up; ``sources`` are the first of them."""
+        """Record that ``n`` sources of a batch failed; ``sources`` are the first of them."""
         self.failures += 1
         self.failed_sources += n
         self.failed.append({"part": part, "sources": sources[:MAX_LISTED], "n": n, "error": error})
 
     def add_retry(self, part: int, why: str) -> None:
-        """Record that a part is retried."""
+        """Record that a batch is retried."""
         self.retries += 1
         self.retried.append({"part": part, "why": why})
 
@@ -155,7 +155,7 @@ class RunStats:
         return [batch for _, _, batch in sorted(self._slowest, key=lambda entry: entry[:2], reverse=True)]
 
     def slowest_sources(self) -> list[tuple[float, str, int]]:
-        """Seconds, source and batch of the sources that took longest, of which each batch names one."""
+        """Return seconds, source and batch of the slowest sources, at most one per batch."""
         return sorted(self._slowest_sources, reverse=True)
 
     def rates(self, now: float | None = None) -> tuple[float, float]:
@@ -175,27 +175,27 @@ class RunStats:
         return self.left / rate if rate else None
 
     def busiest(self, most: int = MAX_LISTED) -> list[str]:
-        """The workers with most sources, in the order of their names; the rest is ``OTHERS``, at the end."""
+        """Return the workers with most sources, ordered by name; the others are summed as ``OTHERS`` at the end."""
         named = sorted((name for name in self.workers if name != OTHERS), key=lambda name: -self.workers[name].sources)
         if len(self.workers) <= most and OTHERS not in self.workers:
             return sorted(named, key=_by_number)
         return [*sorted(named[: most - 1], key=_by_number), OTHERS]
 
     def series(self, what: str, most: int = MAX_LISTED) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Rates over time.
+        """Return rates over time.
 
         Parameters
         ----------
         what : {"sources", "edges"}
         most : int
-            Workers told apart, with the rest as one.
+            Maximum number of workers listed; the others are summed.
 
         Returns
         -------
         begins : float64 array
             Seconds from the start at which each bin begins; a bin is ``width`` long.
         rates : dict of str to float64 array
-            A second, by worker.
+            Per second, by worker.
         """
         n = max(1, int(np.ceil((self.ended - self.started) / self.width)))
         names = self.busiest(most)
@@ -205,7 +205,7 @@ class RunStats:
         return np.arange(n) * self.width, rates
 
     def shares(self, most: int) -> dict[str, Share]:
-        """What each worker has done, with those beyond ``most`` as one."""
+        """Return the totals per worker, with those beyond ``most`` summed."""
         shares: dict[str, Share] = {name: Share() for name in self.busiest(most)}
         for name, share in self.workers.items():
             into = shares[name if name in shares else OTHERS]
@@ -223,7 +223,7 @@ class RunStats:
 
     def _spread(self, name: str, batch: dict[str, Any]) -> None:
         """Distribute the counts of a batch evenly over its duration."""
-        # Clocks of hosts differ: a batch that seems to begin before the run is set to begin with it.
+        # Clocks of hosts differ. A batch that seems to begin before the run is treated as beginning with it.
         begin = max(batch["started"], self.started)
         end = max(batch["ended"], begin + 1e-3)
         self.ended = max(self.ended, end)

@@ -1,8 +1,8 @@
-"""What a worker does to its share of the edges of a graph that no GPU holds as a whole: plain functions over arrays.
+"""Operations of a worker on its partition of the edges, as functions of arrays.
 
-A part holds all edges from one range of vertices, so parts side by side are the graph: no edge is in two of them or in
-none. NumPy arrays and CuPy arrays are taken alike. Weights are never negative and never subnormal here (``facts_of``
-refuses both), so that CuPy's kernels, which take subnormal numbers for zero, compute what the traversal computes.
+A partition has all edges that leave one range of vertices, so each edge is in exactly one partition. Arrays are NumPy's or
+CuPy's. Weights are never negative or subnormal here (``facts_of`` refuses both). Therefore CuPy's kernels, which flush
+subnormal numbers to zero, compute the same sums as the traversal.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Part(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the driver must know of a share of the rows before anything is built of it.
+    """Facts about one chunk of the rows that the driver needs before it builds the graph.
 
     Attributes
     ----------
     rows, self_loops, negative_zeros : int
     ids : integer array, NumPy
-        Of its vertices, ascending, each once.
+        Ids of its vertices, ascending, each once.
     low, high : number
-        Least and largest weight; 0 without any.
+        Smallest and largest weight; 0 without weights.
     """
 
     rows: int
@@ -52,16 +52,16 @@ class Facts(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What one part says about distances from a source.
+    """The outcome of checking distances from a source against one partition.
 
     Attributes
     ----------
     longer, overflows : int
         Edges that allow a shorter distance; edges along which a distance exceeds its type.
     at : int
-        Vertex at the end of the first such edge, -1 without one.
+        Head of the first such edge, -1 without one.
     founded : uint8 array
-        A bit a vertex: an edge of this part that comes from strictly nearer explains its distance.
+        One bit per vertex: an edge of this partition, from a strictly nearer vertex, explains its distance.
     """
 
     longer: int
@@ -71,7 +71,7 @@ class Checked(NamedTuple):
 
 
 def rows_in(frame: Any, columns: dict[str, str], files: str) -> Part:
-    """Take the columns of a frame, pandas' or cuDF's, as arrays of rows.
+    """Return the columns of a frame of pandas or cuDF as arrays.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def rows_in(frame: Any, columns: dict[str, str], files: str) -> Part:
     arrays = {}
     for role, name in columns.items():
         column = frame[name]
-        # pandas counts NaN as missing, cuDF need not, and its nulls are not unequal to themselves.
+        # pandas counts NaN as missing; cuDF may not, and its nulls compare equal to themselves.
         missing = max(int(column.isnull().sum()), int((column != column).sum()) if column.dtype.kind == "f" else 0)
         if missing:
             values = "value is" if missing == 1 else "values are"
@@ -92,12 +92,12 @@ def rows_in(frame: Any, columns: dict[str, str], files: str) -> Part:
 
 
 def facts_of(rows: Part, weight_kind: np.dtype | None, files: str) -> Facts:
-    """Look at a share of the rows; ``weight_kind`` is the type that float weights will have.
+    """Check one chunk of the rows; ``weight_kind`` is the type that float weights will have.
 
     Raises
     ------
     EdgeListError
-        A weight that this engine cannot take.
+        A weight that this engine does not support.
     """
     xp = namespace(rows.src)
     ids = to_host(xp.unique(xp.concatenate([rows.src, rows.dst])))
@@ -114,7 +114,7 @@ def facts_of(rows: Part, weight_kind: np.dtype | None, files: str) -> Facts:
 
 
 def _look_at(weight: np.ndarray, kind: np.dtype, files: str) -> int:
-    """Refuse weights that cannot be; how many are -0.0."""
+    """Refuse invalid weights; returns how many are -0.0."""
     with np.errstate(over="ignore"):
         cast = weight.astype(kind, copy=False)
     _refuse(weight[~np.isfinite(cast)], files, "infinite")
@@ -124,7 +124,7 @@ def _look_at(weight: np.ndarray, kind: np.dtype, files: str) -> int:
 
 
 _WHY = {
-    "infinite": "every weight must be finite: drop the rows or mend them",
+    "infinite": "every weight must be finite: drop or correct the rows",
     "negative": "cuGraph takes none below zero; --engine kepler does, on a machine that holds the graph (--device cpu?)",
     "tiny": "numbers so small lose bits on a GPU; scale the weights up, or take --engine kepler",
 }
@@ -136,7 +136,7 @@ def _refuse(bad: np.ndarray, files: str, what: str) -> None:
 
 
 def numbered(rows: Part, ids: np.ndarray, weight_kind: np.dtype | None, index: np.dtype, both_ways: bool) -> Part:
-    """Ids to vertex numbers; self-loops are left out, and each edge is there both ways if asked for."""
+    """Convert ids to vertex numbers, without self-loops, and with each edge in both directions if requested."""
     xp = namespace(rows.src)
     ids = xp.asarray(ids)
     src, dst = (xp.searchsorted(ids, end.astype(ids.dtype, copy=False)).astype(index) for end in rows[:2])
@@ -154,7 +154,7 @@ def numbered(rows: Part, ids: np.ndarray, weight_kind: np.dtype | None, index: n
 
 
 def _each_once(src: Any, dst: Any, weight: Any, n_vertices: int) -> Part:
-    """Sort edges, and keep the lightest of parallel ones."""
+    """Sort edges, and keep the one with the smallest weight of parallel edges."""
     xp = namespace(src)
     key = src.astype(np.int64) * n_vertices + dst
     if weight is None:
@@ -170,20 +170,20 @@ def _each_once(src: Any, dst: Any, weight: Any, n_vertices: int) -> Part:
 
 
 def sample_of(part: Part, count: int) -> np.ndarray:
-    """About so many of its edges' starts, evenly from all of them, each standing for as many edges as any other's."""
+    """Return about ``count`` edge starts at equal intervals; each represents the same number of edges."""
     step = max(1, part.src.size // count)
     return to_host(part.src[::step])
 
 
 def cut(part: Part, bounds: np.ndarray) -> list[Part]:
-    """Cut at vertices: piece i has the edges from ``bounds[i]`` to below ``bounds[i + 1]``."""
+    """Split at vertices: piece i has the edges that leave ``bounds[i]`` to below ``bounds[i + 1]``."""
     xp = namespace(part.src)
     at = to_host(xp.searchsorted(part.src, xp.asarray(bounds.astype(part.src.dtype)))).tolist()
     return [Part(*(None if array is None else array[begin:end] for array in part)) for begin, end in pairwise(at)]
 
 
 def joined(pieces: Sequence[Part], n_vertices: int) -> Part:
-    """Put pieces of one range of vertices together."""
+    """Join pieces of one range of vertices."""
     xp = namespace(pieces[0].src)
     arrays = [None if column[0] is None else xp.concatenate(column) for column in zip(*pieces, strict=True)]
     src, dst, weight = arrays
@@ -191,7 +191,7 @@ def joined(pieces: Sequence[Part], n_vertices: int) -> Part:
 
 
 def outline(part: Part, low: int, high: int, n_vertices: int) -> tuple[np.ndarray, np.ndarray]:
-    """Degrees of the vertices from ``low`` to below ``high``, and a bit for each vertex that an edge leads to."""
+    """Return degrees of the vertices from ``low`` to below ``high``, and a bitmap of the vertices that edges lead to."""
     xp = namespace(part.src)
     degrees = xp.bincount((part.src - low).astype(np.int64), minlength=high - low)
     return to_host(degrees).astype(np.int64), _bits(part.dst, n_vertices)
@@ -202,7 +202,7 @@ def host_column(part: Part, name: str) -> np.ndarray:
 
 
 def frame_of(part: Part) -> Any:
-    """The edges as a cuDF frame, as cuGraph takes them."""
+    """Return the edges as a cuDF frame for cuGraph."""
     import cudf
 
     columns = {"src": part.src, "dst": part.dst}
@@ -210,12 +210,12 @@ def frame_of(part: Part) -> Any:
 
 
 def found_in(frame: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices and distances of one worker's piece of what cuGraph returned."""
+    """Return vertices and distances from one worker's piece of cuGraph's result."""
     return to_host(frame["vertex"].values), to_host(frame["distance"].values)
 
 
 def check(part: Part, distance: np.ndarray, limit: float | None) -> Checked:
-    """Hold every edge against the distances from one source, in the arithmetic of the traversal, without a tolerance.
+    """Check every edge against the distances from one source, in the arithmetic of the traversal, without a tolerance.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def check(part: Part, distance: np.ndarray, limit: float | None) -> Checked:
     distance : array of shape (n_vertices,), NumPy
         int32 hops with -1, or weighted distances with ``inf``, of all vertices.
     limit : int, float or None
-        Up to where they claim to be complete.
+        Limit up to which the distances should be complete.
     """
     along, there, reached = _sums(part, distance)
     claimed = reached if limit is None else reached & (along <= as_distance(limit, along.dtype))
@@ -241,7 +241,7 @@ def check(part: Part, distance: np.ndarray, limit: float | None) -> Checked:
 
 
 def spread(part: Part, distance: np.ndarray, founded: np.ndarray) -> np.ndarray:
-    """As bits, the vertices that an edge of no length explains, from a vertex that is founded itself."""
+    """Return a bitmap of vertices that an edge of length zero explains, from a vertex that is founded itself."""
     along, there, reached = _sums(part, distance)
     xp = namespace(part.src)
     level = reached & (along == there) & (_starts(part, distance) == there)
@@ -254,7 +254,7 @@ def _starts(part: Part, distance: np.ndarray) -> Any:
 
 
 def _sums(part: Part, distance: np.ndarray) -> Any:
-    """Of each edge how far its end is along it, how far it is said to be, and whether its start is reached."""
+    """Return per edge the distance along it, the distance of its head, and whether its tail is reached."""
     here = _starts(part, distance)
     there = namespace(part.src).asarray(distance)[part.dst]
     if distance.dtype.kind == "i":
@@ -271,6 +271,6 @@ def _bits(vertices: Any, n_vertices: int) -> np.ndarray:
 
 
 def numbers_fit(n_vertices: int) -> None:
-    """Raise InputError where two vertex numbers do not fit one integer of 64 bits, by which edges are sorted."""
+    """Raise InputError if two vertex numbers do not fit one 64-bit integer, by which edges are sorted."""
     if n_vertices * n_vertices > np.iinfo(np.int64).max:
         raise InputError(f"{n_vertices} vertices are more than --engine cugraph-mg can number; split the graph")

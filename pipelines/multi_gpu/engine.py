@@ -39,7 +39,7 @@ from ..worker.traverse import BatchTraverser, Group
 from .partitioned_graph import PartitionedGraph
 from .rapids import Cugraph, opened, sentinel
 
-_SOURCES_PER_PART = 64  # a source takes seconds, and an interrupt loses the part in progress
+_SOURCES_PER_PART = 64  # a source takes seconds, and an interrupt loses the unfinished part file
 
 
 @contextlib.contextmanager
@@ -54,7 +54,7 @@ def proposed(settings: Settings) -> Iterator[None]:
         if isinstance(error, MemoryError):
             text = f"the graph does not fit the memory of a GPU ({' '.join(text.split())})"
         if settings.engine == "auto" and unfit_for_mg(settings) is None:
-            text += f"; or take --engine {MG}, which spreads the graph over all GPUs"
+            text += f"; or take --engine {MG}, which partitions the graph over all GPUs"
             text += " (and leave --gpu-memory out)" if settings.gpu_memory is not None else ""
         raise CapacityError(text) from error
 
@@ -65,7 +65,7 @@ class _Row:
 
     name: str = MG
     device: str = "cuda"
-    teaches: str = "cuGraph's multi-GPU search, the graph spread over all workers, one source after another"
+    rationale: str = "cuGraph's multi-GPU search, with the graph partitioned over all workers, one source after another"
 
 
 class _Plan:

@@ -1,8 +1,9 @@
-"""A graph whose edges lie on many workers, and the proof of distances in it. The driver's side of ``edge_partition``.
+"""A graph whose edges are partitioned over workers, and certificates of its distances: the driver's side of
+``edge_partition``.
 
-Rows become edges here by the rules of ``kepler_traverse.build``: self-loops are dropped, parallel edges keep the smallest
-weight, an undirected list is stored both ways with the smaller weight of the two directions. cuGraph would average the
-two, and take any of parallel ones, so it gets what is left after this and is told that the graph is directed.
+Rows become edges by the rules of ``kepler_traverse.build``: self-loops are dropped, parallel edges keep the smallest
+weight, and an undirected edge is stored in both directions with the smaller weight of the two. cuGraph would average the
+two, and select any of several parallel edges. Therefore it gets the edges after these rules, as a directed graph.
 """
 
 from __future__ import annotations
@@ -22,16 +23,15 @@ from kepler_traverse.graph import BuildReport, Graph
 
 from . import edge_partition
 
-_PARTS_PER_WORKER = 4  # a part is sorted, or held against distances, as a whole; so work beside a quarter of the edges
-_SAMPLED = 4096  # starts of edges a share of the rows, to cut them into parts of about the same size
+_PARTS_PER_WORKER = 4  # a part is sorted and checked as a whole: a worker needs memory for a quarter of its edges more
+_SAMPLED = 4096  # edge starts per chunk of the rows, by which parts of about equal size are chosen
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class PartitionedGraph(Graph):
-    """A graph whose offsets and ids are here and whose edges are elsewhere: ``targets`` and ``weights`` have no items.
+    """A graph with offsets and ids, whose edges are on workers: ``targets`` and ``weights`` are empty.
 
-    What needs vertices and degrees alone takes it for the graph that it is; its fingerprint is that of the same graph in
-    one piece.
+    Functions that need only vertices and degrees accept it. Its fingerprint is that of the same graph as a whole.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class PartitionedGraph(Graph):
 
     @property
     def nbytes(self) -> int:
-        """Of the CSR arrays, wherever they are."""
+        """Bytes of the CSR arrays on all workers."""
         weight = 0 if self.weights is None else self.weights.itemsize
         return self.offsets.nbytes + self.n_edges * (self.targets.itemsize + weight)
 
@@ -57,19 +57,19 @@ class PartitionedGraph(Graph):
 
 
 class Edges:
-    """The parts of a graph on the workers of a cluster.
+    """The edge partitions of a graph on the workers of a cluster.
 
     Parameters
     ----------
     client : distributed.Client
     rows : sequence of futures of edge_parts.Part
-        The rows of the edge list, in any shares.
+        The rows of the edge list, divided in any way.
     weighted : bool
 
     Attributes
     ----------
     parts : list of futures of edge_parts.Part
-        By their ranges of vertices, once the graph is built.
+        Ordered by their ranges of vertices, once the graph is built.
     heaviest : number or None
         The largest weight of a row.
     index : dtype
@@ -84,21 +84,21 @@ class Edges:
         self.index = np.dtype(np.int32)
 
     def build(self, kinds: dict[str, np.dtype], directed: bool, weight_type: str, files: str) -> PartitionedGraph:
-        """Check the rows, number the vertices, and give every worker its edges.
+        """Check the rows, number the vertices, and distribute the edges to the workers.
 
         Parameters
         ----------
         kinds : dict of str to dtype
-            Of the columns ``src``, ``dst`` and ``weight``.
+            Types of the columns ``src``, ``dst`` and ``weight``.
         directed : bool
         weight_type : {"auto", "float32", "float64"}
         files : str
-            To name in errors.
+            Files that errors name.
 
         Raises
         ------
         EdgeListError
-            Weights that cannot be taken, or ids of both signs beyond any integer type.
+            Invalid weights, or ids of both signs that no integer type holds.
         """
         integers = False
         id_kind, kind = _id_kind(kinds, files), _float_kind(kinds.get("weight"), weight_type)
@@ -133,12 +133,12 @@ class Edges:
             integer_weights=integers,
             float_distances=integers and weight_type != "auto",
         )
-        if self._weighted:  # there are no weights here to read it off
+        if self._weighted:  # this graph object has no weights that would tell it
             vars(graph)["heaviest"] = self.heaviest
         return graph
 
     def _distribute(self, ids: np.ndarray, kind: np.dtype | None, both_ways: bool) -> np.ndarray:
-        """Sort the edges into parts; returns where these are cut: vertex numbers, one more than there are parts."""
+        """Sort the edges into partitions; returns the bounds of their vertex ranges, one more than there are partitions."""
         client, index = self._client, self.index
         everywhere = client.scatter(ids, broadcast=True)
         shares = [
@@ -165,7 +165,7 @@ class Edges:
         return bounds
 
     def _outline(self, bounds: np.ndarray, n_vertices: int) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets of the whole graph, and which vertices have an edge."""
+        """Return offsets of the whole graph, and which vertices have an edge."""
         futures = [
             self._client.submit(edge_partition.outline, part, int(low), int(high), n_vertices, pure=False)
             for part, low, high in zip(self.parts, bounds[:-1], bounds[1:], strict=True)
@@ -180,20 +180,20 @@ class Edges:
         return np.cumsum(offsets), has_edge
 
     def frames(self) -> list[Any]:
-        """Futures of the parts as cuDF frames ``src, dst[, weight]``, each where its part is."""
+        """Return futures of the partitions as cuDF frames ``src, dst[, weight]``, each on the worker of its partition."""
         return [self._client.submit(edge_partition.frame_of, part, pure=False) for part in self.parts]
 
     def column(self, name: str) -> Iterator[np.ndarray]:
-        """One column of all edges in their order, a part at a time."""
+        """Yield one column of all edges in order, one partition after another."""
         for part in self.parts:
             yield self._client.submit(edge_partition.host_column, part, name, pure=False).result()
 
     def certify(self, source: int, distance: np.ndarray, limit: float | None) -> Certificate:
-        """Prove distances from one source right without predecessors; every edge is looked at on the worker that has it.
+        """Certify distances from one source without predecessors; each worker checks the edges of its partitions.
 
-        The rules are those of ``kepler_traverse.certificate.certify_many``. An edge from strictly nearer that explains a
-        distance founds it. What only edges of no length explain is founded by what is founded already, in turns, so that
-        no circle of them can vouch for itself.
+        The rules are those of ``kepler_traverse.certificate.certify_many``. A distance is founded by an edge
+        that explains it and comes from a strictly nearer vertex. A distance that only edges of length zero explain is
+        founded through vertices that are founded already, in rounds, so that no cycle of such edges can explain itself.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ class Edges:
         return Certificate(failures)
 
     def _lost(self, source: int, distance: np.ndarray, bits: np.ndarray, everywhere: Any) -> np.ndarray:
-        """Vertices that are said to be reached and are not founded."""
+        """Return vertices with a distance that is not founded."""
         reached = distance != -1 if distance.dtype.kind == "i" else np.isfinite(distance)
         founded = np.unpackbits(bits)[: distance.size].astype(bool)
         founded[source] = True
@@ -243,7 +243,7 @@ class Edges:
                 return lost
 
     def _ask(self, question: Any, parts: Sequence[Any], *more: Any) -> list[Any]:
-        """Ask all parts the same, each where it is."""
+        """Run a function on all partitions, each on its worker."""
         return self._client.gather([self._client.submit(question, part, *more, pure=False) for part in parts])
 
 
@@ -276,14 +276,14 @@ def _id_kind(kinds: dict[str, np.dtype], files: str) -> np.dtype:
 
 
 def _float_kind(kind: np.dtype | None, weight_type: str) -> np.dtype | None:
-    """The type of float weights; None where there are none, or where it goes by their values."""
+    """Return the type of float weights; None without weights, or if their values decide it."""
     if kind is None or kind.kind != "f":
         return None
     return np.result_type(kind, np.float32) if weight_type == "auto" else np.dtype(weight_type)
 
 
 def _integer_kind(low: int, high: int, n_vertices: int, weight_type: str, files: str) -> np.dtype:
-    """The narrowest float type that cannot round the sum of a path; float64 where none is known to suffice."""
+    """Return the narrowest float type that cannot round the sum of a path; float64 if none is known to suffice."""
     kind = float_that_holds(low, high)
     if kind is None:
         raise EdgeListError(f"{files}: integer weight {high} is beyond 2^53, which no float holds; scale the weights down")

@@ -1,4 +1,4 @@
-"""Every call of RAPIDS that the engine ``cugraph-mg`` makes, on a cluster of one worker a GPU, and the watch over them."""
+"""All RAPIDS calls of the engine ``cugraph-mg``, on a cluster with one worker per GPU, and the supervision of them."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def opened(settings: Settings) -> Iterator[Cugraph]:
         try:
             yield together
         finally:
-            if together.is_whole:  # else a worker that waits for a lost one would be waited for here
+            if together.is_whole:  # else the driver would wait here for a worker that waits for a lost one
                 rapids.comms.destroy()
 
 
 def _rapids() -> SimpleNamespace:
-    """The modules of RAPIDS that this engine calls."""
+    """Return the modules of RAPIDS that this engine calls."""
     try:
         import cudf
         import cugraph
@@ -78,7 +78,7 @@ def _rapids() -> SimpleNamespace:
         from cugraph.dask.comms import comms
     except ImportError as error:
         raise DeviceError(
-            f"--engine {MG} needs cuGraph with Dask, and {error.name or error} is not there: "
+            f"--engine {MG} needs cuGraph with Dask, and {error.name or error} is not installed: "
             "pip install 'kepler-traverse[cuda13]' on a machine with an NVIDIA GPU"
         ) from None
     cuda.require()
@@ -106,7 +106,7 @@ class Cugraph:
     client : distributed.Client
     n_workers : int
     is_whole : bool
-        Whether all workers are there and answer, as far as is known.
+        Whether all workers respond, as far as is known.
     """
 
     def __init__(self, settings: Settings, client: Client, rapids: SimpleNamespace) -> None:
@@ -127,18 +127,18 @@ class Cugraph:
     def search(
         self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Vertices and distances that cuGraph finds, from each worker, unreached ones by its ``sentinel``.
+        """Return vertices and distances from each worker; unreached vertices have cuGraph's ``sentinel``.
 
         Parameters
         ----------
         graph : PartitionedGraph
-            The one that was loaded.
+            The graph that was loaded.
         source : int
             Vertex number of a vertex with an edge.
         limit : int, float or None
-            What is farther may be there or not.
+            The result may or may not have vertices farther away.
         kind : dtype
-            Of distances: int32 for hops, else the weights'.
+            Type of distances: int32 for hops, else the type of the weights.
         """
         started = time.monotonic()
         found = self.together(lambda: self._searched(graph, source, limit, kind), f"the search from vertex number {source}")
@@ -167,7 +167,7 @@ class Cugraph:
 
     def _load(self, graph: PartitionedGraph) -> None:
         frames = self._rapids.dask_cudf.from_delayed(graph.edges.frames())
-        loaded = self._rapids.cugraph.Graph(directed=True)  # both directions of an edge are there: see ``partitioned``
+        loaded = self._rapids.cugraph.Graph(directed=True)  # with both directions of each edge: see partitioned_graph
         loaded.from_dask_cudf_edgelist(
             frames,
             source="src",
@@ -182,15 +182,15 @@ class Cugraph:
         self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         all_zero = kind.kind == "f" and graph.edges.heaviest == 0
-        if kind.kind == "i" or all_zero:  # with weights of 0 alone cuGraph's SSSP would never leave its first bucket
+        if kind.kind == "i" or all_zero:  # with weights of 0 alone cuGraph's SSSP never leaves its first bucket
             index = graph.edges.index
-            # It takes a depth of 0 for no limit, so that is 1 here and cut afterwards.
+            # cuGraph takes a depth of 0 for no limit. A limit of 0 is passed as 1; farther vertices are removed later.
             depth = None if limit is None or all_zero or limit >= MAX_HOP_COUNT else max(1, int(limit))
             start = self._rapids.cudf.Series([source], dtype=index)
             found = self._rapids.dask.bfs(self._graph, start, depth_limit=depth)
         else:
             cutoff = None
-            if limit is not None and np.isfinite(as_distance(limit, kind)):  # it leaves out what lies at the cutoff itself
+            if limit is not None and np.isfinite(as_distance(limit, kind)):  # cuGraph omits vertices at the cutoff itself
                 cutoff = float(np.nextafter(as_distance(limit, kind), kind.type(np.inf)))
             found = self._rapids.dask.sssp(self._graph, source, cutoff=cutoff)
         pieces = self.client.compute(found.to_delayed())
@@ -200,15 +200,15 @@ class Cugraph:
         return answers
 
     def together(self, work: Any, what: str) -> Any:
-        """Return what ``work()`` returns, which needs all workers; end it if one is lost, as the others would wait for ever.
+        """Return the value of ``work()``, which needs all workers. If one is lost, raise; the others would wait forever.
 
-        It runs in a thread, since neither NCCL nor Dask gives up by itself.
+        ``work`` runs in a thread, because neither NCCL nor Dask times out.
         """
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        context = contextvars.copy_context()  # has the client that cuGraph and Dask take
+        context = contextvars.copy_context()  # the thread needs the client, which cuGraph and Dask look up
         threading.Thread(target=lambda: done.put(_outcome(context, work)), daemon=True).start()
         started = time.monotonic()
-        was_whole, self.is_whole = self.is_whole, False  # until it has come to its end: an interrupt may be raised here
+        was_whole, self.is_whole = self.is_whole, False  # until the thread has ended; an interrupt may be raised here
         while True:
             try:
                 result, error = done.get(timeout=_TICK)
@@ -222,14 +222,14 @@ class Cugraph:
             return result
         if is_out_of_memory(error):
             raise CapacityError(
-                f"{what}: the memory of the {self.n_workers} GPUs does not do ({_short(error)}); take more of them"
+                f"{what}: the memory of the {self.n_workers} GPUs is not sufficient ({_short(error)}); use more GPUs"
             ) from error
         if isinstance(error, KilledWorker):
             raise ClusterError(f"{what}: a worker died; run again with --resume") from error
         raise ClusterError(f"{what}: {type(error).__name__}: {_short(error)}; run again with --resume") from error
 
     def _look(self, what: str, seconds: float) -> None:
-        """Raise ClusterError if a worker is not the one that it was, or this takes too long."""
+        """Raise ClusterError if a worker was lost or restarted, or if the search exceeds its deadline."""
         deadline = self._settings.batch_deadline
         if deadline == "auto":
             deadline = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._slowest) if self._graph is not None else np.inf
@@ -245,7 +245,7 @@ class Cugraph:
 def _outcome(context: contextvars.Context, work: Any) -> tuple[object, BaseException | None]:
     try:
         return context.run(work), None
-    except BaseException as error:  # of another thread, where it is raised again
+    except BaseException as error:  # an error of the other thread, which is raised again here
         return None, error
 
 
@@ -255,7 +255,7 @@ def _short(error: BaseException) -> str:
 
 
 def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype], list[str]]:
-    """The columns of the edges, roles to types, and the paths, all files looked into before a worker reads one."""
+    """Return the types of the columns by role, and the paths; checks all files before a worker reads one."""
     import pyarrow
     import pyarrow.parquet
     import pyarrow.types as types
@@ -291,7 +291,7 @@ def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype]
                 what = (
                     "weights must be integers, float32 or float64"
                     if role == "weight"
-                    else f"--engine {MG} takes integer ids alone"
+                    else f"--engine {MG} accepts only integer ids"
                 )
                 raise Where(file, role, name).error(f"has type {kind}; {what}, cast or number them first")
             found[role] = np.dtype(kind.to_pandas_dtype())

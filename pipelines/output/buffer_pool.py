@@ -1,4 +1,4 @@
-"""Host memory that is used again: rows of millions of vertices would else be new memory each time, cleared page by page."""
+"""A pool of host memory. Without it, the rows of each source would be new memory, which the system clears page by page."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _LEAST = 2**10  # bytes
 
 
 class Buffers:
-    """Lends arrays whose memory comes back by itself when nobody holds them any more. Threads may share it.
+    """Lends arrays. Their memory returns to the pool when the last reference to them ends. Threads may share it.
 
-    It keeps no more than was lent at one time, until ``clear``.
+    Until ``clear``, the pool holds as much memory as was lent at one time.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Buffers:
         self._free: defaultdict[int, deque[np.ndarray]] = defaultdict(deque)
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
-        """An array whose values are not set, as ``numpy.empty`` returns it."""
+        """Return an uninitialized array, as ``numpy.empty`` does."""
         dtype = np.dtype(dtype)
         nbytes = dtype.itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
         size = max(_LEAST, 1 << max(nbytes - 1, 1).bit_length())
@@ -44,12 +44,12 @@ class Buffers:
         self._free[memory.size].append(memory)
 
     def clear(self) -> None:
-        """Give what is not lent back to the system."""
+        """Return memory that is not lent to the system."""
         self._free.clear()
 
 
 class _Loan:
-    """What the arrays over some memory hold, NumPy's and pyarrow's alike; with the last of them the memory is free."""
+    """The owner of the memory of an array of NumPy or pyarrow; when its last array ends, the memory returns to the pool."""
 
     def __init__(self, owner: Buffers, memory: np.ndarray):
         self._owner, self._memory = owner, memory
@@ -64,7 +64,7 @@ def _pageable(size: int) -> np.ndarray:
 
 
 def _pinned(size: int) -> np.ndarray:
-    """Memory that a GPU writes to by itself; to any other this thread would copy, and threads that make rows need cores."""
+    """Allocate memory that a GPU writes to directly. A copy to other memory would use a core that builds rows."""
     try:
         return np.frombuffer(cuda.cp.cuda.alloc_pinned_memory(size), np.uint8, size)
     except (MemoryError, cuda.cp.cuda.runtime.CUDARuntimeError):  # the system locks no more of it

@@ -1,6 +1,6 @@
-"""A checksum of each source's rows: the same in whatever order and parts they stand, and whatever computed them.
+"""A checksum of the rows of each source. It does not depend on their order, their part files, the strategy or the device.
 
-Of the rows of distances it is ``kepler_traverse.results.checksum``; of other rows the same sum over their columns.
+For rows of distances it is ``kepler_traverse.results.checksum``; for other rows, the same sum over their columns.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MASK = 2**64 - 1
 
 
 def bits_of(values: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray:
-    """The bits of numbers as uint64, all of them ones where there is none."""
+    """Return the bits of numbers as uint64; all bits are ones where a number is missing."""
     if values.dtype.kind == "i":  # so that an integer has the same bits in any type
         bits = values.astype(np.int64).view(np.uint64)
     else:
@@ -29,7 +29,7 @@ def bits_of(values: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray
 
 
 def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:
-    """What each row adds to the checksum of its source.
+    """Return what each row adds to the checksum of its source.
 
     Parameters
     ----------
@@ -46,19 +46,19 @@ def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def checksum_of_rows(source: int, columns: Sequence[np.ndarray]) -> int:
-    """The checksum of one source from all of its rows; see ``sums_of_rows``."""
+    """Return the checksum of one source from all of its rows; see ``sums_of_rows``."""
     return int(sums_of_rows(source, columns).sum(dtype=np.uint64))
 
 
 def checksums_by_source(sources: np.ndarray, source: np.ndarray, columns: Sequence[np.ndarray]) -> list[int]:
-    """The checksums of several sources, from rows in any order.
+    """Return the checksums of several sources, from rows in any order.
 
     Parameters
     ----------
     sources : int64 array
         Distinct vertex numbers, one for each checksum.
     source : int64 array of shape (rows,)
-        Whose row it is; each of them one of ``sources``.
+        Source of each row; one of ``sources``.
     columns : sequence of uint64 arrays of shape (rows,)
     """
     order = np.argsort(sources)
@@ -68,12 +68,12 @@ def checksums_by_source(sources: np.ndarray, source: np.ndarray, columns: Sequen
 
 
 def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, columns: Sequence[str]) -> list[int]:
-    """The checksums of sources from the rows of a file.
+    """Return the checksums of sources from the rows of a file.
 
     Parameters
     ----------
     tables : iterable of pyarrow.Table
-        All rows, a piece at a time.
+        All rows, one table after another.
     graph : Graph
     sources : int64 array
         Distinct vertex numbers.
@@ -104,7 +104,7 @@ def _bits_in(graph: Graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
 
 
 def numbers_in(graph: Graph, column: pa.ChunkedArray) -> np.ndarray:
-    """Vertex numbers of a column of ids; raises ValueError where one is not in the graph."""
+    """Return vertex numbers of a column of ids; raises ValueError if one is not in the graph."""
     if graph.has_string_ids:
         return pc.index_in(
             column, value_set=graph.ids

@@ -1,4 +1,4 @@
-"""Locks of files, which end with the process that holds them, however it ends."""
+"""File locks. The system releases them when the process that holds them ends."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-# What a file system says that has no such locks: Lustre without ``-o flock``, NFS without its lock service, some FUSE ones.
+# Errors of file systems without such locks: Lustre without ``-o flock``, NFS without its lock service, some of FUSE.
 _UNSUPPORTED = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK, errno.EINVAL}
 
 
@@ -17,12 +17,12 @@ class NoLocksError(OSError):
 
 
 def open_lock(path: Path) -> int:
-    """Open a lock file, and make it where there is none; returns its descriptor.
+    """Open a lock file, which is created if it does not exist; returns its descriptor.
 
     Raises
     ------
     OSError
-        Something else has its name: nothing is opened by way of a link.
+        The path is not a regular file. Links are not followed.
     """
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -32,7 +32,7 @@ def open_lock(path: Path) -> int:
 
 
 def take_lock(descriptor: int, wait: bool = False) -> bool:
-    """Take a lock, or say that another process holds it; with ``wait`` only once it is free.
+    """Take a lock; returns False if another process holds it. With ``wait``, waits until the lock is free.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def take_lock(descriptor: int, wait: bool = False) -> bool:
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:  # EWOULDBLOCK and nothing else: somebody holds it
+    except BlockingIOError:  # EWOULDBLOCK and nothing else: another process holds it
         return False
     except OSError as error:
         if error.errno in _UNSUPPORTED:

@@ -1,8 +1,8 @@
-"""What a manifest and the footer of a part must look like before anything in them is used.
+"""Schemas of the manifest and of the footer of a part file. Both are checked before anything in them is used.
 
-They come from a folder that others may have written to. Unknown keys are left alone, as a later version may add some;
-those that are known have the types and ranges of what this job writes, so that no number in them asks for memory or for
-time without end.
+They come from a folder that others may have written to. Unknown keys are ignored, because a later version may add some.
+Known keys have the types and ranges that this job writes, so that no number in them causes an unbounded allocation or
+loop.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Model(BaseModel):
 
 
 class Histogram(_Model):
-    """Distances of a part, as ``part_stats.histogram_of`` has them."""
+    """Distances of a part file, as ``part_stats.histogram_of`` returns them."""
 
     width: Annotated[StrictFloat, Field(gt=0)]
     first: StrictInt
@@ -50,7 +50,7 @@ class Histogram(_Model):
 
     @model_validator(mode="after")
     def _is_within_the_numbers(self) -> Any:
-        """``part_stats.merged`` makes bins twice as wide until they fit, and that must end."""
+        """Refuse bins for which ``part_stats.merged``, which doubles their width until they fit, would not end."""
         half, exponent = math.frexp(self.width)
         if half != 0.5 or self.first.bit_length() + exponent > 1025:
             raise ValueError("its bins are not those of distances")
@@ -58,7 +58,7 @@ class Histogram(_Model):
 
 
 class PartEntry(_Model):
-    """One part in a manifest: what ``part_file.write_part`` returns, and what a worker says about the time it took."""
+    """One part file in a manifest: what ``part_file.write_part`` returns, and the times that its worker measured."""
 
     file: _File
     rows: _Count
@@ -78,7 +78,7 @@ class PartEntry(_Model):
 
     @model_validator(mode="after")
     def _is_timed_whole_or_not_at_all(self) -> Any:
-        """A part that was found on disk has no times, and the report takes all of them or none."""
+        """Refuse incomplete times: a part file of an earlier run has none, and the report needs all of them or none."""
         missing = {"started", "ended", "phases", "worker", "edges"} - self.model_fields_set
         if missing and {"started", "worker"} <= self.model_fields_set:
             raise ValueError(f"{sorted(missing)[0]!r} is missing, though the time of the part is there")
@@ -97,7 +97,7 @@ class Retry(_Model):
 
 
 class Identity(_Model):
-    """Everything that decides what the parts hold."""
+    """Everything that determines the content of the part files."""
 
     graph: _Hash
     algorithm: _Algorithm
@@ -111,7 +111,7 @@ class Identity(_Model):
 
     @model_validator(mode="after")
     def _is_of_one_run(self) -> Any:
-        """What ``settings`` refuses together no run has had."""
+        """Refuse combinations that ``settings`` refuses, because no run has them."""
         form = OUTPUT_SCHEMAS[self.result]
         if (self.targets is None) if form.needs_targets else (self.targets is not None and not form.limits_targets):
             raise ValueError(f"result {self.result!r} goes {'with' if self.targets is None else 'without'} targets")
@@ -123,7 +123,7 @@ class Identity(_Model):
 
 
 class Built(_Model):
-    """What building the graph did, as ``BuildReport`` has it; only shown."""
+    """What building the graph did, as in ``BuildReport``; only displayed."""
 
     src_column: StrictStr = ""
     dst_column: StrictStr = ""
@@ -141,7 +141,7 @@ class GraphFacts(_Model):
 
 
 class Candidate(_Model):
-    """A strategy that tasks may be told; ``estimated`` seconds are those of all sources."""
+    """A strategy that tasks may use; ``estimated`` seconds are those of all sources."""
 
     strategy: StrictStr
     estimated: _Seconds
@@ -157,7 +157,7 @@ class Measurement(_Model):
 
 
 class Switch(_Model):
-    """From so many measured sources on tasks were told another strategy."""
+    """A change of the strategy, after ``measured_sources`` sources."""
 
     strategy: StrictStr
     measured_sources: _Count
@@ -203,7 +203,7 @@ class Manifest(_Model):
 
 
 class Footer(_Model):
-    """What a part holds about itself."""
+    """The footer of a part file."""
 
     format: _Format
     run: StrictStr
@@ -215,7 +215,7 @@ class Footer(_Model):
 
 
 def checked(value: object, schema: type[BaseModel]) -> dict[str, Any]:
-    """Return a value that was read from JSON as it is, if it fits a schema.
+    """Return a value that was read from JSON unchanged, if it fits a schema.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What ``_manifest.json`` holds, for type checkers; ``schemas`` has the same fields with the ranges that are checked."""
+"""Types of ``_manifest.json`` for type checkers; ``manifest_schema`` has the same fields with ranges, which it checks."""
 
 # Annotations are evaluated here: as strings, they would not tell which keys may be missing.
 
@@ -11,7 +11,7 @@ Phases = dict[str, float]  # seconds by phase
 
 
 class Histogram(TypedDict):
-    """Distances of a part, as ``part_stats.histogram_of`` has them."""
+    """Distances of a part file, as ``part_stats.histogram_of`` returns them."""
 
     width: float
     first: int
@@ -28,8 +28,8 @@ class PartCounts(TypedDict):
 
 
 class PartSummary(TypedDict):
-    """One part: what ``part_file.write_part`` returns, and what a worker says about it; a part found on disk has no
-    times."""
+    """One part file: what ``part_file.write_part`` returns, and what its worker measured. A part file of an earlier run
+    has no times."""
 
     file: str
     rows: int
@@ -48,7 +48,7 @@ class PartSummary(TypedDict):
 
 
 class PartEntry(PartSummary):
-    """A part in the manifest, with the ids that it answers."""
+    """A part file in the manifest, with the ids of its sources."""
 
     sources: list[Id]
 
@@ -57,7 +57,7 @@ Measured = tuple[str, int, float]  # strategy, sources and seconds of the groups
 
 
 class BatchOutcome(TypedDict):
-    """What has come of one batch: ``summary`` is None if no source was answered; ``failed`` has sources and reasons."""
+    """The outcome of one batch: ``summary`` is None if no source was computed; ``failed`` has sources and reasons."""
 
     part: int
     summary: PartSummary | None
@@ -66,7 +66,7 @@ class BatchOutcome(TypedDict):
 
 
 class Failure(TypedDict):
-    """Sources that could not be answered."""
+    """Sources that failed."""
 
     file: str
     sources: list[Id]
@@ -74,14 +74,14 @@ class Failure(TypedDict):
 
 
 class Retry(TypedDict):
-    """A batch that was given out again."""
+    """A batch that was retried."""
 
     file: str
     why: str
 
 
 class Identity(TypedDict):
-    """Everything that decides what the parts hold."""
+    """Everything that determines the content of the part files."""
 
     graph: str
     algorithm: Literal["bfs", "sssp"]
@@ -106,7 +106,7 @@ class GraphFacts(TypedDict):
 
 
 class Candidate(TypedDict):
-    """A strategy that tasks may be told; ``estimated`` seconds are those of all sources."""
+    """A strategy that tasks may use; ``estimated`` seconds are those of all sources."""
 
     strategy: str
     estimated: float
@@ -115,7 +115,7 @@ class Candidate(TypedDict):
 
 
 class Measurement(TypedDict):
-    """What the sources of a strategy took, and were estimated to take."""
+    """Measured and estimated time of the sources that a strategy computed."""
 
     strategy: str
     sources: int
@@ -124,7 +124,7 @@ class Measurement(TypedDict):
 
 
 class Switch(TypedDict):
-    """From so many measured sources on tasks were told another strategy."""
+    """A change of the strategy, after ``measured_sources`` sources."""
 
     strategy: str
     measured_sources: int
@@ -174,7 +174,7 @@ class Manifest(TypedDict):
 
 
 class Footer(TypedDict):
-    """What a part holds about itself."""
+    """The footer of a part file."""
 
     format: int
     run: str

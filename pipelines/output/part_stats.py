@@ -1,7 +1,7 @@
-"""What the results of a part come to in a few numbers: edges traversed, rounds, and a histogram of distances.
+"""Statistics of a part file: edges traversed, rounds, and a histogram of distances.
 
-Histograms of different sources, parts and workers must add up without anyone knowing the largest distance beforehand.
-So the width of a bin is a power of two, of which a coarser one holds whole bins of a finer one: see ``merged``.
+Histograms of different sources, part files and workers are added, although the largest distance is not known beforehand.
+Therefore the width of a bin is a power of two: a coarse bin consists of whole finer bins. See ``merged``.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from kepler_traverse.results import Traversal, checksum
 
 from .manifest_types import Histogram, PartCounts
 
-MAX_BINS = 64  # of a histogram: enough for a plot, and a summary stays below about 1 KB
+MAX_BINS = 64  # per histogram: enough for a plot, and a summary stays below about 1 KB
 
 _MERGED_AT_ONCE = 256  # histograms: few to keep, and many share what adding them up costs
 
 
 class PartStats:
-    """Adds up the traversals of one part.
+    """Sums statistics of the traversals of one part file.
 
     Attributes
     ----------
     edges : int
-        Stored edges of reached vertices; 0 where no distances are held that would tell which those are.
+        Stored edges of reached vertices; 0 if a result has no distances by which to tell them.
     rounds : int
-        Most levels or rounds of one traversal.
+        Maximum number of levels or rounds of one traversal.
     slowest : tuple of (id, float) or None
         The source that took longest, and its seconds of traversing.
     """
@@ -44,7 +44,7 @@ class PartStats:
         self._histograms: list[Histogram] = []
 
     def add(self, source: Any, seconds: float, edges: int, rounds: int, histogram: Histogram | None) -> None:
-        """Count one traversal: its source's id (None if it has several), how long it took, and what ``counted`` returned."""
+        """Add one traversal: its source's id (None if it has several), its seconds, and what ``counted`` returned."""
         if source is not None and (self.slowest is None or seconds > self.slowest[1]):
             self.slowest = (source, round(seconds, 6))
         self.edges += edges
@@ -56,7 +56,7 @@ class PartStats:
             self._histograms = [] if together is None else [together]
 
     def summary(self) -> PartCounts:
-        """``edges``, ``rounds``, ``slowest``, and ``distances``: a histogram, or None where nothing is written."""
+        """Return ``edges``, ``rounds``, ``slowest``, and ``distances``: a histogram, or None if nothing is written."""
         return {
             "edges": self.edges,
             "rounds": self.rounds,
@@ -66,13 +66,13 @@ class PartStats:
 
 
 def counted(graph: Graph, traversal: Traversal, written: Traversal) -> tuple[int, int, int, Histogram | None]:
-    """Count one traversal, while its arrays hold.
+    """Return statistics of one traversal while its arrays are valid.
 
     Parameters
     ----------
     graph : Graph
     traversal, written : Traversal
-        As it is, and as a file gets it, with less reached.
+        All of it, and the vertices that are written.
 
     Returns
     -------
@@ -93,25 +93,25 @@ def counted(graph: Graph, traversal: Traversal, written: Traversal) -> tuple[int
 
 
 def edges_of(graph: Graph, traversal: Traversal) -> int:
-    """Stored edges of the vertices that a traversal reaches."""
+    """Return the number of stored edges of the vertices that a traversal reaches."""
     if graph.device == "cpu":
         return int(_edges(graph.offsets, traversal.distance, _unreached(traversal)))
     return int(namespace(graph.offsets).where(traversal.reached, graph.degrees, 0).sum())
 
 
 def histograms_of_levels(counts: Any, farthest: np.ndarray) -> list[Histogram]:
-    """Of each of many rows of counts of vertices at 0, 1, 2, ... hops what ``histogram_of`` returns of those hops.
+    """Return per source what ``histogram_of`` returns for its hops, from the number of vertices at 0, 1, 2, ... hops.
 
-    Bins are made twice as wide for all rows together, and each row is taken when its own have their width.
+    Bins are doubled in width for all sources together. A source is copied to the result when its bins have their width.
 
     Parameters
     ----------
     counts : array of shape (k, levels)
-        On either device; a vertex, the source, is at 0 hops.
+        On either device; one row per source. One vertex, the source, is at 0 hops.
     farthest : int64 array of shape (k,), NumPy
-        Of each row the last level that has any.
+        Last level of each source that has a vertex.
     """
-    # The exponent of ``_width`` for 0 to so many hops, in integers.
+    # The exponent of ``_width`` for 0 to ``farthest`` hops, in integers.
     exponents = np.frexp(np.maximum(-(-farthest // (MAX_BINS - 1)) - 1, 0))[1]
     bins = np.zeros((len(counts), MAX_BINS), np.int64)
     for exponent in range(int(exponents.max(initial=0)) + 1):
@@ -130,7 +130,7 @@ def histograms_of_levels(counts: Any, farthest: np.ndarray) -> list[Histogram]:
 
 
 def histogram_of_values(algorithm: str, values: np.ndarray) -> Histogram | None:
-    """The histogram of distances that are all reached."""
+    """Return the histogram of distances, none of which is that of an unreached vertex."""
     values = values.astype(np.float64) if algorithm == "sssp" and values.dtype.kind == "i" else values
     traversal = Traversal(
         algorithm=algorithm, source=0, distance=values, predecessor=None, limit=None, strategy="", rounds=0
@@ -161,7 +161,7 @@ def histogram_of(traversal: Traversal) -> Histogram | None:
         return None
     width, first, n_bins = _scale(float(low), float(high), 1.0 if hops else 0.0)
     if xp is np:
-        # Multiplied, which is exact as the width is a power of two.
+        # Multiplication is exact, because the width is a power of two.
         counts = _count_bins(distance, unreached, 1.0 / width, first, n_bins)
     else:
         counts = xp.bincount(xp.floor(reached / width).astype(np.int64) - first, minlength=n_bins)
@@ -169,20 +169,20 @@ def histogram_of(traversal: Traversal) -> Histogram | None:
 
 
 def histograms_of_group(distance: Any, limit: float | None, figures: Any) -> list[Histogram | None]:
-    """Of each of many rows of weighted distances what ``histogram_of`` returns, by one pass over all of them.
+    """Return per source what ``histogram_of`` returns for its weighted distances, in one pass over all sources.
 
     Parameters
     ----------
     distance : array of shape (k, n_vertices)
     limit : float or None
     figures : kepler_traverse.distance_stats.Figures
-        Of the same distances within the same limit.
+        Statistics of the same distances within the same limit.
     """
     scales = [
         _scale(low, high, 0.0) if low <= high else None
         for low, high in zip(figures.lowest.tolist(), figures.farthest.tolist(), strict=True)
     ]
-    # One bin for what has one distance, which may be too large to be a number of bins.
+    # One bin if there is one distance, because that may be too large to be a number of bins.
     several = [scale if scale is not None and scale[2] > 1 else None for scale in scales]
     bins_per_unit = np.array([1.0 / scale[0] if scale else 0.0 for scale in several])
     before = np.array([scale[1] if scale else 0 for scale in several], np.int64)
@@ -195,19 +195,19 @@ def histograms_of_group(distance: Any, limit: float | None, figures: Any) -> lis
 
 
 def _unreached(traversal: Traversal) -> Any:
-    """What an unreached vertex has as its distance, in the distances' own type."""
+    """Return the distance of an unreached vertex, in the type of the distances."""
     return unreached_of(traversal.distance.dtype)
 
 
 def merged(*histograms: Histogram | None) -> Histogram | None:
-    """Add histograms up, in bins as wide as the widest ones, or wider where ``MAX_BINS`` would be exceeded."""
+    """Add histograms, in bins as wide as the widest ones, or wider if ``MAX_BINS`` would be exceeded."""
     found = [histogram for histogram in histograms if histogram]
     if len(found) < 2:
         return found[0] if found else None
     width = max(histogram["width"] for histogram in found)
     while True:
-        # Of each: how many of its bins make one, in which its first one is, and how many of those lie before it there.
-        # Powers of two, whose quotient may be beyond the numbers of 64 bits.
+        # Per histogram: how many of its bins form one new bin; the new bin of its first bin, and how many of its bins would
+        # precede it there. The quotient of two powers of two may exceed 64 bits.
         ratios = [1 << (math.frexp(width)[1] - math.frexp(histogram["width"])[1]) for histogram in found]
         begins = [divmod(histogram["first"], ratio) for histogram, ratio in zip(found, ratios, strict=True)]
         sizes = [len(histogram["counts"]) for histogram in found]
@@ -229,23 +229,23 @@ def merged(*histograms: Histogram | None) -> Histogram | None:
 
 
 def _scale(low: float, high: float, least: float) -> tuple[float, int, int]:
-    """The width of a histogram's bins, the number of the first, and how many there are."""
+    """Return the width of a histogram's bins, the number of the first one, and the number of bins."""
     width = _width(low, high, least)
     first = math.floor(low / width)
     return width, first, math.floor(high / width) - first + 1
 
 
 def _width(low: float, high: float, least: float) -> float:
-    """The smallest power of two, and no smaller than ``least``, by which ``low`` to ``high`` fills ``MAX_BINS`` at most."""
+    """Return the smallest power of two, at least ``least``, with which ``low`` to ``high`` fits into ``MAX_BINS`` bins."""
     if low == high:
         return least or 1.0
-    # One bin to spare, as the range may begin in the middle of a bin. Divided first: the difference may be too large.
+    # One bin less, because the range may begin within a bin. Divided first, because the difference may overflow.
     share = max(high / (MAX_BINS - 1) - low / (MAX_BINS - 1), sys.float_info.min)
     return max(least, 2.0 ** math.ceil(math.log2(share)))
 
 
-# One short loop each, without a branch on the algorithm: so the compiler uses vector instructions, and all of them together
-# take a fiftieth of the time of a traversal of a road network.
+# Short loops without a branch on the algorithm, so that the compiler uses vector instructions. All of them together take a
+# fiftieth of the time of a traversal of a road network.
 
 
 @njit(cache=True, nogil=True)
@@ -267,7 +267,7 @@ def _range(distance: Any, unreached: Any, low: Any, high: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _count_bins(distance: Any, unreached: Any, bins_per_unit: Any, first: Any, n_bins: Any) -> Any:
-    # Neighbours are at about the same distance: counted in turn in four places, no count waits for the one before.
+    # Adjacent vertices have similar distances. Four counters per bin, used alternately, avoid dependent additions.
     counts = np.zeros((4, n_bins), np.int64)
     for v in range(distance.size):
         if distance[v] != unreached:

@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import Array, flat, is_hops, namespace, to_host, unreached_of
+from kepler_traverse._arrays import Array, flatten_distances, is_hops, namespace, to_host, unreached_of
 from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.multi_source.outputs import pair_columns
 from kepler_traverse.query import Query
 from kepler_traverse.result_kinds import ResultKind
 from kepler_traverse.results import Traversal, Traversals, checksum
-from kepler_traverse.source_records import with_source
+from kepler_traverse.source_records import add_source_column
 
 from .buffer_pool import BUFFERS, FROM_GPU
 from .checksums import bits_of, checksum_of_rows, sums_of_rows
@@ -59,7 +59,7 @@ def _moved(array: Any) -> Any:
         here = BUFFERS.empty(array.shape, array.dtype)
         np.copyto(here, array)
     elif array.strides[1] == array.itemsize:  # one transfer, including the padding between rows
-        memory, pitch = flat(array)
+        memory, pitch = flatten_distances(array)
         here = FROM_GPU.empty((len(array), int(pitch)), array.dtype)
         memory.get(out=here.reshape(-1)[: memory.size])
         here = here[:, : array.shape[1]]
@@ -297,7 +297,7 @@ def _of_sources(kind: ResultKind, graph: Graph, query: Query, traversals: Traver
             edges.append(stored)
             histograms.append(histogram)
     columns = kind.columns_of(graph, traversals.algorithm, found.values, found.sizes)
-    columns = with_source(graph, traversals.sources, found.sizes, columns)
+    columns = add_source_column(graph, traversals.sources, found.sizes, columns)
     return _cut(traversals, columns, found.sizes, edges, histograms)
 
 

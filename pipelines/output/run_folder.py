@@ -37,8 +37,8 @@ _SAVING_SHARE = 0.02  # maximum fraction of time spent on writing manifests, wha
 def cannot_write(folder: Path, error: OSError) -> OutputError:
     """Return the error for an output folder in which a file cannot be written, usually because the disk is full."""
     return OutputError(
-        f"{folder}: a file cannot be written there: {error.strerror or error}; what is there is whole. "
-        "Mend that (free some space?) and run again with --resume"
+        f"{folder}: a file cannot be written there: {error.strerror or error}; existing part files are complete. "
+        "Fix that (free some space?) and run again with --resume"
     )
 
 
@@ -71,7 +71,9 @@ def check_folder(path: Path, resume: bool) -> Manifest | None:
         return None
     if not names:
         what = "is empty" if path.exists() else "does not exist"
-        raise OutputError(f"{path}: the folder {what}, so there is no run to resume; mend its name, or leave --resume out")
+        raise OutputError(
+            f"{path}: the folder {what}, so there is no run to resume; correct its name, or leave --resume out"
+        )
     if MANIFEST not in names:
         if any(name.startswith("part-") for name in names):
             raise OutputError(f"{path}: the folder holds parts but no {MANIFEST}; take a new folder")
@@ -128,7 +130,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def mark_fits(folder: Path) -> bool:
-    """Whether ``_SUCCESS`` exists and holds the checksum of the manifest."""
+    """Return whether ``_SUCCESS`` exists and holds the checksum of the manifest."""
     try:
         mark = read_regular(folder / SUCCESS, _MAX_MARK_BYTES)
         manifest = read_regular(folder / MANIFEST, MAX_MANIFEST_BYTES)
@@ -138,7 +140,7 @@ def mark_fits(folder: Path) -> bool:
 
 
 def part_number(name: str) -> int | None:
-    """Return the number of a part from the name of its file; None if it is not the name of a part."""
+    """Return the number of a part file from its name; None if it is not the name of a part file."""
     found = _PART.fullmatch(name)
     return int(found[1]) if found else None
 
@@ -195,7 +197,7 @@ class OutputFolder:
             if is_new:
                 self.path.rmdir()
             raise OutputError(
-                f"{self.path}: {error.strerror}, so that two runs could not be kept apart here; take an --output on another "
+                f"{self.path}: {error.strerror}, so two runs could not exclude each other here; take an --output on another "
                 "file system, or have this one mounted with locks (Lustre: -o flock)"
             ) from None
         except OSError as error:
@@ -251,7 +253,7 @@ class OutputFolder:
                     entry.unlink(missing_ok=True)
 
     def is_complete(self) -> bool:
-        """Whether the folder is as ``complete`` left it."""
+        """Return whether the folder is unchanged since ``complete``."""
         return mark_fits(self.path)
 
     def save(self, status: Status | None = None) -> None:

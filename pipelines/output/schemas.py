@@ -1,4 +1,4 @@
-"""The kinds of results that the job writes, which are those of the library that have records. Nothing heavy is imported."""
+"""The result kinds that the job writes: those of the library that have records. No large package is imported."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _TABLE = "kepler_traverse.result_kinds"
 
 ROWS_PER_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
 ROWS_PER_GROUP = 1_000_000
-SOURCES_PER_PART = 4096  # keeps the footer of a part small where the graph is tiny
+SOURCES_PER_PART = 4096  # keeps the footer of a part file small if the graph is tiny
 
 ResultName = Literal["distances", "predecessors", "summary", "levels", "targets", "reachable", "nearest"]
 
 
 def _table() -> ModuleType:
-    """The library's table, without the rest of the library: importing that takes a second, and ``--help`` would wait."""
+    """Return the library's table without importing the library, which takes a second and would delay ``--help``."""
     if _TABLE not in sys.modules:
         library = importlib.util.find_spec("kepler_traverse")
         if library is None or library.origin is None:

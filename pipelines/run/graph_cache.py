@@ -1,8 +1,8 @@
-"""Built graphs kept from run to run: ``--graph-cache``.
+"""The cache of built graphs: ``--graph-cache``.
 
-A graph is kept under a digest of what it was made of (see ``prepare.origin_of``). Two runs that want the same one at the
-same time build it once, as the second waits for a lock. What is read is compared with the fingerprint stored beside it, so
-a graph that was damaged or half-written is built again and never used.
+The key of a graph is a digest of its input (see ``prepare.origin_of``). If two runs need the same graph at the same time,
+the second waits for a lock and uses what the first built. A stored graph is compared with its fingerprint; a damaged or
+incomplete one is built again.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ _SHOWN = 16  # of the digest in names; the whole of it is in the stored graph
 def cached_graph(
     cache: Path, origin: str, device: str, build: Callable[[], Graph], say: Callable[[str], None]
 ) -> tuple[Graph, Path, bool]:
-    """Return a graph from the cache, or build it and put it there.
+    """Return a graph from the cache, or build and store it.
 
     Parameters
     ----------
     cache : Path
-        Made if it is not there.
+        Created if it does not exist.
     origin : str
-        Digest of what the graph is made of.
+        Digest of the input of the graph.
     device : {"cpu", "cuda"}
     build : callable
     say : callable
-        Told if something takes time or was wrong.
+        Called with a message if something takes time or was wrong.
 
     Returns
     -------
     graph : Graph
     folder : Path
-        Where it is stored now.
+        Where the graph is stored.
     found : bool
-        Whether it was there.
+        Whether it was stored before.
 
     Raises
     ------
     OutputError
-        The cache cannot be written to, or others can.
+        The cache cannot be written to, or other users can write to it.
     """
     folder = cache / f"graph-{origin[:_SHOWN]}"
     with _only_one(cache, folder.with_suffix(".lock"), say):
@@ -67,12 +67,12 @@ def cached_graph(
 
 
 def found_graph(cache: Path, origin: str, device: str, say: Callable[[str], None]) -> Graph | None:
-    """Return a graph from the cache if it is there and whole; writes nothing.
+    """Return a graph from the cache if it exists and is intact; writes nothing.
 
     Raises
     ------
     OutputError
-        Others can write to the cache.
+        Other users can write to the cache.
     """
     if os.path.lexists(cache):
         _require_private(cache)
@@ -101,17 +101,17 @@ def _only_one(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[N
                 take_lock(file, wait=True)
         except NoLocksError as error:
             raise OutputError(
-                f"--graph-cache {cache}: {error.strerror}, so that two runs could not be kept apart; take another folder"
+                f"--graph-cache {cache}: {error.strerror}, so two runs could not exclude each other; take another folder"
             ) from None
         except OSError as error:
             raise _cannot_keep(cache, error) from None
         yield
     finally:
-        os.close(file)  # and with it the lock, also where this process is killed
+        os.close(file)  # releases the lock, too; the system does so if this process is killed
 
 
 def _require_private(cache: Path) -> None:
-    """Refuse a cache in which others can put graphs: results would be certified against theirs."""
+    """Refuse a cache that others can write graphs to: results would be certified against those."""
     try:
         require_private(cache.resolve())
     except InputError as error:

@@ -1,1 +1,1 @@
-"""Proving an existing output right again from its files alone."""
+"""Verification of an existing output from its files alone."""

@@ -1,4 +1,4 @@
-"""Parts of an output proven right from their rows: what is in a file, and whether those distances can be."""
+"""Verification of part files: the contents of each file, and certificates for its distances."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kepler_traverse import plan_bfs, plan_sssp, results
 from kepler_traverse._arrays import NO_PREDECESSOR, namespace, to_host, unreached_of
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError, UnknownVertexError
-from kepler_traverse.exact import as_integers, narrowed
+from kepler_traverse.exact import narrow_distances, to_integers
 from kepler_traverse.graph import Graph
 from kepler_traverse.plan import Plan
 from kepler_traverse.regular_files import open_regular
@@ -29,13 +29,13 @@ from ..output.manifest_types import Footer, Identity, PartEntry
 from ..output.part_file import as_written, read_footer, unfit_columns
 from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 
-MAX_FAULTS = 100  # that are told one by one
-BATCH_BYTES = 2**28  # of distances that wait to be proven together
+MAX_FAULTS = 100  # that are listed one by one
+BATCH_BYTES = 2**28  # of distances that are collected and then certified together
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong: its kind, the file, and what and where in it."""
+    """One fault: its kind, the file, and a message with the place in the file."""
 
     kind: str
     file: str
@@ -44,7 +44,7 @@ class Fault:
 
 @dataclass
 class Findings:
-    """What was looked at, and what was found."""
+    """The number of sources and rows that were checked, and the faults."""
 
     faults: list[Fault] = field(default_factory=list)
     untold: int = 0
@@ -63,11 +63,12 @@ class Findings:
 
 
 class Prover:
-    """Proves the distances of sources, each in the cheapest way that is a proof.
+    """Verifies the distances of sources by the cheapest sufficient method.
 
-    With predecessors by a certificate. Without, several at a time, by one that needs none. Where the rows are a selection
-    whose paths lead through what was left out (targets; a limit with negative weights), by another traversal, which is
-    certified and compared.
+    - With predecessors: a certificate per source.
+    - Without predecessors: a certificate that needs none, for several sources at once.
+    - With omitted rows that paths may lead through (targets; a limit with negative weights): another traversal, which is
+      certified and compared.
     """
 
     def __init__(self, graph: Graph, identity: Identity, targets: Any, findings: Findings) -> None:
@@ -76,7 +77,7 @@ class Prover:
         self.form = OUTPUT_SCHEMAS[identity["result"]]
         self.predecessors = self.form.has_predecessors
         self.column_kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.distance_dtype
-        # Integer distances wait as int64; they are proven in the type that a search has found them in.
+        # Integer distances are collected as int64 and certified in the type of the search that found them.
         self.integers = self.algorithm == "sssp" and graph.returns_integers
         self.kind = np.dtype(np.int64) if self.integers else self.column_kind
         self.unreached = unreached_of(self.kind)
@@ -90,7 +91,7 @@ class Prover:
         self._waiting: list[tuple[str, results.Traversal]] = []
 
     def take(self, file: str, traversal: results.Traversal) -> None:
-        """Prove one source, now or together with the next ones."""
+        """Verify one source, now or together with the next ones."""
         if self._plan is not None:
             self._compare(self._plan, file, traversal)
         elif self.predecessors:
@@ -110,13 +111,13 @@ class Prover:
         if certify_many(self.graph, sources, distances, self.limit).valid:
             self._findings.proven["certified without predecessors"] += len(waiting)
             return
-        for at, (file, traversal) in enumerate(waiting):  # something is wrong: say for each source what
+        for at, (file, traversal) in enumerate(waiting):  # the group failed: report the fault of each source
             certificate = certify_many(self.graph, sources[at : at + 1], distances[at : at + 1], self.limit)
             self._conclude(file, traversal, certificate.failures, "certified without predecessors")
 
     def _moved(self, distance: np.ndarray) -> Any:
-        """Distances on the graph's device, in the type that they are proven in."""
-        return namespace(self.graph.offsets).asarray(narrowed(self.graph, distance) if self.integers else distance)
+        """Return distances on the graph's device, in the type in which they are certified."""
+        return namespace(self.graph.offsets).asarray(narrow_distances(self.graph, distance) if self.integers else distance)
 
     def _certify(self, file: str, traversal: results.Traversal) -> None:
         move = namespace(self.graph.offsets).asarray
@@ -133,7 +134,7 @@ class Prover:
         query = replace(plan.query, targets=self.targets)
         predecessor = again.predecessor
         again = replace(as_written(again, query), predecessor=predecessor)
-        distance = to_host(as_integers(again.distance) if self.integers else again.distance)
+        distance = to_host(to_integers(again.distance) if self.integers else again.distance)
         again = replace(again, distance=distance, predecessor=to_host(predecessor))
         failures = {}
         differing = np.flatnonzero(again.distance != traversal.distance)
@@ -158,18 +159,18 @@ class Prover:
         self._findings.add("wrong result", file, f"source {self.name(traversal.source)}: {text}")
 
     def name(self, number: int) -> str:
-        """The user's id of a vertex."""
+        """Return the user's id of a vertex."""
         return str(self.graph.ids_at(namespace(self.graph.offsets).asarray([int(number)]))[0])
 
 
 class Part:
-    """One file, looked at row by row and handed to a prover source by source.
+    """One part file, which is read source by source and passed to a prover.
 
     Parameters
     ----------
     path : Path
     entry : dict
-        What the manifest says about it.
+        Its entry in the manifest.
     run : str
         Fingerprint of the run.
     number : int
@@ -183,7 +184,7 @@ class Part:
         self._graph, self._result = prover.graph, prover.form.name
 
     def check(self) -> None:
-        """Add what is wrong to the findings."""
+        """Add the faults of the file to the findings."""
         entry, findings = self._entry, self._findings
         try:
             with open_regular(self._path) as file:
@@ -192,7 +193,7 @@ class Part:
                     hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest(),
                 )
         except FileNotFoundError:
-            self._add("missing part", "the file is not there")
+            self._add("missing part", "the file does not exist")
             return
         except OSError as error:
             self._add("damaged part", f"it cannot be read ({error.strerror})")
@@ -248,7 +249,7 @@ class Part:
         return "" if kind == pa.from_numpy_dtype(self._prover.column_kind) else f"its column 'distance' has type {kind}"
 
     def _check_rows(self, file: pq.ParquetFile, footer: Footer) -> list[int]:
-        """Go through the rows; returns the checksums of the sources."""
+        """Read all rows; returns the checksums of the sources."""
         try:
             numbers = self._graph.numbers_of(footer["sources"]).tolist()
         except UnknownVertexError as error:
@@ -264,7 +265,7 @@ class Part:
             if source not in stated:
                 self._add("sources", f"it holds rows of {self._prover.name(source)}, which is no source of it")
                 continue
-            # Rows stand in the order of the sources; those passed over have none.
+            # Rows are in the order of the sources; sources that are skipped here have no rows.
             for expected in waiting:
                 if expected == source:
                     break
@@ -290,7 +291,7 @@ class Part:
             self._prover.take(self._path.name, self._traversal(source, []))
 
     def _runs_of(self, file: pq.ParquetFile) -> Iterator[tuple[int, list[list[Any]]]]:
-        """Yield each source with its (vertices, distances, predecessors), a piece a row group."""
+        """Yield a source and its (vertices, distances, predecessors), per row group of the file."""
         current: int | None = None
         pieces: list[list[Any]] = []
         for group in range(file.num_row_groups):
@@ -321,7 +322,7 @@ class Part:
         return self._graph.numbers_of(column if self._graph.has_string_ids else column.to_numpy(), "id")
 
     def _traversal(self, source: int, pieces: list[Any]) -> results.Traversal:
-        """The rows of one source as arrays over all vertices."""
+        """Return the rows of one source as arrays over all vertices."""
         prover, n = self._prover, self._graph.n_vertices
         distance = np.full(n, prover.unreached, prover.kind)
         predecessor = np.full(n, NO_PREDECESSOR, self._graph.targets.dtype) if prover.predecessors else None

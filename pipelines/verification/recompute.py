@@ -1,4 +1,4 @@
-"""Parts whose rows are no distances, proven right by traversing again: certified, put in the same form, and compared."""
+"""Verification of part files without distances: traverse again, certify, build the same rows, and compare."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from .part_checks import Findings, Part
 
 
 class Retraversal:
-    """Answers the sources of a run once more, with certificates.
+    """Computes the results of a run again, with certificates.
 
     Parameters
     ----------
     graph : Graph
     identity : dict
-        The run's.
+        That of the run.
     targets : list of ids or None
     findings : Findings
     """
@@ -57,7 +57,7 @@ class Retraversal:
         Raises
         ------
         CertificateError
-            A traversal failed here and now: nothing can be said about the part.
+            The repeated traversal failed, so the part file cannot be verified.
         """
         context = BatchContext()
         for source, table, checksum in self._answers.of(part, numbers, False, context):
@@ -70,7 +70,7 @@ class Retraversal:
 
 
 class AgainPart(Part):
-    """One file, compared with what its sources give when they are traversed again; its prover is a ``Retraversal``."""
+    """One part file, which is compared with recomputed results; its prover is a ``Retraversal``."""
 
     _prover: Retraversal  # type: ignore[assignment]
 
@@ -78,7 +78,7 @@ class AgainPart(Part):
         return ""  # types of numbers are compared with the rows
 
     def _check_rows(self, file: pq.ParquetFile, footer: Footer) -> list[int]:
-        """Compare the rows; returns the checksums of the sources, from the rows of the file."""
+        """Compare the rows; returns the checksums of the sources, computed from the rows of the file."""
         try:
             numbers = self._graph.numbers_of(footer["sources"])
         except UnknownVertexError as error:
@@ -118,13 +118,13 @@ class AgainPart(Part):
 
 
 class _Rows:
-    """The rows of a file, taken from its beginning some at a time."""
+    """Reads the rows of a file in order, some at a time."""
 
     def __init__(self, tables: Iterator[pa.Table]):
         self._tables, self._held = tables, None
 
     def take(self, count: int) -> pa.Table:
-        """The next rows; fewer where the file ends."""
+        """Return the next rows; fewer at the end of the file."""
         while self._held is None or self._held.num_rows < count:
             table = next(self._tables, None)
             if table is None:
@@ -144,7 +144,7 @@ def _tables(file: pq.ParquetFile) -> Iterator[pa.Table]:
 
 
 def _difference(written: pa.Table, right: pa.Table) -> str:
-    """What is wrong with the rows of one source; nothing if they are the right ones, bit for bit."""
+    """Return the difference between the rows of one source and the right ones; empty if they are equal bit for bit."""
     if written.num_rows != right.num_rows:
         return f"it has {written.num_rows} rows, not {right.num_rows}"
     if written.num_rows and written.schema.types != right.schema.types:

@@ -18,7 +18,7 @@ from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.frames import arrow_table
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source import outputs as library
-from kepler_traverse.plan import query_for
+from kepler_traverse.plan import make_query
 from kepler_traverse.results import Traversal
 from kepler_traverse.sssp import STRATEGIES as SSSP
 from kepler_traverse.strategy import pick
@@ -53,7 +53,7 @@ class NearestSourcePlan:
         self.graph, self.algorithm, self.group = graph, algorithm, n_sources
         self._singles = BFS if algorithm == "bfs" else SSSP
         self.strategy = pick(self._singles, strategy, graph)
-        query = query_for(graph, True, limit, None, knobs, "max_depth" if algorithm == "bfs" else "cutoff")
+        query = make_query(graph, True, limit, None, knobs, "max_depth" if algorithm == "bfs" else "cutoff")
         self.query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
         owners = 3 * 8 * graph.n_vertices
         scratch = self.strategy.memory(graph.n_vertices + 1, graph.n_edges + n_sources, True)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from kepler_traverse import plan_bfs_many, plan_sssp_many
 from kepler_traverse.graph import Graph
-from kepler_traverse.multi_source.outputs import turned
+from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -20,7 +20,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     The certificate needs all distances, so a certified plan outputs all of them. Without a certificate a plan may output
     only what the written result is derived from.
     """
-    graph = turned(graph, request.direction)
+    graph = graph_in_direction(graph, request.direction)
     kind = OUTPUT_SCHEMAS[request.result]
     if kind.merged:
         return NearestSourcePlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)

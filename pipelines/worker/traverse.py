@@ -24,7 +24,7 @@ from kepler_traverse._arrays import namespace
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph import Graph
-from kepler_traverse.multi_source.outputs import turned_back
+from kepler_traverse.multi_source.outputs import cycle_in_direction
 from kepler_traverse.results import Traversals
 
 from ..output.buffer_pool import BUFFERS, FROM_GPU
@@ -268,7 +268,7 @@ class BatchTraverser:
         try:
             return *self._traverse(group, firsts, context), "", False
         except NegativeCycleError as error:
-            raise turned_back(error, self._request.direction) from None
+            raise cycle_in_direction(error, self._request.direction) from None
         except Exception as error:
             if is_sticky(error):
                 raise

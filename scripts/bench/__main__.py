@@ -1,10 +1,11 @@
 """Measure reading and building, or traversals; results are checked before they are timed.
 
-python -m scripts.bench --suite readers EDGES.parquet   file to graph: time and peak memory beside pandas and SciPy,
-                                                        or with --device cuda beside cuDF and cuGraph
+python -m scripts.bench --suite readers EDGES.parquet   file to graph: time and peak memory, compared with pandas and SciPy,
+                                                        or with --device cuda with cuDF and cuGraph
 python -m scripts.bench --suite job EDGES.parquet       every strategy that fits: median over repeats for some sources
 python -m scripts.bench --suite papers --graphs FOLDER --output FILE    see scripts/papers/measure.py
 python -m scripts.bench --suite cpu --graphs FOLDER --output FILE       see scripts/bench/cpu.py
+python -m scripts.bench --suite cores --graphs FOLDER --output FILE     see scripts/bench/cores.py
 python -m scripts.bench --suite gpu --graphs FOLDER --output FILE       see scripts/bench/gpu.py
 
 Of the first two, one line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to out/bench-SUITE.json, which
@@ -32,7 +33,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out"
 PACKAGES = {"readers": ["numpy", "numba", "pyarrow", "pandas", "scipy"], "job": ["numpy", "numba", "scipy"]}
-PEERS = {"cpu": "pandas + SciPy csr_matrix", "cuda": "cuDF + cuGraph Graph"}
+BASELINES = {"cpu": "pandas + SciPy csr_matrix", "cuda": "cuDF + cuGraph Graph"}
 
 
 def peer_build(path: str):
@@ -150,7 +151,7 @@ def bench_readers(path: Path, options: argparse.Namespace, log) -> dict:
         "edge_list_bytes": edge_list_bytes,
         "seconds": median("ours", "seconds"),
         "peak_bytes": int(median("ours", "peak_bytes")),
-        "peer": PEERS[options.device],
+        "peer": BASELINES[options.device],
         "peer_seconds": median("peer", "seconds"),
         "peer_peak_bytes": int(median("peer", "peak_bytes")),
     }
@@ -217,13 +218,13 @@ def main() -> int:
     suite = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     suite.add_argument("--suite")
     chosen, others = suite.parse_known_args()
-    if chosen.suite in ("papers", "cpu", "gpu"):  # they have options of their own
-        from scripts.bench import cpu, gpu
+    if chosen.suite in ("papers", "cpu", "cores", "gpu"):  # they have options of their own
+        from scripts.bench import cores, cpu, gpu
         from scripts.papers import measure
 
-        return {"papers": measure, "cpu": cpu, "gpu": gpu}[chosen.suite].main(others)
+        return {"papers": measure, "cpu": cpu, "cores": cores, "gpu": gpu}[chosen.suite].main(others)
     parser = argparse.ArgumentParser(description="Measure reading and building, or traversals.")
-    parser.add_argument("--suite", choices=["readers", "job", "papers", "cpu", "gpu"], required=True)
+    parser.add_argument("--suite", choices=["readers", "job", "papers", "cpu", "cores", "gpu"], required=True)
     parser.add_argument("edges", nargs="+", type=Path, help="Parquet files with columns src, dst[, weight]; ids from 0 or 1")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sources", type=int, default=16)

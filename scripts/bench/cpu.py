@@ -1,13 +1,13 @@
-"""Many and single sources on the CPU beside what a Python user would otherwise install; results are compared before times.
+"""Many and single sources on the CPU, compared with other Python libraries; results are compared before times.
 
 python -m scripts.bench --suite cpu --graphs FOLDER --output FILE [--only NAME ...] [--part many single cluster]
 
 FOLDER holds Parquet files with columns src and dst (GRAPHS below lists which); R-MAT and lattice are generated. Each
-measurement is made in a process of its own, which is given the same rows of the same graph: deduplicated, without
-self-loops, both ways where undirected; weights 1 to 255 come from a hash of an edge's ends. Peers are those of SciPy
-(csgraph), NetworKit, igraph and rustworkx that are installed (``pip install 'kepler-traverse[bench]'``). All of them are
-tried on a few sources; those that come within four times of the best of them are then timed on all. FILE is what
-``python -m scripts.bench.performance_page add`` takes.
+measurement runs in a separate process, which gets the same CSR of the graph: without duplicates and self-loops, in both
+directions if undirected. Weights 1 to 255 come from a hash of an edge's ends. Baselines are SciPy (csgraph), NetworKit,
+igraph and rustworkx, as far as they are installed (``pip install 'kepler-traverse[bench]'``). All of them run on a few
+sources; those within four times of the best are then timed on all sources. ``python -m scripts.bench.performance_page
+add`` reads FILE.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ GRAPHS = {
     "R-MAT 20": ("rmat", False),
     "lattice 1500": ("lattice", False),
 }
-PEERS = {"SciPy": "scipy", "NetworKit": "networkit", "igraph": "igraph", "rustworkx": "rustworkx"}
+BASELINES = {"SciPy": "scipy", "NetworKit": "networkit", "igraph": "igraph", "rustworkx": "rustworkx"}
 MANY = {"bfs": 256, "sssp": 64}
 SINGLE = 16
-PROBE = 4  # sources that decide which peers are worth all
+PROBE = 4  # sources that decide which baselines are timed on all
 WORTH = 4.0
 
 
 def in_a_process(
     folder: Path, library: str, algorithm: str, directed: bool, count: int, one_by_one: bool, limit: float
 ) -> dict | None:
-    """The measurement, or None where it took longer than the limit."""
+    """Return the measurement, or None if it took longer than the limit."""
     arguments = [str(folder), library, algorithm, str(directed), str(count), str(one_by_one)]
     try:
         done = subprocess.run(
@@ -60,7 +60,7 @@ def in_a_process(
 
 
 def prepare(name: str, graphs: Path, folder: Path, seed: int) -> dict:
-    """Write a graph's rows where the children find them; return what the table says of it."""
+    """Write the CSR of a graph to files for the children; return its facts for the table."""
     import pandas
 
     from kepler_traverse import graph_from_edges
@@ -96,7 +96,7 @@ def sources_of(graph, count: int, seed: int) -> np.ndarray:
 
 
 def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options) -> list[dict]:
-    """One line for each peer: all sources in one call, or one after the other (medians)."""
+    """Return one line per baseline: all sources in one call, or one after the other (medians)."""
     count = SINGLE if one_by_one else MANY[algorithm]
     shared = (folder, algorithm, about["directed"])
 
@@ -115,7 +115,7 @@ def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options
         raise SystemExit(f"{about['graph']}, {algorithm}: ours took more than {options.limit} s")
     probes = {
         library: in_a_process(*shared[:1], library, *shared[1:], PROBE, one_by_one, options.limit)
-        for library, package in PEERS.items()
+        for library, package in BASELINES.items()
         if importlib.util.find_spec(package)
     }
     for library, probe in probes.items():
@@ -155,12 +155,12 @@ def compare(about: dict, folder: Path, algorithm: str, one_by_one: bool, options
         if tried[library] > WORTH * min(tried.values())
     ]
     if left_out:
-        print(f"    not timed on all, slower than the best peer on {PROBE} sources: {', '.join(left_out)}", flush=True)
+        print(f"    not timed on all, slower than the best baseline on {PROBE} sources: {', '.join(left_out)}", flush=True)
     return lines
 
 
 def certify_all(folder: Path, about: dict) -> None:
-    """Prove distances of all sources right, hops and weighted ones, before anything is timed."""
+    """Certify the distances of all sources, hops and weighted ones, before anything is timed."""
     from kepler_traverse import plan_bfs_many, plan_sssp_many
     from kepler_traverse.certificate import certify_many
 
@@ -193,7 +193,7 @@ def report(line: dict) -> None:
     each = 1e3 / line["sources"]
     print(
         f"{line['graph']:18} {line['algorithm']:4} {line['sources']:4} {line['strategy']:12} "
-        f"{line['seconds'] * each:9.3f} ms a source, {line['peer']:9} {line['peer_seconds'] * each:9.3f} "
+        f"{line['seconds'] * each:9.3f} ms per source, {line['peer']:9} {line['peer_seconds'] * each:9.3f} "
         f"({line['peer_seconds'] / line['seconds']:6.1f}x), peaks {line['peak_bytes'] / 2**20:7.0f} and "
         f"{line['peer_peak_bytes'] / 2**20:7.0f} MiB",
         flush=True,
@@ -204,19 +204,19 @@ def main(arguments: list[str]) -> int:
     from scripts.bench.environment import commit, machine
 
     parser = argparse.ArgumentParser(
-        prog="python -m scripts.bench --suite cpu", description="Traversals on the CPU beside other libraries."
+        prog="python -m scripts.bench --suite cpu", description="Traversals on the CPU, compared with other libraries."
     )
     parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     parser.add_argument("--only", nargs="+", choices=GRAPHS, default=list(GRAPHS), metavar="NAME")
     parser.add_argument("--part", nargs="+", choices=["many", "single", "cluster"], default=["many", "single", "cluster"])
-    parser.add_argument("--repeats", type=int, default=1, help="processes a measurement; the fastest counts")
+    parser.add_argument("--repeats", type=int, default=1, help="processes per measurement; the fastest counts")
     parser.add_argument("--limit", type=float, default=600, help="seconds that a process may take")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
-    installed = [package for package in PEERS.values() if importlib.util.find_spec(package)]
+    installed = [package for package in BASELINES.values() if importlib.util.find_spec(package)]
     run = {
-        "title": "Many sources on a CPU beside other libraries",
+        "title": "Many sources on a CPU, compared with other libraries",
         "date": date.today().isoformat(),
         "commit": commit(),
         "command": f"python -m scripts.bench --suite cpu {' '.join(arguments)}",
@@ -238,6 +238,8 @@ def main(arguments: list[str]) -> int:
                 else:
                     run["traversals"] += compare(about, folder, algorithm, part == "single", options)
                 run["tables"] = cluster_tables(clusters)
-                options.output.write_text(json.dumps(run, indent=2) + "\n")  # what is measured is kept, whatever comes next
+                options.output.write_text(
+                    json.dumps(run, indent=2) + "\n"
+                )  # finished measurements are written, whatever fails later
     print(f"{options.output}: python -m scripts.bench.performance_page add {options.output}")
     return 0

@@ -1,4 +1,4 @@
-"""What scripts/bench/cpu.py runs in processes of their own: each library on one graph, and a cluster beside one process.
+"""The subprocesses of scripts/bench/cpu.py: each library on one graph, and a cluster compared with one process.
 
 python -m scripts.bench.cpu_subprocess library FOLDER WHO ALGORITHM DIRECTED COUNT ONE_BY_ONE
 python -m scripts.bench.cpu_subprocess cluster FOLDER ALGORITHM DIRECTED
@@ -21,13 +21,13 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Enough that each worker gets several groups, as they do not all take the same time.
+# Enough that each worker gets several groups, because their times differ.
 CLUSTER = {"bfs": 4096, "sssp": 256}
 CLUSTER_REPEATS = 5
 
 
 class Rows:
-    """A graph as every library is given it: CSR arrays in files."""
+    """A graph as every library gets it: CSR arrays in files."""
 
     def __init__(self, folder: Path):
         self.offsets, self.targets, self.weights = (
@@ -50,11 +50,11 @@ class Rows:
         return np.repeat(np.arange(self.n), np.diff(self.offsets)), self.targets.astype(np.int64)
 
 
-# --- libraries: ``prepare(rows, algorithm, directed)`` gives ``run(sources)``, which gives distances, a row a source -------
+# --- libraries: ``prepare(rows, algorithm, directed)`` returns ``run(sources)``; that returns distances, one row per source
 
 
 def ours(rows: Rows, algorithm: str, directed: bool):
-    """The dense matrix of ``bfs_many`` and ``sssp_many``; for one source what a plan gives."""
+    """Return the dense matrix of ``bfs_many`` or ``sssp_many``; for one source, the distances of a plan."""
     from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
 
     graph = rows.graph(directed)
@@ -140,11 +140,11 @@ def rustworkx(rows: Rows, algorithm: str, _directed: bool):
 LIBRARIES = {"ours": ours, "SciPy": scipy, "NetworKit": networkit, "igraph": igraph, "rustworkx": rustworkx}
 
 
-# --- one measurement, in a process of its own ---------------------------------------------------------------------------
+# --- one measurement, in a separate process -----------------------------------------------------------------------------
 
 
 def measure(folder: str, library: str, algorithm: str, directed: str, count: str, one_by_one: str) -> dict:
-    """Time a library on the first sources; peak memory above what the process held before it built its graph."""
+    """Time a library on the first sources; peak memory excludes what the process held before it built the graph."""
     rows = Rows(Path(folder))
     sources = rows.sources[: int(count)]
     tiny = Rows.__new__(Rows)
@@ -155,7 +155,7 @@ def measure(folder: str, library: str, algorithm: str, directed: str, count: str
     warm(tiny.sources[:1])
     if library == "ours":
         compile_all(algorithm)
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = status("VmRSS")
     run = LIBRARIES[library](rows, algorithm, directed == "True")
     batches = [sources[i : i + 1] for i in range(sources.size)] if one_by_one == "True" else [sources]
@@ -175,12 +175,12 @@ def measure(folder: str, library: str, algorithm: str, directed: str, count: str
     }
 
 
-# --- the same sources in this process and on a Dask cluster of one worker a core ----------------------------------------
+# --- the same sources in this process and on a Dask cluster with one worker per core -------------------------------------
 
 
 @functools.cache
 def planned(folder: str, algorithm: str, threads: int):
-    """A plan in this process, made once, for a graph that is mapped from disk."""
+    """Return the plan of this process for a graph that is mapped from disk; it is made once."""
     import numba
 
     from kepler_traverse import plan_bfs_many, plan_sssp_many
@@ -193,7 +193,7 @@ def planned(folder: str, algorithm: str, threads: int):
 
 
 def answer(folder: str, algorithm: str, threads: int, sources: np.ndarray) -> int:
-    """Traverse from some sources; the distances stay in the process, how many vertices were reached goes out."""
+    """Traverse from some sources; returns the number of reached vertices, while the distances stay in the process."""
     import numba
 
     numba.set_num_threads(threads)
@@ -203,7 +203,7 @@ def answer(folder: str, algorithm: str, threads: int, sources: np.ndarray) -> in
 
 
 def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
-    """Seconds for all sources in this process with all cores, and on a local cluster with a worker a core."""
+    """Return seconds for all sources in this process with all cores, and on a local cluster with one worker per core."""
     from distributed import Client, LocalCluster
 
     from kepler_traverse.storage import save_graph
@@ -216,10 +216,10 @@ def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
     sources = np.resize(rows.sources, CLUSTER[algorithm])
     compile_all(algorithm)
     groups = -(-sources.size // planned(stored, algorithm, cores).group)
-    tasks = np.array_split(sources, max(cores, groups))  # as many as are answered at once
+    tasks = np.array_split(sources, max(cores, groups))  # as many as are searched at once
     times, reached = {"process": [], "cluster": []}, set()
     with (
-        pinned(),  # as the job has it: by default Dask has large arrays cleared page by page again and again
+        pinned(),  # as in the job: by default Dask has large arrays cleared page by page repeatedly
         LocalCluster(n_workers=cores, threads_per_worker=1, dashboard_address=None, memory_limit=None) as cluster,
         Client(cluster) as client,
     ):
@@ -232,7 +232,7 @@ def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
         ways = {"process": functools.partial(answer, stored, algorithm, cores, sources), "cluster": on_the_cluster}
         client.run(answer, stored, algorithm, 1, tasks[0])  # loads, compiles, plans
         answer(stored, algorithm, cores, tasks[0])
-        for _ in range(CLUSTER_REPEATS):  # in turns, so that what else the machine does falls on both alike
+        for _ in range(CLUSTER_REPEATS):  # alternating, so that other load affects both equally
             for name, way in ways.items():
                 begin = time.perf_counter()
                 reached.add(way())
@@ -244,7 +244,7 @@ def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
 
 
 def compile_all(algorithm: str) -> None:
-    """Every engine once on a small graph, so that nothing compiles while the clock runs."""
+    """Run every engine once on a small graph, so that nothing compiles during a measurement."""
     from kepler_traverse import graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp_many
     from kepler_traverse.bfs import MULTI_SOURCE as BFS
     from kepler_traverse.sssp import MULTI_SOURCE as SSSP
@@ -266,7 +266,7 @@ def compile_all(algorithm: str) -> None:
 
 
 def digest(distances) -> str:
-    """Of one row, the same whatever the library's type and its sign for what is not reached."""
+    """Return a checksum of one source that does not depend on the library's type or its value for unreached vertices."""
     row = np.asarray(distances).astype(np.float64)
     none = (row < 0) | ~(row < 1e300)
     return hashlib.sha256(np.where(none, np.inf, row).tobytes()).hexdigest()

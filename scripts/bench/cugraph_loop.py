@@ -1,9 +1,9 @@
-"""What a user of cuGraph writes: read with cuDF, search from one source after the other, write each frame as Parquet.
+"""A program of a cuGraph user: read with cuDF, search from one source after the other, write each frame as Parquet.
 
 python -m scripts.bench.cugraph_loop edges.parquet OUT --sources-file FILE [--undirected]
 
-The peer of ``python -m pipelines.batch_sources edges.parquet --output OUT --sources-file FILE --algorithm bfs``. The file
-has columns src and dst; needs a GPU, cuDF and cuGraph. OUT must not exist.
+The baseline of ``python -m pipelines.batch_sources edges.parquet --output OUT --sources-file FILE --algorithm bfs``. The
+file has columns src and dst; needs a GPU, cuDF and cuGraph. OUT must not exist.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         frame[["source", "vertex", "distance"]].to_parquet(options.output / f"{number}.parquet")
     seconds = time.perf_counter() - built
     each = 1e3 * seconds / len(sources)
-    print(f"read and built in {built - started:.2f} s; {len(sources)} sources in {seconds:.2f} s, {each:.1f} ms a source")
+    print(f"read and built in {built - started:.2f} s; {len(sources)} sources in {seconds:.2f} s, {each:.1f} ms per source")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Where a measurement was made: the machine and the commit, as the records of measurements name them."""
+"""Machine and commit of a measurement, in the format of the records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def machine() -> dict:
-    """This machine, as docs/measurements.json names it."""
+    """Return this machine in the format of docs/benchmarks/measurements.json."""
     info = Path("/proc/cpuinfo")
     names = (
         [line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line]

@@ -1,20 +1,20 @@
-"""One source and many on a GPU beside cuGraph; results are compared and certified before times are taken.
+"""One source and many on a GPU, compared with cuGraph; results are compared and certified before they are timed.
 
 python -m scripts.bench --suite gpu --graphs FOLDER --output FILE [--only NAME ...] [--part NAME ...]
 
 FOLDER holds Parquet files with columns src and dst (GRAPHS below lists which); lattices, R-MAT and uniform graphs are
 generated on the device. Weights 1 to 255 come from a hash of an edge's ends. Sources are random vertices of the component
-of a vertex of the highest degree, the same ones for both sides.
+of a vertex of the highest degree, the same ones for both libraries.
 
 single   medians over 16 sources, the best of three calls each, the clock around the whole call on a ready graph; cuGraph
-         on as many of them as --peer-seconds allows, and the distances of those compared
-many     milliseconds a source for 32, 256, 1,024 and 10,000 sources (or as many as fit), distances left on the device,
-         what memory the plan named and what was held; cuGraph's loop over up to 32 of them
-summary  of --summaries sources: how much longer their summaries take than their distances
-trace    when each turn of a search in one launch began, from the source whose BFS takes the median time of the 16
+         on as many of them as --peer-seconds permits, with distances compared
+many     milliseconds per source for 32, 256, 1,024 and 10,000 sources (or as many as fit), distances left on the device,
+         the memory that the plan states and the memory that was used; cuGraph's loop over up to 32 of them
+summary  how much longer summaries of --summaries sources take than their distances
+trace    the start of each iteration of a search in one launch, from the source with the median BFS time of the 16
 stress   2,000 searches of each kind, every one with the same bits; 100 certified sources of each file in FOLDER
 
-FILE is what ``python -m scripts.bench.performance_page add`` takes; its tables are those of COLUMNS.
+``python -m scripts.bench.performance_page add`` reads FILE; COLUMNS lists its tables.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ GRAPHS = {
 }
 GENERATORS = ("lattice", "rmat", "erdos_renyi")
 SINGLE, MANY, LOOPED = 16, (32, 256, 1024, 10_000), 32
-LARGE = 400_000_000  # stored edges from which on 256 sources are many
+LARGE = 400_000_000  # graphs with more stored edges have 256 sources as the largest number
 REPEATS = 2_000
 CERTIFIED = 100
 PARTS = ("single", "many", "summary", "trace", "stress")
 
 
 class Bench:
-    """One graph on the device, its sources, and the peer's handle to it."""
+    """One graph on the device, its sources, and the baseline's handle to it."""
 
     def __init__(self, name: str, options):
         from kepler_traverse import cuda
@@ -64,7 +64,7 @@ class Bench:
         made = graphs.make(GraphSource(name, directed=directed, **given), options.graphs, "cuda", options.seed)
         self.hops, self.weighted, self.directed = made.hops, made.weighted, directed
         self.sources = self.sources_in_the_component(max(MANY))
-        self._of_peer = {}  # algorithm: what peers() found, which single and many share
+        self._of_baseline = {}  # algorithm: the result of baselines(), which single and many share
 
     def sources_in_the_component(self, count: int) -> np.ndarray:
         from kepler_traverse import plan_bfs
@@ -75,7 +75,7 @@ class Bench:
         return np.random.default_rng(self.options.seed).choice(vertices, count, replace=count > vertices.size)
 
     def typical_source(self) -> int:
-        """The source whose BFS takes the median time of those of ``single``."""
+        """Return the source with the median BFS time of ``single``."""
         from kepler_traverse import plan_bfs
 
         plan, sources = plan_bfs(self.hops), self.sources[:SINGLE].tolist()
@@ -105,17 +105,17 @@ class Bench:
         device.synchronize()
         return time.perf_counter() - began, found
 
-    def peers(self, algorithm: str) -> tuple[dict, dict]:
-        """Seconds a source of each of the peer's ways, and the distances, for as many sources as there is time."""
-        from pipelines.comparison.baselines import in_our_encoding, peer_of, refuse_rounded
+    def baselines(self, algorithm: str) -> tuple[dict, dict]:
+        """Return seconds per source of each variant of the baseline, and distances, for as many sources as time permits."""
+        from pipelines.comparison.baselines import baseline_of, in_our_encoding, refuse_rounded
 
-        if algorithm in self._of_peer:
-            return self._of_peer[algorithm]
+        if algorithm in self._of_baseline:
+            return self._of_baseline[algorithm]
         graph, times, expected = self.graph(algorithm), {}, {}
-        self._of_peer[algorithm] = times, expected
+        self._of_baseline[algorithm] = times, expected
         if not self.options.peer or graph.n_edges > np.iinfo(np.int32).max:
             return times, expected
-        _, ways = peer_of(graph, algorithm)
+        _, ways = baseline_of(graph, algorithm)
         for way, traverse in ways.items():
             traverse(int(self.sources[0]))  # loads and fills the caches
             times[way], began = {}, time.perf_counter()
@@ -137,15 +137,15 @@ def check_equal(bench: Bench, what: str, source: int, distance, expected: dict) 
     if source in expected:
         wrong = int((distance != expected[source]).sum())
         if wrong:
-            raise SystemExit(f"{bench.name}, {what}: {wrong} distances from source {source} differ from the peer's")
+            raise SystemExit(f"{bench.name}, {what}: {wrong} distances from source {source} differ from the baseline's")
 
 
 def single(bench: Bench, algorithm: str, run: dict) -> list:
-    """Certify and compare, then time; a row of the table of medians."""
+    """Certify and compare, then time; returns a row of the table of medians."""
     from kepler_traverse import certify, plan_bfs, plan_sssp
 
     graph, make = bench.graph(algorithm), plan_bfs if algorithm == "bfs" else plan_sssp
-    times, expected = bench.peers(algorithm)
+    times, expected = bench.baselines(algorithm)
     plans = {True: make(graph), False: make(graph, predecessors=False)}
     ours = {True: {}, False: {}}
     sources = bench.sources[:SINGLE].tolist()
@@ -159,8 +159,8 @@ def single(bench: Bench, algorithm: str, run: dict) -> list:
             ours[with_predecessors][source] = min(taken for taken, _ in found)
             rounds = found[0][1].rounds
     medians = {key: statistics.median(found.values()) * 1e3 for key, found in ours.items()}
-    peer = {way: statistics.median(found.values()) * 1e3 for way, found in times.items()}
-    best = min(peer, key=peer.get) if peer else None
+    baseline = {way: statistics.median(found.values()) * 1e3 for way, found in times.items()}
+    best = min(baseline, key=baseline.get) if baseline else None
     if best:
         both = [source for source in sources if source in times[best] and source in expected]
         run["traversals"].append(
@@ -178,18 +178,18 @@ def single(bench: Bench, algorithm: str, run: dict) -> list:
             }
         )
     times_ms = [medians[True], medians[False], max(ours[True].values()) * 1e3, rounds]
-    return [bench.name, algorithm, *times_ms, f"cuGraph {best}" if best else None, peer[best] if best else None]
+    return [bench.name, algorithm, *times_ms, f"cuGraph {best}" if best else None, baseline[best] if best else None]
 
 
 def many(bench: Bench, algorithm: str) -> list[list]:
-    """Compare with one at a time and with the peer, then time whole calls; rows of the table of many sources."""
+    """Compare with single searches and the baseline, then time whole calls; returns rows of the table of many sources."""
     from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
 
     graph = bench.graph(algorithm)
     make, make_single = (plan_bfs_many, plan_bfs) if algorithm == "bfs" else (plan_sssp_many, plan_sssp)
-    times, expected = bench.peers(algorithm)
-    peer = {way: statistics.mean(found.values()) * 1e3 for way, found in times.items()}
-    best = min(peer, key=peer.get) if peer else None
+    times, expected = bench.baselines(algorithm)
+    baseline = {way: statistics.mean(found.values()) * 1e3 for way, found in times.items()}
+    best = min(baseline, key=baseline.get) if baseline else None
     pool, alone, rows = bench.cp.get_default_memory_pool(), make_single(graph, predecessors=False), []
     counts = [k for k in MANY if k <= (256 if graph.n_edges > LARGE else max(MANY))]
     each = 0.0
@@ -222,13 +222,13 @@ def many(bench: Bench, algorithm: str) -> list[list]:
         each = min(bests) / k * 1e3
         name, planned, peak = plan.strategy.name, plan.nbytes, pool.total_bytes() - held
         del plan
-        rows.append([bench.name, algorithm, name, k, each, peer[best] if best else None, planned / 2**20, peak / 2**20])
+        rows.append([bench.name, algorithm, name, k, each, baseline[best] if best else None, planned / 2**20, peak / 2**20])
         print(rows[-1], flush=True)
     return rows
 
 
 def summary(bench: Bench, algorithm: str, k: int) -> list:
-    """Summaries beside the distances that they are made of, a row of their table: by the library, and as the job does."""
+    """Time summaries and distances; returns a row of their table, for the library and for the job."""
     from kepler_traverse import plan_bfs_many, plan_sssp_many
     from kepler_traverse.multi_source import outputs
     from pipelines.output.rows import rows_of
@@ -246,7 +246,7 @@ def summary(bench: Bench, algorithm: str, k: int) -> list:
     def with_rows():
         return [row for group in plan.iter_groups(sources) for row in rows_of("summary", graph, plan.query, group, None)]
 
-    frame = outputs.answer(short, ids, "summary", None, "omit").to_arrow().to_pylist()
+    frame = outputs.compute_result(short, ids, "summary", None, "omit").to_arrow().to_pylist()
     rows = with_rows()
     for i, group in zip(range(0, sources.size, plan.group), plan.iter_groups(sources), strict=True):
         one = group[0]
@@ -256,13 +256,13 @@ def summary(bench: Bench, algorithm: str, k: int) -> list:
             same = found[:2] == (row["reached"], row["eccentricity"]) and np.isclose(found[2], float(row["sum"]), rtol=1e-12)
             if not same:
                 raise SystemExit(f"{bench.name}, {algorithm}: the {name}'s summary of source {sources[i]} is not {found}")
-    calls = (distances, lambda: outputs.answer(short, ids, "summary", None, "omit"), with_rows)
+    calls = (distances, lambda: outputs.compute_result(short, ids, "summary", None, "omit"), with_rows)
     each = [statistics.median(bench.seconds(call)[0] for _ in range(5)) / sources.size * 1e3 for call in calls]
     return [bench.name, algorithm, plan.strategy.name, sources.size, *each]
 
 
 def trace(bench: Bench, algorithm: str) -> list[dict]:
-    """Turns of one search, with a kernel that notes them."""
+    """Return the iterations of one search, with a kernel that records them."""
     from kepler_traverse.bfs import persistent as bfs_persistent
     from kepler_traverse.bfs import tuning as bfs_params
     from kepler_traverse.query import Query
@@ -278,7 +278,7 @@ def trace(bench: Bench, algorithm: str) -> list[dict]:
 
 
 def stress(bench: Bench, algorithm: str) -> list:
-    """Searches from a few sources again and again: every one must give the same bits; many sources certified."""
+    """Repeat searches from a few sources, which must give the same bits each time, and certify many sources."""
     from kepler_traverse import certify, plan_bfs, plan_sssp
 
     graph, make = bench.graph(algorithm), plan_bfs if algorithm == "bfs" else plan_sssp
@@ -319,7 +319,7 @@ COLUMNS = {
 
 
 def tables_of(found: dict[str, list[list]]) -> list[dict]:
-    """The measured rows of each part as tables of docs/benchmarks/measurements.json."""
+    """Return the measured rows of each part as tables of docs/benchmarks/measurements.json."""
     return [
         {"name": name, "columns": columns, "rows": found[part]} for part, (name, columns) in COLUMNS.items() if found[part]
     ]
@@ -335,17 +335,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", nargs="+", choices=GRAPHS, default=list(GRAPHS), metavar="NAME")
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"), default=["bfs", "sssp"])
-    parser.add_argument("--peer-seconds", type=float, default=4.0, help="time for the peer, a graph and algorithm")
-    parser.add_argument("--many-seconds", type=float, default=10.0, help="begin no call that would take longer")
-    parser.add_argument("--summaries", type=int, default=1024, help="sources of which summaries are made")
-    parser.add_argument("--stress-seconds", type=float, default=60.0, help="time for repeats, a graph and algorithm")
-    parser.add_argument("--seconds", type=float, default=np.inf, help="begin no further graph after that time")
+    parser.add_argument("--peer-seconds", type=float, default=4.0, help="seconds for the baseline, per graph and algorithm")
+    parser.add_argument("--many-seconds", type=float, default=10.0, help="start no call that would take longer")
+    parser.add_argument("--summaries", type=int, default=1024, help="number of sources of the summaries")
+    parser.add_argument("--stress-seconds", type=float, default=60.0, help="seconds for repeats, per graph and algorithm")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="start no further graph after this time")
     parser.add_argument("--without-peer", dest="peer", action="store_false")
     parser.add_argument("--commit", help="default: what git says")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     run = {
-        "title": "One source and many on one H200 beside cuGraph",
+        "title": "One source and many on one H200, compared with cuGraph",
         "date": date.today().isoformat(),
         "commit": options.commit or commit(),
         "command": f"python -m scripts.bench --suite gpu {' '.join(arguments)}",
@@ -358,7 +358,7 @@ def main(arguments: list[str]) -> int:
     tables, traces, began = {part: [] for part in COLUMNS}, {}, time.perf_counter()
     for name in options.only:
         if time.perf_counter() - began > options.seconds:
-            print(f"{name}: left out, the time is over", flush=True)
+            print(f"{name}: omitted, the time is over", flush=True)
             continue
         bench = Bench(name, options)
         for part in options.part:
@@ -376,7 +376,7 @@ def main(arguments: list[str]) -> int:
                 if part in ("single", "summary", "stress"):
                     print(tables[part][-1], flush=True)
                 run["tables"] = tables_of(tables)
-                options.output.write_text(json.dumps(run, indent=2) + "\n")  # what is measured is kept
+                options.output.write_text(json.dumps(run, indent=2) + "\n")  # finished measurements are written
                 if traces:
                     options.output.with_suffix(".trace.json").write_text(json.dumps(traces))
         print(f"{name}: {time.perf_counter() - began:.0f} s so far", flush=True)

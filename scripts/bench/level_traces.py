@@ -1,19 +1,19 @@
-"""When a search of one launch began each of its turns: traces to docs/benchmarks/levels.json, and that to plots.
+"""Traces of the iterations of a search in one launch: docs/benchmarks/levels.json, and its plots.
 
-python -m scripts.bench.level_traces add out/gpu.json     take in the traces of python -m scripts.bench --suite gpu --part
+python -m scripts.bench.level_traces add out/gpu.json     add the traces of python -m scripts.bench --suite gpu --part
 trace: those
                                                    in out/gpu.trace.json, made when and where out/gpu.json says
 python -m scripts.bench.performance_page write                then draws
 
-docs/benchmarks/levels.json holds, for each graph and algorithm, where and when its trace was made, of BFS what it walked
-(Walked), and its turns thinned to POINTS rows at most. A row sums up the turns of one kind among some neighbouring ones:
+docs/benchmarks/levels.json holds per graph and algorithm the origin and date of the trace, for BFS the counts of Walked,
+and the iterations in at most POINTS rows. A row sums the iterations of one kind among some adjacent ones:
 
-    at              the level (BFS) or the number of the turn (SSSP), from 0, of the first of them
-    turns           how many they are
+    at              level (BFS) or number of the iteration (SSSP), from 0, of the first of them
+    iterations      number of iterations
     what            their kind; see kepler_traverse/cuda/kernel_trace.py
-    microseconds    from the beginning of a turn to that of the next one, summed up
-    vertices        of the frontiers that they began with, summed up
-    edges           out of those; 0 where the kernel does not count them
+    microseconds    from the beginning of an iteration to that of the next one, summed
+    vertices        vertices of their frontiers, summed
+    edges           edges out of these; 0 if the kernel does not count them
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from scripts.bench import svg_plots
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 LEVELS = DOCS / "benchmarks" / "levels.json"
 POINTS = 400
-ALGORITHMS = {"bfs": ("level", "BFS: µs a turn"), "sssp": ("turn", "SSSP: µs a turn")}
+ALGORITHMS = {"bfs": ("level", "BFS: µs per iteration"), "sssp": ("iteration", "SSSP: µs per iteration")}
 
 
 class Malformed(Exception):
-    """The traces are not what the plots need."""
+    """The traces do not have the format that the plots need."""
 
 
 class Row(NamedTuple):
-    """Turns of one kind among some neighbouring ones."""
+    """Iterations of one kind among some adjacent ones."""
 
     at: int
-    turns: int
+    iterations: int
     what: str
     microseconds: float
     vertices: int
@@ -65,20 +65,20 @@ class Walked(NamedTuple):
 # --- thinning ----------------------------------------------------------------------------------------------------------
 
 
-def thinned(turns: list[dict], algorithm: str, most: int = POINTS) -> list[Row]:
-    """The turns of a trace in as few rows as ``most``: summed up by kind over windows just wide enough."""
-    if not turns or turns[-1]["what"] != "end":
-        raise Malformed("a trace does not tell when its search ended: it had no room for all turns")
+def thinned(iterations: list[dict], algorithm: str, most: int = POINTS) -> list[Row]:
+    """Return the iterations of a trace in at most ``most`` rows, summed by kind over the narrowest sufficient windows."""
+    if not iterations or iterations[-1]["what"] != "end":
+        raise Malformed("a trace does not have the end of its search: its capacity was too small for all iterations")
     single = [
         Row(
-            turn["level"] if algorithm == "bfs" else number,
+            iteration["level"] if algorithm == "bfs" else number,
             1,
-            turn["what"],
-            (following["nanoseconds"] - turn["nanoseconds"]) / 1e3,
-            turn["vertices"],
-            turn["edges"],
+            iteration["what"],
+            (following["nanoseconds"] - iteration["nanoseconds"]) / 1e3,
+            iteration["vertices"],
+            iteration["edges"],
         )
-        for number, (turn, following) in enumerate(itertools.pairwise(turns))
+        for number, (iteration, following) in enumerate(itertools.pairwise(iterations))
     ]
     rows, width = single, 1
     while len(rows) > most:
@@ -96,16 +96,16 @@ def by_kind(window: list[Row]) -> list[Row]:
     ]
 
 
-def walked(turns: list[dict]) -> Walked:
-    """Summed up over the turns that walk edges."""
-    walks = [turn for turn in turns if turn["what"] in ("cluster level", "push", "pull")]
-    pulling = {turn["level"] for turn in walks if turn["what"] == "pull"}
+def walked(iterations: list[dict]) -> Walked:
+    """Sum the iterations that visit edges."""
+    walks = [iteration for iteration in iterations if iteration["what"] in ("cluster level", "push", "pull")]
+    pulling = {iteration["level"] for iteration in walks if iteration["what"] == "pull"}
     return Walked(
         levels=len(walks),
-        reached=sum(turn["vertices"] for turn in walks),
-        pushed_edges=sum(turn["edges"] for turn in walks if turn["what"] == "push"),
-        uncounted=sum(turn["vertices"] for turn in walks if turn["what"] == "cluster level"),
-        pulled=sum(turn["vertices"] for turn in walks if turn["level"] - 1 in pulling),
+        reached=sum(iteration["vertices"] for iteration in walks),
+        pushed_edges=sum(iteration["edges"] for iteration in walks if iteration["what"] == "push"),
+        uncounted=sum(iteration["vertices"] for iteration in walks if iteration["what"] == "cluster level"),
+        pulled=sum(iteration["vertices"] for iteration in walks if iteration["level"] - 1 in pulling),
     )
 
 
@@ -113,17 +113,17 @@ def with_traces(levels: dict, run: dict, traces: dict) -> dict:
     """``levels`` with the traces of a run in place of older ones of the same graphs and algorithms."""
     about = {"date": run["date"], "commit": run["commit"], "gpu": run["machine"]["gpu"]}
     merged = {graph: dict(found) for graph, found in levels.items()}
-    for name, turns in traces.items():
+    for name, iterations in traces.items():
         graph, _, algorithm = name.rpartition(", ")
         if algorithm not in ALGORITHMS:
             raise Malformed(f"the trace {name!r} is of no algorithm that is known: expected 'GRAPH, bfs' or 'GRAPH, sssp'")
-        found = about | ({"walked": walked(turns)._asdict()} if algorithm == "bfs" else {})
-        merged.setdefault(graph, {})[algorithm] = found | {"rows": thinned(turns, algorithm)}
+        found = about | ({"walked": walked(iterations)._asdict()} if algorithm == "bfs" else {})
+        merged.setdefault(graph, {})[algorithm] = found | {"rows": thinned(iterations, algorithm)}
     return merged
 
 
 def as_text(levels: dict) -> str:
-    """JSON with a line for each trace: small, and a change shows where it is."""
+    """Return JSON with one line per trace, which is small and gives readable diffs."""
     lines = []
     for graph, found in levels.items():
         inner = ",\n".join(
@@ -148,13 +148,13 @@ def read_levels() -> dict:
 
 
 def plot(graph: str, found: dict) -> str:
-    """Time a turn over the level or turn, coloured by what the turn was; BFS above, SSSP below."""
+    """Plot the time per iteration over the level or iteration, colored by kind; BFS above, SSSP below."""
     panels = []
     for algorithm in (name for name in ALGORITHMS if name in found):
         kinds = {}
         for row in found[algorithm]["rows"]:
             if row.microseconds > 0:
-                kinds.setdefault(row.what, []).append((row.at, row.microseconds / row.turns))
+                kinds.setdefault(row.what, []).append((row.at, row.microseconds / row.iterations))
         panels.append((*ALGORITHMS[algorithm], kinds))
     return svg_plots.clouds(graph, panels, ITERATIONS)
 
@@ -165,11 +165,11 @@ def slug(graph: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        description="Traces to docs/benchmarks/levels.json.", epilog="The head of this file says more."
+        description="Traces to docs/benchmarks/levels.json.", epilog="The head of this file describes it."
     )
     parser.add_argument("action", choices=["add"])
     parser.add_argument(
-        "files", nargs="+", type=Path, help="what python -m scripts.bench --suite gpu wrote; traces lie beside it"
+        "files", nargs="+", type=Path, help="output of python -m scripts.bench --suite gpu; the traces are next to it"
     )
     options = parser.parse_args(arguments)
     try:

@@ -1,12 +1,12 @@
-"""A lower bound on the time of a search, computed from a trace and from what was measured of the machine.
+"""A lower bound on the time of a search, computed from a trace and from measurements of the machine.
 
-docs/benchmarks/limits.json holds the figures of the machine:
+docs/benchmarks/limits.json holds the measurements of the machine:
 
     call_us         microseconds of a launch that ends with four bytes copied back
     latencies_us    microseconds of each access in the chain of one level
     bytes_per_us    bandwidth of a device copy
     gathers_per_us  pairs of a table's MiB and the gathers of 4 bytes per microsecond at random places of it
-    targets_ms      milliseconds that the rows of the table of medians were meant to reach
+    targets_ms      target milliseconds of the rows of the table of medians
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def milliseconds_of(rows: list) -> float:
 
 
 def rate_of(limits: dict, table_bytes: float) -> float:
-    """Gathers a microsecond: of the largest measured table that is no larger, so that the floor stays one."""
+    """Return gathers per microsecond of the largest measured table that is no larger, which keeps the bound a lower one."""
     fits = [rate for mebibytes, rate in limits["gathers_per_us"] if mebibytes * 2**20 <= table_bytes]
     return fits[-1] if fits else limits["gathers_per_us"][0][1]
 
 
 def floor_ms(limits: dict, search: Walked, algorithm: str, vertices: int, edges: int) -> float:
-    """Milliseconds that a BFS, or an SSSP from the same source, takes at least on a graph of that size."""
+    """Return the lower bound in milliseconds of a BFS, or of an SSSP from the same source, on a graph of this size."""
     if algorithm == "bfs":
         pushed = search.pushed_edges + search.uncounted * edges / vertices
         n_bytes = HOPS_BYTES * search.reached + PUSHED_BYTES * pushed + PULLED_BYTES * search.pulled
@@ -98,13 +98,13 @@ def sizes_of(runs: list[dict]) -> dict[str, tuple[int, int]]:
 
 
 def rows_of(limits: dict, levels: dict, runs: list[dict]) -> dict[tuple[str, str], dict[str, float]]:
-    """For each (graph, algorithm) of the tables of medians: floor and traced search where there is one, target, median."""
+    """Return per (graph, algorithm) of the tables of medians: lower bound and traced search, if any, target, median."""
     sizes, found = sizes_of(runs), {}
     for (graph, algorithm), median in medians_of(runs).items():
         row, traced = {}, levels.get(graph, {})
         if "bfs" in traced:
             if graph not in sizes:
-                raise Malformed(f"{graph} is traced, but no measurement tells its size")
+                raise Malformed(f"{graph} is traced, but no measurement has its size")
             vertices, edges = sizes[graph]
             search = traced["bfs"]["walked"]
             row |= {"levels": search.levels, "floor": floor_ms(limits, search, algorithm, vertices, edges)}
@@ -137,7 +137,7 @@ def page(runs: list[dict]) -> tuple[str, dict[str, str]]:
         f"{graph}, {algorithm}": {name: row[name] for name in ("floor", "in the launch", "target", "ours") if name in row}
         for (graph, algorithm), row in rows.items()
     }
-    plots = {f"{PLOTS}/floors.svg": svg_plots.dots("Ours against the floor", "ms", shown, None)}
+    plots = {f"{PLOTS}/floors.svg": svg_plots.dots("Our times and the lower bounds", "ms", shown, None)}
     parts = [explained(limits), table_of(rows), f"![Our times and their lower bounds]({PLOTS}/floors.svg)\n"]
     traces = [trace for found in levels.values() for trace in found.values()]
     made = sorted({f"{trace['date']}, commit `{trace['commit']}`, {trace['gpu']}" for trace in traces})

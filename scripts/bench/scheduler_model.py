@@ -1,14 +1,14 @@
-"""How many workers one Dask scheduler keeps busy: its cost a task measured here, then the cluster simulated.
+"""How many workers one Dask scheduler can keep busy: measure its cost per task, then simulate the cluster.
 
 python -m scripts.bench.scheduler_model                          # measure, then simulate 8, 64 and 512 workers
-python -m scripts.bench.scheduler_model --cost 0.002             # simulate only, at so many seconds a task
+python -m scripts.bench.scheduler_model --cost 0.002             # simulate only, with this many seconds per task
 
-Measured with the job's own window over a real scheduler, in a process of its own, and two workers, with tasks that do
-nothing but return what a task of three batches returns. What counts is CPU time, of the scheduler and of the driver, since
-an own cluster runs both in one process, where they take turns.
+The measurement uses the job's own window of tasks, a real scheduler in a separate process, and two workers. Tasks only
+return what a task of three batches returns. The cost is the CPU time of scheduler and driver together, because the job's
+own cluster runs both in one process, where they alternate.
 
-Simulated is a closed system: each worker has a window of tasks, works on one at a time, and reports each to the one server,
-first come, first served, which takes the cost a task and then hands the worker another one.
+The simulation is a closed system. Each worker has a window of tasks, works on one at a time, and reports each to the one
+server. The server handles reports in order of arrival, takes the cost of a task for each, and sends the worker another task.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from pipelines.scheduling.scheduler import WINDOW, Window
 
 WORKERS = (8, 64, 512)
 SECONDS = (0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0)  # a task
-SPREAD = 0.25  # of the logarithm of a task's time: most are within a quarter of the mean
+SPREAD = 0.25  # standard deviation of the logarithm of a task's time: most are within a quarter of the mean
 TASKS_PER_WORKER = 60
-ENOUGH = 0.95  # of the time that workers work
+ENOUGH = 0.95  # fraction of the time in which workers are busy
 
 
 def simulate(workers: int, seconds: float, cost: float, window: int = WINDOW, seed: int = 1) -> float:
-    """Share of the time that workers work, once the first tasks are out.
+    """Return the fraction of the time in which workers are busy, after the first tasks were sent.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ def simulate(workers: int, seconds: float, cost: float, window: int = WINDOW, se
     cost : float
         Seconds that scheduler and driver take for one.
     window : int
-        Tasks of each worker that are on their way.
+        Tasks per worker that are in flight.
     """
     rng = np.random.default_rng(seed)
     spread = rng.lognormal(-(SPREAD**2) / 2, SPREAD, (workers, TASKS_PER_WORKER))
     times = (seconds * spread).tolist()
-    queued = [window] * workers  # at the worker, or on their way to the server and back: started ones are not counted
+    queued = [window] * workers  # queued at the worker, or in transit to the server and back, without started ones
     done, busy = [0] * workers, [0.0] * workers
     idle_since: list[float | None] = [None] * workers
     events = [(times[w][0], w, "ended") for w in range(workers)]
@@ -80,13 +80,13 @@ def simulate(workers: int, seconds: float, cost: float, window: int = WINDOW, se
             else:
                 idle_since[w] = now
         if done[w] == TASKS_PER_WORKER and what == "ended":
-            # From here on this worker would wait for others that are slower by chance: what is asked for is the middle.
+            # Later this worker would wait for others that are slower by chance. The steady state is measured.
             return sum(busy) / (workers * now)
     return sum(busy) / (workers * last)
 
 
 class _Nobody:
-    """Is told what becomes of the batches, and ignores it."""
+    """An observer that ignores all outcomes."""
 
     def done(self, part, summary, without): ...
 
@@ -100,7 +100,7 @@ class _Nobody:
 
 
 def no_work(parts: tuple[int, ...]) -> list[dict]:
-    """Return what a task of some batches returns, at once."""
+    """Return the outcome of a task of some batches, without work."""
     summary = {
         **{"file": "part-000000.parquet", "rows": 8_000_000, "sha256": "0" * 64, "checksum": "0" * 16, "bytes": 10**8},
         **{"started": time.time(), "ended": time.time(), "seconds": 1.0, "worker": "tls://192.168.100.100:12345"},
@@ -112,7 +112,7 @@ def no_work(parts: tuple[int, ...]) -> list[dict]:
 
 
 def measure(tasks: int) -> dict[str, float]:
-    """CPU seconds a task of a real scheduler, and of a driver."""
+    """Return CPU seconds per task of a real scheduler and of a driver."""
     with tempfile.TemporaryDirectory() as folder, pinned():
         file = Path(folder) / "scheduler.json"
         processes = [_start("dask_scheduler", file, "--port", "0", folder=folder)]
@@ -125,7 +125,7 @@ def measure(tasks: int) -> dict[str, float]:
                 _run(client, 300, Path(folder))  # imports and first connections
                 scheduler, driver = psutil.Process(processes[0].pid), psutil.Process()
                 before, begin = (_cpu(scheduler), _cpu(driver)), time.perf_counter()
-                tasks = _run(client, 3 * tasks, Path(folder))  # the window makes tasks of three batches
+                tasks = _run(client, 3 * tasks, Path(folder))  # the window forms tasks of three batches
                 seconds = time.perf_counter() - begin
                 after = _cpu(scheduler), _cpu(driver)
         finally:
@@ -152,7 +152,7 @@ def _cpu(process: psutil.Process) -> float:
 
 
 def _run(client: Client, batches: int, folder: Path) -> int:
-    """Run batches of no work and return how many tasks they made."""
+    """Run batches without work and return the number of their tasks."""
     tasks = []
 
     def submit(task):
@@ -164,7 +164,7 @@ def _run(client: Client, batches: int, folder: Path) -> int:
 
 
 def table(cost: float) -> str:
-    """The share of time that workers work, as a Markdown table, and the shortest task that is enough."""
+    """Return a Markdown table of the fraction of time in which workers are busy, and the shortest sufficient task."""
     head = "| workers | " + " | ".join(f"{seconds:g} s" for seconds in SECONDS) + " | 95 % from |"
     lines = [head, "|" + "---:|" * (len(SECONDS) + 2)]
     for workers in WORKERS:
@@ -176,7 +176,7 @@ def table(cost: float) -> str:
 
 
 def shortest(workers: int, cost: float) -> float:
-    """The shortest task at which workers work for ``ENOUGH`` of the time, found by halving."""
+    """Return the shortest task with which workers are busy for ``ENOUGH`` of the time, by bisection."""
     low, high = 0.0, 1.0
     while simulate(workers, high, cost) < ENOUGH:
         low, high = high, 2 * high
@@ -189,7 +189,7 @@ def shortest(workers: int, cost: float) -> float:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=2000, help="how many to measure with")
-    parser.add_argument("--cost", type=float, help="seconds of scheduler and driver a task, in place of measuring")
+    parser.add_argument("--cost", type=float, help="seconds of scheduler and driver per task, instead of measuring")
     arguments = parser.parse_args(argv)
     cost = arguments.cost
     if cost is None:
@@ -199,7 +199,7 @@ def main(argv: list[str] | None = None) -> int:
             f"a task costs {1e3 * measured['scheduler']:.2f} ms of the scheduler and {1e3 * measured['driver']:.2f} ms of "
             f"the driver (CPU time; {measured['tasks']:.0f} tasks in {measured['seconds']:.1f} s)\n"
         )
-    print(f"Share of the time that workers work, at {1e3 * cost:.2f} ms a task, by the length of a task:\n")
+    print(f"Share of the time in which workers are busy, at {1e3 * cost:.2f} ms per task, by the length of a task:\n")
     print(table(cost))
     return 0
 

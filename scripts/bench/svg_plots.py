@@ -58,7 +58,7 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def dots(title: str, axis: str, rows: dict[str, dict[str, float]], reference: float | None = 1.0) -> str:
-    """One row of dots for each name, the labels told apart by colour, on a logarithmic axis with a line at ``reference``."""
+    """Plot one row of dots per name, with a color per label, on a logarithmic axis with a line at ``reference``."""
     labels = list(dict.fromkeys(label for values in rows.values() for label in values))
     numbers = [value for values in rows.values() for value in values.values()]
     numbers += [] if reference is None else [reference]
@@ -82,7 +82,7 @@ def dots(title: str, axis: str, rows: dict[str, dict[str, float]], reference: fl
 
 
 def lines(title: str, axis: str, rows: dict[str, dict[str, float]]) -> str:
-    """One line for each name over the labels, which stand at equal distances; the values are from 0 to 1."""
+    """Plot one line per name over the labels, which are at equal distances; values are from 0 to 1."""
     labels = list(dict.fromkeys(label for values in rows.values() for label in values))
     height = max(300, TOP + 18 * len(rows) + 10)
     bottom = height - 44
@@ -106,9 +106,9 @@ def lines(title: str, axis: str, rows: dict[str, dict[str, float]]) -> str:
 
 
 def clouds(title: str, panels: list[tuple[str, str, dict[str, list[tuple[float, float]]]]], known: tuple[str, ...]) -> str:
-    """Panels (axis, vertical axis, dots of each label) one below the other; the vertical axis is logarithmic.
+    """Plot panels (axis, vertical axis, dots per label) one below the other, with a logarithmic vertical axis.
 
-    A label has the colour of its place among ``known``, so that it is the same in all pictures.
+    The position of a label in ``known`` decides its color, so that it is the same in all plots.
     """
     labels = [label for label in known if any(label in kinds for *_, kinds in panels)]
     each, gap, right = 210, 56, WIDTH - RIGHT
@@ -140,7 +140,7 @@ def clouds(title: str, panels: list[tuple[str, str, dict[str, list[tuple[float, 
 
 
 def whole_ticks(furthest: float) -> list[int]:
-    """Some five whole numbers at equal distances from 0 on."""
+    """Return about five whole numbers at equal distances, from 0."""
     step = 10 ** max(0, math.floor(math.log10(furthest / 5)))
     step = next((step * m for m in (1, 2, 5, 10) if furthest / (step * m) <= 8), step * 10)
     return list(range(0, int(furthest) + 1, step))

@@ -1,6 +1,6 @@
 """Known vulnerabilities of the packages of this environment: exit 1 if there are any.
 
-Where the database cannot be reached that is said, and passes: a machine without a network cannot know.
+If the database cannot be reached, a message says so, and the check passes: a machine without a network cannot know.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ SECONDS = 120
 
 
 def report() -> tuple[dict | None, str]:
-    """What pip-audit found, or None and why there is nothing."""
+    """Return what pip-audit found, or None and the reason."""
     command = [sys.executable, "-m", "pip_audit", "--format", "json", "--progress-spinner", "off", "--skip-editable"]
     try:
         done = subprocess.run([*command, "--timeout", "10"], capture_output=True, text=True, check=False, timeout=SECONDS)
@@ -27,21 +27,21 @@ def report() -> tuple[dict | None, str]:
 
 
 def verdict(found: dict | None, why: str) -> tuple[int, str]:
-    """Exit code and words for a report."""
+    """Return exit code and message for a report."""
     if found is None:
-        return 0, f"NOT CHECKED: the database of vulnerabilities could not be asked ({why[:200]})"
+        return 0, f"NOT CHECKED: the database of vulnerabilities could not be reached ({why[:200]})"
     packages = found["dependencies"]
     asked = [package for package in packages if "skip_reason" not in package]
     if not asked:
-        return 0, f"NOT CHECKED: the database of vulnerabilities answers for none of {len(packages)} packages"
+        return 0, f"NOT CHECKED: the database of vulnerabilities knows none of {len(packages)} packages"
     known = [
-        f"{package['name']} {package['version']}: {flaw['id']}, mended in {', '.join(flaw['fix_versions']) or 'no version'}"
+        f"{package['name']} {package['version']}: {flaw['id']}, fixed in {', '.join(flaw['fix_versions']) or 'no version'}"
         for package in asked
         for flaw in package["vulns"]
     ]
     words = [
         *known,
-        f"{len(known)} known vulnerabilities in {len(asked)} of {len(packages)} packages that could be asked for",
+        f"{len(known)} known vulnerabilities in {len(asked)} of {len(packages)} packages that could be checked",
     ]
     return int(bool(known)), "\n".join(words)
 

@@ -1,6 +1,6 @@
-"""Lines of code of a strategy: its plan, all that the plan reaches in its algorithm's folder, and its kernels.
+"""Lines of code of a strategy: its plan, the code that the plan reaches in its algorithm's folder, and its kernels.
 
-Blank lines, comments and docstrings do not count. What rows share does not either: the drivers (host_loop.py),
+Blank lines, comments and docstrings do not count. Shared code does not count either: the drivers (host_loop.py),
 ``tuning.py``, ``params.py``, ``cuda/``, ``cpu/`` and the headers ``kt/``.
 """
 
@@ -29,13 +29,13 @@ def is_own(module: str) -> bool:
 
 
 def names_in(code: CodeType) -> set[str]:
-    """Names that a function looks up, those of the functions inside it too."""
+    """Return the names that a function looks up, including those of nested functions."""
     inner = (names_in(constant) for constant in code.co_consts if isinstance(constant, CodeType))
     return set(code.co_names).union(*inner)
 
 
 def used_by(function: FunctionType) -> list:
-    """What a function can reach by a name, by an attribute of a module, by its closure or by a default."""
+    """Return what a function can reach by a name, an attribute of a module, its closure or a default."""
     names = names_in(function.__code__)
     found = [function.__globals__[name] for name in names if name in function.__globals__]
     modules = [value for value in found if isinstance(value, ModuleType) and is_own(value.__name__)]
@@ -56,7 +56,7 @@ def reached(plan) -> tuple[set, set[Entry]]:
     definitions, kernels, seen, waiting = set(), set(), set(), [plan]
     while waiting:
         value = waiting.pop()
-        value = getattr(value, "py_func", value)  # what Numba compiles
+        value = getattr(value, "py_func", value)  # functions compiled by Numba
         if id(value) in seen:
             continue
         seen.add(id(value))
@@ -94,7 +94,7 @@ def lines_with_code(path: Path) -> frozenset[int]:
 
 
 def host_lines(definitions: set) -> int:
-    """Lines of these functions and classes, one inside another once."""
+    """Return the number of lines of these functions and classes; nested ones count once."""
     numbers = set()
     for value in definitions:
         if value.__module__.rpartition(".")[2] in SHARED:
@@ -102,14 +102,14 @@ def host_lines(definitions: set) -> int:
         code = getattr(value, "__code__", value)
         path = Path(inspect.getsourcefile(code) or "")
         if path.stem != value.__module__.rpartition(".")[2]:
-            continue  # what a decorator made
+            continue  # created by a decorator
         lines, first = inspect.getsourcelines(code)
         numbers |= {(path, number) for number in range(first, first + len(lines)) if number in lines_with_code(path)}
     return len(numbers)
 
 
 def kernel_lines(kernels: set[Entry]) -> int:
-    """Lines of the kernels' files without the entry points that are others'."""
+    """Return the number of lines of the kernels' files without entry points of other strategies."""
     count = 0
     for path in {kernel.file for kernel in kernels}:
         text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -122,6 +122,6 @@ def kernel_lines(kernels: set[Entry]) -> int:
 
 
 def lines_of_code(plan) -> tuple[int, int]:
-    """Lines of Python and of CUDA C++ that a strategy's ``plan`` stands on alone or with some of its neighbours."""
+    """Return the lines of Python and of CUDA C++ that a strategy's ``plan`` uses, alone or with some other strategies."""
     definitions, kernels = reached(plan)
     return host_lines(definitions), kernel_lines(kernels)

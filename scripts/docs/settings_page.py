@@ -21,16 +21,16 @@ TEMPLATE, PAGE = ROOT / "conf/batch_sources.toml", ROOT / "docs/settings.md"
 WIDTH = 125  # characters of a line of the template
 
 TEMPLATE_HEAD = """\
-# Every setting of `python -m pipelines.batch_sources` with its default. Flags win over this file. An unknown key is an
-# error. Settings without a default stand behind a #, with an example value.
+# Every setting of `python -m pipelines.batch_sources` with its default. Flags override this file. An unknown key is an
+# error. Settings without a default are commented out, with an example value.
 # Written by scripts/docs/settings_page.py: change pipelines/cli/options.py instead.
 """
 PAGE_HEAD = """\
 # Settings
 
 Every setting of `python -m pipelines.batch_sources`. A flag is the key of a settings file with dashes: `batch_size` in a
-file is `--batch-size` on the command line. Flags win over `--config FILE`. The file `conf/batch_sources.toml` has all
-settings with their defaults. [operations.md](operations.md) says how they are used.
+file is `--batch-size` on the command line. Flags override `--config FILE`. The file `conf/batch_sources.toml` has all
+settings with their defaults. [operations.md](operations.md) describes their use.
 
 `scripts/docs/settings_page.py` writes this page from `pipelines/cli/options.py`.
 """
@@ -38,14 +38,14 @@ COLUMNS = ("key", "value", "default", "meaning")
 
 
 def in_toml(value: object) -> str:
-    """A value as TOML, which is JSON but for tables."""
+    """Return a value as TOML, which is JSON except for tables."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {in_toml(each)}" for key, each in value.items()) + " }"
     return json.dumps(value)
 
 
 def in_file(text: str) -> str:
-    """What help says of flags, said of keys: ``--result summary`` is ``result = "summary"``."""
+    """Return a help text with flags replaced by keys: ``--result summary`` becomes ``result = "summary"``."""
     text = re.sub(r"--(result) (\w+)", r'\1 = "\2"', text)
     return re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), text)
 
@@ -72,7 +72,7 @@ def template() -> str:
 
 
 def value_of(option: Option) -> str:
-    """What the flag takes, for a cell of the table."""
+    """Return the values of a flag, for a cell of the table."""
     if option.kind == "switch":
         return "true or false"
     return " ".join(f"`{choice}`" for choice in option.choices) or "`" + metavar_of(option).replace("|", "` or `") + "`"

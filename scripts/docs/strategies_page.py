@@ -72,46 +72,46 @@ graph. The class that is named documents each knob.
 
 
 def knobs_table() -> list[str]:
-    """The rows that have knobs, with their defaults."""
+    """Return the table of strategies with knobs, with their defaults."""
     lines = [KNOBS]
-    for algorithm, (_, rows) in TITLES.items():
-        for row in rows:
-            if row.knobs:
-                values = ", ".join(f"`{field.name} = {field.default!r}`" for field in fields(row.knobs))
-                file = f"conf/published/{row.name}.toml"
+    for algorithm, (_, strategies) in TITLES.items():
+        for strategy in strategies:
+            if strategy.knobs:
+                values = ", ".join(f"`{field.name} = {field.default!r}`" for field in fields(strategy.knobs))
+                file = f"conf/published/{strategy.name}.toml"
                 file = f"[{file}](../../{file})" if (ROOT / file).exists() else "-"
-                lines.append(f"| `{row.name}` ({algorithm}) | `{row.knobs.__name__}` | {file} | {values} |")
+                lines.append(f"| `{strategy.name}` ({algorithm}) | `{strategy.knobs.__name__}` | {file} | {values} |")
     return lines
 
 
-def cells_of(row) -> dict[str, str]:
+def cells_of(strategy) -> dict[str, str]:
     """The cells of a strategy by column."""
-    python, cuda = lines_of_code(row.plan)
-    also = ", ".join(f"`{name}`" for name in row.also)
+    python, cuda = lines_of_code(strategy.plan)
+    aliases = ", ".join(f"`{name}`" for name in strategy.aliases)
     cells = {
-        "name": f"`{row.name}`",
-        "also called": also,
-        "published as": also,
-        "device": row.device,
-        "auto": "auto" if row.default else "",
-        "needs": ", ".join(NEEDS[need] for need in sorted(row.needs, reverse=True)),
-        "complexity": row.complexity,
+        "name": f"`{strategy.name}`",
+        "also called": aliases,
+        "published as": aliases,
+        "device": strategy.device,
+        "auto": "auto" if strategy.default else "",
+        "needs": ", ".join(NEEDS[need] for need in sorted(strategy.needs, reverse=True)),
+        "complexity": strategy.complexity,
         "lines": f"{python} + {cuda}" if cuda else str(python),
-        "wins": row.wins,
-        "what it teaches": row.teaches,
-        "from": row.paper,
+        "wins": strategy.advantage,
+        "what it teaches": strategy.rationale,
+        "from": strategy.paper,
     }
     return {column: cell or "-" for column, cell in cells.items()}
 
 
-def table(columns: tuple[str, ...], rows) -> list[str]:
-    cells = [cells_of(row) for row in rows]
+def table(columns: tuple[str, ...], strategies) -> list[str]:
+    cells = [cells_of(strategy) for strategy in strategies]
     lines = [f"| {' | '.join(of[column] for column in columns)} |" for of in cells]
     return [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|", *lines, ""]
 
 
-def is_published(row) -> bool:
-    return row in PUBLISHED_BFS or row in PUBLISHED_SSSP or row.name in SYSTEMS
+def is_published(strategy) -> bool:
+    return strategy in PUBLISHED_BFS or strategy in PUBLISHED_SSSP or strategy.name in SYSTEMS
 
 
 def strategies_page() -> str:
@@ -119,16 +119,22 @@ def strategies_page() -> str:
     parts = [HEAD]
     sections = [(algorithm, *section) for algorithm, section in TITLES.items()]
     sections += [(f"{algorithm}_many", *section) for algorithm, section in MULTI_SOURCE.items()]
-    for call, title, rows in sections:
-        parts += [f"## {title} (`{call}`)\n", *table(COLUMNS, [row for row in rows if not is_published(row)])]
+    for call, title, strategies in sections:
+        parts += [
+            f"## {title} (`{call}`)\n",
+            *table(COLUMNS, [strategy for strategy in strategies if not is_published(strategy)]),
+        ]
     return "\n".join(parts)
 
 
 def published_page() -> str:
     """The whole text of docs/published/strategies.md."""
     parts = [PUBLISHED_HEAD]
-    for algorithm, (title, rows) in TITLES.items():
-        parts += [f"## {title} (`{algorithm}`)\n", *table(PUBLISHED_COLUMNS, [row for row in rows if is_published(row)])]
+    for algorithm, (title, strategies) in TITLES.items():
+        parts += [
+            f"## {title} (`{algorithm}`)\n",
+            *table(PUBLISHED_COLUMNS, [strategy for strategy in strategies if is_published(strategy)]),
+        ]
     return "\n".join([*parts, *knobs_table(), ""])
 
 

@@ -1,1 +1,1 @@
-"""What docs/trust.md promises, measured: ``python -m scripts.evidence``."""
+"""Measurements behind docs/guarantees.md: ``python -m scripts.evidence``."""

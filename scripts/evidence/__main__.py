@@ -1,13 +1,13 @@
-"""The guarantees of docs/guarantees.md: measured, written down in docs/guarantees.json, and made into the page.
+"""Measure the guarantees, record them in docs/guarantees.json, and render docs/guarantees.md.
 
     python -m scripts.evidence measure                  all of them; takes an hour on two cores, most of it fuzzing
     python -m scripts.evidence measure --only cost      one, or several
-    python -m scripts.evidence measure --gpu --output FILE   those of a GPU, into a file and not into the page
-    python -m scripts.evidence add FILE                 what such a file holds, into the page
+    python -m scripts.evidence measure --gpu --output FILE   those of a GPU, into a file in place of the record
+    python -m scripts.evidence add FILE                 add such a file to the record
     python -m scripts.evidence write                    the page, after editing this file
     python -m scripts.evidence check                    exit 1 if the page is stale
 
-docs/guarantees.json holds for each guarantee when, where and on which commit it was measured, and the figures.
+docs/guarantees.json holds per guarantee the figures, date, machine and commit.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def random_graph(seed: int, weight_type: str = "auto"):
 
 
 def measure_faults(_options) -> dict:
-    """Seeded faults in certificates, and right answers."""
+    """Certify seeded faults and correct results."""
     answers, alarms = fault_injection.count_false_alarms(10_000)
     classes = fault_injection.study_faults(60)
     return {"answers": answers, "alarms": alarms, "classes": classes}
 
 
 def _seconds(*works) -> list[float]:
-    """CPU seconds of each, the best of several, in turns: so that what else the machine does falls on all alike."""
+    """Return CPU seconds of each, the smallest of several. They alternate, so that other load affects all equally."""
     best = [np.inf] * len(works)
     for _ in range(COST_REPEATS):
         for i, work in enumerate(works):
@@ -78,7 +78,7 @@ def _seconds(*works) -> list[float]:
 
 
 def measure_cost(options) -> dict:
-    """CPU seconds of one thread, of certificates and of the traversals that they are for."""
+    """Measure CPU seconds of one thread: certificates, and the traversals that they certify."""
     import numba
 
     numba.set_num_threads(1)
@@ -118,7 +118,7 @@ def measure_cost(options) -> dict:
 
 
 def with_weights(graph):
-    """The same edges with weights 1 to 255 out of a hash of their ends, equal in both directions."""
+    """Return the same edges with weights 1 to 255 from a hash of their ends, equal in both directions."""
     src = np.repeat(np.arange(graph.n_vertices), graph.degrees)
     low, high = np.minimum(src, graph.targets).astype(np.uint64), np.maximum(src, graph.targets).astype(np.uint64)
     mixed = low * np.uint64(0x9E3779B97F4A7C15) + high * np.uint64(0xBF58476D1CE4E5B9)
@@ -157,12 +157,12 @@ def measure_peers(_options) -> dict:
     from tests.traversal.test_determinism import of_igraph, of_networkx, of_scipy
 
     counts = {}
-    for name, peer in (("SciPy", of_scipy), ("NetworkX", of_networkx), ("igraph", of_igraph)):
+    for name, baseline in (("SciPy", of_scipy), ("NetworkX", of_networkx), ("igraph", of_igraph)):
         compared = equal = 0
         for seed in range(0, 180, 3):  # those of integer weights
             graph = random_graph(seed)
             sources = np.random.default_rng(seed).choice(graph.n_vertices, 3).tolist()
-            expected = peer(graph, sources)
+            expected = baseline(graph, sources)
             for i, source in enumerate(sources):
                 distance = plan_sssp(graph).run(source).distance
                 compared += distance.size
@@ -184,7 +184,10 @@ def measure_input(_options) -> dict:
 
 CLASSES = {
     "sums of integer weights are exact in every kind of result, with every strategy": ("traversal/test_exact_sums.py",),
-    "columns are taken by known names or by flags, never by position": ("graph/test_columns.py", "job/test_job_columns.py"),
+    "columns with names are taken by known names or by flags, never by position": (
+        "graph/test_columns.py",
+        "job/test_job_columns.py",
+    ),
     "ids of files and options are taken as they stand, or refused": ("graph/test_ids.py",),
     "every public argument is checked and named": (
         "traversal/test_arguments.py",
@@ -192,14 +195,14 @@ CLASSES = {
         "project/test_advice.py",
     ),
     "every option is checked, has an effect or is refused": ("job/test_fuzz_options.py", "job/test_idle_options.py"),
-    "outputs that were forged, lost or replaced are never proven right": ("job/test_forged_outputs.py",),
+    "outputs that were forged, lost or replaced are never accepted": ("job/test_forged_outputs.py",),
     "results are written to the place that was named, or nowhere": ("job/test_output_folder.py",),
     "graphs in caches are those of the user, and have the structure of a graph": (
         "job/test_graph_cache.py",
         "graph/test_stored_structure.py",
     ),
-    "centralities count in the direction that was asked for": ("job/test_direction.py",),
-    "plans may be used by threads, and forked processes say what they cannot do": (
+    "centralities use the requested direction": ("job/test_direction.py",),
+    "plans serve several threads, and forked processes raise an error for what they cannot do": (
         "traversal/test_threads.py",
         "traversal/test_forks.py",
     ),
@@ -224,7 +227,7 @@ def measure_kills(_options) -> dict:
 
 
 def _tests_passed(*files: str) -> dict:
-    """Run test files and count; on a machine without a GPU those that need one are skipped."""
+    """Run test files and count the tests; without a GPU, those that need one are skipped."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *(f"tests/{name}" for name in files)]
@@ -256,18 +259,18 @@ GPU_MEASURES = gpu.MEASURES | {"huge": large_graph.measure_huge}
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("action", choices=("measure", "add", "write", "check"))
-    parser.add_argument("file", nargs="?", type=Path, help="of add: what measure --output wrote")
+    parser.add_argument("file", nargs="?", type=Path, help="for add: output of measure --output")
     parser.add_argument("--only", nargs="+", choices=MEASURES | GPU_MEASURES)
     parser.add_argument("--gpu", action="store_true", help="all measures of a GPU")
-    parser.add_argument("--output", type=Path, default=MEASURED, help="the file to write figures to")
+    parser.add_argument("--output", type=Path, default=MEASURED, help="file for the figures")
     parser.add_argument("--commit", help="default: what git says")
-    parser.add_argument("--graphs", type=Path, default=DATA, help="folder of the graphs that cost is measured on")
+    parser.add_argument("--graphs", type=Path, default=DATA, help="folder of the graphs for measuring the cost")
     parser.add_argument("--fuzz-seconds", type=float, default=3600)
     parser.add_argument("--parity-graphs", type=int, default=500)
-    parser.add_argument("--parity-seconds", type=float, default=90, help="begin no further graph after that time")
+    parser.add_argument("--parity-seconds", type=float, default=90, help="start no further graph after this time")
     parser.add_argument("--bits-graphs", type=int, default=15, help="random graphs of a GPU, each with two types of weights")
-    parser.add_argument("--gpu-answers", type=int, default=1000, help="right answers that a GPU certifies")
-    parser.add_argument("--gpu-cases", type=int, default=10, help="answers of each kind that a GPU finds each fault in")
+    parser.add_argument("--gpu-answers", type=int, default=1000, help="correct results that a GPU certifies")
+    parser.add_argument("--gpu-cases", type=int, default=10, help="results of each kind with each fault, for a GPU")
     options = parser.parse_args(arguments)
     if (options.action == "add") != (options.file is not None):
         parser.error("add takes the file to add, and nothing else does")
@@ -290,14 +293,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _measure(keys: list[str], options) -> list[str]:
-    """Measure and write each figure down at once; return the keys of those that failed or found errors."""
+    """Measure, and record each figure at once; return the keys of those that failed or found errors."""
     failed = []
     for key in keys:
         print(f"{key} ...", flush=True)
         begin = time.perf_counter()
         try:
             figures = (MEASURES | GPU_MEASURES)[key](options)
-        except Exception:  # the others are measured all the same
+        except Exception:  # the others are measured nevertheless
             traceback.print_exc()
             failed.append(key)
             continue
@@ -322,7 +325,7 @@ def _write(path: Path, measured: dict) -> None:
 
 
 def _commit() -> str:
-    """The commit, marked if files differ from it other than those that measuring writes."""
+    """Return the commit, marked if files other than those that measuring writes differ from it."""
     command = ["git", "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)docs/guarantees.*"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return commit().removesuffix("-dirty") + ("-dirty" if done.stdout.strip() else "")

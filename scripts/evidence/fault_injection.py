@@ -1,8 +1,8 @@
-"""Seeded faults: wrong answers made out of right ones, and how many of them the certificates notice.
+"""Seeded faults: correct results are made wrong, and the certificates must reject them.
 
     python -m scripts.evidence.fault_injection --cases 50 --answers 10000
 
-makes each fault in so many answers of each kind, certifies so many right answers, and prints what was noticed.
+plants each fault in 50 results of each kind, certifies 10,000 correct results, and prints how many were rejected.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def random_graph(rng, kind: str):
     directed = bool(rng.integers(0, 4)) or kind == "negative"
     if kind == "hops":
         return graph_from_edges(src, dst, directed=directed)
-    heights = rng.integers(0, 10, n)  # of a potential: it makes weights negative, and no cycle
+    heights = rng.integers(0, 10, n)  # of a potential, which makes weights negative but no cycle
     weights = {
         "integers": rng.integers(1, 20, m),
         "zeros": rng.integers(0, 3, m),
@@ -41,7 +41,7 @@ def random_graph(rng, kind: str):
 
 
 def random_case(seed: int, kind: str):
-    """A graph, a right answer that reaches much of it, and a generator for the fault."""
+    """A graph, a correct result that reaches much of it, and a random generator for the fault."""
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     graph = random_graph(rng, kind)
     plan = plan_bfs(graph) if kind == "hops" else plan_sssp(graph)
@@ -55,7 +55,7 @@ def reached_but_source(result) -> list[int]:
 
 
 def is_usable(result) -> bool:
-    """Whether the answer is rich enough for every fault."""
+    """Return whether the result is large enough for every fault."""
     others = reached_but_source(result)
     return len(others) > 1 and result.distance[others].max() > 0
 
@@ -74,7 +74,7 @@ def forget(result, vertices) -> None:
     result.predecessor[vertices] = -1
 
 
-# A fault changes a right answer in place, or says that it cannot be made in it; some return the answer that is wrong.
+# A fault changes a correct result in place, or raises if it cannot be planted in it. Some return the wrong result.
 
 
 def one_step_up(result, graph, rng):  # noqa: ARG001
@@ -235,7 +235,7 @@ FAULTS = DISTANCE_FAULTS + PREDECESSOR_FAULTS
 
 
 def with_fault(fault, seed: int, kind: str):
-    """A graph and an answer with one fault, and the right distances; None where this fault cannot be made."""
+    """Return a graph, a result with one fault, and the right distances; None if the fault cannot be planted."""
     graph, result, rng = random_case(seed, kind)
     if not is_usable(result):
         return None
@@ -251,7 +251,7 @@ def with_fault(fault, seed: int, kind: str):
 
 
 def is_noticed(graph, result, right, device: str = "cpu") -> dict[str, bool]:
-    """For each certificate of a device whether it objects; the one of distances alone only where these are wrong."""
+    """Return per certificate of a device whether it rejects; that of distances only if these are wrong."""
     is_wrong = result.distance.tobytes() != right.tobytes()
     if device == "cuda":
         move = cuda.cp.asarray
@@ -265,7 +265,7 @@ def is_noticed(graph, result, right, device: str = "cpu") -> dict[str, bool]:
 
 
 def study_faults(cases: int, device: str = "cpu") -> dict[str, dict[str, list[int]]]:
-    """For each fault and certificate of a device how many were made, on the CPU, and how many noticed."""
+    """Return per fault and certificate of a device how many were planted, on the CPU, and how many rejected."""
     outcome = {}
     for fault in FAULTS:
         counts = outcome[fault.__name__] = {"certify": [0, 0], "certify_many": [0, 0]}
@@ -279,7 +279,7 @@ def study_faults(cases: int, device: str = "cpu") -> dict[str, dict[str, list[in
 
 
 def count_false_alarms(answers: int, first_seed: int = 1_000_000, device: str = "cpu") -> tuple[int, int]:
-    """Certify a device's answers of all kinds, with and without a limit; returns how many, and how many were doubted."""
+    """Certify results of all kinds, with and without a limit; returns how many, and how many were rejected."""
     done = alarms = 0
     seed = first_seed
     while done < answers:
@@ -302,8 +302,8 @@ def count_false_alarms(answers: int, first_seed: int = 1_000_000, device: str = 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=50, help="answers of each kind that each fault is made in")
-    parser.add_argument("--answers", type=int, default=10_000, help="right answers to certify")
+    parser.add_argument("--cases", type=int, default=50, help="results of each kind in which each fault is planted")
+    parser.add_argument("--answers", type=int, default=10_000, help="correct results to certify")
     options = parser.parse_args(arguments)
     done, alarms = count_false_alarms(options.answers)
     faults = study_faults(options.cases)

@@ -1,18 +1,18 @@
-"""Feed broken files to the readers and see that each is refused by name, or read as what it says.
+"""Give broken files to the readers. Each must be refused by name, or read as a consistent graph.
 
     python -m scripts.evidence.fuzz_readers --seconds 600 --out out/fuzz
 
-Whole files of every format are mutated: bytes flipped, cut, doubled, moved, put together from two files, numbers
-replaced by others that programs stumble over. A file is at fault when reading it
+Valid files of every format are mutated: bytes are flipped, cut, duplicated or moved, two files are joined, and numbers are
+replaced by extreme ones. A file is at fault if reading it
 
 - raises anything but an error of this library (a crash of the process is found by the parent, which runs the reader in a
-  child and knows the file that it was at),
+  child process and knows the current file),
 - takes longer than the limit, or more memory than the limit,
-- gives a graph although the file was cut within its data, in a format that knows its length,
-- gives a graph that is inconsistent, or that a second reading gives differently,
+- gives a graph although the file was cut within its data, in a format that records its length,
+- gives an inconsistent graph, or another one at the second reading,
 - or prints a warning.
 
-Files at fault go to the folder, with what happened beside them; the exit code is 1 if there are any.
+Files at fault are written to the folder together with the outcome; the exit code is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ STUMBLING = (
     b"\xff\xfe|\xef\xbb\xbf|\"|'|#|%|\r|\n\n|,,|999999999999|c|p sp 9 9|1.5|1_0|\xe2\x82\xac"
     b"|;|, |\t|from,to\n|u v\n|src|dst|weight|length|1e-400|9007199254740993|-9007199254740993.0|\xc2\xa0|1\x002\x00"
 ).split(b"|")
-# Formats that carry their length: a file that was cut within its data can be told from a shorter one.
+# Formats that record their length, so that a file that was cut within its data can be detected.
 CARRY_LENGTH = (".parquet", ".arrow", ".gz", ".bz2", ".zst", ".gr", ".mtx")
 
 
 def whole_files() -> dict[str, bytes]:
-    """A small good file of every format, several of some."""
+    """Return small valid files of every format."""
     rng = np.random.default_rng(1)
     src, dst, weight = rng.integers(0, 30, 60), rng.integers(0, 30, 60), rng.integers(0, 9, 60)
     rows = list(zip(src.tolist(), dst.tolist(), weight.tolist(), strict=True))
@@ -105,7 +105,7 @@ def whole_files() -> dict[str, bytes]:
 
 
 def mutate(whole: bytes, other: bytes, rng) -> tuple[bytes, str]:
-    """Return a broken copy and what was done to it."""
+    """Return a broken copy and a description of the mutation."""
     data, did = bytearray(whole), []
     for _ in range(int(rng.choice([1, 1, 1, 2, 3, 8]))):
         way = str(rng.choice(["flip", "bytes", "cut", "drop", "double", "move", "stumble", "number", "join", "zeros"]))
@@ -142,7 +142,7 @@ def mutate(whole: bytes, other: bytes, rng) -> tuple[bytes, str]:
 
 
 def is_consistent(graph) -> bool:
-    """Whether a graph is one: sorted rows within range, finite weights, ids ascending."""
+    """Return whether a graph is consistent: sorted adjacency lists within range, finite weights, ascending ids."""
     n, offsets, targets = graph.n_vertices, graph.offsets, graph.targets
     sound = offsets[0] == 0 and offsets[-1] == targets.size and bool((np.diff(offsets) >= 0).all())
     sound &= bool(((targets >= 0) & (targets < n)).all()) and len(graph.ids) == n
@@ -200,7 +200,7 @@ def _child(work: Path, seed: int, seconds: float, connection) -> None:
         (work / name).write_bytes(data)
         connection.send(("at", name, did, ""))
         kind, what = outcome_of(work / name)
-        # Cut at the end and nothing else: what is missing was data, unless it was one end of line.
+        # Only cut at the end: data are missing, unless it was one line end.
         cut = did == "cut" and len(data) < len(files[name]) - 1 and name.endswith((*CARRY_LENGTH, ".arrows"))
         if kind == "read" and cut:
             kind, what = "fault", f"cut after {len(data)} of {len(files[name])} bytes, and read"
@@ -209,7 +209,7 @@ def _child(work: Path, seed: int, seconds: float, connection) -> None:
 
 
 def fuzz(seconds: float, seed: int, out: Path) -> dict:
-    """Run children one after another until the time is over; returns what was counted."""
+    """Run children one after another until the time is over; returns the counts."""
     out.mkdir(parents=True, exist_ok=True)
     counts = {"files": 0, "refused": 0, "read": 0, "faults": 0, "seconds": 0}
     started = time.monotonic()
@@ -251,7 +251,7 @@ def _listen(connection, child, work: Path, out: Path, counts: dict, seed: int) -
 
 
 def _keep(out: Path, counts: dict, work: Path, name: str, did: str, what: str) -> None:
-    """Keep a file that was at fault."""
+    """Store a file that was at fault."""
     counts["faults"] += 1
     if counts["faults"] <= 200 and (work / name).is_file():
         place = out / f"{counts['faults']:04d}-{name}"

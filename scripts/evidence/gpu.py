@@ -1,7 +1,7 @@
-"""What scripts/evidence measures on a GPU: parity with cuGraph, equal bits, certificates, a graph of over 2^31 edges.
+"""Measurements of scripts/evidence on a GPU: parity with cuGraph, equal bits, certificates, a graph of over 2^31 edges.
 
-A measure prints what it finds as it goes. What fails is printed with its traceback, named under ``errors`` in the figures,
-and does not stop the rest.
+Each measurement prints its progress. A failure is printed with its traceback and listed under ``errors`` in the figures,
+and the others continue.
 """
 
 from __future__ import annotations
@@ -20,22 +20,37 @@ from kepler_traverse._arrays import namespace, to_host
 from kepler_traverse.bfs import registry as bfs
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.sssp import registry as sssp
-from pipelines.comparison.baselines import in_our_encoding, peer_of
+from pipelines.comparison.baselines import baseline_of, in_our_encoding
 from scripts.evidence import fault_injection
 from scripts.papers import graphs as papers_graphs
 from scripts.papers.experiments import GraphSource
 
 KINDS = ("integers", "floats", "doubles")
-# Algorithm: the plans, and the rows that they run on a GPU but for the papers'.
+# Algorithm: the plans, and their strategies on a GPU except those of the papers.
 ALGORITHMS = {
     name: (
         single,
         many,
-        *([row for row in rows if row.device == "cuda" and row.sums == "float"] for rows in (own, catalogue.MULTI_SOURCE)),
+        *(
+            [strategy for strategy in strategies if strategy.device == "cuda" and strategy.sums == "float"]
+            for strategies in (own, catalogue.MULTI_SOURCE)
+        ),
     )
     for name, single, many, catalogue, own in (
-        ("bfs", plan_bfs, plan_bfs_many, bfs, [row for row in bfs.STRATEGIES if row not in bfs.published.STRATEGIES]),
-        ("sssp", plan_sssp, plan_sssp_many, sssp, [row for row in sssp.STRATEGIES if row not in sssp.published.STRATEGIES]),
+        (
+            "bfs",
+            plan_bfs,
+            plan_bfs_many,
+            bfs,
+            [strategy for strategy in bfs.STRATEGIES if strategy not in bfs.published.STRATEGIES],
+        ),
+        (
+            "sssp",
+            plan_sssp,
+            plan_sssp_many,
+            sssp,
+            [strategy for strategy in sssp.STRATEGIES if strategy not in sssp.published.STRATEGIES],
+        ),
     )
 }
 COST_GRAPHS = (
@@ -46,10 +61,10 @@ COST_GRAPHS = (
     GraphSource("R-MAT 20", generator="rmat", arguments=(20, 16)),
 )
 COST_SOURCES = {"bfs": 1024, "sssp": 64}
-COST_REPEATS, COST_SECONDS = 7, 2.0  # medians of so many, fewer where that takes longer
+COST_REPEATS, COST_SECONDS = 7, 2.0  # number of runs of a median; fewer if they take too long
 MAX_ERRORS = 5
-# Of real graphs: how many sources are asked for at once, how many different ones there are among them, and the largest
-# graph, in vertices, on which every row runs and not only the one that a plan takes.
+# For real graphs: numbers of sources at once, number of different ones among them, and the largest graph, in vertices, on
+# which every strategy runs and not only the planned one.
 GROUP_SIZES = (1, 31, 32, 33, 64, 1000, 1024)
 DIFFERENT = 48
 EVERY_ROW = 100_000
@@ -58,7 +73,7 @@ COMPARED_AT_ONCE = 64
 
 @contextmanager
 def attempt(errors: list[str], what: str):
-    """Print and name what is raised, and go on."""
+    """Print and record an exception, and continue."""
     try:
         yield
     except Exception as error:
@@ -71,7 +86,7 @@ def synchronise() -> None:
 
 
 def held() -> int:
-    """Bytes that CuPy's pool has from the device; it keeps what is freed, so that this is the peak since it was emptied."""
+    """Return the bytes of CuPy's pool. It holds freed memory, so this is the peak since it was emptied."""
     return cuda.cp.get_default_memory_pool().total_bytes()
 
 
@@ -85,7 +100,7 @@ def digests(result) -> tuple[str, str]:
 
 
 def random_graph(seed: int, weight_type: str = "auto"):
-    """20 to 3,000 vertices, up to 100,000 edges, even or skewed, and its kind of weights; made on the CPU."""
+    """Return a graph of 20 to 3,000 vertices and up to 100,000 edges, even or skewed, and its kind of weights."""
     rng = np.random.default_rng([7, seed])
     n = int(np.exp(rng.uniform(np.log(20), np.log(3000))))
     m = min(100_000, int(n * rng.uniform(1, 40)))
@@ -128,7 +143,7 @@ def measure_parity(options) -> dict:
 
 def _compare(graph, algorithm: str, sources, counts: dict) -> None:
     plan_of, _, strategies, _ = ALGORITHMS[algorithm]
-    _, ways = peer_of(graph, algorithm)
+    _, ways = baseline_of(graph, algorithm)
     theirs = [[in_our_encoding(traverse(s), graph, algorithm) for traverse in ways.values()] for s in sources]
     for strategy in strategies:
         plan = plan_of(graph, strategy=strategy.name)
@@ -173,7 +188,7 @@ def measure_bits(options) -> dict:
 
 
 def _ways(graph, algorithm: str, sources):
-    """Yield what a way is and a function that gives its results one by one."""
+    """Yield the name of a variant and a function that yields its results."""
     plan_of, many_of, strategies, many = ALGORITHMS[algorithm]
 
     def one_by_one(name):
@@ -186,15 +201,15 @@ def _ways(graph, algorithm: str, sources):
             for group in plan.iter_groups(sources[first : first + size]):
                 yield from group
 
-    for row in strategies:
-        yield row.name, partial(one_by_one, row.name)
-    for row in many:
+    for strategy in strategies:
+        yield strategy.name, partial(one_by_one, strategy.name)
+    for strategy in many:
         for size in (1, 7, sources.size):
-            yield f"{row.name}, {size} at once", partial(in_batches, row.name, size)
+            yield f"{strategy.name}, {size} at once", partial(in_batches, strategy.name, size)
 
 
 def measure_many(options) -> dict:
-    """Many sources at once beside each of them alone, bit for bit, on all graphs of a folder."""
+    """Compare many sources at once with each source alone, bit for bit, on all graphs of a folder."""
     errors, graphs, strategies = [], {}, set()
     for path in sorted(options.graphs.glob("*.parquet")):
         counts = graphs[path.stem] = {"searches": 0, "equal": 0}
@@ -211,11 +226,11 @@ def measure_many(options) -> dict:
 
 
 def _multi_source_against_single(graph, algorithm: str, counts: dict) -> set[str]:
-    """Count searches and those that are equal; returns the strategies that were taken.
+    """Count searches and equal ones; returns the strategies that ran.
 
-    Sources are of any component, and all but the smallest groups have some of them more than once.
+    Sources are of any component. All but the smallest groups have duplicates.
     """
-    plan_of, many_of, _, rows = ALGORITHMS[algorithm]
+    plan_of, many_of, _, strategies = ALGORITHMS[algorithm]
     rng = np.random.default_rng(1)
     different = rng.choice(graph.n_vertices, min(DIFFERENT, graph.n_vertices), replace=False)
     single = plan_of(graph)
@@ -223,7 +238,7 @@ def _multi_source_against_single(graph, algorithm: str, counts: dict) -> set[str
     xp = namespace(alone[0])
     alone = xp.stack(alone)
     bits = f"i{alone.dtype.itemsize}"
-    names = [row.name for row in rows] if graph.n_vertices <= EVERY_ROW else ["auto"]
+    names = [strategy.name for strategy in strategies] if graph.n_vertices <= EVERY_ROW else ["auto"]
     taken = set()
     for name in names:
         for size in GROUP_SIZES:
@@ -244,14 +259,14 @@ def _multi_source_against_single(graph, algorithm: str, counts: dict) -> set[str
 
 
 def measure_faults(options) -> dict:
-    """Seeded faults in the certificates of a GPU, and answers of its traversals."""
+    """Certify seeded faults and results of traversals on a GPU."""
     answers, alarms = fault_injection.count_false_alarms(options.gpu_answers, device="cuda")
-    print(f"{answers} right answers, {alarms} alarms", flush=True)
+    print(f"{answers} correct results, {alarms} false alarms", flush=True)
     return {"answers": answers, "alarms": alarms, "classes": fault_injection.study_faults(options.gpu_cases, "cuda")}
 
 
 def measure_cost(options) -> dict:
-    """Seconds of traversals and of their certificates, which must tell right answers from wrong ones before."""
+    """Measure traversals and their certificates, which must first accept a correct result and reject a wrong one."""
     rows, errors = [], []
     for source in COST_GRAPHS:
         with attempt(errors, source.name):
@@ -296,7 +311,7 @@ def _cost(graph, algorithm: str) -> dict:
 
 
 def _must_distinguish(what: str, prove, answer, rows, source: int) -> None:
-    """A right answer is proven, and not once the farthest vertex of its first row is one step farther."""
+    """Check that a correct result is accepted, and rejected if the farthest vertex is one step farther."""
     prove(answer).require()
     reached = rows[0] >= 0 if rows.dtype.kind == "i" else cuda.cp.isfinite(rows[0])
     vertex = int(cuda.cp.where(reached, rows[0], -1).argmax())

@@ -1,12 +1,17 @@
-"""A graph whose edges have positions of 2^31 and more, made, built, searched and certified on one GPU.
+"""A graph with edge positions of 2^31 and more, which is generated, built, searched and certified on one GPU.
 
-The pieces of an R-MAT graph are drawn on the device with one shuffle for all, and built by ``graph_from_edges``. Of scale 26
-with 35 edges a vertex, 2.35 billion rows, some 2.3 billion edges are expected to be different ones (by the probability of
-each cell of the matrix).
+Blocks of an R-MAT graph are drawn on the device with one shuffle for all, and built by ``graph_from_edges``. With scale 26
+and 35 edges per vertex, it has 2.35 billion rows, of which about 2.3 billion are expected to be distinct edges (by the
+probability of each cell of the matrix).
 
-Bytes a row at most, before anything is measured: src, dst and weight 12; their numbers, as vertices without edges have
-none, 8; targets and weights 8; one copy of either without parallel edges, 4, or what sorting a sixteenth takes, 4. That is
-32, or 75 GB.
+Upper bound of bytes per row, before measuring:
+
+- src, dst and weight: 12;
+- vertex numbers, since vertices without edges have none: 8;
+- targets and weights: 8;
+- one copy of either without parallel edges, or the memory for sorting a sixteenth: 4.
+
+That is 32 bytes, or 75 GB.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ LOOKED_UP = 300  # rows of the list, in the graph
 
 
 class Steps:
-    """Seconds of each step, and what CuPy's pool holds after it."""
+    """Seconds of each step, and the bytes of CuPy's pool after it."""
 
     def __init__(self):
         self.rows, self.errors = [], []
@@ -99,7 +104,7 @@ def _edges() -> tuple:
 
 
 def _lost(graph, src, dst, weight) -> int:
-    """How many of some rows from all over the list are not in the graph, or dearer there."""
+    """Return how many of some sampled rows are not in the graph, or have a larger weight there."""
     lost = 0
     for place in np.linspace(0, src.size - 1, LOOKED_UP).astype(np.int64).tolist():
         row = slice(place, place + 1)
@@ -135,7 +140,7 @@ def _search(graph, plan_of, sources, beyond, steps, figures) -> list:
 
 
 def _together(graph, sources, distances, steps, figures) -> None:
-    """The graph turned round: it proves several searches at once, and a BFS may pull."""
+    """Build the reverse graph, with which several searches are certified at once and a BFS may pull."""
     with steps.step("edges turned round"):
         graph = graph.with_reverse()
     with steps.step("searches certified together"):

@@ -1,16 +1,17 @@
-"""Break the kernels one place at a time and see whether the tests on the host harness notice.
+"""Break the kernels at one place at a time, and check that the tests on the host harness fail.
 
-    python -m scripts.mutation --sample 0.03   that share of every file's mutants, and at least eight
+    python -m scripts.mutation --sample 0.03   this fraction of the mutants of every file, and at least eight
     python -m scripts.mutation --only push.cu  all of one file
-    python -m scripts.mutation --list          what would be broken
-    python -m scripts.mutation --update        run nothing; drop from the page what is no longer in the kernels
+    python -m scripts.mutation --list          list the mutants
+    python -m scripts.mutation --update        run nothing; drop mutants that no longer match the kernels
 
-Each mutant is a copy of the package with one change in one .cu or .cuh file (scripts/mutation/mutators.py), on which the
-tests run that this file is for (TESTS), the quickest first, until one fails. What only a CUDA compiler reads is left alone.
-Each outcome goes to docs/mutants.json at once, and docs/mutants.md is made of it. The record keeps earlier outcomes of
-mutants that can still be made, and the explanations ("note" of a survivor) written there.
-A survivor is no fault of the kernel: it is a change that no test sees, and wants a test or
-a line that says why none can see it.
+Each mutant is a copy of the package with one change in one .cu or .cuh file (scripts/mutation/mutators.py). The tests of
+that file (TESTS) run on it, the quickest first, until one fails. Code for CUDA compilers alone is not mutated. Each outcome
+is written to docs/mutants.json at once, and docs/mutants.md is rendered from it. The record keeps earlier outcomes of
+mutants that still match the kernels, and the explanations of survivors ("note") that were written there.
+
+A survivor is not a fault of the kernel. It is a change that no test detects, and needs a test or an explanation why none
+can detect it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from scripts.mutation.mutators import ROOT, Mutant, kernel_files, mutants_of, sa
 from scripts.mutation.record import PAGE, read_record, record_of, recorded, write_record
 
 PARTS = ("kepler_traverse", "pipelines", "scripts", "tests", "pyproject.toml")
-# A statement that is gone leaves variables unused: the warnings of style, which are errors elsewhere, are none here.
+# A removed statement leaves variables unused, so warnings of style are not errors here.
 FLAGS = "-Wno-error -Werror=conversion -Werror=uninitialized -Werror=maybe-uninitialized"
 TIME_LIMIT = 400  # seconds; a mutant that takes longer does not end
 FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+::test_(?P<name>\w+))(?P<case>\[.*?\])?(?= - |$)", re.MULTILINE)
@@ -59,7 +60,7 @@ SCANS, SYSTEMS, FRONTS = (
 )
 CERTIFY_MANY = ("tests/traversal/test_certificate_batch.py", "-k", "gpu")
 
-# Each of these once forced every way, on one graph.
+# Every path forced once, on one graph.
 WAYS_4K = (*BFS_4K, "-k", "each_feature and power")
 WAYS, WAYS_SSSP = (*PERSISTENT, "-k", "every_way and power"), (*PERSISTENT_SSSP, "-k", "every_way and power")
 BLOCKS, BLOCKS_SSSP = (
@@ -72,7 +73,7 @@ def _row(*names: str) -> Tests:
     return (PAPERS, "-k", " or ".join(names))
 
 
-# The tests of each file, by the end of its path: in this order, until one fails. What no name fits has those of _OTHERS.
+# The tests of each file, by the end of its path: in this order, until one fails. Other files have those of _OTHERS.
 TESTS: dict[str, tuple[Tests, ...]] = {
     "bfs/kernels/push.cu": ((*SIMT, "-k", "queue_warp or queue_thread"), STRESS),
     "bfs/kernels/published/bfs_4k.cu": (WAYS_4K, BFS_4K),
@@ -110,7 +111,12 @@ TESTS: dict[str, tuple[Tests, ...]] = {
     "kt/advance_unrolled.cuh": (WAYS, WAYS_SSSP, BLOCKS, BLOCKS_SSSP),
     "kt/scan.cuh": (SYSTEMS, WAYS_4K, QUICK),
     "kt/thread_queue.cuh": (SYSTEMS, WAYS_4K, WAYS, WAYS_SSSP, H_BF),
-    "published/advance_by_degree.cuh": (SYSTEMS, _row("gather")),
+    **dict.fromkeys(("published/advance_by_degree.cuh", "published/block_scan.cuh"), (SYSTEMS, _row("gather"))),
+    "published/advance_in_turn.cuh": (SYSTEMS, WAYS_4K, BFS_4K),
+    "published/advance_by_edge.cuh": (SCANS, _row("scan")),
+    "published/block_queues.cuh": (SYSTEMS, _row("queue_of")),
+    "published/empty_thread_queues.cuh": (SYSTEMS, WAYS_4K, BFS_4K),
+    "published/visit_nonatomic.cuh": (SYSTEMS, _row("queue_by", "gather")),
     "kt/bfs_visit.cuh": (SYSTEMS, _row("queue_of", "queue_by", "gather", "scan_switch", "queue_switch")),
     "published/advance_balanced.cuh": (FRONTS, _row("work_front")),
     "kt/relax.cuh": (FRONTS, _row("mask", "topology", "work_front", "piles", "buckets", "delta", "threshold")),
@@ -129,11 +135,11 @@ def tests_for(file: str) -> tuple[Tests, ...]:
 
 
 class Copy:
-    """A copy of what the tests need, with at most one mutant in it; what it compiles without one is kept."""
+    """A copy of what the tests need, with at most one mutant; code compiled without a mutant is reused."""
 
     def __init__(self, folder: Path):
         self.folder, self.cache = folder, folder / "simt"
-        self._passed: set[str] = set()  # tests that have been seen to pass without a mutant
+        self._passed: set[str] = set()  # tests that passed without a mutant
         self.cache.mkdir(parents=True, exist_ok=True)
         for name in PARTS:
             source, copy = ROOT / name, folder / name
@@ -144,7 +150,7 @@ class Copy:
                 shutil.copy(source, copy)
 
     def outcome(self, mutant: Mutant) -> tuple[str, str]:
-        """``("killed", by what)``, ``("survived", "")``, or ``("no mutant", ...)`` where it does not compile at all."""
+        """Return ``("killed", by what)``, ``("survived", "")``, or ``("no mutant", ...)`` if it does not compile."""
         for tests in tests_for(mutant.file):
             with self._broken(mutant):
                 status, said = self._run(tests)
@@ -172,7 +178,7 @@ class Copy:
                     shutil.rmtree(made) if made.is_dir() else made.unlink()
 
     def _must_pass(self, said: str) -> None:
-        """The test that failed passes without the mutant."""
+        """Raise unless the failed test passes without the mutant."""
         failed = FAILED.search(said)
         if failed and failed["test"] not in self._passed:
             status, said = self._run((failed["test"] + (failed["case"] or ""),))
@@ -181,7 +187,7 @@ class Copy:
             self._passed.add(failed["test"])
 
     def _run(self, tests: Tests) -> tuple[int, str]:
-        """Exit status and words of pytest, up to the first failure; by the processor's time, whoever else works."""
+        """Return exit status and output of pytest, up to the first failure. The limit is CPU time."""
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
         changes = {"SIMT_CACHE": str(self.cache), "SIMT_FLAGS": FLAGS, "PYTHONPATH": str(self.folder)}
         environment = {**os.environ, **changes, "CI": "1"}  # CI: the same examples for each mutant
@@ -194,7 +200,7 @@ class Copy:
 
 
 def verdict(status: int, said: str) -> tuple[str, str]:
-    """What the exit status and the words of pytest mean for a mutant."""
+    """Return the verdict on a mutant from the exit status and the output of pytest."""
     if status == 0:
         return "survived", ""
     if status == -signal.SIGXCPU:
@@ -212,7 +218,7 @@ def verdict(status: int, said: str) -> tuple[str, str]:
 
 
 def run_all(mutants: list[Mutant], workers: int, seconds: float, folder: Path, keep) -> dict[Mutant, tuple[str, str]]:
-    """The outcome of each, told to ``keep`` as it comes."""
+    """Return the outcome of each mutant; ``keep`` is called with each outcome at once."""
     waiting: queue.Queue[Mutant] = queue.Queue()
     for mutant in mutants:
         waiting.put(mutant)
@@ -250,16 +256,18 @@ def run_all(mutants: list[Mutant], workers: int, seconds: float, folder: Path, k
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="part of the path of the files to break")
-    parser.add_argument("--sample", type=float, default=1, help="share of each file's mutants to take, by the seed")
-    parser.add_argument("--least", type=int, default=8, help="so many of each file however small the share")
-    parser.add_argument("--seed", type=int, default=0, help="what the sample and the order of the mutants are drawn by")
+    parser.add_argument("--sample", type=float, default=1, help="fraction of the mutants of each file to run, by the seed")
+    parser.add_argument("--least", type=int, default=8, help="minimum number of mutants per file")
+    parser.add_argument("--seed", type=int, default=0, help="random seed of the sample and of its order")
     parser.add_argument("--survivors", action="store_true", help="only those that docs/mutants.json records as survivors")
     parser.add_argument("--new", action="store_true", help="only those that docs/mutants.json does not record")
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
-    parser.add_argument("--update", action="store_true", help="write the page anew for today's kernels and stop")
+    parser.add_argument("--update", action="store_true", help="update the page for the current kernels and stop")
     parser.add_argument("--workers", type=int, default=2, help="copies of the package that are tested at once")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no further mutant after this time")
-    parser.add_argument("--folder", type=Path, help="where the copies and what they compile are kept for the next run")
+    parser.add_argument(
+        "--folder", type=Path, help="folder of the copies and their compiled code, which the next run reuses"
+    )
     options = parser.parse_args()
     mutants = [m for path in kernel_files() for m in mutants_of(path)]
     outcomes, reasons, lost = recorded(mutants, read_record())
@@ -279,7 +287,7 @@ def main() -> None:
         return
 
     def keep(mutant: Mutant, outcome: tuple[str, str]) -> None:
-        known, why, _ = recorded(mutants, read_record())  # with what was explained in the meantime
+        known, why, _ = recorded(mutants, read_record())  # with explanations written in the meantime
         write_record(record_of(mutants, {**known, mutant: outcome}, why))
 
     with contextlib.ExitStack() as stack:

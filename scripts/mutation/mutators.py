@@ -1,4 +1,4 @@
-"""What scripts/mutation breaks in the kernels: one place of one line at a time."""
+"""The mutations of scripts/mutation: one change in one line at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# What is put in place of what. The text is that of one line without its comment; groups may be used.
+# Patterns and their replacements, for one line without its comment; replacements may use groups.
 SWAPS = [
     (r" < ", " <= "),
     (r" <= ", " < "),
@@ -101,7 +101,7 @@ SWAPS = [
     (r"\batomic_add\(([^(),]+), ([^(),]+)\);", r"racy_store(\1, racy_load(\1) + \2);"),
     (r"(launch_child\((?!MAX_)\w+), [^,]+,", r"\1, 1,"),
 ]
-# A statement of one line that does something and declares nothing.
+# A statement of one line that has an effect and declares nothing.
 STATEMENT = re.compile(r"^( *(?:if \(.*\) |for \(.*\) )?)((?:[\w:.]+\(.*\)|[\w.]+(?:\[.*\])? = .*);)$")
 
 
@@ -127,7 +127,7 @@ def kernel_files() -> list[Path]:
 
 
 def mutants_of(path: Path) -> list[Mutant]:
-    """Every change of SWAPS at every place, conditions that always or never hold, and statements that are not there."""
+    """Return every change of SWAPS at every place, conditions that are always or never true, and removed statements."""
     name = path.relative_to(ROOT).as_posix()
     found: dict[tuple[int, str], Mutant] = {}
     for number, line in _read_by_the_host(path.read_text().splitlines()):
@@ -157,7 +157,7 @@ _NEXT_BRANCH = {"host": "cuda, to the end", "cuda, to the end": "cuda, to the en
 
 
 def _read_by_the_host(lines: list[str]) -> list[tuple[int, str]]:
-    """The lines, numbered from 1, without those that the preprocessor keeps for CUDA compilers."""
+    """Return the lines, numbered from 1, without those for CUDA compilers alone."""
     found = []
     branches: list[str] = []  # of each #if that is open: for a CUDA compiler, for the host, or for either
     for number, line in enumerate(lines, 1):
@@ -185,9 +185,9 @@ def _closing(code: str, start: int) -> int | None:
 
 
 def sample(mutants: list[Mutant], share: float, least: int, seed: int) -> list[Mutant]:
-    """Of each file so large a share, or so many where that is less, from as many lines as there are.
+    """Return a fraction of the mutants of each file, or a minimum number, from as many lines as possible.
 
-    The same files, share and seed give the same mutants, in an order that has something of every file early.
+    The same files, fraction and seed give the same mutants, in an order that has mutants of every file early.
     """
     by_file: dict[str, list[Mutant]] = {}
     for mutant in mutants:

@@ -9,7 +9,7 @@ from scripts.mutation.mutators import ROOT, Mutant
 RECORD = ROOT / "docs" / "mutants.json"
 PAGE = ROOT / "docs" / "mutants.md"
 UNEXPLAINED = "not explained yet"
-# How an explanation begins that says: no test can see this, whatever the graph. Others name what a test would need.
+# Beginning of an explanation that no test can detect the mutant on any graph. Others name what a test would need.
 EQUIVALENT = ("the same: ", "the same result: ", "the same distances: ")
 
 HEAD = """# Mutants of the kernels
@@ -32,11 +32,10 @@ place. The tests of that file run on the host harness until one fails, which kil
 
 
 def recorded(mutants: list[Mutant], record: dict) -> tuple[dict[Mutant, tuple[str, str]], dict[Mutant, str], int]:
-    """What a record says of mutants that can still be made.
+    """Return the recorded outcomes of mutants that still match the kernels.
 
-    A mutant is known by its file and by the text of its line, before and after: where the line has moved, the outcome moves
-    with it. Where a file has that line several times, those of the record are taken for the same as long as they are as
-    many, or where line numbers agree.
+    A mutant is identified by its file and by the text of its line, before and after, so an outcome follows a moved line. If
+    a file has that line several times, recorded mutants match if they are equally many, or if line numbers agree.
 
     Returns
     -------
@@ -72,7 +71,7 @@ def recorded(mutants: list[Mutant], record: dict) -> tuple[dict[Mutant, tuple[st
 
 
 def record_of(mutants: list[Mutant], outcomes: dict[Mutant, tuple[str, str]], reasons: dict[Mutant, str]) -> dict:
-    """All outcomes, in the order of the kernels; those that turned out to be no mutant are left out."""
+    """Return all outcomes, in the order of the kernels, without changes that do not compile."""
     entries = []
     for mutant in mutants:
         verdict, killed_by = outcomes.get(mutant, ("no mutant", ""))
@@ -88,7 +87,7 @@ def read_record() -> dict:
 
 
 def write_record(record: dict) -> None:
-    """The record, one line per mutant, and the page made of it."""
+    """Write the record, one line per mutant, and the page rendered from it."""
     lines = ",\n".join(json.dumps(entry) for entry in record["mutants"])
     RECORD.write_text(f'{{"possible": {record["possible"]}, "mutants": [\n{lines}\n]}}\n', encoding="utf-8")
     PAGE.write_text(page(record), encoding="utf-8")

@@ -1,11 +1,11 @@
-"""The comparison tables of the papers, as data: on which graphs, and which rows of a catalogue stand for their systems."""
+"""The comparison tables of the papers, as data: their graphs, and the strategies that stand for their systems."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-OURS = "this library"  # what auto takes, on each device; in every table
+OURS = "this library"  # the choices of auto per device; in every table
 
 
 @dataclass(frozen=True)
@@ -17,16 +17,16 @@ class Comparison:
     key : str
         For the names of plots.
     title, said : str
-        Which table it is, and what it said on which device.
+        The name of the table, and its conclusion with the device.
     algorithm : {"bfs", "sssp"}
     graphs : dict
         Our graph to the paper's graph that it stands for.
     systems : tuple of (str, str)
-        A column of the table and a pattern, which finds its rows by name, published names or paper, large or small.
+        A column of the table, and a pattern for the name, aliases or paper of its strategies, in any case.
     device : str
-        Rows of this device alone.
+        Only strategies of this device.
     threads : bool
-        Whether the table is one over numbers of threads.
+        Whether the table compares numbers of threads.
     """
 
     key: str
@@ -39,11 +39,11 @@ class Comparison:
     threads: bool = False
 
     def rows(self, catalogue) -> list[tuple[str, object]]:
-        """The rows of the table with the column that each stands for: the first that finds it, our defaults last."""
+        """Return the strategies of the table with their columns: the first that matches; our defaults last."""
         found = []
         for column, pattern in (*self.systems, (OURS, "")):
             for row in catalogue:
-                about = " ".join((row.name, *row.also, row.paper))
+                about = " ".join((row.name, *row.aliases, row.paper))
                 fits = row.default if column == OURS else re.search(pattern, about, re.IGNORECASE)
                 if fits and self.device in ("", row.device) and row not in [earlier for _, earlier in found]:
                     found.append((column, row))
@@ -174,8 +174,8 @@ COMPARISONS = (
     ),
 )
 
-# Knobs of any row that are swept on every graph, and those that are on DETAILED graphs of experiments.py alone. Weights
-# are 1 to 255.
+# Knobs of strategies that are swept on every graph, or only on the DETAILED graphs of experiments.py. Weights are 1 to
+# 255.
 SWEPT = {
     "width": (1, 2, 4, 8, 16, 32),
     "delta": (4, 16, 64, 256, 1024),
@@ -188,5 +188,5 @@ THREADS = (1, 2, 4, 8, 16, 32)
 
 
 def compared(algorithm: str, graph: str) -> list[Comparison]:
-    """The tables that a graph is in."""
+    """Return the tables that a graph is in."""
     return [table for table in COMPARISONS if table.algorithm == algorithm and graph in table.graphs]

@@ -1,4 +1,4 @@
-"""What the suite ``papers`` of scripts/bench measures, as data: graphs, features, knobs, counters, rows of catalogues."""
+"""The measurements of the suite ``papers`` of scripts/bench, as data: graphs, features, knobs, counters, strategies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class GraphSource:
     generator: str = ""
     arguments: tuple = ()
     directed: bool = False
-    max_potential: int = 0  # above 0: the file's weights are taken, with potentials up to this added
+    max_potential: int = 0  # above 0: the weights of the file are used, with potentials up to this added
     parts: tuple = PARTS
 
     @property
@@ -28,7 +28,7 @@ class GraphSource:
         return self.file or f"{self.generator}{self.arguments}"
 
 
-# The graphs with a target for their speed stand first: a run that is cut short has measured those.
+# Graphs with a target for their speed come first, so that a run that is cut off has measured them.
 GRAPHS = (
     GraphSource("USA-road-NE", file="USA-road-NE-topology"),
     GraphSource("lattice-1500", generator="lattice", arguments=(1500, 1500, 0.1)),
@@ -63,7 +63,7 @@ GRAPHS = (
     ),
 )
 
-# Where the knobs that matter less are swept too.
+# Graphs on which less important knobs are swept, too.
 DETAILED = ("rmat-20", "soc-Slashdot0902")
 
 
@@ -79,7 +79,7 @@ class Setting:
     threads: int = 0
 
 
-# Strategies that stand beside the peer, with what they choose themselves.
+# Strategies that are compared with the baseline, with the knobs that they choose themselves.
 STRATEGIES = {
     ("bfs", "cuda"): ("queue_warp", "queue_thread", "bfs_4k", "persistent"),
     ("sssp", "cuda"): ("frontier", "h_bf", "persistent"),
@@ -111,7 +111,7 @@ FEATURES = {
         "children": ({"heavy": "none"}, {"heavy": "children"}),
     },
 }
-# Other ways to the same end, beside all features on.
+# Alternatives of a feature, with all other features on.
 VARIANTS = {
     "bfs_4k": {
         "heavy: blocks": {"heavy": "blocks"},
@@ -125,7 +125,7 @@ VARIANTS = {
         "enqueue: prefix sum": {"enqueue": "prefix_sum"},
     },
 }
-# Knobs swept from the published setting, which is every knob's default: on all graphs, and on DETAILED ones only.
+# Knobs that are swept, with the others at the published default: on all graphs, and on DETAILED ones only.
 SWEEPS = {
     "bfs_4k": {"k1": (1, 2, 4, 8, 16, 32), "k4": (0, 1, 2, 4), "k5": (0, 1, 2, 4, 8)},
     "h_bf": {"min_width": (1, 2, 4, 8, 16, 32), "vertices_per_warp": (1, 8, 32)},
@@ -188,44 +188,44 @@ def counted_of(strategy: str) -> list[Setting]:
 
 
 def rows_for(algorithm: str, device: str) -> list:
-    """The rows of a catalogue for a device."""
+    """Return the strategies of a registry for a device."""
     from kepler_traverse.bfs.registry import STRATEGIES as BFS
     from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 
-    rows = BFS if algorithm == "bfs" else SSSP
-    return [row for row in rows if row.device == device and row.sums == "float"]
+    strategies = BFS if algorithm == "bfs" else SSSP
+    return [strategy for strategy in strategies if strategy.device == device and strategy.sums == "float"]
 
 
-def swept_values(row, graph: str) -> dict[str, tuple]:
-    """The knobs of a row that are swept on a graph, with their values."""
+def swept_values(strategy, graph: str) -> dict[str, tuple]:
+    """Return the knobs of a strategy that are swept on a graph, with their values."""
     swept = SWEPT | (DETAILED_SWEPT if graph in DETAILED else {})
-    names = [field.name for field in fields(row.knobs)] if row.knobs else []
+    names = [field.name for field in fields(strategy.knobs)] if strategy.knobs else []
     return {name: swept[name] for name in names if name in swept}
 
 
 def systems_of(algorithm: str, device: str, graph: str) -> list[Setting]:
-    """Every row of the catalogue on a graph of a comparison table; widths swept; threads where the table is one of those."""
+    """Return every strategy of the registry on a graph of a comparison table, with swept widths or numbers of threads."""
     tables = compared(algorithm, graph)
-    rows = rows_for(algorithm, device) if tables else []
-    found = [Setting("systems", "rows", row.name, row.name) for row in rows]
+    strategies = rows_for(algorithm, device) if tables else []
+    found = [Setting("systems", "rows", strategy.name, strategy.name) for strategy in strategies]
     found += [
-        Setting("systems", "swept", f"{row.name}, {knob} {value}", row.name, {knob: value})
-        for row in rows
-        for knob, values in swept_values(row, graph).items()
+        Setting("systems", "swept", f"{strategy.name}, {knob} {value}", strategy.name, {knob: value})
+        for strategy in strategies
+        for knob, values in swept_values(strategy, graph).items()
         for value in values
     ]
     for table in tables:
-        threaded = [row for _, row in table.rows(rows)] if table.threads else []
+        threaded = [strategy for _, strategy in table.rows(strategies)] if table.threads else []
         found += [
-            Setting("systems", "threads", f"{row.name}, threads {threads}", row.name, threads=threads)
-            for row in threaded
+            Setting("systems", "threads", f"{strategy.name}, threads {threads}", strategy.name, threads=threads)
+            for strategy in threaded
             for threads in THREADS
         ]
     return found
 
 
 def settings_for(algorithm: str, device: str, graph: str, parts) -> list[Setting]:
-    """Everything to measure on a graph, the peer's competitors first."""
+    """Return everything to measure on a graph, the comparison with the baseline first."""
     found = [Setting("peers", "peers", name, name) for name in STRATEGIES[algorithm, device]]
     published = PUBLISHED.get((algorithm, device))
     if published:

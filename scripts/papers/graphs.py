@@ -15,16 +15,16 @@ MARKED_AT_ONCE = 1 << 25  # edges whose sources are looked up at once, to bound 
 
 @dataclass
 class Made:
-    """A graph for hops and one for distances, with what the peer needs where it cannot take the latter."""
+    """A graph for hops and one for distances, and substitutes if the baseline does not support the latter."""
 
     source: GraphSource
     hops: object
     weighted: object
     peer_weighted: object  # non-negative weights
-    shift: object | None = None  # h: the distance is the peer's plus h[source] - h[vertex]
+    shift: object | None = None  # h: the distance is the baseline's plus h[source] - h[vertex]
 
     def expected(self, distance, vertex: int):
-        """The peer's distances as they are with this graph's own weights."""
+        """Return the baseline's distances, converted to the graph's own weights."""
         return distance if self.shift is None else distance + (self.shift[vertex] - self.shift).astype(distance.dtype)
 
 

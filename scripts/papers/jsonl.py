@@ -1,4 +1,4 @@
-"""The lines of JSON that the suite ``papers`` writes, and the first of them: where and when it ran."""
+"""The JSON Lines of the suite ``papers``. The first line has machine, date and versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PACKAGES = ("numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-
 
 
 class Lines:
-    """The output: one JSON object a line, flushed at once."""
+    """The output: one JSON object per line, flushed at once."""
 
     def __init__(self, path: Path, append: bool):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -22,7 +22,7 @@ class Lines:
 
     @staticmethod
     def kept(path: Path) -> list[dict]:
-        """The lines that are there; a last one that was cut off is dropped, in the file too."""
+        """Return the existing lines; an incomplete last line is dropped, also from the file."""
         text = path.read_text(encoding="utf-8")
         whole = text[: text.rfind("\n") + 1]
         if whole != text:

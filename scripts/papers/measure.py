@@ -1,10 +1,10 @@
-"""The suite ``papers`` of scripts/bench: features and knobs of BFS-4K and H-BF, counters, every other row, and the peer.
+"""The suite ``papers`` of scripts/bench: features and knobs of BFS-4K and H-BF, counters, all strategies, the baseline.
 
     python -m scripts.bench --suite papers --graphs FOLDER --output out/papers.jsonl
 
-Writes one line of JSON a measurement, at once, so that a run that is cut off loses nothing; ``--resume`` goes on behind
-the last line. Every traversal is certified and compared with the peer's distances before its time is written. What is
-measured stands in scripts/papers/experiments.py; ``python -m scripts.papers.page add`` takes the lines.
+Writes one line of JSON per measurement, at once, so that a run that is cut off loses nothing; ``--resume`` continues after
+the last line. Every traversal is certified and compared with the baseline's distances before its time is written.
+scripts/papers/experiments.py lists the measurements; ``python -m scripts.papers.page add`` reads the lines.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from scripts.papers import graphs, measure_systems
 from scripts.papers.experiments import GRAPHS, PARTS, PUBLISHED, Setting, rows_for, settings_for
 from scripts.papers.jsonl import Lines, head
 
-HOPELESS = 20.0  # times the best time of the first source: such a setting gets no second source
-LONG_RUN = 0.5  # seconds for one source: no repeat
-MIN_SOURCES = 2  # where time is short
-REACH = 0.1  # of the vertices that the best of the candidates reaches: sources reach at least as many
+HOPELESS = 20.0  # multiple of the best time of the first source; a slower setting gets no second source
+LONG_RUN = 0.5  # seconds for one source; a slower setting is not repeated
+MIN_SOURCES = 2  # if time is short
+REACH = 0.1  # minimum fraction of the vertices that the best candidate reaches
 CANDIDATES = 3  # for each source
 
 
 class DeviceLost(Exception):
-    """The GPU refuses all work after a kernel went wrong; only a new process can go on."""
+    """The GPU refuses all work after a kernel failed; only a new process can continue."""
 
 
 def rounded(seconds: float) -> float:
@@ -40,11 +40,11 @@ def rounded(seconds: float) -> float:
 
 
 class OutOfTime(Exception):
-    """What the whole run may take is spent; what is left is measured by ``--resume``."""
+    """The time of the run is spent; ``--resume`` measures the rest."""
 
 
 class Bench:
-    """One graph and one algorithm: the peer's distances, and our strategies against them."""
+    """One graph and one algorithm: the baseline's distances, and the strategies that are compared with them."""
 
     def __init__(self, made, algorithm: str, sources, options, lines: Lines):
         self.made, self.algorithm, self.sources, self.options, self.lines = made, algorithm, sources, options, lines
@@ -67,7 +67,7 @@ class Bench:
         return self.clock() - began, result
 
     def repeated(self, traverse, check, max_seconds: float = np.inf) -> tuple[list[float], bool]:
-        """Median seconds of each source, and whether it was hopeless to go on after the first.
+        """Return median seconds per source, and whether the setting was too slow for more than the first.
 
         After ``max_seconds`` two sources are enough.
         """
@@ -87,12 +87,12 @@ class Bench:
                 break
         return medians, False
 
-    def peers(self) -> None:
-        """Time the peer in all its ways; they must agree with each other."""
-        from pipelines.comparison.baselines import in_our_encoding, peer_of, refuse_rounded
+    def baselines(self) -> None:
+        """Time all variants of the baseline; they must agree with each other."""
+        from pipelines.comparison.baselines import baseline_of, in_our_encoding, refuse_rounded
 
         graph = self.graph if self.algorithm == "bfs" else self.made.peer_weighted
-        name, ways = peer_of(graph, self.algorithm)
+        name, ways = baseline_of(graph, self.algorithm)
         dtype = np.dtype(np.int32) if self.algorithm == "bfs" else self.graph.weights.dtype
 
         def check(source: int, answer) -> None:
@@ -105,7 +105,7 @@ class Bench:
             elif not bool((self.expected[source] == distance).all()):
                 raise AssertionError(f"{name}'s ways to traverse disagree from source {source}")
 
-        # For the other parts each source has the peer's distances; a row of a catalogue has the first row's.
+        # For the other parts each source has the baseline's distances; without one, those of the first strategy.
         max_seconds = self.options.setting_seconds if self.options.part == ["systems"] else np.inf
         for way, traverse in ways.items():
             seconds, _ = self.repeated(traverse, check, max_seconds)
@@ -113,7 +113,7 @@ class Bench:
                 self.lines.write("peer", **self.about, peer=name, way=way, seconds=seconds)
 
     def check(self, source: int, result) -> None:
-        """Refuse a result that is not proven, or differs from the peer's; without a peer from the first proven one."""
+        """Refuse a result that is not certified, or differs from the baseline's (or the first certified one)."""
         from kepler_traverse import certify
 
         certify(self.graph, result).require()
@@ -148,7 +148,7 @@ class Bench:
         return self.measured[key]
 
     def count(self, setting: Setting) -> dict:
-        """What the strategy counted, all sources together, beside what Dijkstra's algorithm would relax."""
+        """Return the counters summed over all sources, and the edges that Dijkstra's algorithm would relax."""
         plan = self.plan(setting)
         totals, rounds, out_edges, reached, done = {}, 0, 0, 0, 0
         began = time.perf_counter()
@@ -166,12 +166,12 @@ class Bench:
         return {"counters": totals, "rounds": rounds, "out_edges": out_edges, "reached": reached, "sources": done}
 
     def fits(self, setting: Setting) -> bool:
-        """Whether strategy and machine take this; a strategy that does not exist counts, and fails with its message."""
+        """Return whether strategy and machine support this; an unknown strategy counts, and fails later with a message."""
         here = [row for row in rows_for(self.algorithm, self.graph.device) if row.name == setting.strategy]
         return measure_systems.has_threads(setting.threads) and not (here and here[0].unsupported_reason(self.graph))
 
     def measure(self, setting: Setting) -> tuple[str, dict]:
-        """The kind of line for a setting, and what is in it."""
+        """Return the kind of line for a setting, and its content."""
         if setting.part == "systems":
             return measure_systems.measure(self, setting)
         if setting.part == "counters":
@@ -195,22 +195,22 @@ class Bench:
             try:
                 kind, found = self.measure(setting)
                 self.lines.write(kind, **about, **found)
-            except Exception as error:  # one broken setting must not end the run; the summary and the exit code tell of it
+            except Exception as error:  # one broken setting must not end the run; the summary and the exit code report it
                 self.lines.write("error", **about, message=f"{type(error).__name__}: {error}"[:500])
                 refuse_lost_device(self.options.device, error)
             finally:
                 watch.cancel()
 
     def leave_stuck(self, about: dict) -> None:
-        """A kernel that never ends can only be left behind with its process."""
+        """Replace the process if a kernel never ends, because nothing else stops it."""
         message = f"did not end within {self.options.stuck_seconds:g} s"
         self.lines.write("error", **about, message=message)
-        print(f"{about['graph']}, {about['label']}: {message}; going on in a new process", file=sys.stderr)
+        print(f"{about['graph']}, {about['label']}: {message}; continuing in a new process", file=sys.stderr)
         in_a_new_process(self.options, self.lines)
 
 
 def refuse_lost_device(device: str, error: Exception) -> None:
-    """Raise DeviceLost if the device takes no more work after this error."""
+    """Raise DeviceLost if the device accepts no more work after this error."""
     if device == "cuda":
         from kepler_traverse import cuda
 
@@ -237,7 +237,7 @@ def sources_for(graph, options) -> list[int]:
 
 
 def chosen_by_rule(strategy: str, graph) -> dict:
-    """The knobs that a strategy's rule takes for a graph, as far as they differ from the published ones."""
+    """Return the knobs that a strategy's rule chooses for a graph, as far as they differ from the published ones."""
     from kepler_traverse.bfs.published import bfs_4k
     from kepler_traverse.cuda.csr_build import degree_statistics
     from kepler_traverse.sssp.published import h_bf
@@ -286,7 +286,7 @@ def bench_graph(source, options, lines: Lines) -> None:
             continue  # an earlier process failed here
         if options.peer:
             try:
-                bench.peers()
+                bench.baselines()
             except Exception as error:
                 lines.write("error", **about, message=f"{type(error).__name__}: {error}"[:500])
                 refuse_lost_device(options.device, error)
@@ -297,7 +297,7 @@ def bench_graph(source, options, lines: Lines) -> None:
         if strategy and others and not lines.has(kind="rule", graph=source.name, strategy=strategy):
             try:
                 lines.write("rule", graph=source.name, strategy=strategy, knobs=chosen_by_rule(strategy, bench.graph))
-            except Exception as error:  # the times stand without it; the summary and the exit code tell of it
+            except Exception as error:  # the times are valid without it; the summary and the exit code report it
                 lines.write("error", **bench.about, message=f"rule of {strategy}: {type(error).__name__}: {error}"[:500])
     spent = time.perf_counter() - began
     lines.write("end", graph=source.name, seconds=round(spent, 1))
@@ -312,9 +312,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--graphs", type=Path, required=True, help="folder of the Parquet files")
     parser.add_argument("--output", type=Path, required=True, help="file for the lines of JSON")
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}")
-    parser.add_argument("--part", nargs="+", choices=PARTS, help="default: all; the peer is always timed")
+    parser.add_argument("--part", nargs="+", choices=PARTS, help="default: all; the baseline is always timed")
     parser.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"))
-    parser.add_argument("--seconds", type=float, default=np.inf, help="begin nothing after that time; see --resume")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="start no measurement after this time; see --resume")
     parser.add_argument(
         "--setting-seconds",
         type=float,
@@ -325,16 +325,16 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         "--system-seconds",
         type=float,
         default=2.0,
-        help="part systems: what is estimated to take longer for a traversal is left out",
+        help="part systems: omit strategies with a longer estimated time per traversal",
     )
-    parser.add_argument("--stuck-seconds", type=float, default=60.0, help="after that time a setting is left as an error")
+    parser.add_argument("--stuck-seconds", type=float, default=60.0, help="record a setting as an error after this time")
     parser.add_argument("--sources", type=int, default=4)
-    parser.add_argument("--repeats", type=int, default=2, help="runs a source, of which the median counts")
+    parser.add_argument("--repeats", type=int, default=2, help="runs per source, of which the median counts")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda")
     parser.add_argument("--without-peer", dest="peer", action="store_false", help="certificates alone; no ratios")
     parser.add_argument("--commit", help="default: what git says")
-    parser.add_argument("--resume", action="store_true", help="keep the lines that are there and measure the rest")
+    parser.add_argument("--resume", action="store_true", help="keep the existing lines and measure the rest")
     return parser.parse_args(arguments, argparse.Namespace(given=arguments))
 
 
@@ -361,7 +361,7 @@ def bench_graphs(options, lines: Lines) -> None:
             lines.write("skipped", graph=source.name, why=f"{spent:.0f} s were spent")
             print(f"{source.name}: left out or cut short, {spent:.0f} s were spent", file=sys.stderr)
         except DeviceLost as error:
-            print(f"{source.name}: the GPU was lost ({error}); going on in a new process", file=sys.stderr)
+            print(f"{source.name}: the GPU was lost ({error}); continuing in a new process", file=sys.stderr)
             in_a_new_process(options, lines)
 
 
@@ -370,7 +370,7 @@ def bench_graph_or_say_why(source, options, lines: Lines) -> None:
         bench_graph(source, options, lines)
     except (DeviceLost, OutOfTime):
         raise
-    except Exception as error:  # another graph may work; the summary and the exit code tell of it
+    except Exception as error:  # another graph may work; the summary and the exit code report it
         lines.write("error", graph=source.name, message=f"{type(error).__name__}: {error}"[:500])
         lines.write("end", graph=source.name, seconds=0.0)
         print(f"{source.name}: {type(error).__name__}: {error}", file=sys.stderr)

@@ -1,8 +1,8 @@
-"""The part ``systems`` of the suite ``papers``: every row of a catalogue, also those that may take very long.
+"""The part ``systems`` of the suite ``papers``: every strategy of a registry, also very slow ones.
 
-A traversal on a GPU cannot be interrupted. So a row is first run up to small limits of its depth; what they took tells about
-how long the whole would take. Beyond ``--system-seconds`` the row is left out, with that estimate; a row that was let
-through and took longer all the same, as its frontier grew, is recorded with its one time.
+A traversal on a GPU cannot be interrupted. Therefore a strategy first runs with small limits of its depth, and the times
+give an estimate of the whole. A strategy with an estimate beyond ``--system-seconds`` is omitted and listed with it. If a
+strategy takes longer than estimated, because its frontier grew, its single time is recorded.
 """
 
 from __future__ import annotations
@@ -10,43 +10,47 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-PROBES = (1 / 64, 1 / 16, 1 / 4)  # of the way to the farthest vertex; the last only where the others allow it
-MIN_LEVELS = 32  # below, no row spends its time on levels
+PROBES = (
+    1 / 64,
+    1 / 16,
+    1 / 4,
+)  # fractions of the distance to the farthest vertex; the last one only if the others permit it
+MIN_LEVELS = 32  # with fewer levels, no strategy spends most of its time on levels
 
 
 @dataclass(frozen=True)
 class Probed:
-    """Seconds that a traversal took up to a share of the distance to its farthest vertex."""
+    """Seconds of a traversal up to a fraction of the distance to its farthest vertex."""
 
     share: float
     seconds: float
 
 
 def estimated_seconds(near: Probed, far: Probed) -> float:
-    """The whole by a straight line: right for rows that do the same in every level, too little for those with a frontier.
+    """Extrapolate linearly: right for strategies with equal work per level, too low for those with a frontier.
 
-    A row that computes everything and then cuts takes as long for both, and is not taken for longer.
+    A strategy that computes everything and then applies the limit takes equally long for both, and gets no larger estimate.
     """
     slope = (far.seconds - near.seconds) / (far.share - near.share)
     return far.seconds + max(slope, 0.0) * (1.0 - far.share)
 
 
 def limits_of(farthest: float, algorithm: str) -> tuple | None:
-    """Depths, or distances, to go to first; None where the farthest vertex is near anyway."""
+    """Return limits of depth or distance for the first runs; None if the farthest vertex is near."""
     if algorithm == "sssp":
         return tuple(farthest * share for share in PROBES) if farthest > 0 else None
     return tuple(int(farthest * share) + 1 for share in PROBES) if farthest >= MIN_LEVELS else None
 
 
 def estimate(bench, setting) -> float:
-    """About how many seconds the first source takes, without a traversal to its end; 0 where nothing can be said."""
+    """Return the estimated seconds of the first source, without a complete traversal; 0 without an estimate."""
     from kepler_traverse._arrays import namespace
 
     source = bench.sources[0]
     distance = bench.expected.get(source)
     if distance is None or (bench.algorithm == "sssp" and bench.graph.has_negative_weights):
         return 0.0  # with negative weights no distance ends a search early
-    farthest = float(distance[namespace(distance).isfinite(distance)].max())  # CuPy's max takes no condition
+    farthest = float(distance[namespace(distance).isfinite(distance)].max())  # CuPy's max has no argument `where`
     limits = limits_of(farthest, bench.algorithm)
     if limits is None:
         return 0.0
@@ -64,7 +68,7 @@ def estimate(bench, setting) -> float:
 
 @contextmanager
 def on_threads(wanted: int):
-    """Let Numba use so many threads; 0: all."""
+    """Set the number of threads of Numba; 0: all."""
     if not wanted:
         yield
         return
@@ -85,7 +89,7 @@ def has_threads(wanted: int) -> bool:
 
 
 def measure(bench, setting) -> tuple[str, dict]:
-    """The kind of line that a row of the catalogue gives, and what is in it."""
+    """Return the kind of line for a strategy of the registry, and its content."""
     limit = bench.options.system_seconds
     with on_threads(setting.threads):
         seconds = estimate(bench, setting)

@@ -1,10 +1,10 @@
 """The published systems on our graphs: docs/published/papers.json to one page per paper, and plots.
 
-python -m scripts.papers.page add out/papers.jsonl    take in what python -m scripts.bench --suite papers wrote
+python -m scripts.papers.page add out/papers.jsonl    add the output of python -m scripts.bench --suite papers
 python -m scripts.papers.page write                   after editing docs/published/papers.json (reading, say)
 python -m scripts.papers.page check                   exit 1 if a page or a plot is stale
 
-What the files hold stands in scripts/papers/results.py.
+scripts/papers/results.py describes the files.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ TITLES = {
     "systems": "The paper's tables on our graphs",
 }
 EXPLAINED = {
-    "counters": "Sums over all sources of a row. Dijkstra's algorithm reads each edge out of a reached vertex once.\n"
+    "counters": "Sums over all sources. Dijkstra's algorithm reads each edge out of a reached vertex once.\n"
     "Without a frontier, each round would read all edges. *Duplicates left* are queued vertices beyond those reached:",
     "alone": "All features off (*none*), each feature alone, all features on, and the rule's choice:",
     "without": "All features on, and all but one:",
@@ -130,7 +130,7 @@ def part_of_page(measured: dict, algorithm: str, part: str, plots: dict[Path, st
 
 
 def rule_table(measured: dict, blocks: list[dict]) -> list[str]:
-    """What the rule chose for each graph, nothing where no rule was asked."""
+    """Return the choices of the rule per graph; empty if no rule was evaluated."""
     rows = []
     for block in blocks:
         graph = measured["graphs"][block["graph"]]
@@ -142,14 +142,14 @@ def rule_table(measured: dict, blocks: list[dict]) -> list[str]:
 
 
 def plot(blocks: list[dict], algorithm: str, part: str, group: str) -> str | None:
-    """The plot under a table, or None where there are no numbers."""
+    """Return the plot below a table, or None without numbers."""
     title = f"{SYSTEMS[algorithm]}: {group if part in ('features', 'knobs') else TITLES[part].lower()}"
     if part == "counters":
         rows = {
             block["graph"]: {label: value for row in block["rows"] for label, value in relaxed(row).items()}
             for block in blocks
         }
-        axis = "edges looked at, as a multiple of those out of reached vertices"
+        axis = "edges read, divided by the edges out of reached vertices"
     else:
         rows = {block["graph"]: ratios(block, group) for block in blocks}
         axis = "the baseline's time / ours"
@@ -170,7 +170,7 @@ def where_and_when(run: dict) -> str:
     if machine["gpu"] and run["device"] == "cuda":
         words = f"{machine['gpu']} (driver {machine['driver']}); {words}"
     versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
-    repeats = f"Median of {run['repeats']} runs a source, sources drawn with seed {run['seed']}."
+    repeats = f"Median of {run['repeats']} runs per source; sources drawn with seed {run['seed']}."
     return f"{run['date']}, commit `{run['commit']}`. {words}. {versions}. {repeats}\n\n```\n{run['command']}\n```\n"
 
 
@@ -231,13 +231,13 @@ def pages(measured: dict) -> dict[Path, str]:
 
 
 def stale(texts: dict[Path, str]) -> list[str]:
-    """Names of pages and plots that are not as they would be written, or are written no more."""
+    """Return names of pages and plots that are stale or obsolete."""
     changed = [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     return sorted(path.name for path in [*changed, *superfluous(texts)])
 
 
 def superfluous(texts: dict[Path, str]) -> list[Path]:
-    """Plots that are drawn no more."""
+    """Return plots that are obsolete."""
     return [path for path in (FOLDER / PLOTS).glob("*.svg") if path not in texts]
 
 
@@ -251,7 +251,7 @@ def write(texts: dict[Path, str]) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        description="The papers' tables on our graphs.", epilog="The head of this file says more."
+        description="The papers' tables on our graphs.", epilog="The head of this file describes it."
     )
     parser.add_argument("action", choices=["write", "check", "add"])
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""What the suite ``papers`` measured: docs/published/papers.json and papers_systems.json, as text.
+"""The record of the suite ``papers``: docs/published/papers.json and papers_systems.json.
 
 docs/published/papers.json holds
 
@@ -45,13 +45,13 @@ KINDS = {
     "end": ("graph",),
 }
 BLOCK = ("graph", "algorithm", "part", "run", "peer", "rows")
-# What was read out of the tables, in words: a summary, the conclusions of each paper's page, and a text for each part.
+# Conclusions from the tables: a summary, the conclusions of each paper's page, and a text for each part.
 PAPERS = ("bfs-4k", "h-bf", "uiuc-bfs", "springer", "sevilmis")
 READING = ("summary", *PAPERS, *PARTS)
 
 
 class Malformed(Exception):
-    """The measurements are not what the page needs."""
+    """The measurements do not have the format that the page needs."""
 
 
 def demand(what: str, record: dict, keys) -> None:
@@ -66,7 +66,7 @@ def systems_file_of(path: Path) -> Path:
 
 
 def read_measured(path: Path) -> dict:
-    """docs/published/papers.json and the file beside it, refused where they are malformed."""
+    """Return docs/published/papers.json and papers_systems.json; raises if one is malformed."""
     measured = parsed(path)
     check_measured(measured)
     systems_file = systems_file_of(path)
@@ -86,7 +86,7 @@ def parsed(path: Path):
 
 
 def kind_of(row: dict, part: str) -> str:
-    """The kind of line that a row came from."""
+    """Return the kind of line that a row came from."""
     kinds = {"message": "error", "why": "left", "took": "over"}
     return next((kind for key, kind in kinds.items() if key in row), "counters" if part == "counters" else "time")
 
@@ -102,15 +102,15 @@ def check_measured(measured: dict) -> None:
         demand("a block", block, BLOCK)
         what = f"{block['part']} of {block['algorithm']} on {block['graph']}"
         if block["graph"] not in measured["graphs"] or not 0 <= block["run"] < len(measured["runs"]):
-            raise Malformed(f"{what} names a graph or a run that is not there")
+            raise Malformed(f"{what} names an unknown graph or run")
         if not block["peer"] and block["part"] != "systems":
-            raise Malformed(f"{what} has no times of the peer, so no ratio can be given")
+            raise Malformed(f"{what} has no times of the baseline, so it has no ratio")
         for row in block["rows"]:
             demand(f"a row of {what}", row, ROW[kind_of(row, block["part"])])
 
 
 def lines_of(path: Path) -> list[dict]:
-    """The lines of a run of python -m scripts.bench --suite papers, refused where they are malformed."""
+    """Return the lines of a run of python -m scripts.bench --suite papers; raises if one is malformed."""
     found = []
     for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         what = f"{path}, line {number}"
@@ -128,21 +128,21 @@ def lines_of(path: Path) -> list[dict]:
 
 
 def blocks_of(lines: list[dict], run: int) -> list[dict]:
-    blocks, peers = {}, {}
+    blocks, baselines = {}, {}
     for line in lines:
         if line["kind"] == "peer":
-            peers.setdefault((line["graph"], line["algorithm"]), {})[f"{line['peer']} {line['way']}"] = line["seconds"]
+            baselines.setdefault((line["graph"], line["algorithm"]), {})[f"{line['peer']} {line['way']}"] = line["seconds"]
         elif line["kind"] in ROW and "strategy" in line:
             key = line["graph"], line["algorithm"], line["part"]
             row = {name: line[name] for name in ROW[line["kind"]]}
             if line["kind"] == "time":
                 row["rounds"] = statistics.median(row["rounds"])
             blocks.setdefault(key, []).append(row)
-    return [dict(zip(BLOCK, (*key, run, peers.get(key[:2], {}), rows), strict=True)) for key, rows in blocks.items()]
+    return [dict(zip(BLOCK, (*key, run, baselines.get(key[:2], {}), rows), strict=True)) for key, rows in blocks.items()]
 
 
 def merged(measured: dict, lines: list[dict]) -> dict:
-    """The measurements with a run taken in; runs of which nothing is left are dropped."""
+    """Return the measurements with a run added; runs without remaining measurements are dropped."""
     failures = [
         f"{line['graph']}{' ' + line['algorithm'] if 'algorithm' in line else ''}: {line['message']}"
         for line in lines
@@ -167,13 +167,13 @@ def merged(measured: dict, lines: list[dict]) -> dict:
 
 
 def identity(block: dict, runs: list[dict]) -> tuple:
-    """What a newer block has in common with the one that it replaces."""
+    """Return the key that a newer block shares with the one that it replaces."""
     device = runs[block["run"]]["device"] if block["part"] == "systems" else ""
     return block["graph"], block["algorithm"], block["part"], device
 
 
 def rules_for(measured: dict, graph: str) -> dict:
-    """What the rules chose for a graph, as far as it is known; a run that asks them again says so."""
+    """Return the known choices of the rules for a graph; a newer run replaces them."""
     return measured["graphs"].get(graph, {}).get("rules", {})
 
 
@@ -185,7 +185,7 @@ def place(block: dict) -> tuple:
 
 
 def texts_of(measured: dict, path: Path) -> dict[Path, str]:
-    """The texts of docs/published/papers.json and, where there is something in it, of the file beside it."""
+    """Return the texts of docs/published/papers.json and, if it is not empty, of papers_systems.json."""
     systems = [block for block in measured["blocks"] if block["part"] == "systems"]
     others = [block for block in measured["blocks"] if block["part"] != "systems"]
     texts = {path: as_text(measured | {"blocks": others})}
@@ -193,7 +193,7 @@ def texts_of(measured: dict, path: Path) -> dict[Path, str]:
 
 
 def as_text(measured: dict) -> str:
-    """JSON with a line for each row, so that changes can be read."""
+    """Return JSON with one line per row, so that diffs are readable."""
     head = {key: value for key, value in measured.items() if key != "blocks"}
     blocks = []
     for block in measured["blocks"]:

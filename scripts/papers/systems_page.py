@@ -29,7 +29,7 @@ DEVICES = ("cuda", "cpu")
 
 
 def section(measured: dict, keys: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
-    """Markdown of these comparison tables, and their plots by name; nothing where nothing has been measured."""
+    """Return Markdown of the comparison tables, and their plots by name; empty without measurements."""
     parts, plots = [], {}
     for comparison in COMPARISONS:
         if comparison.key not in keys:
@@ -82,7 +82,7 @@ def milliseconds(seconds: list[float]) -> str:
 
 
 def rows_of(block: dict | None, strategy: str) -> list[dict]:
-    """What was measured of a strategy on all threads: with its own knobs, and those swept."""
+    """Return the measurements of a strategy with all threads: with its default knobs, and with swept ones."""
     rows = [] if block is None else block["rows"]
     return [row for row in rows if row["strategy"] == strategy and row["group"] != "threads"]
 
@@ -93,7 +93,7 @@ def fastest(block: dict | None, strategy: str) -> dict | None:
 
 
 def cell(block: dict | None, strategy: str, with_ratio: bool = True) -> str:
-    """The fastest setting of a row on a graph, or why there is none."""
+    """Return the fastest setting of a strategy on a graph, or why there is none."""
     row = fastest(block, strategy)
     if row is None:
         others = rows_of(block, strategy)
@@ -109,7 +109,7 @@ def cell(block: dict | None, strategy: str, with_ratio: bool = True) -> str:
 
 
 def best_of(graph: str, rows: list, blocks: dict) -> tuple[str, str] | None:
-    """Name and device of the fastest row of a graph."""
+    """Return name and device of the fastest strategy of a graph."""
     timed = {
         (row.name, row.device): statistics.median(found["seconds"])
         for _, row in rows
@@ -119,14 +119,14 @@ def best_of(graph: str, rows: list, blocks: dict) -> tuple[str, str] | None:
 
 
 def comparison_table(comparison: Comparison, rows: list, blocks: dict) -> str:
-    """Systems down, graphs across; the peers first."""
+    """Return a table with one row per system and one column per graph; baselines first."""
     graphs = graphs_in(blocks)
     lines = [["*stands for*", "", "", "", *(comparison.graphs[graph] for graph in graphs)]]
     for device in DEVICES:
         names = {way.partition(" ")[0] for (_, on), block in blocks.items() if on == device for way in block["peer"]}
         for name in sorted(names) if comparison.device in ("", device) else ():
-            peers = [blocks.get((graph, device), {"peer": {}}) for graph in graphs]
-            times = [milliseconds(faster_way(block)) if block["peer"] else "-" for block in peers]
+            baselines = [blocks.get((graph, device), {"peer": {}}) for graph in graphs]
+            times = [milliseconds(faster_way(block)) if block["peer"] else "-" for block in baselines]
             lines.append(["baseline", name, "-", device, *times])
     best = {graph: best_of(graph, rows, blocks) for graph in graphs}
     for column, row in rows:
@@ -135,12 +135,12 @@ def comparison_table(comparison: Comparison, rows: list, blocks: dict) -> str:
             f"**{words}**" if best[graph] == (row.name, row.device) else words
             for graph, words in zip(graphs, cells, strict=True)
         ]
-        lines.append([column, f"`{row.name}`", ", ".join(row.also) or "-", row.device, *marked])
+        lines.append([column, f"`{row.name}`", ", ".join(row.aliases) or "-", row.device, *marked])
     return table(["in the paper", "strategy", "published as", "device", *graphs], lines)
 
 
 def thread_table(comparison: Comparison, rows: list, blocks: dict) -> str:
-    """Graphs and numbers of threads down; time, speedup and efficiency of each row across. Empty without measurements."""
+    """Return a table by graph and number of threads: time, speedup and efficiency per strategy; empty if not measured."""
     names = [row.name for _, row in rows]
     lines = []
     for graph in comparison.graphs:
@@ -163,7 +163,7 @@ def thread_table(comparison: Comparison, rows: list, blocks: dict) -> str:
 
 
 def left_out(blocks: dict, wanted: set) -> list[str]:
-    """One line for each row that was left out somewhere: where, and what was estimated."""
+    """Return one line per strategy that was omitted on a graph, with the graphs and the estimates."""
     found = {}
     for (graph, device), block in blocks.items():
         for row in block["rows"]:
@@ -173,17 +173,17 @@ def left_out(blocks: dict, wanted: set) -> list[str]:
 
 
 def plot(comparison: Comparison, rows: list, blocks: dict) -> str | None:
-    """Times of all rows of a table, a line a graph; None where there are none."""
+    """Return a plot of the times of all strategies of a table, one line per graph; None without times."""
     points = {}
     for graph in graphs_in(blocks):
         found = {f"{row.name} ({row.device})": fastest(blocks.get((graph, row.device)), row.name) for _, row in rows}
         points[graph] = {label: 1e3 * statistics.median(row["seconds"]) for label, row in found.items() if row}
     points = {graph: values for graph, values in points.items() if values}
-    return svg_plots.dots(comparison.title, "ms a traversal, fastest setting", points) if points else None
+    return svg_plots.dots(comparison.title, "ms per traversal, fastest setting", points) if points else None
 
 
 def everything(algorithm: str, blocks: dict) -> str:
-    """All rows of a catalogue, on all graphs of the part."""
+    """Return all strategies of a registry, on all graphs of the part."""
     graphs = graphs_in(blocks)
     names = {
         (row["strategy"], device): None
@@ -192,7 +192,7 @@ def everything(algorithm: str, blocks: dict) -> str:
         if device == wanted
         for row in block["rows"]
     }
-    also = {(row.name, row.device): row.also for device in DEVICES for row in rows_for(algorithm, device)}
+    also = {(row.name, row.device): row.aliases for device in DEVICES for row in rows_for(algorithm, device)}
     lines = [
         [f"`{name}`", ", ".join(also.get((name, device), ())) or "-", device]
         + [cell(blocks.get((graph, device)), name, with_ratio=False) for graph in graphs]

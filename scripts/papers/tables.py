@@ -9,14 +9,16 @@ def faster_way(block: dict) -> list[float]:
     return min(block["peer"].values(), key=statistics.median)
 
 
-def ratio(peer: list[float], ours: list[float]) -> float:
-    """Median over the sources that both have."""
-    return statistics.median(theirs / mine for theirs, mine in zip(peer, ours, strict=False))
+def ratio(baseline: list[float], ours: list[float]) -> float:
+    """Return the median over the sources that both have."""
+    return statistics.median(theirs / mine for theirs, mine in zip(baseline, ours, strict=False))
 
 
 def ratios(block: dict, group: str) -> dict[str, float]:
-    peer = faster_way(block)
-    return {row["label"]: ratio(peer, row["seconds"]) for row in block["rows"] if row["group"] == group and "seconds" in row}
+    baseline = faster_way(block)
+    return {
+        row["label"]: ratio(baseline, row["seconds"]) for row in block["rows"] if row["group"] == group and "seconds" in row
+    }
 
 
 def blocks_for(measured: dict, algorithm: str, part: str) -> list[dict]:
@@ -40,31 +42,33 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join(["| " + " | ".join(header) + " |", edge, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 
 
-def cell(row: dict | None, peer: list[float], best: float) -> str:
+def cell(row: dict | None, baseline: list[float], best: float) -> str:
     if row is None:
         return "-"
     if "message" in row:
         return "failed"
-    value = ratio(peer, row["seconds"])
+    value = ratio(baseline, row["seconds"])
     words = factor(value) + ("\\*" if row["cut"] else "")
     return f"**{words}**" if value == best else words
 
 
 def ratio_table(blocks: list[dict], group: str) -> str:
-    """Graphs down, settings across."""
+    """Return a table with one row per graph and one column per setting."""
     labels = list(dict.fromkeys(row["label"] for block in blocks for row in block["rows"] if row["group"] == group))
     rows = []
     for block in blocks:
         found = {row["label"]: row for row in block["rows"] if row["group"] == group}
         if found:
-            peer = faster_way(block)
+            baseline = faster_way(block)
             best = max(ratios(block, group).values(), default=0.0)
-            rows.append([block["graph"], milliseconds(peer), *(cell(found.get(label), peer, best) for label in labels)])
+            rows.append(
+                [block["graph"], milliseconds(baseline), *(cell(found.get(label), baseline, best) for label in labels)]
+            )
     return table(["graph", "baseline ms", *labels], rows)
 
 
 def peer_table(blocks: list[dict]) -> str:
-    """Each strategy against each of the peer's ways."""
+    """Return a table of each strategy against each variant of the baseline."""
     ways = list(dict.fromkeys(way for block in blocks for way in block["peer"]))
     header = ["graph", "strategy", "levels or rounds", "our ms", *(part for way in ways for part in (f"{way} ms", "ratio"))]
     rows = []
@@ -75,21 +79,23 @@ def peer_table(blocks: list[dict]) -> str:
                 continue
             cells = [block["graph"], row["strategy"], f"{row['rounds']:g}", milliseconds(row["seconds"])]
             for way in ways:
-                peer = block["peer"].get(way)
-                cells += ["-", "-"] if peer is None else [milliseconds(peer), factor(ratio(peer, row["seconds"]))]
+                baseline = block["peer"].get(way)
+                cells += (
+                    ["-", "-"] if baseline is None else [milliseconds(baseline), factor(ratio(baseline, row["seconds"]))]
+                )
             rows.append(cells)
     return table(header, rows)
 
 
 def relaxed(row: dict) -> dict[str, float]:
-    """Edges looked at as a multiple of those out of reached vertices, each of which Dijkstra's algorithm takes once."""
+    """Return the edges read, divided by the edges out of reached vertices, which Dijkstra's algorithm reads once."""
     counters = row.get("counters", {})
     found = [counters[name] for name in ("relaxations", "edges") if name in counters]
     return {row["label"]: found[0] / row["out_edges"]} if found else {}
 
 
 def counter_table(blocks: list[dict], graphs: dict[str, dict]) -> str:
-    """What was counted, all sources of a row together."""
+    """Return the counters, summed over all sources of a row."""
     names = list(dict.fromkeys(name for block in blocks for row in block["rows"] for name in row.get("counters", {})))
     header = ["graph", "setting", "sources", "levels or rounds", *names, "edges out of reached", "looked at / those"]
     header += ["all edges every time / those", "reached", "duplicates left"]

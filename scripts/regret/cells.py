@@ -1,4 +1,4 @@
-"""What the lines of a sweep count for, on the page and in the fit alike."""
+"""The time of a line of a sweep, as the page and the fit use it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Fit the constants of ``kepler_traverse/auto/costs.json`` to a sweep, and show by cross-validation how well they hold.
 
-The error is that of the logarithm of the time, so that small and large graphs count the same, and too slow and too fast. No
-constant is negative. Each graph's times are predicted by constants that were fitted without that graph.
+The error is that of the logarithm of the time, so that small and large graphs, and times too slow and too fast, count the
+same. No constant is negative. Each graph's times are predicted by constants that were fitted without that graph.
 """
 
 from __future__ import annotations
@@ -25,19 +25,23 @@ from kepler_traverse.strategy import Shape
 from scripts.regret.cells import total
 
 FILE = Path(__file__).resolve().parents[2] / "kepler_traverse" / "auto" / "costs.json"
-LONG, _WEIGHT_OF_SHORT = 0.005, 0.4  # seconds from which on a time counts in full, and what it counts below
-_NEGLIGIBLE = 1e-6  # of the time: what a term that NNLS leaves out begins with
-_NOTHING = 1e-4  # of the time: a term that is nowhere more is left out
+LONG, _WEIGHT_OF_SHORT = 0.005, 0.4  # seconds from which on a time has full weight, and the weight of shorter times
+_NEGLIGIBLE = 1e-6  # fraction of the time with which a term that NNLS omits begins
+_NOTHING = 1e-4  # fraction of the time; a term that never exceeds it is omitted
 
 
 def strategy_of(line: dict):
-    """The row of the catalogue that a line of a sweep measured."""
+    """Return the strategy that a line of a sweep measured."""
     if line["repeats"]:
         singles = BFS_SINGLE if line["algorithm"] == "bfs" else SSSP_SINGLE
-        single = next(row for row in singles if (row.device, row.name) == (line["device"], line["strategy"]))
+        single = next(
+            strategy for strategy in singles if (strategy.device, strategy.name) == (line["device"], line["strategy"])
+        )
         return one_at_a_time(single, line["algorithm"])
-    rows = BFS if line["algorithm"] == "bfs" else SSSP
-    return next(row for row in rows if (row.device, row.name) == (line["device"], line["strategy"]))
+    strategies = BFS if line["algorithm"] == "bfs" else SSSP
+    return next(
+        strategy for strategy in strategies if (strategy.device, strategy.name) == (line["device"], line["strategy"])
+    )
 
 
 def usable(line: dict) -> bool:
@@ -69,7 +73,7 @@ def fitted(amounts: list[dict[str, float]], seconds: np.ndarray) -> dict[str, fl
         return weights * np.log(np.maximum(shares / scale @ np.exp(logs), _NEGLIGIBLE))
 
     found = least_squares(errors, logs, loss="soft_l1", f_scale=0.3, bounds=(-40, 40))
-    most = np.exp(found.x)  # of what share of a time each term is at most
+    most = np.exp(found.x)  # the largest share of a time that each term has
     return {
         term: float(f"{share / scale[i]:.4g}")
         for i, (term, share) in enumerate(zip(terms, most, strict=True))
@@ -89,7 +93,7 @@ def fit(lines: list[dict], costs: Costs) -> dict[str, dict[str, float]]:
 
 
 def predicted(line: dict, constants: dict, costs: Costs) -> float:
-    """Seconds that constants say of a line; infinite where they do not know its strategy."""
+    """Return the estimated seconds of a line; infinite if the constants lack its strategy."""
     found = constants.get(key_of(line["algorithm"], strategy_of(line)))
     if found is None:
         return math.inf
@@ -102,8 +106,8 @@ def cross_validated(lines: list[dict], costs: Costs) -> dict:
     Returns
     -------
     dict
-        ``errors``: of each strategy the median and the 90th percentile of how far a time is off; ``regret``: geometric
-        mean and largest regret of what would be chosen, over cells of two or more strategies that take more than LONG.
+        ``errors``: per strategy, the median and the 90th percentile of the error factor; ``regret``: geometric mean and
+        maximum of the regret of the choice, over cells of two or more strategies that take more than LONG.
     """
     lines = list(filter(usable, lines))
     off, cells = defaultdict(list), defaultdict(list)
@@ -137,7 +141,7 @@ def cross_validated(lines: list[dict], costs: Costs) -> dict:
 
 
 def main(files: list[Path], output: Path = FILE) -> None:
-    """Fit each device that the files have lines of; the constants of others stay."""
+    """Fit each device that has lines in the files; the constants of other devices are unchanged."""
     lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     kept = json.loads(output.read_text()) if output.exists() else {}
     for device in sorted({line["device"] for line in lines if "seconds" in line}):

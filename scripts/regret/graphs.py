@@ -31,7 +31,7 @@ class GraphSource:
 
 
 def road(n: int, xp=np) -> tuple:
-    """A lattice whose edges are cut into three by vertices of degree two."""
+    """A lattice whose edges are divided into three by vertices of degree two."""
     side = max(2, int((n / 5) ** 0.5))
     src, dst = lattice(side, side, 0.1, SEED, xp, Draws(xp, SEED))
     first = side * side + 2 * xp.arange(src.size)
@@ -72,7 +72,7 @@ def ends_of(family: str, n: int, xp=np) -> tuple:
 
 
 def generated(smallest: int, largest: int) -> Iterator[GraphSource]:
-    """Graphs of each family, of sizes by powers of ten, the families side by side."""
+    """Graphs of each family, in sizes by powers of ten; the families alternate."""
     size = smallest
     while size <= largest:
         for family in FAMILIES:
@@ -89,7 +89,7 @@ DIRECTED_FILES = ("cnr-2000", "web-NotreDame", "soc-Slashdot0902", "soc-Epinions
 
 
 def of_folder(folder: Path | None) -> Iterator[GraphSource]:
-    """Graphs of a folder's Parquet files with columns src and dst; signed weights are left out and hashed ones taken."""
+    """Graphs of a folder's Parquet files with columns src and dst; signed weights are replaced by hashed ones."""
     import pyarrow.parquet
 
     for path in sorted(folder.glob("*.parquet")) if folder else ():

@@ -1,8 +1,8 @@
 """Measure every strategy of a device on many graphs, numbers of sources and results: one line of JSON per measurement.
 
 A cell is a graph, an algorithm, a kind of weights, a number of sources and a result. All its strategies search from the same
-sources, and what they find is compared before anything is timed. A strategy that takes several times as long as the best so
-far is cut off.
+sources, and their results are compared before anything is timed. A strategy that takes several times as long as the best so
+far is stopped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from scripts.bench.environment import commit, machine
 from scripts.regret import graphs as regret_graphs
 from scripts.regret.graphs import GraphSource
 
-# Cells of a graph: sources and result, those that tell most first.
+# Cells of a graph: sources and result, the most informative first.
 PASSES = (
     (64, "distances"),
     (512, "distances"),
@@ -51,9 +51,9 @@ PASSES = (
     (4096, "summary"),
     (8, "summary"),
 )
-WORSE = 3.0  # times the best so far, from which on a strategy is cut off
-LEAST = 0.05  # seconds that each may take whatever the best took
-HOPELESS = 50.0  # times the best so far, by the estimate, from which on a strategy is not run
+WORSE = 3.0  # multiple of the best time so far at which a strategy is stopped
+LEAST = 0.05  # seconds that each strategy may take in any case
+HOPELESS = 50.0  # multiple of the best time so far at which a strategy is not run, by its estimate
 TARGETS = 16
 COMPARED = 1 << 22  # distances of a cell
 SINGLES = {"bfs": BFS, "sssp": SSSP}
@@ -62,7 +62,7 @@ PUBLISHED = [*bfs_papers.STRATEGIES, *sssp_papers.STRATEGIES]
 
 
 class Cell(NamedTuple):
-    """What all strategies are asked for."""
+    """The parameters that all strategies get."""
 
     source: GraphSource
     weights: str | None
@@ -83,7 +83,7 @@ class Cell(NamedTuple):
 
 
 class DifferentAnswersError(Exception):
-    """Two strategies do not find the same."""
+    """The results of two strategies differ."""
 
 
 def cells(source: GraphSource) -> list[Cell]:
@@ -94,7 +94,7 @@ def cells(source: GraphSource) -> list[Cell]:
             for n_sources, result in passes:
                 if weights is None:
                     found.append(Cell(source, None, "bfs", n_sources, result))
-                # SSSP keeps all distances for a summary; unit weights tell little more where there are other cells.
+                # SSSP holds all distances for a summary. Unit weights add little information to the other cells.
                 elif result != "summary" and (weights == "wide" or n_sources in (64, 512)):
                     found.append(Cell(source, weights, "sssp", n_sources, result))
     return found
@@ -121,7 +121,7 @@ class Graphs:
 
 
 def product(rows) -> list:
-    """Strategies of the product: none of a published system, and none with settings of one."""
+    """Return the library's own strategies: none of a published system, and none with settings of one."""
     return [row for row in rows if row.knobs is None and row not in PUBLISHED and row.sums == "float"]
 
 
@@ -203,7 +203,7 @@ def run_over(plan, numbers, deadline: float, found: dict | None, cell: Cell, gra
 
 
 def compare(found: dict, expected: dict, name: str, cell: Cell) -> None:
-    """Raise DifferentAnswersError where a row is not what another strategy found."""
+    """Raise DifferentAnswersError if the distances of a source differ from those of another strategy."""
     for place in found.keys() & expected.keys():
         if found[place] != expected[place]:
             raise DifferentAnswersError(f"{cell.named()}: {name} differs from the others for source {place}")
@@ -211,7 +211,7 @@ def compare(found: dict, expected: dict, name: str, cell: Cell) -> None:
 
 
 def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict]:
-    """Lines of a cell of several sources; the last one is ``auto``, as a user has it. None if it were to take too long."""
+    """Return lines of a cell of several sources; the last one is ``auto``, as for a user. None if it would take too long."""
     planned = time_of_planning(ways, "auto", graph)
     plan = ways.plan("auto")
     shape, taken = plan._shape, plan.strategy.name
@@ -268,7 +268,7 @@ def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict
 
 
 def time_of_planning(ways: Ways, name: str, graph) -> float:
-    """Fewest seconds of three plans, whose reverse is at hand where they use one; the survey is made each time."""
+    """Return the fewest seconds of three plans. Their reverse, if used, exists already; each makes its survey."""
     times = []
     for _ in range(4):
         survey.forget(graph)
@@ -288,7 +288,7 @@ def time_of_reverse(graph) -> float | None:
         return None
     times = []
     for _ in range(3):
-        graph.__dict__.pop("reverse", None)
+        graph.drop_reverse()
         wait(graph)
         began = time.perf_counter()
         _ = graph.reverse
@@ -309,7 +309,7 @@ def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict
             compare({0: digest(plan.run(number).distance)}, expected, name, cell)
             times = []
             for _ in range(3):
-                graph.__dict__.pop("reverse", None)
+                graph.drop_reverse()
                 wait(graph)
                 began = time.perf_counter()
                 if reverse == "built":
@@ -319,7 +319,7 @@ def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict
                 times.append(time.perf_counter() - began)
                 if times[-1] > 1:
                     break
-            graph.__dict__.pop("reverse", None)
+            graph.drop_reverse()
             line = {"strategy": name, "repeats": False, "auto": auto, "reverse": reverse}
             yield line | {"seconds": min(times)}
 
@@ -371,7 +371,7 @@ def sweep(
         for at, source in enumerate(sources):
             left = seconds - (time.perf_counter() - began)
             if left <= 0:
-                say(f"time is up after {measured} cells of {at} of {len(sources)} graphs; --resume goes on")
+                say(f"time is up after {measured} cells of {at} of {len(sources)} graphs; --resume continues")
                 break
             # An equal share of what is left, times two, as small graphs take less than their share.
             ends = time.perf_counter() + 2 * left / (len(sources) - at)

@@ -1,4 +1,4 @@
-"""Bad edge lists: each gives one error that names the file and what is wrong, never another exception, never a graph."""
+"""Bad edge lists: each gives one error that names the file and the fault, never another exception, never a graph."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_folder_without_data_is_refused(tmp_path):
     assert str(tmp_path) in refusal(tmp_path)
 
 
-def test_no_path_at_all_is_refused():
+def test_empty_list_of_paths_is_refused():
     with pytest.raises(EdgeListError, match="no edge list was given"):
         read([])
 
@@ -203,7 +203,7 @@ def test_an_empty_file_among_others_is_named(tmp_path):
     assert f"{tmp_path / 'b.parquet'}: the file holds no edges" in pair(tmp_path, typed(), typed().slice(0, 0))
 
 
-def test_the_row_is_that_of_the_file_and_the_count_goes_over_all_files(tmp_path):
+def test_error_has_the_row_of_its_file_and_the_count_of_all_files(tmp_path):
     pq.write_table(typed(weight=pa.array([1.0, 2.0, 3.0])), tmp_path / "a.parquet")
     pq.write_table(typed(weight=pa.array([1.0, 2.0, np.nan])), tmp_path / "b.parquet")
     with pytest.raises(EdgeListError, match=r"b\.parquet, row 2, column 'weight': the weight is NaN") as caught:
@@ -215,7 +215,7 @@ def test_the_row_is_that_of_the_file_and_the_count_goes_over_all_files(tmp_path)
     assert (caught.value.row, caught.value.column) == (4, "src")
 
 
-def test_a_later_file_does_not_change_the_type_that_the_first_row_told(tmp_path):
+def test_first_row_decides_the_type_whatever_later_files_have(tmp_path):
     write(tmp_path / "a.csv", "src,dst\n1,2\n")
     write(tmp_path / "b.csv", "src,dst\nx,y\n")
     assert f"{tmp_path / 'b.csv'}, row 0: src column 'src' has 'x'" in refusal(tmp_path)
@@ -250,6 +250,6 @@ def test_duplicates_loops_and_negative_zeros_are_counted(tmp_path):
     assert not np.signbit(graph.weights).any()
 
 
-def test_zero_and_tiny_weights_are_kept(tmp_path):
+def test_zero_and_tiny_weights_are_unchanged(tmp_path):
     graph = read(write(tmp_path / "e.csv", "src,dst,weight\n1,2,0\n2,3,1e-9\n"))
     assert graph.weights.tolist() == [0.0, 1e-9]

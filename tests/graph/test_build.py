@@ -1,6 +1,8 @@
-"""From edge arrays to a graph: what is kept, what is dropped and counted, what is refused."""
+"""From edge arrays to a graph: edges that are stored, dropped and counted, or refused."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,7 +83,7 @@ def test_isolated_vertices_can_be_given():
     assert graph.report.isolated_vertices == 2
 
 
-def test_an_edge_list_without_rows_is_a_graph_without_vertices():
+def test_empty_edge_list_is_a_graph_without_vertices():
     graph = build([])
     assert (graph.n_vertices, graph.n_edges) == (0, 0)
     assert build([], vertices=[3]).n_vertices == 1
@@ -95,13 +97,28 @@ def test_undirected_edges_keep_the_cheaper_direction():
 
 
 @pytest.mark.parametrize("name", ["power law", "star of 1024", "in-star"])
-def test_the_reverse_holds_every_edge_turned_round(name):
+def test_reverse_has_every_edge_in_the_other_direction(name):
     rows = [r[:2] for r in NAMED[name]]
     weights = weights_for(rows, 1)
     reverse = build(rows, weights).reverse
     turned = build([(v, u) for u, v in rows], weights)
     for array in ("offsets", "targets", "weights"):
         assert np.array_equal(getattr(reverse, array), getattr(turned, array))
+
+
+def test_a_reverse_is_kept_and_copies_with_other_edges_build_their_own():
+    graph = build([(0, 1), (1, 2), (0, 2)], [1, 2, 5])
+    reverse = graph.reverse
+    assert graph.reverse is reverse
+    copy = replace(graph, weights=graph.weights * 2)
+    assert copy.reverse.weights.tolist() == (reverse.weights * 2).tolist()
+    wide = graph.with_sums_in("float64")
+    assert wide.reverse is reverse.with_sums_in("float64")
+    assert graph.linked_reverse() is reverse
+    assert reverse.reverse is graph
+    graph.drop_reverse()
+    assert graph.reverse is not reverse
+    assert neighbours_of(graph.reverse) == neighbours_of(reverse)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +180,7 @@ def test_integer_weights_that_no_float_holds_are_int64_unless_floats_are_asked_f
     assert caught.value.row == 1
 
 
-def test_negative_self_loops_are_kept_beside_the_graph():
+def test_negative_self_loops_are_stored_separately():
     graph = build([(0, 1), (7, 7), (7, 7), (1, 1)], [1, -2, -3, 4])
     assert graph.negative_loops == {2: -3}  # vertex number 2 is 7
     assert graph.has_negative_weights
@@ -244,7 +261,7 @@ def test_vertex_numbers_of_long_lists_are_as_wide_as_the_range_of_their_ids(monk
     assert graph_from_edges(src, dst, vertices=np.array([7])).targets.dtype == np.int64
 
 
-def test_lists_that_are_looked_at_in_parts_give_the_same_graph_and_the_same_errors(monkeypatch):
+def test_blockwise_checks_give_the_same_graph_and_the_same_errors(monkeypatch):
     rng = np.random.default_rng(3)
     src, dst = rng.integers(0, 9, (2, 40))
     weights = rng.integers(-3, 9, 40).astype(np.float32)
@@ -262,7 +279,7 @@ def test_lists_that_are_looked_at_in_parts_give_the_same_graph_and_the_same_erro
         return facts, str(first.value), first.value.row, graph_from_edges(src, dst, loop).negative_loops
 
     whole = outcome()
-    monkeypatch.setattr(_arrays, "PART", 7)
+    monkeypatch.setattr(_arrays, "MAX_SLICE", 7)
     assert outcome() == whole
     assert whole[2] == 17
     assert list(whole[3].values()) == [-4]

@@ -1,4 +1,4 @@
-"""Columns are taken by known names, by flags, or in a text without names by position, and the report says which."""
+"""Columns are selected by known names, by flags, or by position in a text without names; the report lists them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_known_pairs_of_names_are_the_ends_wherever_they_stand(names):
 
 
 @pytest.mark.parametrize("names", ["dst,source", "head,tail", "uid,vid", "start,to", "grid,target", "row,column"])
-def test_other_pairs_of_names_are_not(names):
+def test_unknown_pairs_of_names_are_not_endpoints(names):
     assert end_pairs(names.split(",")) == []
 
 
@@ -105,11 +105,11 @@ def test_known_names_of_weights(name):
 
 
 @pytest.mark.parametrize("name", ["key", "osmid", "when", "timestamp", "speed_kph", "lanes", "id", "capacity", "weightless"])
-def test_other_names_are_no_weights(name):
+def test_unknown_names_are_not_weights(name):
     assert not is_weight_name(name)
 
 
-def test_a_weight_that_is_wanted_and_has_no_known_name_is_asked_for_with_the_columns_that_hold_numbers(named):
+def test_missing_weight_is_an_error_that_lists_the_numeric_columns(named):
     columns = {"src": [1, 2], "dst": [2, 3], "toll": [5, 6], "name": ["a", "b"]}
     message = named(columns, refused=True, weighted=True)
     assert "it has columns 'src', 'dst', 'toll', 'name'; column 'toll' holds numbers; name one with weight_column" in message
@@ -117,7 +117,7 @@ def test_a_weight_that_is_wanted_and_has_no_known_name_is_asked_for_with_the_col
     assert named(columns).weights is None
 
 
-def test_one_of_two_weights_has_to_be_named(named):
+def test_two_weight_columns_are_refused_unless_one_is_named(named):
     columns = {"src": [1], "dst": [2], "length": [5], "minutes": [6]}
     assert "the weight could be 'length' or 'minutes'; name one with weight_column" in named(columns, refused=True)
     assert edges_of(named(columns, weight_column="minutes")) == [(1, 2, 6.0)]
@@ -155,7 +155,7 @@ def test_flags_decide_between_two_pairs(named):
     assert edges_of(named(columns, src_column="from", dst_column="to")) == [(3, 4, None)]
 
 
-def test_long_names_and_many_do_not_fill_a_message(named):
+def test_messages_shorten_long_and_many_names(named):
     columns = {f"{at}{'x' * 500}": [1] for at in range(50)}
     assert ", ...; name them with" in named(columns, refused=True)  # which is no longer than 600
 
@@ -198,7 +198,7 @@ def test_files_with_their_edges_in_other_columns_are_refused_by_name(tmp_path, s
     assert f"{tmp_path / 'b.csv'}: the edges are in " in refusal(tmp_path)
 
 
-def test_what_any_file_leaves_unused_is_unused(tmp_path):
+def test_columns_unused_in_any_file_are_reported(tmp_path):
     write(tmp_path / "a.csv", "src,dst,x\n1,2,3\n")
     write(tmp_path / "b.csv", "src,dst,y\n1,2,word\n")
     report = read(tmp_path).report
@@ -278,7 +278,7 @@ VOCABULARY = [*dict.fromkeys(" ".join(PAIRS).split()), "SRC", "Weight", "weight"
 
 
 def chosen(names):
-    """Ends and weight among names, or None: the rule once more, in other words."""
+    """Return ends and weight among names, or None: the same rule, implemented independently."""
     starts = [(a, b) for a in names for b in names if f"{a} {b}".lower() in PAIRS]
     if len(starts) != 1:
         return None
@@ -288,7 +288,7 @@ def chosen(names):
 
 @settings(max_examples=80)
 @given(names=st.lists(st.sampled_from(VOCABULARY), min_size=2, max_size=6, unique=True), data=st.data())
-def test_any_names_in_any_format_give_the_same_columns_or_are_refused(tmp_path_factory, names, data):
+def test_column_names_give_the_same_columns_in_every_format_or_are_refused(tmp_path_factory, names, data):
     folder = tmp_path_factory.mktemp("names")
     values = {name: [100 * at + 1, 100 * at + 2] for at, name in enumerate(names)}
     expected = chosen(names)
@@ -312,7 +312,7 @@ def test_any_names_in_any_format_give_the_same_columns_or_are_refused(tmp_path_f
     blank=st.sampled_from(["", " "]),
     ending=st.sampled_from([".csv", ".tsv", ".psv", ".csv.gz"]),
 )
-def test_any_delimiter_and_header_give_the_edges_that_stand_there(tmp_path_factory, rows, delimiter, header, blank, ending):
+def test_delimiters_and_headers_give_the_edges_of_the_file(tmp_path_factory, rows, delimiter, header, blank, ending):
     names = header.replace("{d}", ",").replace(" ", "").strip().split(",") if header else ["src", "dst", "weight"]
     order = [{"u": 0, "v": 1, "length": 2, "src": 0, "dst": 1, "weight": 2}[name] for name in names]
     text = header.replace("{d}", delimiter) + "".join(

@@ -1,4 +1,4 @@
-"""Files cut short or damaged: refused by name, never another kind of error, never a shorter graph."""
+"""Truncated and damaged files are refused by name, with no other error and never as a smaller graph."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ def test_a_damaged_file_never_gives_another_kind_of_error(tmp_path, name):
     refusals = []
     for i in range(40):
         damaged = bytearray(whole)
-        # Half of them at the beginning or the end, where formats keep what is no data: any integer may be a weight.
+        # Half of them at the beginning or the end, where formats have metadata. In the data any integer may be a weight.
         at = int(rng.integers(len(whole))) if i % 2 else int(rng.integers(-300, 300)) % len(whole)
         damaged[at : at + 4] = rng.bytes(4)
         write(path, bytes(damaged))
         try:
-            read(path)  # bytes that only change a value cannot be told from data
+            read(path)  # bytes that only change a value are indistinguishable from data
         except EdgeListError as error:
             refusals.append(str(error))
     assert refusals

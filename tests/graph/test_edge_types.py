@@ -1,4 +1,4 @@
-"""Ids and weights keep their types and values, whatever the file."""
+"""Ids and weights keep their types and values in every file format."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_string_ids_are_ordered_by_their_bytes(tmp_path, kind):
 @pytest.mark.parametrize(
     ("first", "kind"), [("1", "int64"), ("-1", "int64"), ("007", "string"), ("0x7", "string"), ("+7", "string")]
 )
-def test_the_first_row_of_a_text_tells_the_type_of_ids(tmp_path, first, kind):
+def test_id_type_of_a_text_follows_from_its_first_row(tmp_path, first, kind):
     graph = read(write(tmp_path / "edges.csv", f"src,dst\n{first},12\n12,13\n"))
     assert graph._id_kind == kind
 
@@ -138,7 +138,7 @@ def test_weights_on_request_are_float64(tmp_path):
     assert read(write(tmp_path / "e.csv", lines()), weight_type="float64").weights.dtype == np.float64
 
 
-def test_a_late_decimal_turns_earlier_blocks_to_floats(tmp_path):
+def test_late_decimal_converts_earlier_blocks_to_floats(tmp_path):
     rows = [(i, i + 1, i % 100) for i in range(150_000)]
     text = "src,dst,weight\n" + "".join(f"{u},{v},{w}\n" for u, v, w in rows) + "150000,150001,0.5\n"
     graph = read(write(tmp_path / "e.csv", text))
@@ -158,7 +158,7 @@ string_ids = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, m
 
 @settings(max_examples=60)
 @given(data=st.data(), ids=st.sampled_from(["int64", "string"]), directed=st.booleans())
-def test_any_edge_list_is_the_same_from_csv_and_parquet(tmp_path_factory, data, ids, directed):
+def test_edge_list_is_the_same_from_csv_and_parquet(tmp_path_factory, data, ids, directed):
     one = integer_ids if ids == "int64" else string_ids
     kind = data.draw(st.sampled_from(["none", "integers", "floats"]))
     weight = {"none": st.none(), "integers": st.integers(0, 2**53), "floats": st.floats(0, 1e300)}[kind]

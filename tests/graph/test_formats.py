@@ -1,4 +1,4 @@
-"""One graph in every accepted format, in one file or several, is one Graph."""
+"""The same graph in every accepted format, in one file or several, gives the same Graph."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_every_format_has_a_file_in_these_tests():
     assert all(endings & set(entry.endings) for entry in FORMATS)
 
 
-def test_any_delimiter_can_be_named(tmp_path):
+def test_delimiters_can_be_given_by_option(tmp_path):
     assert read(write(tmp_path / "edges.csv", lines("~")), delimiter="~").fingerprint == EXPECTED.fingerprint
     assert read(write(tmp_path / "edges.data", lines(";")), format="csv").fingerprint == EXPECTED.fingerprint
 
@@ -225,7 +225,7 @@ def test_several_files_and_types_read_on_the_gpu_are_the_same(tmp_path):
 @pytest.mark.parametrize(
     "text", ["src,dst\nb,c\nc,d\n", "src,dst,weight\n1,2,0.1\n2,3,0.3\n", "src,dst\n9223372036854775807,1\n"]
 )
-def test_what_cudf_would_not_read_exactly_is_the_same_on_the_gpu(tmp_path, text):
+def test_gpu_reads_values_that_cudf_would_round(tmp_path, text):
     path = write(tmp_path / "e.csv", text)
     assert read_graph(path, device="cuda").fingerprint == read(path).fingerprint
 
@@ -247,7 +247,7 @@ def test_options_that_contradict_each_other_are_errors(tmp_path):
             read(path, **options)
 
 
-def test_digits_without_end_are_told_from_a_number_at_once():
+def test_very_long_digits_are_refused_in_linear_time():
     digits = "4" * 2_000_000
     assert is_number(digits)
     assert is_number(f"{digits}.{digits}e5")

@@ -1,4 +1,4 @@
-"""Ids mean what they say: in edge lists, in files of sources, targets and vertices, on a command line, in a fingerprint."""
+"""Ids are taken literally: in edge lists, in files of sources, targets and vertices, on a command line, in a fingerprint."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ids_in(graph, path, what="sources"):
     return prepare._ids_in(graph, str(path), what)
 
 
-def test_only_a_line_that_begins_with_the_sign_is_a_comment(tmp_path):
+def test_comment_is_a_line_that_begins_with_the_sign(tmp_path):
     graph = words("node", "node#1", "http://x/#frag", "a b", tmp_path=tmp_path)
     path = write(tmp_path / "s.txt", "# all of them\nnode#1\n\n  http://x/#frag\r\na b\n")
     assert ids_in(graph, path) == ["node#1", "http://x/#frag", "a b"]
@@ -47,18 +47,18 @@ def test_a_line_that_could_mean_two_things_is_refused(tmp_path, line):
         ids_in(graph, write(tmp_path / "s.txt", f"a\n{line}\n"))
 
 
-def test_a_blank_that_belongs_to_the_only_vertex_of_the_name_is_kept(tmp_path):
+def test_blank_of_a_unique_name_belongs_to_the_id(tmp_path):
     assert ids_in(words(" a", "b", tmp_path=tmp_path), write(tmp_path / "s.txt", " a\n b \n")) == [" a", "b"]
 
 
 @pytest.mark.parametrize("sign", ["\x85", "\u2028", "\x0b", "\x1c"])
-def test_other_signs_that_end_a_line_stand_in_an_id(tmp_path, sign):
+def test_other_trailing_signs_belong_to_the_id(tmp_path, sign):
     graph = words(f"a{sign}b", "a", "b", tmp_path=tmp_path)
     assert ids_in(graph, write(tmp_path / "s.txt", f"a{sign}b\n")) == [f"a{sign}b"]
 
 
 @pytest.mark.parametrize("text", ["1_0", "١٠", "1e1", "10.0", "0x0a", "ten", "1 0", "१०", "²", "+", "-", "−10"])
-def test_what_is_no_integer_is_no_id_of_a_graph_of_integers(tmp_path, text):
+def test_non_integer_is_not_an_id_of_a_graph_of_integers(tmp_path, text):
     with pytest.raises(InputError, match=r"line 1 of the file of sources: .* the ids of this graph are integers"):
         ids_in(NUMBERS, write(tmp_path / "s.txt", f"{text}\n"))
     pq.write_table(pa.table({"id": [text]}), tmp_path / "s.parquet")
@@ -235,7 +235,7 @@ def test_an_unknown_name_comes_with_one_that_looks_alike(tmp_path, wanted, near,
     assert f"Near {wanted!r} is {near!r}." in str(caught.value)
 
 
-def test_long_names_do_not_fill_a_message(tmp_path):
+def test_messages_shorten_long_ids(tmp_path):
     graph = words("a" * 5000, "b" * 150, tmp_path=tmp_path)
     with pytest.raises(UnknownVertexError) as caught:
         graph.numbers_of(["c" * 5000, "b" * 149, "d" * 5000])

@@ -54,7 +54,7 @@ def test_the_quadrants_of_rmat_have_their_probabilities():
     np.testing.assert_allclose(shares, make_graphs.RMAT, atol=0.01)
 
 
-def test_a_lattice_drops_the_asked_share_and_has_small_degrees():
+def test_lattice_drops_the_given_fraction_and_has_small_degrees():
     src, dst = make_graphs.lattice(rows=100, columns=100, drop=0.25, seed=1)
     full, _ = make_graphs.lattice(rows=100, columns=100, drop=0.0, seed=1)
     assert 0.73 < src.size / full.size < 0.77
@@ -90,7 +90,7 @@ def test_every_inner_vertex_of_a_degree_six_grid_has_six_neighbours(tmp_path):
 
 
 @pytest.mark.parametrize("rng", [None, make_graphs.Draws(np, 1)], ids=["NumPy's draws", "our draws"])
-def test_one_vertex_in_a_thousand_of_a_scale_free_graph_has_a_thousand_edges(rng):
+def test_scale_free_graph_has_one_hub_per_thousand_vertices(rng):
     src, dst = make_graphs.scale_free(20_500, 1, rng=rng)
     degrees = np.bincount(src, minlength=20_500)
     assert (degrees == 1000).sum() == 20

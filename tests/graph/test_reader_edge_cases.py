@@ -1,4 +1,4 @@
-"""What other libraries get wrong in silence, in a file of every format: a named error, or a repair that is counted."""
+"""Values that other libraries misread silently, in a file of every format: an error, or a repair that is counted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ NUMBERED = ("gr", "mtx")  # vertices are 1..n there
 
 
 def made(folder, ending, row):
-    """A file with an odd row between two good ones. As text a value is written as it stands, None as nothing."""
+    """Write a file with an odd row between two good ones. In text, values are written unchanged, and None as nothing."""
     path = folder / f"edges.{ending}"
     if ending in TEXT:
         return write(path, TEXT[ending]([GOOD[0], ["" if value is None else value for value in row], GOOD[1]]))
@@ -99,7 +99,7 @@ REFUSED = {
     # None: a typed column cannot hold it.
     [(what, ending) for what, (_, values, _) in REFUSED.items() for ending in FORMATS if ending in TEXT or values],
 )
-def test_what_is_no_edge_is_refused_in_every_format(tmp_path, what, ending):
+def test_invalid_edges_are_refused_in_every_format(tmp_path, what, ending):
     text, values, says = REFUSED[what]
     message = refusal(made(tmp_path, ending, text if ending in TEXT else values))
     assert f"edges.{ending}" in message
@@ -117,7 +117,7 @@ def test_integer_weights_that_no_float_holds_are_refused_in_every_format(tmp_pat
 
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("vertex", [-5, 0, 2**31 + 5, 2**53 + 1, 2**63 - 1])
-def test_any_integer_of_64_bits_stays_the_id_that_it_is(tmp_path, ending, vertex):
+def test_integers_of_64_bits_are_unchanged_as_ids(tmp_path, ending, vertex):
     path = made(tmp_path, ending, (vertex, 3, 1))
     if ending in NUMBERED:
         assert f"src {vertex} is outside 1..9" in refusal(path)
@@ -140,7 +140,7 @@ REPAIRED = {
 
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("what", REPAIRED)
-def test_what_is_repaired_is_counted_and_what_is_odd_is_kept_in_every_format(tmp_path, what, ending):
+def test_repairs_are_counted_and_odd_values_unchanged_in_every_format(tmp_path, what, ending):
     row, counted_as, weights = REPAIRED[what]
     graph = read(made(tmp_path, ending, row), weight_type="float64")
     counts = {name: getattr(graph.report, name) for name in ("parallel_edges", "self_loops", "negative_zeros")}

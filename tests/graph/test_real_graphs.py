@@ -72,7 +72,7 @@ def test_every_source_of_some_is_certified(name, real_graph):
         certify(graph, plan.run(int(number))).require()
 
 
-def test_trust_that_turns_negative_round_a_cycle_is_reported(real_graph):
+def test_trust_network_with_a_negative_cycle_is_reported(real_graph):
     graph = read_graph(real_graph("soc-sign-bitcoin-otc"), device="cpu")
     weight = {(u, v): w for u, v, w in edge_weights(graph)}
     with pytest.raises(NegativeCycleError) as caught:
@@ -113,7 +113,7 @@ def test_negative_weights_equal_scipy(real_graph):
     graph = read_graph(real_graph("algs4-10000EWD"), device="cpu")
     height = np.random.default_rng(4).integers(0, 64, graph.n_vertices) / 64
     src = np.repeat(np.arange(graph.n_vertices), graph.degrees)
-    # Quantised, so that every sum is exact in both types and the answer is one.
+    # Quantized, so that every sum is exact in both types and the result is unique.
     tilted = np.round(graph.weights.astype(np.float64) * 1024) / 1024 + height[src] - height[graph.targets]
     graph = type(graph)(
         **{**{k: vars(graph)[k] for k in ("offsets", "targets", "ids")}, "weights": tilted.astype(np.float32)}

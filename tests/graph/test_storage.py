@@ -1,4 +1,4 @@
-"""A stored graph comes back as it was, or is refused."""
+"""A stored graph is loaded unchanged, or refused."""
 
 import json
 
@@ -56,7 +56,7 @@ def test_traversals_of_a_stored_graph_are_the_same(tmp_path):
         assert traverse(loaded, 7).equals(traverse(graph, 7))
 
 
-def test_what_a_process_writes_to_a_loaded_graph_stays_its_own(tmp_path):
+def test_writes_to_a_loaded_graph_are_private_to_the_process(tmp_path):
     save_graph(GRAPHS["integer ids"], tmp_path / "graph")
     load_graph(tmp_path / "graph").targets[:] = 0
     load_graph(tmp_path / "graph", verify=True)

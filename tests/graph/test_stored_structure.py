@@ -1,4 +1,4 @@
-"""A stored graph whose checksum fits and whose arrays are no graph is refused, and never searched."""
+"""A stored graph with a valid checksum and invalid arrays is refused, and never searched."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = [row[:2] for row in NAMED["power law"]]
 
 @pytest.fixture
 def stored(tmp_path):
-    """Save a graph, change its files, and make its checksum that of what is there."""
+    """Save a graph, change its files, and adapt its checksum."""
 
     def store(change, directed=True, strings=False):
         folder = tmp_path / "graph"

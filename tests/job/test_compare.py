@@ -1,4 +1,4 @@
-"""Comparing with SciPy: agreement is shown, and a single wrong distance is noticed."""
+"""Comparison with SciPy: agreement is reported, and a single wrong distance is found."""
 
 import json
 
@@ -16,7 +16,7 @@ from pipelines.run.prepare import random_sources
 
 @pytest.fixture
 def edges(tmp_path):
-    """Edge list whose weights are no whole numbers, with vertices that no source reaches."""
+    """Edge list whose weights are not whole numbers, with vertices that no source reaches."""
     rng = np.random.default_rng(2)
     src, dst = rng.integers(-50, 150, (2, 600))
     pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.random(600)}), tmp_path / "edges.parquet")
@@ -60,7 +60,7 @@ def test_the_table_says_that_all_is_equal(edges, capsys, flags):
 
 @pytest.mark.usefixtures("no_children")
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
-def test_one_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
+def test_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
     right = baselines.in_our_encoding
 
     def one_off(*arguments):
@@ -88,7 +88,7 @@ def test_one_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
         ([1, 1, 1], ["--seed", "1", "--seed", "1"], "--seed is given twice"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(tmp_path, capsys, weights, flags, message):
+def test_incomparable_graphs_and_options_are_refused(tmp_path, capsys, weights, flags, message):
     path = tmp_path / "edges.parquet"
     pq.write_table(pa.table({"src": [0, 1, 2], "dst": [1, 2, 3], "weight": weights}), path)
     if "--random-sources" not in flags:

@@ -1,4 +1,4 @@
-"""Summaries outward and inward, beside what NetworkX and igraph count, in Python and as a job."""
+"""Summaries outward and inward, compared with NetworkX and igraph, in Python and as a job."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_other_results_are_refused_inward(result):
         bfs_many(GRAPH, [1], result=result, direction="in", targets=[2] if result == "targets" else None)
 
 
-def test_a_negative_cycle_is_told_in_the_order_of_the_edges():
+def test_negative_cycle_is_reported_in_the_order_of_the_edges():
     graph = build([(0, 1), (1, 2), (2, 0), (2, 3)], [1, 1, -4, 1])
     with pytest.raises(NegativeCycleError) as caught:
         sssp_many(graph, [3], result="summary", direction="in")
@@ -115,7 +115,7 @@ def test_a_job_counts_inward_says_so_and_can_be_verified(edges, tmp_path):
     assert manifest["direction"] == manifest["settings"]["direction"] == manifest["identity"]["direction"] == "in"
     assert "distances to the sources" in (folder / "_report.html").read_text()
     assert verify.main([str(folder), str(edges)]) == 0
-    # A run in the other direction is another run, and its rows are not those of this one.
+    # A run in the other direction is another run with other rows.
     assert main([*words, "--resume", "--output", str(folder)]) == 2
     manifest["identity"]["direction"] = "out"
     (folder / "_manifest.json").write_text(json.dumps(manifest))

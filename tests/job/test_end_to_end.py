@@ -1,4 +1,4 @@
-"""The main job end to end: results against plain Python, one digest whatever the batches, resuming, whole files only."""
+"""The main job end to end: results compared with plain Python, one digest for any batches, resuming, complete files only."""
 
 import json
 import pickle
@@ -154,7 +154,7 @@ def test_a_scheduler_that_exists_already_is_used(options, undisturbed, tmp_path,
 
 
 def damage(folder):
-    """Make an interrupted run of a finished one, with every kind of damage to a part that a resuming run may find."""
+    """Turn a finished run into an interrupted one, with every kind of damage to a part file."""
     manifest = manifest_of(folder)
     (folder / "part-000000.parquet").unlink()
     truncated = folder / "part-000001.parquet"
@@ -163,7 +163,7 @@ def damage(folder):
     middle = bytearray(changed.read_bytes())
     middle[len(middle) // 2] ^= 1
     changed.write_bytes(bytes(middle))
-    # The manifest of a killed run lags behind: here it knows one part only.
+    # The manifest of a killed run is older than its files: here it lists only one part file.
     manifest |= {"status": "running", "parts": manifest["parts"][2:3], "digest": None}
     (folder / "_manifest.json").write_text(json.dumps(manifest))
     (folder / "_SUCCESS").unlink()
@@ -296,7 +296,7 @@ def test_the_summary_for_people_names_the_folder(undisturbed, options, capsys):
     code, text, _ = call(capsys, *options[:-1], "--output", undisturbed, "--resume")
     assert code == 0
     assert f"results: {undisturbed} (4 parts" in text
-    assert "were there already" in text
+    assert "were computed before" in text
 
 
 def listening(process):
@@ -349,13 +349,13 @@ def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch,
     assert check() == written
     assert check(run="another") is None
     assert check(sources=sources[::-1]) is None
-    # A whole file with rows that are not those that were computed.
+    # A complete file with rows other than those computed.
     wrong = [(s, table if s != sources[0] else table.slice(1), total) for s, table, total in answers]
     write_part(tmp_path, 0, "run", wrong)
     assert check() is None
 
 
-def test_a_batch_answers_in_less_than_a_kilobyte(tmp_path):
+def test_outcome_of_a_batch_is_below_a_kilobyte(tmp_path):
     table = pa.table({"source": [1, 1], "vertex": [1, 2], "distance": pa.array([0, 1], pa.int32())})
     summary = write_part(tmp_path, 7, "f" * 64, [(i, table, 2**64 - 1) for i in range(500)])
     assert len(pickle.dumps(summary)) < 1024

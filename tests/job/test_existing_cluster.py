@@ -1,4 +1,4 @@
-"""Workers of a cluster that exists already, and of one that starts: what cannot run the job is named, in time."""
+"""Workers of an existing cluster and of a new one: the error names those that cannot run the job, before it starts."""
 
 import contextlib
 import json
@@ -230,7 +230,7 @@ class Scheduler:
         window._look_after_workers()
 
 
-def test_what_becomes_of_workers_is_told_once(tmp_path):
+def test_events_of_workers_are_reported_once(tmp_path):
     looks = [("ab", "ab"), ("b", "b"), ("bc", "bc"), ("bc", "b"), ("bc", "b"), ("bc", "bc"), ("bc", "bc")]
     scheduler, observer, joined = Scheduler(looks), RecordingObserver(), []
     window = Window(DaskExecutor(scheduler, None), observer, tmp_path, newcomers=joined.append)

@@ -1,4 +1,4 @@
-"""Files of an output in every wrong shape: one clear error or a named fault, never a hang, never "proven right"."""
+"""Forged output files of every kind: one clear error or a named fault, never a hang, never "verified"."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ class Run:
         return code, text
 
     def assert_refused(self, name: str) -> None:
-        """Verify calls it wrong or no output, and resuming refuses it or mends it; both in words that name the file."""
+        """Verify reports a fault or refuses the output; resuming refuses or repairs it. Both messages name the file."""
         code, text = self.verify()
         assert code in (2, 5), text
         assert name in text
-        assert "proven right (" not in text
+        assert "verified (" not in text
         code, text = self.resume()
         assert code == 2, text
         assert name in text
@@ -125,7 +125,7 @@ def a_socket(path):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [a_dangling_link, a_link_to_the_right_bytes, a_folder, a_fifo, a_socket])
-def test_what_is_no_regular_file_is_never_proven_right_nor_waited_at(run, name, shape):
+def test_special_files_are_never_verified_nor_waited_at(run, name, shape):
     shape(run.folder / name)
     if name == "_lock":  # of which verify knows nothing
         code, text = run.resume()
@@ -216,7 +216,7 @@ def changed_at(manifest, place, value):
 
 LEFT_OUT = object()
 WRONG = [LEFT_OUT, None, True, -1, 10**9, 10**30, 0.5, 1e300, "x", "<b>\x1b[31m", "0" * 64, [], [[]], {}, {"x": 1}]
-# What the proof does not hang on: what is shown of a run, and settings other than those of reading.
+# Fields that verification does not depend on: those that are only displayed, and settings other than those of reading.
 SHOWN = {
     "means", "direction", "device", "strategy", "workers", "memory", "duplicate_sources", "versions",
     "seconds", "built", "reused", "vertices", "stored_edges", "started", "ended", "phases",
@@ -225,7 +225,7 @@ SHOWN = {
 }  # fmt: skip
 
 
-def test_no_field_of_a_manifest_can_be_of_another_kind_unless_it_is_only_shown(run):
+def test_manifest_fields_of_wrong_types_are_found_unless_only_displayed(run):
     manifest = run.manifest
     tried = refused = 0
     for place in places(manifest):
@@ -253,7 +253,7 @@ def refusal(folder) -> str:
     return ""
 
 
-def test_no_field_of_a_manifest_of_another_kind_makes_resuming_fail_unexpectedly(run):
+def test_resuming_handles_manifest_fields_of_wrong_types(run):
     manifest = run.manifest
     tried = 0
     for place in places(manifest):
@@ -362,7 +362,7 @@ def test_columns_of_another_kind_are_found(run, name, kind):
     assert checked_part(*known) is None
 
 
-def test_a_part_that_the_manifest_leaves_out_leaves_its_sources_unproven(run):
+def test_part_missing_in_the_manifest_leaves_its_sources_unverified(run):
     manifest = run.manifest
     (run.folder / part_name(2)).unlink()
     manifest["parts"].pop()
@@ -387,7 +387,7 @@ def test_a_forged_manifest_with_a_mark_that_fits_is_not_taken_over_by_resuming(r
         assert run.verify()[0] == 0
 
 
-def test_a_mark_that_is_garbage_is_found_and_mended_by_resuming(run):
+def test_garbage_in_success_is_found_and_repaired_by_resuming(run):
     for mark in (b"", b"\xff\xfe\xff", b"x" * 100_000, b"0" * 64):
         (run.folder / SUCCESS).write_bytes(mark)
         code, text = run.verify()
@@ -396,7 +396,7 @@ def test_a_mark_that_is_garbage_is_found_and_mended_by_resuming(run):
         assert run.verify()[0] == 0
 
 
-def test_what_killed_workers_left_is_swept_by_resuming_a_finished_run(run):
+def test_resuming_a_finished_run_deletes_temporary_files(run):
     left = [".part-000001.0123456789abcdef.tmp", ".task-000004.01234567.tmp", ".shared.0123.tmp", "._manifest.json.7.tmp"]
     for name in left:
         (run.folder / name).write_bytes(b"half a file")

@@ -63,7 +63,7 @@ def written(folder):
 
 
 class NoClient:
-    """Nobody answers."""
+    """No server responds."""
 
     def __init__(self, *_, **__):
         raise OSError("nobody answers")
@@ -144,7 +144,7 @@ def test_a_wrong_value_in_a_settings_file_is_named(key, folder, tmp_path, capsys
             assert key in error.lower() or names(error, f"--{key}".replace("_", "-"), plain), (key, value, error)
 
 
-def test_any_two_options_of_the_job_go_together_or_are_refused(folder, tmp_path, capsys):
+def test_pairs_of_options_of_the_job_work_or_are_refused(folder, tmp_path, capsys):
     more = {"output": str(tmp_path / "out"), "graph_cache": str(tmp_path / "cache"), "resume": None, "report": "--no-report",
             "plan": None, "json": None, "debug": None, "device": "cpu"}  # fmt: skip
     values = VALUES | more | dict.fromkeys(TLS, str(folder / "empty.pem"))
@@ -161,7 +161,7 @@ def test_any_two_options_of_the_job_go_together_or_are_refused(folder, tmp_path,
             argv += ["--sources", "1"]
         if "output" not in (one, other) and "plan" not in (one, other):
             argv += ["--plan"]
-        if "debug" in (one, other):  # whose tracebacks are wanted
+        if "debug" in (one, other):  # unexpected errors, whose traceback is shown
             argv.remove("--debug")
         codes.append(call(capsys, batch_sources.main, argv) is None)
     assert len(pairs) == len(OPTIONS) * (len(OPTIONS) - 1) // 2
@@ -199,7 +199,7 @@ def test_a_wrong_value_of_an_option_of_verify_is_named(flag, folder, written, ca
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Compare without searches: the plan is made, and its peer is not asked."""
+    """Compare without searches: the plan is made, and the baseline is not called."""
     from pipelines.comparison.baselines import our_plan
 
     def plan_only(graph, algorithm, strategy, sources):  # noqa: ARG001
@@ -233,7 +233,7 @@ def test_a_wrong_value_of_an_option_of_compare_is_named(flag, folder, capsys):
 
 
 @pytest.mark.usefixtures("quick")
-def test_any_two_options_of_compare_go_together_or_are_refused(folder, capsys):
+def test_pairs_of_options_of_compare_work_or_are_refused(folder, capsys):
     values = {**VALUES, "random_sources": "1", "json": None, "device": "cpu"}
     for one, other in itertools.combinations([flag for flag in COMPARE if flag != "--debug"], 2):
         argv = [str(folder / "edges.csv")]

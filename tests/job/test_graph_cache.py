@@ -112,7 +112,7 @@ def test_a_graph_that_others_could_have_written_is_built_again(edges, tmp_path, 
 
 
 def test_a_graph_put_in_place_of_the_right_one_is_not_used(edges, tmp_path, capsys):
-    """Its own meta.json vouches for it; only who could write it tells."""
+    """The meta.json of the graph agrees with it; only the permissions reveal who could have written it."""
     cache = tmp_path / "cache"
     manifest = computed(edges, cache, tmp_path / "out")
     (folder,) = cache.glob("graph-*[!k]")
@@ -153,7 +153,7 @@ def test_facts_about_a_stored_graph_of_another_kind_are_refused(tmp_path, graph)
             if value == right:
                 continue
             if type(value) is type(right) and not (isinstance(value, list) or value == {"rows": "x"}):
-                continue  # another text or truth is the fingerprint's to find, and a part of the report is a report
+                continue  # the fingerprint finds other texts and booleans, and an incomplete report is a valid report
             (folder / "meta.json").write_text(json.dumps(changed))
             for verify in (False, True):
                 with pytest.raises(InputError, match=r"damaged|another version"):
@@ -164,7 +164,7 @@ def test_facts_about_a_stored_graph_of_another_kind_are_refused(tmp_path, graph)
 
 
 @pytest.mark.parametrize("name", ["../evil", "/etc/passwd", "offsets/../targets", "evil"])
-def test_no_array_is_read_from_elsewhere(tmp_path, name):
+def test_arrays_are_read_from_the_cache_folder_only(tmp_path, name):
     folder = tmp_path / "graph"
     save_graph(INTEGERS, folder)
     np.save(tmp_path / "evil.npy", np.arange(3))

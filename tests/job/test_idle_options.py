@@ -1,4 +1,4 @@
-"""No option is without effect in silence: each changes what a run does, or is refused by name.
+"""Every option has an effect, or is refused by name.
 
 Every option is added to every one of many command lines. What a run would do is then compared with and without it: the
 graph, the sources, the plan, its sizes, and what the cluster, the window and the workers are given.
@@ -89,7 +89,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def nothing_starts(monkeypatch):
-    """Clusters are asked for and not started; a GPU does not answer."""
+    """Replace the start of clusters by a record of the call; no GPU is present."""
     monkeypatch.delenv("SCHEDULER_FILE", raising=False)
     monkeypatch.setattr(prepare, "CPU_COUNT", 4)
     memory = WorkerMemory(host="a", limit=0, usable=0, available=2**40)
@@ -118,7 +118,7 @@ class Client:
 def what_a_run_does(argv, folder, monkeypatch):
     """Everything that the settings decide before a worker begins."""
     settings = settings_of(*flags_of(argv))
-    if settings.engine == "cugraph-mg":  # decided by the settings alone, as far as a machine without GPUs can tell
+    if settings.engine == "cugraph-mg":  # decided by the settings alone, on a machine without GPUs
         return asdict(settings)
     kepler = engine.KeplerEngine(settings)
     prepared = kepler.prepare(None)
@@ -135,7 +135,7 @@ def what_a_run_does(argv, folder, monkeypatch):
     with cluster.cluster_for(settings, "cpu", sizing.workers, 0):
         pass
     graph = prepared.graph
-    request = asdict(prepared.request) | {"memory": None}  # what is free changes from call to call
+    request = asdict(prepared.request) | {"memory": None}  # free memory changes from call to call
     return [
         graph.fingerprint, graph.has_string_ids, None if graph.weights is None else str(graph.weights.dtype),
         request, prepared.numbers.tolist(), prepared.plan.strategy.name, identity,

@@ -1,4 +1,4 @@
-"""Everything that can be wrong with the input of the job: one message, exit code 2, and no output folder."""
+"""Wrong input of the job: one message, exit code 2, and no output folder."""
 
 import gzip
 import json

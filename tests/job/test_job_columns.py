@@ -1,4 +1,4 @@
-"""The job says which columns it took and which it did not, and its messages speak of flags and not of arguments."""
+"""The job lists used and unused columns, and its messages name flags and not arguments."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_an_output_with_further_vertices_is_proven_right(capsys, tmp_path):
     ]
     assert call(capsys, tmp_path / "e.csv", *flags)[0] == 0
     assert verify.main([str(tmp_path / "out"), str(tmp_path / "e.csv")]) == 0
-    assert "proven right (3 sources, 4 rows" in capsys.readouterr().out
+    assert "verified (3 sources, 4 rows" in capsys.readouterr().out
     (tmp_path / "v.txt").write_text("other\n")
     assert verify.main([str(tmp_path / "out"), str(tmp_path / "e.csv")]) == 2
 

@@ -73,7 +73,7 @@ def undisturbed(command, tmp_path_factory):
 
 
 def read_new_parts(folder, seen):
-    """Read every part that is there and was not read before; an unreadable one is an error."""
+    """Read every part file that was not read before; an unreadable one is an error."""
     for path in folder.glob("part-*.parquet") if folder.exists() else ():
         if path.name not in seen:
             seen[path.name] = pq.read_table(path).num_rows

@@ -1,4 +1,4 @@
-"""How a run is cut: enough batches for all workers, none larger than a part, whole groups, and memory that is there."""
+"""Sizes of batches: enough for all workers, none larger than a part file, whole groups, within the available memory."""
 
 import heapq
 from dataclasses import replace
@@ -45,17 +45,17 @@ def test_batches_are_enough_for_all_workers_and_small_enough_for_a_part(device):
     assert sizing.n_batches * sizing.batch_size >= LOAD.n_sources
 
 
-def test_fewer_workers_are_taken_where_memory_is_short():
+def test_workers_are_fewer_if_memory_is_short():
     assert size_up(LOAD, Machine(device="cpu", cores=16, n_gpus=0, available=4 * 10**9)).workers < 8
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_what_cannot_fit_is_refused_with_the_numbers(device):
+def test_too_large_runs_are_refused_with_the_numbers(device):
     with pytest.raises(InputError, match=r"needs 1\.\d GiB of memory .*graph.* and 954 MiB are free"):
         size_up(LOAD, Machine(device=device, cores=4, n_gpus=1, available=10**9))
 
 
-def test_few_rows_a_source_make_batches_by_what_is_traversed_and_one_search_makes_one():
+def test_batches_with_few_rows_are_sized_by_the_traversals():
     machine = Machine(device="cpu", cores=4, n_gpus=0, available=10**11)
     load = replace(SUMMARIES, n_sources=10_000, row_bytes=48)
     sizing = size_up(load, machine)
@@ -78,12 +78,12 @@ def test_few_rows_a_source_make_batches_by_what_is_traversed_and_one_search_make
         (10_240, 1024, 2, 1024),
     ],
 )
-def test_parts_have_whole_groups_and_workers_as_many(n_sources, group, workers, batch_size):
+def test_batches_are_multiples_of_groups_and_equal_per_worker(n_sources, group, workers, batch_size):
     assert size_up(replace(SUMMARIES, n_sources=n_sources, group=group), gpus(workers)).batch_size == batch_size
 
 
 @given(n_sources=st.integers(1, 5000), group=st.integers(2, 200), workers=st.integers(1, 8))
-def test_of_sizes_of_whole_groups_it_is_the_largest_that_ends_first(n_sources, group, workers):
+def test_batch_size_is_the_largest_multiple_of_a_group_that_ends_first(n_sources, group, workers):
     load = replace(SUMMARIES, n_sources=n_sources, group=group)
     plain, sizing = (size_up(each, gpus(workers), workers) for each in (replace(load, group=1), load))
     assert sizing.batch_size <= plain.batch_size
@@ -97,7 +97,7 @@ def test_of_sizes_of_whole_groups_it_is_the_largest_that_ends_first(n_sources, g
 
 
 def last_end(load, workers, batch_size):
-    """Groups that the last worker to end has answered, each taking a batch whenever it is free."""
+    """Return the number of groups that the last worker computes, if each worker takes a batch whenever it is free."""
     ends = [0] * workers
     for begin in range(0, load.n_sources, batch_size):
         sources = min(batch_size, load.n_sources - begin)
@@ -106,7 +106,7 @@ def last_end(load, workers, batch_size):
 
 
 @on_a_device
-def test_groups_of_a_gpu_are_those_of_its_plan_and_figures_have_their_room():
+def test_gpu_groups_are_those_of_the_plan_and_statistics_have_memory():
     graph = graph_from_edges(*np.random.default_rng(4).integers(0, 100, (2, 300)), np.ones(300), directed=False)
     asked = {"limit": None, "targets": None, "certify": "all", "knobs": None, "at_once": 50}
 

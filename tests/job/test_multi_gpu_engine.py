@@ -1,4 +1,4 @@
-"""``--engine cugraph-mg``: the job by cuGraph on all GPUs at once gives what this library's engine gives, or says why not.
+"""``--engine cugraph-mg``: a search on all GPUs gives the output of this library's engine, or an error with the reason.
 
 Without RAPIDS a stand-in on pandas takes its place; the tests marked ``gpu`` take cuGraph and all GPUs that there are.
 """
@@ -103,7 +103,7 @@ def test_parts_manifest_and_digest_are_those_of_the_other_engine(edges, tmp_path
     assert rapids.calls == [True, "destroyed"]
 
 
-def test_a_wrong_distance_fails_its_source_alone_and_resuming_mends_it(edges, tmp_path, rapids, monkeypatch, capsys):
+def test_wrong_distance_fails_its_source_alone_and_resuming_repairs_it(edges, tmp_path, rapids, monkeypatch, capsys):
     def wrong_from_7(graph, source, cutoff=None):
         found = fake_rapids.sssp(graph, source, cutoff)
         frame = found.pieces[0].compute()
@@ -122,7 +122,7 @@ def test_a_wrong_distance_fails_its_source_alone_and_resuming_mends_it(edges, tm
     assert "CertificateError: source 7: the result is wrong: C3: " in failure["error"]
     monkeypatch.setattr(rapids.dask, "sssp", fake_rapids.sssp)
     assert run(edges, tmp_path / "out", *words, "--resume") == 0
-    assert "(2 batches were there already)" in capsys.readouterr().out
+    assert "(2 batches were computed before)" in capsys.readouterr().out
     assert proven(tmp_path / "out", edges)["valid"]
 
 
@@ -158,7 +158,7 @@ BAD = {
     "a negative integer": ({"weight": [1, -2, 2]}, "weight -2 (negative"),
     "a subnormal weight": ({"weight": pa.array([1, 1e-40, 2], pa.float32())}, "(tiny; 1 such rows"),
     "a large integer": ({"weight": [1, 2**60, 2]}, "integer weight 1152921504606846976 is beyond 2^53"),
-    "strings": ({"src": ["a", "b", "c"]}, "src column 'src' has type string; --engine cugraph-mg takes integer ids alone"),
+    "strings": ({"src": ["a", "b", "c"]}, "src column 'src' has type string; --engine cugraph-mg accepts only integer ids"),
     "no weights": ({"weight": None}, "no weight column"),
     "no rows": ({"src": pa.array([], pa.int64()), "dst": pa.array([], pa.int64()), "weight": pa.array([], pa.int64())}, ""),
 }
@@ -190,14 +190,14 @@ def test_bad_input_is_one_error_before_anything_is_written(tmp_path, what, capsy
         (("--id-type", "string"), "it takes integer ids as they are stored"),
     ],
 )
-def test_what_the_engine_cannot_do_is_said_before_anything_starts(words, message):
+def test_unsupported_settings_are_refused_before_anything_starts(words, message):
     flags, _ = flags_of(["edges.parquet", "--engine", "cugraph-mg", "--sources", "1", "--output", "out", *words])
     with pytest.raises(UsageError, match=f"--engine cugraph-mg: {message}"):
         settings_of(flags)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("cugraph") is not None, reason="cuGraph is installed")
-def test_without_cugraph_the_error_says_what_to_install(edges, tmp_path, capsys):
+def test_missing_cugraph_is_an_error_that_says_what_to_install(edges, tmp_path, capsys):
     assert run(edges, tmp_path / "out", "--sources", 0) == 2
     error = capsys.readouterr().err
     assert "--engine cugraph-mg needs cuGraph with Dask, and cu" in error
@@ -268,8 +268,8 @@ def test_a_size_may_have_a_unit(text, size):
 
 
 @pytest.mark.parametrize("text", ["", "much", "1 mile", "-3"])
-def test_what_is_no_size_is_refused(text):
-    with pytest.raises(UsageError, match=r"is no size|expected one argument"):
+def test_invalid_memory_sizes_are_refused(text):
+    with pytest.raises(UsageError, match=r"is not a size|expected one argument"):
         flags_of(["e", "--gpu-memory", text])
 
 
@@ -283,7 +283,7 @@ def client():
 
 
 def parted(client, src, dst, weight, weight_type="auto"):
-    """The same edges as a graph in one piece, and in parts."""
+    """Return the same edges as a whole graph, and in partitions."""
     shares = [Part(*(column[i::3] for column in (src, dst, weight))) for i in range(3)]
     kinds = {"src": src.dtype, "dst": dst.dtype, "weight": weight.dtype}
     graph = Edges(client, client.scatter(shares), True).build(kinds, True, weight_type, "edges")
@@ -309,8 +309,8 @@ def test_every_seeded_fault_is_rejected_as_the_other_certificate_rejects_it(clie
         assert found.valid == expected.valid is False, (fault, found, expected)
 
 
-def test_a_circle_of_edges_without_length_cannot_vouch_for_itself(client):
-    # From 0 with weight 9 to 1, and a circle 1, 2, 3 of zeros: distances of 4 explain each other, and are too small.
+def test_certificate_rejects_a_cycle_of_zero_weights(client):
+    # An edge 0 to 1 of weight 9, and a cycle 1, 2, 3 of zeros: distances of 4 explain each other, but are too small.
     src, dst, weight = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 1]), np.array([9, 0, 0, 0])
     _, graph = parted(client, src, dst, weight)
     assert graph.edges.certify(0, np.array([0, 9, 9, 9], np.float32), None).valid

@@ -1,4 +1,4 @@
-"""Memory that runs out while a batch is answered, at each allocation in turn: equal bytes, or sources that are reported."""
+"""Failure of each allocation of a batch, one after another: equal bytes, or sources that are reported."""
 
 import asyncio
 import contextlib
@@ -47,7 +47,7 @@ class FailingAllocator:
 
 @pytest.fixture
 def one_worker(tmp_path):
-    """A worker's plugin in this process, as (start it, answer one batch, output folder)."""
+    """Return a worker's plugin in this process, as (start it, compute one batch, output folder)."""
     rng = np.random.default_rng(2)
     src, dst = rng.integers(0, 300, (2, 1200))
     save_graph(graph_from_edges(src, dst, rng.integers(1, 99, src.size)), tmp_path / "graph")
@@ -75,7 +75,7 @@ def one_worker(tmp_path):
     return start, answer, folder
 
 
-def test_any_one_allocation_may_fail_and_the_part_has_the_same_bytes(one_worker, monkeypatch, request):
+def test_failed_allocation_leaves_the_bytes_of_the_part_unchanged(one_worker, monkeypatch, request):
     start, answer, folder = one_worker
     sources = list(range(3))
     answer(start(), sources)
@@ -96,7 +96,7 @@ def test_any_one_allocation_may_fail_and_the_part_has_the_same_bytes(one_worker,
     assert [path.name for path in folder.iterdir()] == ["part-000000.parquet"]
 
 
-def test_where_allocations_fail_for_good_each_source_is_reported_and_no_file_appears(one_worker, monkeypatch):
+def test_permanent_allocation_failures_report_each_source_and_write_no_file(one_worker, monkeypatch):
     start, answer, folder = one_worker
     plugin = start()
     allocator = FailingAllocator(monkeypatch)

@@ -1,4 +1,4 @@
-"""The output folder: only where it was asked for, one run at a time, and nothing left behind."""
+"""The output folder: it is where the user named it, has one run at a time, and no temporary files remain."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_run_that_was_killed_before_it_wrote_anything_is_resumed(edges, tmp_pa
     assert main(edges, "--output", tmp_path / "out", "--resume") == 0
 
 
-def test_what_stands_in_the_folder_is_called_finished_or_not(edges, finished, tmp_path, capsys):
+def test_error_says_whether_the_folder_has_a_finished_run(edges, finished, tmp_path, capsys):
     folder = tmp_path / "out"
     shutil.copytree(finished, folder)
     assert "finished run" in refused(capsys, main(edges, "--output", folder))
@@ -215,7 +215,7 @@ def test_a_lock_is_never_opened_by_way_of_a_link(tmp_path):
 
 
 @pytest.mark.parametrize(("status", "swept"), [("done", True), ("failed", True), ("interrupted", False)])
-def test_what_killed_workers_left_is_swept_when_a_run_ends(tmp_path, status, swept):
+def test_temporary_files_of_killed_workers_are_deleted_when_a_run_ends(tmp_path, status, swept):
     with OutputFolder(tmp_path) as folder:
         folder.manifest["status"] = status
         for name in (".part-000001.0123.tmp", ".task-000002.0123.tmp"):
@@ -225,7 +225,7 @@ def test_what_killed_workers_left_is_swept_when_a_run_ends(tmp_path, status, swe
     assert len(list(tmp_path.glob(".part-*"))) == len(list(tmp_path.glob(".task-*"))) == (not swept)
 
 
-def test_what_is_swept_is_not_followed(tmp_path):
+def test_deleting_temporary_files_follows_no_links(tmp_path):
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / "kept").touch()
@@ -243,7 +243,7 @@ def test_manifest_and_parts_hold_the_version_of_the_package(finished):
         assert json.loads(pq.read_metadata(path).metadata[FOOTER_KEY])["version"] == __version__
 
 
-# What nobody reads, and what a terminal cannot show
+# Values that the job does not read, and text that a terminal cannot show
 
 
 def shell(command, **environment):
@@ -277,7 +277,7 @@ def test_a_terminal_that_knows_ascii_alone_gets_escaped_text(tmp_path):
     run = f'"$PY" -m pipelines.batch_sources {names} --all-sources --workers 1 --device cpu --output {tmp_path}/out'
     assert shell(run, **ascii_only).returncode == 0
     done = shell(f'"$PY" -m pipelines.verify {tmp_path}/out {names} --device cpu', **ascii_only)
-    assert (done.returncode, "proven right (3 sources" in done.stdout) == (0, True)
+    assert (done.returncode, "verified (3 sources" in done.stdout) == (0, True)
     assert "é" in (tmp_path / "out" / "_report.html").read_text(encoding="utf-8")
     for wrong in (["--sources", "ü"], ["--all-sources", "--output", "ö"], ["--all-sources", "--algorithm", "é"]):
         done = shell(f'"$PY" -m pipelines.batch_sources {names} --device cpu {" ".join(wrong)}', **ascii_only)

@@ -43,7 +43,7 @@ def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
 
 
 @pytest.mark.parametrize("weights", [np.float32, np.float64])
-def test_what_is_written_of_a_traversal_is_counted_beside_what_it_reached(weights):
+def test_statistics_count_written_and_reached_vertices(weights):
     graph = graph_from_edges(SRC, DST, WEIGHT.astype(weights))
     plan = plan_sssp(graph, targets=graph.ids[::3])
     traversal = plan.run(5)
@@ -77,7 +77,7 @@ def test_histograms_add_up_in_any_order(lists):
             assert all(found["counts"][int(i)] > 0 for i in at)
 
 
-def test_nothing_reached_has_no_histogram():
+def test_histogram_is_none_if_nothing_is_reached():
     assert histogram_of(Distances([np.inf, np.inf])) is None
     assert histogram_of(Distances([-1, -1], "bfs")) is None
     assert merged(None, None) is None

@@ -1,4 +1,4 @@
-"""What the job writes beside distances: the library's own answers, one digest whatever the batches, certified, resumable."""
+"""Results of the job other than distances: equal to the library's, one digest for any batches, certified, resumable."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def parts_of(folder):
 
 
 def written(folder):
-    """All rows, each source's at the place that the run gave it."""
+    """Return all rows, in the order of the run's sources."""
     return pd.concat([pd.read_parquet(path) for path in sorted(folder.glob("part-*"))], ignore_index=True)
 
 
@@ -121,7 +121,7 @@ def answer(edges, case, sources):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_rows_are_the_librarys_answer_whatever_the_batches_and_workers(case, edges, job):
+def test_rows_equal_the_librarys_for_any_batches_and_workers(case, edges, job):
     folder = job(case)
     manifest = manifest_of(folder)
     sources = [source for part in manifest["parts"] for source in part["sources"]]
@@ -139,7 +139,7 @@ def test_the_rows_are_the_librarys_answer_whatever_the_batches_and_workers(case,
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_without_certificates_less_is_held_and_the_rows_are_the_same(case, job):
+def test_certify_none_holds_less_and_writes_the_same_rows(case, job):
     folder = job(case, "--certify", "none")
     assert manifest_of(folder)["digest"] == manifest_of(job(case))["digest"]
     assert written(folder).equals(written(job(case)))
@@ -161,7 +161,7 @@ def test_the_manifest_and_every_part_say_what_was_written(case, job):
 
 
 @pytest.mark.parametrize("case", CERTIFIED)
-def test_parts_that_the_manifest_does_not_know_are_kept_if_their_rows_are_right(case, job, tmp_path, capsys):
+def test_parts_unknown_to_the_manifest_stay_if_their_rows_are_right(case, job, tmp_path, capsys):
     folder = tmp_path / "out"
     shutil.copytree(job(case), folder)
     before = parts_of(folder)
@@ -176,7 +176,7 @@ def test_parts_that_the_manifest_does_not_know_are_kept_if_their_rows_are_right(
     assert parts_of(folder) == before
 
 
-def test_people_are_told_what_is_written(job, capsys):
+def test_terminal_and_report_state_the_result_kind(job, capsys):
     words = [word for word in job.command("nearest", job("nearest"), "--resume") if word != "--json"]
     assert main(words) == 0
     assert f"nearest: {OUTPUT_SCHEMAS['nearest'].means}" in capsys.readouterr().out
@@ -226,7 +226,7 @@ def test_targets_in_a_file_are_those_given_by_their_ids(job, tmp_path):
 
 
 def forge(folder, change, **footers):
-    """Change the rows of the first part, and its footer, with hashes and checksums that vouch for it."""
+    """Change the rows of the first part file, and adapt its footer, hashes and checksums."""
     manifest = manifest_of(folder)
     path, entry = folder / manifest["parts"][0]["file"], manifest["parts"][0]
     graph = read_graph(manifest["settings"]["edges"], device="cpu", weighted=manifest["algorithm"] == "sssp")
@@ -253,7 +253,7 @@ def proven(folder, edges, capsys):
 
 
 def one_more(table):
-    """One more in the last column of the first row; among ids that is the next one."""
+    """Increment the last column of the first row; for ids, take the next id."""
     name = table.schema.names[-1]
     values = table[name].to_pylist()
     at = next(i for i, value in enumerate(values) if value is not None)
@@ -318,7 +318,7 @@ def one_worker(edges, tmp_path):
 
 
 @pytest.mark.parametrize("case", CERTIFIED)
-def test_nothing_is_made_of_distances_that_are_not_proven(case, edges, one_worker, monkeypatch, tmp_path):
+def test_results_need_certified_distances(case, edges, one_worker, monkeypatch, tmp_path):
     def broken(plan_of):
         run = plan_of.run
 

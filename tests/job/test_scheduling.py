@@ -1,4 +1,4 @@
-"""How work is given out: tasks sized by time, few in flight, graphs built once, and clusters with certificates."""
+"""Scheduling: tasks sized by time, few in flight, graphs built once, and clusters with certificates."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def test_a_task_is_sized_again_when_batches_get_slower_or_faster():
     assert pace.batches(left=10**6, workers=2) > 200
 
 
-def test_one_slow_batch_among_fast_ones_keeps_a_task_below_the_longest():
+def test_task_size_stays_below_the_limit_with_one_slow_batch():
     assert paced(*[0.01] * 60, 5.0).batches(left=10**6, workers=2) * 5.0 <= MAX_TASK_SECONDS
 
 
@@ -181,7 +181,7 @@ class Future:
 
 
 class Cluster:
-    """Workers that search from the sources of all parts of a task together, and die of one part."""
+    """Workers that search from the sources of all batches of a task together, and die of one batch."""
 
     status = "running"
 
@@ -214,7 +214,7 @@ class RetryObserver(Counted):
 
 
 @pytest.mark.parametrize("deadly", [0, 11, 31])
-def test_of_parts_that_a_worker_took_together_halves_are_given_out_until_the_deadly_one_is_found(tmp_path, deadly):
+def test_batches_of_a_lost_worker_are_bisected_until_the_deadly_one_is_found(tmp_path, deadly):
     workers, observer = Cluster(deadly), RetryObserver()
     Window(DaskExecutor(workers, workers.submit), observer, tmp_path, first=32).run(list(range(32)))
     assert observer.parts == Counter(range(32))

@@ -117,7 +117,7 @@ def test_a_misspelt_key_is_an_error_that_lists_the_known_ones(tmp_path):
         ("cutoff = nan\nalgorithm = 'sssp'", "cutoff cannot be nan"),
         ("max_depth = -1", "max_depth cannot be -1"),
         ("result = 'all'", "result cannot be 'all'"),
-        ("result = 'summary'\npredecessors = true", "predecessors = true and result = 'summary' are two results"),
+        ("result = 'summary'\npredecessors = true", "predecessors = true and result = 'summary' select two results"),
         ("workers = ", "not a TOML file"),
         ("strategy = " + "[" * 5000, "nested too deeply"),
         ('src_column = "a\\u0000b"', "run.toml: src_column cannot be 'a\\x00b'"),
@@ -152,7 +152,7 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH[:-2], "--sources", "-a,b"], "a value that begins with - is given as --sources=VALUE"),
         ([*ENOUGH[:-2], "--random-sources", "-3"], "--random-sources cannot be -3"),
         ([*ENOUGH, "--max-depth", "-3"], "--max-depth cannot be -3"),
-        ([*ENOUGH, "--seed", "1_0"], "'1_0' is no whole number"),
+        ([*ENOUGH, "--seed", "1_0"], "'1_0' is not a whole number"),
         ([*ENOUGH, "--workers", "\u0663"], "is neither a whole number nor 'auto'"),
         ([*ENOUGH, "--algorithm", "sssp", "--cutoff", "1_0"], "'1_0' is no number"),
         ([*ENOUGH, "--algorithm", "sssp", "--cutoff", "-inf"], "--cutoff cannot be -inf"),
@@ -172,12 +172,12 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--result", "nearest", "--targets", "1"], "is about all vertices"),
         ([*ENOUGH, "--result", "nearest", "--batch-size", "4"], "leave --batch-size at auto"),
         ([*ENOUGH, "--result", "levels", "--algorithm", "sssp"], "counts hops (bfs); sssp takes --result summary"),
-        ([*ENOUGH, "--result", "summary", "--predecessors"], "--predecessors and --result summary are two results"),
+        ([*ENOUGH, "--result", "summary", "--predecessors"], "--predecessors and --result summary select two results"),
         ([*ENOUGH, "--result", "predecessors", "--no-predecessors"], "contradict each other"),
         ([*ENOUGH, "--scheduler-address", "a:1", "--scheduler-file", "b"], "two schedulers"),
         ([*ENOUGH, "--scheduler-address", "somewhere"], "it is PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
         ([*ENOUGH, *TLS], "are for a scheduler that runs already"),
-        ([*ENOUGH, *TLS[:4]], "--tls-key is missing beside --tls-ca-file, --tls-cert"),
+        ([*ENOUGH, *TLS[:4]], "--tls-key is missing (given: --tls-ca-file, --tls-cert)"),
         ([*ENOUGH, *TLS, "--scheduler-address", "tcp://a:1"], "tcp://a:1 is not encrypted"),
         ([*ENOUGH, *TLS, "--scheduler-address", "tls://a:1"], "--tls-ca-file no_ca.pem cannot be read: No such file"),
         ([*ENOUGH, "--batch-deadline", "soon"], "'soon' is neither a number nor 'auto'"),
@@ -267,7 +267,7 @@ def test_the_scheduler_file_of_the_environment_is_taken(monkeypatch):
     assert settings(*ENOUGH, "--scheduler-address", "tcp://127.0.0.1:1").scheduler_file is None
 
 
-def test_help_imports_nothing_heavy():
+def test_help_imports_no_large_package():
     code = (
         "import sys; from pipelines.batch_sources import main; code = main(['--help']); "
         "heavy = {'numpy', 'numba', 'pydantic', 'distributed', 'pyarrow', 'kepler_traverse'} & set(sys.modules); "

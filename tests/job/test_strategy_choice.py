@@ -1,4 +1,4 @@
-"""That a run learns once for all of its workers which strategy is fast: by scripted times, and in the job itself."""
+"""A run chooses the fastest strategy once for all workers: with scripted times, and in the job itself."""
 
 import contextlib
 import itertools
@@ -47,10 +47,10 @@ class Future:
 
 
 class ScriptedWindow(Window):
-    """Workers that take tasks in the order given out, and whose strategies take scripted seconds per batch."""
+    """Workers that take tasks in the order submitted, and whose strategies take scripted seconds per batch."""
 
     def __init__(self, folder, workers, taken, choice, dies_of="", runs_instead=None):
-        self.taken, self.seconds, self.told = taken, 0.0, []
+        self.taken, self.seconds, self.submitted = taken, 0.0, []
         self.parts, self.notices = Counter(), []
         self.dies_of, self.runs_instead = dies_of, runs_instead or {}
         self.client = client = SimpleNamespace(status="running", cancel=self.cancel, sync=self.sync)
@@ -62,7 +62,7 @@ class ScriptedWindow(Window):
         return {} if question is self.client.scheduler.processing else dict.fromkeys(range(self.n_workers), 1)
 
     def submit(self, task):
-        self.told.append((task.strategy, task.parts))
+        self.submitted.append((task.strategy, task.parts))
         return Future(task)
 
     def cancel(self, futures, force):  # noqa: ARG002
@@ -121,18 +121,18 @@ def test_estimates_that_are_five_times_off_cost_a_run_less_than_a_third(tmp_path
         checked(choice.record, Schema)
 
 
-def test_one_task_tries_and_all_that_follow_are_told_the_better_one(tmp_path):
+def test_trial_of_one_task_changes_the_strategy_of_later_tasks(tmp_path):
     choice = choice_of({"slow": 0.1, "fast": 0.2}, 200)
     window = ScriptedWindow(tmp_path, 3, {"slow": 1.0, "fast": 0.1}, choice)
     window.run(list(range(200)))
-    names = [name for name, _ in window.told]
-    given_out = [name for name, parts in window.told if parts not in {task.parts for task in window.recalled}]
+    names = [name for name, _ in window.submitted]
+    given_out = [name for name, parts in window.submitted if parts not in {task.parts for task in window.recalled}]
     assert set(names) == {"slow", "fast"}
     trial = names.index("fast")
     following = list(itertools.dropwhile(lambda name: name == "slow", names[trial + 1 :]))
     trials = [name for name in names[trial:] if name == "fast"]
     assert trials
-    # Between the trial and its end the others go on with the slow one; then nothing is told that any more.
+    # Until the trial ends the other tasks use the slow strategy; afterwards no task does.
     assert "fast" in given_out
     last_slow = max(i for i, name in enumerate(names) if name == "slow")
     assert last_slow - trial <= WINDOW * 3
@@ -144,17 +144,17 @@ def test_one_task_tries_and_all_that_follow_are_told_the_better_one(tmp_path):
     assert current(choice.record) == choice.strategy == "fast"
     assert any("one task tries strategy fast" in each for each in window.notices)
     assert any("strategy fast goes on" in each for each in window.notices)
-    told = sentence(choice.record)
-    assert told.startswith("slow was chosen by estimates for all sources: 20 s, fast 40 s; measured: slow ")
-    assert told.endswith("measured sources")
-    assert "\n" not in told
+    text = sentence(choice.record)
+    assert text.startswith("slow was chosen by estimates for all sources: 20 s, fast 40 s; measured: slow ")
+    assert text.endswith("measured sources")
+    assert "\n" not in text
 
 
 def test_a_run_without_need_tries_nothing(tmp_path):
     choice = choice_of({"a": 0.1, "b": 3.0}, 100)
     window = ScriptedWindow(tmp_path, 2, {"a": 0.1, "b": 3.0}, choice)
     window.run(list(range(100)))
-    assert {name for name, _ in window.told} == {"a"}
+    assert {name for name, _ in window.submitted} == {"a"}
     assert not window.recalled
     assert window.notices == []
     assert choice.record["switches"] == []
@@ -164,17 +164,17 @@ def test_a_trial_that_is_slower_is_the_only_one(tmp_path):
     choice = choice_of({"a": 0.1, "b": 0.2}, 100)
     window = ScriptedWindow(tmp_path, 2, {"a": 1.0, "b": 5.0}, choice)
     window.run(list(range(100)))
-    assert sum(len(parts) for name, parts in window.told if name == "b") == 2, "two groups, as the first warms up"
+    assert sum(len(parts) for name, parts in window.submitted if name == "b") == 2, "two groups, as the first warms up"
     assert choice.strategy == "a"
     assert choice.record["switches"] == []
 
 
-def test_a_strategy_of_which_workers_die_is_not_tried_again_and_its_batches_are_answered(tmp_path):
+def test_strategy_that_kills_workers_is_not_tried_again_and_its_batches_are_computed(tmp_path):
     choice = choice_of({"a": 0.1, "b": 0.2}, 100)
     window = ScriptedWindow(tmp_path, 2, {"a": 1.0, "b": 0.1}, choice, dies_of="b")
     window.run(list(range(100)))
     assert window.parts == Counter(range(100))
-    assert sum(name == "b" for name, _ in window.told) == 1
+    assert sum(name == "b" for name, _ in window.submitted) == 1
     assert any("not tried again: its worker was lost" in each for each in window.notices)
 
 
@@ -183,7 +183,7 @@ def test_a_worker_that_cannot_run_a_strategy_and_plans_for_itself_ends_the_trial
     window = ScriptedWindow(tmp_path, 2, {"a": 1.0, "b": 0.1}, choice, runs_instead={"b": "a"})
     window.run(list(range(100)))
     assert window.parts == Counter(range(100))
-    assert sum(name == "b" for name, _ in window.told) == 1
+    assert sum(name == "b" for name, _ in window.submitted) == 1
     assert choice.strategy == "a"
 
 
@@ -195,7 +195,7 @@ def test_a_run_that_goes_on_knows_what_was_measured_before_it(tmp_path):
     assert resumed.strategy == "fast"
     window = ScriptedWindow(tmp_path, 1, {"slow": 1.0, "fast": 0.1}, resumed)
     window.run(list(range(50)))
-    assert {name for name, _ in window.told} == {"fast"}
+    assert {name for name, _ in window.submitted} == {"fast"}
     assert resumed.record["first"] == "slow"
     assert len(resumed.record["switches"]) == 1
     elsewhere = choice_of({"slow": 0.01, "fast": 0.2}, 100)  # another machine
@@ -208,7 +208,7 @@ def test_a_run_that_goes_on_knows_what_was_measured_before_it(tmp_path):
     assert forged.record["switches"] == []
 
 
-def test_a_candidate_without_room_is_refused_and_the_memory_plan_is_that_of_the_largest_taken():
+def test_candidate_without_memory_is_refused_and_the_plan_has_the_largest_accepted():
     load = Load(
         n_vertices=1000, n_sources=1000, graph_bytes=1 << 20, reverse_bytes=0, state_bytes=10 << 20, row_bytes=12,
         rows_per_source=1000, most_rows=1000, certified=True,
@@ -321,7 +321,7 @@ def test_the_job_switches_once_for_all_workers_and_writes_the_same(job, workers)
     assert f"{FAST} went on after" in found.summary["why"]
     assert found.err.count("one task tries strategy") == 1
     assert found.err.count("goes on: it takes") == 1
-    # With one, then with the other; where a task of the first was queued behind the trial, once more with each.
+    # With the one, then with the other; if a task of the first was queued after the trial, again with each.
     assert len(found.plans) <= 4 * workers
     assert all(len(set(names)) == 1 for names in found.plans)
     assert sentence(choice).replace("(", "").split(";")[0] in (found.folder / "_report.html").read_text().replace("(", "")
@@ -352,16 +352,16 @@ def test_a_job_that_is_resumed_after_a_switch_begins_with_the_better_strategy(jo
     assert len(again.manifest["choice"]["switches"]) == 1
 
 
-def test_a_worker_that_has_no_memory_for_the_strategy_told_plans_for_itself(job, monkeypatch):
-    take = MultiSourcePlan._take
+def test_worker_without_memory_for_the_chosen_strategy_chooses_for_itself(job, monkeypatch):
+    take = MultiSourcePlan._use_candidate
 
     def refused(plan, name):
-        if plan._memory is not None and plan._rows and name == FAST and len(plan._candidates) == 1:
+        if plan._memory is not None and plan._strategies and name == FAST and len(plan._candidates) == 1:
             raise MemoryError("none left")
         return take(plan, name)
 
     right = job({}, 1, "--strategy", SLOW, slowed="")
-    monkeypatch.setattr(MultiSourcePlan, "_take", refused)
+    monkeypatch.setattr(MultiSourcePlan, "_use_candidate", refused)
     found = job(WRONG, 1)
     assert found.summary["digest"] == right.summary["digest"]
     assert found.manifest["strategy"] == SLOW

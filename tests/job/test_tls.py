@@ -1,4 +1,4 @@
-"""Clusters with certificates: workers with addresses of their own do the job, and nobody else gets in."""
+"""Clusters with TLS: workers with addresses of their own run the job, and other connections are refused."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""An output that is right is proven right from files alone; whatever is wrong with one is named, and the exit code is 5."""
+"""A correct output is verified from its files alone. Every fault of an output is named, and the exit code is 5."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Output:
             )
 
     def write(self, number, change=lambda result: result, change_rows=lambda table: table, run=None):
-        """Write a part, changed or not, with checksums, footer and hash as if it were right."""
+        """Write a part file, changed or not, with consistent checksums, footer and hash."""
         answers = []
         for source, result in self.traversals(number):
             result = change(result)
@@ -111,7 +111,7 @@ class Output:
         return entry | {"sources": [source for source, _, _ in answers]}
 
     def rewrite(self, number, **changes):
-        """Put a changed part in place, and a manifest that vouches for it."""
+        """Replace a part file by a changed one, and adapt the manifest."""
         self.manifest["parts"][number] = self.write(number, **changes)
         seal(self.folder, self.manifest)
 
@@ -240,7 +240,7 @@ def test_swapped_sources_are_found_although_all_hashes_agree(output, capsys):
 
     output.rewrite(0, change=swapped)
     assert any(kind == "order" for kind, _, _ in faults_of(output, capsys))
-    # In the right order, but each with the other one's rows.
+    # In the right order, but each source with the rows of the other.
     good = output.sources[:2]
     output.sources[:2] = good[::-1]
     entry = output.write(0, change=swapped)
@@ -258,7 +258,7 @@ def facts(path):
 
 
 def rename_sources(path, sources):
-    """Replace the sources in the footer of a part, and leave its rows as they are."""
+    """Replace the sources in the footer of a part file, with its rows unchanged."""
     with pq.ParquetFile(path) as file:
         footer = json.loads(file.metadata.metadata[FOOTER_KEY]) | {"sources": sources}
         groups = [file.read_row_group(i) for i in range(file.num_row_groups)]
@@ -308,7 +308,7 @@ def test_missing_and_extra_parts_are_found(output, capsys):
     shutil.copy(output.folder / part_name(0), output.folder / part_name(7))
     (output.folder / part_name(2)).unlink()
     found = faults_of(output, capsys)
-    assert ("missing part", "part-000002.parquet", "the file is not there") in found
+    assert ("missing part", "part-000002.parquet", "the file does not exist") in found
     assert any(kind == "extra part" and file == "part-000007.parquet" for kind, file, _ in found)
 
 
@@ -372,7 +372,7 @@ def test_a_row_group_beyond_what_the_job_writes_is_not_read(output, capsys, monk
     assert any("more than this job writes" in message for _, _, message in faults_of(output, capsys))
 
 
-def test_many_faults_are_counted_but_not_all_told(output, capsys, monkeypatch):
+def test_faults_are_all_counted_but_listed_up_to_a_limit(output, capsys, monkeypatch):
     monkeypatch.setattr(part_checks, "MAX_FAULTS", 2)
     for number in range(3):
         output.rewrite(number, change_rows=changed_rows(lambda rows: pa.concat_tables([rows[:2], rows[1:]])))
@@ -383,7 +383,7 @@ def test_many_faults_are_counted_but_not_all_told(output, capsys, monkeypatch):
     assert "WRONG" in printed[3]
 
 
-def test_what_is_no_output_or_another_edge_list_is_bad_input(tmp_path, capsys):
+def test_missing_output_or_other_edge_list_is_bad_input(tmp_path, capsys):
     output = Output(tmp_path, "hops", targets=[9, 21])
     pq.write_table(pa.table({"src": [1, 2], "dst": [2, 3]}), tmp_path / "other.parquet")
     (tmp_path / "empty").mkdir()
@@ -404,10 +404,10 @@ def test_what_is_no_output_or_another_edge_list_is_bad_input(tmp_path, capsys):
     assert "5 something is wrong" in capsys.readouterr().out
 
 
-def test_what_the_job_wrote_is_proven_right(tmp_path, capsys):
+def test_output_of_the_job_is_verified(tmp_path, capsys):
     pq.write_table(pa.table(EDGES["weights"]), tmp_path / "edges.parquet")
     words = [tmp_path / "edges.parquet", "--algorithm", "sssp", "--undirected", "--random-sources", 9, "--device", "cpu",
              "--workers", 1, "--batch-size", 4, "--output", tmp_path / "out", "--json"]  # fmt: skip
     assert batch_sources.main([str(word) for word in words]) == 0
     assert check(tmp_path / "out", tmp_path / "edges.parquet") == 0
-    assert "proven right: 9 certified without predecessors" in capsys.readouterr().out
+    assert "methods: 9 certified without predecessors" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""What goes wrong with workers, memory, disks and schedulers, provoked on real processes: nothing is lost or half-written.
+"""Failures of workers, memory, disks and schedulers in real processes: nothing is lost or incomplete.
 
 Whatever happens, the parts that are there are whole, and a job that comes to its end has written the very bytes of an
 undisturbed one. KEPLER_SEED chooses where memory fails and is printed.
@@ -132,7 +132,7 @@ class RunsOutOfMemory(Fault):
 
 
 class RunsOutOfMemoryAtRandom(Fault):
-    """Each first, second, ... traversal from a source fails or does not, by the seed alone."""
+    """The seed alone decides which traversals from a source fail: the first, the second, and so on."""
 
     tries: ClassVar = Counter()
 
@@ -200,7 +200,7 @@ def job(options, cluster, capsys):
     return run
 
 
-def test_a_source_that_kills_its_worker_is_left_out_and_the_others_of_its_part_are_answered(job, undisturbed, tmp_path):
+def test_source_that_kills_its_worker_is_skipped_and_the_others_are_computed(job, undisturbed, tmp_path):
     poison = 6
     code, summary, err = job(tmp_path / "out", fault=Kills([poison]))
     assert code == 3, err
@@ -214,7 +214,7 @@ def test_a_source_that_kills_its_worker_is_left_out_and_the_others_of_its_part_a
     assert sorted(answered) == [source for source in range(N_SOURCES) if source != poison]
     retried = Counter(entry["file"] for entry in manifest["retried"])
     assert retried.pop("part-000001.parquet") > 1
-    # An answer that is on its way when its worker dies is lost with it, and its part given out again.
+    # A result in flight is lost when its worker dies, and its batch is retried.
     assert set(retried.values()) <= {1}, "nobody else is blamed"
     rows = pq.read_table(tmp_path / "out" / "part-000001.parquet", columns=["source"])["source"].unique().to_pylist()
     assert rows == [4, 5, 7]
@@ -255,7 +255,7 @@ def test_a_source_that_never_fits_is_left_out_and_the_rest_goes_on(job, tmp_path
 def test_memory_that_fails_at_random_changes_no_byte(job, undisturbed, tmp_path):
     code, _, err = job(tmp_path / "out", fault=RunsOutOfMemoryAtRandom(range(N_SOURCES)))
     assert code in (0, 3), f"seed {SEED}: {err}"
-    if code == 3:  # it struck a source each time
+    if code == 3:  # the fault hit a source each time
         code, _, err = job(tmp_path / "out", "--resume")
     assert code == 0, f"seed {SEED}: {err}"
     assert parts_of(tmp_path / "out") == parts_of(undisturbed)
@@ -274,7 +274,7 @@ def test_a_full_disk_is_one_message_and_resuming_goes_on(job, undisturbed, tmp_p
     assert parts_of(tmp_path / "out") == parts_of(undisturbed)
 
 
-def test_a_disk_without_room_for_the_manifest_is_one_message(edges, tmp_path):
+def test_disk_too_full_for_the_manifest_is_one_message(edges, tmp_path):
     words = ["--all-sources", "--device", "cpu", "--workers", "1", "--output", str(tmp_path / "out")]
     limited = f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)); {MAIN}"
     done = subprocess.run([sys.executable, "-c", limited, str(edges), *words], capture_output=True, text=True)
@@ -336,9 +336,7 @@ def kill_when(process, condition):
 
 
 @pytest.mark.parametrize("gone", ["worker", "scheduler"])
-def test_where_nobody_is_left_the_job_ends_and_says_so(
-    slow, options, undisturbed, cluster, tmp_path, capsys, monkeypatch, gone
-):
+def test_job_without_workers_ends_with_a_message(slow, options, undisturbed, cluster, tmp_path, capsys, monkeypatch, gone):
     monkeypatch.setattr("pipelines.scheduling.cluster.CONNECT_SECONDS", 5)
     file, scheduler, worker = slow
     out = tmp_path / "out"

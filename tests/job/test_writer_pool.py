@@ -1,4 +1,4 @@
-"""Parts that are written on threads while their worker traverses: the same bytes, and each part fails alone."""
+"""Part files that threads write while their worker traverses: the same bytes, and each part file fails alone."""
 
 import asyncio
 import errno
@@ -136,7 +136,7 @@ def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm,
 
 
 def failing_from(plugin, monkeypatch, broken, error):
-    """Make searches fail in whose group a source is."""
+    """Make the searches of each group fail that contains a source."""
     run = plugin.loaded.plan.run
 
     def broken_run(sources):
@@ -303,7 +303,7 @@ def test_an_error_while_a_part_begins_waits_for_the_parts_before():
 
 
 def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(tmp_path, monkeypatch):
-    """On a worker of Dask with one thread; every part of the first task is held until the second has begun to write."""
+    """On a Dask worker with one thread; the part files of the first task wait until the second one has begun to write."""
     folder, n_tasks = tmp_path / "out", 3
     folder.mkdir()
     save_graph(graph_of("integers"), tmp_path / "graph")
@@ -360,7 +360,7 @@ def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_writte
         assert planned() == 9
         room = plan_for(graph, Request(targets=None, result="distances", **asked)).nbytes
         held = graph.nbytes + graph.ids.nbytes
-        assert planned(gpu_memory=held + 2 * room) == 5  # a quarter of it is for less than a part
+        assert planned(gpu_memory=held + 2 * room) == 5  # a quarter of it holds less than one part file
 
 
 def test_fewer_threads_write_where_memory_is_short(monkeypatch):

@@ -53,7 +53,7 @@ def test_a_cache_that_cannot_be_made_is_an_error_and_one_in_memory_needs_no_fold
     kernel_cache.require_private_cache()
 
 
-def test_without_a_variable_it_is_the_folder_that_cupy_takes(monkeypatch, tmp_path):
+def test_folder_without_a_variable_is_cupys_default(monkeypatch, tmp_path):
     monkeypatch.delenv("CUPY_CACHE_DIR", raising=False)
     monkeypatch.delenv("CUPY_CACHE_IN_MEMORY", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

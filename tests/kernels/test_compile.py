@@ -13,17 +13,20 @@ import numpy as np
 import pytest
 
 import kepler_traverse
+from kepler_traverse import _arrays
 from kepler_traverse.bfs import gpu_steps as bfs_gpu
 from kepler_traverse.bfs import persistent
 from kepler_traverse.bfs.multi_source import bit_parallel_gpu
 from kepler_traverse.bfs.multi_source import source_per_block as bfs_source_per_block
 from kepler_traverse.bfs.published import bfs_4k, expand_contract, hierarchical_queues, hybrid_and_spmv
 from kepler_traverse.bfs.published import topology_driven as bfs_scans
+from kepler_traverse.certificate import batch
 from kepler_traverse.certificate import batch_gpu as certificate_many_gpu
 from kepler_traverse.certificate import single_gpu as certificate_gpu
-from kepler_traverse.cuda import csr_build, distance_stats, exact, launch
+from kepler_traverse.cpu import distance_stats as cpu_distance_stats
+from kepler_traverse.cuda import csr_build, distance_stats, exact, kernel_spec, kernel_trace, launch
 from kepler_traverse.cuda.compiler import header_folders, options
-from kepler_traverse.cuda.kernel_spec import Entry, chosen_types
+from kepler_traverse.cuda.kernel_spec import Entry, chosen_types, struct_layout
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp import near_far_gpu as sssp_persistent
 from kepler_traverse.sssp.multi_source import source_per_block as sssp_source_per_block
@@ -183,9 +186,15 @@ def test_every_kernel_file_is_declared_and_every_declared_one_exists():
     assert sorted(PACKAGE.rglob("*.cu")) == FILES
 
 
-def test_no_two_entry_points_share_a_name():
+def test_entry_points_have_distinct_names():
     names = [entry.name for entry in ENTRIES]
     assert len(set(names)) == len(names)
+
+
+def test_published_kernels_with_many_arguments_take_a_struct():
+    published = [entry for entry in ENTRIES if "published" in entry.file.parts]
+    assert published
+    assert [entry.name for entry in published if len(entry.arguments) > 7 and not entry.argument_struct] == []
 
 
 @pytest.mark.parametrize("types", TYPES, ids=name_of)
@@ -218,13 +227,40 @@ def test_layout_of_an_argument_struct_is_that_of_the_compiler(nvrtc, entry, type
         compiled(nvrtc, with_checks, arguments, "compute_90", "PTX")
 
 
+@pytest.mark.parametrize(
+    ("entry", "header", "struct"),
+    [
+        (persistent._GRID, "bfs_persistent_state.cuh", "LoopState"),
+        (persistent._GRID, "persistent_grid.cu", "Outcome"),
+        (sssp_persistent._ENTRY, "near_far_state.cuh", "LoopState"),
+        (sssp_persistent._ENTRY, "near_far.cu", "Outcome"),
+        (bfs_source_per_block.ENTRIES[0], "source_per_block.cu", "Outcome"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+def test_layout_of_a_struct_that_the_host_reads_is_that_of_the_compiler(nvrtc, entry, header, struct, tmp_path):
+    layout = struct_layout(entry.file.with_name(header), struct)
+    assert layout.itemsize % 8 == 0, "the host allocates 64-bit words"
+    name = f"kt::{struct}" if header.endswith(".cuh") else struct
+    expected = [f"sizeof({name}) == {layout.itemsize}"]
+    expected += [f"__builtin_offsetof({name}, {field}) == {layout.fields[field][1]}" for field in layout.names]
+    with_checks = tmp_path / entry.file.name
+    checks = "".join(f'static_assert({condition}, "");\n' for condition in expected)
+    with_checks.write_text(entry.file.read_text(encoding="utf-8") + checks)
+    arguments = [*options(entry, TYPES[0]), "-arch=compute_90", "-ftz=true", "--device-as-default-execution-space", IN_HASTE]
+    compiled(nvrtc, with_checks, arguments, "compute_90", "PTX")
+    with_checks.write_text(with_checks.read_text().replace(f"== {layout.itemsize}", f"== {layout.itemsize + 8}"))
+    with pytest.raises(AssertionError, match="static assertion failed"):
+        compiled(nvrtc, with_checks, arguments, "compute_90", "PTX")
+
+
 KNOBS = [
     bfs_4k.MANY_BLOCKS.variant(block=64, launches_children=True, HEAVY=2, DUPLICATES=0, APPEND=0),
     bfs_4k.MANY_BLOCKS.variant(block=256, HEAVY=1, DUPLICATES=2, APPEND=1, COUNTING=1),
     bfs_4k.SINGLE_BLOCK.variant(HEAVY=1, COUNTING=1),
     persistent._CLUSTER.variant(PREDECESSORS=0, CLUSTER=8, TRACE=100),
-    persistent._GRID.variant(PREDECESSORS=0, SHARED_ROWS=1, MIN_BLOCKS=1),
-    sssp_persistent._ENTRY.variant(PREDECESSORS=1, SHARED_ROWS=1, MIN_BLOCKS=1, TAIL=1 << 21, TRACE=100),
+    persistent._GRID.variant(PREDECESSORS=0, SHARED_LISTS=1, MIN_BLOCKS=1),
+    sssp_persistent._ENTRY.variant(PREDECESSORS=1, SHARED_LISTS=1, MIN_BLOCKS=1, TAIL=1 << 21, TRACE=100),
     expand_contract._CONTRACT_EXPAND.variant(CULLING=0, COUNTING=0),
     expand_contract._CONTRACT_EXPAND.variant(CULLING=5, COUNTING=1),
     bit_parallel_gpu._PULL.variant(WORDS=1, LANES=1),
@@ -249,7 +285,7 @@ def test_it_compiles_with_other_knobs(nvrtc, entry):
 EVERY_FILE = [*FILES, *(entry.file for entry in SURFACE)]
 
 
-def test_architectures_are_told_apart_at_80_and_90_alone():
+def test_architecture_branches_are_at_80_and_90_alone():
     found = {
         file.name: set(map(int, re.findall(r"__CUDA_ARCH__ *[<>=]+ *(\d+)", file.read_text(encoding="utf-8"))))
         for file in (*FILES, *PACKAGE.rglob("*.cuh"))
@@ -326,10 +362,58 @@ def test_a_product_is_rounded_before_it_is_added(nvrtc):
 
 
 def test_the_check_notices_a_wrong_parameter(nvrtc):
-    file = bfs_gpu._PUSH_FILE
+    file = csr_build._FILE
     ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
     assert entry_points(ptx.replace(".param .u32", ".param .u64")) != declared(file, TYPES[0])
     assert entry_points(ptx.replace(".ptr", "")) != declared(file, TYPES[0])
+
+
+def constant_in(header: str, name: str) -> int:
+    """The value of a ``constexpr`` of a header."""
+    [file] = PACKAGE.rglob(header)
+    return int(re.search(rf"^constexpr \w+ {name} = (-?\d+);", file.read_text(encoding="utf-8"), re.MULTILINE)[1])
+
+
+@pytest.mark.parametrize(
+    ("header", "name", "value"),
+    [
+        ("cuda_api.cuh", "MAX_CHILDREN", launch.MAX_CHILDREN),
+        ("cuda_api.cuh", "WARP", kernel_spec.WARP),
+        ("csr.cuh", "UNREACHED", _arrays.UNREACHED),
+        ("csr.cuh", "NO_PREDECESSOR", _arrays.NO_PREDECESSOR),
+        ("trace.cuh", "TRACE_FIELDS", kernel_trace._FIELDS),
+    ],
+)
+def test_constants_of_headers_are_those_of_python(header, name, value):
+    assert constant_in(header, name) == value
+
+
+@pytest.mark.parametrize(
+    ("file", "enumeration", "expected"),
+    [
+        (
+            "certificate_tiles.cuh",
+            "Finding",
+            {"C1": batch.C1, "C2": batch.C2, "C3": batch.C3, "C4": batch.C4, "OTHER": certificate_many_gpu._FARTHEST // 2},
+        ),
+        (
+            "trace.cuh",
+            "IterationKind",
+            {name.upper().replace(" ", "_"): i for i, name in enumerate(kernel_trace.ITERATIONS)}
+            | {"DRAW": kernel_trace.ITERATIONS.index("draw bitmaps"), "LIST": kernel_trace.ITERATIONS.index("list bitmap")},
+        ),
+    ],
+)
+def test_numbers_of_enumerations_are_those_of_python(file, enumeration, expected):
+    [path] = PACKAGE.rglob(file)
+    names = re.search(rf"enum {enumeration} \{{(.*?)\}}", path.read_text(encoding="utf-8"), re.DOTALL)[1].split(",")
+    found = {name.strip(): i for i, name in enumerate(names)}
+    assert found.items() <= expected.items()
+    assert sorted(found.values()) == sorted(set(expected.values()))
+
+
+def test_a_reduction_block_has_as_many_values_on_both_devices():
+    assert distance_stats.PIECE == cpu_distance_stats.PIECE
 
 
 def test_python_files_hold_no_kernels():

@@ -1,4 +1,4 @@
-"""Compiled code is kept for later processes, also where neither the package nor the home can be written to."""
+"""Compiled code is stored for later processes, even if neither the package nor the home folder is writable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print(len(cpu_steps.push_serial.stats.cache_hits), len(cpu_steps.push_serial.sta
 
 @pytest.fixture
 def sealed(tmp_path):
-    """A copy of the package that nobody may write to."""
+    """Return a read-only copy of the package."""
     if UNPRIVILEGED and not shutil.which("setpriv"):
         pytest.skip("root may write anywhere, and there is no setpriv to drop that right")
     package = tmp_path / "package"

@@ -1,4 +1,4 @@
-"""Clusters of blocks on the host: their barrier, shared memory across blocks, and what goes wrong with both."""
+"""Clusters of blocks on the host: their barrier, shared memory across blocks, and faults of both."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def test_a_cluster_barrier_holds_all_its_blocks_again_and_again(cooperative, siz
 
 @every_mode
 @sizes
-def test_children_run_beside_clusters(size, mode):
+def test_child_kernels_run_concurrently_with_clusters(size, mode):
     counts = np.zeros(8, np.int32)
     run("launches_from_clusters", size, 8, counts, mode={"step_limit": 10**9, **mode})
     assert counts.tolist() == [BLOCK * 3 * BLOCK] * 8
 
 
-# --- what is wrong ----------------------------------------------------------------------------------------------------
+# --- faulty kernels ---------------------------------------------------------------------------------------------------
 
 A = np.zeros(4 * BLOCK, np.int32)
 PLACE = np.zeros(1, np.uint64)

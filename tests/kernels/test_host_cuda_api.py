@@ -1,4 +1,4 @@
-"""What kernels see of CUDA, kt/cuda_api.cuh, on the host: each name computes what CUDA defines, and faults with it show."""
+"""The CUDA wrappers of kt/cuda_api.cuh on the host: each computes what CUDA defines, and its misuse is reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def four_kinds(size):
     return [integers(size, dtype=kind) for kind in NUMBERS.values()]
 
 
-# --- what is right ----------------------------------------------------------------------------------------------------
+# --- correct kernels --------------------------------------------------------------------------------------------------
 
 
 @every_mode
@@ -156,7 +156,7 @@ def test_a_grid_barrier_holds_all_blocks_again_and_again(mode):
 
 
 @every_mode
-def test_what_is_fenced_before_an_announcement_is_seen_after_it(mode):
+def test_stores_before_a_fence_are_visible_after_the_flag(mode):
     value, flag, out = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(4 * 8, np.int32)
     run("announces", 4, 8, value, flag, out, mode={"resident": 2, **mode})
     assert out.tolist() == [0] * 8 + [42] * 24
@@ -185,7 +185,7 @@ def test_bits_and_sums_of_numbers_are_ieee_and_keep_subnormal_ones():
     assert (wide_sums[2].tobytes(), wide_sums[3].tobytes()) == (narrow.astype(float).tobytes(), wide.tobytes())
 
 
-# --- what is wrong ----------------------------------------------------------------------------------------------------
+# --- faulty kernels ---------------------------------------------------------------------------------------------------
 
 A = np.zeros(64, np.int32)
 ARRIVED = np.zeros(4, np.uint32)
@@ -259,7 +259,7 @@ def test_a_fault_is_reported_with_kernel_block_thread_and_line(entry, mode):
     assert "at faults.cu:" in report
 
 
-def test_barriers_of_one_branch_each_are_told_apart_by_their_lines():
+def test_barriers_of_two_branches_are_distinguished_by_their_lines():
     report = fails(FAULTS["waits_at_two_block_barriers"], "waits_at_two_block_barriers", {})
     text = (FOLDER / "faults.cu").read_text().split("waits_at_two_block_barriers")[0]
     assert f"at faults.cu:{text.count(chr(10)) + 5}" in report

@@ -1,4 +1,4 @@
-"""The host harness itself: its primitives compute what CUDA's do, and each kind of fault is reported where it is."""
+"""The host harness itself: its primitives compute what CUDA's do, and each kind of fault is reported with its place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run(entry, grid, block, *args, **options):
     launch("primitives.cu", entry, grid, block, *args, **options)
 
 
-# --- what is right ----------------------------------------------------------------------------------------------------
+# --- correct kernels --------------------------------------------------------------------------------------------------
 
 
 @every_mode
@@ -154,7 +154,7 @@ def test_the_seed_alone_decides_the_order():
     assert order() == list(range(64))
 
 
-# --- what is wrong ----------------------------------------------------------------------------------------------------
+# --- faulty kernels ---------------------------------------------------------------------------------------------------
 
 A = np.zeros(64, np.int32)
 FAULTS = {

@@ -1,4 +1,4 @@
-"""What stands between Python and a kernel: argument checks, grids, compiler options. No GPU is needed."""
+"""Launches of kernels from Python: argument checks, grids, compiler options. No GPU is needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from kepler_traverse import cuda
 from kepler_traverse.cuda import compiler
 from kepler_traverse.cuda import launch as launching
-from kepler_traverse.cuda.kernel_spec import WARP, Argument, Entry, arguments, chosen_types, struct_arguments
+from kepler_traverse.cuda.kernel_spec import WARP, Argument, Entry, arguments, chosen_types, struct_arguments, struct_layout
 from kepler_traverse.errors import DeviceError
 
 ENTRY = Entry(
@@ -121,7 +121,7 @@ def struct_kernel(tmp_path):
     file = tmp_path / "example.cu"
     file.write_text(STRUCT)
     fields = struct_arguments(file, "ExampleArgs", hop_t="int16")
-    entry = Entry("example_struct", file, 128, fields, argument_struct="ExampleArgs<short>")
+    entry = Entry("example_struct", file, 128, fields)
     calls = []
     types = chosen_types(np.int32, np.float64)
     dtypes = tuple(argument.dtype(types) for argument in entry.arguments)
@@ -141,7 +141,8 @@ def good_by_name():
 
 
 def test_struct_arguments_reads_the_fields_of_a_kernel_file(struct_kernel):
-    assert struct_kernel.entry.arguments == (
+    assert struct_kernel.entry.argument_struct == "ExampleArgs<short>"
+    assert tuple(struct_kernel.entry.arguments) == (
         Argument("offsets", "offset_t", True, False),
         Argument("parent", "vertex_t", True, True),
         Argument("level", "int32", False, False),
@@ -157,9 +158,34 @@ def test_struct_arguments_rejects_what_is_not_one_field(tmp_path, line):
     file = tmp_path / "example.cu"
     file.write_text(STRUCT.replace("kt::int32 level;", line))
     with pytest.raises(ValueError, match=re.escape(f"not a field of ExampleArgs that the host can read: {line}")):
-        struct_arguments(file, "ExampleArgs")
+        len(struct_arguments(file, "ExampleArgs"))
     with pytest.raises(ValueError, match=r"example\.cu has no struct Example$"):
-        struct_arguments(file, "Example")
+        len(struct_arguments(file, "Example"))
+
+
+def test_struct_arguments_takes_a_pointer_to_a_struct_for_an_int64_array(tmp_path):
+    file = tmp_path / "example.cu"
+    file.write_text(STRUCT.replace("kt::int32 level;", "kt::LoopState* states;").replace("hop_t*", "const Outcome*"))
+    fields = struct_arguments(file, "ExampleArgs")
+    assert [(field.name, field.kind, field.is_array) for field in fields[2:]] == [
+        ("states", "int64", True),
+        ("limit", "weight_t", False),
+        ("hops", "int64", True),
+    ]
+
+
+def test_struct_layout_reads_the_numbers_before_the_functions(tmp_path):
+    file = tmp_path / "example.cuh"
+    file.write_text(
+        "struct State {\n  int32 level;\n  kt::int64 edges;  // of all\n\n  KT_DEVICE bool is_over() const;\n};\n"
+    )
+    layout = struct_layout(file, "State")
+    assert layout == np.dtype([("level", np.int32), ("edges", np.int64)], align=True)
+    assert layout.itemsize == 16
+    file = tmp_path / "other.cuh"
+    file.write_text("struct State {\n  int32* level;\n};\n")
+    with pytest.raises(ValueError, match=r"other\.cuh: State has a pointer"):
+        struct_layout(file, "State")
 
 
 def test_launch_passes_named_arguments_as_one_struct(struct_kernel):
@@ -184,6 +210,56 @@ def test_prepare_changes_fields_of_the_struct_between_launches(struct_kernel):
     assert [call[2:4] for call in struct_kernel.calls] == [(7, 1.5), (7, 0.5)]
     with pytest.raises(TypeError, match="level of example_struct must be of type int32, not int64"):
         run(level=np.int64(7))
+
+
+def test_packed_launches_pack_once_per_key_and_check_what_changes(struct_kernel, monkeypatch):
+    monkeypatch.setattr(launching, "max_grid", lambda _block: 1000)
+    struct_kernel.function = lambda grid, _block, values: struct_kernel.calls.append((grid, values[0][0].tolist()[1:4]))
+    packed, levels = [], launching.PackedLaunches(struct_kernel)
+
+    def pack():
+        args = good_by_name()
+        packed.append(args)
+        del args["level"]
+        return args
+
+    levels.launch(128, "a", pack, level=np.int32(7))
+    levels.launch(0, "a", pack, level=np.int32(8))
+    levels.launch(129, "a", pack, level=np.int32(9))
+    levels.launch(1, "b", pack, level=np.int32(1))
+    assert struct_kernel.calls == [((1,), (0, 7, 1.5)), ((2,), (0, 9, 1.5)), ((1,), (0, 1, 1.5))]
+    assert len(packed) == 2
+    with pytest.raises(TypeError, match="level of example_struct must be of type int32, not int64"):
+        levels.launch(1, "a", pack, level=np.int64(7))
+
+
+def test_packed_launches_pack_once_per_set_of_arrays(struct_kernel):
+    struct_kernel.function = lambda _grid, _block, values: struct_kernel.calls.append(values[0][0].tolist())
+    launches, packed = launching.PackedLaunches(struct_kernel), []
+    sets = {key: good_by_name() for key in ("even", "odd")}
+
+    def pack(key):
+        packed.append(key)
+        return {name: value for name, value in sets[key].items() if name != "level"}
+
+    for level in range(4):
+        key = ("even", "odd")[level % 2]
+        launches.launch_blocks(2, key, lambda key=key: pack(key), level=np.int32(level))
+    assert packed == ["even", "odd"]
+    assert [call[2] for call in struct_kernel.calls] == [0, 1, 2, 3]
+    offsets = [sets[key]["offsets"].ctypes.data for key in ("even", "odd")]
+    assert [call[0] for call in struct_kernel.calls] == 2 * offsets
+    with pytest.raises(TypeError, match="level of example_struct must be of type int32, not int64"):
+        launches.launch_blocks(2, "even", dict, level=np.int64(7))
+    with pytest.raises(TypeError, match="example_struct lacks level"):
+        launches.launch_blocks(2, "third", lambda: pack("even"))
+
+
+def test_packed_launches_make_a_grid_for_the_work_items(struct_kernel, monkeypatch):
+    monkeypatch.setattr(launching, "max_grid", lambda _block: 1000)
+    launching.PackedLaunches(struct_kernel).launch(300, None, good_by_name)
+    [(grid, block, _)] = struct_kernel.calls
+    assert (grid, block) == ((3,), (128,))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +288,7 @@ def test_a_grid_is_large_enough_and_no_larger_than_the_largest(n_threads, blocks
     assert launching.n_blocks(n_threads, 256, 10) == blocks
 
 
-def test_no_work_is_no_launch(kernel, monkeypatch):
+def test_empty_work_is_not_launched(kernel, monkeypatch):
     monkeypatch.setattr(launching, "max_grid", lambda _block: 1000)
     launching.launch(kernel, 0, tuple(good()))
     assert not kernel.calls
@@ -264,10 +340,28 @@ def test_a_header_in_an_archive_is_a_clear_error(monkeypatch, tmp_path):
             compiler.include_directory()
 
 
-def test_without_a_gpu_a_kernel_is_refused_with_what_is_missing(monkeypatch):
+def test_launch_without_a_gpu_is_an_error_that_names_what_is_missing(monkeypatch):
     monkeypatch.setattr(cuda, "cp", None)
     with pytest.raises(DeviceError, match="needs CuPy"):
         compiler.kernel(ENTRY, np.int32)
+
+
+def test_import_opens_no_kernel_file():
+    program = """
+import sys
+opened = []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+import kepler_traverse
+from kepler_traverse.bfs import persistent, registry
+from kepler_traverse.sssp import near_far_gpu, registry
+assert any(name.endswith("near_far_gpu.py") or "near_far_gpu" in name for name in opened), "the hook sees no files"
+print([name for name in opened if name.endswith((".cu", ".cuh"))])
+len(near_far_gpu.ENTRIES[0].arguments)
+print([name.rpartition("/")[2] for name in opened if name.endswith((".cu", ".cuh"))])
+"""
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.split() == ["[]", "['near_far.cu']"]
 
 
 def test_the_package_imports_and_traverses_without_cupy():

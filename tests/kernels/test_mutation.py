@@ -1,4 +1,4 @@
-"""Mutants of the kernels: what is broken, which tests see it, and a record that is true to the kernels of today."""
+"""Mutants of the kernels: their places, the tests that run on them, and a record that matches the current kernels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def kernel(tmp_path, monkeypatch):
         ("// if (u < n) return;", set()),
     ],
 )  # fmt: skip
-def test_a_line_is_broken_in_each_way_that_it_offers(kernel, line, expected):
+def test_line_is_mutated_in_each_possible_way(kernel, line, expected):
     found = {mutant.after for mutant in kernel(f"{line}\n")}
     assert expected <= found
     assert bool(found) == bool(expected)
@@ -62,12 +62,12 @@ def test_a_line_is_broken_in_each_way_that_it_offers(kernel, line, expected):
         ("#if defined(__CUDACC__) && CLUSTER > 1\n#if HEAVY\n{0}#endif\n#endif\n{1}", [1]),
     ],
 )
-def test_what_only_a_cuda_compiler_reads_is_left_alone(kernel, text, read):
+def test_code_for_cuda_compilers_is_not_mutated(kernel, text, read):
     found = kernel(text.format(*(f"a{i} = b < c;\n" for i in range(3))))
     assert {m.before for m in found} == {f"a{i} = b < c;" for i in read}
 
 
-def test_a_sample_is_repeatable_takes_its_share_of_each_file_and_many_lines():
+def test_sample_is_repeatable_and_takes_its_fraction_of_each_file():
     mutants = [m for path in kernel_files() for m in mutants_of(path)]
     taken = sample(mutants, 0.02, 8, seed=3)
     assert taken == sample(mutants, 0.02, 8, seed=3) != sample(mutants, 0.02, 8, seed=4)
@@ -138,7 +138,7 @@ def test_the_page_of_mutants_is_current_and_explains_every_survivor():
 # --- the tests of a file -----------------------------------------------------------------------------------------------
 
 
-def test_each_name_among_the_tests_fits_kernels_and_all_tests_named_are_there():
+def test_names_in_tests_match_kernels_and_existing_tests():
     files = [path.relative_to(ROOT).as_posix() for path in kernel_files()]
     for end, tests in mutate_kernels.TESTS.items():
         assert any(file.endswith(f"/{end}") for file in files), end
@@ -163,7 +163,7 @@ def test_kernels_that_the_contract_does_not_launch_have_tests_of_their_own():
         (-signal.SIGSEGV, "", ("killed", "crashes: SIGSEGV")),
     ],
 )  # fmt: skip
-def test_what_pytest_says_decides_what_became_of_a_mutant(status, said, expected):
+def test_output_of_pytest_decides_the_verdict_of_a_mutant(status, said, expected):
     assert mutate_kernels.verdict(status, said) == expected
 
 

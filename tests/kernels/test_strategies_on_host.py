@@ -60,7 +60,7 @@ def _few_examples():
     hypothesis.settings.load_profile(before)
 
 
-# Levels take the time: some hundred of them tell what a thousand would, and the sanitizers look at accesses alone.
+# Levels take most of the time. A hundred of them are as good as a thousand, because the sanitizers check only accesses.
 LONG = {"path": path(300), "lattice": lattice(16, 50)}
 SHORT = {"path": path(80), "lattice": lattice(8, 12)}
 CONTRACT = contract(ROWS, **(SHORT if harness.SANITIZED else LONG))
@@ -129,7 +129,7 @@ def test_targets_beyond_the_first_of_each_thread_are_waited_for():
 
 
 @pytest.mark.parametrize("name", ["power law", "lattice", "star of 32 behind a path", "in-star"])
-def test_vertex_numbers_of_64_bits_give_the_same_answers(name):
+def test_vertex_numbers_of_64_bits_give_the_same_results(name):
     rows = (NAMED | LONG | {"power law": POWER_LAW})[name]  # as in the contract
     graph = build(rows, weights_for(rows, 3))
     wide = replace(graph, targets=graph.targets.astype(np.int64)).to("cuda")
@@ -144,7 +144,7 @@ def test_vertex_numbers_of_64_bits_give_the_same_answers(name):
                 assert np.array_equal(found.predecessor.get(), expected.predecessor)
 
 
-def test_a_vertex_at_the_cutoff_itself_is_reached_by_every_row():
+def test_vertex_at_the_cutoff_itself_is_reached_by_every_strategy():
     # No vertex of the contract's lattice, as long as it is here, has to lie at a cutoff.
     graph = build([(0, 1), (1, 2), (2, 3)], [1, 1, 1]).to("cuda")
     for row in SSSP:
@@ -170,7 +170,7 @@ def test_a_distance_too_far_below_zero_for_the_type_is_an_error():
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_negative_distances_of_all_magnitudes_keep_their_order(kind):
     pairs = [(2.0**e, 2.0**e * longer) for e in range(-90, 61, 5) for longer in (1.5, *(2.0 ** (1 << k) for k in range(6)))]
-    # Two ways to each vertex, one of them longer: the smaller must win whichever bits tell them apart.
+    # Two paths to each vertex, one of them longer: the shorter must win, whichever bits differ.
     rows = [edge for v in range(1, len(pairs) + 1) for edge in ((0, 2 * v - 1), (2 * v - 1, 2 * v), (0, 2 * v))]
     weights = [w for size, larger in pairs for w in (-size, 0, -larger)]
     graph = build(rows, np.array(weights, kind), weight_type=np.dtype(kind).name)
@@ -185,7 +185,7 @@ def test_negative_distances_of_all_magnitudes_keep_their_order(kind):
     [(levels, bfs_gpu.PushRun, bfs_gpu.push("warp")), (rounds, sssp_gpu.Run, sssp_gpu.relax("warp"))],
     ids=["bfs", "sssp"],
 )
-def test_a_queue_without_room_is_an_error_and_nothing_is_written_past_it(loop, kind, step):
+def test_queue_overflow_is_an_error_without_writes_out_of_bounds(loop, kind, step):
     star = [(0, v) for v in range(1, 41)]
     graph = build(star, weights_for(star, 0)).to("cuda")
     run = kind(graph, Query())

@@ -1,4 +1,4 @@
-"""What is kept of a run while it goes on, in bounded memory, and what a terminal or a log gets of it."""
+"""The statistics of a run in bounded memory, and their output on a terminal or in a log."""
 
 import random
 import time
@@ -89,7 +89,7 @@ FACTS = {"started": 0.0, "sources": 40, "kept": 8}
 SUMMARY = batch(1, "tcp://127.0.0.1:1") | {"sources": [1, 2, 3, 4], "distances": None}
 
 
-def test_where_the_output_is_no_terminal_progress_is_a_line_now_and_then(capsys, monkeypatch):
+def test_progress_without_a_terminal_is_an_occasional_line(capsys, monkeypatch):
     monkeypatch.setattr(monitoring_console, "_LINE_EVERY", 0.0)
     with monitoring_console.Progress(FACTS | {"started": time.time() - 10}) as progress:
         progress.advance(1, SUMMARY)
@@ -104,7 +104,7 @@ def test_where_the_output_is_no_terminal_progress_is_a_line_now_and_then(capsys,
     assert all("\x1b" not in line and len(line) < 120 for line in lines)
 
 
-def test_on_a_terminal_progress_is_a_few_lines_that_stay_in_place(capsys, monkeypatch):
+def test_progress_on_a_terminal_is_redrawn_in_place(capsys, monkeypatch):
     terminal = monitoring_console.Console
 
     def console(**keywords):

@@ -1,4 +1,4 @@
-"""A job on a real scheduler as the dashboard, Prometheus and a browser see it: the numbers are the manifest's.
+"""A job on a real scheduler in the dashboard, Prometheus and a browser: the numbers equal those of the manifest.
 
 The tests with a browser need chromium on the path and are skipped without it.
 """
@@ -88,7 +88,7 @@ def test_a_run_leaves_a_report_that_says_what_the_manifest_says(run, manifest):
     assert words.after("digest") == manifest["digest"]
     assert words.after("graph fingerprint") == manifest["graph"]["fingerprint"]
     assert set(manifest["versions"].values()) <= set(words.words)
-    assert f"all {N_SOURCES} results were proven right" in words.after("certificates")
+    assert f"all {N_SOURCES} results were certified" in words.after("certificates")
     slowest = max(manifest["parts"], key=lambda part: part["ended"] - part["started"])
     assert words.after("write") == "worker"  # the last head of the table of slowest batches
     assert words.after("worker") == str(int(slowest["file"][5:11]))
@@ -275,7 +275,7 @@ def test_the_page_shows_failures_retries_and_slowest_batches_of_the_run_that_is_
             assert "bfs from 22 sources" in Text(head.text).words
 
 
-def test_a_job_that_leaves_without_a_word_is_shown_as_gone_and_few_runs_are_kept(cluster, client, run):  # noqa: ARG001
+def test_killed_job_is_shown_as_gone_and_old_runs_are_dropped(cluster, client, run):  # noqa: ARG001
     with Client(cluster, set_as_default=False) as other:
         for _ in range(dashboard_plugin.MAX_RUNS + 2):
             reporter = news(other)
@@ -291,7 +291,7 @@ def test_a_job_that_leaves_without_a_word_is_shown_as_gone_and_few_runs_are_kept
         time.sleep(0.05)
 
 
-def test_news_are_sent_together_and_never_waited_for(client, run):  # noqa: ARG001
+def test_messages_are_sent_together_and_never_waited_for(client, run):  # noqa: ARG001
     reporter = news(client)
     started = time.monotonic()
     for i in range(2000):
@@ -364,7 +364,7 @@ def test_a_scheduler_without_a_dashboard_is_left_without_a_page_too():
         assert said == ["no page at /kepler of the dashboard: RuntimeError: the scheduler has no dashboard"]
 
 
-def test_a_scheduler_that_goes_ends_the_news_and_not_the_job():
+def test_lost_scheduler_ends_the_messages_and_not_the_job():
     said = []
     with dask.config.set({"distributed.comm.timeouts.connect": "1 s"}):
         with LocalCluster(
@@ -382,5 +382,5 @@ def test_a_scheduler_that_goes_ends_the_news_and_not_the_job():
             reporter.end("done")
     assert said[0].startswith("this run: http://127.0.0.1:")
     assert said[0].endswith("/kepler")
-    assert said[1].startswith("the page at /kepler gets no more news of this run: ")
+    assert said[1].startswith("the page at /kepler gets no more updates of this run: ")
     assert len(said) == 2

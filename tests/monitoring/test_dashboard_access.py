@@ -1,4 +1,4 @@
-"""The dashboard answers browsers that were sent to it, and no page of somebody else's in the same browser."""
+"""The dashboard accepts browsers at its own address, and refuses other pages in the same browser."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pages(request):
 
 
 def answer_of(url, **headers):
-    """The status of an answer and its text."""
+    """Return the status of a response and its text."""
     try:
         with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
             return answer.status, answer.read().decode()
@@ -51,7 +51,7 @@ WEBSOCKET = {
 }  # fmt: skip
 
 
-def test_the_page_answers_to_its_address_and_to_names_of_its_host(pages):
+def test_page_accepts_its_address_and_names_of_its_host(pages):
     _, status, page = pages
     own = page.split("/")[2]
     port = own.rpartition(":")[2]
@@ -91,7 +91,7 @@ def is_upgraded(address, origin) -> bool:
         return connection.recv(64).startswith(b"HTTP/1.1 101 ")
 
 
-def test_names_that_dasks_setting_lists_are_answered():
+def test_names_in_dasks_setting_are_accepted():
     names, allowed = {"localhost", "node7"}, ["dash.example:443"]
     for host, origin, right in [
         ("dash.example:443", "https://dash.example:443", True),

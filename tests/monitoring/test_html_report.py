@@ -1,4 +1,4 @@
-"""The report of a run: it says what the manifest says, needs nothing beside it, and nothing in it can break out."""
+"""The report of a run: it agrees with the manifest, is self-contained, and escapes all text."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ def addresses(source):
     ]
 
 
-def test_the_report_needs_nothing_beside_it():
+def test_report_is_self_contained():
     source = html_report.page_of(made_up(5), "command")
     assert addresses(source) == []
     assert "default-src 'none'" in {name: value for tag, name, value in Text(source).attributes if tag == "meta"}["content"]
@@ -49,7 +49,7 @@ def test_ids_errors_and_paths_cannot_break_out_of_their_place_in_the_report(algo
     assert HOSTILE in "".join(Text(source).words)
 
 
-def test_what_is_not_printable_is_escaped_in_the_report_and_what_is_no_text_can_be_written():
+def test_report_escapes_unprintable_characters_and_writes_invalid_text():
     odd = "\x1b[31m\x00\x9b\u202e\ud800"
     failed = [{"file": "part-000002.parquet", "sources": [odd], "error": odd}]
     manifest = made_up(4, status="failed", failed=failed, ended_by=f"first\n{odd}")
@@ -75,18 +75,18 @@ def test_the_report_says_what_failed_and_how_to_finish():
     assert words.after("failed sources") == "3"
     assert words.after("retries") == "1"
     assert "python -m pipelines.batch_sources e.csv --output out --resume" in words.words
-    assert any(word.startswith("Sources that failed: 3; not reached: 1.") for word in words.words)
+    assert any(word.startswith("Sources that failed: 3; not computed: 1.") for word in words.words)
     assert "1 more were rejected and not written" in words.after("certificates")
     assert {"CertificateError: source 20: wrong", "MemoryError: no memory", "21, 22"} <= set(words.words)
     assert words.after("digest") == "none: the run is not complete"
 
 
 @pytest.mark.parametrize("how", ["all", "sample", "none"])
-def test_the_report_says_how_many_results_were_proven(how):
+def test_report_says_how_many_results_were_certified(how):
     manifest = made_up(6)
     manifest["settings"]["certify"] = how
     said = Text(html_report.page_of(manifest, "command")).after("certificates")
-    assert {"all": "all 24 results", "sample": "6 of 24 results", "none": "no result was proven"}[how] in said
+    assert {"all": "all 24 results", "sample": "6 of 24 results", "none": "no result was certified"}[how] in said
 
 
 def test_parts_of_unknown_time_and_a_run_without_any_part_are_reported_as_such():
@@ -95,11 +95,11 @@ def test_parts_of_unknown_time_and_a_run_without_any_part_are_reported_as_such()
         for key in ("worker", "started", "ended", "phases", "edges", "distances", "slowest"):
             del part[key]
     text = " ".join(Text(html_report.page_of(manifest, "command")).words)
-    assert "For 8 sources no time is known" in text
+    assert "No times are known for 8 sources" in text
     assert "24 of 24" in text
     empty = Text(html_report.page_of(made_up(0, status="interrupted", sources=9), "command"))
     assert empty.after("sources done") == "0 of 9"
-    assert any("not reached: 9." in word for word in empty.words)
+    assert any("not computed: 9." in word for word in empty.words)
 
 
 def test_the_time_between_a_run_and_its_resumption_is_cut_out():
@@ -161,7 +161,7 @@ def test_report_imports_no_plotting_library():
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize(("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was proven right")])
+@pytest.mark.parametrize(("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was certified")])
 def test_the_report_says_what_was_written_and_what_was_proven(result, says):
     manifest = made_up(3, result=result, means=OUTPUT_SCHEMAS[result].means)
     words = Text(html_report.page_of(manifest, "command"))

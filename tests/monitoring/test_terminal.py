@@ -1,4 +1,4 @@
-"""Text of strangers reaches a terminal escaped, whichever command and message it is in."""
+"""Untrusted text reaches a terminal escaped, in the messages of all commands."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pipelines.monitoring import console
 from pipelines.monitoring.run_stats import RunStats, Share
 
 PIPELINES = Path(pipelines.__file__).parent
-NASTY = "\x1b[31mRED\x1b]0;pwn\x07\r\x9b2J\x7f\u202eevil\u2028\ud800\n/tmp/out: proven right"
-ESCAPED = r"\x1b[31mRED\x1b]0;pwn\x07\r\x9b2J\x7f\u202eevil\u2028\ud800\n/tmp/out: proven right"
+NASTY = "\x1b[31mRED\x1b]0;pwn\x07\r\x9b2J\x7f\u202eevil\u2028\ud800\n/tmp/out: verified"
+ESCAPED = r"\x1b[31mRED\x1b]0;pwn\x07\r\x9b2J\x7f\u202eevil\u2028\ud800\n/tmp/out: verified"
 
 
 def test_everything_that_is_not_printable_is_written_as_repr_writes_it():
@@ -69,7 +69,7 @@ def test_a_stream_that_fails_ends_no_run_and_a_lost_summary_is_said(monkeypatch)
 
 
 @pytest.mark.parametrize("path", sorted(PIPELINES.rglob("*.py")), ids=lambda path: path.name)
-def test_no_other_module_writes_to_the_terminal(path):
+def test_terminal_module_alone_writes_to_the_terminal(path):
     if path.name == "terminal.py":
         return
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -99,7 +99,7 @@ def assert_printable(captured):
             assert line.isprintable(), line
 
 
-def test_no_message_of_any_command_has_a_control_character(hostile, capsys, monkeypatch):
+def test_messages_of_all_commands_have_no_control_characters(hostile, capsys, monkeypatch):
     monkeypatch.setattr(
         "pipelines.comparison.peak_memory.peak_memory", lambda *_: {}
     )  # a process of its own, and nothing of text

@@ -1,4 +1,4 @@
-"""What messages advise can be done where they are read: options exist in a program, arguments in a public function."""
+"""The advice of messages is valid where they appear: options exist in the program, arguments in a public function."""
 
 import ast
 import inspect
@@ -20,7 +20,7 @@ MESSAGES = {
 }
 # Of `dask worker`, which messages about workers name, and of python itself.
 OTHER_PROGRAMS = {"--memory-limit", "--help"}
-# Arguments of what is public and no function of the package.
+# Arguments of public names that are not functions of the package.
 METHODS = ("Graph",)
 
 
@@ -96,7 +96,7 @@ def test_the_search_for_names_finds_them():
 
 
 @pytest.mark.parametrize("search", ["bfs", "sssp", "bfs_many", "sssp_many"])
-def test_what_paths_advise_can_be_done_with_the_search_that_was_made(search):
+def test_advice_of_paths_works_with_the_search_that_was_made(search):
     graph = kepler_traverse.graph_from_edges(np.array([1, 2]), np.array([2, 3]), np.array([1.0, 1.0]))
     call = getattr(kepler_traverse, search)
     is_many = search.endswith("many")

@@ -1,4 +1,4 @@
-"""What the architecture promises and a program can check; docs/overview.md says why."""
+"""Rules of the architecture that a program can check; docs/overview.md has the reasons."""
 
 import ast
 import doctest
@@ -25,9 +25,9 @@ PYTHON = sorted(
     for path in (ROOT / folder).rglob("*.py")
 )
 KERNELS = sorted([*(ROOT / "kepler_traverse").rglob("*.cu"), *(ROOT / "kepler_traverse").rglob("*.cuh")])
-ROWS = [("bfs", row) for row in BFS] + [("sssp", row) for row in SSSP]
+STRATEGIES = [("bfs", strategy) for strategy in BFS] + [("sssp", strategy) for strategy in SSSP]
 
-# Names that say nothing about what is inside.
+# Names that do not describe the contents.
 EMPTY_NAMES = {
     "utils",
     "util",
@@ -67,10 +67,10 @@ def public_functions():
             yield name
 
 
-def test_there_is_something_to_check():
+def test_modules_to_check_exist():
     assert len(LIBRARY) > 15
     assert list(public_functions())
-    assert ROWS
+    assert STRATEGIES
 
 
 @pytest.mark.parametrize("path", [*PYTHON, *KERNELS], ids=relative)
@@ -109,8 +109,10 @@ def test_the_library_neither_prints_nor_reads_the_environment(path):
 
 
 @pytest.mark.parametrize("path", [path for path in LIBRARY if path.name != "strategy.py"], ids=relative)
-def test_no_code_asks_which_strategy_runs(path):
-    names = {row.name for _, row in ROWS} | {also for _, row in ROWS for also in row.also}
+def test_strategy_names_are_compared_nowhere_else(path):
+    names = {strategy.name for _, strategy in STRATEGIES} | {
+        alias for _, strategy in STRATEGIES for alias in strategy.aliases
+    }
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Compare):
             compared = [node.left, *node.comparators]
@@ -119,26 +121,28 @@ def test_no_code_asks_which_strategy_runs(path):
             assert not (literals & names and asked & {"strategy", "name"}), f"{relative(path)}:{node.lineno}"
 
 
-@pytest.mark.parametrize(("algorithm", "row"), ROWS, ids=lambda value: getattr(value, "name", value))
-def test_every_strategy_says_where_it_comes_from_and_what_it_teaches(algorithm, row):
-    assert row.paper, f"{algorithm} {row.name} names no origin"
-    assert row.teaches, f"{algorithm} {row.name} says nothing"
-    assert row.device in ("cpu", "cuda")
-    assert row.needs <= {"weights", "non_negative", "narrow"}
+@pytest.mark.parametrize(("algorithm", "strategy"), STRATEGIES, ids=lambda value: getattr(value, "name", value))
+def test_every_strategy_says_where_it_comes_from_and_what_it_teaches(algorithm, strategy):
+    assert strategy.paper, f"{algorithm} {strategy.name} names no origin"
+    assert strategy.rationale, f"{algorithm} {strategy.name} says nothing"
+    assert strategy.device in ("cpu", "cuda")
+    assert strategy.needs <= {"weights", "non_negative", "narrow"}
 
 
 @pytest.mark.parametrize(
-    "rows", [BFS, SSSP, BFS_MULTI_SOURCE, SSSP_MULTI_SOURCE], ids=["bfs", "sssp", "bfs_many", "sssp_many"]
+    "strategies", [BFS, SSSP, BFS_MULTI_SOURCE, SSSP_MULTI_SOURCE], ids=["bfs", "sssp", "bfs_many", "sssp_many"]
 )
-def test_every_strategy_says_how_much_work_it_is(rows):
-    assert [row.name for row in rows if not row.complexity.startswith(("O(", "S times", "that of"))] == []
+def test_every_strategy_says_how_much_work_it_is(strategies):
+    assert [
+        strategy.name for strategy in strategies if not strategy.complexity.startswith(("O(", "S times", "that of"))
+    ] == []
 
 
-@pytest.mark.parametrize("rows", [BFS, SSSP], ids=["bfs", "sssp"])
-def test_names_of_strategies_are_unique_on_a_device_and_each_device_has_a_default(rows):
-    names = [(row.device, name) for row in rows for name in (row.name, *row.also)]
+@pytest.mark.parametrize("strategies", [BFS, SSSP], ids=["bfs", "sssp"])
+def test_names_of_strategies_are_unique_on_a_device_and_each_device_has_a_default(strategies):
+    names = [(strategy.device, name) for strategy in strategies for name in (strategy.name, *strategy.aliases)]
     assert len(names) == len(set(names))
-    assert {row.device for row in rows if row.default} == {"cpu", "cuda"}
+    assert {strategy.device for strategy in strategies if strategy.default} == {"cpu", "cuda"}
 
 
 def test_everything_imports_without_cupy_and_without_loading_data_frames():

@@ -1,4 +1,4 @@
-"""The check of words finds each kind of retired word, where it looks for it, and nothing else."""
+"""The check of words finds each kind of retired word where it searches for it, and nothing else."""
 
 import pytest
 
@@ -52,9 +52,26 @@ def test_an_idiom_in_a_page_is_found_and_one_in_data_of_its_day_is_not():
     assert found("docs/performance.md", "10 ms a worker\n") == []
 
 
+@pytest.mark.parametrize("path", ["pipelines/verify.py", "scripts/bench/gpu.py", "tests/test_x.py", "examples/levels.py"])
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("# a worker that nobody uses\n", 1),
+        ('"""Verify.\n\nThe output is proven right.\n"""\n', 3),
+        ('def f():\n    """Return ms a source."""\n', 2),
+        ('class A:\n    x = 1\n\n    def f(self):\n        """Mend the file."""\n', 5),
+    ],
+)
+def test_an_idiom_outside_the_library_is_found_in_comments_and_docstrings(path, text, line):
+    assert {each.split(":")[1] for each in found(path, text)} == {str(line)}
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [
+        ("kepler_traverse/plan.py", "# nobody waits\n"),
+        ("kepler_traverse/plan.py", '"""Return ms a source."""\n'),
+        ("scripts/bench/gpu.py", 'x = "ms a source"\n'),
         ("kepler_traverse/plan.py", 'raise InputError("in turn, a bit a source; told")\n'),
         ("kepler_traverse/plan.py", "rows_per_source = MAX_BINS + turned + untold + n_rooms\n"),
         ("kepler_traverse/plan.py", "# each block in turn, and edges a task of its own\n"),

@@ -1,4 +1,4 @@
-"""Generated pages are current, and the generators refuse what would make them untrue."""
+"""Generated pages are current, and the generators refuse data that would make them wrong."""
 
 import ast
 import doctest
@@ -179,7 +179,7 @@ def test_the_newest_time_of_a_graph_goes_to_the_readme():
     assert text.endswith("\ntail\n")
 
 
-def test_without_measurements_the_pages_say_so():
+def test_pages_without_measurements_say_so():
     assert "No measurements" in performance_page.performance_page([])
     assert "No measurements" in performance_page.short_table([], [])
     with pytest.raises(performance_page.Malformed, match="no run has measured"):
@@ -210,7 +210,7 @@ def test_a_file_that_is_no_measurement_is_refused(tmp_path, capsys):
     assert performance_page.MEASUREMENTS.read_bytes() == before
 
 
-def test_what_compare_prints_becomes_a_run(tmp_path, monkeypatch, capsys):
+def test_output_of_compare_becomes_a_run(tmp_path, monkeypatch, capsys):
     edges = tmp_path / "little.parquet"
     make_graphs.main(["erdos-renyi", "--vertices", "50", "--edges", "200", "--weights", "--output", str(edges)])
     capsys.readouterr()

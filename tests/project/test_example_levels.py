@@ -1,4 +1,4 @@
-"""The example that draws frontier sizes and time a level."""
+"""The example that plots frontier sizes and the time per level."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ def graph():
     return graph_from_edges(*LATTICE, directed=False)
 
 
-def covered(stretches):
-    return [level for first, n, _ in stretches for level in range(first, first + n)]
+def covered(spans):
+    return [level for first, n, _ in spans for level in range(first, first + n)]
 
 
 def test_the_example_draws_any_strategies_of_a_graph_in_one_page(tmp_path, capsys):
@@ -50,17 +50,17 @@ def test_steps_and_depths_cover_every_level_once(graph, strategy):
 
 def test_the_finest_way_is_taken(graph, monkeypatch):
     n_levels = example.frontier_sizes(graph, 3).size - 1
-    fine = [example.Stretch(level, 1, 1.0) for level in range(n_levels)]
+    fine = [example.Span(level, 1, 1.0) for level in range(n_levels)]
     monkeypatch.setattr(example, "by_step", lambda *_: fine)
     assert example.time_levels(graph, "queue", 3, n_levels, 3) == ("step", fine)
-    monkeypatch.setattr(example, "by_step", lambda *_: [example.Stretch(0, n_levels, 1.0)])
+    monkeypatch.setattr(example, "by_step", lambda *_: [example.Span(0, n_levels, 1.0)])
     assert example.time_levels(graph, "queue", 3, n_levels, 1)[0] == "depth"
 
 
-def test_turns_of_a_trace_are_summed_up_by_level():
+def test_iterations_of_a_trace_are_summed_by_level():
     found = [(0, "cluster level", 0), (400, "draw bitmaps", 2), (500, "pull", 2), (900, "last pass", 3), (990, "end", 3)]
     iterations = [Iteration(at, what, level, 0, 0) for at, what, level in found]
-    assert example.stretches_of(iterations) == [(0, 2, pytest.approx(4e-7)), (2, 1, pytest.approx(5e-7))]
+    assert example.spans_of(iterations) == [(0, 2, pytest.approx(4e-7)), (2, 1, pytest.approx(5e-7))]
 
 
 @on_a_device
@@ -68,9 +68,9 @@ def test_turns_of_a_trace_are_summed_up_by_level():
 def test_a_search_of_one_launch_is_timed_by_its_trace(settings):
     with running(settings):
         path = graph_from_edges(np.arange(6), np.arange(1, 7)).to("cuda")
-        stretches = example.by_trace(path, "persistent", 0)
-    assert covered(stretches)[0] == 0
-    assert len(covered(stretches)) >= 6
+        spans = example.by_trace(path, "persistent", 0)
+    assert covered(spans)[0] == 0
+    assert len(covered(spans)) >= 6
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Traces become thin tables and plots, and floors follow from them by the formula of the page."""
+"""Traces become short tables and plots, and the lower bounds follow from them by the formula of the page."""
 
 import json
 import shutil
@@ -20,18 +20,18 @@ LIMITS = {
 MEDIANS = ["road", "bfs", 2.5, 2.4, 3.0, 5, "cuGraph top-down", 30.0]
 
 
-def turn(nanoseconds, what, level, vertices=0, edges=0):
+def iteration(nanoseconds, what, level, vertices=0, edges=0):
     return {"nanoseconds": nanoseconds, "what": what, "level": level, "vertices": vertices, "edges": edges}
 
 
 def a_bfs():
-    turns = [("cluster level", 0, 1), ("push", 1, 10, 70), ("draw bitmaps", 2, 40, 200), ("pull", 2, 40, 200)]
-    turns += [("list bitmap", 3, 9, 20), ("push", 3, 9, 20), ("last pass", 4), ("end", 4)]
-    return [turn(i * 2000, *fields) for i, fields in enumerate(turns)]
+    iterations = [("cluster level", 0, 1), ("push", 1, 10, 70), ("draw bitmaps", 2, 40, 200), ("pull", 2, 40, 200)]
+    iterations += [("list bitmap", 3, 9, 20), ("push", 3, 9, 20), ("last pass", 4), ("end", 4)]
+    return [iteration(i * 2000, *fields) for i, fields in enumerate(iterations)]
 
 
 def a_chain(levels):
-    return [turn(i * 1000, "cluster level", i, 2) for i in range(levels)] + [turn(levels * 1000, "end", levels)]
+    return [iteration(i * 1000, "cluster level", i, 2) for i in range(levels)] + [iteration(levels * 1000, "end", levels)]
 
 
 def a_run(*medians):
@@ -41,36 +41,36 @@ def a_run(*medians):
     return about | {"tables": tables, "traversals": [traversal]}
 
 
-def test_a_turn_lasts_until_the_next_one_begins():
+def test_iteration_lasts_until_the_next_one_begins():
     rows = level_traces.thinned(a_bfs(), "bfs")
-    assert [row.what for row in rows] == [turn["what"] for turn in a_bfs()[:-1]]
+    assert [row.what for row in rows] == [iteration["what"] for iteration in a_bfs()[:-1]]
     assert {row.microseconds for row in rows} == {2.0}
     assert [row.at for row in rows] == [0, 1, 2, 2, 3, 3, 4]
     assert [row.at for row in level_traces.thinned(a_bfs(), "sssp")] == list(range(7))
 
 
-@pytest.mark.parametrize(("turns", "width"), [(10, 1), (11, 2), (95, 10)])
-def test_neighbouring_turns_are_summed_up_where_there_are_many(turns, width):
-    rows = level_traces.thinned(a_chain(turns), "bfs", most=10)
+@pytest.mark.parametrize(("iterations", "width"), [(10, 1), (11, 2), (95, 10)])
+def test_many_neighboring_iterations_are_summed(iterations, width):
+    rows = level_traces.thinned(a_chain(iterations), "bfs", most=10)
     assert len(rows) <= 10
-    assert [row.at for row in rows] == list(range(0, turns, width))
-    assert sum(row.turns for row in rows) == turns
-    assert sum(row.microseconds for row in rows) == turns
-    assert sum(row.vertices for row in rows) == 2 * turns
+    assert [row.at for row in rows] == list(range(0, iterations, width))
+    assert sum(row.iterations for row in rows) == iterations
+    assert sum(row.microseconds for row in rows) == iterations
+    assert sum(row.vertices for row in rows) == 2 * iterations
 
 
 def test_kinds_stay_apart_however_few_rows_are_left():
     rows = level_traces.thinned(a_bfs(), "bfs", most=6)
-    assert sorted(row.what for row in rows) == sorted({turn["what"] for turn in a_bfs()[:-1]})
+    assert sorted(row.what for row in rows) == sorted({iteration["what"] for iteration in a_bfs()[:-1]})
     assert sum(row.microseconds for row in rows) == 14
 
 
-def test_what_a_search_walked_leaves_bitmaps_and_the_last_pass_out():
+def test_walked_edges_exclude_bitmaps_and_the_last_pass():
     assert level_traces.walked(a_bfs()) == level_traces.Walked(levels=4, reached=60, pushed_edges=90, uncounted=1, pulled=9)
 
 
 def test_a_trace_without_an_end_is_refused():
-    with pytest.raises(level_traces.Malformed, match="no room for all turns"):
+    with pytest.raises(level_traces.Malformed, match="too small for all iterations"):
         level_traces.thinned(a_bfs()[:-1], "bfs")
 
 
@@ -128,7 +128,7 @@ def test_a_traced_graph_of_unknown_size_is_refused():
         roofline.rows_of(LIMITS, traced, [a_run(MEDIANS) | {"traversals": []}])
 
 
-def test_a_plot_has_a_dot_for_each_row_and_one_colour_for_a_kind_of_turn():
+def test_plot_has_one_dot_per_row_and_one_color_per_kind_of_iteration():
     rows = level_traces.thinned(a_bfs(), "bfs")
     both = level_traces.plot("road", {"bfs": {"rows": rows}, "sssp": {"rows": rows[1:2]}})
     strokes = [path.get("stroke") for path in ElementTree.fromstring(both).iter("{http://www.w3.org/2000/svg}path")]

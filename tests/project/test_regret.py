@@ -1,4 +1,4 @@
-"""The sweep works end to end on tiny graphs and finds a wrong strategy; numbers and page are those of its lines."""
+"""The sweep works end to end on tiny graphs and finds a wrong strategy; numbers and page follow from its lines."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_strategy_that_was_cut_off_has_at_least_the_regret_that_it_had_by_then
 
 
 @pytest.mark.usefixtures("few_passes")
-def test_what_a_sweep_writes_can_be_fitted(tmp_path):
+def test_output_of_a_sweep_can_be_fitted(tmp_path):
     swept(tmp_path)
     output = tmp_path / "costs.json"
     fit.main([tmp_path / "lines.jsonl"], output)

@@ -212,7 +212,7 @@ def test_heavy_vertices_are_the_share_of_highest_degree(most, expected):
     graph = build(rows).to("cuda")
     n = graph.n_vertices
     assert n == 240
-    heavy, least = bfs_4k.heavy_vertices(graph, Bfs4kKnobs(k2=most / n, k3=1, k6=32))
+    heavy, least = bfs_4k.high_degree_vertices(graph, Bfs4kKnobs(k2=most / n, k3=1, k6=32))
     assert host(graph.ids)[host(heavy)].tolist() == expected
     assert all(degrees[v] >= least for v in expected)
     assert all(degree < least for v, degree in degrees.items() if v not in expected)
@@ -224,7 +224,7 @@ def test_no_more_vertices_are_heavy_than_children_may_wait(monkeypatch):
         pytest.skip("as good on the harness")
     with device.present():
         rows = [(v, 100 + w) for v in range(6) for w in range(40 + v)]
-        heavy, least = bfs_4k.heavy_vertices(build(rows).to("cuda"), Bfs4kKnobs(**HEAVY))
+        heavy, least = bfs_4k.high_degree_vertices(build(rows).to("cuda"), Bfs4kKnobs(**HEAVY))
     assert heavy.tolist() == [3, 4, 5]
     assert least == 43
 
@@ -245,9 +245,9 @@ def test_no_more_vertices_are_heavy_than_children_may_wait(monkeypatch):
         ({"k4": 0, "k1": 32, "shared_reads": False}, 1001, "virtual 32"),
     ],
 )
-def test_the_frontier_chooses_how_it_is_walked(knobs, size, expected):
-    walk, width = bfs_4k.way_to_walk(Bfs4kKnobs(**knobs), size, resident=1000)
-    assert f"{['virtual', 'shared', 'discovery', 'extended'][walk]} {width}" == expected
+def test_advance_for_depends_on_the_frontier(knobs, size, expected):
+    advance, width = bfs_4k.advance_for(Bfs4kKnobs(**knobs), size, resident=1000)
+    assert f"{['virtual', 'shared', 'discovery', 'extended'][advance]} {width}" == expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The papers' systems with queues: every knob against the oracle, and rows in pieces; on a GPU or on the host harness."""
+"""The papers' systems with queues: every knob against the oracle, and split adjacency lists; on a GPU or host harness."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ GRAPHS = {
 
 @pytest.fixture(autouse=True)
 def _order_of_the_test(request):
-    """A GPU; or the harness with threads at random, two warps a block, in an order that the test's name decides."""
+    """A GPU; or the harness with threads at random, two warps per block, in an order that the test's name decides."""
     seed = zlib.crc32(request.node.name.encode())
     settings = {"stress": not harness.SANITIZED, "seed": seed, "block": 64, "resident": 3}
     with running(None if HAS_GPU else settings):
@@ -103,34 +103,34 @@ def run(strategy, rows, knobs=None, source=None, directed=True, **options):
     return result
 
 
-# --- rows in pieces ----------------------------------------------------------------------------------------------------
+# --- split adjacency lists ---------------------------------------------------------------------------------------------
 
 
 @given(edge_rows(max_vertices=12, max_rows=90), st.booleans(), st.integers(1, 12))
-def test_a_graph_in_pieces_has_short_rows_and_comes_together_again(rows, directed, most):
+def test_split_makes_short_chunks_that_join_again(rows, directed, most):
     graph = build(rows, directed=directed)
-    pieces = split(graph, most)
-    lengths = np.diff(pieces.offsets)
+    chunks = split(graph, most)
+    lengths = np.diff(chunks.offsets)
     assert lengths.max(initial=0) <= most
-    assert pieces.joined().tolist() == graph.offsets.tolist()
+    assert chunks.joined().tolist() == graph.offsets.tolist()
     n = graph.n_vertices
-    assert np.array_equal(np.bincount(pieces.owner, minlength=n), np.maximum(-(-graph.degrees // most), 1))
-    assert np.array_equal(np.bincount(pieces.owner, lengths, minlength=n), graph.degrees)
-    assert all((pieces.owner[pieces.first[v] : pieces.first[v + 1]] == v).all() for v in range(n))
+    assert np.array_equal(np.bincount(chunks.owner, minlength=n), np.maximum(-(-graph.degrees // most), 1))
+    assert np.array_equal(np.bincount(chunks.owner, lengths, minlength=n), graph.degrees)
+    assert all((chunks.owner[chunks.first[v] : chunks.first[v + 1]] == v).all() for v in range(n))
 
 
 def test_a_graph_without_edges_has_a_piece_a_vertex():
-    pieces = split(build([(0, 0), (1, 1)]), 4)
-    assert pieces.owner.tolist() == [0, 1]
-    assert pieces.offsets.tolist() == [0, 0, 0]
+    chunks = split(build([(0, 0), (1, 1)]), 4)
+    assert chunks.owner.tolist() == [0, 1]
+    assert chunks.offsets.tolist() == [0, 0, 0]
 
 
-def test_more_pieces_than_numbers_are_an_error():
+def test_more_chunks_than_numbers_are_an_error():
     graph = build(star(100))
     narrow = copy.copy(graph)  # a Graph refuses such targets
     vars(narrow)["targets"] = graph.targets.astype(np.int8)
     assert split(narrow, 4).owner.size == 125
-    with pytest.raises(StrategyError, match="pieces of 2 edges make 150 pieces, which numbers of type int8 cannot count"):
+    with pytest.raises(StrategyError, match="chunks of 2 edges make 150 chunks, more than type int8 can number"):
         split(narrow, 2)
 
 
@@ -182,11 +182,11 @@ def test_a_launch_of_many_levels_stops_once_targets_are_reached(knobs):
 @on_a_device
 def test_the_host_is_asked_seldom_where_one_launch_takes_many_levels(monkeypatch):
     launched = []
-    launch_blocks = hierarchical_queues.launch_blocks
+    launch_blocks = hierarchical_queues.PackedLaunches.launch_blocks
     monkeypatch.setattr(
-        hierarchical_queues,
+        hierarchical_queues.PackedLaunches,
         "launch_blocks",
-        lambda kernel, *rest, **more: (launched.append(kernel), launch_blocks(kernel, *rest, **more)),
+        lambda launches, *rest, **more: (launched.append(launches), launch_blocks(launches, *rest, **more)),
     )
     for knobs in ("alone", "a grid"):
         launched.clear()
@@ -233,7 +233,7 @@ CULLING = {
 @pytest.mark.parametrize("strategy", GATHERING[:3])
 def test_rows_are_gathered_by_lanes_warps_and_blocks(strategy, gathering, monkeypatch):
     if not HAS_GPU:  # blocks are of 64 threads there
-        monkeypatch.setitem(expand_contract._TAKEN_FROM, "scan_warp_block", (64, WARP))
+        monkeypatch.setitem(expand_contract._GATHERED_FROM, "scan_warp_block", (64, WARP))
     for graph in ("power law", "star of 300 behind a path"):
         run(strategy, GRAPHS[graph], {"gathering": gathering})
 

@@ -122,8 +122,8 @@ def test_a_plan_says_how_much_memory_it_takes_at_most(kind, negative):
     graph = build(rows, weights, weight_type=kind).to("cuda")
     duplicates = "atomic64" if kind == "float32" else "mark"
     state = h_bf.Run(graph, Query(knobs=HBfKnobs(duplicates=duplicates, heavy="blocks", heavy_degree=20)))
-    assert state.marked is not graph.targets
-    arrays = [state.distance, state.predecessor, state.queued_in, state.words, state.parent, state.heavy, state.marked]
+    assert state.classified is not graph.targets
+    arrays = [state.distance, state.predecessor, state.queued_in, state.words, state.parent, state.heavy, state.classified]
     arrays += [state.frontier.queue, state.frontier.next]
     taken = sum(array.nbytes for array in arrays if array is not None)
     most = h_bf.memory(graph.n_vertices, graph.n_edges, True)

@@ -1,4 +1,4 @@
-"""The papers' systems side by side: what is measured of every row of a catalogue, and the tables made of it."""
+"""Comparison of the papers' systems: the measurements of every strategy of a registry, and their tables."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def graph_line(name):
     return {"kind": "graph", "graph": name, "origin": name} | sizes | degrees
 
 
-def peer(graph, seconds, name="cuGraph", way="top-down"):
+def baseline(graph, seconds, name="cuGraph", way="top-down"):
     return {"kind": "peer", "graph": graph, "algorithm": "bfs", "peer": name, "way": way, "seconds": seconds}
 
 
@@ -59,14 +59,14 @@ def on_a_gpu():
         RUN,
         graph_line(ROAD),
         graph_line(LAYERS),
-        peer(ROAD, [0.4, 0.4]),
-        peer(ROAD, [0.8, 0.8], way="direction-optimising"),
+        baseline(ROAD, [0.4, 0.4]),
+        baseline(ROAD, [0.8, 0.8], way="direction-optimising"),
         timed(ROAD, "bfs_4k", 20),
         timed(ROAD, "persistent", 4),
         timed(ROAD, "queue_warp", 50),
         timed(ROAD, "queue_warp", 40, group="swept", label="queue_warp, width 8"),
         line("left", ROAD, "queue_thread", why="about 30 s a traversal, where 2 s is the limit"),
-        peer(LAYERS, [0.1, 0.1]),
+        baseline(LAYERS, [0.1, 0.1]),
         line("over", LAYERS, "persistent", took=2.5, limit=2.0),
         line("error", LAYERS, "bfs_4k", message="DeviceError: no children here"),
     ]
@@ -77,9 +77,9 @@ def on_a_cpu():
         RUN | {"device": "cpu"},
         graph_line(ROAD),
         graph_line(LAYERS),
-        peer(ROAD, [0.2, 0.2], "SciPy", "dijkstra"),
+        baseline(ROAD, [0.2, 0.2], "SciPy", "dijkstra"),
         timed(ROAD, "switch", 100),
-        peer(LAYERS, [0.2, 0.2], "SciPy", "dijkstra"),
+        baseline(LAYERS, [0.2, 0.2], "SciPy", "dijkstra"),
         timed(LAYERS, "switch", 10),
         *(timed(LAYERS, "switch", ms, group="threads", label=f"switch, threads {n}") for n, ms in ((1, 16), (2, 10))),
     ]
@@ -118,9 +118,9 @@ def row_of(page, title, strategy):
     return cells[:published] + cells[published + 1 :]
 
 
-def test_without_measurements_of_the_part_there_is_no_section(place):
-    peers = timed(ROAD, "bfs_4k", 20) | {"part": "peers", "group": "peers"}
-    page = place([RUN, graph_line(ROAD), peer(ROAD, [0.4, 0.4]), peers])
+def test_section_is_omitted_without_its_measurements(place):
+    baselines = timed(ROAD, "bfs_4k", 20) | {"part": "peers", "group": "peers"}
+    page = place([RUN, graph_line(ROAD), baseline(ROAD, [0.4, 0.4]), baselines])
     assert papers_page.TITLES["systems"] not in page
     assert systems_page.EXPLAINED not in page
 
@@ -153,7 +153,7 @@ def test_a_swept_knob_stands_with_the_time_that_it_gave(place):
     assert row_of(page, title, "queue_thread")[2:] == ["left out", "-"]
 
 
-def test_what_was_left_out_is_told_with_its_reason(place):
+def test_omitted_measurements_are_listed_with_the_reason(place):
     lines = [one | {"strategy": "queue"} if one["kind"] == "left" else one for one in on_a_gpu()]
     place(lines)
     blocks = systems_page.blocks_of(results.read_measured(papers_page.MEASURED), "bfs")
@@ -180,8 +180,8 @@ def test_a_run_on_one_device_replaces_that_devices_blocks_alone(place):
 
 def test_blocks_of_the_part_have_a_file_of_their_own_and_rules_stay(place):
     rule = {"kind": "rule", "graph": ROAD, "strategy": "bfs_4k", "knobs": {"k1": 8}}
-    peers = timed(ROAD, "bfs_4k", 20) | {"part": "peers", "group": "peers"}
-    place([RUN, graph_line(ROAD), peer(ROAD, [0.4, 0.4]), peers, rule])
+    baselines = timed(ROAD, "bfs_4k", 20) | {"part": "peers", "group": "peers"}
+    place([RUN, graph_line(ROAD), baseline(ROAD, [0.4, 0.4]), baselines, rule])
     place(on_a_gpu())
     alone = json.loads(papers_page.MEASURED.read_text())
     assert {block["part"] for block in alone["blocks"]} == {"peers"}
@@ -202,10 +202,10 @@ def test_the_reading_of_the_part_stands_before_its_tables(place):
     assert page.index("Queues hold, layers do not.") < page.index(f"## {systems_page.TITLES['bfs']}")
 
 
-# --- what is measured --------------------------------------------------------------------------------------------------
+# --- measurements -------------------------------------------------------------------------------------------------------
 
 
-def test_every_graph_of_a_comparison_is_one_of_the_suite_and_every_row_is_measured_on_it():
+def test_graphs_of_comparisons_are_in_the_suite_with_every_strategy_measured():
     names = {graph.name: graph for graph in GRAPHS}
     for table in COMPARISONS:
         for graph in table.graphs:
@@ -220,7 +220,7 @@ def test_every_graph_of_a_comparison_is_one_of_the_suite_and_every_row_is_measur
         assert graph.parts != ("systems",) or any(compared(algorithm, graph.name) for algorithm in ("bfs", "sssp"))
 
 
-def test_every_knob_that_is_swept_is_one_that_its_row_takes():
+def test_swept_knobs_are_those_of_their_strategies():
     for algorithm, graph in (("bfs", ROAD), ("sssp", ROAD)):
         for device in ("cpu", "cuda"):
             rows = {row.name: row for row in rows_for(algorithm, device)}
@@ -228,7 +228,7 @@ def test_every_knob_that_is_swept_is_one_that_its_row_takes():
                 rows[setting.strategy].knobs_from(setting.knobs)
 
 
-def test_every_system_of_a_comparison_has_a_row():
+def test_systems_of_comparisons_have_strategies():
     from kepler_traverse.bfs.published import STRATEGIES as PAPERS_BFS
     from kepler_traverse.sssp.published import STRATEGIES as PAPERS_SSSP
 
@@ -274,7 +274,7 @@ def test_depths_to_probe_lie_between_the_source_and_the_farthest_vertex():
         (lambda share: 60 * share**2.5, 3, True),  # a frontier that grows
     ],
 )
-def test_a_row_is_probed_no_further_than_needed(seconds_for, probes, left):
+def test_strategy_is_probed_no_further_than_needed(seconds_for, probes, left):
     class Bench:
         algorithm, sources, expected = "bfs", [0], {0: np.arange(1281)}
         graph = SimpleNamespace(has_negative_weights=False)
@@ -314,7 +314,7 @@ def suite(tmp_path, monkeypatch):
     return run
 
 
-def test_every_row_of_a_catalogue_is_measured_against_the_peer(suite):
+def test_strategies_of_a_registry_are_measured_against_the_baseline(suite):
     code, lines = suite()
     assert code == 0
     found = [(one["algorithm"], one["strategy"]) for one in lines if one["kind"] == "time"]
@@ -325,7 +325,7 @@ def test_every_row_of_a_catalogue_is_measured_against_the_peer(suite):
     assert {one["kind"] for one in lines} == {"run", "graph", "peer", "time", "end"}
 
 
-def test_a_row_that_would_take_too_long_is_left_out_with_the_estimate(suite, monkeypatch):
+def test_too_slow_strategy_is_omitted_with_the_estimate(suite, monkeypatch):
     monkeypatch.setattr(measure_systems, "estimate", lambda _, setting: 3.0 if setting.strategy == "queue" else 0.0)
     code, lines = suite("--algorithm", "bfs")
     assert code == 0
@@ -333,7 +333,7 @@ def test_a_row_that_would_take_too_long_is_left_out_with_the_estimate(suite, mon
     assert (left["strategy"], left["why"]) == ("queue", "about 3 s a traversal, where 2 s is the limit")
 
 
-def test_a_row_that_takes_too_long_all_the_same_is_told_with_its_time(suite):
+def test_unexpectedly_slow_strategy_is_listed_with_its_time(suite):
     code, lines = suite("--algorithm", "bfs", "--system-seconds", "1e-9", "--without-peer")
     assert code == 0
     over = [one for one in lines if one["kind"] == "over"]
@@ -341,7 +341,7 @@ def test_a_row_that_takes_too_long_all_the_same_is_told_with_its_time(suite):
     assert over[0]["took"] > over[0]["limit"] == 1e-9
 
 
-def test_without_a_peer_rows_are_compared_with_the_first_one(suite, monkeypatch):
+def test_strategies_without_a_baseline_are_compared_with_the_first(suite, monkeypatch):
     right = papers_measure.Bench.check
 
     def check(bench, source, result):

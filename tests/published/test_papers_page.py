@@ -1,4 +1,4 @@
-"""The suite that repeats the papers' tables, and the page made of it."""
+"""The suite that repeats the papers' tables, and its page."""
 
 import json
 import sys
@@ -39,7 +39,7 @@ ROAD = {
 }
 
 
-def peer(seconds, way="top-down"):
+def baseline(seconds, way="top-down"):
     return {"kind": "peer", "graph": "road", "algorithm": "bfs", "peer": "cuGraph", "way": way, "seconds": seconds}
 
 
@@ -57,8 +57,8 @@ def a_run():
     return [
         RUN,
         ROAD,
-        peer([0.4, 0.2, 0.4]),
-        peer([0.8, 0.8, 0.8], "direction-optimising"),
+        baseline([0.4, 0.2, 0.4]),
+        baseline([0.8, 0.8, 0.8], "direction-optimising"),
         timed("peers", "peers", "bfs_4k", [0.1, 0.1, 0.1]),
         timed("features", "alone", "none", [0.8], cut=True),
         timed("features", "alone", "all", [0.1, 0.1, 0.1]),
@@ -107,17 +107,17 @@ def test_the_page_of_the_papers_is_current():
     assert papers_page.main(["check"]) == 0
 
 
-def test_without_measurements_the_page_says_so(place):
+def test_page_without_measurements_says_so(place):
     assert papers_page.main(["write"]) == 0
     assert "No measurements are recorded yet." in page_text()
     assert place(a_run()) == 0
     assert "No measurements" not in page_text()
 
 
-def test_a_run_becomes_tables_of_ratios_with_the_peer_beside(place):
+def test_run_becomes_tables_of_ratios_to_the_baseline(place):
     assert place(a_run()) == 0
     page = page_text()
-    # The faster of the peer's ways, source by source: the cut setting has the first source alone.
+    # The faster variant of the baseline, per source: the setting that was cut off has only the first source.
     assert "| graph | baseline ms | none | all | children |" in page
     assert "| road | 400 | 0.50\\* | **4.00** | failed |" in page
     assert "| road | 400 | **2.00** | 1.00 |" in page
@@ -143,7 +143,7 @@ def test_every_plot_is_well_formed_and_on_the_page(place):
 
 def test_a_newer_run_replaces_what_it_measured_again_and_nothing_else(place):
     place(a_run())
-    newer = [RUN | {"commit": "fedcba9"}, ROAD, peer([0.4] * 3), timed("features", "alone", "all", [0.05] * 3)]
+    newer = [RUN | {"commit": "fedcba9"}, ROAD, baseline([0.4] * 3), timed("features", "alone", "all", [0.05] * 3)]
     assert place(newer) == 0
     measured = json.loads(papers_page.MEASURED.read_text())
     assert {block["part"]: measured["runs"][block["run"]]["commit"] for block in measured["blocks"]} == {
@@ -158,7 +158,7 @@ def test_a_newer_run_replaces_what_it_measured_again_and_nothing_else(place):
     assert [run["commit"] for run in json.loads(papers_page.MEASURED.read_text())["runs"]] == ["fedcba9"]
 
 
-def test_what_is_read_out_of_the_tables_stands_in_its_section(place):
+def test_conclusions_are_in_their_sections(place):
     place(a_run())
     measured = json.loads(papers_page.MEASURED.read_text())
     measured["reading"] |= {"bfs-4k": "Most of it holds.", "knobs": "K1 hardly matters."}
@@ -196,8 +196,8 @@ def test_a_stale_page_or_plot_is_found(place, spoil, capsys):
         ([ROAD], "does not begin with the line that says where and when"),
         ([RUN, {"kind": "speed"}], "line 2 is none that python -m scripts.bench --suite papers writes"),
         ([RUN, {"kind": "peer", "graph": "road"}], "line 2 lacks 'algorithm', 'peer', 'way', 'seconds'"),
-        ([RUN, ROAD, timed("knobs", "k1", "4", [0.1])], "knobs of bfs on road has no times of the peer"),
-        ([RUN, peer([0.1]), timed("knobs", "k1", "4", [0.1])], "names a graph or a run that is not there"),
+        ([RUN, ROAD, timed("knobs", "k1", "4", [0.1])], "knobs of bfs on road has no times of the baseline"),
+        ([RUN, baseline([0.1]), timed("knobs", "k1", "4", [0.1])], "names an unknown graph or run"),
     ],
 )
 def test_lines_that_are_no_measurements_are_refused(place, lines, message, capsys):
@@ -296,7 +296,7 @@ def test_a_file_that_is_absent_does_not_end_the_suite(suite, tmp_path):
     assert len(lines_of(lines, "time")) == 4
 
 
-def test_without_time_left_no_graph_is_started(suite):
+def test_graphs_are_skipped_without_time_left(suite):
     code, lines = suite("--device", "cpu", "--seconds", "0")
     assert code == 0
     assert [line["kind"] for line in lines] == ["run", "skipped", "skipped"]
@@ -313,7 +313,7 @@ def test_a_run_that_was_cut_off_goes_on_behind_its_last_line(suite, tmp_path):
     ]
 
 
-def test_with_a_lost_gpu_a_new_process_measures_the_rest(suite, monkeypatch):
+def test_new_process_measures_the_rest_after_a_lost_gpu(suite, monkeypatch):
     class Replaced(BaseException):
         pass
 

@@ -1,4 +1,4 @@
-"""The papers' SSSP systems beyond the contract: every value of every knob, what they refuse, what each does otherwise."""
+"""The papers' SSSP systems beyond the contract: every value of every knob, refused values, and the specifics of each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mode(request):
 
 
 def awkward(kind, n_edges):
-    """Weights that vanish beside each other, are nothing, or as heavy as a pile is wide."""
+    """Weights that are absorbed by each other, are zero, or equal to the width of a pile."""
     rng = np.random.default_rng(5)
     return {
         "nothing and subnormal": rng.integers(0, 3, n_edges) * 2.0**-149,
@@ -83,7 +83,7 @@ def test_a_published_name_leads_to_its_row_and_a_negative_weight_is_refused_wher
     with running(MODES["GPU" if HAS_GPU else "in turn"]):
         graph = build([(0, 1), (1, 2)], [2, -1]).to("cuda")
         for row in ON_GPU:
-            for name in row.also:
+            for name in row.aliases:
                 if "non_negative" in row.needs:
                     with pytest.raises(StrategyError, match=rf"'{name}' cannot take negative weights; these can: frontier"):
                         plan_sssp(graph, strategy=name)
@@ -154,7 +154,7 @@ def test_one_wide_pile_is_bellman_ford_and_narrow_ones_are_dijkstra():
 @on_a_device
 def test_heavy_edges_are_relaxed_once_a_bucket_and_light_ones_in_rounds():
     rows = path(12)
-    # Light edges: a round a vertex, and one for each of four buckets. Heavy ones: each vertex has a bucket of its own.
+    # Light edges: one round per vertex, and one per bucket, of which there are four. Heavy edges: one bucket per vertex.
     assert rounds_of("delta_stepping", rows, [1] * 12, knobs={"delta": 4}) == 13 + 4
     assert rounds_of("delta_stepping", rows, [9] * 12, knobs={"delta": 4}) == 2 * 13
 

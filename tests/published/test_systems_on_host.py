@@ -1,4 +1,4 @@
-"""The contract for the papers' systems on the host harness: in one hostile order each, with a seed of its own."""
+"""The contract for the papers' systems on the host harness: one adversarial order each, with a separate seed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _device():
 
 @pytest.fixture(autouse=True)
 def _order_of_the_row(request):
-    """Threads at random; one block size for all rows, so that their files are compiled once."""
+    """Threads in random order; one block size for all strategies, so that each file is compiled once."""
     row = request.getfixturevalue("row") if "row" in request.fixturenames else None
     seed = zlib.crc32(row.name.encode()) if row else 1
     with harness.settings(stress=not harness.SANITIZED, seed=seed, block=32, resident=3):
@@ -105,7 +105,7 @@ def test_targets_beyond_the_first_of_each_thread_are_waited_for(row):
 
 
 @each_bfs_row
-def test_a_row_answers_to_its_published_names(row):
+def test_strategy_has_its_published_names_as_aliases(row):
     graph = build(path(3)).to("cuda")
-    for name in row.also:
+    for name in row.aliases:
         assert plan_bfs(graph, strategy=name).strategy is row

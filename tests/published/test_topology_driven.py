@@ -1,4 +1,4 @@
-"""Systems without a queue: every knob against the oracle, what they refuse, and what only they could get wrong."""
+"""Systems without a queue: every knob against the oracle, refused values, and faults that only they could have."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_virtual_warps_of_every_width_give_the_right_hops(width, graph):
     run("scan_virtual_warp", GRAPHS[graph], {"width": width})
 
 
-# Rooms for nobody, for one round of a block of 32 threads, for a few rounds, and for all.
+# Capacities for no vertex, for one round of a block of 32 threads, for a few rounds, and for all.
 @on_a_device
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("room", [0, 31, 32, 40, 4096])

@@ -1,11 +1,11 @@
-"""Text files that cannot be edge lists: each is refused with a message that says what is wrong."""
+"""Text files that cannot be edge lists: each is refused with a message that names the fault."""
 
 from __future__ import annotations
 
 import gzip
 
 TEXTS = {
-    # what is wrong: file name, text, options, what the message says
+    # fault: file name, text, options, part of the message
     "0 bytes": ("e.csv", "", {}, "empty (0 bytes)"),
     "only blank lines": ("e.csv", "\n\n \n", {}, "no edges"),
     "header only": ("e.csv", "src,dst,weight\n", {}, "no edges"),

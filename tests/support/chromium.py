@@ -1,4 +1,4 @@
-"""A page as a real browser has it: Debian's chromium without a window, spoken to over its own debugging protocol."""
+"""A page in a real browser: Debian's chromium without a window, controlled by its debugging protocol."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SECONDS = 30.0
 
 
 class Seen(NamedTuple):
-    """What ``look`` brings back: the answer, errors and warnings of the console, and every address asked for."""
+    """The outcome of ``look``: the value of ``ask``, errors and warnings of the console, and every requested address."""
 
     answer: object
     complaints: list
@@ -38,7 +38,7 @@ class Seen(NamedTuple):
 
 
 def look(url: str, profile: Path, scheme: str, ready: str, ask: str, picture: Path | None = None) -> Seen:
-    """Open a page and ask it something.
+    """Open a page and evaluate JavaScript in it.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def look(url: str, profile: Path, scheme: str, ready: str, ask: str, picture: Pa
         An empty folder.
     scheme : {"light", "dark"}
     ready, ask : str
-        JavaScript: true once the page is ready, and what is asked for then.
+        JavaScript: an expression that is true once the page is ready, and one that is evaluated then.
     picture : Path, optional
         Takes a screenshot.
     """

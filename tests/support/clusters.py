@@ -1,4 +1,4 @@
-"""A Dask cluster for tests: what exists already before a job comes."""
+"""A Dask cluster for tests, which exists before a job starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where tests of one strategy's own run: on a GPU if there is one, else on the host harness, in several orders."""
+"""Devices for tests of a single strategy: a GPU if there is one, else the host harness in several orders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def host(array) -> np.ndarray:
 
 
 def count_allocations(monkeypatch, *modules) -> list[int]:
-    """Bytes of each array that these modules ask for from now on, beside those that NumPy makes of others."""
+    """Record the bytes of each array that these modules allocate from now on, except those that NumPy derives."""
     taken = []
 
     class Counting:

@@ -1,4 +1,4 @@
-"""One small graph as a file of every format, for the tests of reading."""
+"""One small graph as a file of every format, for the tests of the readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine ``cugraph-mg`` calls of RAPIDS, on pandas: cuGraph's signatures, sentinels, limits and habits.
+"""The RAPIDS functions that the engine ``cugraph-mg`` calls, on pandas: signatures, sentinels and limits as in cuGraph.
 
 It is as unkind as cuGraph may be: of parallel edges it keeps the heaviest, a depth of 0 is no limit, a cutoff leaves out
 what lies at it, and vertices without an edge do not exist.

@@ -1,4 +1,4 @@
-"""Batches and manifests of runs that nobody ran, and the text of a page."""
+"""Batches and manifests of fictitious runs, and the text of a page."""
 
 import html.parser
 import random
@@ -14,7 +14,7 @@ def batch(part, worker="127.0.0.1:1", started=100.0, seconds=2.0, sources=4, **o
 
 
 def made_up(n_parts, n_workers=3, hours=1.0, **others):
-    """A manifest of a run that nobody ran."""
+    """Return a manifest of a fictitious run."""
     rng = random.Random(n_parts)
     parts = []
     for i in range(n_parts):

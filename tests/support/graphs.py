@@ -1,4 +1,4 @@
-"""Named graphs whose shapes break things, and Hypothesis graphs."""
+"""Named graphs with difficult shapes, and Hypothesis graphs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def weights_for(rows, seed, kind="integers"):
 
 
 def build(rows, weights=None, directed=True, vertices=None, weight_type="auto", id_type=np.int64):
-    """A graph on the CPU out of rows (u, v)."""
+    """Return a graph on the CPU from edges (u, v)."""
     ends = np.array([row[:2] for row in rows], id_type).reshape(-1, 2)
     if weights is not None:
         weights = np.asarray(weights, None if len(weights) else np.float32)
@@ -76,7 +76,7 @@ def build(rows, weights=None, directed=True, vertices=None, weight_type="auto", 
 
 @st.composite
 def edge_rows(draw, max_vertices=24, max_rows=80):
-    """Rows (u, v) with parallel edges, loops and gaps; at least one row."""
+    """Edges (u, v) with parallel edges, loops and gaps; at least one edge."""
     n = draw(st.integers(1, max_vertices))
     vertex = st.integers(0, n - 1)
     return draw(st.lists(st.tuples(vertex, vertex), min_size=1, max_size=max_rows))

@@ -1,4 +1,4 @@
-"""Slow, obvious answers in plain Python. Nothing here imports the package under test."""
+"""Slow, obvious algorithms in plain Python. Nothing here imports the package under test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values for any argument: wrong ones, and odd ones that are right for some."""
+"""Values for any argument: wrong ones, and unusual ones that some arguments accept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Value:
 
 
 class Evil:
-    """What cannot be turned into anything."""
+    """An object that no conversion accepts."""
 
     def __repr__(self):
         raise RuntimeError("no text")

@@ -1,4 +1,4 @@
-"""What callers write by mistake, and what they may: columns of any kind, lists of ids, limits, frames of a limit."""
+"""Invalid and valid arguments: columns of any kind, lists of ids, limits, frames of a limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kepler_traverse import (
     sssp,
     sssp_many,
 )
-from kepler_traverse.arguments import as_array, ids, shown
+from kepler_traverse.arguments import as_array, describe, ids
 from kepler_traverse.errors import EdgeListError, InputError, UnknownVertexError
 from kepler_traverse.sssp.registry import STRATEGIES
 from tests.support.graphs import NAMED, build, weights_for
@@ -28,7 +28,7 @@ PATH = build(NAMED["path"], [1] * 1200)
 
 
 @pytest.mark.parametrize("sources", ["home", b"home", "7", bytearray(b"7")])
-def test_one_string_is_no_list_of_its_letters(sources):
+def test_string_is_not_a_list_of_its_letters(sources):
     for many in (bfs_many, sssp_many):
         for options in ({"sources": sources}, {"sources": [0], "targets": sources}):
             with pytest.raises(UnknownVertexError, match=r"must be a list of ids, not one string: give \["):
@@ -42,7 +42,7 @@ def test_sources_may_come_in_any_list(sources):
     assert bfs_many(PATH, sources, result="matrix").tolist() == bfs_many(PATH, [3, 1], result="matrix").tolist()
 
 
-def test_an_iterator_of_targets_serves_the_plan_and_the_answer():
+def test_iterator_of_targets_serves_plan_and_result():
     frame = sssp_many(PATH, [0], result="targets", targets=iter([5, 2]))
     assert frame["distance"].tolist() == [5, 2]
 
@@ -59,7 +59,7 @@ def test_directions_that_are_words_are_refused_everywhere(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["src", "dst", "weight", "vertices"])
-def test_masked_rows_are_refused_and_masks_of_nothing_taken(name):
+def test_masked_values_are_refused_and_empty_masks_accepted(name):
     columns = {"src": [1, 2], "dst": [2, 3], "weight": [5, 6], "vertices": [8, 9]}
     expected = graph_from_edges(**columns)
     hidden, shown_all = (
@@ -122,7 +122,7 @@ def test_columns_of_every_kind_build_the_same_graph(kind):
         (np.array([1j, 2]), "complex"),
     ],
 )
-def test_what_is_no_column_of_numbers_is_refused_by_its_name(values, message):
+def test_non_numeric_columns_are_refused_by_name(values, message):
     for name in ("src", "weight"):
         columns = {"src": [1, 2], "dst": [2, 3], "weight": [1, 2], name: values}
         with pytest.raises(EdgeListError, match=rf"{name}\b.*{message}") as caught:
@@ -203,7 +203,7 @@ WEIGHTED = build(ROWS, weights_for(ROWS, 1, "floats"))
 
 
 @pytest.mark.parametrize("keeps_attrs", [True, False])
-def test_a_right_answer_with_a_limit_is_certified(keeps_attrs):
+def test_correct_result_with_a_limit_is_certified(keeps_attrs):
     cases = [(bfs, bfs_many, {"max_depth": 2}), (sssp, sssp_many, {"cutoff": 3.5}), (bfs, bfs_many, {"max_depth": 0})]
     for one, many, limit in cases:
         for frame in (one(WEIGHTED, 0, **limit), many(WEIGHTED, [0, 5], result="predecessors", **limit)):
@@ -230,7 +230,7 @@ def test_the_limit_excuses_nothing_within_it():
     assert "give certify the same" in doubted.failures["C3"]
 
 
-def test_frames_that_are_no_whole_answer_are_refused_and_not_called_wrong():
+def test_incomplete_frames_are_refused_and_not_called_wrong():
     with pytest.raises(InputError, match="targets="):
         certify(WEIGHTED, bfs(WEIGHTED, 0, targets=[5]))
     negative = build([(0, 1), (1, 2)], [5, -4])
@@ -260,8 +260,8 @@ def test_a_frame_that_a_file_has_widened_is_certified():
 
 
 def test_values_are_shown_short_and_on_one_line():
-    assert shown("\x1b[31m" + "x" * 500).isprintable()
+    assert describe("\x1b[31m" + "x" * 500).isprintable()
     for value in (10**5000, "x" * 10**6, list(range(10**5)), object(), "\ud800", np.zeros(10**6)):
-        assert len(shown(value)) < 100
+        assert len(describe(value)) < 100
     assert ids("sources", []) == []
     assert as_array("src", []).dtype == np.int64

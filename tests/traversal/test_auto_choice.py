@@ -1,4 +1,4 @@
-"""Which strategy goes on: estimates are corrected by what groups took. Times are scripted, by a clock of the test's own."""
+"""The change of the strategy during a run: measured times of groups correct the estimates. The clock is scripted."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class ScriptedRun:
         monkeypatch.setattr(many_module, "costs_of", lambda _device: costs)
         monkeypatch.setattr(many_module, "machine_of", lambda _device: MACHINE)
         graph = build([(v, (v + 1) % N) for v in range(N)])
-        rows = [self.row(name, groups[name]) for name in taken]
-        self.plan = MultiSourcePlan(graph, "bfs", rows, STRATEGIES, "auto", Query(predecessors=False), n_sources)
+        strategies = [self.strategy(name, groups[name]) for name in taken]
+        self.plan = MultiSourcePlan(graph, "bfs", strategies, STRATEGIES, "auto", Query(predecessors=False), n_sources)
         self.plan._clock = lambda: self.now
 
-    def row(self, name: str, most: int) -> MultiSourceStrategy:
+    def strategy(self, name: str, most: int) -> MultiSourceStrategy:
         def plan(_graph, _query, _group):
             self.prepared.append(name)
 
@@ -63,12 +63,12 @@ class ScriptedRun:
             group_size=lambda n_sources: min(n_sources, most),
             terms=lambda _shape, n_sources, group, _machine: {"edge": n_sources, "start": -(-n_sources // group)},
             paper="none",
-            teaches="nothing",
+            rationale="nothing",
             default=True,
         )
 
     def over(self, n_sources: int) -> float:
-        """Seconds for so many sources; every answer is looked at."""
+        """Return the seconds for a number of sources; checks every result."""
         sources = np.random.default_rng(1).integers(0, N, n_sources)
         found = [row for group in self.plan.iter_groups(sources) for row in group.distance]
         assert np.array_equal(np.stack(found), (np.arange(N) - sources[:, None]) % N)
@@ -98,7 +98,7 @@ def test_a_strategy_that_is_expected_to_be_faster_gets_one_group_and_the_better_
     assert len(tried) == 1
 
 
-def test_nothing_is_tried_where_estimates_hold_and_others_are_far_slower(monkeypatch):
+def test_trials_are_omitted_if_estimates_hold_and_others_are_far_slower(monkeypatch):
     run = ScriptedRun(monkeypatch, {"a": 1.0, "b": 30.0}, {"a": 1.0, "b": 30.0}, {"a": 32, "b": 32}, 1024)
     run.over(1024)
     assert run.prepared == ["a"]
@@ -161,7 +161,7 @@ def test_a_strategy_for_which_memory_runs_out_is_given_up_and_the_one_before_goe
     assert run.prepared == ["a", "a"]
 
 
-def test_other_threads_get_what_is_there_and_change_nothing(monkeypatch):
+def test_concurrent_threads_use_the_present_choice_and_change_nothing(monkeypatch):
     run = ScriptedRun(monkeypatch, {"a": 1.0, "b": 2.0}, {"a": 10.0, "b": 2.0}, {"a": 32, "b": 32}, 1024)
     other = threading.Thread(target=run.over, args=(1024,))
     other.start()
@@ -172,7 +172,7 @@ def test_other_threads_get_what_is_there_and_change_nothing(monkeypatch):
     assert run.plan.strategy.name == "b"
 
 
-def test_a_named_strategy_is_kept_whatever_it_takes():
+def test_named_strategy_is_never_changed():
     graph = build([(v, (v + 1) % 50) for v in range(50)])
     plan = plan_bfs_many(graph, n_sources=640, strategy="source_per_thread")
     for _ in plan.iter_groups(np.zeros(640, np.int64)):

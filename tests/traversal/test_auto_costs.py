@@ -1,4 +1,4 @@
-"""Estimates scale with the machine, constants come back out of made-up times, and shapes are seen by searches."""
+"""Estimates scale with the machine, fitting recovers constants from synthetic times, and searches survey a graph."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_strategy_that_auto_takes_has_an_estimate_that_grows_with_its_sour
     assert 0 < few < many < float("inf")
 
 
-def test_each_term_goes_with_the_speed_of_its_own():
+def test_terms_scale_with_their_own_speeds():
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
     slow = Machine(cores=2, cache=1 << 20, copy=2e-10, load=3e-7, step=8e-9)
     assert costs.scaled({"write": 1.0, "miss": 1.0, "edge": 1.0}, slow) == pytest.approx({"write": 2, "miss": 3, "edge": 4})
@@ -54,7 +54,7 @@ def test_each_term_goes_with_the_speed_of_its_own():
     assert costs.scaled({"edge": 1.0}, frozen)["edge"] == 16, "a calibration that was disturbed has a bound"
 
 
-def test_more_cores_and_a_larger_cache_make_estimates_smaller():
+def test_estimates_decrease_with_cores_and_cache():
     row = next(row for row in BFS_MULTI_SOURCE if row.name == "source_per_thread")
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={"bfs source_per_thread": {"edge": 1.0, "miss": 1.0}})
 
@@ -127,7 +127,7 @@ def test_a_fit_keeps_the_constants_of_other_devices(tmp_path):
     assert found["cpu"]["nanoseconds"]["bfs source_per_thread"]["edge"] == pytest.approx(2.0, rel=0.02)
 
 
-# --- what is seen of a graph ---------------------------------------------------------------------------------------------
+# --- the survey of a graph -----------------------------------------------------------------------------------------------
 
 
 def surveyed(graph, n_sources=1000, algorithm="bfs"):
@@ -144,7 +144,7 @@ def test_a_survey_sees_how_little_most_sources_of_a_directed_graph_reach():
     assert (undirected.reach, undirected.walked) == (1.0, 1.0)
 
 
-def test_levels_of_a_search_that_was_cut_off_are_told_from_how_it_grew(monkeypatch):
+def test_levels_of_a_truncated_search_are_extrapolated(monkeypatch):
     monkeypatch.setattr(survey, "_MIN_EDGES", 2000)
     n = 200_000
     along = surveyed(build([(v, v + 1) for v in range(n)], directed=False), n_sources=1)
@@ -174,17 +174,17 @@ def test_equal_graphs_are_seen_equally():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(calibration.numba_cache, "own_folder", lambda: tmp_path)
-    calibration._kept.cache_clear()
+    calibration._load_or_measure.cache_clear()
     yield tmp_path
-    calibration._kept.cache_clear()
+    calibration._load_or_measure.cache_clear()
 
 
-def test_a_machine_is_measured_once_and_kept_for_its_user_alone(folder, monkeypatch):
+def test_machine_speeds_are_measured_once_and_stored_per_user(folder, monkeypatch):
     found = calibration.machine_of("cpu")
     (file,) = folder.iterdir()
     assert file.stat().st_mode & 0o077 == 0
-    calibration._kept.cache_clear()
-    monkeypatch.setattr(calibration, "_of_cpu", lambda: pytest.fail("measured again"))
+    calibration._load_or_measure.cache_clear()
+    monkeypatch.setattr(calibration, "_measure_cpu", lambda: pytest.fail("measured again"))
     assert calibration.machine_of("cpu") == found
 
 
@@ -195,7 +195,7 @@ def test_a_file_that_says_no_machine_is_measured_again(folder, text):
     calibration.machine_of("cpu")
     (file,) = folder.iterdir()
     file.write_text(text)
-    calibration._kept.cache_clear()
+    calibration._load_or_measure.cache_clear()
     assert calibration.machine_of("cpu").copy > 0
     assert json.loads(file.read_text())["copy"] > 0
 
@@ -209,19 +209,19 @@ def test_a_file_that_others_may_write_to_is_not_believed(folder):
     assert calibration._read(file) is None
 
 
-def test_no_folder_to_keep_it_in_is_no_error(monkeypatch):
+def test_missing_cache_folder_is_no_error(monkeypatch):
     monkeypatch.setattr(calibration.numba_cache, "own_folder", lambda: None)
-    calibration._kept.cache_clear()
+    calibration._load_or_measure.cache_clear()
     assert calibration.machine_of("cpu").step > 0
-    calibration._kept.cache_clear()
+    calibration._load_or_measure.cache_clear()
 
 
-def test_where_there_is_no_memory_to_measure_in_the_machine_of_the_constants_is_taken(folder, monkeypatch):
+def test_machine_without_memory_for_measuring_uses_the_default_speeds(folder, monkeypatch):
     def short():
         raise MemoryError
 
-    monkeypatch.setattr(calibration, "_of_cpu", short)
-    assert calibration._kept("cpu") == costs_of("cpu").measured_on
+    monkeypatch.setattr(calibration, "_measure_cpu", short)
+    assert calibration._load_or_measure("cpu") == costs_of("cpu").measured_on
     assert not list(folder.iterdir())
 
 
@@ -232,7 +232,7 @@ def test_a_survey_without_memory_for_a_search_leaves_the_shape_of_the_degrees(mo
     graph = build([(v, v + 1) for v in range(100)], [1.0] * 100)
     on_host = survey.survey(graph, "sssp", (), 64)
     monkeypatch.setattr(type(graph), "device", "cuda")
-    monkeypatch.setattr(survey, "_searched", no_memory)
+    monkeypatch.setattr(survey, "_search_samples", no_memory)
     shape = survey.survey(graph, "sssp", (), 64)
     assert on_host.depth > 0
     assert (shape.depth, shape.skew) == (0, on_host.skew)

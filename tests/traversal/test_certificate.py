@@ -1,4 +1,4 @@
-"""The certificate must object to every wrong answer and to no right one."""
+"""The certificate must reject every wrong result and accept every correct one."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def test_every_seeded_fault_is_noticed_by_both_certificates(fault):
     assert made >= 5
 
 
-def test_right_answers_of_all_kinds_raise_no_alarm():
+def test_certify_accepts_correct_results_of_all_kinds():
     assert count_false_alarms(150) == (150, 0)
 
 
-def test_a_circle_of_zero_weights_cannot_vouch_for_a_distance_that_is_too_small():
+def test_certify_rejects_a_cycle_of_zero_weights_with_too_small_distances():
     graph = build([(0, 1), (1, 2), (2, 1)], [5, 0, 0])
     result = plan_sssp(graph)(0).copy()
     result.distance[1:] = 3
@@ -52,7 +52,7 @@ def test_a_circle_of_zero_weights_cannot_vouch_for_a_distance_that_is_too_small(
     assert set(certify(graph, result).failures) == {"C5"}
 
 
-def test_a_circle_of_absorbed_weights_is_found():
+def test_certify_rejects_a_cycle_of_absorbed_weights():
     graph = build([(0, 1), (1, 2), (2, 1)], np.array([1e8, 1, 1], np.float32))
     result = plan_sssp(graph)(0).copy()
     assert result.distance[2] == result.distance[1]
@@ -62,7 +62,7 @@ def test_a_circle_of_absorbed_weights_is_found():
 
 
 @given(edge_rows(), st.booleans(), st.one_of(st.none(), st.integers(0, 4)))
-def test_no_false_alarm_on_hops(rows, directed, depth):
+def test_certify_accepts_hops(rows, directed, depth):
     graph = build(rows, directed=directed)
     plan = plan_bfs(graph, max_depth=depth)
     for source in range(graph.n_vertices):
@@ -70,7 +70,7 @@ def test_no_false_alarm_on_hops(rows, directed, depth):
 
 
 @given(weighted_rows(awkward_floats), st.booleans(), st.one_of(st.none(), awkward_floats))
-def test_no_false_alarm_on_distances(drawn, directed, cutoff):
+def test_certify_accepts_distances(drawn, directed, cutoff):
     graph = build(*drawn, directed=directed)
     plan = plan_sssp(graph, cutoff=cutoff)
     for source in range(graph.n_vertices):

@@ -1,4 +1,4 @@
-"""Distances from many sources are proven right without predecessors, or the rule that they break is named."""
+"""Distances from many sources are certified without predecessors, or the broken rule is named."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_distances_of_any_graph_are_proven_right(drawn, directed, cutoff):
 
 
 @pytest.mark.parametrize("n_sources", [16, 17, 65])
-def test_one_wrong_distance_is_found_wherever_its_source_stands(n_sources):
+def test_certify_many_finds_a_wrong_distance_of_any_source(n_sources):
     rows = [r[:2] for r in NAMED["power law"]]
     graph = build(rows, weights_for(rows, 1, "floats"))
     sources = np.resize(np.flatnonzero(graph.degrees > 4), n_sources)
@@ -92,7 +92,7 @@ def test_a_path_as_long_as_a_narrow_type_counts_is_proven_and_one_longer_is_not(
     assert not certify_many(graph, np.array([0]), np.where(exact == length // 2, -1, distances).astype(kind), length).valid
 
 
-def test_circles_of_zero_and_absorbed_weights_cannot_vouch_for_themselves():
+def test_certify_many_rejects_cycles_of_zero_and_absorbed_weights():
     for weights, near in (([5, 0, 0], 3), (np.array([1e8, 1, 1], np.float32), 9.9e7)):
         graph = build([(0, 1), (1, 2), (2, 1)], weights)
         right = rows_of(plan_sssp(graph), [0, 1])
@@ -102,7 +102,7 @@ def test_circles_of_zero_and_absorbed_weights_cannot_vouch_for_themselves():
         assert set(certify_many(graph, np.array([0, 1]), wrong).failures) == {"C5"}
 
 
-def test_long_chains_of_zero_weights_are_followed():
+def test_certify_many_follows_long_chains_of_zero_weights():
     rows = [(v, v + 1) for v in range(400)] + [(v + 1, v) for v in range(400)]
     graph = build(rows, [0] * len(rows))
     sources = np.arange(0, 401, 20)
@@ -198,7 +198,7 @@ def test_a_gpu_counts_as_far_as_a_type_goes(length, limit):
 
 @on_a_device
 @pytest.mark.parametrize("order", MODES)
-def test_a_gpu_follows_chains_of_no_length_and_sees_circles(order):
+def test_certify_many_on_a_gpu_follows_zero_chains_and_rejects_cycles(order):
     rows = [(v, v + 1) for v in range(40)] + [(v + 1, v) for v in range(40)]
     chain, sources = build(rows, [0] * len(rows)), np.arange(0, 41, 10)
     circle = build([(0, 1), (1, 2), (2, 1)], np.array([1e8, 1, 1], np.float32))

@@ -1,4 +1,4 @@
-"""One contract for every strategy of the catalogue, on every device that is there."""
+"""One contract for every strategy of the registries, on every available device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SSSP = tuple(row for row in SSSP if row.sums == "float")  # test_exact_sums has 
 
 
 def rows_of(catalogue, **wanted):
-    """Every row of a catalogue; those of a device that is not there are skipped."""
+    """Return every strategy of a registry; those of a missing device are skipped."""
     chosen = [row for row in catalogue if row.needs.isdisjoint(wanted.get("without", ()))]
     marks = {"cpu": (), "cuda": pytest.mark.gpu}
     return pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_targets_of_a_weighted_search_are_settled_and_certified(row):
 
 
 @rows_of((*BFS, *SSSP))
-def test_a_plan_run_again_gives_the_same_answer(row):
+def test_plan_run_again_gives_the_same_result(row):
     rows = [r[:2] for r in NAMED["power law"]]
     plan_of = plan_bfs if row in BFS else plan_sssp
     graph = build(rows, weights_for(rows, 2)).to(row.device)
@@ -224,7 +224,7 @@ def test_a_plan_run_again_gives_the_same_answer(row):
 
 
 @pytest.mark.parametrize("catalogue", [BFS, SSSP], ids=["bfs", "sssp"])
-def test_all_strategies_agree_on_every_bit_also_of_predecessors(catalogue):
+def test_strategies_agree_on_every_bit_also_of_predecessors(catalogue):
     plan_of = plan_bfs if catalogue is BFS else plan_sssp
     for name in ("power law", "lattice", "complete"):
         rows = [r[:2] for r in NAMED[name]]

@@ -1,4 +1,4 @@
-"""What a GPU's rows for many sources are estimated to cost: which is taken to be the cheaper was measured."""
+"""Estimated costs of the multi-source strategies of a GPU: the cheaper one agrees with measurements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kepler_traverse.bfs import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.sssp import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from kepler_traverse.strategy import Shape
 
-# Measured on an H200: vertices, stored edges, levels, and for how many sources at once which row was better.
+# Measured on an H200: vertices, stored edges, levels, and the faster strategy per number of sources at once.
 NORTHEAST, POWER_LAW = (1_524_453, 3_868_020, 1600), (646_010, 31_400_044, 7)
 
 

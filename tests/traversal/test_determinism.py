@@ -1,4 +1,4 @@
-"""Bits that must be equal: over strategies, batches, threads and relations between graphs; and other libraries' answers."""
+"""Bits that must be equal: over strategies, batches, threads and relations between graphs; results of other libraries."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def answers(graph, plan_of, name, sources):
     return found
 
 
-# --- one answer, in whatever way it is computed -------------------------------------------------------------------------
+# --- one result, however it is computed ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("directed", "weight_type"), [(True, "float32"), (False, "float32"), (True, "float64")])
-def test_all_strategies_and_numbers_of_threads_give_the_same_bits(directed, weight_type):
+def test_strategies_and_numbers_of_threads_give_the_same_bits(directed, weight_type):
     for seed in range(2):
         graph = graph_of(*random_rows(seed), directed=directed, weight_type=weight_type)
         for plan_of, first in ((plan_bfs, "queue"), (plan_sssp, "frontier")):
@@ -188,7 +188,7 @@ def test_a_relation_between_graphs_keeps_every_bit(relation):
                 assert answers(after, plan_of, "auto", [name_of(source)])[name_of(source)] == expected
 
 
-def test_fewer_edges_and_longer_ones_bring_nothing_nearer():
+def test_distances_never_decrease_with_fewer_or_longer_edges():
     for seed in range(3):
         ends, weights = random_rows(seed)
         vertices = np.unique(ends)
@@ -247,13 +247,13 @@ def of_igraph(graph, sources):
     return np.array(other.distances(source=sources, weights=graph.weights.astype(np.float64).tolist(), mode="out"))
 
 
-@pytest.mark.parametrize("peer", [of_scipy, of_networkx, of_igraph], ids=lambda peer: peer.__name__[3:])
-def test_distances_are_those_of_other_libraries(peer):
+@pytest.mark.parametrize("baseline", [of_scipy, of_networkx, of_igraph], ids=lambda baseline: baseline.__name__[3:])
+def test_distances_are_those_of_other_libraries(baseline):
     for seed in range(4):
         ends, weights = random_rows(seed, n=40, m=100 + 40 * seed, kind="integers")
-        graph = graph_of(ends, weights, directed=seed % 2 == 0)  # each has the answer of one rule for parallel edges
+        graph = graph_of(ends, weights, directed=seed % 2 == 0)  # each has the result of one rule for parallel edges
         sources = list(range(0, graph.n_vertices, 4))
-        expected = peer(graph, sources)
+        expected = baseline(graph, sources)
         for i, source in enumerate(sources):
             assert (plan_sssp(graph).run(source).distance == expected[i]).all()
 
@@ -297,7 +297,7 @@ def test_weights_that_are_absorbed_lose_no_vertex():
 @pytest.mark.parametrize(
     ("rows", "vertices"), [([], []), ([], [7]), ([], [7, 9]), ([(7, 7)], [7]), ([(7, 9)], [7, 9]), ([(7, 8)], [1, 7, 8, 9])]
 )
-def test_graphs_of_hardly_anything_have_answers_and_proofs(rows, vertices, weighted):
+def test_tiny_graphs_have_results_and_certificates(rows, vertices, weighted):
     ends = np.array(rows, np.int64).reshape(-1, 2)
     graph = graph_of(ends, np.ones(len(rows), np.float32) if weighted else None, vertices=np.array(vertices, np.int64))
     assert graph.n_vertices == len(vertices)
@@ -324,8 +324,8 @@ def test_every_vertex_can_be_a_source_also_those_without_edges():
 
 
 @pytest.mark.parametrize("boundary", [2**31 - 1, 2**31, 2**32])
-def test_rows_beyond_the_32nd_bit_of_an_edge_position_are_found(tmp_path, boundary):
-    """A row lies across the boundary, and rows behind it."""
+def test_adjacency_lists_beyond_the_32nd_bit_of_an_edge_position_are_found(tmp_path, boundary):
+    """One adjacency list crosses the boundary, and others follow it."""
 
     def graph_of(name, last_targets, ends):
         targets = np.memmap(tmp_path / name, np.int32, "w+", shape=(boundary + 4,))  # a file with holes takes no space
@@ -335,7 +335,7 @@ def test_rows_beyond_the_32nd_bit_of_an_edge_position_are_found(tmp_path, bounda
         object.__setattr__(graph, "targets", np.asarray(targets))
         return graph
 
-    # What comes before is nobody's row; the first six edges are those of vertex 1, and the last one is that of 4.
+    # The positions before belong to no vertex. The first six edges are those of vertex 1, and the last one is that of 4.
     first = boundary - 3
     graph = graph_of("targets", [2, 4, 5, 6, 7, 8, 9], [first] * 2 + [first + 6] * 3 + [boundary + 4] * 6)
     # The same edges the other way round.

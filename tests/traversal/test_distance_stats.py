@@ -1,4 +1,4 @@
-"""Figures of distances: equal bits on every device and for any number of sources at once, and right."""
+"""Statistics of distances: correct, with equal bits on every device and for any number of sources at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
 from kepler_traverse.cpu import distance_stats as on_cpu
 from kepler_traverse.cuda import distance_stats as on_gpu
-from kepler_traverse.distance_stats import DistanceStats, levels_of, summary_of_levels, summary_of_rows
+from kepler_traverse.distance_stats import DistanceStats, levels_of, summary_of_distances, summary_of_levels
 from pipelines.output.part_stats import histogram_of_values, histograms_of_group, histograms_of_levels
 from pipelines.output.rows import rows_of as made
 from tests.conftest import HAS_GPU
@@ -24,7 +24,7 @@ KINDS = [np.float32, np.float64]
 
 
 def rows_of(n: int, kind, k: int = 4) -> np.ndarray:
-    """Distances of which some are not reached, some 0, some subnormal, some negative; and a row of one distance."""
+    """Distances of which some are unreached, 0, subnormal or negative; and a source with one distance."""
     rng = np.random.default_rng(n)
     rows = rng.exponential(100, (k, n)).astype(kind)
     rows[0] = 0
@@ -40,7 +40,7 @@ def offsets_of(n: int) -> np.ndarray:
 
 
 def counted(rows, offsets, limit) -> tuple[DistanceStats, list]:
-    found = summary_of_rows(rows, offsets, limit)
+    found = summary_of_distances(rows, offsets, limit)
     return found, histograms_of_group(rows, limit, found)
 
 
@@ -69,18 +69,18 @@ def test_figures_are_those_of_each_distance_by_itself(n, kind, limit):
             assert found.harmonic[i] == pytest.approx(np.sum(1 / reached[reached > 0]), rel=1e-13)
 
 
-def test_a_sum_is_folded_by_halves_and_so_are_the_sums_of_its_pieces():
+def test_sum_is_folded_by_halves_within_and_over_reduction_blocks():
     values = np.random.default_rng(1).exponential(1, (1, 1 << 20)) * 10.0 ** (np.arange(1 << 20) % 9)
     folded = values[0].reshape(-1, 1024)
     while folded.size > 1:
         while folded.shape[1] > 1:
             folded = folded[:, : folded.shape[1] // 2] + folded[:, folded.shape[1] // 2 :]
         folded = folded.reshape(-1, min(1024, folded.size))
-    assert summary_of_rows(values, np.zeros(values.size + 1, np.int64), None).total[0] == folded[0, 0]
+    assert summary_of_distances(values, np.zeros(values.size + 1, np.int64), None).total[0] == folded[0, 0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_source_alone_has_the_figures_that_it_has_beside_others(kind):
+def test_statistics_of_a_source_do_not_depend_on_its_group(kind):
     rows, offsets = rows_of(3000, kind), offsets_of(3000)
     together, histograms = counted(rows, offsets, 50.0)
     for i in range(len(rows)):
@@ -108,8 +108,8 @@ def test_a_gpu_finds_the_bits_of_a_cpu(monkeypatch, n, kind, mode):
 
 
 @on_a_device
-def test_a_gpu_folds_the_sums_of_pieces_in_several_turns():
-    """Records as the first kernel writes them, of so many pieces that their sums are folded twice."""
+def test_gpu_folds_the_sums_of_reduction_blocks_in_several_passes():
+    """Records of the first kernel, from so many reduction blocks that their sums are folded twice."""
     n = 1100 * 1024 + 5
     row = np.random.default_rng(2).exponential(1, (1, n)).astype(np.float32)
     offsets = np.arange(n + 1) * 2
@@ -127,7 +127,7 @@ def test_a_gpu_folds_the_sums_of_pieces_in_several_turns():
 def test_levels_are_counted_alike_on_either_device(monkeypatch, limit, kind, mode):
     monkeypatch.setattr(on_gpu, "STRETCH", 512)
     monkeypatch.setattr(on_gpu, "LEVELS", 64)  # others are counted in global memory
-    monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 250)  # so that rows are taken in turn
+    monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 250)  # so that sources are processed one after another
     monkeypatch.setattr(on_cpu, "LEVELS_AT_ONCE", 250)
     n = 2100
     rows = np.random.default_rng(3).integers(-1, 100, (3, n)).astype(kind)
@@ -145,7 +145,7 @@ def test_levels_are_counted_alike_on_either_device(monkeypatch, limit, kind, mod
 
 
 def levels_in(rows, offsets, limit) -> tuple[list, list]:
-    """Counts of each row without the zeros behind them, and edges; they come a few rows at a time."""
+    """Return counts per source without trailing zeros, and edges; they are computed for a few sources at a time."""
     counts, edges = [], []
     for some, stored in levels_of(rows, offsets, limit):
         assert some.size <= max(250, some.shape[1])
@@ -166,7 +166,7 @@ def levels_by_row(n: int, kind=np.int64) -> np.ndarray:
 
 
 def folded_levels(row: list[int]) -> tuple:
-    """Figures of a row of counts in plain Python."""
+    """Return the statistics of the counts of one source, in plain Python."""
     while not row[-1]:
         row = row[:-1]
     values = [count * (1.0 / hops) if hops else 0.0 for hops, count in enumerate(row)]
@@ -180,7 +180,7 @@ def folded_levels(row: list[int]) -> tuple:
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 @pytest.mark.parametrize("n", N_LEVELS)
-def test_figures_of_levels_are_folded_by_halves_from_the_last_level_of_each_row(n, kind):
+def test_statistics_of_levels_are_folded_by_halves_from_the_last_level_of_each_source(n, kind):
     counts = levels_by_row(n, kind)
     expected = np.array([folded_levels(row) for row in counts.tolist()])
     assert summary_of_levels(counts).tobytes() == expected.tobytes()
@@ -197,7 +197,7 @@ def test_figures_of_levels_are_folded_by_halves_from_the_last_level_of_each_row(
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 @pytest.mark.parametrize("n", N_LEVELS)
 def test_a_gpu_finds_the_bits_of_a_cpu_of_levels(monkeypatch, n, kind, mode):
-    monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 2 * n)  # so that a block takes several rows
+    monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 2 * n)  # so that a block processes several sources
     wider = np.zeros((5, n + 100), kind)
     wider[:, :n] = counts = levels_by_row(n, kind)
     expected = summary_of_levels(counts)
@@ -255,7 +255,7 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(result, limit):
 @pytest.mark.skipif(HAS_GPU, reason="what the stand-in allocates can be counted")
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 @pytest.mark.parametrize(("k", "n"), [(1, 1), (5, 1023), (5, 3000)])
-def test_the_room_of_figures_covers_what_they_allocate(monkeypatch, algorithm, k, n):
+def test_bytes_needed_by_statistics_cover_their_allocations(monkeypatch, algorithm, k, n):
     monkeypatch.setattr(on_gpu, "LEVELS_AT_ONCE", 2 * n)
     if algorithm == "bfs":
         rows = np.tile(np.arange(n, dtype=np.int16), (k, 1))  # as many levels as there can be
@@ -267,7 +267,7 @@ def test_the_room_of_figures_covers_what_they_allocate(monkeypatch, algorithm, k
         if algorithm == "bfs":
             for counts, _ in levels_of(there, offsets, None):
                 summary_of_levels(counts)
-                most, taken[1:] = max(most, sum(taken)), []  # what it took for all rows stays
+                most, taken[1:] = max(most, sum(taken)), []  # the memory for all sources remains allocated
         else:
             counted(there, offsets, None)
             most = sum(taken)

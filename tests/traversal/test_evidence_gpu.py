@@ -1,4 +1,4 @@
-"""What scripts/evidence measures on a GPU, run on small graphs: on a GPU if there is one, else on the host harness."""
+"""The GPU measurements of scripts/evidence on small graphs: on a GPU if there is one, else on the host harness."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def small(monkeypatch):
 
 @pytest.fixture
 def scipy_instead(monkeypatch):
-    def peer_of(graph, algorithm):
-        return baselines.peer_of(graph.to("cpu"), algorithm)
+    def baseline_of(graph, algorithm):
+        return baselines.baseline_of(graph.to("cpu"), algorithm)
 
     def in_our_encoding(answer, graph, algorithm):
         return gpu.cuda.cp.asarray(baselines.in_our_encoding(answer, graph.to("cpu"), algorithm))
 
-    monkeypatch.setattr(gpu, "peer_of", peer_of)
+    monkeypatch.setattr(gpu, "baseline_of", baseline_of)
     monkeypatch.setattr(gpu, "in_our_encoding", in_our_encoding)
 
 
@@ -84,7 +84,7 @@ def test_parity_counts_what_is_equal_and_what_differs(monkeypatch):
     monkeypatch.setattr(gpu, "in_our_encoding", one_off)
     wrong = gpu.measure_parity(OPTIONS)["rows"]["bfs"]
     assert (wrong["equal"], wrong["differing"], wrong["certified"]) == (0, wrong["results"], wrong["results"])
-    monkeypatch.setattr(gpu, "peer_of", lambda *_: 1 / 0)
+    monkeypatch.setattr(gpu, "baseline_of", lambda *_: 1 / 0)
     assert "graph 0: ZeroDivisionError" in gpu.measure_parity(OPTIONS)["errors"][0]
 
 
@@ -114,7 +114,7 @@ def test_many_at_once_are_compared_with_each_alone(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("small")
-def test_the_cost_of_a_certificate_is_taken_once_it_told_right_from_wrong(monkeypatch):
+def test_certificate_is_timed_after_it_rejected_a_fault(monkeypatch):
     monkeypatch.setattr(gpu, "COST_GRAPHS", (GraphSource("small", generator="rmat", arguments=(5, 4)),))
     monkeypatch.setattr(gpu, "COST_SOURCES", {"bfs": 9, "sssp": 3})
     monkeypatch.setattr(gpu, "COST_REPEATS", 1)

@@ -249,7 +249,7 @@ def test_checksum_does_not_depend_on_the_type_of_the_sums():
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_any_beyond_sees_each_value_and_no_other(device, kind):
+def test_any_beyond_checks_each_value_and_no_other(device, kind):
     xp = __import__("cupy") if device == "cuda" else np
     bound = EXACT_BELOW[np.dtype(kind)]
     for n in (1, 31, 32, 255, 257, 1025):

@@ -1,4 +1,4 @@
-"""Results as frames: columns, types, the user's ids, what stands for "unreached", and paths."""
+"""Results as frames: columns, types, the user's ids, values of unreached vertices, and paths."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_columns_and_types_are_those_documented():
     assert sssp(graph, 5, predecessors=False).columns.tolist() == ["vertex", "distance"]
 
 
-def test_sources_given_twice_are_answered_twice():
+def test_sources_given_twice_are_returned_twice():
     graph = build([(0, 1)])
     frame = bfs_many(graph, [1, 0, 1])
     assert frame["source"].tolist() == [1, 0, 0, 1]
     assert frame.index.tolist() == [0, 1, 2, 3]
 
 
-def test_no_sources_give_an_empty_frame_of_the_same_types():
+def test_empty_list_of_sources_gives_an_empty_frame_of_the_same_types():
     graph = build([(0, 1)], [1])
     empty, full = sssp_many(graph, [], result="predecessors"), sssp_many(graph, [0], result="predecessors")
     assert empty.dtypes.equals(full.dtypes)

@@ -1,7 +1,7 @@
-"""Every public function, every argument, many wrong values: a right answer, or an error that names the argument.
+"""Every public function, every argument, many wrong values: a correct result, or an error that names the argument.
 
-What an argument may be is said here once more, in plain Python and without the library's own checks. A value that is
-accepted must mean something that the argument may be, and give the answer that the plain value gives.
+The valid values of an argument are stated here again, in plain Python and without the library's own checks. A value that
+is accepted must have the meaning of a valid value, and give the result of that value.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def calls(path):
         kepler_traverse.certify_many,
         GIVEN
         | {
-            "sources": (np.array([0, 1]), lambda value: list_of(is_number)(value) and len(value) == 2),
+            "source_vertices": (np.array([0, 1]), lambda value: list_of(is_number)(value) and len(value) == 2),
             "distances": (plan_bfs_many(GRAPH, n_sources=2).run([0, 1]).distance, never),
             "limit": (None, or_none(is_limit)),
         },
@@ -253,12 +253,12 @@ def calls(path):
     yield "Plan.__call__", plan_bfs(GRAPH), {"source": (1, is_id)}
     yield "Plan.run_number", plan_sssp(GRAPH).run_number, {"number": (0, is_number)}
     yield "Plan.run", plan_sssp(GRAPH).run, {"number": (0, is_number)}
-    yield "MultiSourcePlan.run", plan_bfs_many(GRAPH, n_sources=4).run, {"numbers": ([0, 1], list_of(is_number))}
+    yield "MultiSourcePlan.run", plan_bfs_many(GRAPH, n_sources=4).run, {"source_vertices": ([0, 1], list_of(is_number))}
     yield "MultiSourcePlan.ranked", plan_bfs_many(GRAPH, n_sources=4).ranked, {"n_sources": (2, is_whole)}
     yield (
         "MultiSourcePlan.iter_groups",
-        lambda numbers: list(plan_bfs_many(GRAPH, n_sources=4).iter_groups(numbers)),
-        {"numbers": ([0], list_of(is_number))},
+        lambda source_vertices: list(plan_bfs_many(GRAPH, n_sources=4).iter_groups(source_vertices)),
+        {"source_vertices": ([0], list_of(is_number))},
     )
 
 
@@ -268,6 +268,7 @@ SINGULAR = {
     "vertices": "vertices|vertex",
     "ids": "ids|source",
     "numbers": "numbers?",
+    "source_vertices": "numbers?",
 }
 # Where more than one argument may be at fault, or the words of the files say it.
 ALSO = {
@@ -315,7 +316,7 @@ def plain(result):
 
 
 def one_call(function, given):
-    """Outcome of a call: ("answer", what) or ("error", message)."""
+    """Return the outcome of a call: ("answer", result) or ("error", message)."""
     try:
         return "answer", plain(function(**given))
     except KeplerError as error:
@@ -335,7 +336,7 @@ MADE_HERE = {"Certificate", "MultiSourcePlan", "Plan", "Traversal", "Traversals"
 
 
 @pytest.mark.parametrize("name", NAMED_CALLS)
-def test_every_wrong_value_gets_a_right_answer_or_an_error_that_names_the_argument(name, edges):
+def test_wrong_values_give_correct_results_or_errors_that_name_the_argument(name, edges):
     _, function, arguments = next(call for call in calls(edges) if call[0] == name)
     right = {argument: value for argument, (value, _) in arguments.items()}
     right_answer = function(**right)
@@ -367,7 +368,7 @@ def test_every_wrong_value_gets_a_right_answer_or_an_error_that_names_the_argume
 
 def as_plain(argument, means):
     """The plain value, for ``ids_at`` as an array, which is all that it takes."""
-    return np.array(means, np.int64) if argument == "numbers" and isinstance(means, list) else means
+    return np.array(means, np.int64) if argument in ("numbers", "source_vertices") and isinstance(means, list) else means
 
 
 def test_every_public_name_and_argument_is_tried(edges):
@@ -393,6 +394,8 @@ def test_every_public_name_and_argument_is_tried(edges):
         "MultiSourcePlan.adopt",
         "MultiSourcePlan.over",
         "Graph.with_reverse",
+        "Graph.linked_reverse",
+        "Graph.drop_reverse",
     }
 
 

@@ -82,7 +82,7 @@ def test_sssp_equals_the_cpu(name, weight_type, kind, strategy):
         assert_same(plan.run(source), expected.run(source))
 
 
-def test_a_plan_gives_the_same_answer_again():
+def test_plan_gives_the_same_result_again():
     rows = rmat(11, 8, seed=5)
     graph = build(rows, weights_for(rows, 5)).to("cuda")
     for plan in (plan_bfs(graph), plan_sssp(graph)):
@@ -182,7 +182,7 @@ def test_a_search_stops_once_all_targets_are_reached():
     [(levels, bfs_gpu.PushRun, bfs_gpu.push("warp")), (rounds, sssp_gpu.Run, sssp_gpu.relax("warp"))],
     ids=["bfs", "sssp"],
 )
-def test_a_queue_without_room_is_an_error_and_not_a_short_answer(loop, run_of, step):
+def test_queue_overflow_is_an_error_and_not_a_short_result(loop, run_of, step):
     graph = build(star(100), weights_for(star(100), 0)).to("cuda")
     run = run_of(graph, Query())
     traverse = loop(lambda _graph, _query: run, step)(graph, Query())
@@ -228,7 +228,7 @@ def test_assemble_equals_the_cpu(both_ways, dtype, weight_type, piece, monkeypat
     assert_same_csr(gpu_csr.assemble(*given, 510, both_ways), cpu_csr.assemble(src, dst, weight, 510, both_ways))
 
 
-def test_rows_move_up_after_parallel_edges_in_an_earlier_piece(monkeypatch):
+def test_adjacency_lists_move_up_after_parallel_edges_in_an_earlier_block(monkeypatch):
     monkeypatch.setattr(gpu_csr, "MIN_PIECE", 4)
     src = np.array([0, 0, 0, *range(1, 30), 35], np.int32)
     dst = np.array([1, 1, 1, *range(2, 31), 0], np.int32)
@@ -239,7 +239,7 @@ def test_rows_move_up_after_parallel_edges_in_an_earlier_piece(monkeypatch):
 
 @pytest.mark.parametrize("n_vertices", [0, 1, 5])
 @pytest.mark.parametrize("weight_type", [None, np.float32])
-def test_no_edges_are_a_csr_too(n_vertices, weight_type):
+def test_csr_without_edges_is_valid(n_vertices, weight_type):
     nothing = np.zeros(0, np.int32)
     weight = None if weight_type is None else np.zeros(0, weight_type)
     given = [None if a is None else cp.asarray(a) for a in (nothing, nothing, weight)]

@@ -1,4 +1,4 @@
-"""Many sources: every way to answer them gives, bit for bit, what one at a time gives; and what is made of the answers."""
+"""Many sources: every strategy gives, bit for bit, the results of single searches; and the results made of them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from hypothesis import strategies as st
 
 from kepler_traverse import bfs_many, certify, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many, sssp_many
 from kepler_traverse.bfs import MULTI_SOURCE as BFS
-from kepler_traverse.bfs.multi_source import bit_parallel_cpu
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
+from kepler_traverse.bfs.tuning import BitParallelCpuTuning
 from kepler_traverse.errors import InputError, NegativeCycleError, PrecisionError, StrategyError
 from kepler_traverse.multi_source import planning as many_module
 from kepler_traverse.sssp import MULTI_SOURCE as SSSP
 from tests.support import oracle
 from tests.support.devices import host
 from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, path, weighted_rows, weights_for
+from tests.support.plans import tuned_plan
 
 GROUPS = (1, 31, 32, 33, 64, 65, 257, 600)
 
 
-def ways(catalogue, looped):
-    """Every row for many sources, and the loop over a strategy for one."""
+def ways(registry, looped):
+    """Return every multi-source strategy, and the loop over a single-source strategy."""
     named = [
         pytest.param(
-            (row.name, row.device), marks=pytest.mark.gpu if row.device == "cuda" else (), id=f"{row.name}-{row.device}"
+            (each.name, each.device), marks=pytest.mark.gpu if each.device == "cuda" else (), id=f"{each.name}-{each.device}"
         )
-        for row in catalogue
-        if row.sums == "float"  # test_exact_sums has the others
+        for each in registry
+        if each.sums == "float"  # test_exact_sums has the others
     ]
     return pytest.mark.parametrize("way", [*named, pytest.param(("one_at_a_time", "cpu")), pytest.param((looped, "cpu"))])
 
@@ -61,7 +63,7 @@ def test_hops_of_many_sources_are_those_of_each_alone(way, name, directed, prede
 
 @pytest.mark.parametrize("n_sources", GROUPS)
 @ways(BFS, "queue")
-def test_any_number_of_sources_with_the_same_ones_among_them(way, n_sources):
+def test_sources_in_any_number_and_with_duplicates(way, n_sources):
     graph = build(NAMED["power law"], directed=True).to(way[1])
     sources = np.random.default_rng(2).integers(0, graph.n_vertices, n_sources)
     sources[n_sources // 2 :] = sources[: n_sources - n_sources // 2]
@@ -88,18 +90,19 @@ def test_hops_of_any_graph(way):
 
 @pytest.mark.parametrize("pushing", ["always", "never"])
 @pytest.mark.parametrize("name", ["power law", "lattice", "in-star", "self-loops and parallel edges"])
-def test_levels_pushed_and_levels_pulled_give_the_same(monkeypatch, pushing, name):
-    monkeypatch.setattr(bit_parallel_cpu, "PUSH_VERTICES", 0 if pushing == "always" else 10**9)
-    monkeypatch.setattr(bit_parallel_cpu, "PUSH_EDGES", 0 if pushing == "always" else 10**9)
+def test_levels_pushed_and_levels_pulled_give_the_same(pushing, name):
+    threshold = 0 if pushing == "always" else 10**9
+    tuning = BitParallelCpuTuning(push_vertices=threshold, push_edges=threshold)
     graph = build(NAMED[name], directed=True)
     sources = np.arange(graph.n_vertices)[:300]
-    check(plan_bfs_many(graph, n_sources=300, strategy="bit_parallel"), plan_bfs(graph), sources)
-    for row, expected in zip(counted(graph, sources, "bit_parallel"), counted(graph, sources, "queue"), strict=True):
+    check(tuned_plan(BFS_REGISTRY, graph, tuning, n_sources=300, strategy="bit_parallel"), plan_bfs(graph), sources)
+    found = counted(graph, sources, "bit_parallel", tuning)
+    for row, expected in zip(found, counted(graph, sources, "queue"), strict=True):
         assert row.tolist() == expected.tolist()
 
 
-def counted(graph, sources, strategy):
-    plan = plan_bfs_many(graph, n_sources=len(sources), strategy=strategy, result="levels")
+def counted(graph, sources, strategy, tuning=None):
+    plan = tuned_plan(BFS_REGISTRY, graph, tuning, n_sources=len(sources), strategy=strategy, result="levels")
     rows = [row for group in plan.iter_groups(sources) for row in group.counts]
     return [row[: np.flatnonzero(row)[-1] + 1] for row in rows]
 
@@ -212,7 +215,7 @@ def test_negative_weights_go_to_a_strategy_that_takes_them():
         sssp_many(build([(7, 8), (8, 7)], [1, -2]), [7])
 
 
-# --- what is chosen ------------------------------------------------------------------------------------------------------
+# --- the choice of a strategy --------------------------------------------------------------------------------------------
 
 
 def test_flat_graphs_get_bits_deep_ones_queues_and_a_single_source_the_loop():
@@ -237,7 +240,7 @@ def test_groups_shrink_until_they_fit_and_what_never_fits_is_refused_with_the_nu
         plan_bfs_many(graph, n_sources=512, strategy="bit_parallel", memory=1000)
 
 
-def test_what_a_plan_says_it_takes_covers_what_it_allocates():
+def test_bytes_of_a_plan_cover_its_allocations():
     graph = build(NAMED["power law"], directed=True)
     for strategy in ("bit_parallel", "source_per_thread"):
         plan = plan_bfs_many(graph, n_sources=100, strategy=strategy)

@@ -1,26 +1,32 @@
-"""Many sources on a GPU: bit for bit what one at a time gives, each way to go on forced on graphs that are small."""
+"""Many sources on a GPU: equal to single searches, bit for bit, with each path forced on small graphs."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kepler_traverse import certify, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
+from kepler_traverse import certify, plan_bfs, plan_sssp
 from kepler_traverse._arrays import device_of
-from kepler_traverse.bfs import tuning as bfs_params
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.multi_source import bit_parallel_gpu
 from kepler_traverse.bfs.multi_source import source_per_block as bfs_blocks
+from kepler_traverse.bfs.tuning import BitParallelGpuTuning
+from kepler_traverse.bfs.tuning import SourcePerBlockTuning as HopsPerBlock
 from kepler_traverse.errors import InputError, PrecisionError, StrategyError
-from kepler_traverse.multi_source import planning
-from kepler_traverse.sssp import tuning as sssp_params
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.multi_source import source_per_block as sssp_blocks
 from kepler_traverse.sssp.multi_source import source_per_lane
+from kepler_traverse.sssp.tuning import SourcePerBlockTuning as DistancesPerBlock
+from kepler_traverse.sssp.tuning import SourcePerLaneTuning
 from kepler_traverse.strategy import Shape
 from tests.conftest import HAS_GPU
 from tests.support.devices import count_allocations, host, on_a_device, orders, running
 from tests.support.graphs import awkward_floats, build, edge_rows, lattice, path, rmat, star, weighted_rows, weights_for
+from tests.support.plans import tuned_plan
 
 pytestmark = on_a_device
 
@@ -37,51 +43,54 @@ GRAPHS = {
 SHAPES = [*((name, True) for name in GRAPHS), ("power law", False), ("lattice", False)]
 FORCED_BITS = {
     "as it is": {},
-    "push only": {"MULTI_SOURCE_PUSH_VERTICES": 0, "MULTI_SOURCE_PUSH_EDGES": 0},
-    "pull only": {"MULTI_SOURCE_PUSH_VERTICES": 1 << 30},
+    "push only": {"push_vertices": 0, "push_edges": 0},
+    "pull only": {"push_vertices": 1 << 30},
 }
 FORCED_BLOCKS = {
     "as it is": {},
-    "bits in two places": {"MAX_SHARED_BITS": 8},
-    "a table": {"MAX_SHARED_BITS": 0},
-    "a table and queues that overflow": {"MAX_SHARED_BITS": 0, "SLOTS_PER_ROOT": 0, "MIN_SLOTS": 8}
-    | {"BLOCK_QUEUE_CAPACITY": 2, "SPILL_CAPACITY": 3, "TABLE_AHEAD": 4},
+    "bits in two places": {"max_shared_bits": 8},
+    "a table": {"max_shared_bits": 0},
+    "a table and queues that overflow": {"max_shared_bits": 0, "slots_per_root": 0, "min_slots": 8}
+    | {"queue_capacity": 2, "spill_capacity": 3, "table_unroll": 4},
+}
+
+
+HOPS_TUNING = {"bit_parallel": BitParallelGpuTuning(chunk=64), "source_per_block": HopsPerBlock()}
+DISTANCES_TUNING = {
+    "source_per_block": DistancesPerBlock(),
+    "source_per_lane": SourcePerLaneTuning(uneven_chunk=64, even_chunk=64),
 }
 
 
 @pytest.fixture(params=MODES)
-def mode(request, monkeypatch):
+def mode(request):
     """A GPU, or the harness in one of its orders."""
-    _spare_the_first_search(monkeypatch)
     with running(MODES[request.param]):
         yield request.param
 
 
 @pytest.fixture
-def one_order(monkeypatch):
+def one_order():
     """A GPU, or the harness in its first order."""
-    _spare_the_first_search(monkeypatch)
     with running(next(iter(MODES.values()))):
         yield
 
 
-def _spare_the_first_search(monkeypatch):
-    """Rows of PIECE edges are few on small graphs; and on the host how deep a graph is need not be found out by kernels."""
-    monkeypatch.setattr(bfs_params, "MULTI_SOURCE_PIECE", 64)
-    monkeypatch.setattr(sssp_params, "ROWS_PIECES", {"uneven": 64, "even": 64})
-    if HAS_GPU:
-        return
+def plan_hops(graph, strategy, *, max_depth=None, changes=None, **options):
+    """Plan as ``plan_bfs_many``, with chunks that are short enough to occur on small graphs, and other changes.
 
-    def shape(graph, *_):
-        weight = 0 if graph.weights is None else graph.weights.dtype.itemsize
-        return Shape(graph.n_vertices, graph.n_edges, graph.directed, 40, graph.targets.dtype.itemsize, weight)
-
-    monkeypatch.setattr(planning, "survey", shape)
+    On the harness no kernel surveys the depth of the graph.
+    """
+    index = graph.targets.dtype.itemsize
+    shape = None if HAS_GPU else Shape(graph.n_vertices, graph.n_edges, graph.directed, 40, index, 0)
+    tuning = replace(HOPS_TUNING[strategy], **(changes or {}))
+    return tuned_plan(BFS_REGISTRY, graph, tuning, strategy=strategy, limit=max_depth, shape=shape, **options)
 
 
-def force(monkeypatch, changes: dict, module, params) -> None:
-    for name, value in changes.items():
-        monkeypatch.setattr(params if hasattr(params, name) else module, name, value)
+def plan_distances(graph, strategy, *, cutoff=None, changes=None, **options):
+    """Plan as ``plan_sssp_many``, with short chunks, and other changes."""
+    tuning = replace(DISTANCES_TUNING[strategy], **(changes or {}))
+    return tuned_plan(SSSP_REGISTRY, graph, tuning, strategy=strategy, limit=cutoff, **options)
 
 
 def sources_of(graph, k: int) -> np.ndarray:
@@ -121,24 +130,22 @@ def levels(single, sources) -> list:
 @pytest.mark.parametrize("forced", FORCED_BITS)
 @pytest.mark.parametrize(("name", "directed"), SHAPES)
 @pytest.mark.usefixtures("mode")
-def test_bits_find_the_hops_of_each_alone(monkeypatch, name, directed, forced):
-    force(monkeypatch, FORCED_BITS[forced], bit_parallel_gpu, bfs_params)
+def test_bits_find_the_hops_of_each_alone(name, directed, forced):
     graph = build(GRAPHS[name], directed=directed)
-    sources, asked = sources_of(graph, 50), {"strategy": "bit_parallel", "n_sources": 50}
-    check(plan_bfs_many(graph.to("cuda"), result="predecessors", **asked), plan_bfs(graph), sources)
-    counts = counted(plan_bfs_many(graph.to("cuda"), result="levels", **asked), sources)
+    sources, asked = sources_of(graph, 50), {"strategy": "bit_parallel", "n_sources": 50, "changes": FORCED_BITS[forced]}
+    check(plan_hops(graph.to("cuda"), result="predecessors", **asked), plan_bfs(graph), sources)
+    counts = counted(plan_hops(graph.to("cuda"), result="levels", **asked), sources)
     assert counts == levels(plan_bfs(graph), sources)
 
 
 @pytest.mark.parametrize("forced", FORCED_BLOCKS)
 @pytest.mark.parametrize(("name", "directed"), SHAPES)
 @pytest.mark.usefixtures("mode")
-def test_blocks_find_the_hops_of_each_alone(monkeypatch, name, directed, forced):
-    force(monkeypatch, FORCED_BLOCKS[forced], bfs_blocks, bfs_params)
+def test_blocks_find_the_hops_of_each_alone(name, directed, forced):
     graph = build(GRAPHS[name], directed=directed)
-    sources, asked = sources_of(graph, 9), {"strategy": "source_per_block", "n_sources": 9}
-    check(plan_bfs_many(graph.to("cuda"), result="predecessors", **asked), plan_bfs(graph), sources)
-    counts = counted(plan_bfs_many(graph.to("cuda"), result="levels", **asked), sources)
+    sources, asked = sources_of(graph, 9), {"strategy": "source_per_block", "n_sources": 9, "changes": FORCED_BLOCKS[forced]}
+    check(plan_hops(graph.to("cuda"), result="predecessors", **asked), plan_bfs(graph), sources)
+    counts = counted(plan_hops(graph.to("cuda"), result="levels", **asked), sources)
     assert counts == levels(plan_bfs(graph), sources)
 
 
@@ -151,26 +158,25 @@ def test_any_number_of_sources_with_the_same_ones_among_them(strategy, k):
     is_long = strategy == "source_per_block" and k > 100  # on the host harness
     graph = build([*path(4), (50, 51), (60, 60)] if is_long else GRAPHS["two components and more"], directed=False)
     sources = sources_of(graph, k)
-    plan = plan_bfs_many(graph.to("cuda"), n_sources=k, strategy=strategy)
+    plan = plan_hops(graph.to("cuda"), n_sources=k, strategy=strategy)
     assert plan.group >= k
     check(plan, plan_bfs(graph), sources)
     check(plan, plan_bfs(graph), sources[: k // 2 + 1])  # a run leaves nothing for the next
 
 
 @pytest.mark.usefixtures("one_order")
-def test_a_lane_may_take_more_words_of_a_row_than_one_load_reads(monkeypatch):
-    monkeypatch.setattr(bfs_params, "MULTI_SOURCE_LANES", {"uneven": 4, "even": 4})
+def test_a_lane_may_take_more_words_of_a_row_than_one_load_reads():
     graph = build(GRAPHS["power law"], directed=True)
-    check(plan_bfs_many(graph.to("cuda"), n_sources=1024, strategy="bit_parallel"), plan_bfs(graph), sources_of(graph, 200))
+    plan = plan_hops(graph.to("cuda"), "bit_parallel", n_sources=1024, changes={"uneven_lanes": 4, "even_lanes": 4})
+    check(plan, plan_bfs(graph), sources_of(graph, 200))
 
 
 @pytest.mark.usefixtures("one_order")
-def test_a_source_that_is_through_does_not_hold_up_the_others(monkeypatch):
-    force(monkeypatch, FORCED_BITS["pull only"], bit_parallel_gpu, bfs_params)
+def test_a_source_that_is_through_does_not_hold_up_the_others():
     # No source of the second component reaches the first, whose vertices are done all the same while some still search.
     tail = [(39, 200), *((v, v + 1) for v in range(200, 204))]
     graph = build([*[(u, v) for u in range(40) for v in range(40)], (100, 101), *tail], directed=False)
-    plan = plan_bfs_many(graph.to("cuda"), n_sources=32, strategy="bit_parallel")
+    plan = plan_hops(graph.to("cuda"), "bit_parallel", n_sources=32, changes=FORCED_BITS["pull only"])
     group = plan.run([0, 5, int(graph.numbers_of([101])[0])])
     assert host(group.distance)[:, :2].tolist() == [[0, 1], [1, 1], [-1, -1]]
     traverse = plan._search._owned._search
@@ -183,7 +189,7 @@ def test_a_source_that_is_through_does_not_hold_up_the_others(monkeypatch):
 @pytest.mark.usefixtures("one_order")
 def test_bit_planes_are_made_as_levels_need_them(length):
     graph = build(path(length), directed=False)
-    plan = plan_bfs_many(graph.to("cuda"), n_sources=3, strategy="bit_parallel")
+    plan = plan_hops(graph.to("cuda"), n_sources=3, strategy="bit_parallel")
     for sources in ([0, length, 1], [length // 2]):
         check(plan, plan_bfs(graph), np.array(sources))
     assert plan.run([0]).distance.dtype == (np.int8 if length < 128 else np.int16)
@@ -191,11 +197,10 @@ def test_bit_planes_are_made_as_levels_need_them(length):
 
 @pytest.mark.parametrize("result", ["distances", "predecessors", "levels"])
 @pytest.mark.usefixtures("one_order")
-def test_searches_deeper_than_a_type_holds_begin_again_with_a_wider_one(monkeypatch, result):
-    monkeypatch.setattr(bfs_params, "SHORT_HOPS", 150)
+def test_searches_deeper_than_a_type_holds_begin_again_with_a_wider_one(result):
     for length, kind in ((100, np.int8), (149, np.int16), (200, np.int16)):
         graph = build(path(length), directed=False)
-        plan = plan_bfs_many(graph.to("cuda"), n_sources=3, strategy="source_per_block", result=result)
+        plan = plan_hops(graph.to("cuda"), "source_per_block", n_sources=3, result=result, changes={"short_hops": 150})
         sources = np.array([0, length // 2, length])
         if result == "levels":
             assert counted(plan, sources) == levels(plan_bfs(graph), sources)
@@ -209,7 +214,7 @@ def test_searches_deeper_than_a_type_holds_begin_again_with_a_wider_one(monkeypa
 @pytest.mark.usefixtures("one_order")
 def test_a_depth_limit_is_inclusive(strategy, depth):
     graph = build(GRAPHS["lattice"], directed=False)
-    plan = plan_bfs_many(graph.to("cuda"), n_sources=20, strategy=strategy, max_depth=depth)
+    plan = plan_hops(graph.to("cuda"), n_sources=20, strategy=strategy, max_depth=depth)
     check(plan, plan_bfs(graph, max_depth=depth), np.arange(20))
     assert plan.run([5]).limits == [depth]
 
@@ -221,7 +226,7 @@ def test_targets_stop_the_searches_and_keep_their_distances(strategy, result):
     graph = build(GRAPHS["lattice"], directed=False)
     on_gpu, targets, sources = graph.to("cuda"), [7, 3, 30], np.arange(12)
     everything = np.array([plan_bfs(graph).run(int(source)).distance for source in sources])
-    group = plan_bfs_many(on_gpu, n_sources=12, strategy=strategy, targets=targets, result=result).run(sources)
+    group = plan_hops(on_gpu, n_sources=12, strategy=strategy, targets=targets, result=result).run(sources)
     if result == "targets":
         assert host(group.distance).tolist() == everything[:, sorted(targets)].tolist()
     else:
@@ -234,7 +239,7 @@ def test_targets_stop_the_searches_and_keep_their_distances(strategy, result):
 @pytest.mark.usefixtures("one_order")
 def test_targets_out_of_reach_are_found_to_be_so(strategy):
     graph = build(GRAPHS["two components and more"], directed=True)
-    plan = plan_bfs_many(graph.to("cuda"), n_sources=2, strategy=strategy, targets=[52, 3], result="targets")
+    plan = plan_hops(graph.to("cuda"), n_sources=2, strategy=strategy, targets=[52, 3], result="targets")
     assert host(plan.run(graph.numbers_of([50, 2])).distance).tolist() == [[-1, 2], [1, -1]]
 
 
@@ -245,7 +250,7 @@ def test_hops_of_any_graph(strategy):
     @given(edge_rows(), st.booleans())
     def check_one(rows, directed):
         graph = build(rows, directed=directed)
-        plan = plan_bfs_many(graph.to("cuda"), n_sources=32, strategy=strategy, result="predecessors")
+        plan = plan_hops(graph.to("cuda"), n_sources=32, strategy=strategy, result="predecessors")
         check(plan, plan_bfs(graph), np.arange(graph.n_vertices))
 
     check_one()
@@ -255,12 +260,13 @@ def test_hops_of_any_graph(strategy):
 @pytest.mark.parametrize(("name", "directed"), SHAPES)
 @pytest.mark.parametrize("strategy", ["source_per_block", "source_per_lane"])
 @pytest.mark.usefixtures("mode")
-def test_distances_of_each_alone_are_found(monkeypatch, strategy, name, directed, weights):
-    if weights == "floats":
-        force(monkeypatch, {"MULTI_SOURCE_QUEUE_CAPACITY": 3, "MULTI_SOURCE_WARM_UP": 1}, sssp_blocks, sssp_params)
+def test_distances_of_each_alone_are_found(strategy, name, directed, weights):
+    changes = {"warm_up": 1} if weights == "floats" else {}
+    if changes and strategy == "source_per_block":
+        changes["queue_capacity"] = 3
     rows = GRAPHS[name]
     graph = build(rows, weights_for(rows, 3, weights), directed=directed)
-    plan = plan_sssp_many(graph.to("cuda"), n_sources=7, strategy=strategy)
+    plan = plan_distances(graph.to("cuda"), strategy, n_sources=7, changes=changes)
     check(plan, plan_sssp(graph), sources_of(graph, 7))
 
 
@@ -273,7 +279,7 @@ def test_distances_and_predecessors_for_awkward_weights(strategy):
         rows, weights = drawn
         graph = build(rows, weights, directed, weight_type=kind)
         single, sources = plan_sssp(graph), np.arange(min(graph.n_vertices, 6))
-        plan = plan_sssp_many(graph.to("cuda"), n_sources=6, strategy=strategy, result="predecessors")
+        plan = plan_distances(graph.to("cuda"), n_sources=6, strategy=strategy, result="predecessors")
         try:
             for source in sources:
                 single.run(int(source))
@@ -292,7 +298,7 @@ def test_distances_and_predecessors_for_awkward_weights(strategy):
 def test_a_cutoff_is_inclusive(strategy, cutoff):
     rows = GRAPHS["lattice"]
     graph = build(rows, weights_for(rows, 5), directed=False)
-    plan = plan_sssp_many(graph.to("cuda"), n_sources=9, strategy=strategy, cutoff=cutoff)
+    plan = plan_distances(graph.to("cuda"), n_sources=9, strategy=strategy, cutoff=cutoff)
     check(plan, plan_sssp(graph, cutoff=cutoff), np.arange(9))
 
 
@@ -304,7 +310,7 @@ def test_targets_of_weighted_searches_keep_their_distances(strategy, result):
     graph = build(rows, weights_for(rows, 5), directed=False)
     on_gpu, sources = graph.to("cuda"), np.arange(5)
     everything = np.array([plan_sssp(graph).run(int(source)).distance for source in sources])
-    group = plan_sssp_many(on_gpu, n_sources=5, strategy=strategy, targets=[18, 3], result=result).run(sources)
+    group = plan_distances(on_gpu, n_sources=5, strategy=strategy, targets=[18, 3], result=result).run(sources)
     if result == "targets":
         assert host(group.distance).tolist() == everything[:, [3, 18]].tolist()
     else:
@@ -318,7 +324,7 @@ def test_targets_of_weighted_searches_keep_their_distances(strategy, result):
 @pytest.mark.usefixtures("one_order")
 def test_overflowing_distances_are_an_error(strategy, targets):
     graph = build([(0, 1), (1, 2)], [3e38, 3e38], weight_type="float32").to("cuda")
-    plan = plan_sssp_many(graph, n_sources=2, strategy=strategy, targets=targets, result="matrix")
+    plan = plan_distances(graph, n_sources=2, strategy=strategy, targets=targets, result="matrix")
     with pytest.raises(PrecisionError, match="float64"):
         plan.run([0, 1])
 
@@ -335,7 +341,7 @@ def test_what_a_plan_says_it_takes_covers_what_it_allocates(monkeypatch, strateg
     assert graph.reverse.n_edges == graph.n_edges
     taken = count_allocations(monkeypatch, bit_parallel_gpu, bfs_blocks, sssp_blocks, source_per_lane)
     weighted = {"blocks": "source_per_block", "rows": "source_per_lane"}
-    planner, name = (plan_sssp_many, weighted[strategy]) if strategy in weighted else (plan_bfs_many, strategy)
+    planner, name = (plan_distances, weighted[strategy]) if strategy in weighted else (plan_hops, strategy)
     plan = planner(graph, n_sources=50, strategy=name, result=result, targets=[1, 3] if result == "targets" else None)
     plan.run(np.arange(plan.group) % graph.n_vertices)
     assert 0 < sum(taken) <= plan.nbytes
@@ -344,17 +350,17 @@ def test_what_a_plan_says_it_takes_covers_what_it_allocates(monkeypatch, strateg
 @pytest.mark.usefixtures("one_order")
 def test_groups_shrink_until_they_fit():
     graph = build(GRAPHS["lattice"], directed=False)
-    roomy = plan_bfs_many(graph.to("cuda"), n_sources=64, strategy="bit_parallel")
-    tight = plan_bfs_many(graph.to("cuda"), n_sources=64, strategy="bit_parallel", memory=roomy.nbytes - 1)
+    roomy = plan_hops(graph.to("cuda"), n_sources=64, strategy="bit_parallel")
+    tight = plan_hops(graph.to("cuda"), n_sources=64, strategy="bit_parallel", memory=roomy.nbytes - 1)
     assert (tight.group, roomy.group) == (32, 64)
     assert tight.nbytes < roomy.nbytes
     check(tight, plan_bfs(graph), np.arange(64))
     with pytest.raises(InputError, match="are free"):
-        plan_bfs_many(graph.to("cuda"), n_sources=512, strategy="bit_parallel", memory=1000)
+        plan_hops(graph.to("cuda"), n_sources=512, strategy="bit_parallel", memory=1000)
 
 
 @pytest.mark.usefixtures("one_order")
 def test_what_cannot_be_taken_is_refused():
     graph = build([(0, 1), (1, 2)], [5, -3])
     with pytest.raises(StrategyError, match="cannot take negative weights"):
-        plan_sssp_many(graph.to("cuda"), n_sources=2, strategy="source_per_block")
+        plan_distances(graph.to("cuda"), n_sources=2, strategy="source_per_block")

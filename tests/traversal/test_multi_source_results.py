@@ -1,4 +1,4 @@
-"""What is made of traversals from many sources: matrix, targets, summary, levels, reachable, nearest."""
+"""Results of traversals from many sources: matrix, targets, summary, levels, reachable, nearest."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_options_that_do_not_go_together_are_refused(lattice, options, message):
         bfs_many(lattice, [100], **options)
 
 
-def test_what_cannot_be_answered_is_refused(lattice):
+def test_unsupported_results_are_refused(lattice):
     with pytest.raises(InputError, match="counts hops"):
         sssp_many(lattice, [100], result="levels")
     with pytest.raises(InputError, match="at least one source"):

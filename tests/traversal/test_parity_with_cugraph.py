@@ -1,4 +1,4 @@
-"""Where cuGraph's rules are not ours: what it gives and what we give.
+"""Differences between cuGraph's rules and ours: the results of both.
 
 Graphs are made as ``cugraph.Graph`` makes them. Where the rules agree so do distances: ``python -m scripts.evidence measure
 --only parity``.

@@ -1,4 +1,4 @@
-"""The BFS of one launch: each of its ways to go on, forced on graphs that are small enough for the host harness."""
+"""The BFS of one launch: each of its paths, forced on graphs that are small enough for the host harness."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ FORCED = {
         "ALPHA": 1,
         "UNEVEN": 0,
         "CHUNK": 64,
-        "PIECE_WARPS": 1,
-        "AHEAD": 4,
+        "CHUNK_WARPS": 1,
+        "UNROLL": 4,
     },
-    "push only": {"QUEUE_CAPACITY": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "PIECE_WARPS": 0},
+    "push only": {"QUEUE_CAPACITY": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "CHUNK_WARPS": 0},
     "cluster and push": {"QUEUE_CAPACITY": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
     "pull at once": {"QUEUE_CAPACITY": 1, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
     "pull and push": {
@@ -108,7 +108,7 @@ def force(monkeypatch, tuning=None, **changes):
 def forced(request, monkeypatch):
     changes = dict(FORCED[request.param])
     tuning = Tuning(cluster=changes.pop("CLUSTER", Tuning.cluster))
-    if changes:  # rows shared, or not, whatever the graph: one kernel less to compile
+    if changes:  # adjacency lists shared or not, whatever the graph: one kernel less to compile
         tuning = replace(tuning, long_row=changes.pop("UNEVEN", 1 << 30))
     force(monkeypatch, tuning, **changes)
 
@@ -129,14 +129,14 @@ def test_a_directed_graph_with_its_reverse_at_hand_is_pulled(name):
 
 @pytest.mark.usefixtures("forced")
 @pytest.mark.parametrize("depth", [0, 1, 3, 1000])
-def test_it_stops_at_the_depth_asked_for(depth):
+def test_search_stops_at_the_maximum_depth(depth):
     result = run(GRAPHS["lattice"], False, source=0, max_depth=depth)
     assert result.rounds == min(depth, 46)
 
 
 @pytest.mark.usefixtures("forced")
 @pytest.mark.parametrize("wanted", [[0], [35], [35, 70], [461, 1]])
-def test_it_stops_once_its_targets_are_reached(wanted):
+def test_search_stops_once_its_targets_are_reached(wanted):
     hops = {v: v // 33 + v % 33 for v in wanted}
     result = run(GRAPHS["lattice"], False, source=0, targets=wanted)
     assert max(hops.values()) == result.rounds
@@ -210,7 +210,7 @@ def test_a_trace_tells_when_each_level_began(monkeypatch):
             assert iteration.vertices == int((outcome.distance == iteration.level).sum())
 
 
-def test_without_room_for_it_there_is_no_trace():
+def test_trace_is_empty_without_capacity():
     traverse = persistent.plan(build(path(3)).to("cuda"), Query())
     traverse(0)
     assert traverse.iterations() == []

@@ -1,4 +1,4 @@
-"""The shortest paths of one launch: each of its ways to go on, forced on graphs small enough for the host harness."""
+"""The shortest paths of one launch: each of its paths, forced on graphs that are small enough for the host harness."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODES = orders(  # of one block size, so that kernels are compiled once; test_st
     in_turn={"block": 64},
     stress={"stress": True, "seed": 1, "block": 64},
 )
-# What makes it go on otherwise than in one block, as it does on any graph of a test.
+# Knobs that force other paths than that of one block, which every graph of the tests takes.
 GRID = {"SMALL": 1, "SMALL_EDGES": 0, "SMALL_FAR": 0}
 FORCED = {
     "as it is": {},
@@ -30,12 +30,12 @@ FORCED = {
         "hops": 1,
         "CHUNK": 40,
         "WARM_UP": 1,
-        "SHARED_ROWS": 1,
-        "PIECE_WARPS": 1,
-        "AHEAD": 2,
+        "SHARED_LISTS": 1,
+        "CHUNK_WARPS": 1,
+        "UNROLL": 2,
         "TAIL": 1 << 30,
     },
-    "hops": {**GRID, "LOCAL_ROUND_EDGES": 1 << 20, "LOCAL_ROUND_DEGREE": 1 << 20, "CHUNK": 64, "SHARED_ROWS": 0},
+    "hops": {**GRID, "LOCAL_ROUND_EDGES": 1 << 20, "LOCAL_ROUND_DEGREE": 1 << 20, "CHUNK": 64, "SHARED_LISTS": 0},
     "small and grid": {
         "SMALL": 20,
         "SMALL_EDGES": 90,
@@ -43,7 +43,7 @@ FORCED = {
         "hops": 1,
         "CHUNK": 64,
         "LIGHT": 0,
-        "SHARED_ROWS": 1,
+        "SHARED_LISTS": 1,
     },
     "all of them": {
         "SMALL": 10,
@@ -54,7 +54,7 @@ FORCED = {
         "LOCAL": 5,
         "CHUNK": 40,
     }
-    | {"EDGES_PER_LANE": 1, "CLEANS_UP": 0, "SHARED_ROWS": 0, "PIECE_WARPS": 0, "MIN_BLOCKS": 1},
+    | {"EDGES_PER_LANE": 1, "CLEANS_UP": 0, "SHARED_LISTS": 0, "CHUNK_WARPS": 0, "MIN_BLOCKS": 1},
 }
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),
@@ -67,7 +67,7 @@ LATTICE = GRAPHS["lattice"]
 
 
 def awkward(n_edges, kind):
-    """Weights that vanish beside each other, are nothing, or all the same."""
+    """Weights that are absorbed by each other, are zero, or all equal."""
     rng = np.random.default_rng(5)
     return {
         "nothing": np.zeros(n_edges, np.float32),
@@ -131,7 +131,7 @@ SMALLER = lattice(6, 9) + star(40)
 
 @pytest.mark.usefixtures("forced")
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_weights_make_it_wait_for_ever(kind):
+def test_search_ends_for_all_weights(kind):
     run(SMALLER, awkward(len(SMALLER), kind))
 
 
@@ -144,17 +144,17 @@ def test_distances_of_64_bits_are_exact_too(way, kind, monkeypatch):
 
 @pytest.mark.usefixtures("forced")
 @pytest.mark.parametrize("width", [0, 1e-30, 1e-3, 1, 1e30, np.inf])
-def test_piles_of_any_width_give_the_same_answer(width, monkeypatch):
+def test_piles_of_any_width_give_the_same_result(width, monkeypatch):
     monkeypatch.setattr(near_far_gpu, "first_width", lambda graph, *_: graph.weights.dtype.type(width))
     run(SMALLER, awkward(len(SMALLER), "whole numbers"))
 
 
-def test_with_equal_weights_a_step_is_a_hop(monkeypatch):
+def test_threshold_step_is_a_hop_with_equal_weights(monkeypatch):
     force(monkeypatch, **FORCED["grid in pieces"])
     assert run(LATTICE, awkward(len(LATTICE), "equal"), source=0).rounds == 46  # and one that finds nothing
 
 
-def test_hops_between_barriers_spare_turns(monkeypatch):
+def test_local_rounds_save_iterations(monkeypatch):
     rows, iterations = path(300), {}
     for hops in (1, 8):
         force(monkeypatch, **{**FORCED["hops"], "hops": hops})
@@ -183,7 +183,7 @@ def test_a_cutoff_is_inclusive(cutoff):
 
 @pytest.mark.usefixtures("forced")
 @pytest.mark.parametrize("wanted", [[0], [35], [35, 70], [461, 1]])
-def test_it_stops_once_its_targets_are_settled(wanted):
+def test_search_stops_once_its_targets_are_settled(wanted):
     weights = awkward(len(LATTICE), "whole numbers")
     full = plan_sssp(build(LATTICE, weights, directed=False), strategy="frontier")(0)
     result = run(LATTICE, weights, source=0, targets=wanted)
@@ -252,7 +252,7 @@ def test_predecessors_made_inside_the_search_are_those_made_after_it(kind):
 
 
 @pytest.mark.parametrize(("weight", "is_walked_again"), [(1, False), (0, True)])
-def test_only_edges_of_no_length_are_walked_once_more_for_predecessors(weight, is_walked_again, monkeypatch):
+def test_predecessor_pass_walks_edges_of_length_zero_only(weight, is_walked_again, monkeypatch):
     launched, launch = [], gpu_steps.launch
     monkeypatch.setattr(
         gpu_steps, "launch", lambda kernel, *args: launched.append(kernel.entry.name) or launch(kernel, *args)
@@ -290,7 +290,7 @@ def test_a_graph_without_edges_has_one_reached_vertex():
 
 
 @pytest.mark.parametrize("room", [7, 1000])
-def test_a_trace_tells_what_each_turn_was(room, monkeypatch):
+def test_trace_names_the_kind_of_each_iteration(room, monkeypatch):
     force(monkeypatch, **FORCED["small and grid"], TRACE=room)
     graph = build(LATTICE, awkward(len(LATTICE), "whole numbers"), directed=False).to("cuda")
     traverse = near_far_gpu.plan(graph, Query())
@@ -315,7 +315,7 @@ def test_negative_weights_are_refused():
 
 
 def test_a_plan_holds_no_more_than_it_says(monkeypatch):
-    """At most 24 bytes a vertex beside distances and predecessors, and what it allocates is what memory() tells."""
+    """At most 24 bytes per vertex in addition to distances and predecessors; memory() covers the allocations."""
     held = []
     empty = near_far_gpu.cp.empty if not HAS_GPU else None
     if HAS_GPU:

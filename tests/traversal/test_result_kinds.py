@@ -1,4 +1,4 @@
-"""The table of result kinds: a kind that is added to it is one that the library returns and the job writes."""
+"""The table of result kinds: the library returns and the job writes each kind that is added to it."""
 
 import numpy as np
 import pytest

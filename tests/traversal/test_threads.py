@@ -1,4 +1,4 @@
-"""One plan used by several threads: every result is right and stays right; and vertex numbers that are none."""
+"""One plan used by several threads: every result is right and stays right; invalid vertex numbers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def test_results_of_eight_threads_are_right_and_stay_so(kind, owner_runs):
         return [plan.run(asked(plan, number)) for number in numbers[thread::THREADS]]
 
     with ThreadPoolExecutor(THREADS) as pool:
-        found = list(pool.map(runs, range(THREADS)))  # kept until all are done, so that one overwritten would be seen
+        found = list(
+            pool.map(runs, range(THREADS))
+        )  # all results are held until the end, so that an overwritten one is noticed
     for thread, results in enumerate(found):
         for number, result in zip(numbers[thread::THREADS], results, strict=True):
             assert content(result) == expected[number]

@@ -5,13 +5,12 @@
 // events. Without predecessors the word is the level alone. A level and a vertex share 64 bits:
 // the host rejects graphs of 2^31 vertices or more.
 //
-// The frontier is a slice of a queue. Every vertex enters the queue at most once, level after level.
+// The frontier is a contiguous range of a queue. Every vertex enters the queue at most once, level after level.
 // Adjacency lists of CHUNK edges or more are also listed in chunks.
 //
 // Compile-time constants:
 //   PREDECESSORS   1: a claim holds a predecessor; 0: only a level
 //   CHUNK          edges per chunk of a long adjacency list
-//   STATE_WORDS    64-bit words of a LoopState, for which the host allocates
 #pragma once
 
 #include <kt/csr.cuh>
@@ -30,7 +29,8 @@ KT_DEVICE int32 level_of(claim_t claim) {
   return static_cast<int32>(static_cast<uint64>(claim) >> (PREDECESSORS ? 32 : 0));
 }
 
-// What one level leaves for the next. Uniform across the grid after each barrier.
+// What one level leaves for the next. Uniform across the grid after each barrier. The host reads the fields from
+// here to allocate three of these.
 struct LoopState {
   // The next frontier. All threads add to these.
   int64 queued;    // vertices in the queue
@@ -41,11 +41,10 @@ struct LoopState {
   int64 walked;
   int64 level;
 };
-static_assert(sizeof(LoopState) == STATE_WORDS * sizeof(int64), "the host allocates three of these");
 using LoopStates = TripleBuffer<LoopState>;
 
 // Stores the next frontier and counts its edges.
-struct Gathering {
+struct FrontierBuilder {
   const offset_t* offsets;
   vertex_t* queue;  // from its first free place on
   uint64* chunks;   // (number of the chunk, vertex), likewise

@@ -8,7 +8,7 @@
 //   found       the sources that reach the vertex in this level
 //   is_found    bitmap: the vertices whose found is not empty
 //   gathered    bits that several threads add to: all bits of a push level; in a pull level those of
-//               adjacency lists of PIECE edges or more. bfs_bit_parallel_finalize_warp moves them to
+//               adjacency lists of CHUNK edges or more. bfs_bit_parallel_finalize_warp moves them to
 //               found. Zero between levels
 //   touched     bitmap: the vertices whose gathered is not zero
 //   alive       one bitset: the sources whose frontier is not empty. No other source can change
@@ -19,7 +19,7 @@
 // Hop counts
 //   planes      plane j holds the sources whose hop count of the vertex has bit j
 //
-//   counters    [VERTICES, EDGES, MISSING, PIECES] of the next frontier
+//   counters    [VERTICES, EDGES, MISSING, CHUNKS] of the next frontier
 //
 // A warp owns 32 vertices, so that it writes bitmaps without atomics. LANES of its lanes share one
 // bitset. A pull level tests a bit of in_front before it reads a bitset, and leaves a vertex once
@@ -32,7 +32,7 @@
 // Compile-time constants:
 //   BLOCK          threads per block
 //   WORDS, LANES   words, and lanes, per bitset (source_bitsets.cuh)
-//   PIECE          edges per chunk of a long adjacency list
+//   CHUNK          edges per chunk of a long adjacency list
 //
 // Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source
 // graph traversal. PVLDB 8(4), 2014 (MS-BFS).
@@ -51,8 +51,8 @@ struct PullArgs {
   const offset_t* in_offsets;
   const vertex_t* in_targets;
   int64 n_vertices;
-  const uint64* heavy_pieces;  // of adjacency lists of PIECE edges or more: number of the piece above, vertex below
-  int64 n_heavy_pieces;
+  const uint64* hub_chunks;  // of adjacency lists of CHUNK edges or more: number of the chunk above, vertex below
+  int64 n_hub_chunks;
   const uint32* front;
   const uint32* in_front;
   const uint32* alive;
@@ -68,7 +68,30 @@ struct PullArgs {
   int64* counters;
 };
 
-struct SettleArgs {
+struct StartArgs {
+  const offset_t* offsets;
+  const int64* sources;
+  int64 n_sources;
+  uint32* seen;
+  uint32* front;
+  uint32* in_front;
+  int64* counters;
+};
+
+struct PushArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const uint64* chunks;  // of the frontier's adjacency lists
+  int64 capacity;
+  const int64* counters;
+  const uint32* front;
+  const uint32* seen;
+  const uint32* done;
+  uint32* gathered;
+  uint32* touched;
+};
+
+struct FinalizeArgs {
   const offset_t* offsets;
   int64 n_vertices;
   const uint32* alive;
@@ -88,16 +111,16 @@ struct SettleArgs {
 namespace {
 
 using kt::ALL_LANES;
-using kt::Part;
+using kt::LaneWords;
 
-enum Counters { VERTICES, EDGES, MISSING, PIECES };
+enum Counters { VERTICES, EDGES, MISSING, CHUNKS };
 
-// The edges of a piece: the number of the piece above, the vertex below.
-KT_DEVICE kt::Row chunk_of(const offset_t* offsets, uint64 piece) {
-  kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(piece & 0xffffffffu));
-  row.begin += static_cast<offset_t>(piece >> 32) * PIECE;
-  if (row.end > row.begin + PIECE) row.end = row.begin + PIECE;
-  return row;
+// The edges of a chunk: the number of the chunk above, the vertex below.
+KT_DEVICE kt::AdjacencyList chunk_of(const offset_t* offsets, uint64 chunk) {
+  kt::AdjacencyList list = kt::adjacency_list(offsets, static_cast<vertex_t>(chunk & 0xffffffffu));
+  list.begin += static_cast<offset_t>(chunk >> 32) * CHUNK;
+  if (list.end > list.begin + CHUNK) list.end = list.begin + CHUNK;
+  return list;
 }
 
 // Finishes vertices: stores the bits that a level finds and counts the next frontier. All lanes of a warp call it.
@@ -108,37 +131,37 @@ struct Finalizing {
   uint32* found;
   uint32* planes;  // null: hop counts are not needed
   int32 level;
-  Part alive, alive_next = {};
+  LaneWords alive, alive_next = {};
   int64 vertices = 0, edges = 0;
   uint32 is_found = 0, is_done = 0;  // of the warp's 32 vertices
 
   // `bits`: the sources that have reached vertex `bit` of the word; `before`: those of earlier levels. `has`: whether
   // these lanes hold a vertex.
-  KT_DEVICE void arrive(bool has, int64 word, int32 bit, const Part& bits, const Part& before) {
-    const Part discovered = bits.without(before);
+  KT_DEVICE void arrive(bool has, int64 word, int32 bit, const LaneWords& bits, const LaneWords& before) {
+    const LaneWords discovered = bits.without(before);
     const int64 v = word * 32 + bit;
-    const bool is_new = kt::any_in_row(has && discovered.is_any());
-    const bool is_missing = kt::any_in_row(has && alive.without(bits).is_any());
+    const bool is_new = kt::any_in_bitset(has && discovered.is_any());
+    const bool is_missing = kt::any_in_bitset(has && alive.without(bits).is_any());
     if (has && is_new) {
-      kt::part_of(seen, v) = bits;
-      kt::part_of(found, v) = discovered;
+      kt::lane_words(seen, v) = bits;
+      kt::lane_words(found, v) = discovered;
       alive_next.add(discovered);
       if (planes)
         for (int32 plane = 0; level >> plane; ++plane)
-          if (level >> plane & 1) kt::part_of(planes, plane * n_vertices + v).add(discovered);
+          if (level >> plane & 1) kt::lane_words(planes, plane * n_vertices + v).add(discovered);
     }
-    const bool speaks = has && kt::lane_in_row() == 0;
-    if (speaks && is_new) {
+    const bool is_counted = has && kt::lane_in_bitset() == 0;
+    if (is_counted && is_new) {
       ++vertices;
       edges += kt::load_constant(offsets + v + 1) - kt::load_constant(offsets + v);
     }
-    is_found |= kt::reduce_or(ALL_LANES, speaks && is_new ? 1u << bit : 0u);
-    is_done |= kt::reduce_or(ALL_LANES, speaks && !is_missing ? 1u << bit : 0u);
+    is_found |= kt::reduce_or(ALL_LANES, is_counted && is_new ? 1u << bit : 0u);
+    is_done |= kt::reduce_or(ALL_LANES, is_counted && !is_missing ? 1u << bit : 0u);
   }
 
   KT_DEVICE void add_counts(uint32* to_alive, int64* counters) {
-    kt::join_rows(alive_next);
-    if (kt::row_in_warp() == 0) kt::add_shared(to_alive, 0, alive_next);
+    kt::join_bitsets(alive_next);
+    if (kt::bitset_in_warp() == 0) kt::add_shared(to_alive, 0, alive_next);
     for (int32 mask = 1; mask < kt::WARP; mask *= 2) {
       vertices += kt::shuffle_xor(ALL_LANES, vertices, mask);
       edges += kt::shuffle_xor(ALL_LANES, edges, mask);
@@ -152,23 +175,23 @@ struct Finalizing {
 // Collects the union of the bitsets of the vertices that the lanes in `hits` hold.
 struct Gather {
   const uint32* front;
-  Part bits;
+  LaneWords bits;
 
-  // AT_ONCE bitsets per group of lanes, with their loads in flight together.
+  // IN_FLIGHT bitsets per group of lanes.
   KT_DEVICE void add(uint32& hits, vertex_t v, bool is_shared) {
-    constexpr int32 AT_ONCE = 4;
-    vertex_t u[AT_ONCE];
-    bool has[AT_ONCE];
+    constexpr int32 IN_FLIGHT = 4;
+    vertex_t u[IN_FLIGHT];
+    bool has[IN_FLIGHT];
 #pragma unroll
-    for (int32 i = 0; i < AT_ONCE; ++i) {
+    for (int32 i = 0; i < IN_FLIGHT; ++i) {
       const int32 from = is_shared ? kt::take_bit(hits) : kt::first_lane(hits);
       if (!is_shared) hits &= hits - 1;
       has[i] = from >= 0;
       u[i] = kt::broadcast(ALL_LANES, v, has[i] ? from : 0);
     }
 #pragma unroll
-    for (int32 i = 0; i < AT_ONCE; ++i)
-      if (has[i]) bits.add(kt::constant_part_of(front, u[i]));
+    for (int32 i = 0; i < IN_FLIGHT; ++i)
+      if (has[i]) bits.add(kt::constant_lane_words(front, u[i]));
   }
 };
 
@@ -186,17 +209,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 // Sets the bits of the sources and counts the first frontier. Each vertex counts once, however often it is a source.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_bit_parallel_start(const offset_t* __restrict__ offsets, const int64* __restrict__ sources, int64 n_sources,
-                           uint32* seen, uint32* front, uint32* in_front, int64* counters) {
-  for (int64 i = kt::thread_id(); i < n_sources; i += kt::n_threads()) {
-    const int64 s = kt::load_constant(sources + i);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_start(const StartArgs args) {
+  for (int64 i = kt::thread_id(); i < args.n_sources; i += kt::n_threads()) {
+    const int64 s = kt::load_constant(args.sources + i);
     const uint32 bit = 1u << (i % 32);
-    kt::atomic_or(seen + s * WORDS + i / 32, bit);
-    kt::atomic_or(front + s * WORDS + i / 32, bit);
-    if (kt::atomic_or(in_front + s / 32, 1u << (s % 32)) >> (s % 32) & 1u) continue;
-    kt::atomic_add(counters + VERTICES, int64{1});
-    kt::atomic_add(counters + EDGES, int64{kt::load_constant(offsets + s + 1) - kt::load_constant(offsets + s)});
+    kt::atomic_or(args.seen + s * WORDS + i / 32, bit);
+    kt::atomic_or(args.front + s * WORDS + i / 32, bit);
+    if (kt::atomic_or(args.in_front + s / 32, 1u << (s % 32)) >> (s % 32) & 1u) continue;
+    const offset_t degree = kt::load_constant(args.offsets + s + 1) - kt::load_constant(args.offsets + s);
+    kt::atomic_add(args.counters + VERTICES, int64{1});
+    kt::atomic_add(args.counters + EDGES, int64{degree});
   }
 }
 
@@ -206,8 +228,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
   const offset_t* __restrict__ const in_offsets = args.in_offsets;
   const vertex_t* __restrict__ const in_targets = args.in_targets;
   const int64 n_vertices = args.n_vertices;
-  const uint64* __restrict__ const heavy_pieces = args.heavy_pieces;
-  const int64 n_heavy_pieces = args.n_heavy_pieces;
+  const uint64* __restrict__ const hub_chunks = args.hub_chunks;
+  const int64 n_hub_chunks = args.n_hub_chunks;
   const uint32* __restrict__ const front = args.front;
   const uint32* __restrict__ const in_front = args.in_front;
   const uint32* __restrict__ const alive = args.alive;
@@ -221,28 +243,28 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
   uint32* const planes = args.planes;
   uint32* const alive_next = args.alive_next;
   int64* const counters = args.counters;
-  const Part living = kt::constant_part_of(alive, 0);
-  for (int64 i = kt::warp_id(); i < n_heavy_pieces; i += kt::n_warps()) {
-    const kt::Row row = chunk_of(in_offsets, kt::load_constant(heavy_pieces + i));
-    const int64 v = row.u;
+  const LaneWords living = kt::constant_lane_words(alive, 0);
+  for (int64 i = kt::warp_id(); i < n_hub_chunks; i += kt::n_warps()) {
+    const kt::AdjacencyList list = chunk_of(in_offsets, kt::load_constant(hub_chunks + i));
+    const int64 v = list.u;
     if (kt::racy_load(done + v / 32) >> (v % 32) & 1u)
-      continue;                                // settle alone sets this bit; the others of the word may change now
-    const Part before = kt::part_of(seen, v);  // settle changes it
+      continue;  // the finalizing kernel alone sets this bit; other bits of the word may change now
+    const LaneWords before = kt::lane_words(seen, v);  // the finalizing kernel changes it
     Gather gather{front, before};
 #pragma unroll
-    for (int32 j = 0; j < kt::PART; ++j)  // what other pieces have found so far
-      gather.bits.words[j] |= kt::racy_load(gathered + v * WORDS + kt::lane_in_row() * kt::PART + j);
-    const Part others = gather.bits;
+    for (int32 j = 0; j < kt::WORDS_PER_LANE; ++j)  // what other chunks have found so far
+      gather.bits.words[j] |= kt::racy_load(gathered + v * WORDS + kt::lane_in_bitset() * kt::WORDS_PER_LANE + j);
+    const LaneWords others = gather.bits;
     if (!kt::any(ALL_LANES, living.without(gather.bits).is_any())) continue;
-    kt::edges_until(in_targets, row, kt::WARP, [&](bool valid, vertex_t u) {
+    kt::edges_until(in_targets, list, kt::WARP, [&](bool valid, vertex_t u) {
       uint32 hits = kt::ballot(ALL_LANES, valid && kt::has_bit(in_front, u));
       if (hits == 0) return true;
       while (hits) gather.add(hits, u, true);
-      kt::join_rows(gather.bits);
+      kt::join_bitsets(gather.bits);
       return kt::any(ALL_LANES, living.without(gather.bits).is_any());
     });
     const bool is_new =
-        kt::row_in_warp() == 0 && kt::add_shared(gathered, v, gather.bits.without(others).without(before));
+        kt::bitset_in_warp() == 0 && kt::add_shared(gathered, v, gather.bits.without(others).without(before));
     if (kt::any(ALL_LANES, is_new) && kt::lane() == 0) kt::atomic_or(touched + v / 32, 1u << (v % 32));
   }
   Finalizing finalizing{offsets, n_vertices, seen, found, planes, level, living};
@@ -251,19 +273,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
     finalizing.is_found = finalizing.is_done = 0;
     for (uint32 left = ~done_before; left;) {
       const int32 bit = kt::take_bit(left);
-      kt::Row row = bit >= 0 ? kt::row_of(in_offsets, static_cast<vertex_t>(word * 32 + bit)) : kt::Row{};
-      const bool has = bit >= 0 && row.end - row.begin < PIECE;
-      const Part before = has ? kt::part_of(seen, word * 32 + bit) : living;
+      kt::AdjacencyList list =
+          bit >= 0 ? kt::adjacency_list(in_offsets, static_cast<vertex_t>(word * 32 + bit)) : kt::AdjacencyList{};
+      const bool has = bit >= 0 && list.end - list.begin < CHUNK;
+      const LaneWords before = has ? kt::lane_words(seen, word * 32 + bit) : living;
       Gather gather{front, before};
-      if (!kt::any_in_row(living.without(before).is_any())) row.end = row.begin;
-      kt::edges_until(in_targets, row, LANES, [&](bool valid, vertex_t u) {
+      if (!kt::any_in_bitset(living.without(before).is_any())) list.end = list.begin;
+      kt::edges_until(in_targets, list, LANES, [&](bool valid, vertex_t u) {
         const uint32 lanes = kt::ballot(ALL_LANES, valid && kt::has_bit(in_front, u));
-        const int32 shift = kt::row_in_warp() * LANES;
+        const int32 shift = kt::bitset_in_warp() * LANES;
         uint32 hits = LANES == kt::WARP ? lanes : lanes & (((1u << (LANES % kt::WARP)) - 1u) << shift);
         bool wants_more = true;
         while (kt::any(ALL_LANES, hits != 0)) {
           gather.add(hits, u, false);
-          wants_more = kt::any_in_row(living.without(gather.bits).is_any());
+          wants_more = kt::any_in_bitset(living.without(gather.bits).is_any());
           if (!wants_more) hits = 0;
         }
         return wants_more;
@@ -278,45 +301,43 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
   finalizing.add_counts(alive_next, counters);
 }
 
-// Lists the adjacency lists of the frontier in chunks of at most PIECE edges.
+// Lists the adjacency lists of the frontier in chunks of at most CHUNK edges.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_list(const offset_t* __restrict__ offsets, int64 n_vertices, const uint32* __restrict__ in_front,
-                          int64 capacity, uint64* pieces, int64* counters) {
+                          int64 capacity, uint64* chunks, int64* counters) {
   for (int64 word = kt::thread_id(); word < (n_vertices + 31) / 32; word += kt::n_threads()) {
     for (uint32 left = kt::load_constant(in_front + word); left; left &= left - 1) {
-      const kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(word * 32 + kt::first_lane(left)));
-      const int64 n = (row.end - row.begin + PIECE - 1) / PIECE;
+      const kt::AdjacencyList list =
+          kt::adjacency_list(offsets, static_cast<vertex_t>(word * 32 + kt::first_lane(left)));
+      const int64 n = (list.end - list.begin + CHUNK - 1) / CHUNK;
       if (n == 0) continue;
-      const int64 first = kt::atomic_add(counters + PIECES, n);
+      const int64 first = kt::atomic_add(counters + CHUNKS, n);
       for (int64 i = 0; i < n && first + i < capacity; ++i)
-        pieces[first + i] = static_cast<uint64>(i) << 32 | static_cast<uint32>(row.u);
+        chunks[first + i] = static_cast<uint64>(i) << 32 | static_cast<uint32>(list.u);
     }
   }
 }
 
 // Every frontier vertex adds its bits to the neighbors that lack some.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_bit_parallel_push_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                               const uint64* __restrict__ pieces, int64 capacity, const int64* __restrict__ counters,
-                               const uint32* __restrict__ front, const uint32* __restrict__ seen,
-                               const uint32* __restrict__ done, uint32* gathered, uint32* touched) {
-  const int64 listed = kt::load_constant(counters + PIECES);
-  for (int64 i = kt::warp_id(); i < (listed < capacity ? listed : capacity); i += kt::n_warps()) {
-    const kt::Row row = chunk_of(offsets, kt::load_constant(pieces + i));
-    const Part mine = kt::part_of(front, row.u);
-    kt::edges_of_row(targets, {0, 1}, row, [&](bool valid, vertex_t, offset_t, vertex_t v) {
-      for (uint32 hits = kt::ballot(ALL_LANES, valid && !kt::has_bit(done, v)); hits;) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_push_warp(const PushArgs args) {
+  const int64 listed = kt::load_constant(args.counters + CHUNKS);
+  for (int64 i = kt::warp_id(); i < (listed < args.capacity ? listed : args.capacity); i += kt::n_warps()) {
+    const kt::AdjacencyList list = chunk_of(args.offsets, kt::load_constant(args.chunks + i));
+    const LaneWords mine = kt::lane_words(args.front, list.u);
+    kt::edges_of_list(args.targets, {0, 1}, list, [&](bool valid, vertex_t, offset_t, vertex_t v) {
+      for (uint32 hits = kt::ballot(ALL_LANES, valid && !kt::has_bit(args.done, v)); hits;) {
         const int32 from = kt::take_bit(hits);
         const int64 to = kt::broadcast(ALL_LANES, v, from >= 0 ? from : 0);
-        const bool is_new = from >= 0 && kt::add_shared(gathered, to, mine.without(kt::part_of(seen, to)));
-        if (kt::any_in_row(is_new) && kt::lane_in_row() == 0) kt::atomic_or(touched + to / 32, 1u << (to % 32));
+        const bool is_new = from >= 0 && kt::add_shared(args.gathered, to, mine.without(kt::lane_words(args.seen, to)));
+        if (kt::any_in_bitset(is_new) && kt::lane_in_bitset() == 0)
+          kt::atomic_or(args.touched + to / 32, 1u << (to % 32));
       }
     });
   }
 }
 
 // Builds the next frontier from the gathered bits.
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_warp(const SettleArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_warp(const FinalizeArgs args) {
   const offset_t* __restrict__ const offsets = args.offsets;
   const int64 n_vertices = args.n_vertices;
   const uint32* __restrict__ const alive = args.alive;
@@ -331,18 +352,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_wa
   uint32* const planes = args.planes;
   uint32* const alive_next = args.alive_next;
   int64* const counters = args.counters;
-  Finalizing finalizing{offsets, n_vertices, seen, found, planes, level, kt::constant_part_of(alive, 0)};
+  Finalizing finalizing{offsets, n_vertices, seen, found, planes, level, kt::constant_lane_words(alive, 0)};
   for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
     const uint32 bits = touched[word];
     finalizing.is_found = finalizing.is_done = 0;
     for (uint32 left = bits; left;) {
       const int32 bit = kt::take_bit(left);
-      Part before = {}, after = {};
+      LaneWords before = {}, after = {};
       if (bit >= 0) {
         const int64 v = word * 32 + bit;
-        before = after = kt::part_of(seen, v);
-        after.add(kt::part_of(gathered, v));
-        kt::part_of(gathered, v) = Part{};
+        before = after = kt::lane_words(seen, v);
+        after.add(kt::lane_words(gathered, v));
+        kt::lane_words(gathered, v) = LaneWords{};
       }
       finalizing.arrive(bit >= 0, word, bit, after, before);
     }
@@ -360,12 +381,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_wa
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_missing_warp(const int64* __restrict__ target_vertices, int64 n_target_vertices,
                                   const uint32* __restrict__ seen, const uint32* __restrict__ alive, int64* counters) {
-  const Part living = kt::constant_part_of(alive, 0);
-  for (int64 first = kt::warp_id() * kt::ROWS_AT_ONCE; first < n_target_vertices;
-       first += kt::n_warps() * kt::ROWS_AT_ONCE) {
-    const int64 i = first + kt::row_in_warp();
+  const LaneWords living = kt::constant_lane_words(alive, 0);
+  for (int64 first = kt::warp_id() * kt::BITSETS_PER_WARP; first < n_target_vertices;
+       first += kt::n_warps() * kt::BITSETS_PER_WARP) {
+    const int64 i = first + kt::bitset_in_warp();
     const bool is_missing =
-        i < n_target_vertices && living.without(kt::part_of(seen, kt::load_constant(target_vertices + i))).is_any();
+        i < n_target_vertices && living.without(kt::lane_words(seen, kt::load_constant(target_vertices + i))).is_any();
     const uint32 lanes = kt::ballot(ALL_LANES, is_missing);
     if (kt::lane() == 0 && lanes) kt::atomic_add(counters + MISSING, int64{kt::count_lanes(lanes)});
   }

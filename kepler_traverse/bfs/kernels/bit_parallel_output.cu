@@ -2,7 +2,7 @@
 //
 //   bfs_bit_parallel_write    hop counts, from bit planes
 //   bfs_bit_parallel_count    number of vertices per source in a frontier
-//   bfs_point_back_*_warp     predecessors, from hop counts of 8, 16 or 32 bits
+//   bfs_predecessors_*_warp   predecessors, from hop counts of 8, 16 or 32 bits
 //
 // The distances of a source take `pitch` values, a multiple of TILE, so that a warp writes whole
 // cache lines: four hop counts of 8 bits per lane.
@@ -10,7 +10,7 @@
 // Reads:  seen and planes (bit_parallel.cu); for predecessors, the reverse graph and the distances.
 // Writes: `hop_bytes` bytes per vertex and source; one predecessor per vertex and source.
 //
-// Compile-time constants: BLOCK, and WORDS and LANES of source_bitsets.cuh.
+// Compile-time constants: BLOCK; TILE, vertices; and WORDS and LANES of source_bitsets.cuh.
 #include <kt/advance.cuh>
 
 #include "source_bitsets.cuh"
@@ -23,7 +23,6 @@ using kt::uint32;
 using kt::uint64;
 using kt::uint8;
 
-constexpr int32 TILE = 128;  // vertices
 constexpr int32 COLUMNS = WORDS < 4 ? WORDS : 4;
 constexpr int32 OCTETS = 8;  // planes at once
 constexpr int32 DIGITS = 8;  // of a counter, which so holds up to 255
@@ -55,29 +54,48 @@ KT_DEVICE uint64 hops_of_eight(const Tile& tile, int32 n_planes, int32 column, i
   return transposed(bits);
 }
 
+}  // namespace
+
+// What the host passes (bfs/multi_source/bit_parallel_gpu.py).
 template <typename hop_t>
-KT_DEVICE void point_back(const offset_t* in_offsets, const vertex_t* in_targets, int64 n_vertices,
-                          const int64* sources, int64 n_sources, int64 pitch, const hop_t* distance,
-                          vertex_t* predecessor) {
+struct PredecessorArgs {
+  const offset_t* in_offsets;
+  const vertex_t* in_targets;
+  int64 n_vertices;
+  const int64* sources;
+  int64 n_sources;
+  int64 pitch;
+  const hop_t* distance;
+  vertex_t* predecessor;
+};
+
+namespace {
+
+template <typename hop_t>
+KT_DEVICE void find_predecessors(const PredecessorArgs<hop_t>& args) {
+  const int64 n_vertices = args.n_vertices;
   const int64 n_words = (n_vertices + kt::WARP - 1) / kt::WARP;
-  for (int64 task = kt::warp_id(); task < n_sources * n_words; task += kt::n_warps()) {
+  for (int64 task = kt::warp_id(); task < args.n_sources * n_words; task += kt::n_warps()) {
     const int64 i = task / n_words;
     const int64 v = task % n_words * kt::WARP + kt::lane();
-    const hop_t* const row = distance + i * pitch;
-    const int32 hops = v < n_vertices ? kt::load_constant(row + v) : kt::UNREACHED;
-    const kt::Row in_row = hops > 0 ? kt::row_of(in_offsets, static_cast<vertex_t>(v)) : kt::Row{};
+    const hop_t* const hops_of = args.distance + i * args.pitch;
+    const int32 hops = v < n_vertices ? kt::load_constant(hops_of + v) : kt::UNREACHED;
+    const kt::AdjacencyList in_list =
+        hops > 0 ? kt::adjacency_list(args.in_offsets, static_cast<vertex_t>(v)) : kt::AdjacencyList{};
     // Adjacency lists are sorted, so the first hit is the smallest predecessor. Each lane looks for a level of its
     // own, so other lanes cannot help it: hence the unlimited patience.
-    const vertex_t found = kt::first_hit(in_targets, in_row, 0x7fffffff,
-                                         [&](vertex_t u) { return kt::load_constant(row + u) == hops - 1; });
+    const vertex_t found = kt::first_hit(args.in_targets, in_list, 0x7fffffff,
+                                         [&](vertex_t u) { return kt::load_constant(hops_of + u) == hops - 1; });
     if (v < n_vertices)
-      predecessor[i * n_vertices + v] = v == kt::load_constant(sources + i) ? static_cast<vertex_t>(v) : found;
+      args.predecessor[i * n_vertices + v] =
+          v == kt::load_constant(args.sources + i) ? static_cast<vertex_t>(v) : found;
   }
 }
 
 }  // namespace
 
-// Each block writes tiles of TILE vertices, COLUMNS words of their bitsets at a time.
+// Each block writes tiles of TILE vertices, COLUMNS words of their bitsets at a time. The arguments are no struct: with
+// one, the kernel needs 58 registers in place of 48, and fewer blocks fit on a multiprocessor.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_write(const uint32* __restrict__ seen, const uint32* __restrict__ planes, int32 n_planes,
                            int64 n_vertices, int64 n_sources, int64 pitch, int32 hop_bytes, uint8* distance) {
@@ -101,15 +119,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       }
     }
     kt::block_barrier();
-    for (int32 part = kt::warp_in_block(); part < COLUMNS * 4; part += BLOCK / kt::WARP) {
-      const int32 column = part / 4;
+    for (int32 octet_of = kt::warp_in_block(); octet_of < COLUMNS * 4; octet_of += BLOCK / kt::WARP) {
+      const int32 column = octet_of / 4;
       uint64 hops[A_LANE];
 #pragma unroll
       for (int32 j = 0; j < A_LANE; ++j) {
         const int32 i = kt::lane() * A_LANE + j;
-        hops[j] = first + i < n_vertices ? hops_of_eight(tile[0], n_here, column, i, part % 4) : 0;
+        hops[j] = first + i < n_vertices ? hops_of_eight(tile[0], n_here, column, i, octet_of % 4) : 0;
       }
-      const int64 source = int64{32} * (first_column + column) + 8 * (part % 4);
+      const int64 source = int64{32} * (first_column + column) + 8 * (octet_of % 4);
 #pragma unroll
       for (int32 eighth = 0; eighth < 8; ++eighth) {
         if (source + eighth >= n_sources) break;
@@ -168,21 +186,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     if (sums[i]) kt::atomic_add(counts + i, int64{sums[i]});
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_point_back_8_warp(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets,
-                          int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
-                          const signed char* __restrict__ distance, vertex_t* predecessor) {
-  point_back(in_offsets, in_targets, n_vertices, sources, n_sources, pitch, distance, predecessor);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_predecessors_8_warp(const PredecessorArgs<signed char> args) {
+  find_predecessors(args);
 }
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_point_back_16_warp(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets,
-                           int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
-                           const short* __restrict__ distance, vertex_t* predecessor) {
-  point_back(in_offsets, in_targets, n_vertices, sources, n_sources, pitch, distance, predecessor);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_predecessors_16_warp(const PredecessorArgs<short> args) {
+  find_predecessors(args);
 }
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_point_back_32_warp(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets,
-                           int64 n_vertices, const int64* __restrict__ sources, int64 n_sources, int64 pitch,
-                           const int32* __restrict__ distance, vertex_t* predecessor) {
-  point_back(in_offsets, in_targets, n_vertices, sources, n_sources, pitch, distance, predecessor);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_predecessors_32_warp(const PredecessorArgs<int32> args) {
+  find_predecessors(args);
 }

@@ -43,10 +43,10 @@ struct ClusterArgs {
   int64 n_target_vertices;
   KT_NULLABLE uint64* packed;  // [n_vertices] claims, with PREDECESSORS
   vertex_t* queue;             // [n_vertices]
-  uint64* pieces;
-  int64* states;    // [3] LoopState
-  uint32* arrived;  // of the persistent kernel's barrier
-  int32* distance;  // [n_vertices]; the claims, without PREDECESSORS
+  uint64* chunks;
+  kt::LoopState* states;  // [3]
+  uint32* arrived;        // of the persistent kernel's barrier
+  int32* distance;        // [n_vertices]; the claims, without PREDECESSORS
   KT_NULLABLE int64* trace;
 };
 
@@ -70,7 +70,7 @@ struct Step {
   Entry* there;  // in each block of the cluster, like the next two
   int32* found;
   int32* is_full;
-  kt::Gathering* beyond;
+  kt::FrontierBuilder* beyond;
 
   KT_DEVICE bool claim(bool valid, vertex_t u, vertex_t v) const {
     // No load before the atomic: it would be one more round trip to the L2.
@@ -90,7 +90,7 @@ struct Queueing {
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
     // Loaded before the claim is decided, so that both are in flight together: one round trip less for each claimed
     // vertex (0.15 us from the L2, 0.6 us from memory), one unused load for the others.
-    const kt::Row row = kt::row_of(step.offsets, v);
+    const kt::AdjacencyList list = kt::adjacency_list(step.offsets, v);
     const bool discovered = step.claim(valid, u, v);
     const uint32 lanes = kt::ballot(kt::ALL_LANES, discovered);
     if (lanes == 0) return;
@@ -99,9 +99,9 @@ struct Queueing {
     if (kt::lane() == 0) in_queue = kt::atomic_add(kt::shared_of(step.found, block), kt::count_lanes(lanes));
     in_queue = kt::broadcast(kt::ALL_LANES, in_queue, 0);
     const int32 place = in_queue + kt::count_lanes(lanes & kt::lanes_before());
-    const offset_t degree = discovered ? row.end - row.begin : 0;
+    const offset_t degree = discovered ? list.end - list.begin : 0;
     const int32 walked = static_cast<int32>(degree < BATCH_EDGES ? degree : BATCH_EDGES + 1);
-    if (discovered && place < QUEUE_CAPACITY) kt::shared_of(step.there, block)[place] = {row.begin, v, walked};
+    if (discovered && place < QUEUE_CAPACITY) kt::shared_of(step.there, block)[place] = {list.begin, v, walked};
     if (discovered && place >= QUEUE_CAPACITY) step.beyond->store(step.beyond->reserve(1), v);
     if (kt::reduce_add(kt::ALL_LANES, walked) > BATCH_EDGES || in_queue + kt::count_lanes(lanes) > QUEUE_CAPACITY)
       step.raise();
@@ -120,23 +120,22 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
   const offset_t* __restrict__ const offsets = args.offsets;
   const vertex_t* __restrict__ const targets = args.targets;
   const vertex_t source = args.source;
-  LoopState* const states = reinterpret_cast<LoopState*>(args.states);
-  LoopState& first = states[0];
-  kt::Gathering beyond = {offsets, args.queue, args.pieces, &first};
+  LoopState& first = args.states[0];
+  kt::FrontierBuilder beyond = {offsets, args.queue, args.chunks, &first};
   const int32 block = kt::block_in_cluster(), thread = kt::thread_in_block();
   const kt::Trace trace = {args.trace};
 
-  const kt::Row row = kt::row_of(offsets, source);
-  const bool is_large = row.end - row.begin > BATCH_EDGES;
+  const kt::AdjacencyList list = kt::adjacency_list(offsets, source);
+  const bool is_large = list.end - list.begin > BATCH_EDGES;
   if (thread < 3) sizes[thread] = thread == 0 && block == 0 && !is_large ? 1 : 0;
   if (thread == 0) {
     is_full[0] = 0;
     is_full[1] = is_large;
   }
   if (block == 0) {
-    for (int32 i = thread; i < 3 * LoopStates::N_WORDS; i += BLOCK) args.states[i] = 0;
+    for (int32 i = thread; i < 3 * LoopStates::N_WORDS; i += BLOCK) LoopStates::words_of(first)[i] = 0;
     if (thread == 0) {
-      entries[0] = {row.begin, source, static_cast<int32>(is_large ? 0 : row.end - row.begin)};
+      entries[0] = {list.begin, source, static_cast<int32>(is_large ? 0 : list.end - list.begin)};
       claims[source] = kt::claim_of(0, source);
       *args.arrived = 0;
       trace.clear();
@@ -164,16 +163,16 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
     Entry* const there = entries + (step + 1) % 2 * QUEUE_CAPACITY;
     const Step now = {offsets, targets, claims, level, there, sizes + (step + 1) % 3, is_full + step % 2, &beyond};
     Queueing queueing = {now, block + kt::warp_in_block() + step};
-    const auto rows = [&](int64 i, bool is_first) -> kt::Row {
+    const auto lists = [&](int64 i, bool is_first) -> kt::AdjacencyList {
       const Entry entry = here[i];
       if (is_first) walked += entry.degree;
       return {entry.v, entry.begin, entry.begin + entry.degree};
     };
-    const int32 width = kt::lanes_per_row<int32>(BLOCK, size);
-    kt::edges_by_virtual_warp(targets, kt::one_block(), size, width, rows, queueing);
+    const int32 width = kt::lanes_per_list<int32>(BLOCK, size);
+    kt::edges_by_virtual_warp(targets, kt::one_block(), size, width, lists, queueing);
     kt::cluster_barrier();
     const int32 in_all = of_cluster[step % 2];
-    if (TRACE && block == 0 && thread == 0) trace.note(began, kt::CLUSTER_LEVEL, level, in_all, 0);
+    if (TRACE && block == 0 && thread == 0) trace.add(began, kt::CLUSTER_LEVEL, level, in_all, 0);
     if (in_all == 0) break;
     ++level;
     ++step;

@@ -10,7 +10,7 @@
 //
 // Each step takes one grid barrier per level.
 //
-// Frontier    push: a slice of the queue and the chunks of its long adjacency lists.
+// Frontier    push: a contiguous range of the queue and the chunks of its long adjacency lists.
 //             pull: a bitmap. The vertices of the last pull level are listed in the queue again
 // Visited     the claims; while pulling also a bitmap
 //
@@ -20,9 +20,9 @@
 // Compile-time constants, other than those of bfs_persistent_state.cuh:
 //   BLOCK, MIN_BLOCKS   threads per block, and blocks per multiprocessor
 //   ALPHA, BETA         when pulling begins and ends, as above
-//   AHEAD               edges per lane that are loaded together
-//   PIECE_WARPS         warps per chunk; 0: those of a block
-//   SHARED_ROWS         1: lanes search for their edges even where the frontier is small
+//   UNROLL              edges per lane that are loaded together
+//   CHUNK_WARPS         warps per chunk; 0: those of a block
+//   SHARED_LISTS        1: lanes search for their edges even where the frontier is small
 //   PATIENCE            edges that a lane pulls alone before its warp helps
 //   CLEANS_UP           1: leaves the claims cleared for the next search
 //   TRACE               iterations that are traced; 0: none
@@ -40,6 +40,12 @@ using kt::int64;
 using kt::uint32;
 using kt::uint64;
 
+// What a search reports to the host.
+struct Outcome {
+  int64 levels;      // that were searched
+  int64 is_stopped;  // whether the frontier is not empty
+};
+
 // What the host passes (bfs/persistent.py).
 struct PersistentArgs {
   const offset_t* offsets;
@@ -53,19 +59,19 @@ struct PersistentArgs {
   int64 n_target_vertices;
   KT_NULLABLE uint64* packed;  // [n_vertices] claims, with PREDECESSORS
   vertex_t* queue;             // [n_vertices]
-  uint64* pieces;
-  uint32* bitmaps;  // [3][n_vertices / 32, rounded up]: visited, frontier, next frontier
-  int64* states;    // [3] LoopState
-  uint32* arrived;  // of the grid barrier, 0 at first
-  int32* distance;  // [n_vertices]; the claims, without PREDECESSORS
+  uint64* chunks;
+  uint32* bitmaps;        // [3][n_vertices / 32, rounded up]: visited, frontier, next frontier
+  kt::LoopState* states;  // [3]
+  uint32* arrived;        // of the grid barrier, 0 at first
+  int32* distance;        // [n_vertices]; the claims, without PREDECESSORS
   KT_NULLABLE vertex_t* predecessor;
-  int64* outcome;  // [2]: levels searched; whether the frontier is not empty
+  Outcome* outcome;
   KT_NULLABLE int64* trace;
 };
 
 namespace {
 
-using kt::Gathering;
+using kt::FrontierBuilder;
 using kt::level_of;
 using kt::LoopState;
 using kt::LoopStates;
@@ -94,7 +100,7 @@ struct Push {
   const vertex_t* targets;
   kt::claim_t* claims;
   int32 level;
-  Gathering& into;
+  FrontierBuilder& into;
   kt::LocalQueue found;
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
@@ -102,7 +108,7 @@ struct Push {
   }
   // The same for N edges per lane, with N loads in flight.
   template <int32 N>
-  KT_DEVICE void ahead(const kt::Edges<N>& edges) {
+  KT_DEVICE void unrolled(const kt::Edges<N>& edges) {
     vertex_t v[N];
     kt::claim_t old[N];
 #pragma unroll
@@ -128,27 +134,27 @@ struct Push {
   }
 };
 
-KT_DEVICE void push_level(const Search& search, const Frontier& frontier, Gathering& into) {
+KT_DEVICE void push_level(const Search& search, const Frontier& frontier, FrontierBuilder& into) {
   Push push = {search.targets, search.claims, frontier.level, into, {}};
-  const auto rows = [&](int64 i, bool) {
-    const kt::Row row = kt::row_of(search.offsets, frontier.queue[i]);
-    return row.end - row.begin < CHUNK ? row : kt::Row{};
+  const auto lists = [&](int64 i, bool) {
+    const kt::AdjacencyList list = kt::adjacency_list(search.offsets, frontier.queue[i]);
+    return list.end - list.begin < CHUNK ? list : kt::AdjacencyList{};
   };
   // Few adjacency lists get several lanes each; of many a warp takes 32, and its lanes search for their edges.
-  // With SHARED_ROWS the lanes search in the first case too, so that no lane waits for a longer list.
-  const int32 width = kt::lanes_per_row(kt::n_threads(), frontier.n_queued);
-  const int32 at_once = SHARED_ROWS && width >= 4 ? kt::WARP / width : kt::WARP;
-  if (width >= 4 && !SHARED_ROWS)
-    kt::edges_by_virtual_warp(search.targets, kt::whole_grid(), frontier.n_queued, width, rows, push);
+  // With SHARED_LISTS the lanes search in the first case too, so that no lane waits for a longer list.
+  const int32 width = kt::lanes_per_list(kt::n_threads(), frontier.n_queued);
+  const int32 at_once = SHARED_LISTS && width >= 4 ? kt::WARP / width : kt::WARP;
+  if (width >= 4 && !SHARED_LISTS)
+    kt::edges_by_virtual_warp(search.targets, kt::whole_grid(), frontier.n_queued, width, lists, push);
   else
-    kt::edges_by_discovery<AHEAD>(search.targets, kt::whole_grid(), frontier.n_queued, true, rows, push, at_once);
-  const kt::Teams teams(PIECE_WARPS);
+    kt::edges_by_discovery<UNROLL>(search.targets, kt::whole_grid(), frontier.n_queued, true, lists, push, at_once);
+  const kt::Teams teams(CHUNK_WARPS);
   for (int64 i = teams.mine(); i < frontier.n_chunks; i += teams.how_many()) {
     const uint64 chunk = frontier.chunks[i];
-    kt::Row row = kt::row_of(search.offsets, static_cast<vertex_t>(chunk & 0xffffffffu));
-    row.begin += static_cast<offset_t>(chunk >> 32) * CHUNK;
-    if (row.end > row.begin + CHUNK) row.end = row.begin + CHUNK;
-    kt::edges_of_row<AHEAD>(search.targets, teams.team(), row, push);
+    kt::AdjacencyList list = kt::adjacency_list(search.offsets, static_cast<vertex_t>(chunk & 0xffffffffu));
+    list.begin += static_cast<offset_t>(chunk >> 32) * CHUNK;
+    if (list.end > list.begin + CHUNK) list.end = list.begin + CHUNK;
+    kt::edges_of_list<UNROLL>(search.targets, teams.team(), list, push);
   }
   push.empty();
 }
@@ -170,7 +176,7 @@ KT_DEVICE void draw_bitmaps(const Search& search, int32 level, uint32* visited, 
 }
 
 KT_DEVICE int64 pull_level(const Search& search, int32 level, uint32* visited, const uint32* front, uint32* next,
-                           Gathering& into) {
+                           FrontierBuilder& into) {
   const int64 n_words = (search.n_vertices + 31) / 32;
   int64 vertices = 0;
   for (int64 word = kt::warp_id(); word < n_words; word += kt::n_warps()) {
@@ -178,10 +184,11 @@ KT_DEVICE int64 pull_level(const Search& search, int32 level, uint32* visited, c
     uint32 claimed = 0;
     if (before != kt::ALL_LANES) {
       const vertex_t v = static_cast<vertex_t>(word * 32 + kt::lane());
-      const kt::Row row = before >> kt::lane() & 1 ? kt::Row{} : kt::row_of(search.in_offsets, v);
+      const kt::AdjacencyList list =
+          before >> kt::lane() & 1 ? kt::AdjacencyList{} : kt::adjacency_list(search.in_offsets, v);
       // Adjacency lists are sorted, so the first hit is the smallest predecessor.
       const vertex_t u =
-          kt::first_hit(search.in_targets, row, PATIENCE, [=](vertex_t of) { return front[of / 32] >> of % 32 & 1; });
+          kt::first_hit(search.in_targets, list, PATIENCE, [=](vertex_t of) { return front[of / 32] >> of % 32 & 1; });
       const bool is_claimed = u != kt::NO_PREDECESSOR;
       if (is_claimed) {
         search.claims[v] = kt::claim_of(level + 1, u);
@@ -200,7 +207,7 @@ KT_DEVICE int64 pull_level(const Search& search, int32 level, uint32* visited, c
 }
 
 // Appends the vertices of a bitmap to the queue.
-KT_DEVICE void list_bitmap(int64 n_vertices, const uint32* front, Gathering& into) {
+KT_DEVICE void list_bitmap(int64 n_vertices, const uint32* front, FrontierBuilder& into) {
   const int64 n_words = (n_vertices + 31) / 32;
   kt::LocalQueue found;
   const auto reserve = [&](int64 n) { return into.reserve(n); };
@@ -252,15 +259,15 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
   uint32* front = args.bitmaps + n_words;
   uint32* next_front = args.bitmaps + 2 * n_words;
   uint32* const arrived = args.arrived;
-  const LoopStates states = {reinterpret_cast<LoopState*>(args.states)};
+  const LoopStates states = {args.states};
   const int32 thread = kt::thread_in_block();
   const kt::Trace trace = {args.trace};
-  const auto note = [&](kt::IterationKind iteration, const Frontier& of) {
-    if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), iteration, of.level, of.vertices, of.edges);
+  const auto trace_iteration = [&](kt::IterationKind iteration, const Frontier& of) {
+    if (TRACE && kt::thread_id() == 0) trace.add(trace.now(), iteration, of.level, of.vertices, of.edges);
   };
 
   if (thread < 2) sums[thread] = 0;
-  Frontier frontier = {0, args.queue, 0, args.pieces};
+  Frontier frontier = {0, args.queue, 0, args.chunks};
   int64 unexplored = args.n_edges;
   bool is_pulling = false, has_pulled = args.in_offsets == nullptr;
   for (int32 iteration = 0;; ++iteration) {
@@ -276,22 +283,23 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
     }
     LoopState& next = states.written(iteration);
     LoopStates::clear(states.cleared(iteration), kt::thread_id());
-    Gathering into = {args.offsets, frontier.queue + frontier.n_queued, frontier.chunks + frontier.n_chunks, &next};
+    FrontierBuilder into = {args.offsets, frontier.queue + frontier.n_queued, frontier.chunks + frontier.n_chunks,
+                            &next};
     int64 vertices = 0, level = frontier.level + 1, walked = frontier.edges;
     if (is_pulling && frontier.vertices < n_vertices / BETA) {
-      note(kt::LIST, frontier);
+      trace_iteration(kt::LIST, frontier);
       list_bitmap(n_vertices, front, into);
       is_pulling = false;
       level = frontier.level;
       walked = 0;
     } else {
       if (!has_pulled && frontier.edges > unexplored / ALPHA) {
-        note(kt::DRAW, frontier);
+        trace_iteration(kt::DRAW, frontier);
         draw_bitmaps(search, frontier.level, visited, front);
         is_pulling = has_pulled = true;
         kt::grid_barrier(arrived);
       }
-      note(is_pulling ? kt::PULL : kt::PUSH, frontier);
+      trace_iteration(is_pulling ? kt::PULL : kt::PUSH, frontier);
       if (is_pulling) {
         vertices = pull_level(search, frontier.level, visited, front, next_front, into);
         uint32* const written = next_front;
@@ -308,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
     publish(&next, vertices, into.edges, sums);
     kt::grid_barrier(arrived);
   }
-  note(kt::LAST_PASS, frontier);
+  trace_iteration(kt::LAST_PASS, frontier);
   if (PREDECESSORS)
     for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
       const kt::claim_t claim = claims[v];
@@ -316,9 +324,9 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
       args.predecessor[v] = static_cast<vertex_t>(static_cast<int32>(claim & 0xffffffffu));
       if (CLEANS_UP) claims[v] = static_cast<kt::claim_t>(-1);  // the next search begins without claims
     }
-  note(kt::END, frontier);
+  trace_iteration(kt::END, frontier);
   if (kt::thread_id() == 0) {
-    args.outcome[0] = frontier.level;
-    args.outcome[1] = frontier.vertices > 0;
+    args.outcome->levels = frontier.level;
+    args.outcome->is_stopped = frontier.vertices > 0;
   }
 }

@@ -17,6 +17,7 @@
 // Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019, section 5.
 #include <kt/advance.cuh>
 #include <kt/bfs_visit.cuh>
+#include <kt/frontier_queue.cuh>
 
 namespace {
 
@@ -31,20 +32,30 @@ struct ClaimAndQueue {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_push_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                    const vertex_t* __restrict__ frontier, kt::int64 n_frontier, kt::int32 level, kt::int64 capacity,
-                    kt::int32* distance, vertex_t* predecessor, vertex_t* next, kt::int64* counters) {
-  kt::edges_by_thread({offsets, targets}, kt::Queue{frontier, n_frontier},
-                      ClaimAndQueue{{level, distance, predecessor}, {next, capacity, counters}});
+// What the host passes (bfs/gpu_steps.py).
+struct PushArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const vertex_t* frontier;
+  kt::int64 n_frontier;
+  kt::int32 level;  // of what is reached
+  kt::int64 capacity;
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  vertex_t* next;
+  kt::int64* counters;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_push_thread(const PushArgs args) {
+  kt::edges_by_thread(
+      {args.offsets, args.targets}, kt::Queue{args.frontier, args.n_frontier},
+      ClaimAndQueue{{args.level, args.distance, args.predecessor}, {args.next, args.capacity, args.counters}});
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_push_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                  const vertex_t* __restrict__ frontier, kt::int64 n_frontier, kt::int32 level, kt::int64 capacity,
-                  kt::int32* distance, vertex_t* predecessor, vertex_t* next, kt::int64* counters) {
-  kt::edges_by_warp({offsets, targets}, kt::Queue{frontier, n_frontier},
-                    ClaimAndQueue{{level, distance, predecessor}, {next, capacity, counters}});
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_push_warp(const PushArgs args) {
+  kt::edges_by_warp(
+      {args.offsets, args.targets}, kt::Queue{args.frontier, args.n_frontier},
+      ClaimAndQueue{{args.level, args.distance, args.predecessor}, {args.next, args.capacity, args.counters}});
 }
 
 // Counts the targets that are still unreached, into counters[1].

@@ -23,8 +23,11 @@
 //   BLOCK            threads per block
 //   QUEUE_CAPACITY   vertices per queue in shared memory
 //   SLOTS            words of the hash table, a power of two
-//   AHEAD            edges per lane that are loaded together
+//   UNROLL           edges per lane that are loaded together
 //   MAX_HOPS         largest hop count of a 16-bit distance
+//   BUCKET           words per bucket of the hash table
+//   LEVEL_BITS       bits of a word of the table that hold the level
+//   STOPPED_NOWHERE, TOO_DEEP   what a search reports in place of the level at which it stopped
 #include <kt/advance.cuh>
 
 #include "packed_hops.cuh"
@@ -32,6 +35,12 @@
 using kt::int32;
 using kt::int64;
 using kt::uint32;
+
+// What a search reports to the host.
+struct Outcome {
+  int32 levels;   // that were searched
+  int32 stopped;  // the level at which it ended early; else STOPPED_NOWHERE or TOO_DEEP
+};
 
 // What the host passes (bfs/multi_source/source_per_block.py).
 template <typename hop_t>
@@ -48,26 +57,21 @@ struct SearchArgs {
   int64 spill_capacity;
   vertex_t* spill;              // [blocks][2][spill_capacity]
   KT_NULLABLE uint32* outside;  // [blocks]: bits that shared memory does not hold
-  int64 pitch;                  // of a row of distances
-  int32 is_kept;                // a row of distances per source; else per block
+  int64 pitch;                  // from the distances of one source to those of the next
+  int32 is_per_source;          // whether each source has distances of its own; else each block
   hop_t* distance;
   KT_NULLABLE hop_t* at_target_vertices;  // [n_sources][n_target_vertices]
   int64 columns;
   KT_NULLABLE int32* counts;  // [n_sources][columns]: vertices per level
-  int32* outcome;             // [n_sources][2]: levels searched; at which level it stopped
+  Outcome* outcome;           // [n_sources]
 };
 
 namespace {
 
 using kt::ALL_LANES;
 
-constexpr int32 STOPPED_NOWHERE = -1;
-constexpr int32 TOO_DEEP = -2;
-
 // The hash table: buckets of BUCKET words. A word holds a vertex and its level modulo 16.
-constexpr int32 BUCKET = 4;
 constexpr int32 N_BUCKETS = SLOTS / BUCKET;
-constexpr int32 LEVEL_BITS = 4;
 constexpr uint32 EMPTY = 0xffffffffu;
 constexpr int32 LONG_AGO = -4;
 constexpr int32 VISITED = -1, IN_MEMORY = -2;
@@ -112,7 +116,7 @@ struct Claiming {
   int32* found;
 
   template <int32 N>
-  KT_DEVICE void ahead(const kt::Edges<N>& edges) const {
+  KT_DEVICE void unrolled(const kt::Edges<N>& edges) const {
     vertex_t v[N];
     Place place_for[N];
     bool is_new[N];
@@ -233,14 +237,15 @@ struct Search {
     const Frontier from = frontier(level);
     const bool is_listed = from.holds(size);
     const int64 n = is_listed ? size : n_vertices;
-    const auto rows = [&](int64 i, bool) {
-      if (is_listed) return kt::row_of(offsets, from.load(i));
+    const auto lists = [&](int64 i, bool) {
+      if (is_listed) return kt::adjacency_list(offsets, from.load(i));
       const bool is_in_front = kt::racy_load(distance + i) == level;  // others write the next level
-      return is_in_front ? kt::row_of(offsets, static_cast<vertex_t>(i)) : kt::Row{};
+      return is_in_front ? kt::adjacency_list(offsets, static_cast<vertex_t>(i)) : kt::AdjacencyList{};
     };
     Claiming<hop_t> claiming = {*this, level + 1, frontier(level + 1), sizes + (level + 1) % 3};
     // Adjacency lists are short here: a search for edges would cost more than idle lanes.
-    kt::edges_by_virtual_warp<AHEAD>(targets, kt::one_block(), n, kt::lanes_per_row(int64{BLOCK}, n), rows, claiming);
+    kt::edges_by_virtual_warp<UNROLL>(targets, kt::one_block(), n, kt::lanes_per_list(int64{BLOCK}, n), lists,
+                                      claiming);
   }
 
   // Whether a target of this thread is unreached. Targets before `at` are reached.
@@ -289,22 +294,22 @@ KT_DEVICE void search_each(const SearchArgs<hop_t>& args) {
     kt::block_barrier();
     const int64 i = task[0];
     if (i >= args.n_sources) return;
-    hop_t* const row = args.distance + (args.is_kept ? i : block) * args.pitch;
+    hop_t* const distances = args.distance + (args.is_per_source ? i : block) * args.pitch;
     uint32* const more = args.outside + block * ((args.n_vertices + 31) / 32 - SHARED_WORDS);
-    const Search<hop_t> search{args.offsets, args.targets, args.n_vertices,     visited, more, full_at,
-                               queues,       beyond,       args.spill_capacity, sizes,   row};
+    const Search<hop_t> search{args.offsets, args.targets, args.n_vertices,     visited, more,     full_at,
+                               queues,       beyond,       args.spill_capacity, sizes,   distances};
     int32 stopped = STOPPED_NOWHERE;
     const int32 levels = search.run(static_cast<vertex_t>(kt::load_constant(args.sources + i)), args.last_level,
                                     {args.target_vertices, args.n_target_vertices}, args.columns,
                                     args.counts ? args.counts + i * args.columns : nullptr, stopped);
     kt::block_barrier();  // all threads have read the task and the sizes
     if (kt::thread_in_block() == 0) {
-      args.outcome[2 * i] = levels;
-      args.outcome[2 * i + 1] = stopped;
+      args.outcome[i] = {levels, stopped};
     }
     if (args.at_target_vertices)
       for (int64 j = kt::thread_in_block(); j < args.n_target_vertices; j += BLOCK)
-        args.at_target_vertices[i * args.n_target_vertices + j] = row[kt::load_constant(args.target_vertices + j)];
+        args.at_target_vertices[i * args.n_target_vertices + j] =
+            distances[kt::load_constant(args.target_vertices + j)];
     kt::block_barrier();
   }
 }

@@ -1,9 +1,9 @@
-"""Many searches at once on the CPU: a bit for each source, a row of bits for each vertex.
+"""Bit-parallel multi-source BFS on the CPU: one bit per source in a bitset per vertex.
 
 Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source graph
-traversal. PVLDB 8(4), 2014 (MS-BFS). One walk over the edges serves all sources of a group. Levels are kept as bit planes:
-plane j holds the bits of those whose hop count has bit j, so that a level costs as many row operations as its number has
-ones, and becomes bytes only on the way out.
+traversal. PVLDB 8(4), 2014 (MS-BFS). One pass over the edges serves all sources of a group. Hop counts are stored as bit
+planes: plane j holds the sources whose hop count has bit j. So a level takes as many operations per bitset as its number has
+ones. The planes become bytes only when distances are written.
 """
 
 from __future__ import annotations
@@ -16,51 +16,52 @@ from ...cpu.atomics import atomic_add
 from ...cpu.simd_bitsets import DIGITS, copy_row, count_row, is_full, or_row, take_new
 from ...strategy import MultiSourceOutcome
 from .. import cpu_steps
-from ..tuning import PUSH_EDGES, PUSH_VERTICES
+from ..tuning import BitParallelCpuTuning
 
 WORD = 64
-ROW_WORDS = (1, 4, 8)  # eight words are one cache line
+BITSET_WORDS = (1, 4, 8)  # eight words are one cache line
 _PLANES = 8  # for hop counts up to 255; as many more at a time where a graph is deeper
 _CHUNK = 1024  # vertices that a thread takes at a time
 _TILE = 64  # vertices turned into bytes at a time
-_COUNTED = 2**DIGITS - 1  # rows that the counters hold
+_COUNTED = 2**DIGITS - 1  # bitsets that the counters can add before they overflow
+_DEFAULTS = BitParallelCpuTuning()
 
 
 def group_size(n_sources: int) -> int:
-    """Sources a group: the fewest words a row that take all of them, or the most there are."""
-    words = next((words for words in ROW_WORDS if n_sources <= words * WORD), ROW_WORDS[-1])
+    """Sources per group: those of the smallest bitset that holds all of them, or of the largest bitset."""
+    words = next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
     return words * WORD
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run: three rows of bits and the planes of the levels, two flags, lists; distances; the reverse graph."""
+    """Bytes of a run: three bitsets per vertex, the planes, two flags, lists, distances, and the reverse graph."""
     n = shape.n_vertices
-    rows = group // 8 * (3 + shape.depth.bit_length())
+    bitsets = group // 8 * (3 + shape.depth.bit_length())
     distances = group * hops_dtype(shape.depth).itemsize if query.output == "all" else 0
     reverse = shape.n_edges * shape.index + 8 * n if shape.directed else 0
-    return n * (rows + distances + 2 + 2 * shape.index) + reverse
+    return n * (bitsets + distances + 2 + 2 * shape.index) + reverse
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
-    """Amounts of the terms of the cost: a level is pushed by one thread, or all threads pull what is not yet seen by all."""
+    """Amounts of the cost terms: one thread pushes a level, or all threads pull vertices that not all sources reached."""
     groups, words, together = -(-n_sources // group), group // WORD, min(group, n_sources)
-    levels, frontier = groups * shape.likely_depth, shape.frontier(together)
-    pulled = levels * (frontier > 1 / PUSH_VERTICES)
+    levels, frontier = groups * shape.likely_depth, shape.frontier_share(together)
+    pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
     return {
         "start": groups,
         "reverse": shape.n_edges * shape.directed,
         "level": levels,
         "share": (levels - pulled) * shape.n_edges * frontier,
         "vertex": pulled * shape.n_vertices / machine.cores,
-        "edge": pulled * shape.n_edges * shape.together(together) / machine.cores,
-        "row": min(pulled, 6 * groups) * shape.n_edges * shape.together(together) * words / machine.cores,
+        "edge": pulled * shape.n_edges * shape.edge_share(together) / machine.cores,
+        "row": min(pulled, 6 * groups) * shape.n_edges * shape.edge_share(together) * words / machine.cores,
         "write": n_sources * shape.n_vertices / machine.cores * (shape.keep == "all"),
     }
 
 
 def plan(graph, query, group: int):
-    """Return ``traverse(sources)`` for up to ``group`` vertex numbers at once."""
-    run = _Run(graph, group)
+    """Return ``traverse(source_vertices)`` for up to ``group`` vertex numbers at once."""
+    run = _Run(graph, group, query.tuning_of(BitParallelCpuTuning))
 
     def traverse(sources) -> MultiSourceOutcome:
         rounds, depth, limit = run.search(sources, query)
@@ -77,29 +78,30 @@ def plan(graph, query, group: int):
 
 
 class _Run:
-    """The state of a group: rows of bits seen, in the frontier and found; planes of levels."""
+    """The state of a group: bitsets of sources that have seen a vertex, are at it, and find it; planes of hop counts."""
 
-    def __init__(self, graph, group: int):
+    def __init__(self, graph, group: int, tuning: BitParallelCpuTuning):
+        self._tuning = tuning
         n, self._words = graph.n_vertices, group // WORD
         self._graph, self._reverse, self._degrees = graph, graph.reverse, graph.degrees
-        self._seen, self._front, self._found = (self._rows(n) for _ in range(3))
+        self._seen, self._front, self._found = (self._bitsets(n) for _ in range(3))
         self._in_front, self._is_found = np.zeros((2, n), np.uint8)
         self._listed = np.empty(n, graph.targets.dtype)
-        self._arrived = self._rows(-(-n // _CHUNK))
-        self._planes = self._rows(_PLANES * n)  # memory that is not touched costs nothing
+        self._arrived = self._bitsets(-(-n // _CHUNK))
+        self._planes = self._bitsets(_PLANES * n)  # memory that is not touched costs nothing
         self._used_planes = 0
         self._level_counts: list[np.ndarray] = []
 
-    def _rows(self, n: int) -> np.ndarray:
+    def _bitsets(self, n: int) -> np.ndarray:
         return np.zeros((n, self._words), np.uint64)
 
     def search(self, sources, query) -> tuple[int, int, int | None]:
-        """Go level by level until nothing is new.
+        """Search level by level until no vertex is discovered.
 
         Returns
         -------
         tuple
-            Levels walked, the last of them that found something, and up to which one the answer is complete.
+            Number of levels, the last level that discovered a vertex, and the level up to which distances are complete.
         """
         self._start(sources, query.output == "counts")
         n = self._graph.n_vertices
@@ -115,9 +117,9 @@ class _Run:
             level += 1
             self._add_planes(level)
             counts = np.zeros(self._words * WORD if query.output == "counts" else 0, np.int64)
-            if frontier is None and size * PUSH_VERTICES <= n:
+            if frontier is None and size * self._tuning.push_vertices <= n:
                 frontier = np.flatnonzero(self._in_front)
-            if frontier is not None and int(self._degrees[frontier].sum()) * PUSH_EDGES <= self._graph.n_edges:
+            if frontier is not None and int(self._degrees[frontier].sum()) * self._tuning.push_edges <= self._graph.n_edges:
                 size = self._push(frontier.astype(self._listed.dtype), level, counts)
                 frontier = self._listed[:size].copy()
             else:
@@ -130,10 +132,10 @@ class _Run:
         lanes = np.zeros(self._words, np.uint64)
         np.bitwise_or.at(lanes, words, np.uint64(1) << bits.astype(np.uint64))
         self._all_lanes = lanes
-        # Those whose search goes on: what the others lack they will never reach.
+        # Sources whose search continues; the others reach no further vertex.
         self._lanes = tuple(lanes)
-        for rows in (self._seen, self._front, self._planes[: self._used_planes * self._graph.n_vertices]):
-            rows.fill(0)
+        for bitsets in (self._seen, self._front, self._planes[: self._used_planes * self._graph.n_vertices]):
+            bitsets.fill(0)
         self._used_planes = 0
         np.bitwise_or.at(self._seen, (sources, words), np.uint64(1) << bits.astype(np.uint64))
         self._front[sources] = self._seen[sources]
@@ -150,7 +152,7 @@ class _Run:
         n = self._graph.n_vertices
         self._used_planes = level.bit_length()
         if self._used_planes * n > self._planes.shape[0]:
-            self._planes = np.concatenate([self._planes, self._rows(_PLANES * n)])
+            self._planes = np.concatenate([self._planes, self._bitsets(_PLANES * n)])
 
     def _pull(self, level: int, counts) -> int:
         size = np.zeros(1, np.int64)
@@ -218,13 +220,13 @@ class _Run:
         return distance
 
     def counts(self, k: int, depth: int) -> np.ndarray:
-        """How many vertices each source has at each level, int64 of shape (k, depth + 1)."""
+        """Number of vertices per source and level, int64 of shape (k, depth + 1)."""
         return np.stack(self._level_counts[: depth + 1], axis=1)[:k]
 
 
 @njit(inline="always")
 def _transposed(x):
-    """Eight bytes of eight bits, turned round."""
+    """Transpose a matrix of 8 x 8 bits."""
     t = (x ^ (x >> np.uint64(7))) & np.uint64(0x00AA00AA00AA00AA)
     x ^= t ^ (t << np.uint64(7))
     t = (x ^ (x >> np.uint64(14))) & np.uint64(0x0000CCCC0000CCCC)
@@ -240,7 +242,7 @@ def _octet(word, i):
 
 @njit(inline="always")
 def _arrive(v, seen, lanes, found, planes, level, digits, n):
-    """Settle what was found for a vertex; return whether any of it is new."""
+    """Record the sources that found a vertex; return whether one of them had not seen it."""
     if not take_new(found, seen, v, lanes):
         return False
     plane = 0
@@ -331,7 +333,7 @@ def _push(offsets, targets, frontier, front, seen, lanes, found, is_found, plane
 
 @njit(parallel=True, cache=True)
 def _write_octets(planes, seen, out):
-    """Write eight planes as one byte a source and vertex, all bits set where a vertex was not seen."""
+    """Write eight planes as one byte per source and vertex, with all bits set where a vertex was not seen."""
     n_planes, k = planes.shape[0], out.shape[0]
     n, words = seen.shape
     for tile in prange((n + _TILE - 1) // _TILE):

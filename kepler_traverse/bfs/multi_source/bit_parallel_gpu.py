@@ -1,13 +1,13 @@
-"""Many searches at once on a GPU: a bit for each source, a row of bits for each vertex. The twin of ``bit_parallel_cpu``.
+"""Bit-parallel multi-source BFS on a GPU: one bit per source in a bitset per vertex. See also ``bit_parallel_cpu``.
 
 Then, Kaufmann, Chirigati, Hoang-Vu, Pham, Kemper, Neumann, Vo. The more the merrier: efficient multi-source graph
-traversal. PVLDB 8(4), 2014 (MS-BFS). See bit_parallel.cu. The host waits once a level, for a few numbers; there are few
-levels where this pays.
+traversal. PVLDB 8(4), 2014 (MS-BFS). See bit_parallel.cu. The host waits once per level for a few counters. Graphs for which
+this method is chosen have few levels.
 
-What bounds it, of 1,024 sources in rows of 128 bytes: an edge that is walked while it leads to the frontier reads one row,
-all others four bytes and a bit. Rows of kron20 are 134 MB, of which the hubs' lie in a cache of 50 MB. A level changes at
-most all rows: front, seen and found, and one plane for each one of its number. The way out reads the planes and seen, and
-writes a byte a source and vertex.
+Memory accesses bound the time. With 1,024 sources a bitset has 128 bytes. An edge that leads to the frontier reads one
+bitset; any other edge reads four bytes and a bit. The bitsets of kron20 have 134 MB, and those of its hubs fit into a cache
+of 50 MB. A level writes at most all bitsets of front, seen and found, and one plane per one in the binary number of the
+level. The output reads the planes and seen, and writes one byte per source and vertex.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
-from ...cuda.launch import launch, prepare_items
+from ...cuda.launch import PackedLaunches, launch, prepare_items
 from ...strategy import MultiSourceOutcome
-from .. import tuning
+from ..tuning import BitParallelGpuTuning
 
 WORD = 32
-ROW_WORDS = (1, 2, 4, 8, 16, 32)  # 32 words are one line
+BITSET_WORDS = (1, 2, 4, 8, 16, 32)  # 32 words are one cache line
 TILE = 128  # places that a row of distances is a multiple of
 PLANES = 4  # of the hop counts, before more are made
 _N_COUNTERS = 4  # vertices, edges, missing targets, pieces
@@ -34,44 +34,33 @@ _COUNTER_WORDS = 2 * _N_COUNTERS
 
 _BITS = Path(__file__).parents[1] / "kernels" / "bit_parallel.cu"
 _LEVELS = Path(__file__).parents[1] / "kernels" / "bit_parallel_output.cu"
-_ROWS = (("WORDS", 32), ("LANES", 8), ("PIECE", tuning.MULTI_SOURCE_PIECE))
+_DEFAULTS = BitParallelGpuTuning()
+_ROWS = (("WORDS", 32), ("LANES", 8), ("CHUNK", _DEFAULTS.chunk))
 
 
 def _bits(name: str, item_threads: int, *declared: str) -> Entry:
-    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS)
+    return Entry(name, _BITS, _DEFAULTS.block, arguments(*declared), item_threads=item_threads, constants=_ROWS)
 
 
-def _bits_struct(name: str, struct: str) -> Entry:
+def _bits_struct(name: str, struct: str, item_threads: int = 1) -> Entry:
     fields = struct_arguments(_BITS, struct)
-    return Entry(name, _BITS, tuning.MULTI_SOURCE_BLOCK, fields, constants=_ROWS, argument_struct=struct)
+    return Entry(name, _BITS, _DEFAULTS.block, fields, item_threads=item_threads, constants=_ROWS)
 
 
-def _levels(name: str, item_threads: int, *declared: str) -> Entry:
-    return Entry(
-        name, _LEVELS, tuning.MULTI_SOURCE_BLOCK, arguments(*declared), item_threads=item_threads, constants=_ROWS[:2]
-    )
+def _levels(name: str, item_threads: int, declared) -> Entry:
+    return Entry(name, _LEVELS, _DEFAULTS.block, declared, item_threads=item_threads, constants=(*_ROWS[:2], ("TILE", TILE)))
 
 
 _IDLE = _bits("bfs_bit_parallel_idle_warp", 1, "offset_t* in_offsets", "int64 n_vertices", "uint32* idle")
-_START = _bits(
-    "bfs_bit_parallel_start",
-    1,
-    *("offset_t* offsets", "int64* sources", "int64 n_sources", "uint32* seen", "uint32* front", "uint32* in_front"),
-    "int64* counters",
-)
+_START = _bits_struct("bfs_bit_parallel_start", "StartArgs")
 _PULL = _bits_struct("bfs_bit_parallel_pull_warp", "PullArgs")
 _LIST = _bits(
     "bfs_bit_parallel_list",
     1,
-    *("offset_t* offsets", "int64 n_vertices", "uint32* in_front", "int64 capacity", "uint64* pieces", "int64* counters"),
+    *("offset_t* offsets", "int64 n_vertices", "uint32* in_front", "int64 capacity", "uint64* chunks", "int64* counters"),
 )
-_PUSH = _bits(
-    "bfs_bit_parallel_push_warp",
-    WARP,
-    *("offset_t* offsets", "vertex_t* targets", "uint64* pieces", "int64 capacity", "int64* counters"),
-    *("uint32* front", "uint32* seen", "uint32* done", "uint32* gathered", "uint32* touched"),
-)
-_FINALIZE = _bits_struct("bfs_bit_parallel_finalize_warp", "SettleArgs")
+_PUSH = _bits_struct("bfs_bit_parallel_push_warp", "PushArgs", WARP)
+_FINALIZE = _bits_struct("bfs_bit_parallel_finalize_warp", "FinalizeArgs")
 _MISSING = _bits(
     "bfs_bit_parallel_missing_warp",
     WARP,
@@ -84,16 +73,17 @@ _MISSING = _bits(
 _WRITE = _levels(
     "bfs_bit_parallel_write",
     1,
-    *("uint32* seen", "uint32* planes", "int32 n_planes", "int64 n_vertices", "int64 n_sources", "int64 pitch"),
-    *("int32 hop_bytes", "uint8* distance"),
+    arguments(
+        *("uint32* seen", "uint32* planes", "int32 n_planes", "int64 n_vertices", "int64 n_sources", "int64 pitch"),
+        *("int32 hop_bytes", "uint8* distance"),
+    ),
 )
-_COUNT = _levels("bfs_bit_parallel_count", 1, "uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
+_COUNT = _levels(
+    "bfs_bit_parallel_count", 1, arguments("uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
+)
 POINT_BACK = {
     np.dtype(hops): _levels(
-        f"bfs_point_back_{8 * np.dtype(hops).itemsize}_warp",
-        1,
-        *("offset_t* in_offsets", "vertex_t* in_targets", "int64 n_vertices", "int64* sources", "int64 n_sources"),
-        *("int64 pitch", f"{hops}* distance", "vertex_t* predecessor"),
+        f"bfs_predecessors_{8 * np.dtype(hops).itemsize}_warp", 1, struct_arguments(_LEVELS, "PredecessorArgs", hop_t=hops)
     )
     for hops in ("int8", "int16", "int32")
 }
@@ -101,20 +91,20 @@ ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _FINALIZE, _MISSING, _WRITE, _COU
 
 
 def group_size(n_sources: int) -> int:
-    """Sources a group: the fewest words a row that take all of them, or the most there are."""
-    return WORD * next((words for words in ROW_WORDS if n_sources <= words * WORD), ROW_WORDS[-1])
+    """Sources per group: those of the smallest bitset that holds all of them, or of the largest bitset."""
+    return WORD * next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
 
 
 def pitch_of(n: int) -> int:
-    """Places of a row of distances: whole tiles."""
+    """Elements between the distances of two sources: whole tiles."""
     return -(-n // TILE) * TILE
 
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run.
 
-    Four rows of bits a vertex, and those of the planes; six bitmaps; pieces of rows; distances, predecessors; and the
-    reverse graph. The depth is known of one search only, and others may go twice as deep.
+    Four bitsets per vertex, and those of the planes; six bitmaps; edge chunks; distances, predecessors; and the reverse
+    graph. The depth is known of one search only, and others may go twice as deep.
     """
     n, m, depth = shape.n_vertices, shape.n_edges, 2 * shape.depth
     planes = 0
@@ -122,7 +112,8 @@ def memory(shape, query, group: int) -> int:
         more = depth.bit_length()
         planes = PLANES if more <= PLANES else PLANES * (2 ** (-(-more // PLANES)).bit_length())  # both, while they grow
     rows = (4 + planes) * group // 8 * n
-    pieces = 8 * (_push_capacity(n, m) + 2 * m // tuning.MULTI_SOURCE_PIECE + 2)
+    tuning = query.tuning_of(BitParallelGpuTuning)
+    pieces = 8 * (_push_capacity(n, m, tuning) + 2 * m // tuning.chunk + 2)
     kept = group * pitch_of(n) * hops_dtype(depth).itemsize if query.output == "all" else 0
     back = group * n * shape.index if query.predecessors else 0
     if query.output == "targets":
@@ -134,11 +125,11 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a machine)
-    """Amounts of the terms of the cost: the host waits at each level, which looks at edges, and reads rows of bits once."""
+    """Amounts of the cost terms: the host waits at each level, which visits edges and reads each bitset once."""
     groups, row, together = -(-n_sources // group), group // 8, min(group, n_sources)
-    levels, frontier = groups * shape.likely_depth, shape.frontier(together)
-    pulled = levels * (frontier > 1 / tuning.MULTI_SOURCE_PUSH_VERTICES)
-    edges = shape.n_edges * shape.together(together)
+    levels, frontier = groups * shape.likely_depth, shape.frontier_share(together)
+    pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
+    edges = shape.n_edges * shape.edge_share(together)
     return {
         "start": groups,
         "sort": shape.directed,
@@ -173,33 +164,37 @@ def plan(graph, query, group: int):
 
 
 def point_back(graph, kernels, sources, padded, n: int):
-    """Predecessors out of rows of hop counts, which may have places beyond the last vertex."""
+    """Return predecessors from hop counts, whose arrays may have elements beyond the last vertex."""
     k = sources.size
     predecessor = cp.empty((k, n), graph.targets.dtype)
     reverse = graph.reverse
-    sizes = (np.int64(k), np.int64(padded.shape[1]))
-    rows = (reverse.offsets, reverse.targets, np.int64(n), cp.asarray(sources), *sizes, padded, predecessor)
-    launch(kernels[POINT_BACK[padded.dtype]], k * (-(-n // WARP)) * WARP, rows)
+    args = {
+        "in_offsets": reverse.offsets,
+        "in_targets": reverse.targets,
+        "n_vertices": np.int64(n),
+        "sources": cp.asarray(sources),
+        "n_sources": np.int64(k),
+        "pitch": np.int64(padded.shape[1]),
+        "distance": padded,
+        "predecessor": predecessor,
+    }
+    launch(kernels[POINT_BACK[padded.dtype]], k * (-(-n // WARP)) * WARP, args)
     return predecessor
 
 
-def _push_capacity(n: int, m: int) -> int:
-    """Pieces of rows of a frontier that is pushed."""
-    return (
-        n // max(tuning.MULTI_SOURCE_PUSH_VERTICES, 1)
-        + m // max(tuning.MULTI_SOURCE_PUSH_EDGES, 1) // tuning.MULTI_SOURCE_PIECE
-        + 1
-    )
+def _push_capacity(n: int, m: int, tuning: BitParallelGpuTuning) -> int:
+    """Maximum number of edge chunks of a frontier that is pushed."""
+    return n // max(tuning.push_vertices, 1) + m // max(tuning.push_edges, 1) // tuning.chunk + 1
 
 
-def kernels_for(graph, words: int, entries) -> dict:
-    """Kernels for rows of so many words."""
+def kernels_for(graph, words: int, entries, tuning: BitParallelGpuTuning = _DEFAULTS) -> dict:
+    """Return the kernels for bitsets of ``words`` words."""
     mean, _, largest = degree_statistics(graph.offsets)
-    lanes = tuning.MULTI_SOURCE_LANES["uneven" if largest >= tuning.MULTI_SOURCE_UNEVEN * mean else "even"]
+    lanes = tuning.uneven_lanes if largest >= tuning.uneven_from * mean else tuning.even_lanes
     chosen = {"WORDS": words, "LANES": min(words, lanes)}
     return {
         entry: kernel(
-            entry.variant(**chosen, **({"PIECE": tuning.MULTI_SOURCE_PIECE} if entry.file == _BITS else {})),
+            entry.variant(block=tuning.block, **chosen, **({"CHUNK": tuning.chunk} if entry.file == _BITS else {})),
             graph.targets.dtype,
         )
         for entry in entries
@@ -207,14 +202,15 @@ def kernels_for(graph, words: int, entries) -> dict:
 
 
 class _Run:
-    """The state of a group: rows of bits, bitmaps over the vertices, and what a level tells the next."""
+    """The state of a group: bitsets, bitmaps over the vertices, and the counters that a level leaves for the next one."""
 
     def __init__(self, graph, query, group: int):
         n, m, words = graph.n_vertices, graph.n_edges, group // WORD
         self._graph, self._query, self._words, self._n = graph, query, words, np.int64(n)
+        self._tuning = tuning = query.tuning_of(BitParallelGpuTuning)
         reverse = graph.reverse
         self._incoming = (reverse.offsets, reverse.targets)
-        self.kernels = kernels_for(graph, words, ENTRIES)
+        self.kernels = kernels_for(graph, words, ENTRIES, tuning)
         self._seen, self._front, self._found, self._gathered = (cp.empty((n, words), np.uint32) for _ in range(4))
         self._planes = None if query.output == "counts" else self._rows_of_planes(PLANES)
         bitmap = -(-n // 32)
@@ -222,8 +218,8 @@ class _Run:
             cp.empty(bitmap, np.uint32) for _ in range(5)
         )
         launch(self.kernels[_IDLE], bitmap * 32, (self._incoming[0], self._n, self._idle))
-        self._hubs = _pieces_of_long_rows(self._incoming[0])
-        self._capacity = np.int64(_push_capacity(n, m))
+        self._hubs = _pieces_of_long_rows(self._incoming[0], tuning.chunk)
+        self._capacity = np.int64(_push_capacity(n, m, tuning))
         self._pieces = cp.empty(int(self._capacity), np.uint64)
         # Two places, one of which is read while the other is written.
         self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
@@ -232,17 +228,18 @@ class _Run:
         self._distance = self.padded = None
         self._level_counts: list = []
         self._launches: dict = {}  # see _prepared
+        self._push = PackedLaunches(self.kernels[_PUSH])
 
     def _rows_of_planes(self, n_planes: int):
         return cp.empty((n_planes * self._graph.n_vertices, self._words), np.uint32)
 
     def search(self, sources) -> tuple[int, int, int | None]:
-        """Go level by level until nothing is new.
+        """Search level by level until no vertex is discovered.
 
         Returns
         -------
         tuple
-            Levels walked, the last of them that found something, and up to which one the answer is complete.
+            Number of levels, the last level that discovered a vertex, and the level up to which distances are complete.
         """
         query = self._query
         vertices, edges, missing = self._start(sources)
@@ -267,8 +264,16 @@ class _Run:
         alive = np.packbits(lanes, bitorder="little").view(np.uint32)
         self._alive()[...] = cp.asarray(alive)
         k = np.int64(sources.size)
-        rows = (self._graph.offsets, cp.asarray(sources), k, self._seen, self._front, self._in_front, self._counters())
-        launch(self.kernels[_START], sources.size, rows)
+        args = {
+            "offsets": self._graph.offsets,
+            "sources": cp.asarray(sources),
+            "n_sources": k,
+            "seen": self._seen,
+            "front": self._front,
+            "in_front": self._in_front,
+            "counters": self._counters(),
+        }
+        launch(self.kernels[_START], sources.size, args)
         self._level_counts = [cp.asarray(lanes.astype(np.int64))]
         return self._read_counters()
 
@@ -279,7 +284,7 @@ class _Run:
         return self._state[0][_COUNTER_WORDS : _COUNTER_WORDS + self._words]
 
     def _read_counters(self) -> tuple[int, int, int]:
-        """What the level has told: vertices and edges of the frontier, targets that are missing."""
+        """Return the counters of a level: vertices and edges of the frontier, and targets that are not reached."""
         if self._target_vertices is not None:
             size = self._target_vertices.size
             kernel_args = (self._target_vertices, np.int64(size), self._seen, self._alive(), self._counters())
@@ -294,15 +299,14 @@ class _Run:
         self._state.reverse()
         clear(self._state[0])
         n, threads = self._n, int(self._n + 31) // 32 * WARP  # one warp per word of a bitmap
-        is_pushed = (
-            vertices * tuning.MULTI_SOURCE_PUSH_VERTICES <= n and edges * tuning.MULTI_SOURCE_PUSH_EDGES <= graph.n_edges
-        )
+        tuning = self._tuning
+        is_pushed = vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
         if is_pushed:
             capacity, pieces = self._capacity, self._pieces
             launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, counters))
-            rows = (self._front, self._seen, self._done, self._gathered, self._touched)
-            at_most = min(vertices + edges // tuning.MULTI_SOURCE_PIECE, int(capacity))
-            launch(self.kernels[_PUSH], at_most, (graph.offsets, graph.targets, pieces, capacity, counters, *rows))
+            at_most = min(vertices + edges // tuning.chunk, int(capacity))
+            key = self._front.data.ptr, counters.data.ptr
+            self._push.launch(at_most, key, lambda: self._push_arguments(counters))
         else:
             self._prepared(_PULL, threads, alive)(level=np.int32(level))
         if is_pushed or self._hubs.size:
@@ -340,8 +344,8 @@ class _Run:
             read = {
                 "in_offsets": in_offsets,
                 "in_targets": in_targets,
-                "heavy_pieces": self._hubs,
-                "n_heavy_pieces": np.int64(self._hubs.size),
+                "hub_chunks": self._hubs,
+                "n_hub_chunks": np.int64(self._hubs.size),
                 "front": self._front,
                 "in_front": self._in_front,
             }
@@ -349,8 +353,22 @@ class _Run:
             self._launches[key] = prepare_items(self.kernels[entry], threads, {**written, **others})
         return self._launches[key]
 
+    def _push_arguments(self, counters) -> dict:
+        return {
+            "offsets": self._graph.offsets,
+            "targets": self._graph.targets,
+            "chunks": self._pieces,
+            "capacity": self._capacity,
+            "counters": counters,
+            "front": self._front,
+            "seen": self._seen,
+            "done": self._done,
+            "gathered": self._gathered,
+            "touched": self._touched,
+        }
+
     def _make_planes(self, level: int) -> None:
-        """See that there is a plane for each one of a level's number, an empty one where it is the first to have it."""
+        """Allocate a plane for each bit of a level's number, and clear the plane of a bit that no level had before."""
         n, needed = self._graph.n_vertices, level.bit_length()
         if self._planes is None or level != 1 << (needed - 1):
             return
@@ -384,7 +402,7 @@ class _Run:
         return rows[:, :n]
 
     def counts(self, k: int, depth: int):
-        """How many vertices each source has at each level, int64 of shape (k, depth + 1)."""
+        """Number of vertices per source and level, int64 of shape (k, depth + 1)."""
         return cp.stack([counts[:k] for counts in self._level_counts[: depth + 1]], axis=1)
 
 
@@ -394,12 +412,12 @@ def clear(*arrays) -> None:
         array.data.memset_async(0, array.nbytes)
 
 
-def _pieces_of_long_rows(offsets):
-    """Rows of MULTI_SOURCE_PIECE edges or more in pieces, as the kernels take them: which piece above, vertex below."""
+def _pieces_of_long_rows(offsets, chunk: int):
+    """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
     degrees = cp.diff(offsets)
-    rows = cp.flatnonzero(degrees >= tuning.MULTI_SOURCE_PIECE)
+    rows = cp.flatnonzero(degrees >= chunk)
     lengths = degrees[rows].get() if rows.size else np.zeros(0, np.int64)
-    pieces = -(-lengths // tuning.MULTI_SOURCE_PIECE)
+    pieces = -(-lengths // chunk)
     first = np.repeat(np.cumsum(pieces) - pieces, pieces)
     which = np.arange(first.size) - first
     on_host = rows.get() if rows.size else np.zeros(0, np.int64)

@@ -1,8 +1,8 @@
-"""Many searches at once on a GPU: a block for each source. The twin of ``source_per_thread``; see source_per_block.cu.
+"""Multi-source BFS on a GPU with one source per block. See source_per_block.cu, and ``source_per_thread`` for the CPU.
 
-For graphs of many small levels, where no walk over edges can be shared, and where a barrier of the grid is what a level
-costs. What bounds it is random requests to the second-level cache: of each vertex reached its offsets, its edges and its hop
-count, 3 to 4, of 152 billion a second.
+For graphs of many small levels. There sources cannot share a pass over edges, and a barrier of the grid would dominate the
+time of a level. Random requests to the second-level cache bound the time: 3 to 4 per reached vertex, for its offsets, edges
+and hop count, of 152 billion per second.
 """
 
 from __future__ import annotations
@@ -15,55 +15,61 @@ import numpy as np
 from ..._arrays import MAX_HOP_COUNT, hops_dtype
 from ...cuda import cp
 from ...cuda.compiler import kernel
-from ...cuda.kernel_spec import Entry, struct_arguments
+from ...cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ...errors import StrategyError
 from ...strategy import MultiSourceOutcome, slowdown, sources_per_worker
-from .. import tuning
+from ..tuning import SourcePerBlockTuning
 from .bit_parallel_gpu import POINT_BACK, kernels_for, pitch_of, point_back
 
+_DEFAULTS = SourcePerBlockTuning()
+# Compiled into the kernel.
+_BUCKET = 4  # slots per bucket of the hash table
+_LEVEL_BITS = 4  # of a word of the table; the others hold a vertex
+_STOPPED_NOWHERE, _TOO_DEEP = -1, -2
+
+_MAX_VERTICES = 2 ** (32 - _LEVEL_BITS) - 1
 _FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
-_C_HOPS = {"int16": "short", "int32": "int"}
 _ENTRIES = {
     np.dtype(hops): Entry(
         f"bfs_source_per_block_{8 * np.dtype(hops).itemsize}",
         _FILE,
-        tuning.SHARING_BLOCK,
+        _DEFAULTS.sharing_block,
         struct_arguments(_FILE, "SearchArgs", hop_t=hops),
-        argument_struct=f"SearchArgs<{_C_HOPS[hops]}>",
         constants=(
             ("SHARED_BITS", 0),
             ("SHARED_WORDS", 0),
-            ("SLOTS", tuning.MIN_SLOTS),
-            ("QUEUE_CAPACITY", tuning.BLOCK_QUEUE_CAPACITY),
+            ("SLOTS", _DEFAULTS.min_slots),
+            ("QUEUE_CAPACITY", _DEFAULTS.queue_capacity),
             ("UNDIRECTED", 0),
-            ("AHEAD", tuning.BLOCK_AHEAD),
-            ("MAX_HOPS", tuning.SHORT_HOPS),
+            ("UNROLL", _DEFAULTS.bits_unroll),
+            ("MAX_HOPS", _DEFAULTS.short_hops),
+            ("BUCKET", _BUCKET),
+            ("LEVEL_BITS", _LEVEL_BITS),
+            ("STOPPED_NOWHERE", _STOPPED_NOWHERE),
+            ("TOO_DEEP", _TOO_DEEP),
         ),
     )
-    for hops in _C_HOPS
+    for hops in ("int16", "int32")
 }
 ENTRIES = tuple(_ENTRIES.values())
 GROUP = 1024
 _SLOT_BYTES = 5  # a word, and a quarter of one that a bucket has
 _BLOCK_SHARED = 1024  # static shared memory, and some that the driver takes
-_BUCKET = 4  # slots
-_MAX_VERTICES = 2**28 - 1  # of a word of the table four bits are the level
 # What an estimate takes of a multiprocessor; a run asks the device itself.
 _MAX_BLOCKS_PER_PROCESSOR, _SHARED = 4, 227 << 10
-_STOPPED_NOWHERE, _TOO_DEEP = -1, -2
 
 
 def group_size(n_sources: int) -> int:
-    """Sources a group."""
+    """Sources per group."""
     return min(n_sources, GROUP)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """What a block has: threads, bits of vertices or else slots of a table, and bytes of shared memory.
+    """Resources of a block: threads, visited bits or else slots of a hash table, and bytes of shared memory.
 
-    ``shared_words`` of the bits are in shared memory, or all if it is 0; ``outside`` bytes of them are in global memory.
+    ``shared_words`` words of the bits are in shared memory, or all if it is 0; ``outside`` bytes are in global memory.
     """
 
     block: int
@@ -75,57 +81,57 @@ class _Layout:
     outside: int = 0
 
 
-def _layout(n: int) -> _Layout:
-    queue_capacity = tuning.BLOCK_QUEUE_CAPACITY  # whatever the graph: of each constant there is a kernel to compile
+def _layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
+    queue_capacity = tuning.queue_capacity  # whatever the graph: of each constant there is a kernel to compile
     available, bits = shared_memory()[0] - _BLOCK_SHARED, -(-n // 32) * 4
-    inside = min(available - 8 * queue_capacity, tuning.MAX_SHARED_BITS) // 4 * 4
+    inside = min(available - 8 * queue_capacity, tuning.max_shared_bits) // 4 * 4
     if bits <= inside:
-        block = tuning.SHARING_BLOCK if 2 * (bits + 8 * queue_capacity) <= available else tuning.ALONE_BLOCK
+        block = tuning.sharing_block if 2 * (bits + 8 * queue_capacity) <= available else tuning.alone_block
         return _Layout(block, True, _BUCKET, queue_capacity, bits + 8 * queue_capacity)
     processors = resident_threads() // threads_per_multiprocessor()
-    inside = min(inside, tuning.SPLIT_BITS)
-    if inside and (bits - inside) * processors <= tuning.MAX_BITS_OUTSIDE:
+    inside = min(inside, tuning.split_bits)
+    if inside and (bits - inside) * processors <= tuning.max_bits_outside:
         return _Layout(
-            tuning.ALONE_BLOCK, True, _BUCKET, queue_capacity, inside + 8 * queue_capacity, inside // 4, bits - inside
+            tuning.alone_block, True, _BUCKET, queue_capacity, inside + 8 * queue_capacity, inside // 4, bits - inside
         )
-    # A planar graph's levels have about the root of its vertices; three of them lie in the table, in the freer half.
-    slots = min(1 << int(tuning.SLOTS_PER_ROOT * n**0.5).bit_length(), 1 << int(n).bit_length())
-    slots = max(slots, tuning.MIN_SLOTS)
+    # A level of a planar graph has about sqrt(n) vertices. The table holds three levels and is less than half full.
+    slots = min(1 << int(tuning.slots_per_root * n**0.5).bit_length(), 1 << int(n).bit_length())
+    slots = max(slots, tuning.min_slots)
     while slots * (_SLOT_BYTES + 1) > available:
         slots //= 2
     queue_capacity = max(queue_capacity, slots // 8)
-    return _Layout(tuning.SHARING_BLOCK, False, slots, queue_capacity, slots * _SLOT_BYTES + 8 * queue_capacity)
+    return _Layout(tuning.sharing_block, False, slots, queue_capacity, slots * _SLOT_BYTES + 8 * queue_capacity)
 
 
-def _max_blocks(n: int) -> int:
-    """Blocks of a run that the device holds at once, going by threads and shared memory."""
-    if tuning.IN_FLIGHT:
-        return tuning.IN_FLIGHT
-    layout, threads = _layout(n), threads_per_multiprocessor()
+def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
+    """Blocks that the device holds at once, as threads and shared memory allow."""
+    if tuning.in_flight:
+        return tuning.in_flight
+    layout, threads = _layout(n, tuning), threads_per_multiprocessor()
     processors = resident_threads() // threads
     by_memory = shared_memory()[1] // (layout.nbytes + _BLOCK_SHARED)
     return processors * max(1, min(threads // layout.block, by_memory))
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run: distances of a group, or of one search a block; what a block's queues spill, and its visited bits."""
-    n, depth = shape.n_vertices, 2 * shape.depth
-    blocks = min(group, _max_blocks(n))
+    """Bytes of a run: distances per source or per block; spilled queues and visited bits per block."""
+    n, depth, tuning = shape.n_vertices, 2 * shape.depth, query.tuning_of(SourcePerBlockTuning)
+    blocks = min(group, _max_blocks(n, tuning))
     rows = group if query.output == "all" else blocks
     width = max(hops_dtype(depth).itemsize, 2) + (hops_dtype(shape.depth).itemsize == 1)  # int8 beside what it is made of
-    spilled = 2 * shape.index * min(n, tuning.SPILL_CAPACITY)
-    counts = 12 * group * (min(n, max(depth, tuning.SHORT_HOPS)) + 1) if query.output == "counts" else 0
+    spilled = 2 * shape.index * min(n, tuning.spill_capacity)
+    counts = 12 * group * (min(n, max(depth, tuning.short_hops)) + 1) if query.output == "counts" else 0
     at_targets = 0 if query.targets is None else 4 * group * query.targets.size
     back = group * n * shape.index + (shape.n_edges * shape.index + 8 * n) * shape.directed if query.predecessors else 0
-    spilled += _layout(n).outside
+    spilled += _layout(n, tuning).outside
     return rows * pitch_of(n) * width + blocks * spilled + counts + at_targets + back + 32 * group + 1024
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the terms of the cost: requests of all blocks; levels and edges of one block after the other's."""
+    """Amounts of the cost terms: requests of all blocks; levels and edges of the searches that one block makes in turn."""
     if shape.n_vertices > _MAX_VERTICES:
         return {"start": float("inf")}
-    each = max(1, min(_MAX_BLOCKS_PER_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * tuning.BLOCK_QUEUE_CAPACITY)))
+    each = max(1, min(_MAX_BLOCKS_PER_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * _DEFAULTS.queue_capacity)))
     per_worker = sources_per_worker(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
     share = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
@@ -161,13 +167,14 @@ def plan(graph, query, group: int):
 
 
 class _Run:
-    """The state of a group; it keeps the type of distances that the last group needed."""
+    """The state of a group. Distances keep the type that the last group needed."""
 
     def __init__(self, graph, query, group: int):
         n, self._query, self._graph, self._group = graph.n_vertices, query, graph, group
         if n > _MAX_VERTICES:
             raise StrategyError(f"strategy 'source_per_block' cannot take {_MAX_VERTICES + 1} vertices or more")
-        layout, self._kernels = _layout(n), {}
+        tuning = query.tuning_of(SourcePerBlockTuning)
+        layout, self._kernels = _layout(n, tuning), {}
         for hops, entry in _ENTRIES.items():
             entry = entry.variant(
                 block=layout.block,
@@ -176,20 +183,20 @@ class _Run:
                 SLOTS=layout.slots,
                 QUEUE_CAPACITY=layout.queue_capacity,
                 UNDIRECTED=int(not graph.directed),
-                AHEAD=tuning.BLOCK_AHEAD if layout.shared_bits else tuning.TABLE_AHEAD,
-                MAX_HOPS=tuning.SHORT_HOPS,
+                UNROLL=tuning.bits_unroll if layout.shared_bits else tuning.table_unroll,
+                MAX_HOPS=tuning.short_hops,
             )
             self._kernels[hops] = kernel(entry, graph.targets.dtype)
         self._shared = layout.nbytes
         fitting = min(blocks_at_once(each, self._shared) for each in self._kernels.values())
-        self._n_blocks = max(1, min(group, _max_blocks(n), fitting))
+        self._n_blocks = max(1, min(group, _max_blocks(n, tuning), fitting))
         self._pitch = pitch_of(n)
-        self._spill = cp.empty((self._n_blocks, 2, min(n, tuning.SPILL_CAPACITY)), graph.targets.dtype)
+        self._spill = cp.empty((self._n_blocks, 2, min(n, tuning.spill_capacity)), graph.targets.dtype)
         self._outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._taken = cp.zeros(1, np.int64)
-        self._outcome = cp.zeros((group, 2), np.int32)
-        self._columns = min(n, tuning.SHORT_HOPS) + 1
+        self._outcome = cp.zeros(group, np.int64)  # one Outcome per source
+        self._columns = min(n, tuning.short_hops) + 1
         self._dtype = self._distance = self._at_targets = self._counts = None
         self._allocate(np.dtype(np.int16))
         self._point_back = kernels_for(graph, 1, tuple(POINT_BACK.values())) if query.predecessors else None
@@ -205,11 +212,12 @@ class _Run:
             self._counts = cp.empty((self._group, self._columns), np.int32)
 
     def search(self, sources) -> tuple[np.ndarray, np.ndarray]:
-        """Search from each; return the levels walked and at which one each was stopped."""
+        """Search from each source. Return the number of levels, and the level at which each search was stopped."""
         on_device = cp.asarray(sources)
         while True:
             self._search(on_device)
-            levels, stops = self._outcome[: sources.size].get().T.astype(np.int64)
+            outcome = self._outcome[: sources.size].get().view(struct_layout(_FILE, "Outcome"))
+            levels, stops = outcome["levels"].astype(np.int64), outcome["stopped"].astype(np.int64)
             if not (stops == _TOO_DEEP).any():
                 return levels, stops
             self._columns = min(self._graph.n_vertices + 1, 4 * self._columns)
@@ -235,7 +243,7 @@ class _Run:
             "spill": self._spill,
             "outside": self._outside,
             "pitch": np.int64(self._pitch),
-            "is_kept": np.int32(query.output == "all"),
+            "is_per_source": np.int32(query.output == "all"),
             "distance": self._distance,
             "at_target_vertices": self._at_targets,
             "columns": np.int64(self._columns),
@@ -246,7 +254,7 @@ class _Run:
         launch_blocks(self._kernels[self._dtype], blocks, args, shared_bytes=self._shared)
 
     def predecessors(self, sources):
-        """Previous vertices, of shape (k, n)."""
+        """Predecessors of shape (k, n)."""
         return point_back(self._graph, self._point_back, sources, self._distance, self._graph.n_vertices)
 
     def distances(self, k: int, depth: int):
@@ -259,5 +267,5 @@ class _Run:
         return rows.astype(hops_dtype(depth), copy=False)
 
     def counts(self, k: int, depth: int):
-        """How many vertices each source has at each level, int32 of shape (k, depth + 1), until the next search."""
+        """Number of vertices per source and level, int32 of shape (k, depth + 1), valid until the next search."""
         return self._counts[:k, : depth + 1]

@@ -1,7 +1,7 @@
-"""Many searches at once on the CPU: each core takes a source, and keeps its queue to itself.
+"""Multi-source BFS on the CPU with one source per core, each with a queue of its own.
 
-The textbook's search (Cormen, Leiserson, Rivest, Stein, section 22.2) once a source: where levels are many and small, no
-walk over edges can be shared and no barrier is wanted. Sources are handed to cores one by one as these become free.
+The search of the textbook (Cormen, Leiserson, Rivest, Stein, section 22.2) per source. Where levels are many and small,
+sources cannot share a pass over edges, and no barrier is needed. A core takes the next source when it has finished one.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _NOT_YET = -1  # the depth of a search that outgrew the type of its distances
 
 
 def group_size(n_sources: int) -> int:
-    """Sources a group."""
+    """Sources per group."""
     return min(n_sources, SOURCES_PER_CORE * numba.get_num_threads())
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run: distances of a group, or of one search a core; a queue a core."""
+    """Bytes of a run: distances per source or per core, and a queue per core."""
     rows = group if query.output == "all" else numba.get_num_threads()
     counts = 8 * group * shape.depth if query.output == "counts" else 0
     return shape.n_vertices * (rows * hops_dtype(shape.depth).itemsize + shape.index * numba.get_num_threads()) + counts
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the terms of the cost: each core walks what its own sources reach; beyond the cache an edge is a miss."""
+    """Amounts of the cost terms: each core visits what its sources reach; beyond the cache an edge is a cache miss."""
     per_worker = sources_per_worker(n_sources, machine.cores)
     edges = per_worker * shape.n_edges * shape.walked
     return {
@@ -44,7 +44,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 
 def plan(graph, query, _group: int):
-    """Return ``traverse(sources)`` for several vertex numbers."""
+    """Return ``traverse(source_vertices)`` for several vertex numbers."""
     n = graph.n_vertices
     # For as many threads as there may ever be: the caller's number of them may change. What is never touched costs nothing.
     queues = np.empty((numba.config.NUMBA_NUM_THREADS, n + 1), graph.targets.dtype)

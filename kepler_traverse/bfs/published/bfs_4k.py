@@ -1,8 +1,8 @@
-"""BFS-4K: two kernels, four ways to walk a frontier, and the rules that choose between them at every step.
+"""BFS-4K: two kernels, four ways to advance, and the rules that choose between them at each level.
 
 Busato, Bombieri. BFS-4K: an efficient implementation of BFS for Kepler GPU architectures. IEEE TPDS 2015. Every feature is
-a knob (``tuning.Bfs4kKnobs``). What differs from the paper: heavy vertices are found in a list of them all rather than in
-the frontier, which may hold them twice; and predecessors are the smallest, so that they do not depend on a race.
+a knob (``tuning.Bfs4kKnobs``). Two differences from the paper: high-degree vertices are taken from a list of all of them,
+not from the frontier, which may hold them twice; and predecessors are the smallest, so that no race decides them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import (
     MAX_CHILDREN,
+    PackedLaunches,
     launch,
-    launch_blocks,
     max_grid,
     n_blocks,
     resident_threads,
@@ -40,43 +40,21 @@ _VIRTUAL_WARPS, _SHARED_READS, _DISCOVERY, _EXTENDED = range(4)
 _COUNTED = ("duplicates", "conflicts", "queued", "edges", "children")
 
 _STEPS = ("single_block", "many_blocks", "overflows")
-_VARIABLES = 2048  # bytes of a block's shared memory that are set aside for other variables, and for the system
+_RESERVED = 2048  # bytes of a block's shared memory for other variables and for the system
 _TABLE_WORD = 8  # bytes
 
 _CONSTANTS = (("DUPLICATES", 1), ("APPEND", 2), ("HEAVY", 0), ("COUNTING", 0))
-_GRAPH = ("offset_t* offsets", "vertex_t* targets")
-_RESULTS = (
-    "int64 capacity",
-    "int32* distance",
-    "vertex_t*? predecessor",
-    "vertex_t* next",
-    "int64* counters",
-    "int64* counted",
-)
-MANY_BLOCKS = Entry(
-    "bfs_4k_many_blocks",
-    _FILE,
-    128,
-    struct_arguments(_FILE, "ManyBlocksArgs"),
-    argument_struct="ManyBlocksArgs",
-    constants=_CONSTANTS,
-)
-SINGLE_BLOCK = Entry(
-    "bfs_4k_single_block",
-    _FILE,
-    1024,  # as many threads as a block may have
-    struct_arguments(_FILE, "SingleBlockArgs"),
-    argument_struct="SingleBlockArgs",
-    constants=_CONSTANTS,
-)
-# Launched by MANY_BLOCKS only; declared so that its parameters are checked like those of the others.
-CHILD = Entry(
-    "bfs_4k_child",
-    _FILE,
-    128,
-    arguments(*_GRAPH, "vertex_t u", "int32 level", "int32 coalesced_from", *_RESULTS),
-    constants=_CONSTANTS,
-)
+
+
+def _entry(name: str, block: int, struct: str) -> Entry:
+    fields = struct_arguments(_FILE, struct)
+    return Entry(name, _FILE, block, fields, constants=_CONSTANTS, argument_struct=struct)
+
+
+MANY_BLOCKS = _entry("bfs_4k_many_blocks", 128, "ManyBlocksArgs")
+SINGLE_BLOCK = _entry("bfs_4k_single_block", 1024, "SingleBlockArgs")  # as many threads as a block may have
+# Launched by MANY_BLOCKS only. It is declared so that its arguments are checked like those of the others.
+CHILD = _entry("bfs_4k_child", 128, "ChildArgs")
 LIST_LEVEL = Entry(
     "bfs_4k_list_level",
     _FILE,
@@ -110,77 +88,80 @@ def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
     )
 
 
-def heavy_vertices(graph, knobs: Bfs4kKnobs):
-    """Return the vertices that are walked apart, and the degree from which on a vertex is one of them.
+def high_degree_vertices(graph, knobs: Bfs4kKnobs):
+    """Return the high-degree vertices, which are expanded separately, and the smallest degree of one.
 
-    Those of the highest degrees: no more than the share ``k2``, nor than children may wait, and each worth a block.
+    They are at most the fraction ``k2`` of all vertices and at most as many as children may wait. Each has edges for a
+    whole block.
     """
-    most = min(int(knobs.k2 * graph.n_vertices), MAX_CHILDREN)
-    if knobs.heavy == "none" or most == 0:
+    max_vertices = min(int(knobs.k2 * graph.n_vertices), MAX_CHILDREN)
+    if knobs.heavy == "none" or max_vertices == 0:
         return cp.zeros(0, graph.targets.dtype), graph.n_edges + 1
     degrees = cp.diff(graph.offsets)
-    least = knobs.k3 * knobs.k6
-    candidates = cp.flatnonzero(degrees >= least)
-    if candidates.size > most:
-        first_left_out = int(cp.sort(degrees[candidates])[-most - 1])
-        least = first_left_out + 1
-        candidates = candidates[degrees[candidates] >= least]
-    return candidates.astype(graph.targets.dtype), least
+    min_degree = knobs.k3 * knobs.k6
+    candidates = cp.flatnonzero(degrees >= min_degree)
+    if candidates.size > max_vertices:
+        highest_rejected = int(cp.sort(degrees[candidates])[-max_vertices - 1])
+        min_degree = highest_rejected + 1
+        candidates = candidates[degrees[candidates] >= min_degree]
+    return candidates.astype(graph.targets.dtype), min_degree
 
 
-def _within(knobs: Bfs4kKnobs, of_block: int, index) -> Bfs4kKnobs:
-    """Return the rule's knobs with the single block's frontier no larger than shared memory takes."""
-    fits = (of_block - _VARIABLES - 2 * _TABLE_WORD) // (2 * SINGLE_BLOCK.block * index.itemsize)
+def _fit_to_shared_memory(knobs: Bfs4kKnobs, block_bytes: int, index) -> Bfs4kKnobs:
+    """Return the rule's knobs with a frontier of the single block that fits into its shared memory."""
+    fits = (block_bytes - _RESERVED - 2 * _TABLE_WORD) // (2 * SINGLE_BLOCK.block * index.itemsize)
     return replace(knobs, k5=min(knobs.k5, fits))
 
 
 class _SharedMemory:
-    """How a block's shared memory is divided: two queues, where it is alone, and the table of Hash64 (5.5)."""
+    """The layout of a block's shared memory: two queues, if the block works alone, and the table of Hash64 (5.5)."""
 
     def __init__(self, size: int, queue_capacity: int, index, knobs: Bfs4kKnobs):
         self.queue_capacity = queue_capacity
         queues = 2 * queue_capacity * index.itemsize
-        table = size - _VARIABLES - queues
+        table = size - _RESERVED - queues
         if table < 2 * _TABLE_WORD:
             raise StrategyError(
                 f"knob k5 = {knobs.k5} of bfs_4k needs {queues} bytes of shared memory for its queues, and a block of this "
                 f"device has {size}; take a smaller one"
             )
-        # Both are powers of two; without a table the kernel is told 1 and looks at none.
+        # The size is a power of two. Without a table the kernel gets 1 and reads none.
         self.hash_bits = (table // _TABLE_WORD).bit_length() - 1 if knobs.duplicates == "hash64" else 1
         self.nbytes = queues + (_TABLE_WORD << self.hash_bits if knobs.duplicates == "hash64" else 0)
 
 
 class Run(gpu_steps.Run):
-    """The state of a traversal: the knobs, the heavy vertices, and the kernels compiled for them."""
+    """The state of a traversal: the knobs, the high-degree vertices, and the kernels compiled for them."""
 
     def __init__(self, graph, query):
         super().__init__(graph, query, n_counters=3)
         index = graph.targets.dtype
-        of_block, of_multiprocessor = shared_memory()
-        self.knobs = knobs = query.knobs or _within(rule(*degree_statistics(graph.offsets)), of_block, index)
+        block_bytes, multiprocessor_bytes = shared_memory()
+        rule_knobs = None if query.knobs else rule(*degree_statistics(graph.offsets))
+        self.knobs = knobs = query.knobs or _fit_to_shared_memory(rule_knobs, block_bytes, index)
         self.limit = query.limit
-        self.heavy, self.heavy_degree = heavy_vertices(graph, knobs)
-        heavy = knobs.heavy if self.heavy.size else "none"
+        self.high_degree, self.min_high_degree = high_degree_vertices(graph, knobs)
+        heavy = knobs.heavy if self.high_degree.size else "none"
         constants = {
             "DUPLICATES": _DUPLICATES[knobs.duplicates],
             "APPEND": _APPEND[knobs.append],
             "COUNTING": int(knobs.counters),
         }
-        of_many = {"block": knobs.k6, "launches_children": heavy == "children", "HEAVY": _HEAVY[heavy], **constants}
-        self.many_blocks = kernel(MANY_BLOCKS.variant(**of_many), index)
-        self.list_level = kernel(LIST_LEVEL.variant(**of_many), index)
+        variant = {"block": knobs.k6, "launches_children": heavy == "children", "HEAVY": _HEAVY[heavy], **constants}
+        bytes_per_block = multiprocessor_bytes * knobs.k6 // threads_per_multiprocessor()
+        self.many_memory = _SharedMemory(bytes_per_block, 0, index, knobs)
+        many_blocks = kernel(MANY_BLOCKS.variant(**variant), index)
+        self.many_blocks = PackedLaunches(many_blocks, shared_bytes=self.many_memory.nbytes)
+        self.list_level = kernel(LIST_LEVEL.variant(**variant), index)
         self.resident = resident_threads()
-        share = of_multiprocessor * knobs.k6 // threads_per_multiprocessor()
-        self.many_memory = _SharedMemory(share, 0, index, knobs)
-        self.threshold = knobs.k5 * SINGLE_BLOCK.block
-        if self.threshold:
-            # Children belong to many blocks: here the block itself walks the heavy vertices.
-            alone = SINGLE_BLOCK.variant(HEAVY=_HEAVY["blocks" if self.heavy.size else "none"], **constants)
-            self.single_block = kernel(alone, index)
-            # Twice the room saves most spills to global memory, if there is as much.
-            twice = 4 * self.threshold * index.itemsize <= of_block // 2
-            self.single_memory = _SharedMemory(of_block, self.threshold * (1 + twice), index, knobs)
+        self.max_for_one_block = knobs.k5 * SINGLE_BLOCK.block  # vertices of a frontier
+        if self.max_for_one_block:
+            # Only many blocks launch children: the single block expands high-degree vertices itself.
+            alone = SINGLE_BLOCK.variant(HEAVY=_HEAVY["blocks" if self.high_degree.size else "none"], **constants)
+            # Twice the capacity saves most spills to global memory, if shared memory is large enough.
+            twice = 4 * self.max_for_one_block * index.itemsize <= block_bytes // 2
+            self.single_memory = _SharedMemory(block_bytes, self.max_for_one_block * (1 + twice), index, knobs)
+            self.single_block = PackedLaunches(kernel(alone, index), shared_bytes=self.single_memory.nbytes)
         self.on_device = cp.zeros(len(_COUNTED), np.int64)
 
     def start(self, source: int) -> None:
@@ -196,18 +177,16 @@ class Run(gpu_steps.Run):
             return None
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
-    @property
     def arguments(self) -> dict:
-        """What the kernels of both kinds of step take."""
-        frontier, heavy = self.frontier, self.heavy
+        """Those that both kernels take."""
+        frontier, high_degree = self.frontier, self.high_degree
         return {
             "offsets": self.graph.offsets,
             "targets": self.graph.targets,
             "frontier": frontier.queue,
-            "n_frontier": np.int64(frontier.size),
-            "heavy": heavy,
-            "n_heavy": np.int32(heavy.size),
-            "heavy_degree": np.int64(self.heavy_degree),
+            "high_degree": high_degree,
+            "n_high_degree": np.int32(high_degree.size),
+            "min_high_degree": np.int64(self.min_high_degree),
             "coalesced_from": np.int32(self.knobs.k7),
             "capacity": np.int64(frontier.capacity),
             "distance": self.distance,
@@ -217,74 +196,79 @@ class Run(gpu_steps.Run):
             "counted": self.on_device,
         }
 
+    def arguments_of_many_blocks(self) -> dict:
+        return self.arguments() | {
+            "edges_per_child": np.int32(self.knobs.k3 * self.knobs.k6),
+            "hash_bits": np.int32(self.many_memory.hash_bits),
+        }
 
-def step(run: Run, level: int) -> int:
-    """Go on from a level with the kernel that suits the size of the frontier; return how many levels that took."""
-    frontier = run.frontier
-    frontier.clear_counters()
-    alone = frontier.size <= run.threshold
-    (_one_block if alone else _many_blocks)(run, level)
-    run.count_targets_left()
-    size, run.targets_left, taken = frontier.read_counters()
-    taken = taken if alone else 1
-    run.steps["single_block" if alone else "many_blocks"] += 1
-    if size > frontier.capacity:
-        run.steps["overflows"] += 1
-        size = _list_level(run, level + taken)
-    frontier.swap(size)
-    return taken
-
-
-def _one_block(run: Run, level: int) -> None:
-    knobs, memory = run.knobs, run.single_memory
-    # No path has as many hops as there are vertices.
-    last_level = run.graph.n_vertices if run.limit is None else min(run.limit, run.graph.n_vertices)
-    block = SINGLE_BLOCK.block
-    launch_blocks(
-        run.single_block,
-        1,
-        {
-            **run.arguments,
-            "level": np.int32(level),
+    def arguments_of_single_block(self) -> dict:
+        knobs, memory = self.knobs, self.single_memory
+        # No path has as many hops as there are vertices.
+        last_level = self.graph.n_vertices if self.limit is None else min(self.limit, self.graph.n_vertices)
+        return self.arguments() | {
             "last_level": np.int32(last_level),
-            "target_vertices": run.targets,
-            "n_target_vertices": np.int64(0 if run.targets is None else run.targets.size),
-            "threshold": np.int32(run.threshold),
+            "target_vertices": self.targets,
+            "n_target_vertices": np.int64(0 if self.targets is None else self.targets.size),
+            "max_frontier": np.int32(self.max_for_one_block),
             "queue_capacity": np.int32(memory.queue_capacity),
             "min_width": np.int32(knobs.k1),
             "max_width": np.int32(WARP if knobs.dynamic_width else knobs.k1),
-            "discover_below": np.int32(block // knobs.k4 if knobs.k4 else 0),
+            "discover_below": np.int32(SINGLE_BLOCK.block // knobs.k4 if knobs.k4 else 0),
             "discovery": np.int32(_EXTENDED if knobs.extended else _DISCOVERY),
             "hash_bits": np.int32(memory.hash_bits),
-        },
-        shared_bytes=memory.nbytes,
+        }
+
+
+def step(run: Run, level: int) -> int:
+    """Advance with the kernel that suits the size of the frontier; return how many levels that made."""
+    frontier = run.frontier
+    frontier.clear_counters()
+    is_alone = frontier.size <= run.max_for_one_block
+    (_one_block if is_alone else _many_blocks)(run, level)
+    run.count_targets_left()
+    size, run.targets_left, n_levels = frontier.read_counters()
+    n_levels = n_levels if is_alone else 1
+    run.steps["single_block" if is_alone else "many_blocks"] += 1
+    if size > frontier.capacity:
+        run.steps["overflows"] += 1
+        size = _list_level(run, level + n_levels)
+    frontier.swap(size)
+    return n_levels
+
+
+def _one_block(run: Run, level: int) -> None:
+    frontier = run.frontier
+    run.single_block.launch_blocks(
+        1,
+        frontier.queue.data.ptr,
+        run.arguments_of_single_block,
+        n_frontier=np.int64(frontier.size),
+        level=np.int32(level),
     )
 
 
 def _many_blocks(run: Run, level: int) -> None:
-    knobs, memory, size = run.knobs, run.many_memory, run.frontier.size
-    walk, width = way_to_walk(knobs, size, run.resident)
-    threads = size * width if walk == _VIRTUAL_WARPS else size
+    knobs, frontier = run.knobs, run.frontier
+    size = frontier.size
+    advance, width = advance_for(knobs, size, run.resident)
+    threads = size * width if advance == _VIRTUAL_WARPS else size
     largest = max_grid(knobs.k6)
-    # A block for each heavy vertex, if there may be one on the frontier.
-    blocks = max(n_blocks(threads, knobs.k6, largest), min(run.heavy.size, size, largest))
-    launch_blocks(
-        run.many_blocks,
+    # One block per high-degree vertex, as many as the frontier can hold.
+    blocks = max(n_blocks(threads, knobs.k6, largest), min(run.high_degree.size, size, largest))
+    run.many_blocks.launch_blocks(
         blocks,
-        {
-            **run.arguments,
-            "level": np.int32(level),
-            "walk": np.int32(walk),
-            "width": np.int32(width),
-            "edges_per_child": np.int32(knobs.k3 * knobs.k6),
-            "hash_bits": np.int32(memory.hash_bits),
-        },
-        shared_bytes=memory.nbytes,
+        frontier.queue.data.ptr,
+        run.arguments_of_many_blocks,
+        n_frontier=np.int64(size),
+        level=np.int32(level),
+        advance=np.int32(advance),
+        width=np.int32(width),
     )
 
 
-def way_to_walk(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, int]:
-    """Return how many blocks walk a frontier of that size, and how many lanes share a vertex (5.2, 5.4, 5.6)."""
+def advance_for(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, int]:
+    """Return how many blocks advance from a frontier of that size, and how many lanes share a vertex (5.2, 5.4, 5.6)."""
     if knobs.k4 and size < resident // knobs.k4:
         return (_EXTENDED if knobs.extended else _DISCOVERY), WARP
     width = knobs.k1
@@ -296,7 +280,7 @@ def way_to_walk(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, int]:
 
 
 def _list_level(run: Run, level: int) -> int:
-    """Make the vertices of a level the next frontier, out of the distances: each of them once, so that they fit."""
+    """Make the vertices of a level the next frontier, by a scan of the distances. Each is queued once, so all fit."""
     frontier, n = run.frontier, run.graph.n_vertices
     frontier.clear_counters()
     capacity = np.int64(frontier.capacity)
@@ -306,5 +290,5 @@ def _list_level(run: Run, level: int) -> int:
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: those of any traversal with queues, and the list of heavy vertices at its longest."""
+    """Bytes of a run: those of any traversal with queues, and the longest list of high-degree vertices."""
     return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * min(n_vertices, MAX_CHILDREN)

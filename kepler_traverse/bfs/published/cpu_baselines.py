@@ -1,15 +1,16 @@
 """Systems for CPUs: the textbook's, and the steps of Sevilmis, Sivri, Aydin. CS406 Project: Parallelization of BFS. 2019.
 
 ``fifo``: one core, one queue. Cormen, Leiserson, Rivest, Stein, section 22.2; the paper's serial top-down.
-    Here the queue is cut into levels, so that a vertex keeps the smallest of its predecessors.
+    Here the queue is divided into levels, so that a vertex keeps the smallest of its predecessors.
 ``buffers``: the multicore top-down of section 4.2.1 and appendix 1.
-    There as here each thread gathers what it finds in a buffer of its own, and the sums of the buffers' sizes say where each
-    is copied to. There two threads that find a vertex unvisited both queue it; here a compare-and-swap lets one of them.
-``pull_integers``, ``pull_bits``: the bottom-up of section 4.2.2 in each level, with an integer and with a bit a vertex that
-    says whether it is in the frontier (items 2 and 3 there).
-    There bottom-up is used in dense levels alone, by the hybrid of section 3.1.3; that one is the row ``switch``.
+    As in the paper, each thread collects vertices in a buffer of its own, and prefix sums of the sizes give the position to
+    which each buffer is copied. In the paper two threads that find a vertex unvisited both queue it. Here a compare-and-swap
+    lets one of them queue it.
+``pull_integers``, ``pull_bits``: the bottom-up of section 4.2.2 in each level, with an integer and with one bit per vertex
+    for membership in the frontier (items 2 and 3).
+    The paper uses bottom-up in dense levels only, in the hybrid of section 3.1.3, which is the strategy ``switch``.
 
-Only the first method of section 4.2.2, a search through the whole frontier for each neighbour, is left out: its cost is
+Not implemented is the first method of section 4.2.2, a search through the whole frontier for each neighbor: its cost is
 vertices times degree times frontier.
 """
 
@@ -25,25 +26,27 @@ from ...strategy import Strategy
 from .. import cpu_steps
 from ..host_loop import levels
 
-_SHARE = 128  # vertices that a thread takes at a time
+_CHUNK = 128  # vertices that a thread takes at once
 
 
 def _fifo(run: cpu_steps.Run, level: int) -> int:
-    """Take all levels that are left, or one where targets are waited for."""
+    """Expand all remaining levels, or one level if the search may end at a target."""
     graph, predecessor = run.graph, run.predecessor_or_empty
     run.counter[0] = run.frontier_size
     last = level + 1 if run.targets is not None else run.last_level
-    most = graph.n_vertices + 1  # no frontier is too large for one thread
+    max_frontier = graph.n_vertices + 1  # no frontier is too large for one thread
     queues = (run.queue, run.next_queue, run.counter)
-    taken = cpu_steps.push_serial(graph.offsets, graph.targets, level, last, most, run.distance, predecessor, *queues)
-    if taken % 2:
+    n_levels = cpu_steps.push_serial(
+        graph.offsets, graph.targets, level, last, max_frontier, run.distance, predecessor, *queues
+    )
+    if n_levels % 2:
         run.queue, run.next_queue = run.next_queue, run.queue
     run.frontier_size = int(run.counter[0])
-    return taken
+    return n_levels
 
 
 class BuffersRun(cpu_steps.Run):
-    """A traversal with a buffer a thread."""
+    """A traversal with one buffer per thread."""
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
@@ -57,7 +60,7 @@ def _buffers_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
 
 
 def _push_into_buffers(run: BuffersRun, level: int) -> None:
-    """Top-down: what each thread claims goes into its buffer, then all buffers go into the next queue."""
+    """Top-down: each thread claims vertices into its buffer; then all buffers are copied to the next queue."""
     graph, frontier = run.graph, run.queue[: run.frontier_size]
     run.counter[0] = 0
     state = (run.distance, run.predecessor_or_empty, run.next_queue, run.counter)
@@ -70,30 +73,30 @@ def _push_into_buffers(run: BuffersRun, level: int) -> None:
 def _push(offsets, targets, frontier, level, buffers, sizes, distance, predecessor, queue, counter):
     for thread in prange(sizes.size):
         size = 0
-        first = atomic_add(counter, 0, _SHARE)
+        first = atomic_add(counter, 0, _CHUNK)
         while first < frontier.size:
-            for i in range(first, min(first + _SHARE, frontier.size)):
+            for i in range(first, min(first + _CHUNK, frontier.size)):
                 u = frontier[i]
                 for e in range(offsets[u], offsets[u + 1]):
                     v = targets[e]
                     if distance[v] == UNREACHED and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED:
                         buffers[thread, size] = v
                         size += 1
-                    # Every frontier neighbour of v comes here in this level, so the smallest one stays.
+                    # Every frontier neighbor of v is compared in this level, so the smallest one stays.
                     if predecessor.size and distance[v] == level:
                         atomic_umin(predecessor, v, u)
-            first = atomic_add(counter, 0, _SHARE)
+            first = atomic_add(counter, 0, _CHUNK)
         sizes[thread] = size
     for thread in prange(sizes.size):
-        at = 0
+        first = 0
         for before in range(thread):
-            at += sizes[before]
+            first += sizes[before]
         for i in range(sizes[thread]):
-            queue[at + i] = buffers[thread, i]
+            queue[first + i] = buffers[thread, i]
 
 
 class IntegersRun(cpu_steps.Run):
-    """A traversal with an integer a vertex that says whether it is in the frontier."""
+    """A traversal with one integer per vertex, which is 1 if the vertex is in the frontier."""
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
@@ -110,7 +113,7 @@ def _integers_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
 
 
 def _pull_by_integers(run: IntegersRun, level: int) -> None:
-    """Bottom-up: every unreached vertex looks for a neighbour in the frontier and stops at the first."""
+    """Bottom-up: every unreached vertex looks for a neighbor in the frontier and stops at the first."""
     reverse = run.graph.reverse
     run.counter[0] = 0
     state = (run.distance, run.predecessor_or_empty, run.in_next, run.counter)
@@ -121,9 +124,9 @@ def _pull_by_integers(run: IntegersRun, level: int) -> None:
 
 @njit(parallel=True, cache=True)
 def _pull(offsets, sources, in_frontier, level, distance, predecessor, in_next, counter):
-    for share in prange((distance.size + _SHARE - 1) // _SHARE):
+    for chunk in prange((distance.size + _CHUNK - 1) // _CHUNK):
         claimed = 0
-        for v in range(share * _SHARE, min(distance.size, (share + 1) * _SHARE)):
+        for v in range(chunk * _CHUNK, min(distance.size, (chunk + 1) * _CHUNK)):
             in_next[v] = 0
             if distance[v] != UNREACHED:
                 continue
@@ -132,7 +135,7 @@ def _pull(offsets, sources, in_frontier, level, distance, predecessor, in_next, 
                 if in_frontier[u]:
                     distance[v] = level
                     if predecessor.size:
-                        predecessor[v] = u  # rows ascend: the first is the smallest
+                        predecessor[v] = u  # adjacency lists are sorted: the first is the smallest
                     in_next[v] = 1
                     claimed += 1
                     break
@@ -145,42 +148,42 @@ _SEVILMIS = "Sevilmis, Sivri, Aydin 2019"
 STRATEGIES = (
     Strategy(
         name="fifo",
-        also=("clrs",),
+        aliases=("clrs",),
         device="cpu",
         plan=levels(cpu_steps.Run, _fifo),
         memory=cpu_steps.memory,
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
-        teaches="one core needs no atomic: what all others are measured against",
+        rationale="one core needs no atomic: what all others are measured against",
         complexity="O(V + E)",
     ),
     Strategy(
         name="buffers",
-        also=("top_down",),
+        aliases=("top_down",),
         device="cpu",
         plan=levels(BuffersRun, _push_into_buffers),
         memory=_buffers_memory,
         paper=f"{_SEVILMIS}, section 4.2.1",
-        teaches="each thread counts what it found, and a sum gives its place in the next queue",
+        rationale="each thread counts what it found, and a sum gives its place in the next queue",
         complexity="O(V + E)",
     ),
     Strategy(
         name="pull_integers",
-        also=("bottom_up_integers",),
+        aliases=("bottom_up_integers",),
         device="cpu",
         plan=levels(IntegersRun, _pull_by_integers),
         memory=_integers_memory,
         paper=f"{_SEVILMIS}, section 4.2.2, item 2",
-        teaches="bottom-up in each level: the first levels cost as much as the large ones",
+        rationale="bottom-up in each level: the first levels cost as much as the large ones",
         complexity="O(D (V + E))",
     ),
     Strategy(
         name="pull_bits",
-        also=("bottom_up_bitset",),
+        aliases=("bottom_up_bitset",),
         device="cpu",
         plan=levels(cpu_steps.Run, cpu_steps.pull),
         memory=cpu_steps.memory,
         paper=f"{_SEVILMIS}, section 4.2.2, item 3",
-        teaches="the frontier as a bitset: 32 times as many vertices in a cache as with integers",
+        rationale="the frontier as a bitset: 32 times as many vertices in a cache as with integers",
         complexity="O(D (V + E))",
     ),
 )

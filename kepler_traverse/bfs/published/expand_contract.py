@@ -1,90 +1,73 @@
 """Merrill, Garland, Grimshaw. Scalable GPU graph traversal. PPoPP 2012: expansion, contraction, and four ways to join them.
 
-Expansion gathers the edges out of the frontier, contraction keeps the vertices among their far ends that are new. BFS-4K
-says of it (section 3): "parallel prefix-scan and three different approaches to deal with the workload imbalance: vertex
-expansion and edge contraction, edge contraction and vertex expansion, and hybrid. The algorithm also relies on a technique
-to reduce redundant work due to duplicate vertices on the frontiers". What goes beyond that account is from memory of the
-paper.
+Expansion gathers the edges that leave the frontier. Contraction keeps those targets that are discovered. BFS-4K describes
+the paper as follows (section 3): "parallel prefix-scan and three different approaches to deal with the workload imbalance:
+vertex expansion and edge contraction, edge contraction and vertex expansion, and hybrid. The algorithm also relies on a
+technique to reduce redundant work due to duplicate vertices on the frontiers". What goes beyond that account is from memory
+of the paper.
 
 Gathering (knob ``gathering``) is by block, warp and lane: ``edges_of_block`` in published/advance_by_degree.cuh. Contraction
-asks a bit, then the distance, which it marks by a plain store, and culls duplicates by a table a block (history) and one a
-warp. What differs: the finest gathering looks for edges within a warp, by shuffles, where the paper lays them out in shared
-memory for the block; vertices are queued by way of registers (kt/thread_queue.cuh) in place of a scan of the block;
-distances are always written, and predecessors are the smallest. For those every edge of a level has to be looked at, so bits
-are then set a level later than in the paper, and vertices of the same level are found by their distance. A queue that
-overflows with duplicates is listed again out of the distances; the paper makes its queues larger.
+reads a bit, then the distance, which it writes with a plain store. It removes duplicates with one table per block (history)
+and one per warp.
+
+Differences from the paper:
+
+- The finest gathering finds edges within a warp, by shuffles. The paper writes them to shared memory of the block.
+- Vertices are queued through registers (kt/thread_queue.cuh), not by a scan over the block.
+- Distances are always written, and predecessors are the smallest. For the smallest predecessor every edge of a level must
+  be visited. So bits are set one level later than in the paper, and vertices of the same level are found by their distance.
+- A queue that overflows with duplicates is rebuilt from the distances. The paper makes its queues larger.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ...cuda import cp
 from ...cuda.compiler import kernel
-from ...cuda.kernel_spec import WARP, Entry, arguments
-from ...cuda.launch import launch, resident_threads
+from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.launch import PackedLaunches, launch, resident_threads
 from ...strategy import Strategy
 from .. import gpu_steps
 from ..host_loop import levels, switch
 from .params import GatherKnobs
 
 BLOCK = 256
-NEVER = 2**62  # edges
+NEVER = 2**62  # edges; no vertex has as many
 
 _FILE = Path(__file__).parents[1] / "kernels" / "published" / "expand_contract.cu"
 _CONSTANTS = (("CULLING", 7), ("COUNTING", 0))
 # As in the kernel file.
 _CULLING = {"bits": 1, "warp_culling": 2, "history_culling": 4}
 _COUNTED = ("inspected", "by_bits", "by_history", "by_warp", "queued")
-# Edges from which on a block, and a warp, takes a row.
-_TAKEN_FROM = {"scan_warp_block": (BLOCK, WARP), "scan_warp": (NEVER, WARP), "scan": (NEVER, NEVER), "warp": (NEVER, 1)}
-
-_GRAPH = ("offset_t* offsets", "vertex_t* targets")
-_EDGES = ("vertex_t* edges", "vertex_t*? sources", "int64 n_edges", "int32 level")
-_GATHERING = ("offset_t block_from", "offset_t warp_from", "int64 capacity")
-_REACHED = ("uint8* visited", "int32* distance", "vertex_t*? predecessor")
+# Degrees from which on a block, and a warp, visits an adjacency list.
+_GATHERED_FROM = {"scan_warp_block": (BLOCK, WARP), "scan_warp": (NEVER, WARP), "scan": (NEVER, NEVER), "warp": (NEVER, 1)}
 
 
-def _entry(name: str, *declared: str) -> Entry:
-    return Entry(f"bfs_gather_{name}", _FILE, BLOCK, arguments(*declared), constants=_CONSTANTS)
+def _entry(name: str, struct: str) -> Entry:
+    fields = struct_arguments(_FILE, struct)
+    return Entry(f"bfs_gather_{name}", _FILE, BLOCK, fields, constants=_CONSTANTS, argument_struct=struct)
 
 
-_EXPAND = _entry(
-    "expand",
-    *(
-        *_GRAPH,
-        "vertex_t* queue",
-        "int64 queue_capacity",
-        *_GATHERING,
-        "vertex_t* edges",
-        "vertex_t*? sources",
-        "int64* counters",
-    ),
-)
-_CONTRACT = _entry(
-    "contract", *_EDGES, "int64 queue_capacity", *_REACHED, "vertex_t* queue", "int64* counters", "int64* counted"
-)
-_EXPAND_CONTRACT = _entry(
-    "expand_contract",
-    *(*_GRAPH, "vertex_t* frontier", "int64 n_frontier", "int32 level", *_GATHERING, *_REACHED),
-    *("vertex_t* next", "int64* counters", "int64* counted"),
-)
-_CONTRACT_EXPAND = _entry(
-    "contract_expand",
-    *(*_GRAPH, *_EDGES, *_GATHERING, *_REACHED),
-    *("vertex_t* next", "vertex_t*? next_sources", "int64* counters", "int64* counted"),
-)
-_LIST_LEVEL = _entry(
-    "list_level",
-    *("int64 n_vertices", "int32 level", "int32* distance", "int64 capacity", "vertex_t* queue", "int64* counter"),
+_EXPAND = _entry("expand", "ExpandArgs")
+_CONTRACT = _entry("contract", "ContractArgs")
+_EXPAND_CONTRACT = _entry("expand_contract", "ExpandContractArgs")
+_CONTRACT_EXPAND = _entry("contract_expand", "ContractExpandArgs")
+_LIST_LEVEL = Entry(
+    "bfs_gather_list_level",
+    _FILE,
+    BLOCK,
+    arguments("int64 n_vertices", "int32 level", "int32* distance", "int64 capacity", "vertex_t* queue", "int64* counter"),
+    constants=_CONSTANTS,
 )
 ENTRIES = (_EXPAND, _CONTRACT, _EXPAND_CONTRACT, _CONTRACT_EXPAND, _LIST_LEVEL)
 
 
 class VertexRun(gpu_steps.Run):
-    """A traversal whose frontier is a queue of vertices, some of them perhaps twice."""
+    """A traversal whose frontier is a queue of vertices, with duplicates."""
 
     entries = (_EXPAND_CONTRACT, _LIST_LEVEL)
 
@@ -96,8 +79,10 @@ class VertexRun(gpu_steps.Run):
         self.overflows = 0
         culling = sum(bit for name, bit in _CULLING.items() if getattr(knobs, name))
         constants = {"CULLING": culling, "COUNTING": int(knobs.counters)}
-        self.kernels = {entry: kernel(entry.variant(**constants), graph.targets.dtype) for entry in self.entries}
-        self.taken_from = tuple(map(np.int64, _TAKEN_FROM[knobs.gathering]))
+        kernels = {entry: kernel(entry.variant(**constants), graph.targets.dtype) for entry in self.entries}
+        self._list_level = kernels.pop(_LIST_LEVEL)
+        self.block_from, self.warp_from = _GATHERED_FROM[knobs.gathering]
+        self.launches = {entry: PackedLaunches(compiled) for entry, compiled in kernels.items()}
 
     def start(self, source: int) -> None:
         super().start(source)
@@ -113,29 +98,46 @@ class VertexRun(gpu_steps.Run):
             return None
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | {"overflows": self.overflows}
 
-    @property
-    def gathering(self) -> tuple:
-        return (*self.taken_from, np.int64(self.frontier.capacity))
+    def arguments(self) -> dict:
+        """Every argument that a kernel may take and that does not change while the queues keep their places."""
+        graph, frontier = self.graph, self.frontier
+        return {
+            "offsets": graph.offsets,
+            "targets": graph.targets,
+            "frontier": frontier.queue,
+            "block_from": np.int64(self.block_from),
+            "warp_from": np.int64(self.warp_from),
+            "capacity": np.int64(frontier.capacity),
+            "visited": self.visited,
+            "distance": self.distance,
+            "predecessor": self.predecessor,
+            "next": frontier.next,
+            "counters": frontier.counters,
+            "counted": self.on_device,
+        }
 
-    @property
-    def reached(self) -> tuple:
-        return self.visited, self.distance, self.predecessor
+    def arguments_of(self, entry: Entry) -> dict:
+        """Those of ``arguments`` that a kernel takes."""
+        names = {argument.name for argument in entry.arguments}
+        return {name: value for name, value in self.arguments().items() if name in names}
+
+    def launch(self, entry: Entry, work_items: int, **changed) -> None:
+        """Launch a kernel. The address of the frontier tells which of the two queues is which."""
+        key, pack = self.frontier.queue.data.ptr, partial(self.arguments_of, entry)
+        self.launches[entry].launch(work_items, key, pack, **changed)
 
     def list_level(self, level: int, queue, counter) -> None:
-        """Queue the vertices of a level out of the distances, once each, so that they fit."""
+        """Queue the vertices of a level by a scan of the distances. Each is queued once, so the queue does not overflow."""
         self.overflows += 1
         n = self.graph.n_vertices
-        values = (np.int64(n), np.int32(level), self.distance, np.int64(queue.size), queue, counter)
-        launch(self.kernels[_LIST_LEVEL], n, values)
+        launch(self._list_level, n, (np.int64(n), np.int32(level), self.distance, np.int64(queue.size), queue, counter))
 
 
 def expand_contract(run: VertexRun, level: int) -> None:
     """One launch: edges are gathered and contracted at once, and never stored."""
-    graph, frontier = run.graph, run.frontier
+    frontier = run.frontier
     frontier.clear_counters()
-    vertices = (frontier.queue, np.int64(frontier.size), np.int32(level + 1))
-    values = (graph.offsets, graph.targets, *vertices, *run.gathering, *run.reached, frontier.next, frontier.counters)
-    launch(run.kernels[_EXPAND_CONTRACT], frontier.size, (*values, run.on_device))
+    run.launch(_EXPAND_CONTRACT, frontier.size, n_frontier=np.int64(frontier.size), level=np.int32(level + 1))
     run.count_targets_left()
     size, run.targets_left, *_ = frontier.read_counters()
     if size > frontier.capacity:
@@ -146,7 +148,7 @@ def expand_contract(run: VertexRun, level: int) -> None:
 
 
 class EdgeRun(VertexRun):
-    """A traversal whose frontier is a queue of edges; a queue of vertices lies between two kernels."""
+    """A traversal whose frontier is a queue of edges. Two kernels exchange vertices through a queue of vertices."""
 
     entries = (_EXPAND, _CONTRACT, _CONTRACT_EXPAND, _LIST_LEVEL)
 
@@ -165,26 +167,31 @@ class EdgeRun(VertexRun):
         self.expand(1)
         self.swap(self.frontier.read_counters()[0])
 
-    @property
-    def edges(self) -> tuple:
-        return self.frontier.queue, self.sources, np.int64(self.frontier.size)
+    def arguments_of(self, entry: Entry) -> dict:
+        frontier = self.frontier
+        if entry is _EXPAND:
+            edges = {"edges": frontier.next, "sources": self.next_sources}
+        else:
+            edges = {"edges": frontier.queue, "sources": self.sources}
+        of_edges = {
+            **edges,
+            "next_sources": self.next_sources,
+            "queue": self.vertices,
+            "queue_capacity": np.int64(self.vertices.size),
+        }
+        names = {argument.name for argument in entry.arguments}
+        return super().arguments_of(entry) | {name: value for name, value in of_edges.items() if name in names}
 
-    @property
-    def next_edges(self) -> tuple:
-        return self.frontier.next, self.next_sources, self.frontier.counters
-
-    def expand(self, at_most: int) -> None:
-        """Gather the edges of the queued vertices, which only the device has counted."""
-        graph = self.graph
-        values = (graph.offsets, graph.targets, self.vertices, np.int64(self.vertices.size))
-        launch(self.kernels[_EXPAND], at_most, (*values, *self.gathering, *self.next_edges))
+    def expand(self, max_vertices: int) -> None:
+        """Gather the edges of the queued vertices. Only the device knows their number."""
+        self.launch(_EXPAND, max_vertices)
 
     def swap(self, size: int) -> None:
         self.frontier.swap(size)
         self.sources, self.next_sources = self.next_sources, self.sources
 
     def finish(self, level: int) -> None:
-        """Wait for a level; where a queue had no room, gather once more without duplicates."""
+        """Wait for a level. If a queue overflowed, gather once more without duplicates."""
         frontier, n = self.frontier, self.vertices.size
         self.count_targets_left()
         size, self.targets_left, queued = frontier.read_counters()
@@ -197,31 +204,29 @@ class EdgeRun(VertexRun):
 
 
 def two_phase(run: EdgeRun, level: int) -> None:
-    """Two launches: edges are contracted into a queue of vertices, and those expanded into the next queue of edges."""
+    """Two launches: contract edges into a queue of vertices, then expand these into the next queue of edges."""
     run.frontier.clear_counters()
-    size, n = run.frontier.size, run.vertices.size
-    queue = (run.vertices, run.frontier.counters, run.on_device)
-    launch(run.kernels[_CONTRACT], size, (*run.edges, np.int32(level + 1), np.int64(n), *run.reached, *queue))
-    run.expand(min(size, n))
+    size = run.frontier.size
+    run.launch(_CONTRACT, size, n_edges=np.int64(size), level=np.int32(level + 1))
+    run.expand(min(size, run.vertices.size))
     run.finish(level + 1)
 
 
 def contract_expand(run: EdgeRun, level: int) -> None:
-    """One launch: what contraction leaves is expanded at once, and vertices are never stored."""
-    graph = run.graph
+    """One launch: the vertices that contraction keeps are expanded at once, and never stored."""
     run.frontier.clear_counters()
-    values = (graph.offsets, graph.targets, *run.edges, np.int32(level + 1), *run.gathering, *run.reached, *run.next_edges)
-    launch(run.kernels[_CONTRACT_EXPAND], run.frontier.size, (*values, run.on_device))
+    size = run.frontier.size
+    run.launch(_CONTRACT_EXPAND, size, n_edges=np.int64(size), level=np.int32(level + 1))
     run.finish(level + 1)
 
 
 def is_small(run: EdgeRun) -> bool:
-    """The rule of the hybrid: one launch while there is no more than an edge for each resident thread."""
+    """The rule of the hybrid: one launch while there is at most one edge per resident thread."""
     return run.frontier.size <= run.resident
 
 
 def vertex_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: those of any with queues, and a bit a vertex."""
+    """Bytes of a run: those of any run with queues, and one bit per vertex."""
     return gpu_steps.memory(n_vertices, n_edges, predecessors) + n_vertices // 8 + 1
 
 
@@ -239,9 +244,9 @@ STRATEGIES = (
         plan=levels(VertexRun, expand_contract),
         memory=vertex_memory,
         paper=_PAPER,
-        teaches="a row goes to lanes, a warp or a block by its length, and each vertex passes through memory once",
+        rationale="a row goes to lanes, a warp or a block by its length, and each vertex passes through memory once",
         complexity="O(V + E)",
-        also=("merrill-expand-contract",),
+        aliases=("merrill-expand-contract",),
         knobs=GatherKnobs,
     ),
     Strategy(
@@ -250,9 +255,9 @@ STRATEGIES = (
         plan=levels(EdgeRun, contract_expand),
         memory=edge_memory,
         paper=_PAPER,
-        teaches="a queue of edges gives threads equal work, for as much traffic as there are edges",
+        rationale="a queue of edges gives threads equal work, for as much traffic as there are edges",
         complexity="O(V + E)",
-        also=("merrill-contract-expand",),
+        aliases=("merrill-contract-expand",),
         knobs=GatherKnobs,
     ),
     Strategy(
@@ -261,9 +266,9 @@ STRATEGIES = (
         plan=levels(EdgeRun, two_phase),
         memory=edge_memory,
         paper=_PAPER,
-        teaches="two kernels a level, each of which gives its threads equal work",
+        rationale="two kernels a level, each of which gives its threads equal work",
         complexity="O(V + E)",
-        also=("merrill-two-phase",),
+        aliases=("merrill-two-phase",),
         knobs=GatherKnobs,
     ),
     Strategy(
@@ -272,9 +277,9 @@ STRATEGIES = (
         plan=levels(EdgeRun, switch(two_phase, contract_expand, is_small)),
         memory=edge_memory,
         paper=_PAPER,
-        teaches="one launch while the frontier is small, two kernels while it is large",
+        rationale="one launch while the frontier is small, two kernels while it is large",
         complexity="O(V + E)",
-        also=("merrill-hybrid",),
+        aliases=("merrill-hybrid",),
         knobs=GatherKnobs,
     ),
 )

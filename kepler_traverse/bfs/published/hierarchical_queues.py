@@ -1,23 +1,23 @@
-"""BFS with a queue of vertices, a thread a vertex: by way of queues of the blocks, or by a prefix sum over flags.
+"""BFS with a queue of vertices and one thread per vertex: queues of blocks, or a prefix sum over flags.
 
 ``queue_of_blocks``: Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, section 3.6, after Luo, Wong, Hwu
 (UIUC-BFS) 2010, section 3.2. "Every block has a queue in shared memory ... all shared memory queues are merged into a single
-global memory queue", by one atomic a block there. Springer has one queue a block; the knob ``queues`` gives each warp its
-own, as Luo et al. did. Theirs: "large graphs cannot be processed if a shared memory queue overflows", and a vertex that two
-threads reach is queued twice. Here what has no room goes to the global queue at once, and a compare-and-swap lets one thread
-queue a vertex.
+global memory queue", with one atomic per block. Springer has one queue per block. The knob ``queues`` gives each warp its
+own, as Luo et al. did. In the papers "large graphs cannot be processed if a shared memory queue overflows", and a vertex
+that two threads reach is queued twice. Here a vertex that exceeds the capacity goes to the global queue directly, and a
+compare-and-swap lets one thread queue a vertex.
 
-``queue_by_prefix_sum``: Springer, section 3.7. A level leaves a flag at each vertex, and a prefix sum over the flags of all
-gives each vertex of the queue its place. There the sum is made by NVIDIA's scan of GPU Gems 3 and kept in an array; here by
-three launches that keep a sum a tile (``kernels/published/prefix_sum.cu``), and the flag is the distance, as in section 3.2.
+``queue_by_prefix_sum``: Springer, section 3.7. A level sets a flag per vertex, and a prefix sum over all flags gives each
+vertex its place in the queue. The paper computes the sum with NVIDIA's scan of GPU Gems 3 and stores it in an array. Here
+three launches keep one sum per tile (``kernels/published/prefix_sum.cu``), and the flag is the distance, as in section 3.2.
 
 ``queue_of_warps``: Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC 2010, section 3.3 in full.
-Intra-block synchronization "only applies to the levels with frontiers of no larger than 512 vertices"; beyond, blocks wait
-for each other up to 15,360 vertices, as many threads as a GTX 280 has in blocks of 512; "only when the frontier has more"
-is a kernel launched for a level, that of ``queue_of_blocks``. Theirs: a W-frontier is shared by threads that never ran at
-the same time, eight of them a block; since Volta there are no such threads, so each warp has one and takes places by an
-atomic in shared memory. Their barrier is Xiao and Feng's, for no more blocks than multiprocessors; here it is that of a
-cooperative launch, of as many. Vertices of many edges: ``pieces``.
+Intra-block synchronization "only applies to the levels with frontiers of no larger than 512 vertices". Up to 15,360
+vertices, as many as a GTX 280 has threads in blocks of 512, blocks synchronize within one launch. "Only when the frontier
+has more" is a kernel launched per level, that of ``queue_of_blocks``. In the paper a W-frontier is shared by threads that
+never run at the same time, eight per block. Since Volta there are no such threads, so each warp has one W-frontier and
+reserves slots by an atomic in shared memory. The paper's barrier is that of Xiao and Feng, for at most one block per
+multiprocessor. Here it is that of a cooperative launch of as many blocks. High-degree vertices: ``row_splitting``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,15 @@ import numpy as np
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import WARP, Entry, arguments
-from ...cuda.launch import launch, launch_blocks, max_grid, resident_threads, threads_per_multiprocessor
+from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.launch import (
+    PackedLaunches,
+    launch,
+    launch_blocks,
+    max_grid,
+    resident_threads,
+    threads_per_multiprocessor,
+)
 from ...strategy import Strategy
 from .. import gpu_steps
 from ..host_loop import levels
@@ -38,61 +45,68 @@ from .params import BlockQueueKnobs, WarpQueueKnobs
 from .row_splitting import split
 
 BLOCK = 512  # threads, as in UIUC-BFS, 3.3
-TILE = 1024  # vertices whose flags a block sums up at once, as many as Springer's listing has in shared memory
+TILE = 1024  # vertices whose flags a block sums at once; Springer's listing has as many in shared memory
 
 _KERNELS = Path(__file__).parents[1] / "kernels" / "published"
 _QUEUES_FILE, _PREFIX_FILE = _KERNELS / "block_queues.cu", _KERNELS / "prefix_sum.cu"
-_GRAPH = ("offset_t* offsets", "vertex_t* targets", "int64*? first_piece", "vertex_t*? owner")
-_CAPACITIES = ("int32 n_queues", "int32 queue_capacity", "int64 capacity")
-_RESULTS = ("int32* distance", "vertex_t*? predecessor", "vertex_t* next", "int64* counters")
-_FRONTIER = ("vertex_t* frontier", "int64 n_frontier", "int32 level")
-_SEVERAL = ("int32 last_level", "int64 most")
-_LEVEL = Entry("bfs_block_queues", _QUEUES_FILE, BLOCK, arguments(*_GRAPH, *_FRONTIER, *_CAPACITIES, *_RESULTS))
-_GRID = Entry(
-    "bfs_block_queues_grid",
-    _QUEUES_FILE,
-    BLOCK,
-    arguments(
-        *_GRAPH, "vertex_t* queue", "int64 n_frontier", "int32 level", *_SEVERAL, *_CAPACITIES, *_RESULTS, "uint32* arrived"
-    ),
-    is_cooperative=True,
-)
-_ALONE = Entry(
-    "bfs_block_queues_alone", _QUEUES_FILE, BLOCK, arguments(*_GRAPH, *_FRONTIER, *_SEVERAL, *_CAPACITIES, *_RESULTS)
-)
-_MARK = Entry(
-    "bfs_prefix_mark",
+
+
+def _queues(name: str, struct: str, *, is_cooperative: bool = False) -> Entry:
+    fields = struct_arguments(_QUEUES_FILE, struct)
+    return Entry(name, _QUEUES_FILE, BLOCK, fields, is_cooperative=is_cooperative, argument_struct=struct)
+
+
+_LEVEL = _queues("bfs_block_queues", "LevelArgs")
+_GRID = _queues("bfs_block_queues_grid", "GridArgs", is_cooperative=True)
+_SINGLE_BLOCK = _queues("bfs_block_queues_single_block", "SingleBlockArgs")
+_VISIT = Entry(
+    "bfs_prefix_visit",
     _PREFIX_FILE,
     gpu_steps.BLOCK,
-    arguments("offset_t* offsets", "vertex_t* targets", *_FRONTIER, "int32* distance", "vertex_t*? predecessor"),
+    arguments(
+        *("offset_t* offsets", "vertex_t* targets", "vertex_t* frontier", "int64 n_frontier"),
+        *("int32 level", "int32* distance", "vertex_t*? predecessor"),
+    ),
 )
 _FLAGS = ("int32* distance", "int64 n_vertices", "int32 level", "int64 tile", "int64* sums")
 _COUNT = Entry("bfs_prefix_count", _PREFIX_FILE, gpu_steps.BLOCK, arguments(*_FLAGS))
 _SUM = Entry("bfs_prefix_sum", _PREFIX_FILE, gpu_steps.BLOCK, arguments("int64 n_tiles", "int64* sums", "int64* counters"))
 _LIST = Entry("bfs_prefix_list", _PREFIX_FILE, gpu_steps.BLOCK, arguments(*_FLAGS, "int64 capacity", "vertex_t* next"))
-ENTRIES = (_LEVEL, _GRID, _ALONE, _MARK, _COUNT, _SUM, _LIST)
+ENTRIES = (_LEVEL, _GRID, _SINGLE_BLOCK, _VISIT, _COUNT, _SUM, _LIST)
 
 
 class _Run(gpu_steps.Run):
-    """A traversal by queues of blocks."""
+    """A traversal with queues of blocks."""
 
-    first, owner = None, None  # the rows of the graph are whole
+    first_chunk, owner = None, None  # adjacency lists are not split
 
-    def __init__(self, graph, query, n_counters: int, queue_capacity: int, n_queues: int, longest: int | None = None):
+    def __init__(self, graph, query, n_counters: int, max_queued: int, n_queues: int, longest: int | None = None):
         super().__init__(graph, query, n_counters, longest)
         self.offsets = graph.offsets
-        # A block's room is shared out to its queues, each of which has one place at least.
-        self.n_queues, self.queue_capacity = n_queues, max(queue_capacity // n_queues, 1)
+        # The queues of a block share its capacity; each holds at least one vertex.
+        self.n_queues, self.queue_capacity = n_queues, max(max_queued // n_queues, 1)
         self.shared_bytes = n_queues * self.queue_capacity * graph.targets.dtype.itemsize
-        self.level = kernel(_LEVEL, graph.targets.dtype)
+        self.level = PackedLaunches(kernel(_LEVEL, graph.targets.dtype), shared_bytes=self.shared_bytes)
 
-    def arguments(self, level: int, *of_several) -> tuple:
+    def arguments(self) -> dict:
         """Those that the three kernels share."""
         frontier = self.frontier
-        rows = (self.offsets, self.graph.targets, self.first, self.owner)
-        capacities = (np.int32(self.n_queues), np.int32(self.queue_capacity), np.int64(frontier.capacity))
-        results = (self.distance, self.predecessor, frontier.next, frontier.counters)
-        return (*rows, frontier.queue, np.int64(frontier.size), np.int32(level), *of_several, *capacities, *results)
+        return {
+            "offsets": self.offsets,
+            "targets": self.graph.targets,
+            "first_chunk": self.first_chunk,
+            "owner": self.owner,
+            "n_queues": np.int32(self.n_queues),
+            "queue_capacity": np.int32(self.queue_capacity),
+            "capacity": np.int64(frontier.capacity),
+            "distance": self.distance,
+            "predecessor": self.predecessor,
+            "next": frontier.next,
+            "counters": frontier.counters,
+        }
+
+    def arguments_of_level(self) -> dict:
+        return self.arguments() | {"frontier": self.frontier.queue}
 
 
 class BlockQueueRun(_Run):
@@ -107,67 +121,82 @@ def expand(run: _Run, level: int) -> None:
     """One level by one launch."""
     frontier = run.frontier
     frontier.clear_counters()
-    launch(run.level, frontier.size, run.arguments(level + 1), shared_bytes=run.shared_bytes)
+    size = frontier.size
+    run.level.launch(
+        size, frontier.queue.data.ptr, run.arguments_of_level, n_frontier=np.int64(size), level=np.int32(level + 1)
+    )
     run.count_targets_left()
     run.targets_left = frontier.advance()
 
 
 def rule(mean: float, largest: int, threads: int) -> WarpQueueKnobs:
-    """Knobs for a graph and a device: the threads of its own multiprocessors; rows are cut where they are uneven."""
+    """Knobs for a graph and a device: as many vertices as the grid has threads; uneven adjacency lists are split."""
     uneven = largest > 16 * max(mean, 1.0)
     return WarpQueueKnobs(grid_up_to=threads, split_above=max(8, 2 * int(mean)) if uneven else 0)
 
 
 class WarpQueueRun(_Run):
-    """A traversal by ``queue_of_warps``: the kernel that suits a frontier, and the graph in pieces if it is split."""
+    """A traversal by ``queue_of_warps``: a kernel per size of the frontier, and long adjacency lists in edge chunks."""
 
     def __init__(self, graph, query):
-        # A block a multiprocessor (3.3), so that all run at once.
+        # One block per multiprocessor (3.3), so that all run at once.
         self.blocks = resident_threads() // threads_per_multiprocessor()
         mean, _, largest = degree_statistics(graph.offsets)
         self.knobs = knobs = query.knobs or rule(mean, largest, self.blocks * BLOCK)
-        pieces = split(graph, knobs.split_above) if knobs.split_above else None
-        super().__init__(graph, query, 6, knobs.room, BLOCK // WARP, None if pieces is None else pieces.owner.size)
-        if pieces is not None:
-            self.first, self.owner, self.offsets = pieces.first, pieces.owner, pieces.offsets
+        chunks = split(graph, knobs.split_above) if knobs.split_above else None
+        super().__init__(graph, query, 6, knobs.room, BLOCK // WARP, None if chunks is None else chunks.owner.size)
+        if chunks is not None:
+            self.first_chunk, self.owner, self.offsets = chunks.first, chunks.owner, chunks.offsets
         index = graph.targets.dtype
-        self.grid, self.alone = kernel(_GRID, index), kernel(_ALONE, index)
+        with_frontier = self.shared_bytes + knobs.alone_up_to * index.itemsize
+        self.grid = PackedLaunches(kernel(_GRID, index), shared_bytes=self.shared_bytes)
+        self.single_block = PackedLaunches(kernel(_SINGLE_BLOCK, index), shared_bytes=with_frontier)
         self.arrived = cp.zeros(1, np.uint32)
         # No path has as many hops as there are vertices.
         self.last_level = graph.n_vertices if query.limit is None else min(int(query.limit), graph.n_vertices)
 
     def start(self, source: int) -> None:
         super().start(source)
-        if self.first is not None:
-            first, end = self.first[source : source + 2].get().tolist()
+        if self.first_chunk is not None:
+            first, end = self.first_chunk[source : source + 2].get().tolist()
             self.frontier.queue[: end - first] = cp.arange(first, end, dtype=self.frontier.queue.dtype)
             self.frontier.size = end - first
 
+    def arguments_of_single_block(self) -> dict:
+        return self.arguments_of_level() | {"max_frontier": np.int64(self.knobs.alone_up_to)}
+
+    def arguments_of_grid(self) -> dict:
+        max_frontier = np.int64(self.knobs.grid_up_to)
+        return self.arguments() | {"queue": self.frontier.queue, "max_frontier": max_frontier, "arrived": self.arrived}
+
 
 def step(run: WarpQueueRun, level: int) -> int | None:
-    """Go on from a level with one block, with blocks that wait for each other, or with one launch (3.3)."""
+    """Advance by a single block, by a grid with barriers, or by one launch per level (3.3)."""
     knobs, frontier = run.knobs, run.frontier
     if frontier.size > max(knobs.alone_up_to, knobs.grid_up_to):
         return expand(run, level)
-    # To stop at the level of a target the host counts after each.
-    last = np.int32(run.last_level if run.targets is None else level + 1)
+    # To stop at the level of a target, the host counts after each level.
+    last_level = run.last_level if run.targets is None else level + 1
     frontier.clear_counters()
-    alone = frontier.size <= knobs.alone_up_to
-    if alone:
-        values = run.arguments(level, last, np.int64(knobs.alone_up_to))
-        shared = run.shared_bytes + knobs.alone_up_to * frontier.queue.dtype.itemsize
-        launch_blocks(run.alone, 1, values, shared_bytes=shared)
+    is_alone = frontier.size <= knobs.alone_up_to
+    changed = {
+        "n_frontier": np.int64(frontier.size),
+        "level": np.int32(level),
+        "last_level": np.int32(last_level),
+    }
+    key = frontier.queue.data.ptr
+    if is_alone:
+        run.single_block.launch_blocks(1, key, run.arguments_of_single_block, **changed)
     else:
         run.arrived.data.memset_async(0, run.arrived.nbytes)
-        values = (*run.arguments(level, last, np.int64(knobs.grid_up_to)), run.arrived)
-        launch_blocks(run.grid, run.blocks, values, shared_bytes=run.shared_bytes)
+        run.grid.launch_blocks(run.blocks, key, run.arguments_of_grid, **changed)
     run.count_targets_left()
-    size, run.targets_left, taken, *_ = frontier.read_counters()
-    if alone or taken % 2:
+    size, run.targets_left, n_levels, *_ = frontier.read_counters()
+    if is_alone or n_levels % 2:
         frontier.swap(size)
     else:
         frontier.size = size
-    return taken
+    return n_levels
 
 
 class PrefixSumRun(gpu_steps.Run):
@@ -176,16 +205,16 @@ class PrefixSumRun(gpu_steps.Run):
     def __init__(self, graph, query):
         super().__init__(graph, query)
         index = graph.targets.dtype
-        self.mark, self.count, self.sum, self.list = (kernel(entry, index) for entry in (_MARK, _COUNT, _SUM, _LIST))
+        self.visit, self.count, self.sum, self.list = (kernel(entry, index) for entry in (_VISIT, _COUNT, _SUM, _LIST))
         self.sums = cp.empty(-(-graph.n_vertices // TILE), np.int64)
 
 
-def mark_and_list(run: PrefixSumRun, level: int) -> None:
-    """One level: mark what it reaches, then list what is marked."""
+def visit_and_list(run: PrefixSumRun, level: int) -> None:
+    """One level: write the distances of the neighbors, then list the vertices at that distance."""
     graph, frontier = run.graph, run.frontier
     frontier.clear_counters()
     queue = (frontier.queue, np.int64(frontier.size), np.int32(level + 1))
-    launch(run.mark, frontier.size, (graph.offsets, graph.targets, *queue, run.distance, run.predecessor))
+    launch(run.visit, frontier.size, (graph.offsets, graph.targets, *queue, run.distance, run.predecessor))
     n_tiles, largest = run.sums.size, max_grid(gpu_steps.BLOCK)
     flags = (run.distance, np.int64(graph.n_vertices), np.int32(level + 1), np.int64(TILE), run.sums)
     launch_blocks(run.count, min(n_tiles, largest), flags)
@@ -196,14 +225,14 @@ def mark_and_list(run: PrefixSumRun, level: int) -> None:
 
 
 def warp_queue_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: those of any with queues, and rows in pieces of the published length, whose queues are longer."""
+    """Bytes of a run: those of any run with queues, and edge chunks of the published length, which make queues longer."""
     index = 4 if n_vertices < 2**31 else 8
-    pieces = n_vertices + n_edges // WarpQueueKnobs.split_above
-    return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * n_vertices + pieces * (8 + 3 * index)
+    n_chunks = n_vertices + n_edges // WarpQueueKnobs.split_above
+    return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * n_vertices + n_chunks * (8 + 3 * index)
 
 
 def prefix_sum_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: those of any with queues, and a sum a tile."""
+    """Bytes of a run: those of any run with queues, and one sum per tile."""
     return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * (n_vertices // TILE + 1)
 
 
@@ -214,20 +243,20 @@ STRATEGIES = (
         plan=levels(BlockQueueRun, expand),
         memory=gpu_steps.memory,
         paper="Springer, section 3.6; Luo, Wong, Hwu 2010, section 3.2",
-        teaches="a queue of each block in shared memory: one atomic a block where there was one a vertex",
+        rationale="a queue of each block in shared memory: one atomic a block where there was one a vertex",
         complexity="O(V + E)",
-        also=("springer-frontier-queue",),
+        aliases=("springer-frontier-queue",),
         knobs=BlockQueueKnobs,
     ),
     Strategy(
         name="queue_by_prefix_sum",
         device="cuda",
-        plan=levels(PrefixSumRun, mark_and_list),
+        plan=levels(PrefixSumRun, visit_and_list),
         memory=prefix_sum_memory,
         paper="Springer, section 3.7; scan of Harris, Sengupta, Owens 2007",
-        teaches="a queue without an atomic, for a pass over all vertices per level",
+        rationale="a queue without an atomic, for a pass over all vertices per level",
         complexity="O(D V + E)",
-        also=("springer-frontier-scan",),
+        aliases=("springer-frontier-scan",),
     ),
     Strategy(
         name="queue_of_warps",
@@ -235,9 +264,9 @@ STRATEGIES = (
         plan=levels(WarpQueueRun, step),
         memory=warp_queue_memory,
         paper="Luo, Wong, Hwu 2010 (UIUC-BFS)",
-        teaches="a small frontier stays in one block, a middle one behind a barrier of blocks: the host is asked seldom",
+        rationale="a small frontier stays in one block, a middle one behind a barrier of blocks: the host is asked seldom",
         complexity="O(V + E)",
-        also=("uiuc-bfs",),
+        aliases=("uiuc-bfs",),
         knobs=WarpQueueKnobs,
     ),
 )

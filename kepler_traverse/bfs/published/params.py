@@ -1,4 +1,4 @@
-"""The knobs of the papers' systems; the defaults are the published values."""
+"""The knobs of the published BFS systems. The defaults are the published values."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from ...errors import InputError
 from ..tuning import WIDTHS
 
-MAX_DEFERRED = 4096  # vertices; of 64 bits they take 32 KiB, where a block has 48 without asking
+MAX_DEFERRED = 4096  # vertices; with 64-bit numbers 32 KiB of the 48 KiB that a block has by default
 
 
 def check_knobs(strategy: str, knobs, *rules: tuple[str, str, bool]) -> None:
-    """Refuse the first knob that does not fit: each rule is a name, what is wanted, and whether it is so."""
+    """Reject the first knob that does not fit. A rule is the name of a knob, what is expected, and whether it fits."""
     for name, expected, fits in rules:
         if not fits:
             raise InputError(f"knob {name} of {strategy} must be {expected}, not {getattr(knobs, name)!r}")
 
 
-def is_whole(value, least: int, most: int) -> bool:
-    """Whether a value is a whole number from ``least`` to ``most``."""
-    return not isinstance(value, bool) and value in range(least, most + 1)
+def is_whole(value, minimum: int, maximum: int) -> bool:
+    """Whether a value is a whole number from ``minimum`` to ``maximum``."""
+    return not isinstance(value, bool) and value in range(minimum, maximum + 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +29,8 @@ class VirtualWarpKnobs:
     Attributes
     ----------
     width : {1, 2, 4, 8, 16, 32}
-        Lanes that share a vertex: Hong et al., and Springer, section 3.5, whose figure 13 has 16. The best one in BFS-4K's
-        table 2 lies between 1 (roads) and 32 (Kronecker graphs).
+        Lanes per vertex (Hong et al.; Springer, section 3.5, whose figure 13 has 16). In table 2 of BFS-4K the best width is
+        between 1 (roads) and 32 (Kronecker graphs).
 
     Raises
     ------
@@ -47,15 +47,15 @@ class VirtualWarpKnobs:
 
 @dataclass(frozen=True, kw_only=True)
 class DeferKnobs:
-    """Settings of the scan that defers outliers; the defaults are those of Springer's figure 12.
+    """Settings of the scan that defers high-degree vertices. The defaults are those of Springer's figure 12.
 
     Attributes
     ----------
     defer_from : int, 0 or more
-        Edges from which on a vertex waits until its block has looked at all others (``DEFER_MAX``).
+        Vertices of this degree or more wait until their block has scanned all others (``DEFER_MAX``).
     room : int from 0 to 4096
-        Vertices that may wait in the shared memory of a block (``D_BLOCK_QUEUE_SIZE``); with fewer than a block has threads
-        none does.
+        Capacity of the queue in the shared memory of a block (``D_BLOCK_QUEUE_SIZE``). If it is below the number of threads
+        of a block, no vertex waits.
 
     Raises
     ------
@@ -67,26 +67,26 @@ class DeferKnobs:
     room: int = 2048
 
     def __post_init__(self):
-        for name, most, expected in (
+        for name, end, expected in (
             ("defer_from", 2**63, "a whole number from 0 on"),
             ("room", MAX_DEFERRED + 1, f"a whole number from 0 to {MAX_DEFERRED}"),
         ):
             value = getattr(self, name)
-            if type(value) is not int or not 0 <= value < most:
+            if type(value) is not int or not 0 <= value < end:
                 raise InputError(f"knob {name} of scan_deferred must be {expected}, not {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockQueueKnobs:
-    """Settings of ``queue_of_blocks``; the defaults are those of Springer.
+    """Settings of ``queue_of_blocks``. The defaults are those of Springer.
 
     Attributes
     ----------
     queues : {"block", "warp"}
-        Whose queue a thread appends to in shared memory: one of the block (Springer, 3.6), or its warp's own (Luo, Wong,
+        The queue in shared memory to which a thread appends: that of its block (Springer, 3.6) or of its warp (Luo, Wong,
         Hwu 2010, 3.2).
     room : int from 1 to 8192
-        Vertices that the queues of a block hold together (Springer, figure 14).
+        Total capacity of the queues of a block, in vertices (Springer, figure 14).
 
     Raises
     ------
@@ -108,21 +108,21 @@ class BlockQueueKnobs:
 
 @dataclass(frozen=True, kw_only=True)
 class WarpQueueKnobs:
-    """Settings of ``queue_of_warps``; the defaults are those of Luo, Wong, Hwu 2010.
+    """Settings of ``queue_of_warps``. The defaults are those of Luo, Wong, Hwu 2010.
 
     Attributes
     ----------
     alone_up_to : int from 0 to 512
-        Vertices of a frontier up to which a single block goes on alone (3.3), a thread each; 0 for never.
+        Frontiers of at most this many vertices are expanded by a single block, with one thread per vertex (3.3); 0: never.
     grid_up_to : int, 0 or more
-        Vertices up to which blocks wait for each other in one launch (3.3); 0 for never. The paper has a thread each: 30
-        multiprocessors with 512 threads.
+        Frontiers of at most this many vertices are expanded by a grid with barriers, in one launch (3.3); 0: never. The
+        paper has one thread per vertex: 30 multiprocessors with 512 threads.
     room : int from 1 to 8192
-        Vertices that the queues of a block's warps hold together (4): the paper has room for all neighbours of all threads,
-        of which its graphs have up to 7.
+        Total capacity of the queues of a block's warps, in vertices (4). In the paper it is enough for all neighbors of all
+        threads; its graphs have up to 7 per vertex.
     split_above : int, 0 or more
-        Edges of a row beyond which it is cut into pieces of as many (4); 0 for never. In the paper's irregular graphs 0.1 %
-        of the vertices have 1,000 edges, the others up to 7.
+        Longer adjacency lists are split into edge chunks of this many edges (4); 0: never. In the paper's irregular graphs
+        0.1 % of the vertices have 1,000 edges, the others up to 7.
 
     Raises
     ------
@@ -151,17 +151,18 @@ GATHERINGS = ("scan", "warp", "scan_warp", "scan_warp_block")
 
 @dataclass(frozen=True, kw_only=True)
 class GatherKnobs:
-    """Settings of the rows that gather edges; the defaults are those of Merrill, Garland, Grimshaw 2012.
+    """Settings of the strategies that gather edges. The defaults are those of Merrill, Garland, Grimshaw 2012.
 
     Attributes
     ----------
     gathering : {"scan_warp_block", "scan_warp", "scan", "warp"}
-        Who takes the edges of a vertex: lanes that look for them (scan); a warp, from 32 edges on, or of every vertex where
-        nothing else is named; a block, from as many edges on as it has threads.
+        Which threads visit the edges of a vertex. ``scan``: lanes that find their edges by binary search; ``warp``: a warp,
+        from 32 edges on, or for each vertex if nothing else is named; ``block``: a block, from as many edges on as it has
+        threads.
     bits : bool
-        Whether a bit a vertex says that it was reached, before its distance is asked.
+        Whether one bit per vertex is read before its distance.
     warp_culling, history_culling : bool
-        Whether vertices found twice are looked for among those of a warp, and among those that a block has found.
+        Whether duplicates are searched for among the vertices of a warp, and among those that a block has found.
     counters : bool
         Whether to count, which takes time: ``Traversal.counters``.
 
@@ -180,7 +181,7 @@ class GatherKnobs:
     def __post_init__(self):
         switches = ("bits", "warp_culling", "history_culling", "counters")
         check_knobs(
-            "a row that gathers",
+            "a strategy that gathers",
             self,
             ("gathering", f"one of {GATHERINGS}", self.gathering in GATHERINGS),
             *((name, "true or false", isinstance(getattr(self, name), bool)) for name in switches),

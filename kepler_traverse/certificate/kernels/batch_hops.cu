@@ -4,7 +4,7 @@
 // Keys are hop counts of KEY_BYTES bytes. An unreached vertex has all bits set and is therefore the
 // farthest. A lane holds one word of keys.
 //
-//   certificate_list_hubs         lists the adjacency lists of PIECE edges or more, and their chunks;
+//   certificate_list_hubs         lists the adjacency lists of CHUNK edges or more, and their chunks;
 //                                 once for all blocks of sources
 //   certificate_lay_out_hops      transposes distances into tiles; checks each distance alone (C1, C2)
 //   certificate_batch_hops_warp   checks the adjacency lists of the reverse graph (C3, C4)
@@ -22,11 +22,10 @@
 namespace {
 
 using kt::ALL_LANES;
-using kt::AT_ONCE;
 using kt::Hubs;
+using kt::IN_FLIGHT;
 using kt::int32;
 using kt::int64;
-using kt::TILE;
 using kt::uint32;
 using kt::uint64;
 using kt::uint8;
@@ -38,24 +37,25 @@ struct HopsTile {
   static constexpr int32 LANES = TILE_BYTES / 4;
   static constexpr int32 SOURCES = LANES * KEYS;
 
-  const uint32* lines;
+  const uint32* tiles;
   uint32* best_of_hubs;
   int64* findings;
   uint32 limit;
-  int32 in_line;
+  int32 lane_in_tile;
   int64 sources[KEYS];
   int64 v = 0;
   uint32 best[KEYS];
 
-  KT_DEVICE HopsTile(const uint32* all, const int64* of, int64 n_sources, uint32 farthest, uint32* kept, int64* found)
-      : lines(all), best_of_hubs(kept), findings(found), limit(farthest), in_line(kt::lane() % LANES) {
+  KT_DEVICE HopsTile(const uint32* all_tiles, const int64* all_sources, int64 n_sources, uint32 max_hops, uint32* best,
+                     int64* found)
+      : tiles(all_tiles), best_of_hubs(best), findings(found), limit(max_hops), lane_in_tile(kt::lane() % LANES) {
     for (int32 i = 0; i < KEYS; ++i) {
-      const int32 source = in_line * KEYS + i;
-      sources[i] = source < n_sources ? kt::load_constant(of + source) : -1;
+      const int32 source = lane_in_tile * KEYS + i;
+      sources[i] = source < n_sources ? kt::load_constant(all_sources + source) : -1;
     }
   }
   KT_DEVICE static uint32 key(uint32 word, int32 i) { return word >> (8 * KEY_BYTES * i) & FARTHEST; }
-  KT_DEVICE uint32 word_of(int64 vertex) const { return kt::load_constant(lines + vertex * LANES + in_line); }
+  KT_DEVICE uint32 word_of(int64 vertex) const { return kt::load_constant(tiles + vertex * LANES + lane_in_tile); }
 
   KT_DEVICE void begin(vertex_t vertex) {
     v = vertex;
@@ -63,19 +63,21 @@ struct HopsTile {
   }
   KT_DEVICE void take(bool valid, offset_t, vertex_t u) {
     kt::broadcast_edges<LANES>(valid, [&](int32 first, int32 n) {
-      uint32 words[AT_ONCE];
+      uint32 words[IN_FLIGHT];
 #pragma unroll
-      for (int32 i = 0; i < AT_ONCE; ++i) {
+      for (int32 i = 0; i < IN_FLIGHT; ++i) {
         const vertex_t from = kt::broadcast(ALL_LANES, u, first + i < n ? first + i : 0, LANES);
         words[i] = first + i < n ? word_of(from) : ~0u;
       }
 #pragma unroll
-      for (int32 i = 0; i < AT_ONCE; ++i)
+      for (int32 i = 0; i < IN_FLIGHT; ++i)
 #pragma unroll
         for (int32 k = 0; k < KEYS; ++k) best[k] = key(words[i], k) < best[k] ? key(words[i], k) : best[k];
     });
   }
-  KT_DEVICE uint32* place_of(int64 slot, int32 i) const { return best_of_hubs + slot * SOURCES + in_line * KEYS + i; }
+  KT_DEVICE uint32* place_of(int64 slot, int32 i) const {
+    return best_of_hubs + slot * SOURCES + lane_in_tile * KEYS + i;
+  }
   KT_DEVICE void keep(int64 slot) const {
     for (int32 i = 0; i < KEYS; ++i)
       if (best[i] != FARTHEST) kt::atomic_min(place_of(slot, i), best[i]);
@@ -87,7 +89,7 @@ struct HopsTile {
     const uint32 word = word_of(v);
     for (int32 i = 0; i < KEYS; ++i) {
       const uint32 hops = best[i] + (best[i] != FARTHEST ? 1u : 0u);
-      kt::compare(findings, v == sources[i], key(word, i), hops, limit, v * SOURCES + in_line * KEYS + i);
+      kt::compare(findings, v == sources[i], key(word, i), hops, limit, v * SOURCES + lane_in_tile * KEYS + i);
     }
   }
 };
@@ -101,52 +103,71 @@ KT_DEVICE int32 hops_at(const uint8* distance, int32 hop_bytes, int64 at) {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_list_hubs(const offset_t* __restrict__ offsets, int64 n_vertices, vertex_t* vertices, uint64* pieces,
+    certificate_list_hubs(const offset_t* __restrict__ offsets, int64 n_vertices, vertex_t* vertices, uint64* chunks,
                           int64* counts) {
   for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
-    const kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(v));
-    if (row.end - row.begin < PIECE) continue;
-    const int64 n = (row.end - row.begin + PIECE - 1) / PIECE;
+    const kt::AdjacencyList list = kt::adjacency_list(offsets, static_cast<vertex_t>(v));
+    if (list.end - list.begin < CHUNK) continue;
+    const int64 n = (list.end - list.begin + CHUNK - 1) / CHUNK;
     const int64 slot = kt::atomic_add(counts, int64{1});
     const int64 first = kt::atomic_add(counts + 1, n);
-    vertices[slot] = row.u;
-    for (int64 i = 0; i < n; ++i) pieces[first + i] = static_cast<uint64>(i) << 32 | static_cast<uint64>(slot);
+    vertices[slot] = list.u;
+    for (int64 i = 0; i < n; ++i) chunks[first + i] = static_cast<uint64>(i) << 32 | static_cast<uint64>(slot);
   }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_lay_out_hops(const uint8* __restrict__ distance, int32 hop_bytes, int64 pitch, int64 n_vertices,
-                             const int64* __restrict__ sources, int64 n_sources, int32 limit, uint32* lines,
-                             int64* findings) {
+// What the host passes (certificate/batch_gpu.py), here and below.
+struct LayOutArgs {
+  const uint8* distance;
+  int32 hop_bytes;
+  int64 pitch;  // from the hop counts of one source to those of the next
+  int64 n_vertices;
+  const int64* sources;
+  int64 n_sources;
+  int32 limit;  // no hop count is larger
+  uint32* tiles;
+  int64* findings;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_lay_out_hops(const LayOutArgs args) {
   KT_SHARED(uint32, tile, [HopsTile::LANES][TILE + 1]);
-  for (int64 i = kt::thread_id(); i < n_sources; i += kt::n_threads())
-    if (hops_at(distance, hop_bytes, i * pitch + kt::load_constant(sources + i)) != 0) kt::note(findings, kt::C1, i);
-  kt::lay_out(tile, n_vertices, lines, [&](int64 v, int32 cell) {
+  for (int64 i = kt::thread_id(); i < args.n_sources; i += kt::n_threads())
+    if (hops_at(args.distance, args.hop_bytes, i * args.pitch + kt::load_constant(args.sources + i)) != 0)
+      kt::report(args.findings, kt::C1, i);
+  kt::lay_out(tile, args.n_vertices, args.tiles, [&](int64 v, int32 cell) {
     uint32 word = 0;
     for (int32 i = 0; i < KEYS; ++i) {
       const int64 source = cell * KEYS + i;
-      const int32 hops = source < n_sources ? hops_at(distance, hop_bytes, source * pitch + v) : kt::UNREACHED;
-      if (hops < kt::UNREACHED || hops > limit) kt::note(findings, kt::C2, source * n_vertices + v);
+      const int32 hops =
+          source < args.n_sources ? hops_at(args.distance, args.hop_bytes, source * args.pitch + v) : kt::UNREACHED;
+      if (hops < kt::UNREACHED || hops > args.limit) kt::report(args.findings, kt::C2, source * args.n_vertices + v);
       word |= (static_cast<uint32>(hops) & FARTHEST) << (8 * KEY_BYTES * i);  // -1 is the largest
     }
     return word;
   });
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_batch_hops_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ neighbours,
-                                int64 n_vertices, const vertex_t* __restrict__ hubs, const uint64* __restrict__ pieces,
-                                const int64* __restrict__ counts, const uint32* __restrict__ lines,
-                                const int64* __restrict__ sources, int64 n_sources, uint32 limit, uint32* best_of_hubs,
-                                int64* findings) {
-  HopsTile line(lines, sources, n_sources, limit, best_of_hubs, findings);
-  kt::walk({offsets, neighbours}, n_vertices, Hubs{hubs, pieces, counts}, line);
+struct CheckArgs {
+  const offset_t* offsets;  // of the reverse graph
+  const vertex_t* neighbors;
+  int64 n_vertices;
+  const vertex_t* hubs;
+  const uint64* chunks;
+  const int64* counts;
+  const uint32* tiles;
+  const int64* sources;
+  int64 n_sources;
+  uint32 limit;
+  uint32* best_of_hubs;
+  int64* findings;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_batch_hops_warp(const CheckArgs args) {
+  HopsTile checked(args.tiles, args.sources, args.n_sources, args.limit, args.best_of_hubs, args.findings);
+  kt::walk({args.offsets, args.neighbors}, args.n_vertices, Hubs{args.hubs, args.chunks, args.counts}, checked);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_finalize_hops(const vertex_t* __restrict__ hubs, const int64* __restrict__ counts,
-                              const uint32* __restrict__ lines, const int64* __restrict__ sources, int64 n_sources,
-                              uint32 limit, uint32* best_of_hubs, int64* findings) {
-  HopsTile line(lines, sources, n_sources, limit, best_of_hubs, findings);
-  kt::finalize(Hubs{hubs, nullptr, counts}, line);
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_finalize_hops(const CheckArgs args) {
+  HopsTile checked(args.tiles, args.sources, args.n_sources, args.limit, args.best_of_hubs, args.findings);
+  kt::finalize(Hubs{args.hubs, args.chunks, args.counts}, checked);
 }

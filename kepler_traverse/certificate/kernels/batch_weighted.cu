@@ -28,11 +28,10 @@
 namespace {
 
 using kt::ALL_LANES;
-using kt::AT_ONCE;
 using kt::Hubs;
+using kt::IN_FLIGHT;
 using kt::int32;
 using kt::int64;
-using kt::TILE;
 using kt::uint32;
 using kt::uint64;
 
@@ -43,18 +42,18 @@ struct WeightedTile {
   static constexpr int32 LANES = TILE_BYTES / sizeof(weight_t);
 
   const weight_t* weights;
-  const ordered_t* lines;
+  const ordered_t* tiles;
   ordered_t* best_of_hubs;  // and the best of strictly nearer ones behind it
   int64* findings;
   uint32* unfounded;
   ordered_t limit;
   bool is_negative;  // whether there is such a weight
-  int32 in_line;
+  int32 lane_in_tile;
   int64 source;
   int64 v = 0;
   ordered_t here = 0, best = 0, src_distance = 0;
 
-  KT_DEVICE ordered_t key_of(int64 vertex) const { return kt::load_constant(lines + vertex * LANES + in_line); }
+  KT_DEVICE ordered_t key_of(int64 vertex) const { return kt::load_constant(tiles + vertex * LANES + lane_in_tile); }
 
   KT_DEVICE void begin(vertex_t vertex) {
     v = vertex;
@@ -64,24 +63,24 @@ struct WeightedTile {
   KT_DEVICE void take(bool valid, offset_t e, vertex_t u) {
     const weight_t weight = valid ? kt::load_constant(weights + e) : static_cast<weight_t>(0);
     kt::broadcast_edges<LANES>(valid, [&](int32 first, int32 n) {
-      ordered_t keys[AT_ONCE];
-      weight_t steps[AT_ONCE];
+      ordered_t keys[IN_FLIGHT];
+      weight_t steps[IN_FLIGHT];
 #pragma unroll
-      for (int32 i = 0; i < AT_ONCE; ++i) {
+      for (int32 i = 0; i < IN_FLIGHT; ++i) {
         const int32 from = first + i < n ? first + i : 0;
         const vertex_t near = kt::broadcast(ALL_LANES, u, from, LANES);
         steps[i] = kt::broadcast(ALL_LANES, weight, from, LANES);
         keys[i] = first + i < n ? key_of(near) : INFINITE;
       }
 #pragma unroll
-      for (int32 i = 0; i < AT_ONCE; ++i) {
+      for (int32 i = 0; i < IN_FLIGHT; ++i) {
         const ordered_t through = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(keys[i]), steps[i]));
         if (through < best) best = through;
         if (keys[i] < here && through < src_distance) src_distance = through;
       }
     });
   }
-  KT_DEVICE ordered_t* place_of(int64 slot) const { return best_of_hubs + (slot * LANES + in_line) * 2; }
+  KT_DEVICE ordered_t* place_of(int64 slot) const { return best_of_hubs + (slot * LANES + lane_in_tile) * 2; }
   KT_DEVICE void keep(int64 slot) const {
     if (best != INFINITE) kt::atomic_min(place_of(slot), best);
     if (src_distance != INFINITE) kt::atomic_min(place_of(slot) + 1, src_distance);
@@ -91,38 +90,44 @@ struct WeightedTile {
     src_distance = place_of(slot)[1];
   }
   KT_DEVICE void compare_with_best() const {
-    kt::compare(findings, v == source, here, best, limit, v * LANES + in_line);
+    kt::compare(findings, v == source, here, best, limit, v * LANES + lane_in_tile);
     // With negative weights a predecessor may be farther than its successor, so a strictly nearer vertex does not
     // suffice: all vertices are checked.
     if (v == source || here == INFINITE || (src_distance == here && !is_negative)) return;
     kt::count(findings + 2 * kt::OTHER + 1);
-    kt::atomic_or(unfounded + v, 1u << in_line);
+    kt::atomic_or(unfounded + v, 1u << lane_in_tile);
   }
 };
 
-KT_DEVICE int64 source_of_lane(const int64* sources, int64 n_sources, int32 lane) {
-  return lane < n_sources ? kt::load_constant(sources + lane) : -1;
-}
-
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_lay_out_weighted(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices,
-                                 const int64* __restrict__ sources, int64 n_sources, weight_t limit, int32 is_negative,
-                                 ordered_t* lines, int64* findings) {
+// What the host passes (certificate/batch_gpu.py), here and below.
+struct LayOutArgs {
+  const weight_t* distance;
+  int64 pitch;  // from the distances of one source to those of the next
+  int64 n_vertices;
+  const int64* sources;
+  int64 n_sources;
+  weight_t limit;     // no distance is larger
+  int32 is_negative;  // whether there is such a weight
+  ordered_t* tiles;
+  int64* findings;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_lay_out_weighted(const LayOutArgs args) {
   KT_SHARED(ordered_t, tile, [WeightedTile::LANES][TILE + 1]);
-  const ordered_t farthest = kt::to_ordered(limit);
+  const ordered_t limit_key = kt::to_ordered(args.limit);
   int64 largest = 0;
-  for (int64 i = kt::thread_id(); i < n_sources; i += kt::n_threads())
-    if (kt::to_ordered(kt::load_streaming(distance + i * pitch + kt::load_constant(sources + i))) != 0)
-      kt::note(findings, kt::C1, i);
-  kt::lay_out(tile, n_vertices, lines, [&](int64 v, int32 source) {
-    if (source >= n_sources) return INFINITE;
-    const ordered_t key = kt::to_ordered(kt::load_streaming(distance + source * pitch + v));
+  for (int64 i = kt::thread_id(); i < args.n_sources; i += kt::n_threads())
+    if (kt::to_ordered(kt::load_streaming(args.distance + i * args.pitch + kt::load_constant(args.sources + i))) != 0)
+      kt::report(args.findings, kt::C1, i);
+  kt::lay_out(tile, args.n_vertices, args.tiles, [&](int64 v, int32 source) {
+    if (source >= args.n_sources) return INFINITE;
+    const ordered_t key = kt::to_ordered(kt::load_streaming(args.distance + source * args.pitch + v));
     if (key == INFINITE) return key;
     // No sum of weights is -0.0, the largest of the negative keys; NaN lies beyond both infinities.
-    const bool is_sound = key >= 0 || (is_negative && key < -1 && key > ~INFINITE);
-    if (!is_sound || key > farthest) kt::note(findings, kt::C2, source * n_vertices + v);
+    const bool is_sound = key >= 0 || (args.is_negative && key < -1 && key > ~INFINITE);
+    if (!is_sound || key > limit_key) kt::report(args.findings, kt::C2, source * args.n_vertices + v);
     if (key < INFINITE && key > largest) largest = key;
     return key;
   });
@@ -130,48 +135,79 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const int64 other = kt::shuffle_xor(ALL_LANES, largest, mask);
     if (other > largest) largest = other;
   }
-  if (kt::lane() == 0 && largest > 0) kt::atomic_max(findings + 2 * kt::OTHER, largest);
+  if (kt::lane() == 0 && largest > 0) kt::atomic_max(args.findings + 2 * kt::OTHER, largest);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_batch_weighted_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ neighbours,
-                                    const weight_t* __restrict__ weights, int64 n_vertices,
-                                    const vertex_t* __restrict__ hubs, const uint64* __restrict__ pieces,
-                                    const int64* __restrict__ counts, const ordered_t* __restrict__ lines,
-                                    const int64* __restrict__ sources, int64 n_sources, weight_t limit,
-                                    int32 is_negative, ordered_t* best_of_hubs, uint32* unfounded, int64* findings) {
-  const int32 in_line = kt::lane() % WeightedTile::LANES;
-  WeightedTile line{weights,          lines,     best_of_hubs,
-                    findings,         unfounded, kt::to_ordered(limit),
-                    is_negative != 0, in_line,   source_of_lane(sources, n_sources, in_line)};
-  kt::walk({offsets, neighbours}, n_vertices, Hubs{hubs, pieces, counts}, line);
+struct CheckArgs {
+  const offset_t* offsets;  // of the reverse graph
+  const vertex_t* neighbors;
+  const weight_t* weights;
+  int64 n_vertices;
+  const vertex_t* hubs;
+  const uint64* chunks;
+  const int64* counts;
+  const ordered_t* tiles;
+  const int64* sources;
+  int64 n_sources;
+  weight_t limit;
+  int32 is_negative;  // whether there is such a weight
+  ordered_t* best_of_hubs;
+  uint32* unfounded;
+  int64* findings;
+};
+
+namespace {
+
+// The tile of this lane's list.
+KT_DEVICE WeightedTile tile_of(const CheckArgs& args) {
+  const int32 lane = kt::lane() % WeightedTile::LANES;
+  WeightedTile checked = {};
+  checked.weights = args.weights;
+  checked.tiles = args.tiles;
+  checked.best_of_hubs = args.best_of_hubs;
+  checked.findings = args.findings;
+  checked.unfounded = args.unfounded;
+  checked.limit = kt::to_ordered(args.limit);
+  checked.is_negative = args.is_negative != 0;
+  checked.lane_in_tile = lane;
+  checked.source = lane < args.n_sources ? kt::load_constant(args.sources + lane) : -1;
+  return checked;
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_finalize_weighted(const vertex_t* __restrict__ hubs, const int64* __restrict__ counts,
-                                  const ordered_t* __restrict__ lines, const int64* __restrict__ sources,
-                                  int64 n_sources, weight_t limit, int32 is_negative, ordered_t* best_of_hubs,
-                                  uint32* unfounded, int64* findings) {
-  const int32 in_line = kt::lane() % WeightedTile::LANES;
-  WeightedTile line{nullptr,          lines,     best_of_hubs,
-                    findings,         unfounded, kt::to_ordered(limit),
-                    is_negative != 0, in_line,   source_of_lane(sources, n_sources, in_line)};
-  kt::finalize(Hubs{hubs, nullptr, counts}, line);
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_batch_weighted_warp(const CheckArgs args) {
+  WeightedTile checked = tile_of(args);
+  kt::walk({args.offsets, args.neighbors}, args.n_vertices, Hubs{args.hubs, args.chunks, args.counts}, checked);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_found_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ neighbours,
-                           const weight_t* __restrict__ weights, const vertex_t* __restrict__ list, int64 n_listed,
-                           const ordered_t* __restrict__ lines, uint32* unfounded, int64* taken) {
-  kt::edges_by_warp({offsets, neighbours}, kt::Queue{list, n_listed}, [=](vertex_t v, offset_t e, vertex_t u) {
-    const weight_t weight = kt::load_constant(weights + e);
-    for (uint32 open = kt::racy_load(unfounded + v) & ~kt::racy_load(unfounded + u); open; open &= open - 1) {
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_finalize_weighted(const CheckArgs args) {
+  WeightedTile checked = tile_of(args);
+  kt::finalize(Hubs{args.hubs, args.chunks, args.counts}, checked);
+}
+
+struct FoundArgs {
+  const offset_t* offsets;  // of the reverse graph
+  const vertex_t* neighbors;
+  const weight_t* weights;
+  const vertex_t* list;  // vertices with bits
+  int64 n_listed;
+  const ordered_t* tiles;
+  uint32* unfounded;
+  int64* taken;  // bits that were cleared
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_found_warp(const FoundArgs args) {
+  const kt::Queue listed = {args.list, args.n_listed};
+  kt::edges_by_warp({args.offsets, args.neighbors}, listed, [&](vertex_t v, offset_t e, vertex_t u) {
+    const weight_t weight = kt::load_constant(args.weights + e);
+    for (uint32 open = kt::racy_load(args.unfounded + v) & ~kt::racy_load(args.unfounded + u); open; open &= open - 1) {
       const int32 lane = kt::first_lane(open);
-      const ordered_t near = kt::load_constant(lines + int64{u} * WeightedTile::LANES + lane);
-      const ordered_t here = kt::load_constant(lines + int64{v} * WeightedTile::LANES + lane);
+      const ordered_t near = kt::load_constant(args.tiles + int64{u} * WeightedTile::LANES + lane);
+      const ordered_t here = kt::load_constant(args.tiles + int64{v} * WeightedTile::LANES + lane);
       if (near == INFINITE || kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(near), weight)) != here)
         continue;
-      if (kt::atomic_and(unfounded + v, ~(1u << lane)) >> lane & 1u) kt::count(taken);
+      if (kt::atomic_and(args.unfounded + v, ~(1u << lane)) >> lane & 1u) kt::count(args.taken);
     }
   });
 }

@@ -6,7 +6,8 @@
 // it is. OTHER are two numbers with another meaning.
 //
 // Compile-time constants:
-//   PIECE        edges per chunk of a long adjacency list
+//   CHUNK        edges per chunk of a long adjacency list
+//   TILE         vertices that a block lays out at once
 //   TILE_BYTES   bytes per distance tile
 #pragma once
 
@@ -15,12 +16,11 @@
 
 namespace kt {
 
-constexpr int32 TILE = 64;    // vertices that a block lays out at once
-constexpr int32 AT_ONCE = 4;  // lines on their way together
+constexpr int32 IN_FLIGHT = 4;  // tiles that a lane loads at once
 
 enum Finding { C1, C2, C3, C4, OTHER };
 
-KT_DEVICE void note(int64* findings, Finding rule, int64 place) {
+KT_DEVICE void report(int64* findings, Finding rule, int64 place) {
   count(findings + 2 * rule);
   atomic_min(findings + 2 * rule + 1, place);
 }
@@ -29,15 +29,15 @@ KT_DEVICE void note(int64* findings, Finding rule, int64 place) {
 template <typename Key>
 KT_DEVICE void compare(int64* findings, bool is_source, Key here, Key best, Key limit, int64 place) {
   if (here > best) {
-    if (is_source || best <= limit) note(findings, C3, place);
+    if (is_source || best <= limit) report(findings, C3, place);
   } else if (here < best && !is_source) {
-    note(findings, C4, place);
+    report(findings, C4, place);
   }
 }
 
 // Transposes distances, as read(v, cell) returns them, into tiles. Writes whole tiles.
 template <typename Cell, typename Read>
-KT_DEVICE void lay_out(Cell (&tile)[TILE_BYTES / sizeof(Cell)][TILE + 1], int64 n_vertices, Cell* lines, Read read) {
+KT_DEVICE void lay_out(Cell (&tile)[TILE_BYTES / sizeof(Cell)][TILE + 1], int64 n_vertices, Cell* tiles, Read read) {
   constexpr int32 CELLS = TILE_BYTES / sizeof(Cell);
   for (int64 first = int64{block_id()} * TILE; first < n_vertices; first += int64{n_blocks()} * TILE) {
     const int32 here = n_vertices - first < TILE ? static_cast<int32>(n_vertices - first) : TILE;
@@ -46,79 +46,79 @@ KT_DEVICE void lay_out(Cell (&tile)[TILE_BYTES / sizeof(Cell)][TILE + 1], int64 
       if (i % TILE < here) tile[i / TILE][i % TILE] = read(first + i % TILE, i / TILE);
     block_barrier();
     for (int32 i = thread_in_block(); i < CELLS * here; i += BLOCK)
-      lines[first * CELLS + i] = tile[i % CELLS][i / CELLS];
+      tiles[first * CELLS + i] = tile[i % CELLS][i / CELLS];
   }
 }
 
-// The adjacency lists of PIECE edges or more, in chunks. `slot` numbers the vertex whose best distance is stored.
+// The adjacency lists of CHUNK edges or more, in chunks. `slot` numbers the vertex whose best distance is stored.
 struct Hubs {
   const vertex_t* vertices;
-  const uint64* pieces;  // which PIECE edges above, slot below
-  const int64* counts;   // rows, pieces
-  KT_DEVICE int64 slot(int64 i) const { return static_cast<int64>(load_constant(pieces + i) & 0xffffffffu); }
-  KT_DEVICE Row row(const offset_t* offsets, int64 i) const {
-    Row row = row_of(offsets, load_constant(vertices + slot(i)));
-    row.begin += static_cast<offset_t>(load_constant(pieces + i) >> 32) * PIECE;
-    if (row.end > row.begin + PIECE) row.end = row.begin + PIECE;
-    return row;
+  const uint64* chunks;  // which CHUNK edges above, slot below
+  const int64* counts;   // hubs, chunks
+  KT_DEVICE int64 slot(int64 i) const { return static_cast<int64>(load_constant(chunks + i) & 0xffffffffu); }
+  KT_DEVICE AdjacencyList chunk(const offset_t* offsets, int64 i) const {
+    AdjacencyList list = adjacency_list(offsets, load_constant(vertices + slot(i)));
+    list.begin += static_cast<offset_t>(load_constant(chunks + i) >> 32) * CHUNK;
+    if (list.end > list.begin + CHUNK) list.end = list.begin + CHUNK;
+    return list;
   }
 };
 
-// Visits all edges, with as many lanes per adjacency list as a tile has. `line` begins a list, takes
+// Visits all edges, with as many lanes per adjacency list as a tile has. `checked` begins a list, takes
 // its edges, and at the end of a chunk stores its best distances, at the end of a whole list compares.
 template <typename DistanceTile>
-KT_DEVICE void walk(Csr graph, int64 n_vertices, const Hubs& hubs, DistanceTile& line) {
-  const auto visit = [&](bool valid, vertex_t, offset_t e, vertex_t u) { line.take(valid, e, u); };
+KT_DEVICE void walk(Csr graph, int64 n_vertices, const Hubs& hubs, DistanceTile& checked) {
+  const auto visit = [&](bool valid, vertex_t, offset_t e, vertex_t u) { checked.take(valid, e, u); };
   bool is_open = false;
   int64 slot = 0;
   const auto keep = [&] {
-    if (is_open) line.keep(slot);
+    if (is_open) checked.keep(slot);
     is_open = false;
   };
-  const auto piece = [&](int64 i, bool) {
+  const auto chunk = [&](int64 i, bool) {
     keep();
-    const Row row = hubs.row(graph.offsets, i);
+    const AdjacencyList list = hubs.chunk(graph.offsets, i);
     slot = hubs.slot(i);
-    line.begin(row.u);
+    checked.begin(list.u);
     is_open = true;
-    return row;
+    return list;
   };
-  edges_by_virtual_warp(graph.targets, whole_grid(), load_constant(hubs.counts + 1), DistanceTile::LANES, piece, visit);
+  edges_by_virtual_warp(graph.targets, whole_grid(), load_constant(hubs.counts + 1), DistanceTile::LANES, chunk, visit);
   keep();
   const auto compare_last = [&] {
-    if (is_open) line.compare_with_best();
+    if (is_open) checked.compare_with_best();
     is_open = false;
   };
   const auto whole = [&](int64 i, bool) {
     compare_last();
-    const Row row = row_of(graph.offsets, static_cast<vertex_t>(i));
-    if (row.end - row.begin >= PIECE) return Row{row.u, row.end, row.end};
-    line.begin(row.u);
+    const AdjacencyList list = adjacency_list(graph.offsets, static_cast<vertex_t>(i));
+    if (list.end - list.begin >= CHUNK) return AdjacencyList{list.u, list.end, list.end};
+    checked.begin(list.u);
     is_open = true;
-    return row;
+    return list;
   };
   edges_by_virtual_warp(graph.targets, whole_grid(), n_vertices, DistanceTile::LANES, whole, visit);
   compare_last();
 }
 
-// Compares the vertices with PIECE edges or more, from the best distances that their chunks stored.
+// Compares the vertices with CHUNK edges or more, from the best distances that their chunks stored.
 template <typename DistanceTile>
-KT_DEVICE void finalize(const Hubs& hubs, DistanceTile& line) {
+KT_DEVICE void finalize(const Hubs& hubs, DistanceTile& checked) {
   const int64 n = load_constant(hubs.counts) * DistanceTile::LANES;
   for (int64 i = thread_id(); i < n; i += n_threads()) {
-    line.begin(load_constant(hubs.vertices + i / DistanceTile::LANES));
-    line.recall(i / DistanceTile::LANES);
-    line.compare_with_best();
+    checked.begin(load_constant(hubs.vertices + i / DistanceTile::LANES));
+    checked.recall(i / DistanceTile::LANES);
+    checked.compare_with_best();
   }
 }
 
-// Calls each(first, n) for AT_ONCE edges at a time of the n edges that the lanes of a list hold.
+// Calls each(first, n) for IN_FLIGHT edges at a time of the n edges that the lanes of a list hold.
 template <int32 LANES, typename Each>
 KT_DEVICE void broadcast_edges(bool valid, Each each) {
-  const uint32 of_row = (~0u >> (WARP - LANES)) << (lane() / LANES * LANES);
-  const int32 n = count_lanes(ballot(ALL_LANES, valid) & of_row);
-  const int32 most = reduce_max(ALL_LANES, n);
-  for (int32 first = 0; first < most; first += AT_ONCE) each(first, n);
+  const uint32 of_list = (~0u >> (WARP - LANES)) << (lane() / LANES * LANES);
+  const int32 n = count_lanes(ballot(ALL_LANES, valid) & of_list);
+  const int32 max_n = reduce_max(ALL_LANES, n);
+  for (int32 first = 0; first < max_n; first += IN_FLIGHT) each(first, n);
 }
 
 }  // namespace kt

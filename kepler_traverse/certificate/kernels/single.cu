@@ -9,7 +9,7 @@
 // No edge is looked up by a predecessor, so a predecessor out of range does no harm.
 //
 //   counts    see Count; a place is the smallest vertex with the finding
-//   threads   edges: a warp takes 32 adjacency lists; lists of PIECE edges or more are visited in
+//   threads   edges: a warp takes 32 adjacency lists; lists of CHUNK edges or more are visited in
 //             chunks. Vertices: one thread per vertex
 //
 // Reads:  per edge, 4 bytes of targets (and its weight) and a sector with the distance of its head; on
@@ -38,16 +38,16 @@ KT_DEVICE void find(int64* counts, Count what, int64 v) {
 template <typename Visit>
 KT_DEVICE void all_edges(kt::Csr graph, int64 n_vertices, const kt::Hubs& hubs, Visit visit) {
   for (int64 i = kt::warp_id(); i < kt::load_constant(hubs.counts + 1); i += kt::n_warps())
-    kt::edges_of_row(graph.targets, {0, 1}, hubs.row(graph.offsets, i), visit);
+    kt::edges_of_list(graph.targets, {0, 1}, hubs.chunk(graph.offsets, i), visit);
   const auto light = [&](int64 i, bool) {
-    const kt::Row row = kt::row_of(graph.offsets, static_cast<vertex_t>(i));
-    return row.end - row.begin < PIECE ? row : kt::Row{};
+    const kt::AdjacencyList list = kt::adjacency_list(graph.offsets, static_cast<vertex_t>(i));
+    return list.end - list.begin < CHUNK ? list : kt::AdjacencyList{};
   };
   kt::edges_by_discovery(graph.targets, kt::whole_grid(), n_vertices, true, light, visit);
 }
 
 // Checks each vertex alone and counts findings.
-struct Looking {
+struct VertexChecks {
   int64 n_vertices;
   const vertex_t* predecessor;
   const uint8* explained;
@@ -56,7 +56,7 @@ struct Looking {
   int64 reached = 0;
 
   template <typename IsLevel>
-  KT_DEVICE void look(int64 v, bool is_reached, bool is_sound, IsLevel is_level) {
+  KT_DEVICE void add(int64 v, bool is_reached, bool is_sound, IsLevel is_level) {
     const vertex_t p = kt::load_constant(predecessor + v);
     const bool is_vertex = p >= 0 && p < n_vertices;
     if (p == v) kt::count(counts + ROOTS);
@@ -74,70 +74,105 @@ struct Looking {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_check_hops_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                                int64 n_vertices, const vertex_t* __restrict__ hubs, const uint64* __restrict__ pieces,
-                                const int64* __restrict__ n_hubs, const int32* __restrict__ distance,
-                                const vertex_t* __restrict__ predecessor, int32 limit, uint8* explained,
-                                int64* counts) {
+// What the host passes (certificate/single_gpu.py), here and below.
+struct HopEdgeArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  int64 n_vertices;
+  const vertex_t* hubs;
+  const uint64* chunks;
+  const int64* n_hubs;
+  const int32* distance;
+  const vertex_t* predecessor;
+  int32 limit;  // up to where the distances are complete
+  uint8* explained;
+  int64* counts;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_hops_warp(const HopEdgeArgs args) {
   const auto visit = [&](bool valid, vertex_t u, offset_t, vertex_t v) {
-    const int32 here = valid ? kt::load_constant(distance + u) : kt::UNREACHED;
+    const int32 here = valid ? kt::load_constant(args.distance + u) : kt::UNREACHED;
     if (here == kt::UNREACHED || here == 0x7fffffff) return;
     const int32 hops = here + 1;
-    const int32 there = kt::load_constant(distance + v);
-    if (hops <= limit && (there == kt::UNREACHED || there > hops)) find(counts, VIOLATED, v);
-    if (there == hops && kt::load_constant(predecessor + v) == u) explained[v] = 1;
+    const int32 there = kt::load_constant(args.distance + v);
+    if (hops <= args.limit && (there == kt::UNREACHED || there > hops)) find(args.counts, VIOLATED, v);
+    if (there == hops && kt::load_constant(args.predecessor + v) == u) args.explained[v] = 1;
   };
-  all_edges({offsets, targets}, n_vertices, kt::Hubs{hubs, pieces, n_hubs}, visit);
+  all_edges({args.offsets, args.targets}, args.n_vertices, kt::Hubs{args.hubs, args.chunks, args.n_hubs}, visit);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_look_at_hops(const int32* __restrict__ distance, const vertex_t* __restrict__ predecessor,
-                             const uint8* __restrict__ explained, int64 n_vertices, int64 source, int32 limit,
-                             int64* counts) {
-  Looking looking{n_vertices, predecessor, explained, source, counts};
-  for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
-    const int32 d = kt::load_constant(distance + v);
-    looking.look(v, d != kt::UNREACHED, d >= kt::UNREACHED && d <= limit, [](vertex_t) { return false; });
+struct HopVertexArgs {
+  const int32* distance;
+  const vertex_t* predecessor;
+  const uint8* explained;
+  int64 n_vertices;
+  int64 source;
+  int32 limit;
+  int64* counts;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_look_at_hops(const HopVertexArgs args) {
+  VertexChecks checks{args.n_vertices, args.predecessor, args.explained, args.source, args.counts};
+  for (int64 v = kt::thread_id(); v < args.n_vertices; v += kt::n_threads()) {
+    const int32 d = kt::load_constant(args.distance + v);
+    checks.add(v, d != kt::UNREACHED, d >= kt::UNREACHED && d <= args.limit, [](vertex_t) { return false; });
   }
-  looking.report();
+  checks.report();
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_check_weighted_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                                    const weight_t* __restrict__ weights, int64 n_vertices,
-                                    const vertex_t* __restrict__ hubs, const uint64* __restrict__ pieces,
-                                    const int64* __restrict__ n_hubs, const weight_t* __restrict__ distance,
-                                    const vertex_t* __restrict__ predecessor, weight_t limit, uint8* explained,
-                                    int64* counts) {
+struct WeightedEdgeArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  int64 n_vertices;
+  const vertex_t* hubs;
+  const uint64* chunks;
+  const int64* n_hubs;
+  const weight_t* distance;
+  const vertex_t* predecessor;
+  weight_t limit;  // up to where the distances are complete
+  uint8* explained;
+  int64* counts;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_weighted_warp(const WeightedEdgeArgs args) {
   using ordered_t = kt::key_of<weight_t>;
-  const ordered_t farthest = kt::to_ordered(limit);
+  const ordered_t limit_key = kt::to_ordered(args.limit);
   const auto visit = [&](bool valid, vertex_t u, offset_t e, vertex_t v) {
     if (!valid) return;
-    const weight_t here = kt::load_constant(distance + u);
+    const weight_t here = kt::load_constant(args.distance + u);
     if (kt::to_ordered(here) == kt::Key<weight_t>::INFINITE) return;
-    const ordered_t there = kt::to_ordered(kt::load_constant(distance + v));
-    const ordered_t through = kt::to_ordered(kt::add_rounded(here, kt::load_constant(weights + e)));
-    if (through <= farthest && there > through) find(counts, VIOLATED, v);
-    if (there == through && kt::load_constant(predecessor + v) == u) explained[v] = 1;
+    const ordered_t there = kt::to_ordered(kt::load_constant(args.distance + v));
+    const ordered_t through = kt::to_ordered(kt::add_rounded(here, kt::load_constant(args.weights + e)));
+    if (through <= limit_key && there > through) find(args.counts, VIOLATED, v);
+    if (there == through && kt::load_constant(args.predecessor + v) == u) args.explained[v] = 1;
   };
-  all_edges({offsets, targets}, n_vertices, kt::Hubs{hubs, pieces, n_hubs}, visit);
+  all_edges({args.offsets, args.targets}, args.n_vertices, kt::Hubs{args.hubs, args.chunks, args.n_hubs}, visit);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_look_at_weighted(const weight_t* __restrict__ distance, const vertex_t* __restrict__ predecessor,
-                                 const uint8* __restrict__ explained, int64 n_vertices, int64 source, weight_t limit,
-                                 int32 is_negative, int64* counts) {
+struct WeightedVertexArgs {
+  const weight_t* distance;
+  const vertex_t* predecessor;
+  const uint8* explained;
+  int64 n_vertices;
+  int64 source;
+  weight_t limit;
+  int32 is_negative;  // whether there is such a weight
+  int64* counts;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_look_at_weighted(const WeightedVertexArgs args) {
   using ordered_t = kt::key_of<weight_t>;
   constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
-  const ordered_t farthest = kt::to_ordered(limit);
-  Looking looking{n_vertices, predecessor, explained, source, counts};
-  for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
-    const ordered_t d = kt::to_ordered(kt::load_constant(distance + v));
+  const ordered_t limit_key = kt::to_ordered(args.limit);
+  VertexChecks checks{args.n_vertices, args.predecessor, args.explained, args.source, args.counts};
+  for (int64 v = kt::thread_id(); v < args.n_vertices; v += kt::n_threads()) {
+    const ordered_t d = kt::to_ordered(kt::load_constant(args.distance + v));
     // No sum of weights is -0.0, the largest of the negative keys; NaN lies beyond both infinities.
-    const bool is_sound = d == INFINITE || (d <= farthest && (d >= 0 || (is_negative && d < -1 && d > ~INFINITE)));
-    looking.look(v, d != INFINITE, is_sound,
-                 [&](vertex_t p) { return kt::to_ordered(kt::load_constant(distance + p)) >= d; });
+    const bool is_sound =
+        d == INFINITE || (d <= limit_key && (d >= 0 || (args.is_negative && d < -1 && d > ~INFINITE)));
+    checks.add(v, d != INFINITE, is_sound,
+               [&](vertex_t p) { return kt::to_ordered(kt::load_constant(args.distance + p)) >= d; });
   }
-  looking.report();
+  checks.report();
 }

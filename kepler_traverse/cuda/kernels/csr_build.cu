@@ -14,9 +14,9 @@ using ordered_t = kt::key_of<weight_t>;
 
 // counts[u + 1] counts the edges of u. counters[0] counts self-loops, which are left out of the CSR.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    csr_count_rows(const vertex_t* __restrict__ src, const vertex_t* __restrict__ dst, kt::int64 n_rows,
-                   kt::int32 both_ways, kt::int64* counts, kt::int64* counters) {
-  for (kt::int64 i = kt::thread_id(); i < n_rows; i += kt::n_threads()) {
+    csr_count_degrees(const vertex_t* __restrict__ src, const vertex_t* __restrict__ dst, kt::int64 n_edges,
+                      kt::int32 both_ways, kt::int64* counts, kt::int64* counters) {
+  for (kt::int64 i = kt::thread_id(); i < n_edges; i += kt::n_threads()) {
     const vertex_t u = kt::load_constant(src + i), v = kt::load_constant(dst + i);
     if (u == v) {
       kt::count(counters);
@@ -27,19 +27,29 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    csr_scatter(const vertex_t* __restrict__ src, const vertex_t* __restrict__ dst, const weight_t* __restrict__ weight,
-                kt::int64 n_rows, kt::int32 both_ways, kt::int64* cursor, vertex_t* targets, weight_t* weights) {
-  for (kt::int64 i = kt::thread_id(); i < n_rows; i += kt::n_threads()) {
-    const vertex_t u = kt::load_constant(src + i), v = kt::load_constant(dst + i);
+// What the host passes (cuda/csr_build.py), here and below.
+struct ScatterArgs {
+  const vertex_t* src;
+  const vertex_t* dst;
+  KT_NULLABLE const weight_t* weight;
+  kt::int64 n_edges;  // edges of the edge list
+  kt::int32 both_ways;
+  kt::int64* cursor;
+  vertex_t* targets;
+  KT_NULLABLE weight_t* weights;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) csr_scatter(const ScatterArgs args) {
+  for (kt::int64 i = kt::thread_id(); i < args.n_edges; i += kt::n_threads()) {
+    const vertex_t u = kt::load_constant(args.src + i), v = kt::load_constant(args.dst + i);
     if (u == v) continue;
-    kt::int64 at = kt::atomic_add(cursor + u, 1);
-    targets[at] = v;
-    if (weights) weights[at] = kt::load_constant(weight + i);
-    if (!both_ways) continue;
-    at = kt::atomic_add(cursor + v, 1);
-    targets[at] = u;
-    if (weights) weights[at] = kt::load_constant(weight + i);
+    kt::int64 at = kt::atomic_add(args.cursor + u, 1);
+    args.targets[at] = v;
+    if (args.weights) args.weights[at] = kt::load_constant(args.weight + i);
+    if (!args.both_ways) continue;
+    at = kt::atomic_add(args.cursor + v, 1);
+    args.targets[at] = u;
+    if (args.weights) args.weights[at] = kt::load_constant(args.weight + i);
   }
 }
 
@@ -49,23 +59,41 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     kt::atomic_add(counts + kt::load_constant(targets + e) + 1, 1);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    csr_scatter_reverse_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                             const weight_t* __restrict__ weights, kt::int64 n_vertices, kt::int64* cursor,
-                             vertex_t* sources, weight_t* reverse_weights) {
-  kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
-    const kt::int64 at = kt::atomic_add(cursor + v, 1);
-    sources[at] = u;
-    if (weights) reverse_weights[at] = kt::load_constant(weights + e);
+struct ReverseArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  KT_NULLABLE const weight_t* weights;
+  kt::int64 n_vertices;
+  kt::int64* cursor;
+  vertex_t* sources;
+  KT_NULLABLE weight_t* reverse_weights;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) csr_scatter_reverse_warp(const ReverseArgs args) {
+  const kt::Range vertices = {0, args.n_vertices};
+  kt::edges_by_warp({args.offsets, args.targets}, vertices, [&](vertex_t u, offset_t e, vertex_t v) {
+    const kt::int64 at = kt::atomic_add(args.cursor + v, 1);
+    args.sources[at] = u;
+    if (args.weights) args.reverse_weights[at] = kt::load_constant(args.weights + e);
   });
 }
 
-// Sort keys that ascend by vertex, then by target, for the vertices from first_row on; their first edge is first_edge.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    csr_row_keys_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, kt::int64 first_row,
-                      kt::int64 n_rows, kt::int64 first_edge, kt::int32 target_bits, kt::int64* keys) {
-  kt::edges_by_warp({offsets, targets}, kt::Range{first_row, n_rows}, [=](vertex_t u, offset_t e, vertex_t v) {
-    keys[e - first_edge] = (static_cast<kt::int64>(u) - first_row) << target_bits | static_cast<kt::int64>(v);
+struct SortKeyArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  kt::int64 first_vertex;
+  kt::int64 n_vertices;
+  kt::int64 first_edge;  // of the first vertex
+  kt::int32 target_bits;
+  kt::int64* keys;
+};
+
+// Sort keys that ascend by vertex, then by target, for some adjacent vertices.
+extern "C" __global__ void __launch_bounds__(BLOCK) csr_sort_keys_warp(const SortKeyArgs args) {
+  const kt::Range vertices = {args.first_vertex, args.n_vertices};
+  kt::edges_by_warp({args.offsets, args.targets}, vertices, [&](vertex_t u, offset_t e, vertex_t v) {
+    const kt::int64 vertex = static_cast<kt::int64>(u) - args.first_vertex;
+    args.keys[e - args.first_edge] = vertex << args.target_bits | static_cast<kt::int64>(v);
   });
 }
 

@@ -3,23 +3,24 @@
 // histograms of distances.
 //
 // The number of vertices alone decides the order of a sum (kepler_traverse/distance_stats.py), so that
-// it has the same bits as on a CPU. A reduction block of PIECE values is summed by halves. The sums of
+// it has the same bits as on a CPU. A reduction block of REDUCTION_BLOCK values is summed by halves. The sums of
 // the blocks are summed in the same way, until one is left. Unreached vertices count as 0. A warp sums
 // one block: lane i holds the values i, i + 32, i + 64, ..., sums them in registers, and then the
 // lanes add up their sums.
 //
-//   distance_stats_pieces_warp   one record of FIGURES words per source and reduction block
-//   distance_stats_fold_warp     reduces PIECE records to one
-//   distance_stats_bins          a block counts STRETCH vertices of a source in shared memory
+//   distance_stats_reduce_warp   one record of RECORD_WORDS words per source and reduction block
+//   distance_stats_fold_warp     reduces REDUCTION_BLOCK records to one
+//   distance_stats_bins          a block counts TILE vertices of a source in shared memory
 //
 //   record   bits of the two sums; vertices within the limit; the smallest and the largest of their
 //            distances as keys of kt/float_order.cuh; edges of all reached vertices
 //
 // Compile-time constants:
-//   BLOCK     threads per block
-//   PIECE     values per reduction block
-//   BINS      bins per histogram
-//   STRETCH   vertices that a block counts at once
+//   BLOCK             threads per block
+//   REDUCTION_BLOCK   values per reduction block
+//   BINS              bins per histogram
+//   TILE              vertices that a block counts at once
+//   RECORD_WORDS      64-bit words per record
 #include <kt/float_order.cuh>
 
 #include "row_reductions.cuh"
@@ -27,19 +28,19 @@
 namespace {
 
 using kt::ALL_LANES;
-using kt::HELD;
 using kt::int32;
 using kt::int64;
 using kt::larger;
 using kt::lesser;
-using kt::n_pieces_of;
+using kt::reduction_blocks_of;
 using kt::uint32;
+using kt::VALUES_PER_LANE;
 using kt::WARP;
 
 using ordered_t = kt::key_of<weight_t>;
 
 constexpr int64 MAX_KEY = kt::Key<double>::LOWEST_BITS;
-constexpr int32 FIGURES = 6;
+static_assert(RECORD_WORDS == 6, "write_folded stores so many");
 
 struct Sums {
   double total, harmonic;
@@ -48,11 +49,11 @@ struct Sums {
   }
 };
 
-// Sums the HELD values of a lane by halves; `of(i)` is the i-th. Recursive from the end, so that few sums wait for
-// others.
+// Sums the VALUES_PER_LANE values of a lane by halves; `of(i)` is the i-th. Recursive from the end, so that few sums
+// wait for others.
 template <int32 FIRST = 0, int32 STEP = 1, typename Of>
 KT_DEVICE Sums folded(const Of& of) {
-  if constexpr (STEP == HELD) {
+  if constexpr (STEP == VALUES_PER_LANE) {
     return of(FIRST);
   } else {
     const Sums one = folded<FIRST, 2 * STEP>(of);
@@ -86,85 +87,104 @@ KT_DEVICE void write_folded(Record mine, int64* record) {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    distance_stats_pieces_warp(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
-                               weight_t limit, const offset_t* __restrict__ offsets, int64* records) {
-  const int64 n_pieces = n_pieces_of(n_vertices);
-  const ordered_t farthest = kt::to_ordered(limit);
-  for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
-    const int64 first = i % n_pieces * PIECE, end = lesser(first + PIECE, n_vertices);
-    const weight_t* const row = distance + i / n_pieces * pitch;
-    weight_t values[HELD];
+// What the host passes (cuda/distance_stats.py).
+struct ReduceArgs {
+  const weight_t* distance;
+  int64 pitch;  // from the distances of one source to those of the next
+  int64 n_vertices;
+  int64 n_sources;
+  weight_t limit;  // vertices beyond it are left out
+  const offset_t* offsets;
+  int64* records;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(const ReduceArgs args) {
+  const int64 n_reduction_blocks = reduction_blocks_of(args.n_vertices);
+  const ordered_t limit_key = kt::to_ordered(args.limit);
+  for (int64 i = kt::warp_id(); i < args.n_sources * n_reduction_blocks; i += kt::n_warps()) {
+    const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK,
+                end = lesser(first + REDUCTION_BLOCK, args.n_vertices);
+    const weight_t* const distances = args.distance + i / n_reduction_blocks * args.pitch;
+    weight_t values[VALUES_PER_LANE];
 #pragma unroll
-    for (int32 j = 0; j < HELD; ++j) {
+    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
       const int64 v = first + j * WARP + kt::lane();
-      values[j] = v < end ? kt::load_constant(row + v) : kt::float_of(kt::Key<weight_t>::INFINITE);
+      values[j] = v < end ? kt::load_constant(distances + v) : kt::float_of(kt::Key<weight_t>::INFINITE);
     }
     uint32 bits = 0;
     int32 reached = 0;
     ordered_t lowest = kt::Key<weight_t>::LOWEST_BITS, highest = -lowest - 1;
 #pragma unroll
-    for (int32 j = 0; j < HELD; ++j) {
+    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
       const ordered_t key = kt::to_ordered(values[j]);
       if (!kt::is_finite<weight_t>(key)) continue;
       bits |= 1u << j;
-      if (key > farthest) continue;
+      if (key > limit_key) continue;
       ++reached;
       if (key < lowest) lowest = key;
       if (key > highest) highest = key;
     }
     const Sums sums = folded([&](int32 j) -> Sums {
       const ordered_t key = kt::to_ordered(values[j]);
-      if (!kt::is_finite<weight_t>(key) || key > farthest) return {0.0, 0.0};
-      const double apart = kt::widened(values[j]);
-      return {apart, key > 0 ? 1.0 / apart : 0.0};
+      if (!kt::is_finite<weight_t>(key) || key > limit_key) return {0.0, 0.0};
+      const double value = kt::widened(values[j]);
+      return {value, key > 0 ? 1.0 / value : 0.0};
     });
-    const int64 edges = kt::edges_of_piece(offsets, first, end, bits);
+    const int64 edges = kt::edges_of_reduction_block(args.offsets, first, end, bits);
     const bool any = reached > 0;
-    write_folded({sums, reached, any ? lowest : MAX_KEY, any ? highest : -MAX_KEY - 1, edges}, records + i * FIGURES);
+    write_folded({sums, reached, any ? lowest : MAX_KEY, any ? highest : -MAX_KEY - 1, edges},
+                 args.records + i * RECORD_WORDS);
   }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    distance_stats_fold_warp(const int64* __restrict__ records, int64 n_records, int64 n_rows, int64* folded_records) {
-  const int64 n_pieces = n_pieces_of(n_records);
-  for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
-    const int64 first = i % n_pieces * PIECE;
-    const int64* const row = records + i / n_pieces * n_records * FIGURES;
+    distance_stats_fold_warp(const int64* __restrict__ records, int64 n_records, int64 n_sources,
+                             int64* folded_records) {
+  const int64 n_reduction_blocks = reduction_blocks_of(n_records);
+  for (int64 i = kt::warp_id(); i < n_sources * n_reduction_blocks; i += kt::n_warps()) {
+    const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK;
+    const int64* const of_source = records + i / n_reduction_blocks * n_records * RECORD_WORDS;
     Record mine{{0.0, 0.0}, 0, MAX_KEY, -MAX_KEY - 1, 0};
     mine.sums = folded([&](int32 j) -> Sums {
       const int64 at = first + j * WARP + kt::lane();
       if (at >= n_records) return {0.0, 0.0};
-      const int64* const record = row + at * FIGURES;
+      const int64* const record = of_source + at * RECORD_WORDS;
       mine.reached += kt::load_constant(record + 2);
       mine.lowest = lesser(mine.lowest, kt::load_constant(record + 3));
       mine.highest = larger(mine.highest, kt::load_constant(record + 4));
       mine.edges += kt::load_constant(record + 5);
       return {kt::float_of(kt::load_constant(record)), kt::float_of(kt::load_constant(record + 1))};
     });
-    write_folded(mine, folded_records + i * FIGURES);
+    write_folded(mine, folded_records + i * RECORD_WORDS);
   }
 }
 
-// The scale of a source: the bits of the number of bins per unit, a power of two; the number of its first bin.
+// The scale of a source.
+struct Scale {
+  int64 bins_per_unit;  // bits of a double, a power of two
+  int64 first_bin;
+};
+
 // Neighbors are at about the same distance: a thread counts equal bins first, so that few atomics meet in a word.
+// The arguments are no struct: with one, the kernel needs 36 registers in place of 32.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    distance_stats_bins(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
-                        weight_t limit, const int64* __restrict__ scales, int64* bins) {
+    distance_stats_bins(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_sources,
+                        weight_t limit, const Scale* __restrict__ scales, int64* bins) {
   KT_SHARED(uint32, counts, [BINS]);
-  const int64 n_stretches = (n_vertices + STRETCH - 1) / STRETCH;
-  const ordered_t farthest = kt::to_ordered(limit);
-  for (int64 i = kt::block_id(); i < n_rows * n_stretches; i += kt::n_blocks()) {
+  const int64 n_tiles = (n_vertices + TILE - 1) / TILE;
+  const ordered_t limit_key = kt::to_ordered(limit);
+  for (int64 i = kt::block_id(); i < n_sources * n_tiles; i += kt::n_blocks()) {
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK) counts[bin] = 0;
     kt::block_barrier();
-    const int64 row = i / n_stretches, first = i % n_stretches * STRETCH, end = lesser(first + STRETCH, n_vertices);
-    const double bins_per_unit = kt::float_of(kt::load_constant(scales + 2 * row));
-    const int64 before = kt::load_constant(scales + 2 * row + 1);
+    const int64 source = i / n_tiles, first = i % n_tiles * TILE;
+    const int64 end = lesser(first + TILE, n_vertices);
+    const double bins_per_unit = kt::float_of(kt::load_constant(&scales[source].bins_per_unit));
+    const int64 before = kt::load_constant(&scales[source].first_bin);
     int64 last = 0;
     uint32 equal = 0;
     const auto take = [&](weight_t value) {
       const ordered_t key = kt::to_ordered(value);
-      if (!kt::is_finite<weight_t>(key) || key > farthest) return;
+      if (!kt::is_finite<weight_t>(key) || key > limit_key) return;
       const double at = kt::widened(value) * bins_per_unit;
       int64 bin = static_cast<int64>(at);
       if (static_cast<double>(bin) > at) --bin;  // rounded down
@@ -175,11 +195,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       last = bin;
       ++equal;
     };
-    kt::walk(distance + row * pitch, first, end, kt::float_of(kt::Key<weight_t>::INFINITE), take);
+    kt::walk(distance + source * pitch, first, end, kt::float_of(kt::Key<weight_t>::INFINITE), take);
     if (equal) kt::atomic_add(counts + (last - before), equal);
     kt::block_barrier();
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK)
-      if (counts[bin]) kt::atomic_add(bins + row * BINS + bin, static_cast<int64>(counts[bin]));
+      if (counts[bin]) kt::atomic_add(bins + source * BINS + bin, static_cast<int64>(counts[bin]));
     kt::block_barrier();
   }
 }

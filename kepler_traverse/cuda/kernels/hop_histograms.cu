@@ -1,7 +1,7 @@
 // Statistics and histograms of hop counts, for several sources (distance_stats.cu: weighted distances).
 //
 //   distance_stats_hops_warp   the largest hop count of a source, and stored edges of reached vertices
-//   distance_stats_levels      how many vertices are at 0, 1, 2, ... hops. A block counts STRETCH
+//   distance_stats_levels      how many vertices are at 0, 1, 2, ... hops. A block counts TILE
 //                              vertices of a source in shared memory
 //   summary_of_levels          from such counts: vertices, the largest hop count, the sum of hops and
 //                              of their reciprocals. One block per source
@@ -11,27 +11,28 @@
 // (kepler_traverse/distance_stats.py).
 //
 // Compile-time constants:
-//   BLOCK         threads per block
-//   PIECE         values per reduction block
-//   STRETCH       vertices that a block counts at once
-//   LEVELS        levels that are counted in shared memory
-//   HOP_BYTES     bytes per hop count
-//   COUNT_BYTES   bytes per count of vertices at a level
+//   BLOCK             threads per block
+//   REDUCTION_BLOCK   values per reduction block
+//   TILE              vertices that a block counts at once
+//   LEVELS            levels that are counted in shared memory
+//   HOP_BYTES         bytes per hop count
+//   COUNT_BYTES       bytes per count of vertices at a level
+//   N_STATISTICS      numbers per source that summary_of_levels writes
 #include "row_reductions.cuh"
 
 namespace {
 
 using kt::ALL_LANES;
-using kt::HELD;
 using kt::int32;
 using kt::int64;
 using kt::larger;
 using kt::lesser;
-using kt::n_pieces_of;
+using kt::reduction_blocks_of;
 using kt::uint32;
+using kt::VALUES_PER_LANE;
 using kt::WARP;
 
-constexpr int32 FIGURES = 4;
+static_assert(N_STATISTICS == 4, "summary_of_levels stores so many");
 
 using hop_t = kt::Signed<HOP_BYTES>::type;
 using count_t = kt::Signed<COUNT_BYTES>::type;
@@ -40,46 +41,46 @@ using count_t = kt::Signed<COUNT_BYTES>::type;
 
 // found: for each source the largest hop count, and the stored edges of the reached vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    distance_stats_hops_warp(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
+    distance_stats_hops_warp(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_sources,
                              const offset_t* __restrict__ offsets, int64* found) {
-  const int64 n_pieces = n_pieces_of(n_vertices);
-  for (int64 i = kt::warp_id(); i < n_rows * n_pieces; i += kt::n_warps()) {
-    const int64 first = i % n_pieces * PIECE, end = lesser(first + PIECE, n_vertices);
-    const hop_t* const row = reinterpret_cast<const hop_t*>(distance) + i / n_pieces * pitch;
-    int32 hops[HELD];
+  const int64 n_reduction_blocks = reduction_blocks_of(n_vertices);
+  for (int64 i = kt::warp_id(); i < n_sources * n_reduction_blocks; i += kt::n_warps()) {
+    const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK, end = lesser(first + REDUCTION_BLOCK, n_vertices);
+    const hop_t* const distances = reinterpret_cast<const hop_t*>(distance) + i / n_reduction_blocks * pitch;
+    int32 hops[VALUES_PER_LANE];
 #pragma unroll
-    for (int32 j = 0; j < HELD; ++j) {
+    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
       const int64 v = first + j * WARP + kt::lane();
-      hops[j] = v < end ? kt::load_constant(row + v) : kt::UNREACHED;
+      hops[j] = v < end ? kt::load_constant(distances + v) : kt::UNREACHED;
     }
     uint32 bits = 0;
-    int32 most = kt::UNREACHED;
+    int32 max_hops = kt::UNREACHED;
 #pragma unroll
-    for (int32 j = 0; j < HELD; ++j) {
+    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
       if (hops[j] != kt::UNREACHED) bits |= 1u << j;
-      if (hops[j] > most) most = hops[j];
+      if (hops[j] > max_hops) max_hops = hops[j];
     }
-    int64 edges = kt::edges_of_piece(offsets, first, end, bits);
+    int64 edges = kt::edges_of_reduction_block(offsets, first, end, bits);
     for (int32 half = WARP / 2; half > 0; half /= 2) edges += kt::shuffle_down(ALL_LANES, edges, half);
-    most = kt::reduce_max(ALL_LANES, most);
-    if (kt::lane() != 0 || most == kt::UNREACHED) continue;
-    kt::atomic_max(found + i / n_pieces * 2, int64{most});
-    kt::atomic_add(found + i / n_pieces * 2 + 1, edges);
+    max_hops = kt::reduce_max(ALL_LANES, max_hops);
+    if (kt::lane() != 0 || max_hops == kt::UNREACHED) continue;
+    kt::atomic_max(found + i / n_reduction_blocks * 2, int64{max_hops});
+    kt::atomic_add(found + i / n_reduction_blocks * 2 + 1, edges);
   }
 }
 
 // Levels from LEVELS on, for which shared memory has no counter, are counted in global memory.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    distance_stats_levels(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_rows,
+    distance_stats_levels(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_sources,
                           int64 n_levels, int64* levels) {
   KT_SHARED(uint32, counts, [LEVELS]);
-  const int64 n_stretches = (n_vertices + STRETCH - 1) / STRETCH, n_shared = lesser(n_levels, LEVELS);
-  for (int64 i = kt::block_id(); i < n_rows * n_stretches; i += kt::n_blocks()) {
+  const int64 n_tiles = (n_vertices + TILE - 1) / TILE, n_shared = lesser(n_levels, LEVELS);
+  for (int64 i = kt::block_id(); i < n_sources * n_tiles; i += kt::n_blocks()) {
     for (int32 level = kt::thread_in_block(); level < n_shared; level += BLOCK) counts[level] = 0;
     kt::block_barrier();
-    const int64 first = i % n_stretches * STRETCH, end = lesser(first + STRETCH, n_vertices);
-    const hop_t* const row = reinterpret_cast<const hop_t*>(distance) + i / n_stretches * pitch;
-    int64* const mine = levels + i / n_stretches * n_levels;
+    const int64 first = i % n_tiles * TILE, end = lesser(first + TILE, n_vertices);
+    const hop_t* const distances = reinterpret_cast<const hop_t*>(distance) + i / n_tiles * pitch;
+    int64* const mine = levels + i / n_tiles * n_levels;
     int32 last = 0;
     uint32 equal = 0;
     const auto add = [&] {
@@ -88,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       else if (equal)
         kt::atomic_add(mine + last, int64{equal});
     };
-    kt::walk(row, first, end, static_cast<hop_t>(kt::UNREACHED), [&](int32 hops) {
+    kt::walk(distances, first, end, static_cast<hop_t>(kt::UNREACHED), [&](int32 hops) {
       if (hops == kt::UNREACHED || hops >= n_levels) return;
       if (hops != last) {
         add();
@@ -107,31 +108,31 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // values: scratch memory for n_levels values per block of the grid.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    summary_of_levels(const kt::uint8* __restrict__ counts, int64 pitch, int64 n_levels, int64 n_rows, double* values,
-                      double* figures) {
-  KT_SHARED(int64, found, [3]);  // vertices, the sum of their hops, the most hops
+    summary_of_levels(const kt::uint8* __restrict__ counts, int64 pitch, int64 n_levels, int64 n_sources,
+                      double* values, double* statistics) {
+  KT_SHARED(int64, found, [3]);  // vertices, the sum of their hops, the largest hop count
   double* const mine = values + kt::block_id() * n_levels;
-  for (int64 i = kt::block_id(); i < n_rows; i += kt::n_blocks()) {
+  for (int64 i = kt::block_id(); i < n_sources; i += kt::n_blocks()) {
     if (kt::thread_in_block() < 3) found[kt::thread_in_block()] = 0;
     kt::block_barrier();
-    const count_t* const row = reinterpret_cast<const count_t*>(counts) + i * pitch;
-    int64 vertices = 0, total = 0, farthest = 0;
+    const count_t* const of_source = reinterpret_cast<const count_t*>(counts) + i * pitch;
+    int64 vertices = 0, total = 0, max_hops = 0;
     for (int64 level = kt::thread_in_block(); level < n_levels; level += BLOCK) {
-      const int64 count = kt::load_constant(row + level);
+      const int64 count = kt::load_constant(of_source + level);
       mine[level] = level > 0 ? static_cast<double>(count) * (1.0 / static_cast<double>(level)) : 0.0;
       vertices += count;
       total += count * level;
-      if (count > 0) farthest = level;
+      if (count > 0) max_hops = level;
     }
     for (int32 half = WARP / 2; half > 0; half /= 2) {
       vertices += kt::shuffle_down(ALL_LANES, vertices, half);
       total += kt::shuffle_down(ALL_LANES, total, half);
-      farthest = larger(farthest, kt::shuffle_down(ALL_LANES, farthest, half));
+      max_hops = larger(max_hops, kt::shuffle_down(ALL_LANES, max_hops, half));
     }
     if (kt::lane() == 0) {
       kt::atomic_add(found, vertices);
       kt::atomic_add(found + 1, total);
-      kt::atomic_max(found + 2, farthest);
+      kt::atomic_max(found + 2, max_hops);
     }
     kt::block_barrier();
     for (int64 size = found[2] + 1, half; size > 1; size = half) {
@@ -141,11 +142,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       kt::block_barrier();
     }
     if (kt::thread_in_block() == 0) {
-      double* const figure = figures + i * FIGURES;
-      figure[0] = static_cast<double>(found[0]);
-      figure[1] = static_cast<double>(found[2]);
-      figure[2] = static_cast<double>(found[1]);
-      figure[3] = mine[0];
+      double* const of_source_stats = statistics + i * N_STATISTICS;
+      of_source_stats[0] = static_cast<double>(found[0]);
+      of_source_stats[1] = static_cast<double>(found[2]);
+      of_source_stats[2] = static_cast<double>(found[1]);
+      of_source_stats[3] = mine[0];
     }
     kt::block_barrier();
   }

@@ -6,11 +6,11 @@
 // negative length. A BFS along tight edges, from the vertices resolved so far, reaches these. Each
 // takes the smallest of its neighbors in the previous layer.
 //
-//   sssp_decode                   keys to distances, in place
-//   sssp_count_overflows_warp     counts edges whose sums overflow
-//   sssp_point_to_nearer_warp     predecessors that are strictly nearer
-//   sssp_list_resolved            the frontier of the BFS along tight edges
-//   sssp_point_along_tight_warp   one layer of that BFS
+//   sssp_decode                     keys to distances, in place
+//   sssp_count_overflows_warp       counts edges whose sums overflow
+//   sssp_nearer_predecessors_warp   predecessors that are strictly nearer
+//   sssp_list_resolved              the frontier of the BFS along tight edges
+//   sssp_tight_predecessors_warp    one layer of that BFS
 //
 // Frontier    a queue in global memory. If it overflows, counters[0] is above `capacity`
 // Visited     layer[v]: the layer of v, or UNRESOLVED
@@ -59,9 +59,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_point_to_nearer_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                              const weight_t* __restrict__ weights, kt::int64 n_vertices,
-                              const weight_t* __restrict__ distance, vertex_t* predecessor) {
+    sssp_nearer_predecessors_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
+                                  const weight_t* __restrict__ weights, kt::int64 n_vertices,
+                                  const weight_t* __restrict__ distance, vertex_t* predecessor) {
   const Distances d = {distance, weights};
   kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
     const ordered_t there = d.at(v);
@@ -70,41 +70,60 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   });
 }
 
+// What the host passes (sssp/gpu_steps.py), here and below.
+struct ResolvedArgs {
+  kt::int64 n_vertices;
+  const weight_t* distance;
+  const vertex_t* predecessor;
+  kt::int64 capacity;
+  kt::int32* layer;
+  vertex_t* queue;
+  kt::int64* counters;
+};
+
 // Queues the vertices that have a predecessor, in layer 0, and counts them in counters[0]. Counts the reached vertices
 // in counters[1].
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_list_resolved(kt::int64 n_vertices, const weight_t* __restrict__ distance,
-                       const vertex_t* __restrict__ predecessor, kt::int64 capacity, kt::int32* layer, vertex_t* queue,
-                       kt::int64* counters) {
-  const kt::Appender resolved = {queue, capacity, counters};
-  for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
-    const bool has = kt::load_constant(predecessor + v) != kt::NO_PREDECESSOR;
-    layer[v] = has ? 0 : UNRESOLVED;
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_list_resolved(const ResolvedArgs args) {
+  const kt::Appender resolved = {args.queue, args.capacity, args.counters};
+  for (kt::int64 v = kt::thread_id(); v < args.n_vertices; v += kt::n_threads()) {
+    const bool has = kt::load_constant(args.predecessor + v) != kt::NO_PREDECESSOR;
+    args.layer[v] = has ? 0 : UNRESOLVED;
     if (has) resolved.append(static_cast<vertex_t>(v));
-    if (kt::is_finite<weight_t>(kt::to_ordered(kt::load_constant(distance + v)))) kt::count(counters + 1);
+    if (kt::is_finite<weight_t>(kt::to_ordered(kt::load_constant(args.distance + v)))) kt::count(args.counters + 1);
   }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_point_along_tight_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                                const weight_t* __restrict__ weights, const weight_t* __restrict__ distance,
-                                const vertex_t* __restrict__ frontier, kt::int64 n_frontier, kt::int32 depth,
-                                kt::int64 capacity, kt::int32* layer, vertex_t* predecessor, vertex_t* next,
-                                kt::int64* counters) {
-  const Distances d = {distance, weights};
-  const kt::Appender queue = {next, capacity, counters};
-  kt::edges_by_warp({offsets, targets}, kt::Queue{frontier, n_frontier}, [=](vertex_t u, offset_t e, vertex_t v) {
+struct LayerArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  const weight_t* distance;
+  const vertex_t* frontier;
+  kt::int64 n_frontier;
+  kt::int32 depth;  // of the layer that is found
+  kt::int64 capacity;
+  kt::int32* layer;
+  vertex_t* predecessor;
+  vertex_t* next;
+  kt::int64* counters;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_tight_predecessors_warp(const LayerArgs args) {
+  const Distances d = {args.distance, args.weights};
+  const kt::Appender queue = {args.next, args.capacity, args.counters};
+  const kt::Queue frontier = {args.frontier, args.n_frontier};
+  kt::edges_by_warp({args.offsets, args.targets}, frontier, [&](vertex_t u, offset_t e, vertex_t v) {
     const ordered_t there = d.at(v);
     if (!kt::is_finite<weight_t>(there) || d.through(u, e) != there) return;
     // An old value can only be UNRESOLVED; then the compare-and-swap decides.
-    kt::int32 reached_in = kt::racy_load(layer + v);
+    kt::int32 reached_in = kt::racy_load(args.layer + v);
     if (reached_in == UNRESOLVED) {
-      reached_in = kt::compare_and_swap(layer + v, UNRESOLVED, depth);
+      reached_in = kt::compare_and_swap(args.layer + v, UNRESOLVED, args.depth);
       if (reached_in == UNRESOLVED) {
         queue.append(v);
-        reached_in = depth;
+        reached_in = args.depth;
       }
     }
-    if (reached_in == depth) kt::keep_smallest(predecessor + v, u);
+    if (reached_in == args.depth) kt::keep_smallest(args.predecessor + v, u);
   });
 }

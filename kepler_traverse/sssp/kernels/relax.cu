@@ -17,15 +17,29 @@
 
 using ordered_t = kt::key_of<weight_t>;
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_relax_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                    const weight_t* __restrict__ weights, const vertex_t* __restrict__ frontier, kt::int64 n_frontier,
-                    weight_t limit, kt::int32 round, kt::int64 capacity, ordered_t* keys, kt::int32* queued_in,
-                    vertex_t* parent, vertex_t* next, kt::int64* counters) {
-  const kt::Relaxing relaxing = {weights, kt::to_ordered(limit), keys, parent};
-  const kt::Appender queue = {next, capacity, counters};
-  kt::edges_by_warp({offsets, targets}, kt::Queue{frontier, n_frontier}, [=](vertex_t u, offset_t e, vertex_t v) {
-    if (!relaxing.relax(u, kt::racy_load(keys + u), e, v)) return;
-    if (kt::atomic_exchange(queued_in + v, round) != round) queue.append(v);
+// What the host passes (sssp/gpu_steps.py).
+struct RelaxArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  const vertex_t* frontier;
+  kt::int64 n_frontier;
+  weight_t limit;   // vertices beyond it are not reached
+  kt::int32 round;  // its number
+  kt::int64 capacity;
+  ordered_t* keys;
+  kt::int32* queued_in;  // [n_vertices]
+  KT_NULLABLE vertex_t* parent;
+  vertex_t* next;
+  kt::int64* counters;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_relax_warp(const RelaxArgs args) {
+  const kt::Relaxing relaxing = {args.weights, kt::to_ordered(args.limit), args.keys, args.parent};
+  const kt::Appender queue = {args.next, args.capacity, args.counters};
+  const kt::Queue frontier = {args.frontier, args.n_frontier};
+  kt::edges_by_warp({args.offsets, args.targets}, frontier, [&](vertex_t u, offset_t e, vertex_t v) {
+    if (!relaxing.relax(u, kt::racy_load(args.keys + u), e, v)) return;
+    if (kt::atomic_exchange(args.queued_in + v, args.round) != args.round) queue.append(v);
   });
 }

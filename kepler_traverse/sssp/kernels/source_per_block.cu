@@ -20,7 +20,7 @@
 // Compile-time constants:
 //   BLOCK            threads per block
 //   QUEUE_CAPACITY   vertices per near pile in shared memory
-//   AHEAD            edges per lane that are loaded together
+//   UNROLL            edges per lane that are loaded together
 //   WARM_UP          iterations after which the size of a pile is judged
 //   FEW              vertices per iteration below which the width doubles
 //
@@ -46,9 +46,9 @@ struct SearchArgs {
   weight_t width;                            // distance between the first two thresholds
   KT_NULLABLE const int64* target_vertices;  // vertices whose distances end a search
   int64 n_target_vertices;
-  vertex_t* piles;  // [blocks][3][n_vertices]
-  uint32* marks;    // [blocks][3]: one bit per vertex
-  int32 is_kept;    // a row of distances per source; else per block
+  vertex_t* piles;      // [blocks][3][n_vertices]
+  uint32* queued;       // [blocks][3]: one bit per vertex
+  int32 is_per_source;  // whether each source has distances of its own; else each block
   ordered_t* keys;
   KT_NULLABLE ordered_t* at_target_vertices;  // [n_sources][n_target_vertices]
   int32* rounds;                              // [n_sources]
@@ -68,7 +68,7 @@ struct Counters {
   ordered_t farthest;
   int32 near[3];  // one read, one written, one cleared
   int32 far;
-  int32 kept;
+  int32 still_far;  // vertices that a split leaves on the far pile
 };
 
 struct Pile {
@@ -81,11 +81,11 @@ struct Pile {
   KT_DEVICE vertex_t load(int64 i) const { return i < QUEUE_CAPACITY ? in_shared[i] : in_global[i - QUEUE_CAPACITY]; }
 };
 
-KT_DEVICE bool set_bit(uint32* marks, int64 v) {
+KT_DEVICE bool set_bit(uint32* bits, int64 v) {
   const uint32 bit = 1u << (v % 32);
-  return (kt::atomic_or(marks + v / 32, bit) & bit) == 0;
+  return (kt::atomic_or(bits + v / 32, bit) & bit) == 0;
 }
-KT_DEVICE void clear_bit(uint32* marks, int64 v) { kt::atomic_and(marks + v / 32, ~(1u << (v % 32))); }
+KT_DEVICE void clear_bit(uint32* bits, int64 v) { kt::atomic_and(bits + v / 32, ~(1u << (v % 32))); }
 
 // Reserves a queue slot for each lane with `has`, with one atomic per warp. All lanes call it.
 KT_DEVICE int32 place_of(bool has, int32* size) {
@@ -117,7 +117,7 @@ struct Relaxation {
   Pile to;
 
   template <int32 N>
-  KT_DEVICE void ahead(const kt::Edges<N>& edges) const;
+  KT_DEVICE void unrolled(const kt::Edges<N>& edges) const;
 };
 
 struct Search {
@@ -129,20 +129,20 @@ struct Search {
   ordered_t* keys;
   vertex_t* queues;  // the first QUEUE_CAPACITY vertices of two near piles
   vertex_t* piles;   // the others of both, and the far pile
-  uint32* marks;     // of all three
+  uint32* queued;    // of all three
   Counters* counters;
 
   KT_DEVICE Pile near(int32 iteration) const {
     const int32 which = iteration % 2;
     return {queues + which * QUEUE_CAPACITY, piles + which * n_vertices};
   }
-  KT_DEVICE uint32* near_marks(int32 iteration) const { return marks + iteration % 2 * n_words(); }
-  KT_DEVICE uint32* far_marks() const { return marks + 2 * n_words(); }
+  KT_DEVICE uint32* near_queued(int32 iteration) const { return queued + iteration % 2 * n_words(); }
+  KT_DEVICE uint32* far_queued() const { return queued + 2 * n_words(); }
   KT_DEVICE int64 n_words() const { return (n_vertices + 31) / 32; }
 
   KT_DEVICE void begin(vertex_t source) const {
     for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK) keys[v] = INFINITE;
-    for (int64 word = kt::thread_in_block(); word < 3 * n_words(); word += BLOCK) marks[word] = 0;
+    for (int64 word = kt::thread_in_block(); word < 3 * n_words(); word += BLOCK) queued[word] = 0;
     kt::block_barrier();
     if (kt::thread_in_block() == 0) {
       keys[source] = 0;
@@ -155,15 +155,15 @@ struct Search {
 
   KT_DEVICE void relax(int32 iteration, int32 size, ordered_t threshold) const {
     const Pile from = near(iteration);
-    uint32* const marks_from = near_marks(iteration);
-    const auto rows = [&](int64 i, bool) {
+    uint32* const queued_from = near_queued(iteration);
+    const auto lists = [&](int64 i, bool) {
       const vertex_t u = from.load(i);
-      clear_bit(marks_from, u);  // no thread sets marks for this iteration any more
-      return kt::row_of(offsets, u);
+      clear_bit(queued_from, u);  // no thread sets bits for this iteration any more
+      return kt::adjacency_list(offsets, u);
     };
     Relaxation relaxation = {*this, iteration, threshold, near(iteration + 1)};
-    const int32 width = kt::lanes_per_row(BLOCK, size);
-    kt::edges_by_discovery<AHEAD>(targets, kt::one_block(), int64{size}, false, rows, relaxation, kt::WARP / width);
+    const int32 width = kt::lanes_per_list(BLOCK, size);
+    kt::edges_by_discovery<UNROLL>(targets, kt::one_block(), int64{size}, false, lists, relaxation, kt::WARP / width);
   }
 
   // Moves the vertices below the threshold from the far pile to the next near pile.
@@ -171,7 +171,7 @@ struct Search {
     vertex_t* const far = piles + 2 * n_vertices;
     const Pile to = near(iteration + 1);
     if (kt::thread_in_block() == 0) {
-      counters->kept = 0;
+      counters->still_far = 0;
       counters->nearest = INFINITE;
     }
     for (int64 first = 0; first < n_far; first += BLOCK) {
@@ -179,18 +179,18 @@ struct Search {
       const vertex_t v = has ? far[first + kt::thread_in_block()] : static_cast<vertex_t>(0);
       const ordered_t key = has ? keys[v] : INFINITE;
       kt::block_barrier();  // the next stores go to places that all threads have read
-      const bool is_kept = has && key >= threshold;
+      const bool stays_far = has && key >= threshold;
       const bool is_near = has && key >= before && key < threshold;
-      if (has && !is_kept) clear_bit(far_marks(), v);
-      if (is_near) set_bit(near_marks(iteration + 1), v);
+      if (has && !stays_far) clear_bit(far_queued(), v);
+      if (is_near) set_bit(near_queued(iteration + 1), v);
       const int32 in_near = place_of(is_near, counters->near + (iteration + 1) % 3);
       if (is_near) to.store(in_near, v);
-      const int32 in_far = place_of(is_kept, &counters->kept);
-      if (is_kept) far[in_far] = v;
-      if (is_kept && key < kt::racy_load(&counters->nearest)) kt::atomic_min(&counters->nearest, key);
+      const int32 in_far = place_of(stays_far, &counters->still_far);
+      if (stays_far) far[in_far] = v;
+      if (stays_far && key < kt::racy_load(&counters->nearest)) kt::atomic_min(&counters->nearest, key);
     }
     kt::block_barrier();
-    if (kt::thread_in_block() == 0) counters->far = counters->kept;
+    if (kt::thread_in_block() == 0) counters->far = counters->still_far;
     kt::block_barrier();
   }
 
@@ -257,9 +257,9 @@ struct Search {
 };
 
 template <int32 N>
-KT_DEVICE void Relaxation::ahead(const kt::Edges<N>& edges) const {
+KT_DEVICE void Relaxation::unrolled(const kt::Edges<N>& edges) const {
   ordered_t* const keys = search.keys;
-  uint32* const near_marks = search.near_marks(iteration + 1);
+  uint32* const near_queued = search.near_queued(iteration + 1);
   vertex_t v[N];
   ordered_t key[N], before[N];
   bool is_near[N], is_far[N];
@@ -281,7 +281,7 @@ KT_DEVICE void Relaxation::ahead(const kt::Edges<N>& edges) const {
   for (int32 i = 0; i < N; ++i) {
     const bool is_lower = edges.valid[i] && key[i] <= search.limit && key[i] < before[i];
     const bool is_below = key[i] < threshold;
-    const bool is_first = is_lower && set_bit(is_below ? near_marks : search.far_marks(), v[i]);
+    const bool is_first = is_lower && set_bit(is_below ? near_queued : search.far_queued(), v[i]);
     near += is_near[i] = is_first && is_below;
     far += is_far[i] = is_first && !is_below;
   }
@@ -312,20 +312,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const 
   const int64 block = kt::block_id();
   const int64 n_words = (args.n_vertices + 31) / 32;
   vertex_t* const mine = args.piles + 3 * block * args.n_vertices;
-  uint32* const bits = args.marks + 3 * block * n_words;
+  uint32* const bits = args.queued + 3 * block * n_words;
   for (;;) {
     if (kt::thread_in_block() == 0) counters->task = kt::atomic_add(args.taken, int64{1});
     kt::block_barrier();
     const int64 i = counters->task;
     if (i >= args.n_sources) return;
-    ordered_t* const row = args.keys + (args.is_kept ? i : block) * args.n_vertices;
-    const Search search{args.offsets, args.targets, args.weights, args.n_vertices, kt::to_ordered(args.limit), row,
+    ordered_t* const keys = args.keys + (args.is_per_source ? i : block) * args.n_vertices;
+    const Search search{args.offsets, args.targets, args.weights, args.n_vertices, kt::to_ordered(args.limit), keys,
                         queues,       mine,         bits,         counters};
     const vertex_t source = static_cast<vertex_t>(kt::load_constant(args.sources + i));
     ordered_t all_up_to = INFINITE, threshold = INFINITE;
     const int32 n_rounds =
         search.run(source, args.width, {args.target_vertices, args.n_target_vertices}, all_up_to, threshold);
-    kt::block_barrier();  // all threads have read the task and written the row
+    kt::block_barrier();  // all threads have read the task and written the distances
     if (kt::thread_in_block() == 0) {
       args.rounds[i] = n_rounds;
       args.complete[i] = all_up_to;
@@ -333,7 +333,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const 
     }
     if (args.at_target_vertices)
       for (int64 j = kt::thread_in_block(); j < args.n_target_vertices; j += BLOCK)
-        args.at_target_vertices[i * args.n_target_vertices + j] = row[kt::load_constant(args.target_vertices + j)];
+        args.at_target_vertices[i * args.n_target_vertices + j] = keys[kt::load_constant(args.target_vertices + j)];
     kt::block_barrier();
   }
 }

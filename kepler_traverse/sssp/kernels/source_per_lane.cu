@@ -2,7 +2,7 @@
 //
 // The 32 distances of a vertex are adjacent in memory. One launch is one round: it relaxes every
 // vertex that a source's distance improved. A warp reads an edge once for all sources, and the
-// distances of its two ends as whole cache lines. Adjacency lists of PIECE edges or more are
+// distances of its two ends as whole cache lines. Adjacency lists of CHUNK edges or more are
 // relaxed in chunks, by several warps.
 //
 // Frontier    bitsets, one per vertex with one bit per source: `now` for this round, `next` for
@@ -18,7 +18,7 @@
 //
 // Compile-time constants:
 //   BLOCK   threads per block
-//   PIECE   edges per chunk of a long adjacency list
+//   CHUNK   edges per chunk of a long adjacency list
 //
 // After Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source shortest paths.
 // IPDPS 2014, and Then et al. 2014 (MS-BFS), who share edges among searches.
@@ -53,35 +53,35 @@ struct Relaxing {
 
   // Relaxes an adjacency list, or a chunk of one, for a bitset of sources. All lanes of a warp call it. `is_first`:
   // true for one chunk of a list only.
-  KT_DEVICE void relax(const kt::Row& row, uint32 sources, bool is_first) {
+  KT_DEVICE void relax(const kt::AdjacencyList& list, uint32 sources, bool is_first) {
     const int32 lane = kt::lane();
-    const bool is_asked = (sources >> lane & 1u) != 0;
+    const bool is_set = (sources >> lane & 1u) != 0;
     // May be old: a thread that improves it from now on sets its bit in `next`.
-    const ordered_t here = is_asked ? kt::racy_load(keys + int64{row.u} * kt::WARP + lane) : INFINITE;
-    const bool waits = is_asked && here >= threshold;
-    const bool is_near = is_asked && !waits;
+    const ordered_t here = is_set ? kt::racy_load(keys + int64{list.u} * kt::WARP + lane) : INFINITE;
+    const bool waits = is_set && here >= threshold;
+    const bool is_near = is_set && !waits;
     const uint32 waiting = kt::ballot(ALL_LANES, waits);
     if (is_first) wait(waits, here);
-    if (is_first && lane == 0 && waiting) kt::atomic_or(next + row.u, waiting);
+    if (is_first && lane == 0 && waiting) kt::atomic_or(next + list.u, waiting);
     if (waiting == sources) return;
     const weight_t distance = kt::from_ordered<weight_t>(here);
-    edges += row.end - row.begin;
-    kt::edges_of_row(targets, {0, 1}, row, [&](bool valid, vertex_t, offset_t e, vertex_t v) {
+    edges += list.end - list.begin;
+    kt::edges_of_list(targets, {0, 1}, list, [&](bool valid, vertex_t, offset_t e, vertex_t v) {
       const weight_t weight = valid ? kt::load_constant(weights + e) : static_cast<weight_t>(0);
-      constexpr int32 AT_ONCE = 4;  // edges whose distances are loaded together
+      constexpr int32 IN_FLIGHT = 4;  // edges whose distances are loaded together
       const int32 n = kt::count_lanes(kt::ballot(ALL_LANES, valid));
-      for (int32 first = 0; first < n; first += AT_ONCE) {
-        ordered_t key[AT_ONCE], before[AT_ONCE];
-        vertex_t to[AT_ONCE];
+      for (int32 first = 0; first < n; first += IN_FLIGHT) {
+        ordered_t key[IN_FLIGHT], before[IN_FLIGHT];
+        vertex_t to[IN_FLIGHT];
 #pragma unroll
-        for (int32 i = 0; i < AT_ONCE; ++i) {
+        for (int32 i = 0; i < IN_FLIGHT; ++i) {
           const int32 from = first + i < n ? first + i : n - 1;
           to[i] = kt::broadcast(ALL_LANES, v, from);
           key[i] = kt::to_ordered(kt::add_rounded(distance, kt::broadcast(ALL_LANES, weight, from)));
           before[i] = is_near ? kt::racy_load(keys + int64{to[i]} * kt::WARP + lane) : 0;
         }
 #pragma unroll
-        for (int32 i = 0; i < AT_ONCE; ++i) {
+        for (int32 i = 0; i < IN_FLIGHT; ++i) {
           // An old value is too large; then the result of the atomic decides.
           const bool is_lower = first + i < n && is_near && key[i] <= limit && key[i] < before[i] &&
                                 key[i] < kt::atomic_min(keys + int64{to[i]} * kt::WARP + lane, key[i]);
@@ -109,32 +109,45 @@ struct Relaxing {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_source_per_lane_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                              const weight_t* __restrict__ weights, int64 n_vertices,
-                              const uint64* __restrict__ heavy_pieces, int64 n_heavy_pieces, weight_t threshold,
-                              weight_t limit, ordered_t* keys, const uint32* __restrict__ now, uint32* next,
-                              int64* counters) {
-  Relaxing relaxing{targets, weights, kt::to_ordered(threshold), kt::to_ordered(limit), keys, next};
-  for (int64 i = kt::warp_id(); i < n_heavy_pieces; i += kt::n_warps()) {
-    const uint64 piece = kt::load_constant(heavy_pieces + i);
-    kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(piece & 0xffffffffu));
-    row.begin += static_cast<offset_t>(piece >> 32) * PIECE;
-    if (row.end > row.begin + PIECE) row.end = row.begin + PIECE;
-    const uint32 sources = kt::load_constant(now + row.u);
-    if (sources) relaxing.relax(row, sources, piece >> 32 == 0);
+// What the host passes (sssp/multi_source/source_per_lane.py).
+struct RelaxArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  int64 n_vertices;
+  const uint64* hub_chunks;  // of adjacency lists of CHUNK edges or more: number of the chunk above, vertex below
+  int64 n_hub_chunks;
+  weight_t threshold;
+  weight_t limit;   // vertices beyond it are not reached
+  ordered_t* keys;  // [n_vertices][32]
+  const uint32* now;
+  uint32* next;
+  int64* counters;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_lane_warp(const RelaxArgs args) {
+  Relaxing relaxing{args.targets, args.weights, kt::to_ordered(args.threshold), kt::to_ordered(args.limit),
+                    args.keys,    args.next};
+  for (int64 i = kt::warp_id(); i < args.n_hub_chunks; i += kt::n_warps()) {
+    const uint64 chunk = kt::load_constant(args.hub_chunks + i);
+    kt::AdjacencyList list = kt::adjacency_list(args.offsets, static_cast<vertex_t>(chunk & 0xffffffffu));
+    list.begin += static_cast<offset_t>(chunk >> 32) * CHUNK;
+    if (list.end > list.begin + CHUNK) list.end = list.begin + CHUNK;
+    const uint32 sources = kt::load_constant(args.now + list.u);
+    if (sources) relaxing.relax(list, sources, chunk >> 32 == 0);
   }
-  for (int64 first = kt::warp_id() * kt::WARP; first < n_vertices; first += kt::n_warps() * kt::WARP) {
+  for (int64 first = kt::warp_id() * kt::WARP; first < args.n_vertices; first += kt::n_warps() * kt::WARP) {
     const int64 mine = first + kt::lane();
-    uint32 sources = mine < n_vertices ? kt::load_constant(now + mine) : 0;
-    const kt::Row row = sources ? kt::row_of(offsets, static_cast<vertex_t>(mine)) : kt::Row{};
-    if (row.end - row.begin >= PIECE) sources = 0;
+    uint32 sources = mine < args.n_vertices ? kt::load_constant(args.now + mine) : 0;
+    const kt::AdjacencyList list =
+        sources ? kt::adjacency_list(args.offsets, static_cast<vertex_t>(mine)) : kt::AdjacencyList{};
+    if (list.end - list.begin >= CHUNK) sources = 0;
     for (uint32 left = kt::ballot(ALL_LANES, sources != 0); left; left &= left - 1) {
       const int32 owner = kt::first_lane(left);
-      relaxing.relax({kt::broadcast(ALL_LANES, row.u, owner), kt::broadcast(ALL_LANES, row.begin, owner),
-                      kt::broadcast(ALL_LANES, row.end, owner)},
+      relaxing.relax({kt::broadcast(ALL_LANES, list.u, owner), kt::broadcast(ALL_LANES, list.begin, owner),
+                      kt::broadcast(ALL_LANES, list.end, owner)},
                      kt::broadcast(ALL_LANES, sources, owner), true);
     }
   }
-  relaxing.add_counts(counters);
+  relaxing.add_counts(args.counters);
 }

@@ -1,7 +1,7 @@
-"""Many searches at once on a GPU: a block for each source. The twin of ``source_per_thread``; see source_per_block.cu.
+"""Multi-source SSSP on a GPU with one source per block. See source_per_block.cu, and ``source_per_thread`` for the CPU.
 
-What bounds it is random requests to the second-level cache, about as many a relaxation as there are words that it touches:
-distance, and if it lowers one, the mark and a place in a pile.
+Random requests to the second-level cache bound the time: per relaxed edge the distance, and if it is improved, also the mark
+and an entry of a pile.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads
 from ...strategy import MultiSourceOutcome, slowdown, sources_per_worker
-from .. import cpu_steps, gpu_steps, tuning
+from .. import cpu_steps, gpu_steps
 from ..near_far_gpu import first_width
+from ..tuning import SourcePerBlockTuning
 
+_DEFAULTS = SourcePerBlockTuning()
 _FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
 _ENTRY = Entry(
     "sssp_source_per_block",
     _FILE,
-    tuning.MULTI_SOURCE_BLOCK,
+    _DEFAULTS.block,
     struct_arguments(_FILE, "SearchArgs"),
-    argument_struct="SearchArgs",
     constants=(
-        ("QUEUE_CAPACITY", tuning.MULTI_SOURCE_QUEUE_CAPACITY),
-        ("WARM_UP", tuning.MULTI_SOURCE_WARM_UP),
-        ("FEW", tuning.MULTI_SOURCE_FEW),
-        ("AHEAD", tuning.MULTI_SOURCE_AHEAD),
+        ("QUEUE_CAPACITY", _DEFAULTS.queue_capacity),
+        ("WARM_UP", _DEFAULTS.warm_up),
+        ("FEW", _DEFAULTS.few),
+        ("UNROLL", _DEFAULTS.unroll),
     ),
 )
 ENTRIES = (_ENTRY,)
@@ -38,38 +39,38 @@ GROUP = 1024
 
 
 def group_size(n_sources: int) -> int:
-    """Sources a group."""
+    """Sources per group."""
     return min(n_sources, GROUP)
 
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run.
 
-    Distances of a group, or of one search a block; three piles and as many marks a block; what makes predecessors and
-    finds overflows of one search at a time.
+    Distances per source or per block; three piles and as many marks per block; and the arrays that compute predecessors and
+    find overflows of one search at a time.
     """
     n = shape.n_vertices
-    blocks = min(group, _max_blocks(n))
-    rows = group if query.output == "all" or query.limit is None else blocks  # an overflow is looked for in rows
+    blocks = min(group, _max_blocks(n, query.tuning_of(SourcePerBlockTuning)))
+    rows = group if query.output == "all" or query.limit is None else blocks  # an overflow is found in all distances
     kept = group * query.targets.size if query.output == "targets" else 0
     back = group * n * shape.index if query.predecessors else 0
     single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
     return (rows * n + kept) * shape.weight + blocks * (3 * n * shape.index + 3 * (n // 8 + 4)) + back + single + 64 * group
 
 
-def _block(n: int) -> int:
-    """Threads of a block: fewer where near piles are smaller."""
-    return tuning.MULTI_SOURCE_BLOCK if n >= tuning.MULTI_SOURCE_LARGE else tuning.MULTI_SOURCE_BLOCK // 2
+def _block(n: int, tuning: SourcePerBlockTuning) -> int:
+    """Threads per block: fewer where near piles are smaller."""
+    return tuning.block if n >= tuning.large else tuning.block // 2
 
 
-def _max_blocks(n: int) -> int:
-    """Blocks that the device holds at once, going by threads."""
-    return tuning.IN_FLIGHT or max(1, resident_threads() // _block(n))
+def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
+    """Blocks that the device holds at once, as threads allow."""
+    return tuning.in_flight or max(1, resident_threads() // _block(n, tuning))
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the terms of the cost: requests of all blocks; pile rounds and edges of one block after the other's."""
-    each = 2 if shape.n_vertices >= tuning.MULTI_SOURCE_LARGE else 4
+    """Amounts of the cost terms: requests of all blocks; rounds and edges of the searches that one block makes in turn."""
+    each = 2 if shape.n_vertices >= _DEFAULTS.large else 4
     per_worker = sources_per_worker(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
     share = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
@@ -81,7 +82,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "again": share * shape.detours,
         "uneven": share * shape.unevenness,
         "edge": edges,
-        "stretch": per_worker * shape.stretch,
+        "stretch": per_worker * shape.extra_rounds,
         "vertex": n_sources * shape.n_vertices * shape.reach,
         "miss": edges * shape.scatter * machine.missing(8 * shape.n_edges + rows),
         "write": n_sources * shape.n_vertices * shape.weight / 4 * (shape.keep == "all"),
@@ -109,13 +110,14 @@ class _Run:
     def __init__(self, graph, query, group: int):
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
         self._graph, self._query = graph, query
+        tuning = query.tuning_of(SourcePerBlockTuning)
         constants = {
-            "QUEUE_CAPACITY": tuning.MULTI_SOURCE_QUEUE_CAPACITY,
-            "WARM_UP": tuning.MULTI_SOURCE_WARM_UP,
-            "FEW": tuning.MULTI_SOURCE_FEW,
+            "QUEUE_CAPACITY": tuning.queue_capacity,
+            "WARM_UP": tuning.warm_up,
+            "FEW": tuning.few,
         }
-        self._kernel = kernel(_ENTRY.variant(block=_block(n), AHEAD=tuning.MULTI_SOURCE_AHEAD, **constants), index, real)
-        self._n_blocks = max(1, min(group, _max_blocks(n), blocks_at_once(self._kernel)))
+        self._kernel = kernel(_ENTRY.variant(block=_block(n, tuning), UNROLL=tuning.unroll, **constants), index, real)
+        self._n_blocks = max(1, min(group, _max_blocks(n, tuning), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._is_kept = query.output == "all" or self._single is not None
@@ -131,7 +133,7 @@ class _Run:
         self._width = first_width(graph, query.limit is not None or query.targets is not None)
 
     def search(self, sources) -> tuple[list, np.ndarray]:
-        """Search from each; return the rounds that each took, up to where it is complete, and its last threshold."""
+        """Search from each source. Return its rounds, the distance up to which it is complete, and its last threshold."""
         graph, k = self._graph, sources.size
         ordered = f"i{self._distance.itemsize}"
         self._taken.data.memset_async(0, self._taken.nbytes)
@@ -149,8 +151,8 @@ class _Run:
             "target_vertices": self._target_vertices,
             "n_target_vertices": np.int64(0 if self._target_vertices is None else self._target_vertices.size),
             "piles": self._piles,
-            "marks": self._marks,
-            "is_kept": np.int32(self._is_kept),
+            "queued": self._marks,
+            "is_per_source": np.int32(self._is_kept),
             "keys": self._distance.view(ordered),
             "at_target_vertices": None if self._at_target_vertices is None else self._at_target_vertices.view(ordered),
             "rounds": self._rounds,
@@ -161,7 +163,7 @@ class _Run:
         return self._rounds[:k].get().tolist(), self._bounds[:, :k].get()
 
     def finish(self, sources):
-        """Look for overflows, and make predecessors, of shape (k, n), by the launches that all strategies share."""
+        """Detect overflows, and compute predecessors of shape (k, n), by the kernels that all strategies use."""
         if self._single is None:
             return None
         query, single = self._query, self._single

@@ -1,7 +1,7 @@
-"""Many searches at once on a GPU, 32 side by side: each edge load serves all of them. See source_per_lane.cu.
+"""Multi-source SSSP on a GPU with one source per lane: one load of an edge serves 32 sources. See source_per_lane.cu.
 
-For graphs of few rounds and many edges. What bounds it: each edge relaxed reads a row of 32 distances, 128 bytes of float32,
-and so many times that as vertices are lowered again.
+For graphs of few rounds and many edges. Memory accesses bound the time: each relaxed edge reads the distances of a vertex
+from 32 sources, 128 bytes of float32, and again after each improvement.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from ..._arrays import as_distance
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import Entry, arguments
-from ...cuda.launch import launch
+from ...cuda.kernel_spec import Entry, struct_arguments
+from ...cuda.launch import prepare_items
 from ...strategy import MultiSourceOutcome
-from .. import cpu_steps, gpu_steps, tuning
+from .. import cpu_steps, gpu_steps
 from ..near_far_gpu import first_width
+from ..tuning import SourcePerLaneTuning
 
+_DEFAULTS = SourcePerLaneTuning()
+_FILE = Path(__file__).parents[1] / "kernels" / "source_per_lane.cu"
 _ENTRY = Entry(
     "sssp_source_per_lane_warp",
-    Path(__file__).parents[1] / "kernels" / "source_per_lane.cu",
-    tuning.ROWS_BLOCK,
-    arguments(
-        *("offset_t* offsets", "vertex_t* targets", "weight_t* weights", "int64 n_vertices", "uint64* heavy_pieces"),
-        *("int64 n_heavy_pieces", "weight_t threshold", "weight_t limit", "ordered_t* keys", "uint32* now", "uint32* next"),
-        "int64* counters",
-    ),
-    constants=(("PIECE", min(tuning.ROWS_PIECES.values())),),
+    _FILE,
+    _DEFAULTS.block,
+    struct_arguments(_FILE, "RelaxArgs"),
+    constants=(("CHUNK", min(_DEFAULTS.uneven_chunk, _DEFAULTS.even_chunk)),),
 )
 ENTRIES = (_ENTRY,)
 GROUP = 32
 
 
 def group_size(n_sources: int) -> int:
-    """Sources a group."""
+    """Sources per group."""
     return min(n_sources, GROUP)
 
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run.
 
-    Rows of 32 distances, two masks, and pieces of long rows; distances a row a source; and what makes predecessors.
+    32 distances and two masks per vertex, edge chunks, distances per source, and the arrays that compute predecessors.
     """
-    n = shape.n_vertices
-    rows = n * (GROUP * shape.weight + 8) + 8 * (2 * shape.n_edges // min(tuning.ROWS_PIECES.values()) + 1)
+    n, tuning = shape.n_vertices, query.tuning_of(SourcePerLaneTuning)
+    n_chunks = 2 * shape.n_edges // min(tuning.uneven_chunk, tuning.even_chunk) + 1
+    rows = n * (GROUP * shape.weight + 8) + 8 * n_chunks
     columns = query.targets.size if query.output == "targets" else n
     back = group * n * shape.index if query.predecessors else 0
     marked = GROUP * (n if query.targets is not None else 0)
@@ -56,15 +56,15 @@ def memory(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the terms of the cost: the host waits at each round; each edge walked reads a row of distances."""
+    """Amounts of the cost terms: the host waits at each round, and each relaxed edge reads 32 distances."""
     groups = -(-n_sources // GROUP)
-    edges = groups * shape.n_edges * shape.together(GROUP) * max(shape.weight, 4) / 4
+    edges = groups * shape.n_edges * shape.edge_share(GROUP) * max(shape.weight, 4) / 4
     return {
         "start": groups,
         "level": groups * shape.likely_rounds,
         "edge": edges,
         "again": edges * shape.spread,
-        "stretch": groups * shape.stretch,
+        "stretch": groups * shape.extra_rounds,
         "vertex": groups * shape.likely_rounds * shape.n_vertices,
         "miss": edges * shape.scatter * machine.missing(GROUP * max(shape.weight, 4) * shape.n_vertices),
         "write": groups * GROUP * shape.n_vertices,
@@ -86,21 +86,23 @@ def plan(graph, query, _group: int):
 
 
 class _Run:
-    """The state of a group: a row of distances a vertex, and which of them are to be relaxed."""
+    """The state of a group: 32 distances per vertex, and masks of the sources whose distance is to be relaxed."""
 
     def __init__(self, graph, query):
         n, self._graph, self._query = graph.n_vertices, graph, query
+        self._tuning = tuning = query.tuning_of(SourcePerLaneTuning)
         self._real = real = graph.weights.dtype
         mean, _, largest = degree_statistics(graph.offsets)
-        is_uneven = largest >= tuning.ROWS_UNEVEN * mean
-        piece = tuning.ROWS_PIECES["uneven" if is_uneven else "even"]
-        self._kernel = kernel(_ENTRY.variant(block=tuning.ROWS_BLOCK, PIECE=piece), graph.targets.dtype, real)
+        is_uneven = largest >= tuning.uneven_from * mean
+        piece = tuning.uneven_chunk if is_uneven else tuning.even_chunk
+        self._kernel = kernel(_ENTRY.variant(block=tuning.block, CHUNK=piece), graph.targets.dtype, real)
         self._rows = cp.empty((n, GROUP), real)
         self._keys = self._rows.view(f"i{real.itemsize}")
         self._infinite = int(np.array([np.inf], real).view(self._keys.dtype)[0])
         self._now, self._next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
         self._hubs = _pieces_of_long_rows(graph.offsets, piece)
         self._counters = cp.zeros(3, np.int64)
+        self._launches: dict = {}
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
@@ -112,7 +114,7 @@ class _Run:
         self._first_width = real.type(np.inf) if everything else first_width(graph, may_stop)
 
     def search(self, sources) -> tuple[int, list, object]:
-        """Relax until nothing changes; return the rounds, up to where each source is complete, and the last threshold."""
+        """Relax until no distance improves. Return rounds, up to where each source is complete, and the last threshold."""
         self._start(sources)
         width, rounds, edges, pile_rounds = self._first_width, 0, 0, 0
         threshold = _beyond(self._real.type(0), width)
@@ -131,9 +133,9 @@ class _Run:
                     keys = self._keys[:, : sources.size]
                     keys[keys > farthest] = self._infinite
                     return rounds, distances.tolist(), threshold
-            if pile_rounds >= tuning.MULTI_SOURCE_WARM_UP:
+            if pile_rounds >= self._tuning.warm_up:
                 with np.errstate(over="ignore"):
-                    width = width + width if edges < tuning.ROWS_LIGHT * pile_rounds else width
+                    width = width + width if edges < self._tuning.light * pile_rounds else width
                 edges = pile_rounds = 0
             nearest = np.array([self._infinite - gap], self._keys.dtype).view(self._real)[0]
             threshold = _beyond(nearest, width)
@@ -150,20 +152,38 @@ class _Run:
         self._now[cp.asarray(vertices)] = cp.asarray(masks)
 
     def _relax(self, threshold) -> tuple[int, int, int]:
-        """One round; return rows lowered below the threshold, edges relaxed, and how near the nearest is that waits."""
-        graph, n = self._graph, self._graph.n_vertices
+        """Make one round. Return near vertices that improved, edges relaxed, and a code of the smallest far distance."""
         self._counters.data.memset_async(0, self._counters.nbytes)
-        hubs = (self._hubs, np.int64(self._hubs.size))
-        rows = (self._keys, self._now, self._next, self._counters)
-        edges = (graph.offsets, graph.targets, graph.weights)
-        launch(self._kernel, n, (*edges, np.int64(n), *hubs, threshold, self._limit, *rows))
+        self._prepared()(threshold=threshold)
         self._now, self._next = self._next, self._now
         self._next.data.memset_async(0, self._next.nbytes)
         self._counters.get(out=self._on_host)
         return tuple(self._on_host.tolist())
 
+    def _prepared(self):
+        """The launch of a round; its arguments are packed once for each order of the two masks, which rounds swap."""
+        key = self._now.data.ptr
+        if key not in self._launches:
+            graph, n = self._graph, self._graph.n_vertices
+            args = {
+                "offsets": graph.offsets,
+                "targets": graph.targets,
+                "weights": graph.weights,
+                "n_vertices": np.int64(n),
+                "hub_chunks": self._hubs,
+                "n_hub_chunks": np.int64(self._hubs.size),
+                "threshold": self._real.type(0),
+                "limit": self._limit,
+                "keys": self._keys,
+                "now": self._now,
+                "next": self._next,
+                "counters": self._counters,
+            }
+            self._launches[key] = prepare_items(self._kernel, n, args)
+        return self._launches[key]
+
     def results(self, sources):
-        """Distances, a row a source, and predecessors, by the launches that all strategies share; overflows are errors."""
+        """Return distances and predecessors of shape (k, n); a distance that overflows is an error."""
         query, single, k = self._query, self._single, sources.size
         rows = self._rows if query.output == "all" or single is not None else self._rows[self._target_vertices]
         distance = cp.ascontiguousarray(rows[:, :k].T)
@@ -179,14 +199,14 @@ class _Run:
 
 
 def _beyond(distance, width):
-    """Above a distance by a width, and at least the next one: there is always progress."""
+    """Return a distance plus a width, or the next larger number if that is larger, so that each pile makes progress."""
     real = type(distance)
     with np.errstate(over="ignore"):
         return max(real(distance + width), np.nextafter(distance, real(np.inf)))
 
 
 def _pieces_of_long_rows(offsets, piece: int):
-    """Rows of PIECE edges or more in pieces, as the kernel takes them: which piece above, vertex below."""
+    """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
     degrees = cp.diff(offsets)
     vertices = cp.flatnonzero(degrees >= piece).get()
     lengths = degrees.get()[vertices] if vertices.size else np.zeros(0, np.int64)

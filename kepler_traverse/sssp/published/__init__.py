@@ -1,4 +1,4 @@
-"""The SSSP systems that the papers compare, one row each, to read and measure side by side; ``auto`` takes none of them."""
+"""The SSSP systems that the papers compare, one strategy each, for study and measurement; ``auto`` chooses none of them."""
 
 from __future__ import annotations
 

@@ -1,15 +1,16 @@
-"""Systems for one core of a CPU: what the textbook has, and what the papers for GPUs are measured against.
+"""Systems for one core of a CPU: the algorithms of textbooks, which the papers for GPUs use as baselines.
 
 ``sweeps``: Bellman-Ford's algorithm. H-BF, algorithms 1 and 2.
-    There all edges are relaxed V - 1 times. Here a sweep over all vertices ends the search once nothing fell behind it.
+    There all edges are relaxed V - 1 times. Here the search ends after a sweep in which no vertex improved that the sweep
+    had already passed.
 ``fifo``: the same with a queue of active vertices. H-BF, section 4, after Sedgewick, Wayne [30]; Table 2, "Queue-Based Seq."
-    A vertex is in the queue once; one that falls while it waits there is not queued again. Here the queue is cut into the
-    passes of Bellman-Ford, so that negative cycles are looked for between them.
+    A vertex is in the queue at most once: a vertex that improves while it waits is not queued again. Here the queue is
+    divided into the passes of Bellman-Ford, and negative cycles are searched for between them.
 ``heap``: Dijkstra's algorithm. H-BF, section 3, and Table 2, where it is Boost's with a relaxed heap.
     Here a binary heap with decrease-key. Targets end the search.
 
-All give the canonical predecessors (``cpu.Run.find_predecessors``), for which all threads walk the edges once more; so a
-time without predecessors is one core's.
+All give the canonical predecessors (``cpu_steps.Run.find_predecessors``), for which all threads visit the edges once more.
+Only a time without predecessors is therefore the time of one core.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from ...strategy import Outcome, Strategy
 from .. import cpu_steps
 from ..host_loop import rounds
 
-_WAITS = 1  # in place of the round that a vertex was queued in
+_WAITS = 1  # stored in place of the round that queued a vertex
 _NOWHERE = -1  # not in the heap
 
 
 class SweepRun(cpu_steps.Run):
-    """A search whose frontier is all vertices as long as a distance falls."""
+    """A search whose frontier is all vertices while any distance falls."""
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
@@ -36,13 +37,13 @@ class SweepRun(cpu_steps.Run):
 
 
 def _sweep(run: SweepRun, _count: int) -> None:
-    """Relax the edges of all vertices in turn."""
-    run.queued_in.fill(_WAITS)  # what falls ahead of the sweep is still to come
+    """Relax the edges of all vertices in order."""
+    run.queued_in.fill(_WAITS)  # a vertex that improves before the sweep reaches it needs no queue
     run.frontier_size = _relax_in_order(run, run.all_vertices)
 
 
 def _pass(run: cpu_steps.Run, _count: int) -> None:
-    """Relax the edges of the vertices in the queue, from its head to where its end was at first."""
+    """Relax the edges of the vertices that are in the queue when the pass begins."""
     run.frontier_size = _relax_in_order(run, run.queue[: run.frontier_size])
     run.queue, run.next_queue = run.next_queue, run.queue
 
@@ -54,7 +55,7 @@ def _relax_in_order(run: cpu_steps.Run, order) -> int:
 
 @njit(cache=True)
 def _relax(offsets, targets, weights, order, keys, limit, waits, queue, parent):
-    """Relax the edges of vertices in this order; queue what fell and is not still to come; return how much that is."""
+    """Relax the edges of vertices in this order. Queue those that improve and do not wait; return their number."""
     n_queued = 0
     for i in range(order.size):
         u = order[i]
@@ -86,13 +87,13 @@ def _plan_heap(graph, query):
     n_target_vertices = 0 if query.targets is None else query.targets.size
 
     def traverse(source: int) -> Outcome:
-        distance, place, is_wanted = run.distance, run.next_queue, run.queued_in
+        distance, place, is_target = run.distance, run.next_queue, run.queued_in
         distance.fill(np.inf)
         place.fill(_NOWHERE)
-        is_wanted.fill(0)
+        is_target.fill(0)
         if n_target_vertices:
-            is_wanted[query.targets] = 1
-        n_settled, stop = _dijkstra(*edges, source, limit, n_target_vertices, distance, run.queue, place, is_wanted)
+            is_target[query.targets] = 1
+        n_settled, stop = _dijkstra(*edges, source, limit, n_target_vertices, distance, run.queue, place, is_target)
         if stop < np.inf:
             distance[distance > stop] = np.inf
         run.finish(source)
@@ -102,8 +103,8 @@ def _plan_heap(graph, query):
 
 
 @njit(cache=True)
-def _dijkstra(offsets, targets, weights, source, limit, n_target_vertices, distance, heap, place, is_wanted):
-    """Search from one source; return how many vertices it settled, and up to where it is complete or infinity."""
+def _dijkstra(offsets, targets, weights, source, limit, n_target_vertices, distance, heap, place, is_target):
+    """Search from one source; return the number of settled vertices, and the distance up to which it is complete."""
     stop = distance[source]  # infinite
     distance[source] = 0
     heap[0] = source
@@ -118,10 +119,10 @@ def _dijkstra(offsets, targets, weights, source, limit, n_target_vertices, dista
         if size:
             _sink(heap, place, distance, size, heap[size])
         n_settled += 1
-        if is_wanted[u]:
+        if is_target[u]:
             n_target_vertices -= 1
             if n_target_vertices == 0:
-                stop = here  # but others may lie as near
+                stop = here  # other vertices may have the same distance
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
             through = here + weights[e]
@@ -136,7 +137,7 @@ def _dijkstra(offsets, targets, weights, source, limit, n_target_vertices, dista
 
 @njit
 def _rise(heap, place, distance, v):
-    """Put a vertex, whose place is empty, where it belongs between there and the top."""
+    """Move a vertex from its place towards the top of the heap."""
     at = place[v]
     while at > 0:
         above = (at - 1) // 2
@@ -151,7 +152,7 @@ def _rise(heap, place, distance, v):
 
 @njit
 def _sink(heap, place, distance, size, v):
-    """Put a vertex where it belongs between the empty top and the end."""
+    """Move a vertex from the top towards the end of the heap."""
     at = 0
     while 2 * at + 1 < size:
         below = 2 * at + 1
@@ -174,35 +175,35 @@ def _sweep_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
 STRATEGIES = (
     Strategy(
         name="sweeps",
-        also=("bellman_ford",),
+        aliases=("bellman_ford",),
         device="cpu",
         plan=rounds(SweepRun, _sweep),
         memory=_sweep_memory,
         needs=frozenset({"weights"}),
         paper="Bellman 1958, Ford 1956; Busato, Bombieri 2015, algorithm 1",
-        teaches="relax every edge again and again until nothing falls",
+        rationale="relax every edge again and again until nothing falls",
         complexity="O(V E)",
     ),
     Strategy(
         name="fifo",
-        also=("bellman_ford_queue",),
+        aliases=("bellman_ford_queue",),
         device="cpu",
         plan=rounds(cpu_steps.Run, _pass),
         memory=cpu_steps.memory,
         needs=frozenset({"weights"}),
         paper="Sedgewick, Wayne 2011; Busato, Bombieri 2015, section 4",
-        teaches="only a vertex that fell has anything new to offer",
+        rationale="only a vertex that fell has anything new to offer",
         complexity="O(V E)",
     ),
     Strategy(
         name="heap",
-        also=("dijkstra",),
+        aliases=("dijkstra",),
         device="cpu",
         plan=_plan_heap,
         memory=cpu_steps.memory,
         needs=frozenset({"weights", "non_negative"}),
         paper="Dijkstra 1959; Cormen, Leiserson, Rivest, Stein, section 24.3",
-        teaches="the nearest vertex first: every edge is relaxed once, one after the other",
+        rationale="the nearest vertex first: every edge is relaxed once, one after the other",
         complexity="O(E log V)",
     ),
 )

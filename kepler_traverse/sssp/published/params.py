@@ -1,4 +1,4 @@
-"""The knobs of the papers' SSSP systems, with their range and where each number came from."""
+"""The knobs of the published SSSP systems: their ranges, and the origin of each default."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from numbers import Real
 
 from ...errors import InputError
 
-# Edges of a vertex, on average, that are shorter than a pile is wide: Davidson et al. 2014, for warps of 32.
+# Mean number of edges per vertex that are lighter than the width of a pile: Davidson et al. 2014, for warps of 32.
 EDGES_PER_PILE = 32.0
-# Piles that the list of thresholds holds at once. Of bucketing, which its knob may lower; and of delta-stepping, whose paper
-# has as many as fit the heaviest edge: what lies beyond the last waits in a pile that is divided when the list is through.
-MAX_BUCKETS = 10
+MAX_BUCKETS = 10  # length of the list of thresholds of bucketing; its knob may be lower
+# The same of delta-stepping. The paper has as many buckets as the heaviest edge needs. Here vertices beyond the last bucket
+# wait in one pile, which is divided after the last bucket.
 DELTA_BUCKETS = 8
 BLOCK = 256
 
@@ -22,8 +22,8 @@ def _require(strategy: str, name: str, value, expected: str, fits: bool) -> None
         raise InputError(f"knob {name} of {strategy} must be {expected}, not {value!r}")
 
 
-def _is_number(value, least: float) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value) and value >= least
+def _is_number(value, minimum: float) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value) and value >= minimum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class NearFarKnobs:
     Attributes
     ----------
     edges_a_pile : float, 0 or more
-        The near pile is as wide as this many mean weights, divided by the mean degree; 0 takes the nearest vertices alone.
+        The width of the near pile is this many mean weights, divided by the mean degree. 0: only the nearest vertices.
 
     Raises
     ------
@@ -55,9 +55,9 @@ class BucketKnobs:
     Attributes
     ----------
     edges_a_bucket : float, 0 or more
-        A bucket is as wide as this many mean weights, divided by the mean degree; 0 takes the nearest vertices alone.
+        The width of a bucket is this many mean weights, divided by the mean degree. 0: only the nearest vertices.
     n_buckets : int from 1 to 10
-        Buckets that are told apart; what lies beyond waits in one pile.
+        Number of buckets. Vertices beyond the last one wait in one pile.
 
     Raises
     ------
@@ -82,8 +82,8 @@ class DeltaSteppingKnobs:
     Attributes
     ----------
     delta : float, 0 or more
-        Width of a bucket, and the weight up to which an edge is light. 0 takes the heaviest weight divided by the mean
-        degree: the paper's choice for weights up to 1 is of the order of 1 / degree.
+        Width of a bucket, and the weight up to which an edge is light. 0: the largest weight divided by the mean degree,
+        since the paper's choice for weights up to 1 is of the order of 1 / degree.
 
     Raises
     ------
@@ -99,14 +99,14 @@ class DeltaSteppingKnobs:
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdKnobs:
-    """Settings of the frontier by a threshold that the vertices give.
+    """Settings of the frontier by a threshold computed from the waiting vertices.
 
     Attributes
     ----------
     threshold : {"lightest_edges", "minimum"}
-        ``"lightest_edges"``: the least sum of a waiting vertex's distance and its lightest edge, as nothing can fall below
-        it any more (Ortega-Arranz, Torres, Llanos, Gonzalez-Escribano 2013). ``"minimum"``: the least distance, as in
-        Dijkstra's algorithm, but of all vertices that have it (Martin, Torres, Gavilanes 2009).
+        ``"lightest_edges"``: the smallest sum of a waiting vertex's distance and its lightest edge, since no vertex can fall
+        below it any more (Ortega-Arranz, Torres, Llanos, Gonzalez-Escribano 2013). ``"minimum"``: the smallest distance, as
+        in Dijkstra's algorithm, but for all vertices that have it (Martin, Torres, Gavilanes 2009).
 
     Raises
     ------

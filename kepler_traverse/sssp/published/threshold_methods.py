@@ -1,45 +1,43 @@
-"""The loop over an ascending list of distance thresholds, of which near-far, bucketing, delta-stepping and Dijkstra-like
-frontiers are made. See threshold_methods.cu.
+"""The loop over an ascending list of distance thresholds: near-far, bucketing, delta-stepping and Dijkstra-like frontiers.
 
-While vertices wait beyond the last threshold, a rule makes a new list of the nearest of them; then one pile after the other
-is relaxed in rounds until nothing falls into it any more. The systems differ in the list alone:
+While vertices wait beyond the last threshold, a rule makes a new list for the nearest of them. Then one pile after the other
+is relaxed in rounds until no vertex falls into it. See threshold_methods.cu. The systems differ only in the list:
 
 ========================  =====================================================================================
 ``near_far_piles``        one threshold
 ``buckets``               ten
-``delta_stepping``        eight, and only the light edges are relaxed in rounds: the heavy ones once, when the
-                          bucket is empty, as they lead beyond it
-``threshold_front``       one, which the waiting vertices give: all up to it are final
+``delta_stepping``        eight; only the light edges are relaxed in rounds. The heavy edges are relaxed once,
+                          when the bucket is empty, since they lead beyond it
+``threshold_front``       one, computed from the vertices that wait: all vertices up to it are final
 ========================  =====================================================================================
 
-H-BF, section 3, says of the papers [9], [20], [5] and [6] what they do: bucketing there sorts to emulate buckets, and the
-others look at arrays over all vertices. What differs here from all of them: whoever lowers a vertex puts it into its pile; a
-new list begins at the nearest vertex that waits, so that no empty pile is looked at and any weights are got through; a warp
-takes 32 rows and gives each lane an edge. Targets do not end a search early.
+H-BF, section 3, describes the papers [9], [20], [5] and [6]: bucketing there sorts to emulate buckets, and the others scan
+arrays over all vertices. Differences from all of them: the thread that improves a vertex puts it into its pile; a new list
+begins at the nearest vertex that waits, so no empty pile is visited and any weights work; a warp takes 32 adjacency lists
+and gives each lane an edge. Targets do not end a search early.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ...cuda import cp
 from ...cuda.compiler import kernel
-from ...cuda.kernel_spec import WARP, Entry, arguments
-from ...cuda.launch import launch
+from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.launch import PackedLaunches, launch
 from ...strategy import Outcome
 from .. import gpu_steps
 from .params import BLOCK
 
 _FILE = Path(__file__).parents[1] / "kernels" / "published" / "threshold_methods.cu"
-_GRAPH = ("offset_t* offsets", "vertex_t* targets", "weight_t* weights")
-_LIST = ("ordered_t* thresholds", "int32 n_thresholds", "int32 side")
 _LIGHTEST = Entry(
     "sssp_piles_lightest_warp",
     _FILE,
     BLOCK,
-    arguments(*_GRAPH, "int64 n_vertices", "ordered_t* lightest"),
+    arguments(*("offset_t* offsets", "vertex_t* targets", "weight_t* weights"), "int64 n_vertices", "ordered_t* lightest"),
     item_threads=WARP,
 )
 _KERNELS = {
@@ -51,37 +49,21 @@ _KERNELS = {
             "vertex_t* pile", "int64 size", "ordered_t* keys", "ordered_t floor", "ordered_t*? lightest", "int64* counters"
         ),
     ),
-    "split": Entry(
-        "sssp_piles_split",
-        _FILE,
-        BLOCK,
-        arguments(
-            *("vertex_t* pile", "int64 size", "ordered_t* keys", "ordered_t floor"),
-            *_LIST,
-            *("int64 pile_capacity", "vertex_t* piles", "int64* sizes"),
-        ),
-    ),
+    "split": Entry("sssp_piles_split", _FILE, BLOCK, struct_arguments(_FILE, "SplitArgs"), argument_struct="SplitArgs"),
     "relax": Entry(
         "sssp_piles_relax",
         _FILE,
         BLOCK,
-        arguments(
-            *_GRAPH,
-            *("vertex_t* list", "int64 size", "weight_t limit"),
-            *("ordered_t floor", "ordered_t lighter", "ordered_t heaviest"),
-            *_LIST,
-            *("int32 present", "int32 keeps", "int32 round", "int64 pile_capacity"),
-            *("ordered_t* keys", "int32* queued_in", "vertex_t* next"),
-            *("vertex_t* piles", "int64* sizes", "int64* counters"),
-        ),
+        struct_arguments(_FILE, "RelaxArgs"),
         item_threads=WARP,
+        argument_struct="RelaxArgs",
     ),
 }
 ENTRIES = (_LIGHTEST, *_KERNELS.values())
 
 
 class Run(gpu_steps.Run):
-    """The state of a search by piles: a pile for each threshold, and two in turn for what lies beyond them."""
+    """The state of a search: one pile per threshold, and two alternating ones for the vertices beyond the last threshold."""
 
     def __init__(self, graph, query, n_thresholds: int):
         super().__init__(graph, query, _KERNELS)
@@ -91,20 +73,21 @@ class Run(gpu_steps.Run):
         self.thresholds = cp.empty(n_thresholds, self.keys.dtype)
         self.sizes = cp.zeros(n_thresholds + 1, np.int64)
         self._sizes_on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(self.sizes.nbytes), np.int64, n_thresholds + 1)
+        self.launches = {name: PackedLaunches(self.relax[name]) for name in ("split", "relax")}
 
     def key(self, number) -> np.generic:
         return self.keys.dtype.type(number)
 
     def start(self, source: int) -> None:
         super().start(source)
-        self.side, self.floor, self.rounds = 0, 0, 0  # the floor: where the present list ends, and the last pile begins
+        self.side, self.floor, self.rounds = 0, 0, 0  # floor: where the current list ends and the last pile begins
         self.piles[-2, 0] = source
         self.waiting = 1  # in the last pile, stale entries included
-        self.begin = -1  # distances, as keys, at which the present list begins and where each of its piles ends
+        self.begin = -1  # the distances, as keys, at which the current list begins and at which each of its piles ends
         self.ends: list[int] = []
 
     def nearest(self, lightest=None) -> tuple[int, int]:
-        """The least distance in the last pile as a key, and the least sum with a lightest edge; infinite for none."""
+        """The smallest distance in the last pile, and the smallest sum with a lightest edge, as keys; infinite if none."""
         self.frontier.clear_counters()
         counters = self.frontier.counters
         beyond = (self.piles[self.side - 2], np.int64(self.waiting), self.keys, self.key(self.floor))
@@ -115,11 +98,18 @@ class Run(gpu_steps.Run):
     def divide(self, begin: int, ends: list[int]) -> list[int]:
         """Divide the last pile by new thresholds; return how many vertices are in each pile."""
         self.thresholds[...] = cp.asarray(np.array(ends, self.keys.dtype))
-        beyond = (self.piles[self.side - 2], np.int64(self.waiting), self.keys, self.key(self.floor))
+        last_pile, floor = self.piles[self.side - 2], self.floor
         self.begin, self.ends, self.floor, self.side = begin, ends, ends[-1], 1 - self.side
         self.sizes.data.memset_async(0, self.sizes.nbytes)
-        into = (*self._list(), np.int64(self.n), self.piles, self.sizes)
-        launch(self.relax["split"], self.waiting, (*beyond, *into))
+        self.launches["split"].launch(
+            self.waiting,
+            self.side,
+            lambda: self._arguments() | {"pile": last_pile},
+            size=np.int64(self.waiting),
+            floor=self.key(floor),
+            n_thresholds=np.int32(len(ends)),
+            side=np.int32(self.side),
+        )
         return self.read_sizes()
 
     def read_sizes(self) -> list[int]:
@@ -127,44 +117,66 @@ class Run(gpu_steps.Run):
         *sizes, self.waiting = self._sizes_on_host.tolist()
         return sizes
 
-    def _list(self):
-        return self.thresholds, np.int32(len(self.ends)), np.int32(self.side)
+    def _arguments(self) -> dict:
+        """Those that split and relax share."""
+        return {
+            "keys": self.keys,
+            "thresholds": self.thresholds,
+            "pile_capacity": np.int64(self.n),
+            "piles": self.piles,
+            "sizes": self.sizes,
+        }
 
-    def relax_edges(self, vertices, size: int, present: int, lighter: int, heaviest: int, keeps: bool) -> None:
-        """Relax the edges of a list whose weights lie above ``lighter`` and up to ``heaviest``."""
-        floor = self.ends[present - 1] if present else self.begin
+    def _arguments_of_relax(self, vertices) -> dict:
+        graph, frontier = self.graph, self.frontier
+        return self._arguments() | {
+            "offsets": graph.offsets,
+            "targets": graph.targets,
+            "weights": graph.weights,
+            "vertices": vertices,
+            "limit": self.limit,
+            "queued_in": self.queued_in,
+            "next": frontier.next,
+            "counters": frontier.counters,
+        }
+
+    def relax_edges(self, vertices, size: int, current: int, above: int, up_to: int, keeps: bool) -> None:
+        """Relax the edges of these vertices with weights in (``above``, ``up_to``]."""
+        floor = self.ends[current - 1] if current else self.begin
         self.frontier.clear_counters()
-        launch(
-            self.relax["relax"],
+        self.launches["relax"].launch(
             size,
-            (
-                *self.edges,
-                *(vertices, np.int64(size), self.limit),
-                *map(self.key, (floor, lighter, heaviest)),
-                *self._list(),
-                *(np.int32(present), np.int32(keeps), np.int32(self.rounds), np.int64(self.n)),
-                *(self.keys, self.queued_in, self.frontier.next, self.piles, self.sizes, self.frontier.counters),
-            ),
+            (vertices.data.ptr, self.frontier.next.data.ptr),
+            partial(self._arguments_of_relax, vertices),
+            size=np.int64(size),
+            floor=self.key(floor),
+            above=self.key(above),
+            up_to=self.key(up_to),
+            n_thresholds=np.int32(len(self.ends)),
+            side=np.int32(self.side),
+            current=np.int32(current),
+            keeps=np.int32(keeps),
+            round=np.int32(self.rounds),
         )
         self.rounds += 1
         self.frontier.advance()
 
-    def settle(self, present: int, size: int, light: int) -> None:
-        """Relax a pile in rounds until nothing falls into it; edges heavier than ``light`` once at the end."""
+    def settle(self, current: int, size: int, light: int) -> None:
+        """Relax a pile in rounds until no vertex falls into it. Edges heavier than ``light`` are relaxed once at the end."""
         has_heavy = light < self.infinite
-        self.relax_edges(self.piles[present], size, present, -1, light, has_heavy)
+        self.relax_edges(self.piles[current], size, current, -1, light, has_heavy)
         while self.frontier.size:
-            self.relax_edges(self.frontier.queue, self.frontier.size, present, -1, light, has_heavy)
+            self.relax_edges(self.frontier.queue, self.frontier.size, current, -1, light, has_heavy)
         if has_heavy:
-            self.relax_edges(self.piles[present], self.read_sizes()[present], present, light, self.infinite, False)
+            self.relax_edges(self.piles[current], self.read_sizes()[current], current, light, self.infinite, False)
 
 
 def thresholds(rule_of, knobs):
-    """Return the ``plan`` of a strategy by a list of thresholds; ``knobs`` are those of a query that has none.
+    """Return the ``plan`` of a strategy with a list of thresholds; ``knobs`` are the defaults.
 
-    ``rule_of(graph, knobs)`` is asked once a plan, for the length of the list and ``rule(run)``. That one is asked whenever
-    the list is through, and gives where the next begins, where each of its piles ends - keys that ascend - and the key of
-    the weight up to which an edge is light; None once nothing waits any more.
+    ``rule_of(graph, knobs)`` is called once per plan. It returns the length of the list and a function ``rule(run)``, which
+    is called before each new list. That returns where the list begins, where each of its piles ends (ascending keys), and
+    the key of the weight up to which an edge is light; or None if no vertex waits.
     """
 
     def plan(graph, query):
@@ -176,9 +188,9 @@ def thresholds(rule_of, knobs):
             while run.waiting and (found := rule(run)) is not None:
                 begin, ends, light = found
                 sizes = run.divide(begin, ends)
-                for present in range(len(ends)):
-                    if sizes[present]:
-                        run.settle(present, sizes[present], light)
+                for current in range(len(ends)):
+                    if sizes[current]:
+                        run.settle(current, sizes[current], light)
                         sizes = run.read_sizes()
             run.finish(source)
             return Outcome(run.distance, run.predecessor, query.limit, run.rounds)
@@ -189,7 +201,7 @@ def thresholds(rule_of, knobs):
 
 
 def by_width(width, n: int, has_heavy: bool = False):
-    """``n`` equal widths from the nearest vertex on, as a rule; with ``has_heavy`` an edge is heavy if wider than that."""
+    """The rule of ``n`` piles of equal width from the nearest vertex on. With ``has_heavy`` heavier edges are heavy."""
     width = np.asarray(width)
 
     def rule(run: Run):
@@ -202,7 +214,7 @@ def by_width(width, n: int, has_heavy: bool = False):
             with np.errstate(over="ignore"):
                 end = int((here + width).view(run.keys.dtype))
             if end == ends[-1] < run.infinite:
-                # The width vanishes beside the distance: the nearest vertices alone make a pile, and an edge wider than the
+                # The width is lost in rounding: only the nearest vertices are in the pile, and an edge heavier than the
                 # width may lead back into it.
                 end, light = end + 1, run.infinite
             ends.append(end)
@@ -212,14 +224,14 @@ def by_width(width, n: int, has_heavy: bool = False):
 
 
 def mean_width(graph, edges: float):
-    """So wide that a vertex has about so many edges that are shorter, were weights even."""
-    with np.errstate(over="ignore"):  # of weights near the largest number: all are near then
+    """The width below which a vertex would have about this many edges, if weights were uniform."""
+    with np.errstate(over="ignore"):  # of weights near the largest number: then all vertices are near
         mean = float(graph.weights.mean(dtype=np.float64)) if graph.n_edges else 0.0
     return _width(graph, edges * mean)
 
 
 def delta_for(graph, delta: float):
-    """The width given, or the heaviest weight divided by the mean degree."""
+    """The width ``delta``, or the largest weight divided by the mean degree if it is 0."""
     real = graph.weights.dtype
     if delta:
         return real.type(min(delta, float(np.finfo(real).max)))
@@ -233,7 +245,7 @@ def _width(graph, weight: float):
 
 
 def by_vertices(graph, with_edges: bool):
-    """The rule of a threshold that the waiting vertices give."""
+    """The rule of a threshold computed from the waiting vertices."""
     lightest = None
     if with_edges:
         real = graph.weights.dtype
@@ -251,7 +263,7 @@ def by_vertices(graph, with_edges: bool):
 
 
 def memory(n_thresholds: int, lightest: bool = False):
-    """Return the row's ``memory``: beside the state of any GPU traversal its piles, and the lightest edges."""
+    """Return the ``memory`` of a strategy: the state of any GPU traversal, the piles, and the lightest edges."""
 
     def bytes_of(n_vertices: int, n_edges: int, predecessors: bool) -> int:
         index = 4 if n_vertices < 2**31 else 8

@@ -9,7 +9,7 @@ extern "C" __global__ void add_child(int32* values, int64 n, int32 value) {
   for (int64 i = kt::thread_id(); i < n; i += kt::n_threads()) values[i] += value;
 }
 
-// Every thread numbers its part, which a child of its own then adds to.
+// Every thread numbers its part of the array, and a child of that thread adds to it.
 extern "C" __global__ void hands_out_parts(int32* values, int32 part) {
   int32* const mine = values + kt::thread_id() * part;
   for (int32 i = 0; i < part; ++i) mine[i] = i;
@@ -23,7 +23,7 @@ extern "C" __global__ void launches_after_a_barrier(int32* values) {
   if (kt::thread_in_block() == 0) kt::launch_child(add_child, 1, values + kt::thread_id(), BLOCK, 1000);
 }
 
-// Halves a range until one number is left; each thread of each grid has a part of its own.
+// Halves a range until one number is left; each thread of each grid has its own part.
 extern "C" __global__ void halve(int32* values, int64 n) {
   if (kt::thread_id() != 0) return;
   if (n == 1) {
@@ -63,7 +63,7 @@ extern "C" __global__ void launches_a_child_that_reads_too_far(const int32* valu
   if (kt::thread_id() == 0) kt::launch_child(child_reads_too_far, 1, values, n, out);
 }
 
-// What the launching thread wrote is there for the child, what its neighbour wrote is not.
+// The child sees what the launching thread wrote, but not what the neighboring thread wrote.
 extern "C" __global__ void launches_beside_a_writer(int32* values) {
   values[kt::thread_id()] = 1;
   if (kt::thread_id() == 0) kt::launch_child(add_child, 1, values, 2, 1);
@@ -87,7 +87,7 @@ extern "C" __global__ void two_children_share_a_word(int32* values) {
   kt::launch_child(add_child, 1, values + 1, 2, 1);
 }
 
-// For ever deeper, as long as it may.
+// Launches nested children up to the limit.
 extern "C" __global__ void descend(int32* depth) {
   if (kt::thread_id() != 0) return;
   depth[0] += 1;

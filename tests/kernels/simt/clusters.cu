@@ -11,7 +11,7 @@ extern "C" __global__ void KT_CLUSTER(CLUSTER) cluster_places(int32* out) {
   out[2 * kt::thread_id() + 1] = kt::cluster_id();
 }
 
-// Every thread adds its value to sums in the cluster's last block, by each way to touch them.
+// Every thread adds its value to sums in the cluster's last block, by each kind of access.
 extern "C" __global__ void __launch_bounds__(BLOCK) KT_CLUSTER(CLUSTER)
     sums_of_clusters(const int32* in, int32* out, int32* last) {
   KT_SHARED(int32, sum, [2]);
@@ -66,7 +66,7 @@ extern "C" __global__ void KT_CLUSTER(CLUSTER) launches_from_clusters(int32* cou
   kt::cluster_barrier();
 }
 
-// Mistakes, that no compiler for GPUs need see.
+// Mistakes, which are not compiled for a GPU.
 
 extern "C" __global__ void KT_CLUSTER(CLUSTER) touches_before_the_others_begin(int32* out) {
   KT_SHARED(int32, word, [1]);
@@ -82,7 +82,7 @@ extern "C" __global__ void KT_CLUSTER(CLUSTER) exits_while_another_reads(int32* 
   if (kt::block_in_cluster() == 0) out[kt::thread_id()] = *kt::shared_of(word, 1);
 }
 
-// The barrier of the owner's block alone orders nothing.
+// A barrier of the owner's block alone does not order the accesses.
 extern "C" __global__ void KT_CLUSTER(CLUSTER) ends_with_a_barrier_of_the_block(int32* out) {
   KT_SHARED(int32, word, [1]);
   if (kt::thread_in_block() == 0) word[0] = 1;

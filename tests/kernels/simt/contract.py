@@ -1,4 +1,4 @@
-"""The tests of test_contract.py for rows that run on the harness, in copies of their own."""
+"""Copies of the tests of test_contract.py for strategies that run on the harness."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 from tests.support.graphs import rmat
 
 FILE = Path(__file__).parents[2] / "traversal" / "test_contract.py"
-# A third of the edges in about as many levels, and still rows of one edge and of more than a block has threads. Rows that
-# are cut in pieces are those of the stars here as there.
+# A third of the edges in about as many levels, with adjacency lists of one edge and of more than a block has threads. The
+# stars have the adjacency lists that are split into chunks, as in test_contract.py.
 POWER_LAW = rmat(8, 12, seed=3)
-# These are for blocks of 256 threads, which have 32 or 128 here: 31 to 33 and 1,023 to 1,025 leaves are at their borders.
+# Stars for blocks of 256 threads, which have 32 or 128 here: 31 to 33 and 1,023 to 1,025 leaves are at their limits.
 LEFT_OUT = {"star of 255", "star of 256", "star of 257"}
-# Each kind of weights with one of the two on each graph: nothing that runs depends on both.
+# Each kind of weights with one direction per graph, because no code depends on both.
 DIRECTED = {"integers": False, "floats": True}
 
 
 def contract(rows, **named) -> dict:
-    """The tests that take a row of a catalogue, by name, for those of the given rows that are for GPUs.
+    """Return the tests that take a strategy, by name, for those of the given strategies that are for GPUs.
 
-    ``named`` are graphs that they take in place of those of that name.
+    ``named`` are graphs that replace those of the same name.
     """
     spec = importlib.util.spec_from_file_location("contract_of_gpu_rows", FILE)
     module = importlib.util.module_from_spec(spec)
@@ -41,7 +41,7 @@ def contract(rows, **named) -> dict:
 
 
 def rows_in(tests: dict) -> set[str]:
-    """The names of the rows that these tests take."""
+    """Return the names of the strategies that these tests take."""
     marks = [mark for function in tests.values() for mark in function.pytestmark if _gives_rows(mark)]
     return {param.values[0].name for mark in marks for param in mark.args[1]}
 
@@ -57,7 +57,7 @@ def _fewer_graphs(mark):
 
 
 def _fewer_pairs(marks: list) -> list:
-    """The same with the pairs of DIRECTED in place of all pairs of weights and directions."""
+    """Return the same test with the pairs of DIRECTED in place of all pairs of weights and directions."""
     others = [mark for mark in marks if mark.args[0] not in ("weights", "directed")]
     if len(others) != len(marks) - 2:
         return marks
@@ -65,6 +65,6 @@ def _fewer_pairs(marks: list) -> list:
 
 
 def _for_rows(mark, rows):
-    """The same without other rows, without those of CPUs, and without the mark that skips the rest."""
+    """Return the same test without other strategies, those of CPUs, and the mark that skips tests without a GPU."""
     own = [param for param in mark.args[1] if param.values[0].device == "cuda" and param.values[0] in rows]
     return pytest.mark.parametrize("row", [pytest.param(*param.values, id=param.id) for param in own], **mark.kwargs).mark

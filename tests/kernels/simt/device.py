@@ -1,4 +1,4 @@
-"""A stand-in for the part of CuPy that the library uses: NumPy arrays that say they are on a GPU, kernels on fibers."""
+"""A replacement for the part of CuPy that the library uses: NumPy arrays that report a GPU, and kernels on fibers."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from kepler_traverse.cuda import compiler, launch
 
 from . import harness
 
-GARBAGE = 0xA5  # what memory holds that nobody wrote
+GARBAGE = 0xA5  # content of memory that was not written
 
 
 class _Memory:
-    """What ``cupy.ndarray.data`` can do."""
+    """The methods of ``cupy.ndarray.data``."""
 
     def __init__(self, array):
         self._array, self.ptr = array, array.ctypes.data
 
     def memset_async(self, value: int, size: int) -> None:
-        # From the first element on, whatever the array's shape says of where the others are.
+        # From the first element on, regardless of the array's shape.
         array = self._array
         if not array.flags.c_contiguous or size > array.nbytes:
             raise harness.SimtError(
@@ -35,7 +35,7 @@ class _Memory:
 
 
 class Array(np.ndarray):
-    """A NumPy array that the library takes for one of CuPy."""
+    """A NumPy array that the library treats as one of CuPy."""
 
     @property
     def __cuda_array_interface__(self):
@@ -60,7 +60,7 @@ def _on_device(value):
 
 @functools.cache
 def _kernel_files() -> dict[str, str]:
-    """The name of each of the library's kernel files by its text."""
+    """Return the names of the library's kernel files by their text."""
     return {path.read_text(encoding="utf-8"): path.stem for path in Path(kepler_traverse.__file__).parent.rglob("*.cu")}
 
 
@@ -82,7 +82,7 @@ class _Cupy:
         get_current_stream = staticmethod(lambda: SimpleNamespace(synchronize=lambda: None))
 
         class Device:
-            """Room for few blocks, so that threads take several items each and a launch has few fibers to begin."""
+            """A device with few resident blocks, so that threads take several items each and a launch starts few fibers."""
 
             compute_capability = "90"
 
@@ -133,7 +133,7 @@ cp = _Cupy()
 
 @contextmanager
 def present():
-    """Make the library find this device where it looks for CuPy and a GPU."""
+    """Make the library use this device as CuPy and GPU."""
     holders = [m for name, m in sys.modules.items() if name.startswith("kepler_traverse") and "cp" in vars(m)]
     before = [(module, module.cp) for module in holders]
     cupy = sys.modules.get("cupy")

@@ -94,7 +94,7 @@ extern "C" __global__ void waits_for_ever(int* flag) {
   }
 }
 
-// Block 0 announces its value without a fence before the announcement.
+// Block 0 sets its flag without a fence between the value and the flag.
 extern "C" __global__ void announces_without_a_fence(int* value, int* flag, int* out) {
   if (blockIdx.x == 0) {
     value[0] = 42;
@@ -140,7 +140,7 @@ extern "C" __global__ void reads_past_dynamic_shared_memory(int* out) {
   out[kt::thread_in_block()] = tile[kt::thread_in_block() + 1];
 }
 
-// Only one of the two sides says that it means it.
+// Only one of the two accesses is declared racy.
 extern "C" __global__ void stores_beside_a_racy_load(int* out) {
   KT_SHARED(int, word, [1]);
   if (kt::thread_in_block() == 0) word[0] = 0;
@@ -198,7 +198,7 @@ extern "C" __global__ void forgets_the_grid_barrier(kt::uint32* arrived, int* ou
   kt::grid_barrier(arrived);
 }
 
-// What no other grid can reach; NVRTC warns of the second.
+// Memory that no other grid can access; NVRTC warns of the second one.
 extern "C" __global__ void add_one_child(int* value) { value[0] += 1; }
 
 extern "C" __global__ void hands_out_shared_memory(int* values) {

@@ -1,4 +1,4 @@
-"""Kernel files to host libraries, and launches on them: one fiber per CUDA thread (runtime.cpp)."""
+"""Compile kernel files to host libraries, and launch their kernels: one fiber per CUDA thread (runtime.cpp)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ import numpy as np
 HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("SIMT_CACHE", HERE.parents[2] / "out" / "simt"))
 COMPILER = shutil.which("g++")
-# The tests that run under the sanitizers start a Python process of their own with this set (test_strategies_on_host.py).
+# Tests under the sanitizers start a separate Python process with this variable set (test_strategies_on_host.py).
 SANITIZED = bool(os.environ.get("SIMT_SANITIZE"))
 
-FREE_SHARED_BYTES = 48 << 10  # dynamic shared memory that a kernel may have without asking
+FREE_SHARED_BYTES = 48 << 10  # dynamic shared memory that a kernel may have without a request
 MAX_SHARED_BYTES = 64 << 10
 
-# Most of a run is the compiler: -Og and the line tables alone take it a third of the time of -O1 -g.
+# Compiling takes most of the time: -Og with line tables alone takes a third of the time of -O1 -g.
 _COMMON = ["-Og", "-g1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-ffp-contract=off", f"-I{HERE}"]
-# Without UBSan's checks of pointers, which AddressSanitizer makes at the access, and with a call in place of code at each:
-# the compiler takes half the time.
+# Without UBSan's checks of pointers, which AddressSanitizer makes at the access, and with calls in place of inlined checks:
+# this halves the time of the compiler.
 _SANITIZE = [
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
     *("-fno-sanitize=null,object-size,pointer-overflow", "--param=asan-instrumentation-with-call-threshold=0"),
@@ -41,7 +41,7 @@ _ENTRY = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\(\w+\)\s+)?(?:KT_
 
 
 class SimtError(AssertionError):
-    """What the harness found wrong with a kernel: the kernel, a block and a thread, and where in the source."""
+    """A fault of a kernel: the kernel, a block and a thread, and the place in the source."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,16 +51,16 @@ class Settings:
     Attributes
     ----------
     block : int or None
-        Threads of a block in place of those that the launch asks for.
+        Threads per block, in place of those that the launch requests.
     resident : int
-        Blocks of an ordinary launch that run at the same time; of a kernel of clusters, at least one cluster.
+        Blocks of an ordinary launch that run at the same time; with clusters, at least one cluster.
     room : int
-        Blocks that fit at once; a cooperative grid must.
+        Blocks that can be resident at once; a cooperative grid must fit.
     stress : bool
-        Switch threads at random, at any access, with ``seed``; else in turn and at atomics, barriers and collectives.
+        Switch threads at random, at any access, with ``seed``; else in order, at atomics, barriers and collectives.
     races : bool
     step_limit : int
-        Basic blocks and accesses of a launch before it counts as endless.
+        Number of basic blocks and accesses after which a launch counts as endless.
     """
 
     block: int | None = None
@@ -77,7 +77,7 @@ _settings = Settings()
 
 @contextlib.contextmanager
 def settings(**changes):
-    """Run kernels otherwise inside a ``with`` block."""
+    """Change the settings inside a ``with`` block."""
     global _settings
     before, _settings = _settings, replace(_settings, **changes)
     try:
@@ -105,7 +105,7 @@ class _Launch(ctypes.Structure):
     )
 
 
-_stacks: list[int] = []  # of the first library that runs
+_stacks: list[int] = []  # from the first library that runs
 
 
 def _stacks_of(library: ctypes.CDLL) -> int:
@@ -116,10 +116,10 @@ def _stacks_of(library: ctypes.CDLL) -> int:
 
 
 class Module:
-    """A kernel file, compiled; as ``cupy.RawModule`` from the source and the compiler's options.
+    """A compiled kernel file; like ``cupy.RawModule``, from the source and the compiler's options.
 
-    ``name`` is for reports; ``cooperative`` makes all launches of its kernels cooperative ones. Of the options the
-    definitions and include folders count.
+    ``name`` is for reports; ``cooperative`` makes all launches of its kernels cooperative. Of the options,
+    only definitions and include folders are used.
     """
 
     def __init__(self, code: str, options: tuple[str, ...] = (), name: str = "kernel", *, cooperative: bool = False):
@@ -142,9 +142,9 @@ class Module:
 
 
 class Function:
-    """An entry point; called as CuPy's, with arrays and NumPy scalars."""
+    """An entry point, which is called like CuPy's with arrays and NumPy scalars."""
 
-    kernel = SimpleNamespace(ptr=0)  # what a driver would know it by
+    kernel = SimpleNamespace(ptr=0)  # its handle, as of a driver
 
     def __init__(self, module: Module, name: str):
         self.module, self.name = module, name
@@ -153,7 +153,7 @@ class Function:
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
-        """Dynamic shared memory that launches may ask for."""
+        """Dynamic shared memory that launches may request."""
         return self._max_shared
 
     @max_dynamic_shared_size_bytes.setter
@@ -169,7 +169,7 @@ class Function:
                 f"max_dynamic_shared_size_bytes is {self._max_shared}"
             )
         library = self.module.library(_settings.block)
-        # Pointers to the words behind them; a struct takes several of these.
+        # Pointers to the words that follow them; a struct takes several words.
         n_words = [1 if _is_array(value) else -(-value.dtype.itemsize // 8) for value in args]
         firsts = np.cumsum([0, *n_words])
         pointers, words = np.zeros((2, max(int(firsts[-1]), 1)), np.uint64)
@@ -185,7 +185,7 @@ class Function:
             else:
                 size = value.dtype.itemsize
                 place.view(np.uint8)[:size] = np.frombuffer(value.tobytes(), np.uint8)
-                # What a struct points to is numbered by its fields.
+                # Arrays that a struct points to are numbered by its fields.
                 for field, array in getattr(value, "arrays", ()):
                     extents.append(_Extent(array.ctypes.data, array.nbytes, field))
             width = widths[min(i, len(widths) - 1)]
@@ -221,7 +221,7 @@ class Function:
             raise SimtError(with_lines + (f" (stress, seed {_settings.seed})" if _settings.stress else ""))
 
     def _widths_in(self, library: ctypes.CDLL) -> list[int]:
-        """The bytes of each parameter, and -1 behind the last."""
+        """Return the bytes of each parameter, and -1 after the last."""
         if _settings.block not in self._widths:
             width, found = getattr(library, f"simt_width_{self.name}"), []
             while -1 not in found:
@@ -231,12 +231,12 @@ class Function:
 
 
 def _is_array(value) -> bool:
-    """Whether an argument is an array in memory, not a scalar or a struct, which are passed by value."""
+    """Return whether an argument is an array in memory; scalars and structs are passed by value."""
     return isinstance(value, np.ndarray) and value.dtype.names is None
 
 
 def lines_of(library: str, address: str) -> str:
-    """The source line of an address, and the lines that it is inlined at."""
+    """Return the source line of an address, and the lines at which it is inlined."""
     found = subprocess.run(["addr2line", "-i", "-e", library, address], capture_output=True, text=True, check=True).stdout
     lines = [re.sub(r".*/| \(discriminator.*", "", line) for line in found.splitlines()]
     lines = [
@@ -246,7 +246,7 @@ def lines_of(library: str, address: str) -> str:
 
 
 def sanitized_environment() -> dict[str, str]:
-    """The environment of a Python process in which kernels run under AddressSanitizer and UBSan."""
+    """Return the environment of a Python process in which kernels run under AddressSanitizer and UBSan."""
 
     def path_of(library):
         return subprocess.run(
@@ -285,13 +285,13 @@ def build(code: str, options: list[str], name: str) -> Path:
         _write(source, "\n".join([code, *lines, ""]))
         kernels = library.with_suffix(".o")
         _compile([*flags, "-x", "c++", "-c", str(source)], kernels)
-        # Without -fsanitize=thread here: the runtime takes libtsan's place.
+        # Without -fsanitize=thread here, because the runtime replaces libtsan.
         _compile(["-shared", "-Wl,-z,defs", *(_SANITIZE if SANITIZED else []), str(kernels), str(runtime), "-ldl"], library)
     return library
 
 
 def _runtime() -> Path:
-    """The runtime as an object file: not instrumented, except that AddressSanitizer checks its atomics."""
+    """Return the runtime as an object file; it is not instrumented, but AddressSanitizer checks its atomics."""
     flags = [
         *_COMMON,
         "-O2",

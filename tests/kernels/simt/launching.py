@@ -1,4 +1,4 @@
-"""How the harness's own tests launch kernels of this folder."""
+"""Launches of the kernels of this folder, for the tests of the harness."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from . import harness
 FOLDER = Path(__file__).parent
 PACKAGE = Path(kepler_traverse.__file__).parent
 HEADERS = PACKAGE / "cuda" / "include"
-# Those that kernels share, and those beside the kernels of one folder.
+# Headers that kernels share, and those of the kernels of one folder.
 HEADER_FOLDERS = [HEADERS, *sorted({path.parent for path in PACKAGE.rglob("*.cuh")} - {HEADERS / "kt"})]
-BLOCK = 64  # what kernels of this folder are compiled for; children have so many threads per block
+BLOCK = 64  # block size of the kernels of this folder and of children
 MODES = {
     "in turn": {},
     "in turn, three blocks at once": {"resident": 3},
@@ -26,7 +26,7 @@ every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 
 
 def launch(file, entry, grid, block, *args, mode=None, defined=(), **options):
-    """Run a kernel of a file of this folder, in one of MODES; ``defined`` are preprocessor's names."""
+    """Run a kernel of a file of this folder, in one of MODES; ``defined`` are macros."""
     folders = (f"-I{folder}" for folder in HEADER_FOLDERS)
     compiler_options = (*folders, f"-DBLOCK={BLOCK}", *(f"-D{name}" for name in defined))
     with harness.settings(**(mode or {})):
@@ -35,7 +35,7 @@ def launch(file, entry, grid, block, *args, mode=None, defined=(), **options):
 
 
 def fails(fault, entry, mode, file="faults.cu"):
-    """Run a kernel with a mistake, ``fault`` = (grid, block, args, pattern[, options]), and return what is said of it."""
+    """Run a kernel with a mistake, ``fault`` = (grid, block, args, pattern[, options]), and return the report."""
     grid, block, args, expected, options = (*fault, {})[:5]
     args = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
     with pytest.raises(harness.SimtError, match=expected) as caught:

@@ -56,7 +56,7 @@ extern "C" __global__ void shuffles(const int32* a, const int64* b, const float*
   shuffle_all(d, argument, width, h);
 }
 
-// The lanes of the mask alone.
+// Only the lanes of the mask.
 extern "C" __global__ void votes(const int32* in, const int64* wide, uint32 lanes, uint32* out) {
   const int32 t = kt::thread_in_block(), n = static_cast<int32>(kt::n_threads());
   if (!(lanes >> kt::lane() & 1)) return;
@@ -167,7 +167,7 @@ extern "C" __global__ void passes_round(uint32* arrived, int32* values, int32* o
   }
 }
 
-// Block 0 writes, fences and says so; the others wait for it.
+// Block 0 writes, fences and sets a flag; the others wait for it.
 extern "C" __global__ void announces(int32* value, int32* flag, int32* out) {
   if (kt::block_id() == 0) {
     if (kt::thread_in_block() == 0) {

@@ -105,7 +105,7 @@ extern "C" __global__ void passes_round(int* values, int* others, int rounds) {
   }
 }
 
-// Lanes with the same value of two count themselves with one atomic each group; any grouping is right.
+// Lanes with the same value count themselves with one atomic per group; any grouping is right.
 extern "C" __global__ void counts_in_groups(int* counters, int* groups) {
   const unsigned lane = threadIdx.x % 32;
   const int which = lane < 10;
@@ -120,7 +120,7 @@ extern "C" __global__ void counts_in_groups(int* counters, int* groups) {
   counters[2 + 64 * which + place] = 1;
 }
 
-// Each block adds to the sum that the block before it announces.
+// Each block adds to the sum that the previous block publishes.
 extern "C" __global__ void looks_back(int* sums, int* flags, int* turn) {
   SIMT_SHARED(int, place, [1]);
   if (threadIdx.x == 0) place[0] = atomicAdd(turn, 1);

@@ -1,4 +1,4 @@
-// Which memory a launch may touch, and who touched each word of it last.
+// The memory that a launch may access, and the last accesses to each word of it.
 //
 // Two accesses to a word by different threads, one of them a write, race unless
 // both are atomic (or volatile: kt::racy_load, kt::racy_store) or one happens
@@ -25,7 +25,7 @@ using simt::u64;
 constexpr u32 READ = 0, WRITE = 1, ATOMIC = 2, CONSTANT = 4;
 constexpr int ENTRIES_PER_WORD = 8;  // of concurrent accesses the last ones
 
-// For every thread of the grid, up to which of its times its accesses are known to come before.
+// A vector clock: per thread of the grid, the time up to which its accesses happen before.
 using Seen = std::shared_ptr<std::vector<u32>>;
 
 struct Clock {
@@ -64,7 +64,7 @@ static std::vector<std::unique_ptr<Region>> regions;
 static std::vector<Entry> entries;
 static std::vector<int> unused;
 static std::unordered_map<u64, Seen> synchronised;
-// The region that an instruction went to last, and most likely goes to again.
+// The region that an instruction accessed last, and most likely accesses again.
 constexpr size_t LAST_AT = 512;
 static Region* last_at[LAST_AT];
 
@@ -170,14 +170,14 @@ static void fence(Clock& clock) {
   ++clock.time;
 }
 
-// What a thread did before it launches a grid is all that the threads of that grid come after.
+// The accesses of a thread before it launches a grid happen before those of the threads of that grid.
 static Seen launch(Clock& clock) {
   Seen seen = with_own(clock);
   ++clock.time;
   return seen;
 }
 
-// What all of some threads did so far comes before what each of them does from now on.
+// All previous accesses of some threads happen before the next accesses of each of them.
 static void order(const std::vector<Clock*>& clocks) {
   auto all = std::make_shared<std::vector<u32>>();
   const std::vector<u32>* last = nullptr;
@@ -208,7 +208,7 @@ static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 ki
   } else if (is_shared && (cell.written & bytes) != bytes) {
     return "reads what nobody wrote:";
   }
-  // Again what this thread did last, and no thread came in between: known, and compared with all that others did before.
+  // The same access of this thread again, with none of other threads in between: it was compared already.
   if (cell.first >= 0) {
     Entry& last = entries[static_cast<size_t>(cell.first)];
     if (last.thread == clock.thread && last.time == clock.time && last.bytes == bytes && last.kind == kind) {
@@ -252,7 +252,7 @@ static const char* visit(Cell& cell, bool is_shared, unsigned char bytes, u32 ki
   return nullptr;
 }
 
-// Note an access; say so if it races.
+// Record an access; report it if it races.
 static bool races(Region& region, const char* place, u64 size, u32 kind, Clock& clock, const char* pc,
                   Conflict& found) {
   const u64 origin = reinterpret_cast<u64>(region.begin) >> 2, begin = reinterpret_cast<u64>(place), end = begin + size;

@@ -100,7 +100,7 @@ struct Thread {
   races::Clock clock;
 };
 
-// What the host launched, or a thread of another grid: a child.
+// A grid that the host launched, or a child that a thread of another grid launched.
 struct Grid {
   string kernel, launched_by;
   void (*call)(const void*, void**);
@@ -178,8 +178,8 @@ u64 draw() {  // splitmix64
 bool one_in(u32 n) { return draw() % n == 0; }
 u32 lowest(u32 lanes) { return static_cast<u32>(__builtin_ctz(lanes)); }
 
-// In half of the launches a quarter of the warps lags: where others can go on, they do. What a warp does right after a
-// barrier may so come after all that the others do before the next.
+// In half of the launches a quarter of the warps lags: they wait while other warps can run. Thus the accesses of a warp
+// right after a barrier may follow all accesses of the others before the next barrier.
 u64 laggards;  // 0: none
 bool lags(const Thread& thread) {
   const u64 warp = (thread.block->index + 1) * u64{0x9E3779B97F4A7C15} + thread.index / WARP;
@@ -278,7 +278,7 @@ __attribute__((format(printf, 1, 2))) string text(const char* format, ...) {
 string at(const char* pc) { return text("<pc %#llx>", pc ? u64(pc - &__ehdr_start) - 1 : 0ull); }
 string name_of(const Thread& thread) { return text("block %u, thread %u", thread.block->index, thread.index); }
 string name_of(const Grid& grid) { return "kernel " + grid.kernel + grid.launched_by; }
-// By its number among the threads of all grids; of one's own grid without the kernel.
+// A thread by its number among the threads of all grids; in the current grid without the kernel's name.
 string name_of(u32 global) {
   const auto after = std::upper_bound(grids.begin(), grids.end(), global,
                                       [](u32 thread, const auto& grid) { return thread < grid->first_thread; });
@@ -308,7 +308,7 @@ string waiting(const Thread& thread) {
   return text("in %s of lanes 0x%08x ", COLLECTIVES[int(thread.kind)], thread.mask) + at(thread.pc);
 }
 
-// No thread can go on: who waits where.
+// No thread can continue: report where each waits.
 void stuck() {
   report = text("kernel %s: no thread can go on;", launched->kernel);
   int lines = 0;
@@ -347,7 +347,7 @@ void yield() {
   swap(self->context, scheduler);
 }
 
-// Let lanes that wait for company at __activemask go, together with those of their warp that wait at the same place.
+// Release lanes that wait for others at __activemask, together with those of their warp that wait at the same place.
 bool release_converging() {
   bool any = false;
   for (auto& block : blocks)
@@ -769,7 +769,7 @@ u64 atomic(void* address, Atomic kind, Number number, u64 value, u64 expected) {
 }
 
 namespace {
-// Accesses of these threads up to here come before those from here on.
+// Order the accesses of these threads: those before this call come before those after it.
 void order(Thread* threads, size_t n, u32 lanes = ~0u) {
   if (!launched->races) return;
   std::vector<races::Clock*> clocks;
@@ -830,7 +830,7 @@ void cluster_barrier(int line) {
 }
 
 namespace {
-// The word that counts blocks at grid barriers: on a GPU they wait until it says that all have come.
+// The word that counts blocks at grid barriers. On a GPU they wait until it shows that all have arrived.
 void count_block(u32* arrived, const char* pc) {
   access(arrived, sizeof *arrived, races::WRITE | races::ATOMIC, pc);
   const auto [counter, is_new] = at_grid_barriers.emplace(arrived, 0);
@@ -874,7 +874,7 @@ u32 converged() {
 
 namespace {
 
-// The lane whose value a shuffle gives to this one.
+// The lane whose value a shuffle returns to this one.
 int shuffle_source(const Thread& me) {
   const int lane = static_cast<int>(me.index % WARP), first = lane / me.width * me.width;
   int from = lane ^ me.argument;
@@ -925,7 +925,7 @@ u64 reduced(const Thread* warp, const Thread& me) {
   return total;
 }
 
-// What a vote or a reduction gives is the same for each lane of its mask.
+// A vote or a reduction returns the same for each lane of its mask.
 bool is_one_for_all(Collective kind) { return kind >= Collective::ballot && kind != Collective::match_any; }
 
 u64 result_for(const Thread* warp, const Thread& me) {
@@ -987,7 +987,7 @@ u64 collective(Collective kind, u32 mask, u64 value, int argument, int width) {
 
 extern "C" __attribute__((visibility("default"))) void* simt_stacks() { return &own_stacks; }
 
-// Run a kernel; null if nothing is wrong, else what is.
+// Run a kernel; returns null, or the report of a fault.
 extern "C" __attribute__((visibility("default"))) const char* simt_launch(const Launch* launch) {
 #if __SANITIZE_ADDRESS__
   __sanitizer_set_death_callback(name_the_thread);

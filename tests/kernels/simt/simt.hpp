@@ -1,8 +1,8 @@
-// CUDA's names for a host compiler: what kt/cuda_api.cuh builds on when no CUDA
+// CUDA's names for a host compiler, on which kt/cuda_api.cuh builds when no CUDA
 // compiler reads it. Every kernel thread is a fiber of runtime.cpp.
 //
 // No system header is included: a kernel may use any name at global scope. All
-// of this is inlined into the kernel, so that a return address tells its lines.
+// of this is inlined into the kernel, so that a return address gives its lines.
 #pragma once
 
 #define __global__ __attribute__((visibility("default")))
@@ -44,7 +44,7 @@ enum class Atomic { add, min, max, swap, compare_and_swap, and_, or_, xor_ };
 enum class Number { i32, u32, i64, u64, f32, f64 };
 enum class Count { none, sum, all, any };
 
-// Constant in a thread, and `const` lets the compiler ask once.
+// Constant in a thread; `const` lets the compiler call it once.
 SIMT_API Index thread_index() __attribute__((const));
 SIMT_API Index block_index() __attribute__((const));
 SIMT_API Index block_size() __attribute__((const));
@@ -117,7 +117,7 @@ struct IdentityOf {
 template <typename T>
 using Identity = typename IdentityOf<T>::type;
 
-// A kernel takes its parameters out of an array of pointers to them.
+// A kernel takes its parameters from an array of pointers to them.
 template <unsigned...>
 struct Numbers {};
 template <typename... P, unsigned... I>
@@ -151,7 +151,7 @@ constexpr int widths(void (*)(P...), int i) {
   extern "C" __global__ void simt_call_##name(void** arguments) { ::simt::call(&name, arguments); } \
   extern "C" __global__ int simt_width_##name(int i) { return ::simt::widths(&name, i); }
 
-// A kernel of clusters, as its own text says; CLUSTER is what the names of kt/cuda_api.cuh go by on a GPU.
+// Registers a kernel with clusters of the size in its source; on a GPU the names of kt/cuda_api.cuh use CLUSTER.
 #define SIMT_CLUSTERS(name, n)                                                                                       \
   static_assert((n) == CLUSTER, "KT_CLUSTER takes the constant CLUSTER");                                            \
   __attribute__((constructor)) static void simt_clusters_##name() {                                                  \
@@ -247,7 +247,7 @@ SIMT_INLINE T atomicCAS(T* address, T expected, T value) {
   return simt::update(address, simt::Atomic::compare_and_swap, value, expected);
 }
 
-// Loads and stores of one cache or another are loads and stores; __ldg alone says more: no thread writes there.
+// Loads and stores with cache operators are plain ones, except __ldg: it states that no thread writes the word.
 template <typename T>
 SIMT_INLINE T __ldg(const T* address) {
   simt::constant(address, sizeof(T));

@@ -5,31 +5,36 @@
 
 #include <kt/advance.cuh>
 
+#include "advance_in_turn.cuh"
+
 namespace kt {
 
-// For a row of `block_from` edges or more the threads compete, and all of them take the winner's;
-// one of `warp_from` or more a warp takes; in the rest lanes look for their edges. All threads
-// of the block come, with four words of shared memory. `block_from` is 1 at least.
+// All threads of the block call it, with four words of shared memory in `handed_over`. `block_from` is at least 1.
+//
+//   block_from edges or more   the threads compete, and the block visits the list of the one that wins
+//   warp_from edges or more    a warp visits the list
+//   fewer edges                the lanes of the warp find their edges by binary search
 template <typename Visit>
-KT_DEVICE void edges_of_block(const vertex_t* targets, Row mine, offset_t block_from, offset_t warp_from,
-                              offset_t* handed, Visit&& visit) {
+KT_DEVICE void edges_of_block(const vertex_t* targets, AdjacencyList mine, offset_t block_from, offset_t warp_from,
+                              offset_t* handed_over, Visit&& visit) {
   while (true) {
     const bool is_long = mine.end - mine.begin >= block_from;
-    // Any of those that come may win. An exchange, since plain stores to one word are a race in shared memory.
-    if (is_long) atomic_exchange(handed, static_cast<offset_t>(thread_in_block()));
+    // Any of the competing threads may win. An exchange, since plain stores to one word of shared memory are a race.
+    if (is_long) atomic_exchange(handed_over, static_cast<offset_t>(thread_in_block()));
     if (!block_any(is_long)) break;
-    if (is_long && *handed == thread_in_block()) {
-      handed[1] = mine.u;
-      handed[2] = mine.begin;
-      handed[3] = mine.end;
-      mine = Row{};
+    if (is_long && *handed_over == thread_in_block()) {
+      handed_over[1] = mine.u;
+      handed_over[2] = mine.begin;
+      handed_over[3] = mine.end;
+      mine = AdjacencyList{};
     }
     block_barrier();
-    edges_of_row(targets, one_block(), Row{static_cast<vertex_t>(handed[1]), handed[2], handed[3]}, visit);
+    const AdjacencyList row = {static_cast<vertex_t>(handed_over[1]), handed_over[2], handed_over[3]};
+    edges_of_list(targets, one_block(), row, visit);
   }
   const bool is_for_warp = mine.end - mine.begin >= warp_from;
-  edges_of_lanes_in_turn(targets, is_for_warp ? mine : Row{}, visit);
-  edges_of_lanes(targets, is_for_warp ? Row{} : mine, false, visit);
+  edges_of_lanes_in_turn(targets, is_for_warp ? mine : AdjacencyList{}, visit);
+  edges_of_lanes(targets, is_for_warp ? AdjacencyList{} : mine, false, visit);
 }
 
 }  // namespace kt

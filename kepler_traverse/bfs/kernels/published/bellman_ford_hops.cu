@@ -13,6 +13,8 @@
 #include <kt/advance.cuh>
 #include <kt/frontier_queue.cuh>
 
+#include "advance_by_edge.cuh"
+
 namespace {
 
 // Unsigned, so that UNREACHED is larger than all.
@@ -25,8 +27,8 @@ struct Relax {
   kt::int64* counters;
 
   KT_DEVICE void operator()(vertex_t u, offset_t, vertex_t v) const {
-    // Distances only fall: an old one makes an offer that is too high, and any thread that lowered it has
-    // asked for another round.
+    // Distances only fall: an old one gives a candidate that is too large, and the thread that improved it has
+    // requested another round.
     const kt::uint32 hops = hops_of(distance, u);
     if (hops == static_cast<kt::uint32>(kt::UNREACHED) || hops + 1 >= hops_of(distance, v)) return;
     kt::atomic_min(reinterpret_cast<kt::uint32*>(distance + v), hops + 1);
@@ -48,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   kt::edges_by_edge(sources, targets, n_edges, Relax{distance, counters});
 }
 
-// How many of the wanted vertices may still fall after so many rounds, into counters[1].
+// counters[1] becomes the number of target vertices whose distances may still fall after so many rounds.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_count_unsettled(const kt::int64* __restrict__ target_vertices, kt::int64 n_target_vertices, kt::int32 rounds,
                         const kt::int32* __restrict__ distance, kt::int64* counters) {
@@ -58,8 +60,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// The smallest predecessor that explains each distance. A warp takes a vertex in every row that needs this, so that
-// it costs each of them the same.
+// The smallest predecessor that explains each distance. Warp-mapped for all strategies that need it, so that it costs
+// the same in each of them.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_find_predecessors_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                                kt::int64 n_vertices, const kt::int32* __restrict__ distance, vertex_t* predecessor) {
@@ -69,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   });
 }
 
-// The source of every edge, beside its target: the graph as a list of edges.
+// The source of each edge, at the index of its target: the graph as an edge list.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_list_sources_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                           kt::int64 n_vertices, vertex_t* sources) {
@@ -77,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                     [=](vertex_t u, offset_t e, vertex_t) { sources[e] = u; });
 }
 
-// The graph with vertex u renamed rank[u]; `renamed_offsets` are those of its rows.
+// The graph with vertex u renamed to rank[u]. `renamed_offsets` are the offsets of the renamed graph.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_rename_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                     const vertex_t* __restrict__ rank, const offset_t* __restrict__ renamed_offsets,

@@ -1,55 +1,118 @@
-// A queue of the grid by way of queues of the blocks; a thread a vertex.
+// BFS with a queue per block or per warp in shared memory, and one thread per frontier vertex.
 //
-// The level is expanded by one launch; or several levels by a grid whose blocks wait for
-// each other, or by a single block whose frontier lies in shared memory. Vertices are
-// claimed with a compare-and-swap and so queued once.
+//   bfs_block_queues                one level per launch
+//   bfs_block_queues_grid           several levels per launch, with a barrier of the grid between them
+//   bfs_block_queues_single_block   several levels by one block, with the frontier in shared memory
 //
-// With `pieces` the queue holds pieces of rows (published/row_splitting.py): `offsets` are those of
-// the pieces then, and any thread that reaches a vertex queues all of its pieces.
+// Frontier    the queues of the blocks are emptied into a queue in global memory (block_queues.cuh)
+// Visited     the distances: a compare-and-swap claims a vertex, so it is queued once
 //
-//   shared   n_queues * queue_capacity vertices; the frontier of a single block after them
+// If long adjacency lists are split (published/row_splitting.py), the queues hold edge chunks: `offsets`
+// are those of the chunks, and the thread that claims a vertex queues all of its chunks.
+//
+//   shared   n_queues * queue_capacity vertices; after them the frontier of a single block
+//   reads    adjacency lists of the frontier    writes   claimed vertices and the next queue
 //
 // Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC 2010.
 // Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, section 3.6.
 #include <kt/advance.cuh>
 #include <kt/bfs_visit.cuh>
-#include <kt/frontier_queue.cuh>
+
+#include "block_queues.cuh"
+
+// What the host passes (bfs/published/hierarchical_queues.py).
+struct LevelArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  KT_NULLABLE const kt::int64* first_chunk;
+  KT_NULLABLE const vertex_t* owner;
+  const vertex_t* frontier;
+  kt::int64 n_frontier;
+  kt::int32 level;  // of the vertices that are claimed
+  kt::int32 n_queues;
+  kt::int32 queue_capacity;
+  kt::int64 capacity;  // of next
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  vertex_t* next;
+  kt::int64* counters;
+};
+
+struct GridArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  KT_NULLABLE const kt::int64* first_chunk;
+  KT_NULLABLE const vertex_t* owner;
+  vertex_t* queue;
+  kt::int64 n_frontier;
+  kt::int32 level;  // of the frontier
+  kt::int32 last_level;
+  kt::int64 max_frontier;  // for another level in this launch
+  kt::int32 n_queues;
+  kt::int32 queue_capacity;
+  kt::int64 capacity;  // of queue and next
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  vertex_t* next;
+  kt::int64* counters;
+  kt::uint32* arrived;
+};
+
+struct SingleBlockArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  KT_NULLABLE const kt::int64* first_chunk;
+  KT_NULLABLE const vertex_t* owner;
+  const vertex_t* frontier;
+  kt::int64 n_frontier;
+  kt::int32 level;  // of the frontier
+  kt::int32 last_level;
+  kt::int64 max_frontier;  // for another level in this launch
+  kt::int32 n_queues;
+  kt::int32 queue_capacity;
+  kt::int64 capacity;  // of next
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  vertex_t* next;
+  kt::int64* counters;
+};
 
 namespace {
 
 using kt::int32;
 using kt::int64;
 
-// A frontier that is written in the same launch, so no array of constants.
-struct Written {
+// A frontier that is written in the same launch, so its loads must not be cached as constants.
+struct WrittenQueue {
   const vertex_t* vertices;
   int64 size;
   KT_DEVICE vertex_t operator[](int64 i) const { return vertices[i]; }
 };
 
-struct Pieces {
-  const int64* first;     // [n_vertices + 1]; null: each row is one
-  const vertex_t* owner;  // [n_pieces]
+struct EdgeChunks {
+  const int64* first;     // [n_vertices + 1]; null if adjacency lists are not split
+  const vertex_t* owner;  // [n_chunks]
 };
 
 struct Expand {
-  Pieces pieces;
+  EdgeChunks chunks;
   kt::Reach reach;
   kt::BlockQueues queues;
 
+  // u is the number of a chunk if adjacency lists are split, and else a vertex.
   KT_DEVICE void operator()(vertex_t u, offset_t, vertex_t v) const {
-    if (pieces.first == nullptr) {
+    if (chunks.first == nullptr) {
       if (reach.claim(u, v)) queues.append(v);
-    } else if (reach.claim(kt::load_constant(pieces.owner + u), v)) {
-      const int64 end = kt::load_constant(pieces.first + v + 1);
-      for (int64 piece = kt::load_constant(pieces.first + v); piece < end; ++piece)
-        queues.append(static_cast<vertex_t>(piece));
+    } else if (reach.claim(kt::load_constant(chunks.owner + u), v)) {
+      const int64 end = kt::load_constant(chunks.first + v + 1);
+      for (int64 chunk = kt::load_constant(chunks.first + v); chunk < end; ++chunk)
+        queues.append(static_cast<vertex_t>(chunk));
     }
   }
 };
 
-// A frontier, as many vertices at a time as the grid has threads; after each the blocks empty
-// their queues, so that those can be small (Springer).
+// Expands as many vertices at a time as the grid has threads. The blocks then empty their queues, which can therefore
+// be small (Springer).
 template <typename List>
 KT_DEVICE void expand_level(kt::Csr graph, List list, const Expand& expand) {
   const kt::Appender grid = expand.queues.grid;
@@ -66,94 +129,86 @@ KT_DEVICE void expand_level(kt::Csr graph, List list, const Expand& expand) {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_block_queues(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                     const int64* __restrict__ first_piece, const vertex_t* __restrict__ owner,
-                     const vertex_t* __restrict__ frontier, int64 n_frontier, int32 level, int32 n_queues,
-                     int32 queue_capacity, int64 capacity, int32* distance, vertex_t* predecessor, vertex_t* next,
-                     int64* counters) {
-  KT_DYNAMIC_SHARED(vertex_t, places);
+// counters[0] becomes the size of the next frontier.
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues(const LevelArgs args) {
+  KT_DYNAMIC_SHARED(vertex_t, slots);
   KT_SHARED(int32, sizes, [kt::WARP]);
   KT_SHARED(int64, starts, [kt::WARP + 1]);
-  if (kt::thread_in_block() < n_queues) sizes[kt::thread_in_block()] = 0;
+  if (kt::thread_in_block() < args.n_queues) sizes[kt::thread_in_block()] = 0;
   kt::block_barrier();
-  expand_level({offsets, targets}, kt::Queue{frontier, n_frontier},
-               {{first_piece, owner},
-                {level, distance, predecessor},
-                {places, sizes, starts, n_queues, queue_capacity, {next, capacity, counters}}});
+  expand_level({args.offsets, args.targets}, kt::Queue{args.frontier, args.n_frontier},
+               {{args.first_chunk, args.owner},
+                {args.level, args.distance, args.predecessor},
+                {slots, sizes, starts, args.n_queues, args.queue_capacity, {args.next, args.capacity, args.counters}}});
 }
 
-// Levels up to last_level while the frontier has at most `most` vertices, a barrier of the
-// grid apart (3.3). Into counters[0]: the size of the frontier it ends with; into
-// counters[2]: the levels it took. After an odd number that frontier is in `next`, after an
-// even one in `queue`. counters[3] to [5]: sizes of the frontiers of three levels in turn;
-// one is read, one written, one cleared.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_block_queues_grid(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                          const int64* __restrict__ first_piece, const vertex_t* __restrict__ owner, vertex_t* queue,
-                          int64 n_frontier, int32 level, int32 last_level, int64 most, int32 n_queues,
-                          int32 queue_capacity, int64 capacity, int32* distance, vertex_t* predecessor, vertex_t* next,
-                          int64* counters, kt::uint32* arrived) {
-  KT_DYNAMIC_SHARED(vertex_t, places);
+// Levels up to last_level while the frontier has at most max_frontier vertices (3.3).
+//
+//   counters[0]         the size of the last frontier. It is in `next` after an odd number of levels, and else in
+//   `queue` counters[2]         the number of levels counters[3] to [5]  sizes of the frontiers of three levels: one is
+//   read, one written, one cleared
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues_grid(const GridArgs args) {
+  KT_DYNAMIC_SHARED(vertex_t, slots);
   KT_SHARED(int32, sizes, [kt::WARP]);
   KT_SHARED(int64, starts, [kt::WARP + 1]);
-  if (kt::thread_in_block() < n_queues) sizes[kt::thread_in_block()] = 0;
+  if (kt::thread_in_block() < args.n_queues) sizes[kt::thread_in_block()] = 0;
   kt::block_barrier();
-  int64 size = n_frontier;
-  int32 taken = 0;
+  int64* const counters = args.counters;
+  int64 size = args.n_frontier;
+  int32 level = args.level;
+  int32 n_levels = 0;
   do {
-    vertex_t* const here = taken % 2 ? next : queue;
-    vertex_t* const there = taken % 2 ? queue : next;
-    int64* const found = counters + 3 + (taken + 1) % 3;
-    if (kt::thread_id() == 0) counters[3 + (taken + 2) % 3] = 0;
-    expand_level({offsets, targets}, Written{here, size},
-                 {{first_piece, owner},
-                  {level + 1, distance, predecessor},
-                  {places, sizes, starts, n_queues, queue_capacity, {there, capacity, found}}});
-    kt::grid_barrier(arrived);
+    vertex_t* const here = n_levels % 2 ? args.next : args.queue;
+    vertex_t* const there = n_levels % 2 ? args.queue : args.next;
+    int64* const found = counters + 3 + (n_levels + 1) % 3;
+    if (kt::thread_id() == 0) counters[3 + (n_levels + 2) % 3] = 0;
+    expand_level({args.offsets, args.targets}, WrittenQueue{here, size},
+                 {{args.first_chunk, args.owner},
+                  {level + 1, args.distance, args.predecessor},
+                  {slots, sizes, starts, args.n_queues, args.queue_capacity, {there, args.capacity, found}}});
+    kt::grid_barrier(args.arrived);
     size = *found;
-    ++taken;
+    ++n_levels;
     ++level;
-  } while (size > 0 && size <= most && level < last_level);
+  } while (size > 0 && size <= args.max_frontier && level < args.last_level);
   if (kt::thread_id() == 0) {
     counters[0] = size;
-    counters[2] = taken;
+    counters[2] = n_levels;
   }
 }
 
-// The same by one block, whose frontier of at most `most` vertices lies in shared memory: no
-// G-frontier is needed. What outgrows the queues of a level lies in `next`; in the end all does.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_block_queues_alone(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                           const int64* __restrict__ first_piece, const vertex_t* __restrict__ owner,
-                           const vertex_t* __restrict__ frontier, int64 n_frontier, int32 level, int32 last_level,
-                           int64 most, int32 n_queues, int32 queue_capacity, int64 capacity, int32* distance,
-                           vertex_t* predecessor, vertex_t* next, int64* counters) {
-  KT_DYNAMIC_SHARED(vertex_t, places);
+// The same by one block. Its frontier is in shared memory, so no queue in global memory is needed between levels. What
+// exceeds the queues of a level is in `next`; the last frontier is in `next` as a whole.
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues_single_block(const SingleBlockArgs args) {
+  KT_DYNAMIC_SHARED(vertex_t, slots);
   KT_SHARED(int32, sizes, [kt::WARP]);
   KT_SHARED(int64, starts, [kt::WARP + 1]);
   KT_SHARED(int64, spilled, [1]);
-  vertex_t* const here = places + n_queues * queue_capacity;
+  const int32 n_queues = args.n_queues, queue_capacity = args.queue_capacity;
+  const int64 capacity = args.capacity;
+  vertex_t* const next = args.next;
+  vertex_t* const here = slots + n_queues * queue_capacity;
   if (kt::thread_in_block() < n_queues) sizes[kt::thread_in_block()] = 0;
   if (kt::thread_in_block() == 0) *spilled = 0;
-  for (int64 i = kt::thread_in_block(); i < n_frontier; i += BLOCK) here[i] = kt::load_constant(frontier + i);
+  for (int64 i = kt::thread_in_block(); i < args.n_frontier; i += BLOCK) here[i] = kt::load_constant(args.frontier + i);
   kt::block_barrier();
-  int64 size = n_frontier;
-  int32 taken = 0;
+  int64 size = args.n_frontier;
+  int32 level = args.level;
+  int32 n_levels = 0;
   while (true) {
-    const Expand expand = {{first_piece, owner},
-                           {level + 1, distance, predecessor},
-                           {places, sizes, starts, n_queues, queue_capacity, {next, capacity, spilled}}};
-    kt::edges_by_thread({offsets, targets}, Written{here, size}, expand);
+    const Expand expand = {{args.first_chunk, args.owner},
+                           {level + 1, args.distance, args.predecessor},
+                           {slots, sizes, starts, n_queues, queue_capacity, {next, capacity, spilled}}};
+    kt::edges_by_thread({args.offsets, args.targets}, WrittenQueue{here, size}, expand);
     kt::block_barrier();
-    const int64 before = *spilled;
-    size = before;
+    const int64 n_spilled = *spilled;
+    size = n_spilled;
     for (int32 queue = 0; queue < n_queues; ++queue)
       size += sizes[queue] < queue_capacity ? sizes[queue] : queue_capacity;
-    ++taken;
+    ++n_levels;
     ++level;
-    const bool is_last = size == 0 || size > most || level >= last_level;
-    expand.queues.empty([=](int64) { return before; },
+    const bool is_last = size == 0 || size > args.max_frontier || level >= args.last_level;
+    expand.queues.empty([=](int64) { return n_spilled; },
                         [=](int64 place, vertex_t v) {
                           if (!is_last)
                             here[place] = v;
@@ -161,12 +216,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                             next[place] = v;
                         });
     if (is_last) break;
-    for (int64 i = kt::thread_in_block(); i < before; i += BLOCK) here[i] = next[i];
+    for (int64 i = kt::thread_in_block(); i < n_spilled; i += BLOCK) here[i] = next[i];
     if (kt::thread_in_block() == 0) *spilled = 0;
     kt::block_barrier();
   }
   if (kt::thread_in_block() == 0) {
-    counters[0] = size;
-    counters[2] = taken;
+    args.counters[0] = size;
+    args.counters[2] = n_levels;
   }
 }

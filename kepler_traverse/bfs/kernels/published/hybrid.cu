@@ -13,44 +13,65 @@
 #include <kt/bfs_visit.cuh>
 #include <kt/frontier_queue.cuh>
 
+// What the host passes (bfs/published/hybrid_and_spmv.py). `level` is that of the vertices that are discovered.
+struct PushArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  kt::int64 n_vertices;
+  kt::int32 level;
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  kt::int64* counters;
+};
+
+struct PullArgs {
+  const offset_t* in_offsets;
+  const vertex_t* in_targets;
+  kt::int64 n_vertices;
+  kt::int32 level;
+  kt::int64 capacity;  // of next
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  KT_NULLABLE vertex_t* next;  // null: vertices are counted only
+  kt::int64* counters;
+};
+
 using kt::int32;
 using kt::int64;
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_layer_push_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, int64 n_vertices,
-                          int32 level, int32* distance, vertex_t* predecessor, int64* counters) {
-  const kt::Reach reach = {level, distance, predecessor};
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_layer_push_thread(const PushArgs args) {
+  const kt::Reach reach = {args.level, args.distance, args.predecessor};
+  int64* const counters = args.counters;
   auto visit = [=](vertex_t u, offset_t, vertex_t v) {
     if (reach.claim(u, v)) kt::count(counters);
   };
-  for (int64 i = kt::thread_id(); i < n_vertices; i += kt::n_threads()) {
+  for (int64 i = kt::thread_id(); i < args.n_vertices; i += kt::n_threads()) {
     const vertex_t u = static_cast<vertex_t>(i);
     // No thread stores the last level any more.
-    if (kt::racy_load(distance + u) == level - 1) kt::edges_of_thread(targets, kt::row_of(offsets, u), visit);
+    if (kt::racy_load(args.distance + u) == args.level - 1)
+      kt::edges_of_thread(args.targets, kt::adjacency_list(args.offsets, u), visit);
   }
 }
 
-// `next`: null where vertices are counted only.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_pull_thread(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets, int64 n_vertices,
-                    int32 level, int64 capacity, int32* distance, vertex_t* predecessor, vertex_t* next,
-                    int64* counters) {
-  constexpr int32 ALONE = 0x7fffffff;  // edges; no lane is helped
-  const kt::Appender queue = {next, capacity, counters};
-  for (int64 first = kt::warp_id() * kt::WARP; first < n_vertices; first += kt::n_warps() * kt::WARP) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_pull_thread(const PullArgs args) {
+  constexpr int32 ALONE = 0x7fffffff;  // edges that a lane searches without the help of the warp: all
+  const kt::Appender queue = {args.next, args.capacity, args.counters};
+  int32* const distance = args.distance;
+  const int32 last_level = args.level - 1;
+  for (int64 first = kt::warp_id() * kt::WARP; first < args.n_vertices; first += kt::n_warps() * kt::WARP) {
     const int64 i = first + kt::lane();
     const vertex_t v = static_cast<vertex_t>(i);
-    // Only this thread stores v's distance; others store the next level elsewhere, which is no hit.
-    const bool is_unreached = i < n_vertices && kt::racy_load(distance + v) == kt::UNREACHED;
-    const kt::Row row = is_unreached ? kt::row_of(in_offsets, v) : kt::Row{};
-    const vertex_t u =
-        kt::first_hit(in_targets, row, ALONE, [=](vertex_t of) { return kt::racy_load(distance + of) == level - 1; });
+    // Only this thread stores v's distance. Others store the next level elsewhere, which is no hit.
+    const bool is_unreached = i < args.n_vertices && kt::racy_load(distance + v) == kt::UNREACHED;
+    const kt::AdjacencyList row = is_unreached ? kt::adjacency_list(args.in_offsets, v) : kt::AdjacencyList{};
+    const vertex_t u = kt::first_hit(args.in_targets, row, ALONE,
+                                     [=](vertex_t source) { return kt::racy_load(distance + source) == last_level; });
     if (u == kt::NO_PREDECESSOR) continue;
-    kt::racy_store(distance + v, level);
-    if (predecessor) predecessor[v] = u;
-    if (next)
+    kt::racy_store(distance + v, args.level);
+    if (args.predecessor) args.predecessor[v] = u;
+    if (args.next)
       queue.append(v);
     else
-      kt::count(counters);
+      kt::count(args.counters);
   }
 }

@@ -1,12 +1,12 @@
 // A level as a product of a sparse matrix and a vector.
 //
-// The matrix has one row per vertex: the vertices with an edge to it. The vector x is 1 for the
-// vertices at the last level. Instead of sums of products, y holds minima: the smallest vertex of a
-// row for which x is 1, which is the predecessor. Every row is read to its end, so every level costs
-// all edges. A second kernel takes the discovered vertices from y, makes them the next x, and clears y.
+// AdjacencyList v of the matrix holds the vertices with an edge to v. The vector x is 1 for the vertices at the
+// last level. Instead of sums of products, y holds minima: the smallest vertex of a row for which x is
+// 1, which is the predecessor. Each row is read to its end, so each level costs all edges. A second
+// kernel takes the discovered vertices from y, makes them the next x, and clears y.
 //
-// Deng, Wang, Mu. Taming irregular EDA applications on GPUs. ICCAD 2009, as
-// Luo, Wong, Hwu 2010, section 2, tell of it.
+// Deng, Wang, Mu. Taming irregular EDA applications on GPUs. ICCAD 2009, as described by
+// Luo, Wong, Hwu 2010, section 2.
 #include <kt/advance.cuh>
 #include <kt/frontier_queue.cuh>
 
@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
                 int32 width, const uint8* __restrict__ x, vertex_t* y) {
   kt::edges_by_virtual_warp(
       in_targets, kt::whole_grid(), n_vertices, width,
-      [=](int64 v, bool) { return kt::row_of(in_offsets, static_cast<vertex_t>(v)); },
+      [=](int64 v, bool) { return kt::adjacency_list(in_offsets, static_cast<vertex_t>(v)); },
       [=](bool valid, vertex_t v, offset_t, vertex_t u) {
         if (valid && kt::load_constant(x + u)) kt::keep_smallest(y + v, u);
       });

@@ -13,15 +13,83 @@
 // Harish, Narayanan. HiPC 2007. Hong et al. PPoPP 2011. Jia et al. GPU Computing Gems, 2011.
 #include <kt/advance.cuh>
 
+#include "advance_by_edge.cuh"
+
+// What the host passes (bfs/published/topology_driven.py). `level` is that of the vertices that are reached.
+struct LevelArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  kt::int64 n_vertices;
+  kt::int32 level;
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  kt::int64* counters;
+};
+
+struct RedirectedArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const vertex_t* order;  // all vertices
+  kt::int64 n_vertices;
+  kt::int32 level;
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  kt::int64* counters;
+};
+
+struct VirtualWarpArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  kt::int64 n_vertices;
+  kt::int32 width;  // lanes per vertex
+  kt::int32 level;
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  kt::int64* counters;
+};
+
+struct DeferredArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  kt::int64 n_vertices;
+  offset_t defer_from;  // edges
+  kt::int32 queue_capacity;
+  kt::int32 level;
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  kt::int64* counters;
+};
+
+struct EdgesArgs {
+  const vertex_t* sources;
+  const vertex_t* targets;
+  kt::int64 n_edges;
+  kt::int32 level;
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+  kt::int64* counters;
+};
+
+struct FlagsArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const kt::uint8* visited;
+  kt::int64 n_vertices;
+  kt::uint8* frontier;
+  kt::uint8* updated;
+  kt::int32* distance;
+  KT_NULLABLE vertex_t* predecessor;
+};
+
 namespace {
 
-struct Claim {
-  kt::int32 level;  // of what is reached
+struct LevelVisit {
+  kt::int32 level;  // of the vertices that are reached
   kt::int32* distance;
-  vertex_t* predecessor;  // null: not wanted
+  vertex_t* predecessor;  // may be null
   kt::int64* counters;
 
-  // No thread stores the frontier's level any more, so whatever is loaded here decides rightly.
+  // No thread stores the frontier's level any more, so an old value gives the same answer.
   KT_DEVICE bool is_frontier(vertex_t u) const { return kt::racy_load(distance + u) == level - 1; }
 
   KT_DEVICE void operator()(vertex_t u, offset_t, vertex_t v) const {
@@ -35,65 +103,61 @@ struct Claim {
   }
 };
 
+template <typename Args>
+KT_DEVICE LevelVisit level_visit(const Args& args) {
+  return {args.level, args.distance, args.predecessor, args.counters};
+}
+
 template <typename List>
-KT_DEVICE void scan_by_thread(kt::Csr graph, List list, Claim claim) {
+KT_DEVICE void scan_by_thread(kt::Csr graph, List list, LevelVisit visit) {
   for (kt::int64 i = kt::thread_id(); i < list.size; i += kt::n_threads()) {
     const vertex_t u = list[i];
-    if (claim.is_frontier(u)) kt::edges_of_thread(graph.targets, kt::row_of(graph.offsets, u), claim);
+    if (visit.is_frontier(u)) kt::edges_of_thread(graph.targets, kt::adjacency_list(graph.offsets, u), visit);
   }
 }
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_scan_level_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                          kt::int64 n_vertices, kt::int32 level, kt::int32* distance, vertex_t* predecessor,
-                          kt::int64* counters) {
-  scan_by_thread({offsets, targets}, kt::Range{0, n_vertices}, {level, distance, predecessor, counters});
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_scan_level_thread(const LevelArgs args) {
+  scan_by_thread({args.offsets, args.targets}, kt::Range{0, args.n_vertices}, level_visit(args));
 }
 
 // The same in the order of a list of all vertices (3.4, redirection).
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_scan_redirected_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                               const vertex_t* __restrict__ order, kt::int64 n_vertices, kt::int32 level,
-                               kt::int32* distance, vertex_t* predecessor, kt::int64* counters) {
-  scan_by_thread({offsets, targets}, kt::Queue{order, n_vertices}, {level, distance, predecessor, counters});
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_scan_redirected_thread(const RedirectedArgs args) {
+  scan_by_thread({args.offsets, args.targets}, kt::Queue{args.order, args.n_vertices}, level_visit(args));
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_scan_virtual_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                          kt::int64 n_vertices, kt::int32 width, kt::int32 level, kt::int32* distance,
-                          vertex_t* predecessor, kt::int64* counters) {
-  const Claim claim{level, distance, predecessor, counters};
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_scan_virtual_warp(const VirtualWarpArgs args) {
+  const LevelVisit level_visitor = level_visit(args);
+  const offset_t* const offsets = args.offsets;
   kt::edges_by_virtual_warp(
-      targets, kt::whole_grid(), n_vertices, width,
+      args.targets, kt::whole_grid(), args.n_vertices, args.width,
       [&](kt::int64 i, bool) {
         const vertex_t u = static_cast<vertex_t>(i);
-        return claim.is_frontier(u) ? kt::row_of(offsets, u) : kt::Row{};
+        return level_visitor.is_frontier(u) ? kt::adjacency_list(offsets, u) : kt::AdjacencyList{};
       },
       [&](bool valid, vertex_t u, offset_t e, vertex_t v) {
-        if (valid) claim(u, e, v);
+        if (valid) level_visitor(u, e, v);
       });
 }
 
-// Vertices of defer_from edges and more wait in shared memory until the block has looked at all of its vertices.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_scan_deferred(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, kt::int64 n_vertices,
-                      offset_t defer_from, kt::int32 queue_capacity, kt::int32 level, kt::int32* distance,
-                      vertex_t* predecessor, kt::int64* counters) {
+// Vertices of defer_from edges or more wait in shared memory until the block has scanned all of its vertices.
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_scan_deferred(const DeferredArgs args) {
   KT_DYNAMIC_SHARED(vertex_t, deferred);
   KT_SHARED(kt::int32, n_deferred, [1]);
-  const Claim claim{level, distance, predecessor, counters};
+  const LevelVisit visit = level_visit(args);
   if (kt::thread_in_block() == 0) n_deferred[0] = 0;
   kt::block_barrier();
-  for (kt::int64 first = static_cast<kt::int64>(kt::block_id()) * BLOCK; first < n_vertices; first += kt::n_threads()) {
+  for (kt::int64 first = static_cast<kt::int64>(kt::block_id()) * BLOCK; first < args.n_vertices;
+       first += kt::n_threads()) {
     const kt::int64 i = first + kt::thread_in_block();
-    if (i < n_vertices && claim.is_frontier(static_cast<vertex_t>(i))) {
-      const kt::Row row = kt::row_of(offsets, static_cast<vertex_t>(i));
-      // Full where not every thread of the block could still append one: checking and appending are two steps. Whoever
-      // loads a count that has grown meanwhile walks the edges at once, which is as right.
-      if (row.end - row.begin < defer_from || kt::racy_load(n_deferred) > queue_capacity - BLOCK) {
-        kt::edges_of_thread(targets, row, claim);
+    if (i < args.n_vertices && visit.is_frontier(static_cast<vertex_t>(i))) {
+      const kt::AdjacencyList row = kt::adjacency_list(args.offsets, static_cast<vertex_t>(i));
+      // Checking the capacity and appending are two steps, so the queue counts as full unless every thread of the block
+      // can append one more. A thread that loads a count which has grown meanwhile visits its edges at once, which is
+      // equally right.
+      if (row.end - row.begin < args.defer_from || kt::racy_load(n_deferred) > args.queue_capacity - BLOCK) {
+        kt::edges_of_thread(args.targets, row, visit);
       } else {
         deferred[kt::atomic_add(n_deferred, 1)] = row.u;
       }
@@ -101,35 +165,34 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     kt::block_barrier();
   }
   for (kt::int32 i = kt::thread_in_block(); i < n_deferred[0]; i += BLOCK)
-    kt::edges_of_thread(targets, kt::row_of(offsets, deferred[i]), claim);
+    kt::edges_of_thread(args.targets, kt::adjacency_list(args.offsets, deferred[i]), visit);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_scan_edges(const vertex_t* __restrict__ sources, const vertex_t* __restrict__ targets, kt::int64 n_edges,
-                   kt::int32 level, kt::int32* distance, vertex_t* predecessor, kt::int64* counters) {
-  const Claim claim{level, distance, predecessor, counters};
-  kt::edges_by_edge(sources, targets, n_edges, [&](vertex_t u, offset_t e, vertex_t v) {
-    if (claim.is_frontier(u)) claim(u, e, v);
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_scan_edges(const EdgesArgs args) {
+  const LevelVisit visit = level_visit(args);
+  kt::edges_by_edge(args.sources, args.targets, args.n_edges, [&](vertex_t u, offset_t e, vertex_t v) {
+    if (visit.is_frontier(u)) visit(u, e, v);
   });
 }
 
-// The frontier as flags. What is reached is flagged in `updated` alone, as a vertex whose thread comes late would else
-// be taken for one of this level; the launch after this one makes it the frontier.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_scan_flags_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                          const kt::uint8* __restrict__ visited, kt::int64 n_vertices, kt::uint8* frontier,
-                          kt::uint8* updated, kt::int32* distance, vertex_t* predecessor) {
-  for (kt::int64 i = kt::thread_id(); i < n_vertices; i += kt::n_threads()) {
-    if (!frontier[i]) continue;
-    frontier[i] = 0;
+// The frontier as flags. A vertex that is reached is flagged in `updated` only: if it were flagged in `frontier`, a
+// thread that comes later in this launch would expand it in this level. The next launch moves it into the frontier.
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_scan_flags_thread(const FlagsArgs args) {
+  const kt::uint8* const visited = args.visited;
+  kt::uint8* const updated = args.updated;
+  kt::int32* const distance = args.distance;
+  vertex_t* const predecessor = args.predecessor;
+  for (kt::int64 i = kt::thread_id(); i < args.n_vertices; i += kt::n_threads()) {
+    if (!args.frontier[i]) continue;
+    args.frontier[i] = 0;
     const kt::int32 level = distance[i] + 1;
-    const auto reach = [=](vertex_t u, offset_t, vertex_t v) {
+    const auto visit = [=](vertex_t u, offset_t, vertex_t v) {
       if (kt::load_constant(visited + v)) return;
       kt::racy_store(distance + v, level);
       kt::racy_store(updated + v, kt::uint8{1});
       if (predecessor) kt::keep_smallest(predecessor + v, u);
     };
-    kt::edges_of_thread(targets, kt::row_of(offsets, static_cast<vertex_t>(i)), reach);
+    kt::edges_of_thread(args.targets, kt::adjacency_list(args.offsets, static_cast<vertex_t>(i)), visit);
   }
 }
 

@@ -7,22 +7,19 @@
 //   edges_by_thread         thread-mapped: one thread per vertex, for short adjacency lists
 //   edges_by_warp           warp-mapped: one warp per vertex, for lists of about 32 edges or more
 //
-// Two more do the same, for kernels that choose the edges themselves:
+// One more does the same, for kernels that choose the edges themselves:
 //
 //   edges_of_thread         one thread visits the adjacency list that it holds
-//   edges_by_edge           one thread per edge of the graph, given as pairs of source and target
 //
 // The others keep the warp converged: all its lanes call visit(valid, u, edge, v), so that the
-// visitor may use warp collectives. Lanes without an edge pass valid == false. rows(i, is_first)
+// visitor may use warp collectives. Lanes without an edge pass valid == false. lists(i, is_first)
 // returns the i-th adjacency list of n. It may return an empty one, after it has passed the vertex to
 // another queue; is_first is true in one lane per list, so that this happens once.
 //
 //   edges_by_virtual_warp   sub-warp-mapped: 2^k lanes per vertex (Hong et al. 2011)
-//   edges_by_shared_reads   one warp per vertex; the warp reads the offsets of 32 vertices at a time
 //   edges_by_discovery      scan and binary search: a warp takes 32 lists, each lane finds its edge
 //   edges_of_lanes          the same for the adjacency lists that the lanes of a warp hold
-//   edges_of_lanes_in_turn  all lanes of a warp visit these lists one after another
-//   edges_of_row            all warps of a team visit one adjacency list
+//   edges_of_list           all warps of a team visit one adjacency list
 //   edges_until             2^k lanes visit the list that they hold, until the visitor stops them
 //   first_hit               each lane searches a list of its own for the first match
 //
@@ -64,41 +61,35 @@ struct Range {
 };
 
 // The adjacency list of u: edge positions begin to end - 1.
-struct Row {
+struct AdjacencyList {
   vertex_t u = 0;
   offset_t begin = 0;
   offset_t end = 0;
 };
 
-KT_DEVICE Row row_of(const offset_t* offsets, vertex_t u) {
+KT_DEVICE AdjacencyList adjacency_list(const offset_t* offsets, vertex_t u) {
   return {u, load_constant(offsets + u), load_constant(offsets + u + 1)};
 }
 
 template <typename Visit>
-KT_DEVICE void edges_of_thread(const vertex_t* targets, Row row, Visit& visit) {
-  for (offset_t e = row.begin; e < row.end; ++e) visit(row.u, e, load_constant(targets + e));
+KT_DEVICE void edges_of_thread(const vertex_t* targets, AdjacencyList list, Visit& visit) {
+  for (offset_t e = list.begin; e < list.end; ++e) visit(list.u, e, load_constant(targets + e));
 }
 
-template <typename List, typename Visit>
-KT_DEVICE void edges_by_thread(Csr graph, List list, Visit visit) {
-  for (int64 i = thread_id(); i < list.size; i += n_threads())
-    edges_of_thread(graph.targets, row_of(graph.offsets, list[i]), visit);
+template <typename Vertices, typename Visit>
+KT_DEVICE void edges_by_thread(Csr graph, Vertices vertices, Visit visit) {
+  for (int64 i = thread_id(); i < vertices.size; i += n_threads())
+    edges_of_thread(graph.targets, adjacency_list(graph.offsets, vertices[i]), visit);
 }
 
-template <typename List, typename Visit>
-KT_DEVICE void edges_by_warp(Csr graph, List list, Visit visit) {
-  for (int64 i = warp_id(); i < list.size; i += n_warps()) {
-    const vertex_t u = list[i];
+template <typename Vertices, typename Visit>
+KT_DEVICE void edges_by_warp(Csr graph, Vertices vertices, Visit visit) {
+  for (int64 i = warp_id(); i < vertices.size; i += n_warps()) {
+    const vertex_t u = vertices[i];
     const offset_t end = load_constant(graph.offsets + u + 1);
     for (offset_t e = load_constant(graph.offsets + u) + lane(); e < end; e += WARP)
       visit(u, e, load_constant(graph.targets + e));
   }
-}
-
-template <typename Visit>
-KT_DEVICE void edges_by_edge(const vertex_t* sources, const vertex_t* targets, offset_t n_edges, Visit visit) {
-  for (offset_t e = thread_id(); e < n_edges; e += n_threads())
-    visit(load_constant(sources + e), e, load_constant(targets + e));
 }
 
 // The number of a warp in a team, and the team's size: the grid or one block.
@@ -121,57 +112,40 @@ struct Teams {
 
 // The width for edges_by_virtual_warp: the most lanes per adjacency list for which there are enough threads.
 template <typename T>
-KT_DEVICE int32 lanes_per_row(T n_threads, T n_rows) {
+KT_DEVICE int32 lanes_per_list(T n_threads, T n_lists) {
   int32 width = WARP;
-  while (width > 1 && static_cast<T>(width) * n_rows > n_threads) width /= 2;
+  while (width > 1 && static_cast<T>(width) * n_lists > n_threads) width /= 2;
   return width;
 }
 
-template <int32 N = 1, typename Rows, typename Visit>
-KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n, int32 width, Rows rows,
+template <int32 N = 1, typename Lists, typename Visit>
+KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n, int32 width, Lists lists,
                                      Visit&& visit) {
   // The width is a power of two, so a shift serves. A division would take longer than the load that follows it.
   const int32 shift = first_lane(static_cast<uint32>(width));
-  const int32 rows_at_once = WARP >> shift;
+  const int32 lists_at_once = WARP >> shift;
   const int32 in_group = lane() & (width - 1);
-  for (int64 first = team.warp * rows_at_once; first < n; first += team.n_warps * rows_at_once) {
+  for (int64 first = team.warp * lists_at_once; first < n; first += team.n_warps * lists_at_once) {
     const int64 i = first + (lane() >> shift);
-    const Row row = i < n ? rows(i, in_group == 0) : Row{};
-    for (offset_t at = row.begin + in_group; any(ALL_LANES, at < row.end); at += N * width) {
+    const AdjacencyList list = i < n ? lists(i, in_group == 0) : AdjacencyList{};
+    for (offset_t at = list.begin + in_group; any(ALL_LANES, at < list.end); at += N * width) {
       Edges<N> edges;
 #pragma unroll
       for (int32 k = 0; k < N; ++k) {
         edges.e[k] = at + k * width;
-        edges.valid[k] = edges.e[k] < row.end;
-        edges.u[k] = row.u;
+        edges.valid[k] = edges.e[k] < list.end;
+        edges.u[k] = list.u;
       }
       visit_edges(targets, edges, visit, 0);
     }
   }
 }
 
-template <typename Visit>
-KT_DEVICE void edges_of_lanes_in_turn(const vertex_t* targets, Row mine, Visit&& visit) {
-  for (uint32 left = ballot(ALL_LANES, mine.begin < mine.end); left; left &= left - 1) {
-    const int32 owner = first_lane(left);
-    const vertex_t u = broadcast(ALL_LANES, mine.u, owner);
-    const offset_t end = broadcast(ALL_LANES, mine.end, owner);
-    for (offset_t e = broadcast(ALL_LANES, mine.begin, owner) + lane(); any(ALL_LANES, e < end); e += WARP)
-      visit_edge(targets, e < end, u, e, visit);
-  }
-}
-
-template <typename Rows, typename Visit>
-KT_DEVICE void edges_by_shared_reads(const vertex_t* targets, Team team, int64 n, Rows rows, Visit&& visit) {
-  for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP)
-    edges_of_lanes_in_turn(targets, first + lane() < n ? rows(first + lane(), true) : Row{}, visit);
-}
-
 // Visits the edges of the adjacency lists that the lanes of a warp hold, in order. Each lane finds
 // its edge by binary search. `extended`, for N == 1: while the list of the last lane has edges for a
 // whole warp, the warp visits them without a new search.
 template <int32 N = 1, typename Visit>
-KT_DEVICE void edges_of_lanes(const vertex_t* targets, Row mine, bool extended, Visit&& visit) {
+KT_DEVICE void edges_of_lanes(const vertex_t* targets, AdjacencyList mine, bool extended, Visit&& visit) {
   const offset_t through = sum_through(mine.end - mine.begin);
   // Edge position minus position in the concatenation of all lists of the warp.
   const offset_t shift = mine.end - through;
@@ -192,35 +166,35 @@ KT_DEVICE void edges_of_lanes(const vertex_t* targets, Row mine, bool extended, 
     if constexpr (N == 1) {
       if (!extended) continue;
       const int32 last = broadcast(ALL_LANES, owner, WARP - 1);
-      const offset_t row_end = broadcast(ALL_LANES, through, last);
-      if (at + 2 * WARP > row_end) continue;
+      const offset_t list_end = broadcast(ALL_LANES, through, last);
+      if (at + 2 * WARP > list_end) continue;
       const vertex_t last_u = broadcast(ALL_LANES, mine.u, last);
       const offset_t last_shift = broadcast(ALL_LANES, shift, last);
-      for (; at + 2 * WARP <= row_end; at += WARP)
+      for (; at + 2 * WARP <= list_end; at += WARP)
         visit_edge(targets, true, last_u, last_shift + at + WARP + lane(), visit);
     }
   }
 }
 
 // A warp takes `at_once` adjacency lists at a time: 32, or fewer if there are not enough for all warps.
-template <int32 N = 1, typename Rows, typename Visit>
-KT_DEVICE void edges_by_discovery(const vertex_t* targets, Team team, int64 n, bool extended, Rows rows, Visit&& visit,
-                                  int32 at_once = WARP) {
+template <int32 N = 1, typename Lists, typename Visit>
+KT_DEVICE void edges_by_discovery(const vertex_t* targets, Team team, int64 n, bool extended, Lists lists,
+                                  Visit&& visit, int32 at_once = WARP) {
   for (int64 first = team.warp * at_once; first < n; first += team.n_warps * at_once) {
     const bool holds_one = lane() < at_once && first + lane() < n;
-    edges_of_lanes<N>(targets, holds_one ? rows(first + lane(), true) : Row{}, extended, visit);
+    edges_of_lanes<N>(targets, holds_one ? lists(first + lane(), true) : AdjacencyList{}, extended, visit);
   }
 }
 
 template <int32 N = 1, typename Visit>
-KT_DEVICE void edges_of_row(const vertex_t* targets, Team team, Row row, Visit&& visit) {
-  for (offset_t first = row.begin + team.warp * WARP * N; first < row.end; first += team.n_warps * WARP * N) {
+KT_DEVICE void edges_of_list(const vertex_t* targets, Team team, AdjacencyList list, Visit&& visit) {
+  for (offset_t first = list.begin + team.warp * WARP * N; first < list.end; first += team.n_warps * WARP * N) {
     Edges<N> edges;
 #pragma unroll
     for (int32 i = 0; i < N; ++i) {
       edges.e[i] = first + i * WARP + lane();
-      edges.valid[i] = edges.e[i] < row.end;
-      edges.u[i] = row.u;
+      edges.valid[i] = edges.e[i] < list.end;
+      edges.u[i] = list.u;
     }
     visit_edges(targets, edges, visit, 0);
   }
@@ -229,36 +203,36 @@ KT_DEVICE void edges_of_row(const vertex_t* targets, Team team, Row row, Visit&&
 // Visits the edges of an adjacency list that `width` lanes hold together, until visit returns false.
 // It must return the same value in all lanes of the list.
 template <typename Visit>
-KT_DEVICE void edges_until(const vertex_t* targets, Row row, int32 width, Visit&& visit) {
-  offset_t first = row.begin;
-  while (any(ALL_LANES, first < row.end)) {
+KT_DEVICE void edges_until(const vertex_t* targets, AdjacencyList list, int32 width, Visit&& visit) {
+  offset_t first = list.begin;
+  while (any(ALL_LANES, first < list.end)) {
     const offset_t e = first + (lane() & (width - 1));
-    const bool valid = e < row.end;
-    const bool wants_more = visit(valid, valid ? load_constant(targets + e) : row.u);
-    first = wants_more ? first + width : row.end;
+    const bool valid = e < list.end;
+    const bool wants_more = visit(valid, valid ? load_constant(targets + e) : list.u);
+    first = wants_more ? first + width : list.end;
   }
 }
 
 // Returns the first target of each lane's adjacency list for which is_hit(target), or NO_PREDECESSOR.
 // A lane searches `patience` edges alone; then the whole warp searches the rest of its list.
 template <typename IsHit>
-KT_DEVICE vertex_t first_hit(const vertex_t* targets, Row row, int32 patience, IsHit is_hit) {
+KT_DEVICE vertex_t first_hit(const vertex_t* targets, AdjacencyList list, int32 patience, IsHit is_hit) {
   vertex_t found = NO_PREDECESSOR;
-  offset_t e = row.begin;
-  const offset_t alone = row.end - row.begin < patience ? row.end : row.begin + patience;
+  offset_t e = list.begin;
+  const offset_t alone = list.end - list.begin < patience ? list.end : list.begin + patience;
   while (e < alone && found == NO_PREDECESSOR) {
-    constexpr int32 AT_ONCE = 4;  // loads on their way together
-    vertex_t ahead[AT_ONCE];
+    constexpr int32 IN_FLIGHT = 4;  // loads
+    vertex_t heads[IN_FLIGHT];
 #pragma unroll
-    for (int32 i = 0; i < AT_ONCE; ++i) ahead[i] = load_constant(targets + (e + i < alone ? e + i : alone - 1));
+    for (int32 i = 0; i < IN_FLIGHT; ++i) heads[i] = load_constant(targets + (e + i < alone ? e + i : alone - 1));
 #pragma unroll
-    for (int32 i = AT_ONCE - 1; i >= 0; --i)
-      if (is_hit(ahead[i])) found = ahead[i];
-    e = e + AT_ONCE < alone ? e + AT_ONCE : alone;
+    for (int32 i = IN_FLIGHT - 1; i >= 0; --i)
+      if (is_hit(heads[i])) found = heads[i];
+    e = e + IN_FLIGHT < alone ? e + IN_FLIGHT : alone;
   }
-  for (uint32 left = ballot(ALL_LANES, found == NO_PREDECESSOR && e < row.end); left; left &= left - 1) {
+  for (uint32 left = ballot(ALL_LANES, found == NO_PREDECESSOR && e < list.end); left; left &= left - 1) {
     const int32 owner = first_lane(left);
-    const offset_t end = broadcast(ALL_LANES, row.end, owner);
+    const offset_t end = broadcast(ALL_LANES, list.end, owner);
     for (offset_t first = broadcast(ALL_LANES, e, owner); first < end; first += WARP) {
       const vertex_t v = first + lane() < end ? load_constant(targets + first + lane()) : static_cast<vertex_t>(0);
       const uint32 hits = ballot(ALL_LANES, first + lane() < end && is_hit(v));

@@ -1,7 +1,7 @@
 // Edges that a lane visits at once, so that N loads are in flight: the visitors of advance.cuh.
 //
 // A visitor of one edge per lane is called as visit(valid, u, edge, v). A visitor of N > 1 edges, or
-// one that has no other form, is called as visit.ahead(edges) and loads the targets itself.
+// one that has no other form, is called as visit.unrolled(edges) and loads the targets itself.
 #pragma once
 
 #include <kt/csr.cuh>
@@ -28,7 +28,7 @@ KT_DEVICE auto visit_edges(const vertex_t* targets, const Edges<1>& edges, Visit
 }
 template <int32 N, typename Visit>
 KT_DEVICE void visit_edges(const vertex_t*, const Edges<N>& edges, Visit& visit, long) {
-  visit.ahead(edges);
+  visit.unrolled(edges);
 }
 
 }  // namespace kt

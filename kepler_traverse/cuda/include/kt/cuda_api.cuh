@@ -1,5 +1,5 @@
-// The whole surface of CUDA that kernels may touch, with memory_access.cuh and cluster.cuh; they use nothing else of it
-// but __global__, __device__ and __launch_bounds__.
+// All of CUDA that kernels use, together with memory_access.cuh and cluster.cuh. Of CUDA's own names they use only
+// __global__, __device__ and __launch_bounds__.
 //
 // Warp operations name their lanes (_sync with a mask): since Volta the lanes of
 // a warp advance independently, and nothing here relies on lockstep.
@@ -37,8 +37,8 @@ KT_DEVICE int32 n_blocks() { return static_cast<int32>(gridDim.x); }
 KT_DEVICE int32 thread_in_block() { return static_cast<int32>(threadIdx.x); }
 KT_DEVICE int32 warp_in_block() { return thread_in_block() / WARP; }
 
-// Memory of a block: KT_SHARED(int32, tile, [256]) declares an array, and
-// KT_DYNAMIC_SHARED(uint64, table) a pointer to what the launch asked for.
+// Shared memory of a block: KT_SHARED(int32, tile, [256]) declares an array, and
+// KT_DYNAMIC_SHARED(uint64, table) a pointer to the memory that the launch requests.
 #ifdef __CUDACC__
 #define KT_SHARED(type, name, extent) __shared__ type name extent
 #define KT_DYNAMIC_SHARED(type, name)                                \
@@ -49,10 +49,10 @@ KT_DEVICE int32 warp_in_block() { return thread_in_block() / WARP; }
 #define KT_DYNAMIC_SHARED(type, name) SIMT_DYNAMIC_SHARED(type, name)
 #endif
 
-// Barriers of a block: every thread of it comes, and then sees what all did
-// before. The counting forms also say how many came with a true predicate.
-// The host's also take the line that they stand on, by which threads that wait at
-// different ones are told apart.
+// Barriers of a block: every thread of it calls them, and then sees all earlier
+// writes of the block. The counting forms also return for how many threads the
+// predicate is true. On the host they take their source line as well, so that the
+// harness can distinguish barriers.
 #ifdef __CUDACC__
 KT_DEVICE void block_barrier() { __syncthreads(); }
 KT_DEVICE int32 block_count(bool predicate) { return __syncthreads_count(predicate); }
@@ -69,17 +69,17 @@ KT_DEVICE bool block_all(bool predicate, int line = __builtin_LINE()) {
 }
 #endif
 
-// What was written before is seen by any thread that sees what is written after.
+// A thread that sees a later write of this thread also sees its earlier ones.
 KT_DEVICE void fence() { __threadfence(); }
 
-// Lanes that happen to run together here. Any subset is right, more are faster.
+// The lanes that run together here. The result is correct for any subset and faster for a large one.
 KT_DEVICE uint32 lanes_here() { return __activemask(); }
 KT_DEVICE uint32 lanes_before() { return (1u << lane()) - 1u; }
 KT_DEVICE int32 count_lanes(uint32 lanes) { return __popc(lanes); }
 KT_DEVICE int32 first_lane(uint32 lanes) { return __ffs(static_cast<int32>(lanes)) - 1; }
 
-// Collectives of a warp: every lane of the mask comes. A shuffle gives the value
-// of another lane: of the same group of `width` lanes, where a width is given.
+// Collectives of a warp: every lane of the mask calls them. A shuffle returns the value of another lane, with `width`
+// of a lane in the same group of so many.
 constexpr uint32 ALL_LANES = 0xffffffffu;
 
 KT_DEVICE void warp_barrier(uint32 lanes) { __syncwarp(lanes); }
@@ -109,8 +109,8 @@ KT_DEVICE uint32 match(uint32 lanes, T value) {
   return __match_any_sync(lanes, value);
 }
 
-// Before Ampere a warp has no instruction that reduces: its lanes pass the values on.
-// KT_REDUCE_BY_SHUFFLES: so that tests can have that elsewhere.
+// Before Ampere there is no instruction for a reduction, so shuffles do it.
+// KT_REDUCE_BY_SHUFFLES selects them on other architectures, for tests.
 #if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800) || defined(KT_REDUCE_BY_SHUFFLES)
 template <typename T, typename Combine>
 KT_DEVICE T reduce_lanes(uint32 lanes, T value, Combine combine) {
@@ -131,7 +131,7 @@ KT_DEVICE T reduce_lanes(uint32 lanes, T value, Combine combine) {
     return instruction(lanes, value);          \
   }
 #endif
-KT_REDUCE(reduce_add, __reduce_add_sync, a + b)  // of 32 bits, signed or unsigned; the others, too
+KT_REDUCE(reduce_add, __reduce_add_sync, a + b)  // 32 bits, signed or unsigned, like the next two
 KT_REDUCE(reduce_min, __reduce_min_sync, a < b ? a : b)
 KT_REDUCE(reduce_max, __reduce_max_sync, a > b ? a : b)
 KT_REDUCE(reduce_and, __reduce_and_sync, a& b)  // unsigned only
@@ -140,11 +140,11 @@ KT_REDUCE(reduce_or, __reduce_or_sync, a | b)
 
 }  // namespace kt
 
-#include <kt/memory_access.cuh>  // the part of this file about loads and stores of one cache or another
+#include <kt/memory_access.cuh>  // loads and stores
 
 namespace kt {
 
-// Each atomic returns what stood there before; global or shared memory.
+// Each atomic returns the old value. The address is in global or shared memory.
 #define KT_ATOMIC(name, instruction, T) \
   KT_DEVICE T name(T* address, T value) { return instruction(address, value); }
 #define KT_ATOMIC_OF_INTEGERS(name, instruction) \
@@ -198,8 +198,8 @@ KT_DEVICE void grid_barrier(uint32* arrived) {
 #endif
 }
 
-// The device's clock, the same for all blocks; it ticks once in 32 ns or once in a microsecond.
-// And a word to the L2 that an address will be loaded soon, which waits for nothing.
+//   nanoseconds   the clock of the device, the same for all blocks; its resolution is 32 ns or a microsecond
+//   prefetch      loads a line into the L2 cache; no thread waits for it
 #ifdef __CUDACC__
 KT_DEVICE int64 nanoseconds() {
   int64 now;
@@ -215,9 +215,9 @@ KT_DEVICE void prefetch(const T* address) {
 }
 #endif
 
-// Device-side launch: a grid of blocks of BLOCK threads that runs beside the
-// launching one, which counts as done when all its children are. The caller sees
-// to it that no more than MAX_CHILDREN wait at once: the device refuses others.
+// Device-side launch of a grid of blocks of BLOCK threads. It runs concurrently with
+// the launching grid, which is complete when all its children are. At most
+// MAX_CHILDREN may wait at once, as the device refuses more; the caller counts them.
 constexpr int32 MAX_CHILDREN = 2048;
 #if !defined(__CUDACC__)
 template <typename... Parameters, typename... Arguments>
@@ -238,9 +238,9 @@ KT_DEVICE int64 bits_of(double value) { return __double_as_longlong(value); }
 KT_DEVICE float float_of(int32 bits) { return __int_as_float(bits); }
 KT_DEVICE double float_of(int64 bits) { return __longlong_as_double(bits); }
 
-// Sums rounded to nearest that keep subnormal numbers. The compiler is always
-// told -ftz=true, which would make 0 of them; PTX without .ftz is left alone.
-// Nor is one with .rn joined with a product before it, which would not be rounded then.
+// Sums rounded to nearest that keep subnormal numbers. CuPy always compiles with
+// -ftz=true, which flushes them to 0 except in PTX instructions without .ftz. The
+// suffix .rn also prevents the compiler from fusing the sum with a product.
 KT_DEVICE float add_rounded(float a, float b) {
 #ifdef __CUDACC__
   float sum;
@@ -260,7 +260,7 @@ KT_DEVICE double add_rounded(double a, double b) {
 #endif
 }
 
-// The same number in 64 bits; a conversion would make 0 of subnormal ones, too.
+// The same number in 64 bits. A C++ conversion would flush subnormal numbers to 0.
 KT_DEVICE double widened(float value) {
 #ifdef __CUDACC__
   double wide;
@@ -274,4 +274,4 @@ KT_DEVICE double widened(double value) { return value; }
 
 }  // namespace kt
 
-#include <kt/cluster.cuh>  // the part of this file about clusters of blocks
+#include <kt/cluster.cuh>  // clusters of blocks

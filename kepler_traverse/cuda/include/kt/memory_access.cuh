@@ -1,5 +1,5 @@
 // Loads and stores: of constant arrays, with cache hints, and of words that other threads write at
-// the same time. A part of cuda_api.cuh, which includes it.
+// the same time. cuda_api.cuh includes it.
 #pragma once
 
 namespace kt {

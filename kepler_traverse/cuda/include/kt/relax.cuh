@@ -12,7 +12,7 @@ struct Relaxing {
   using Distance = key_of<weight_t>;
 
   const weight_t* weights;
-  Distance farthest;  // candidates beyond it are rejected
+  Distance limit;  // candidates beyond it are rejected
   Distance* keys;
   vertex_t* parent;  // null unless negative cycles are searched for
 
@@ -22,7 +22,7 @@ struct Relaxing {
                        Distance& before) const {
     key = to_ordered(add_rounded(from_ordered<weight_t>(src_distance), load_constant(weights + e)));
     // Distances only fall: an old one lets a candidate through that the atomic then rejects.
-    if (key > farthest || key >= racy_load(keys + v)) return false;
+    if (key > limit || key >= racy_load(keys + v)) return false;
     before = atomic_min(keys + v, key);
     if (before <= key) return false;
     // May race with another improvement of v: only the search for cycles reads it, and checks what it finds.

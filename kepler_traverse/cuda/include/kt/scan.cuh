@@ -1,5 +1,4 @@
-// Prefix sums and searches within a warp, by shuffles: all its lanes call them. Prefix sums within a
-// block, from those of its warps: all its threads call them.
+// Prefix sums and searches within a warp, by shuffles: all its lanes call them.
 //
 // Busato, Bombieri. BFS-4K. IEEE TPDS 2015, sections 5.1 (figure 3) and 5.4 (figure 6).
 #pragma once
@@ -17,26 +16,6 @@ KT_DEVICE T sum_through(T value) {
     if (lane() >= by) value += before;
   }
   return value;
-}
-
-// Sums over the threads of a block: up to this thread, and of all threads.
-template <typename T>
-struct Sums {
-  T through, total;
-};
-
-// `of_warps`: shared memory, one word per warp. It can be used again when this returns.
-template <typename T>
-KT_DEVICE Sums<T> sum_through_block(T value, T* of_warps) {
-  Sums<T> sums = {sum_through(value), 0};
-  if (lane() == WARP - 1) of_warps[warp_in_block()] = sums.through;
-  block_barrier();
-  for (int32 warp = 0; warp < BLOCK / WARP; ++warp) {
-    if (warp < warp_in_block()) sums.through += of_warps[warp];
-    sums.total += of_warps[warp];
-  }
-  block_barrier();
-  return sums;
 }
 
 // The first lane whose sum is greater than k; the last one where none is.

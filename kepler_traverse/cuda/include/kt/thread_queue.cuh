@@ -15,7 +15,7 @@
 
 namespace kt {
 
-constexpr int32 LOCAL_QUEUE = 16;  // places; the published K7 of 10 wants more than that
+constexpr int32 LOCAL_QUEUE = 16;  // vertices; more than the published K7 of 10
 
 struct LocalQueue {
   vertex_t vertices[LOCAL_QUEUE];
@@ -47,52 +47,7 @@ struct LocalQueue {
     size = 0;
   }
 
-  // The lanes copy their vertices to `slot`, shared memory of their warp for `slot_capacity` vertices, and write them
-  // from there with coalesced stores. They repeat this until all vertices are written.
-  // H-BF, section 5.1, figure 5.
-  template <typename Reserve, typename Write>
-  KT_DEVICE void empty_through(vertex_t* slot, int32 slot_capacity, Reserve reserve, Write write_vertex) {
-    int32 place = sum_through(size);
-    const int32 total = broadcast(ALL_LANES, place, WARP - 1);
-    place -= size;
-    int64 first = 0;
-    if (lane() == 0 && total) first = reserve(total);
-    first = broadcast(ALL_LANES, first, 0);
-    int32 put = 0;
-    for (int32 done = 0; done < total; done += slot_capacity) {
-      for (; put < size && place + put < done + slot_capacity; ++put) slot[place + put - done] = vertices[put];
-      warp_barrier(ALL_LANES);
-      for (int32 i = lane(); i < slot_capacity && done + i < total; i += WARP) write_vertex(first + done + i, slot[i]);
-      warp_barrier(ALL_LANES);
-    }
-    size = 0;
-  }
-
-  // All threads of a block call it. Its warps add up their sizes in `taken` (two words of shared memory, the first
-  // zero), and one call of reserve serves the block.
-  template <typename Reserve, typename Write>
-  KT_DEVICE void empty_together(int32 coalesced_from, int64* taken, Reserve reserve, Write write_vertex) {
-    int32 place = sum_through(size);
-    const int32 total = broadcast(ALL_LANES, place, WARP - 1);
-    place -= size;
-    int64 of_warp = 0;
-    if (lane() == 0 && total) of_warp = atomic_add(taken, int64{total});
-    of_warp = broadcast(ALL_LANES, of_warp, 0);
-    block_barrier();
-    if (thread_in_block() == 0) taken[1] = taken[0] ? reserve(taken[0]) : 0;
-    block_barrier();
-    write_from(taken[1] + of_warp, place, total >= coalesced_from * WARP, write_vertex);
-    size = 0;
-  }
-
-  // Each thread reserves its own slots: the baseline for the variants above.
-  template <typename Reserve, typename Write>
-  KT_DEVICE void empty_alone(Reserve reserve, Write write_vertex) {
-    if (size) write_from(reserve(size), 0, false, write_vertex);
-    size = 0;
-  }
-
- private:
+  // Writes the queue of this lane at first + place, or those of the warp with coalesced stores.
   template <typename Write>
   KT_DEVICE void write_from(int64 first, int32 place, bool coalesced, Write write_vertex) {
     int32 written = 0;

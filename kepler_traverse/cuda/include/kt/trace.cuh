@@ -11,26 +11,26 @@ namespace kt {
 // What an iteration was; kepler_traverse.cuda.kernel_trace knows their names.
 enum IterationKind { CLUSTER_LEVEL, PUSH, DRAW, PULL, LIST, RELAX, SPLIT, SMALL_RELAX, SMALL_SPLIT, LAST_PASS, END };
 
-// One thread of a search calls it, always the same one of a kernel. `rows` holds the number of records, then the
+// One thread of a search calls it, always the same one of a kernel. `records` holds the number of records, then the
 // records, of TRACE_FIELDS words each.
 constexpr int32 TRACE_FIELDS = 5;
 
 struct Trace {
-  int64* rows;
+  int64* records;
 
   KT_DEVICE int64 now() const { return TRACE ? nanoseconds() : 0; }
   KT_DEVICE void clear() const {
-    if (TRACE) *rows = 0;
+    if (TRACE) *records = 0;
   }
-  KT_DEVICE void note(int64 began, IterationKind iteration, int64 level, int64 vertices, int64 edges) const {
-    if (!TRACE || *rows >= TRACE) return;
-    int64* const row = rows + 1 + *rows * TRACE_FIELDS;
-    row[0] = began;
-    row[1] = iteration;
-    row[2] = level;
-    row[3] = vertices;
-    row[4] = edges;
-    ++*rows;
+  KT_DEVICE void add(int64 began, IterationKind iteration, int64 level, int64 vertices, int64 edges) const {
+    if (!TRACE || *records >= TRACE) return;
+    int64* const record = records + 1 + *records * TRACE_FIELDS;
+    record[0] = began;
+    record[1] = iteration;
+    record[2] = level;
+    record[3] = vertices;
+    record[4] = edges;
+    ++*records;
   }
 };
 

@@ -5,7 +5,7 @@
 // an edge is one atomic minimum on the label, so the result does not depend on the order of events.
 //
 //   near queue  vertices whose distance fell below the threshold. A vertex enters it at most once
-//               per iteration: marks[v] holds the last step that queued v.
+//               per iteration: last_queued[v] holds the last step that queued v.
 //   far pile    vertices reached for the first time at or beyond the threshold. Thresholds only
 //               rise, so a vertex enters it once per search. An entry below the threshold is stale:
 //               that vertex has been in the near queue.
@@ -25,7 +25,7 @@
 //
 // Compile-time constants, other than those of the headers in near_far/:
 //   BLOCK, MIN_BLOCKS    threads per block, and blocks per multiprocessor
-//   PIECE_WARPS          warps per chunk; 0: those of a block
+//   CHUNK_WARPS          warps per chunk; 0: those of a block
 //   LOCAL_ROUND_EDGES    edges of an iteration up to which blocks make local iterations
 //   LOCAL_ROUND_DEGREE   the same for edges per vertex
 //   CLEANS_UP            1: leaves the labels cleared for the next search
@@ -43,6 +43,15 @@ using kt::ordered_t;
 using kt::uint32;
 using kt::uint64;
 
+// What a search reports to the host.
+struct Outcome {
+  int64 last_step;
+  int64 is_settled;  // whether it stopped because all targets had their distances
+  int64 limit;       // key up to which the search is complete then
+  int64 n_open;      // reached vertices without a predecessor
+  int64 threshold;   // key; below it all distances are final, unless the search stopped early
+};
+
 // What the host passes (sssp/near_far_gpu.py).
 struct NearFarArgs {
   const offset_t* offsets;
@@ -55,19 +64,19 @@ struct NearFarArgs {
   int64 n_target_vertices;
   int32 n_local_rounds;  // local iterations per block between two grid barriers
   vertex_t source;
-  int32 first_step;            // marks of earlier searches are smaller, so that they need not be cleared
+  int32 first_step;            // stamps of earlier searches are smaller, so that they need not be cleared
   KT_NULLABLE uint64* packed;  // [n_vertices] labels, with PREDECESSORS
   ordered_t* keys;             // [n_vertices] distances; the labels, without PREDECESSORS
   KT_NULLABLE vertex_t* predecessor;
-  int32* marks;  // [n_vertices]
+  int32* last_queued;  // [n_vertices] stamps: the last step that queued a vertex as near
   vertex_t* queue;
   vertex_t* next_queue;
   vertex_t* piles;  // [2][n_vertices]
-  uint64* pieces;   // [2][chunk_capacity]
+  uint64* chunks;   // [2][chunk_capacity]
   int64 chunk_capacity;
-  int64* states;    // [3] LoopState
-  uint32* arrived;  // of the grid barrier, 0 at first
-  int64* outcome;   // [5] Outcome
+  kt::LoopState* states;  // [3]
+  uint32* arrived;        // of the grid barrier, 0 at first
+  Outcome* outcome;
   KT_NULLABLE int64* trace;
 };
 
@@ -76,15 +85,6 @@ namespace {
 using kt::LoopState;
 using kt::LoopStates;
 using kt::Search;
-
-// What a search reports to the host.
-struct Outcome {
-  int64 last_step;
-  int64 is_settled;  // whether it stopped because all targets had their distances
-  int64 limit;       // key up to which the search is complete then
-  int64 n_open;      // reached vertices without a predecessor
-  int64 threshold;   // key; below it all distances are final, unless the search stopped early
-};
 
 // The threads that share an iteration.
 struct Grid {
@@ -119,20 +119,21 @@ KT_DEVICE void relax(const Search& search, const LoopState& prev, int32 iteratio
                             prev.edges <= LOCAL_ROUND_EDGES && prev.edges <= LOCAL_ROUND_DEGREE * prev.near;
   const ordered_t threshold = prev.current().key;
   kt::Relax<Scope> relaxer = {search, threshold, static_cast<int32>(prev.step), into, runs_locally, local_rounds.of(0)};
-  const auto rows = [&](int64 i, bool) {
-    const kt::Row row = kt::row_of(search.offsets, near[i]);
-    return Scope::IS_SMALL || row.end - row.begin < CHUNK ? row : kt::Row{};
+  const auto lists = [&](int64 i, bool) {
+    const kt::AdjacencyList list = kt::adjacency_list(search.offsets, near[i]);
+    return Scope::IS_SMALL || list.end - list.begin < CHUNK ? list : kt::AdjacencyList{};
   };
-  kt::walk(search.targets, Scope::team(), prev.near, prev.edges - prev.chunks * CHUNK, rows, relaxer);
+  kt::walk(search.targets, Scope::team(), prev.near, prev.edges - prev.chunks * CHUNK, lists, relaxer);
   if (runs_locally) kt::run_local_rounds(search, local_rounds, relaxer);
   const int64 n_chunks = Scope::IS_SMALL ? 0 : prev.chunks;
-  const kt::Teams teams(PIECE_WARPS);
+  const kt::Teams teams(CHUNK_WARPS);
   for (int64 i = teams.mine(); i < n_chunks; i += teams.how_many()) {
     const uint64 chunk = search.chunks(iteration)[i];
-    kt::Row row = kt::row_of(search.offsets, static_cast<vertex_t>(chunk & ((uint64{1} << kt::VERTEX_BITS) - 1)));
-    row.begin += static_cast<offset_t>(chunk >> kt::VERTEX_BITS) * CHUNK;
-    if (row.end > row.begin + CHUNK) row.end = row.begin + CHUNK;
-    kt::edges_of_row<AHEAD>(search.targets, teams.team(), row, relaxer);
+    kt::AdjacencyList list =
+        kt::adjacency_list(search.offsets, static_cast<vertex_t>(chunk & ((uint64{1} << kt::VERTEX_BITS) - 1)));
+    list.begin += static_cast<offset_t>(chunk >> kt::VERTEX_BITS) * CHUNK;
+    if (list.end > list.begin + CHUNK) list.end = list.begin + CHUNK;
+    kt::edges_of_list<UNROLL>(search.targets, teams.team(), list, relaxer);
   }
 }
 
@@ -151,11 +152,11 @@ KT_DEVICE void split(const Search& search, const LoopState& prev, ordered_t thre
 }
 
 // Traces the beginning of an iteration; one thread calls it.
-KT_DEVICE void note(const kt::Trace& trace, bool is_small, const LoopState& prev) {
+KT_DEVICE void trace_iteration(const kt::Trace& trace, bool is_small, const LoopState& prev) {
   const kt::IterationKind relaxing = is_small ? kt::SMALL_RELAX : kt::RELAX,
                           splitting = is_small ? kt::SMALL_SPLIT : kt::SPLIT;
-  trace.note(trace.now(), prev.near ? relaxing : splitting, prev.step, prev.near ? prev.near : prev.far_size(),
-             prev.edges);
+  trace.add(trace.now(), prev.near ? relaxing : splitting, prev.step, prev.near ? prev.near : prev.far_size(),
+            prev.edges);
 }
 
 // Runs one iteration: from the state `prev` to the state `next`, to which other threads add as well.
@@ -206,7 +207,7 @@ KT_DEVICE void iterate_small(const Search& search, const LoopState& prev, LoopSt
     Few::barrier();
     const LoopState& now = states.read(iteration);
     if (now.is_over() || !now.is_small() || is_enough(search, now)) break;
-    if (TRACE && Few::is_first()) note(trace, true, now);
+    if (TRACE && Few::is_first()) trace_iteration(trace, true, now);
     LoopStates::clear(states.cleared(iteration), Few::thread());
     iterate<Few>(search, now, states.written(iteration), grid_iteration, queues + iteration % 2 * SMALL,
                  queues + (iteration + 1) % 2 * SMALL, {}, nullptr);
@@ -216,7 +217,7 @@ KT_DEVICE void iterate_small(const Search& search, const LoopState& prev, LoopSt
   vertex_t* const near = search.near(grid_iteration + 1);
   for (int64 i = Few::thread(); i < last.near; i += Few::n_threads()) {
     if (i < SMALL) near[i] = queues[iteration % 2 * SMALL + i];
-    kt::cut(near[i], kt::degree_of(search.offsets, near[i]), search.chunks(grid_iteration + 1), &next.chunks);
+    kt::list_chunks(near[i], kt::degree_of(search.offsets, near[i]), search.chunks(grid_iteration + 1), &next.chunks);
   }
   // The chunks are counted above, by all threads; a block's state has none.
   if (LoopStates::words_of(next) + Few::thread() != &next.chunks) LoopStates::copy(next, last, Few::thread());
@@ -253,12 +254,12 @@ KT_DEVICE void finish(const Search& search, const LoopState& last, bool is_settl
   outcome.threshold = last.threshold;
 }
 
-// Initializes labels, marks and the state. With CLEANS_UP there is no pass over all vertices: the previous search has
-// cleared the labels, and its marks are below first_step.
+// Initializes labels, stamps and the state. With CLEANS_UP there is no pass over all vertices: the previous search
+// has cleared the labels, and its stamps are below first_step.
 KT_DEVICE void begin(const Search& search, const NearFarArgs& args, const LoopStates& states, const kt::Trace& trace,
                      Outcome& outcome) {
   if (!PREDECESSORS || !CLEANS_UP) kt::begin_labels(search.labels, search.n_vertices, args.source);
-  for (int64 v = kt::thread_id(); !CLEANS_UP && v < search.n_vertices; v += kt::n_threads()) search.marks[v] = -1;
+  for (int64 v = kt::thread_id(); !CLEANS_UP && v < search.n_vertices; v += kt::n_threads()) search.last_queued[v] = -1;
   if (kt::thread_id() != 0) return;
   for (int32 w = 0; w < 3 * LoopStates::N_WORDS; ++w) LoopStates::words_of(states.states[0])[w] = 0;
   if (PREDECESSORS && CLEANS_UP) search.labels[args.source] = kt::label_of(0, args.source);
@@ -269,7 +270,7 @@ KT_DEVICE void begin(const Search& search, const NearFarArgs& args, const LoopSt
   first.step = args.first_step;
   first.threshold = kt::to_ordered(args.width) > 0 ? kt::to_ordered(args.width) : 1;
   first.width = kt::bits_of(args.width);
-  kt::cut(args.source, first.edges, search.all_pieces, &first.chunks);
+  kt::list_chunks(args.source, first.edges, search.all_chunks, &first.chunks);
   outcome.n_open = 0;
   trace.clear();
 }
@@ -286,23 +287,23 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
   KT_SHARED(int32, n_improved, [3]);
   const kt::LocalRounds local_rounds = {improved, improved_to, n_improved};
   const kt::Trace trace = {args.trace};
-  const LoopStates states = {reinterpret_cast<LoopState*>(args.states)};
-  Outcome& outcome = *reinterpret_cast<Outcome*>(args.outcome);
+  const LoopStates states = {args.states};
+  Outcome& outcome = *args.outcome;
   Search search;
   search.offsets = args.offsets;
   search.targets = args.targets;
   search.weights = args.weights;
   search.n_vertices = args.n_vertices;
-  search.farthest = kt::to_ordered(args.limit);
+  search.limit_key = kt::to_ordered(args.limit);
   search.target_vertices = args.target_vertices;
   search.n_target_vertices = args.n_target_vertices;
   search.labels =
       PREDECESSORS ? reinterpret_cast<kt::label_t*>(args.packed) : reinterpret_cast<kt::label_t*>(args.keys);
-  search.marks = args.marks;
+  search.last_queued = args.last_queued;
   search.queue = args.queue;
   search.next_queue = args.next_queue;
   search.piles = args.piles;
-  search.all_pieces = args.pieces;
+  search.all_chunks = args.chunks;
   search.chunk_capacity = args.chunk_capacity;
   search.n_local_rounds = args.n_local_rounds;
 
@@ -319,13 +320,13 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
     if (is_settled) break;
     LoopStates::clear(states.cleared(iteration), kt::thread_id());
     LoopState& next = states.written(iteration);
-    if (TRACE && kt::thread_id() == 0 && !prev->is_small()) note(trace, false, prev[0]);
+    if (TRACE && kt::thread_id() == 0 && !prev->is_small()) trace_iteration(trace, false, prev[0]);
     if (!prev->is_small())
       iterate<Grid>(search, prev[0], next, iteration, search.near(iteration), nullptr, local_rounds, sums);
     else if (kt::block_id() == 0)
       iterate_small<OneBlock>(search, prev[0], next, iteration, queues, small_states, trace);
   }
-  if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), kt::LAST_PASS, prev->step, 0, 0);
+  if (TRACE && kt::thread_id() == 0) trace.add(trace.now(), kt::LAST_PASS, prev->step, 0, 0);
   finish(search, prev[0], is_settled, &sums->farthest, args.arrived, args.keys, args.predecessor, outcome);
-  if (TRACE && kt::thread_id() == 0) trace.note(trace.now(), kt::END, prev->step, 0, 0);
+  if (TRACE && kt::thread_id() == 0) trace.add(trace.now(), kt::END, prev->step, 0, 0);
 }

@@ -2,8 +2,8 @@
 //
 // Compile-time constants, other than those of near_far_state.cuh:
 //   EDGES_PER_LANE   a list gets more lanes only if each keeps so many edges on average
-//   SHARED_ROWS      1: lanes search for their edges even where the near queue is small
-//   AHEAD            edges per lane that are loaded together
+//   SHARED_LISTS      1: lanes search for their edges even where the near queue is small
+//   UNROLL            edges per lane that are loaded together
 #pragma once
 
 #include <kt/advance.cuh>
@@ -18,20 +18,20 @@ struct Search {
   const vertex_t* targets;
   const weight_t* weights;
   int64 n_vertices;
-  ordered_t farthest;  // vertices beyond this key are not reached
+  ordered_t limit_key;  // vertices beyond this key are not reached
   const int64* target_vertices;
   int64 n_target_vertices;
   label_t* labels;
-  int32* marks;  // [n_vertices]: the last step that queued a vertex as near
+  int32* last_queued;  // [n_vertices]: the last step that queued a vertex as near
   vertex_t* queue;
   vertex_t* next_queue;
   vertex_t* piles;     // [2][n_vertices]
-  uint64* all_pieces;  // [2][chunk_capacity]
+  uint64* all_chunks;  // [2][chunk_capacity]
   int64 chunk_capacity;
   int32 n_local_rounds;
 
   KT_DEVICE vertex_t* near(int32 iteration) const { return iteration % 2 ? next_queue : queue; }
-  KT_DEVICE uint64* chunks(int32 iteration) const { return all_pieces + iteration % 2 * chunk_capacity; }
+  KT_DEVICE uint64* chunks(int32 iteration) const { return all_chunks + iteration % 2 * chunk_capacity; }
   KT_DEVICE vertex_t* far(int64 side) const { return piles + side * n_vertices; }
   KT_DEVICE ordered_t key(vertex_t v) const { return key_in(racy_load(labels + v)); }
 };
@@ -50,7 +50,7 @@ struct Relax {
     bool is_near = false, is_far = false;
     if (valid) {
       const Candidate candidate = candidate_of(u, search.key(u), load_constant(search.weights + e));
-      if (runs_locally && candidate.key <= search.farthest) {
+      if (runs_locally && candidate.key <= search.limit_key) {
         // Few edges: an unsuccessful atomic costs less than a load before it, which is one more round trip to the L2.
         const ordered_t before = key_in(atomic_min(search.labels + v, candidate.label));
         is_far = before == INFINITE && candidate.key < before && candidate.key >= threshold;
@@ -64,7 +64,7 @@ struct Relax {
   }
   // The same for N edges per lane, with N loads in flight.
   template <int32 N>
-  KT_DEVICE void ahead(const Edges<N>& edges) {
+  KT_DEVICE void unrolled(const Edges<N>& edges) {
     vertex_t v[N];
     weight_t weight[N];
     ordered_t src_distance[N];
@@ -99,7 +99,7 @@ struct Relax {
   // `old` may be too large, as labels only fall: then the atomic changes nothing.
   KT_DEVICE void relax(const Candidate& candidate, vertex_t v, label_t old, bool& is_near, bool& is_far) {
     const ordered_t key = candidate.key;
-    if (key > search.farthest || candidate.label >= old) return;
+    if (key > search.limit_key || candidate.label >= old) return;
     label_t* const place = search.labels + v;
     if (PREDECESSORS && key == key_in(old)) {
       atomic_min(place, candidate.label);  // a smaller predecessor, no smaller distance
@@ -115,21 +115,21 @@ struct Relax {
   }
 
  public:
-  KT_DEVICE bool is_first_in(vertex_t v) { return atomic_exchange(search.marks + v, step) != step; }
+  KT_DEVICE bool is_first_in(vertex_t v) { return atomic_exchange(search.last_queued + v, step) != step; }
 };
 
 // Relaxes with the load balancing that fits. Few or long adjacency lists get several lanes each; of many
-// short ones a warp takes 32, and its lanes search for their edges. With SHARED_ROWS the lanes
+// short ones a warp takes 32, and its lanes search for their edges. With SHARED_LISTS the lanes
 // search in the first case too, so that no lane waits for a longer list.
-template <typename Rows, typename Visit>
-KT_DEVICE void walk(const vertex_t* targets, Team team, int64 size, int64 edges, Rows rows, Visit& visit) {
-  int32 width = lanes_per_row(team.n_warps * WARP, size);
+template <typename Lists, typename Visit>
+KT_DEVICE void walk(const vertex_t* targets, Team team, int64 size, int64 edges, Lists lists, Visit& visit) {
+  int32 width = lanes_per_list(team.n_warps * WARP, size);
   while (width < WARP && 2 * width * size * EDGES_PER_LANE <= edges) width *= 2;
-  const int32 at_once = SHARED_ROWS && width >= 4 ? WARP / width : WARP;
-  if (width >= 4 && !SHARED_ROWS)
-    edges_by_virtual_warp(targets, team, size, width, rows, visit);
+  const int32 at_once = SHARED_LISTS && width >= 4 ? WARP / width : WARP;
+  if (width >= 4 && !SHARED_LISTS)
+    edges_by_virtual_warp(targets, team, size, width, lists, visit);
   else
-    edges_by_discovery<AHEAD>(targets, team, size, true, rows, visit, at_once);
+    edges_by_discovery<UNROLL>(targets, team, size, true, lists, visit, at_once);
 }
 
 // Local iterations of one block, from the vertices that it improved itself. Long adjacency lists
@@ -144,15 +144,15 @@ KT_DEVICE void run_local_rounds(const Search& search, const LocalRounds& local_r
     if (thread_in_block() == 0) *local_rounds.of(local_round + 1).size = 0;
     relaxer.improved = local_rounds.of(local_round);
     relaxer.runs_locally = local_round + 1 < search.n_local_rounds;
-    const auto rows = [&](int64 i, bool is_first) {
+    const auto lists = [&](int64 i, bool is_first) {
       const vertex_t v = from.vertices[i];
-      const Row row = row_of(search.offsets, v);  // in flight together with the label
-      if (search.key(v) < from.keys[i]) return Row{};
-      if (row.end - row.begin < CHUNK) return row;
+      const AdjacencyList list = adjacency_list(search.offsets, v);  // in flight together with the label
+      if (search.key(v) < from.keys[i]) return AdjacencyList{};
+      if (list.end - list.begin < CHUNK) return list;
       if (is_first && relaxer.is_first_in(v)) relaxer.into.put_near(atomic_add(&relaxer.into.next->near, int64{1}), v);
-      return Row{};
+      return AdjacencyList{};
     };
-    walk(search.targets, one_block(), size, 0, rows, relaxer);
+    walk(search.targets, one_block(), size, 0, lists, relaxer);
   }
 }
 

@@ -10,7 +10,6 @@
 //   LIGHT         edges per iteration below which the width doubles
 //   WARM_UP       thresholds that are not judged by LIGHT
 //   TAIL          edges between two thresholds below which a shrinking far pile doubles the width
-//   STATE_WORDS   64-bit words of a LoopState, for which the host allocates
 #pragma once
 
 #include <kt/thread_queue.cuh>
@@ -27,7 +26,8 @@ struct Threshold {
   weight_t width;
 };
 
-// Uniform across the grid after each barrier. All words are 64 bits wide (triple_buffer.cuh).
+// Uniform across the grid after each barrier. All words are 64 bits wide (triple_buffer.cuh). The host reads the
+// fields from here to allocate three of these.
 struct LoopState {
   // All threads add to these.
   int64 near;    // vertices in the near queue
@@ -53,7 +53,6 @@ struct LoopState {
     return {static_cast<ordered_t>(threshold), of_bits<weight_t>(static_cast<ordered_t>(width))};
   }
 };
-static_assert(sizeof(LoopState) == STATE_WORDS * sizeof(int64), "the host allocates three of these");
 using LoopStates = TripleBuffer<LoopState>;
 
 KT_DEVICE ordered_t beyond(ordered_t key, weight_t width) {
@@ -87,7 +86,7 @@ KT_DEVICE offset_t degree_of(const offset_t* offsets, vertex_t v) {
 }
 
 // Lists the chunks of a long adjacency list: CHUNK edges or more.
-KT_DEVICE void cut(vertex_t v, offset_t degree, uint64* chunks, int64* count) {
+KT_DEVICE void list_chunks(vertex_t v, offset_t degree, uint64* chunks, int64* count) {
   if (degree < CHUNK) return;
   const int64 n = (degree + CHUNK - 1) / CHUNK;
   const int64 place = atomic_add(count, n);
@@ -118,7 +117,7 @@ struct Piles {
       near_shared[place] = v;
     else
       near[place] = v;
-    if (!Scope::IS_SMALL) cut(v, degree, chunks, &next->chunks);
+    if (!Scope::IS_SMALL) list_chunks(v, degree, chunks, &next->chunks);
   }
   // Rare, and called from every advance: one copy of the code keeps the kernel small.
   __device__ __attribute__((noinline)) void empty() {
@@ -143,9 +142,9 @@ template <typename Scope>
 KT_DEVICE void publish(LoopState* next, bool has_split, int64 edges, int64 gap, BlockSums* sums) {
   int64* const to_edges = Scope::IS_SMALL ? &next->edges : &sums->edges;
   int64* const to_gap = Scope::IS_SMALL ? &next->gap : &sums->gap;
-  // A warp's sum must fit 32 bits. A count cut off here is far above every bound that it is compared with.
-  const int32 most = 1 << 26;
-  const int32 of_warp = reduce_add(ALL_LANES, edges < most ? static_cast<int32>(edges) : most - 1);
+  // A warp's sum must fit 32 bits. A count limited here is far above every bound that it is compared with.
+  const int32 max_edges = 1 << 26;
+  const int32 of_warp = reduce_add(ALL_LANES, edges < max_edges ? static_cast<int32>(edges) : max_edges - 1);
   if (lane() == 0 && of_warp) atomic_add(to_edges, int64{of_warp});
   if (has_split) {
     for (int32 mask = 1; mask < WARP; mask *= 2) {

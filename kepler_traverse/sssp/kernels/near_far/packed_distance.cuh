@@ -63,14 +63,14 @@ KT_DEVICE void begin_labels(label_t* labels, int64 n_vertices, vertex_t source) 
 
 // Unpacks labels into distances, as keys, and predecessors. Reads 8 bytes per vertex and writes 8;
 // with `clears` it writes 8 more, which initialize the labels for the next search. Vertices beyond
-// `farthest` become unreached. Returns how many vertices of this thread are reached and lack a
+// `limit_key` become unreached. Returns how many vertices of this thread are reached and lack a
 // predecessor.
-KT_DEVICE int32 unpack_labels(label_t* labels, int64 n_vertices, ordered_t farthest, bool clears, ordered_t* keys,
+KT_DEVICE int32 unpack_labels(label_t* labels, int64 n_vertices, ordered_t limit_key, bool clears, ordered_t* keys,
                               vertex_t* predecessor) {
   int32 n_open = 0;
   for (int64 v = thread_id(); v < n_vertices; v += n_threads()) {
     const ordered_t key = key_in(labels[v]);
-    const label_t label = key <= farthest && key < INFINITE ? labels[v] : no_label();
+    const label_t label = key <= limit_key && key < INFINITE ? labels[v] : no_label();
     keys[v] = key_in(label);
     predecessor[v] = predecessor_in(label);
     n_open += predecessor_in(label) == NO_PREDECESSOR && key_in(label) < INFINITE;

@@ -1,17 +1,16 @@
-// The edges of a list of vertices in equal shares, whatever their degrees: each warp gets as
-// many edges as any other, one row in pieces or many rows at once. The edges themselves are
-// walked by edges_of_lanes (advance.cuh).
+// Edge-balanced advance: each warp visits the same number of edges, whatever the degrees. A warp may
+// visit a slice of one adjacency list, or many lists. edges_of_lanes (kt/advance.cuh) visits the edges.
 //
-// `ends` holds the prefix sums of the row lengths, each with its own row. A warp finds the
-// row where its share begins by a binary search, as along a merge path (Odeh, Green, Mwassi,
-// Shmueli, Birk. IPDPSW 2012), but that rows count for nothing, only their edges.
+// `ends` holds the inclusive prefix sums of the degrees. A warp finds the list where its partition
+// begins by binary search, as along a merge path (Odeh, Green, Mwassi, Shmueli, Birk. IPDPSW 2012).
+// Unlike there, only edges are balanced, and lists without edges cost nothing.
 #pragma once
 
 #include <kt/advance.cuh>
 
 namespace kt {
 
-// The first of n rows that ends beyond `edge`.
+// The first of n adjacency lists that ends after `edge`.
 KT_DEVICE int64 row_past(const offset_t* ends, int64 n, offset_t edge) {
   int64 low = 0;
   for (int64 high = n - 1; low < high;) {
@@ -24,19 +23,20 @@ KT_DEVICE int64 row_past(const offset_t* ends, int64 n, offset_t edge) {
   return low;
 }
 
-// All lanes come, and call visit(valid, u, edge, v), as in advance.cuh.
+// All lanes call visit(valid, u, edge, v), as in kt/advance.cuh.
 template <typename Rows, typename Visit>
 KT_DEVICE void edges_balanced(const vertex_t* targets, Team team, int64 n, const offset_t* ends, Rows rows,
                               Visit&& visit) {
   const offset_t total = n ? load_constant(ends + n - 1) : 0;
-  const offset_t share = (total / team.n_warps / WARP + 1) * WARP;  // whole trips of a warp
-  const offset_t begin = team.warp * share;
-  const offset_t end = begin + share < total ? begin + share : total;
+  const offset_t partition =
+      (total / team.n_warps / WARP + 1) * WARP;  // a multiple of the edges that a warp visits at once
+  const offset_t begin = team.warp * partition;
+  const offset_t end = begin + partition < total ? begin + partition : total;
   if (begin >= end) return;
   const auto start_of = [=](int64 i) { return i ? load_constant(ends + i - 1) : static_cast<offset_t>(0); };
   for (int64 first = row_past(ends, n, begin); first < n && start_of(first) < end; first += WARP) {
     const int64 i = first + lane();
-    Row mine = {};
+    AdjacencyList mine = {};
     if (i < n) {
       mine = rows(i, true);
       const offset_t start = start_of(i), row_begin = mine.begin;

@@ -1,20 +1,28 @@
-// H-BF: rounds of Bellman-Ford over a frontier, in which edges of some classes cost
-// less than an atomic minimum, or nothing.
+// H-BF: Bellman-Ford with a frontier, in which edges of some classes cost less than an atomic
+// minimum, or nothing.
 //
-// The class of an edge stands in the two top bits of its target (4.1). SKIP: h_bf_close
-// relaxes it after the rounds; ONE_IN: no other thread writes to the target, so a store
-// does. If its one predecessor improves again, that one is on a later queue, and the
-// edge is seen again. With the distance in one word with the round that last lowered
-// it (4.2), the atomic that lowers it also tells whether it is queued. A vertex is
-// queued when it was lowered, and for nothing else: the published listing queues it
-// after every first offer of a round.
+//   h_bf_relax             one round
+//   h_bf_relax_heavy       the high-degree vertices of the round, one block per vertex (5.3)
+//   h_bf_relax_row         the adjacency list of one high-degree vertex, as a child kernel (5.3)
+//   h_bf_count_targets, h_bf_classify_warp, h_bf_close_warp   edge classes (4.1)
+//   h_bf_unpack            distances from the words of 4.2
 //
-//   threads    a virtual warp a vertex (kt/advance.cuh)
-//   reads      the frontier's offsets, edges, weights    writes   what fell
+// Edge classes (4.1) are in the two top bits of a target. SKIP: h_bf_close_warp relaxes the edge
+// after the rounds. ONE_IN: no other edge leads to the target, so a plain store is enough. If its only
+// predecessor improves again, it is queued again, and the edge is relaxed again.
+//
+// Duplicates (4.2): with IN_WORD one word holds the distance and the round that last improved it, so
+// the atomic that improves the distance also tells whether the vertex is queued. A vertex is queued
+// only when it has improved. The published listing queues it after its first candidate of a round.
+//
+//   threads    one virtual warp per vertex (kt/advance.cuh)
+//   shared     SLOT vertices per warp, with THROUGH_SHARED
+//   reads      the adjacency lists and weights of the frontier
+//   writes     improved distances and the next queue
 //   constants  DUPLICATES, CLASSES, MODIFIERS, ENQUEUE, HEAVY, COUNTING: see h_bf.py
 //
 // Busato, Bombieri. An efficient implementation of the Bellman-Ford algorithm for
-// Kepler GPU architectures. IEEE TPDS 2015; the sections stand beside the code.
+// Kepler GPU architectures. IEEE TPDS 2015. Numbers in parentheses are its sections.
 #include <kt/advance.cuh>
 #include <kt/float_order.cuh>
 #include <kt/frontier_queue.cuh>
@@ -22,13 +30,87 @@
 
 using ordered_t = kt::key_of<weight_t>;
 
+// What the host passes (sssp/published/h_bf.py). `targets` hold the edge classes.
+struct RelaxArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  const vertex_t* frontier;
+  kt::int64 n_frontier;
+  KT_NULLABLE const kt::int64* previous;  // holds the size of the frontier if the host does not know it
+  kt::int64 n_vertices;
+  kt::int32 min_width;  // lanes per vertex
+  kt::int32 max_width;
+  kt::int64 resident;  // threads that the device holds at once
+  offset_t heavy_degree;
+  kt::int64 heavy_capacity;
+  weight_t limit;
+  kt::int32 round;
+  kt::int64 capacity;  // of next
+  ordered_t* keys;
+  KT_NULLABLE kt::int32* queued_in;
+  KT_NULLABLE kt::int64* words;
+  KT_NULLABLE vertex_t* parent;
+  KT_NULLABLE vertex_t* heavy;  // the queue of high-degree vertices
+  vertex_t* next;
+  kt::int64* counters;
+  KT_NULLABLE kt::int64* counted;
+};
+
+struct RelaxHeavyArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  const vertex_t* heavy;
+  kt::int64 heavy_capacity;
+  weight_t limit;
+  kt::int32 round;
+  kt::int64 capacity;  // of next
+  ordered_t* keys;
+  KT_NULLABLE kt::int32* queued_in;
+  KT_NULLABLE kt::int64* words;
+  KT_NULLABLE vertex_t* parent;
+  vertex_t* next;
+  kt::int64* counters;
+  KT_NULLABLE kt::int64* counted;
+};
+
+// What h_bf_relax passes.
+struct RelaxRowArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  vertex_t u;
+  weight_t limit;
+  kt::int32 round;
+  kt::int64 capacity;  // of next
+  ordered_t* keys;
+  KT_NULLABLE kt::int32* queued_in;
+  KT_NULLABLE kt::int64* words;
+  KT_NULLABLE vertex_t* parent;
+  vertex_t* next;
+  kt::int64* counters;
+  KT_NULLABLE kt::int64* counted;
+};
+
+struct ClassifyArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  kt::int64 n_vertices;
+  kt::int32 directed;
+  const kt::int32* in_degrees;
+  vertex_t* classified;  // the targets with their edge classes
+  kt::int64* counters;
+};
+
 namespace {
 
-enum Duplicates { KEPT, MARKED, IN_WORD };
+enum Duplicates { KEPT, STAMPED, IN_WORD };
 enum Enqueue { APPENDED, BY_PREFIX_SUM, THROUGH_SHARED };
-enum Heavy { WITH_THE_REST, BY_BLOCKS, BY_CHILDREN };
-enum Counted { TRIED, LOWERED, DIRECT, SKIPPED, AVOIDED, CLOSED };
-enum Outcome { REFUSED, FRESH, QUEUED_BEFORE };
+enum HighDegree { NOT_SEPARATE, BY_BLOCKS, BY_CHILDREN };
+enum Counted { TRIED, IMPROVED, DIRECT, SKIPPED, AVOIDED, CLOSED };
+enum Outcome { REJECTED, FIRST_THIS_ROUND, QUEUED_BEFORE };
 
 using bits_t = kt::Unsigned<sizeof(vertex_t)>::type;
 constexpr kt::int32 VERTEX_BITS = 8 * sizeof(vertex_t);
@@ -39,7 +121,7 @@ constexpr vertex_t CLASS = CLASSES ? SKIP | ONE_IN : 0;
 constexpr kt::int32 SLOT = 192;  // vertices of a warp in shared memory (5.1)
 constexpr kt::int32 NEVER_COALESCED = kt::LOCAL_QUEUE + 1;
 
-// 5.1, item 1: what is read once goes by the caches; item 2: edges stay in the read-only one.
+// 5.1, item 1: data that is read once bypasses the caches; item 2: edges stay in the read-only cache.
 template <typename T>
 KT_DEVICE T load_once(const T* address) {
   return MODIFIERS ? kt::load_streaming(address) : kt::load_constant(address);
@@ -48,11 +130,11 @@ KT_DEVICE weight_t weight_of(const weight_t* weights, offset_t e) {
   return MODIFIERS ? kt::load_constant(weights + e) : weights[e];
 }
 
-// Tentative distances. 5.1, item 3: racy loads and stores go by this multiprocessor's own cache.
+// Tentative distances. 5.1, item 3: racy loads and stores bypass the L1 cache.
 struct Distances {
   ordered_t* keys;
-  kt::int32* queued_in;  // MARKED: the round that last queued a vertex
-  kt::int64* words;      // IN_WORD: distance above, round below, so that the order is that of the distances
+  kt::int32* queued_in;  // STAMPED: the round that last queued a vertex
+  kt::int64* words;  // IN_WORD: the distance in the upper half, so that the order is that of the distances; the round
   kt::int32 round;
 
 #if DUPLICATES == 2
@@ -62,25 +144,46 @@ struct Distances {
     return static_cast<kt::int64>(static_cast<kt::uint64>(static_cast<kt::int64>(key)) << 32 |
                                   static_cast<kt::uint32>(round));
   }
-  // Distances only fall: an old one lets an offer through that the atomic then refuses.
-  KT_DEVICE ordered_t at(vertex_t v) const { return key_in(kt::racy_load(words + v)); }
-  KT_DEVICE Outcome lower(vertex_t v, ordered_t key) const {
+  // Distances only fall: an old one lets a candidate through that the atomic then rejects.
+  KT_DEVICE ordered_t load(vertex_t v) const { return key_in(kt::racy_load(words + v)); }
+  KT_DEVICE Outcome improve(vertex_t v, ordered_t key) const {
     const kt::int64 before = kt::atomic_min(words + v, with_round(key));
-    if (key_in(before) <= key) return REFUSED;
-    return static_cast<kt::int32>(before) == round ? QUEUED_BEFORE : FRESH;
+    if (key_in(before) <= key) return REJECTED;
+    return static_cast<kt::int32>(before) == round ? QUEUED_BEFORE : FIRST_THIS_ROUND;
   }
-  KT_DEVICE void put(vertex_t v, ordered_t key) const { kt::racy_store(words + v, with_round(key)); }
+  KT_DEVICE void store(vertex_t v, ordered_t key) const { kt::racy_store(words + v, with_round(key)); }
 #else
-  KT_DEVICE ordered_t at(vertex_t v) const { return kt::racy_load(keys + v); }
-  KT_DEVICE Outcome lower(vertex_t v, ordered_t key) const {
-    if (kt::atomic_min(keys + v, key) <= key) return REFUSED;
-    return DUPLICATES == MARKED && kt::atomic_exchange(queued_in + v, round) == round ? QUEUED_BEFORE : FRESH;
+  KT_DEVICE ordered_t load(vertex_t v) const { return kt::racy_load(keys + v); }
+  KT_DEVICE Outcome improve(vertex_t v, ordered_t key) const {
+    if (kt::atomic_min(keys + v, key) <= key) return REJECTED;
+    return DUPLICATES == STAMPED && kt::atomic_exchange(queued_in + v, round) == round ? QUEUED_BEFORE
+                                                                                       : FIRST_THIS_ROUND;
   }
-  KT_DEVICE void put(vertex_t v, ordered_t key) const { kt::racy_store(keys + v, key); }
+  KT_DEVICE void store(vertex_t v, ordered_t key) const { kt::racy_store(keys + v, key); }
 #endif
 };
 
-// Offers along edges, and the queue of those who took one.
+// Empties the queues of a warp's lanes through `slot`, shared memory of the warp for SLOT vertices, from which they are
+// written with coalesced stores (5.1, figure 5). All lanes call it.
+template <typename Reserve, typename Write>
+KT_DEVICE void empty_through_shared(kt::LocalQueue& queue, vertex_t* slot, Reserve reserve, Write write_vertex) {
+  kt::int32 place = kt::sum_through(queue.size);
+  const kt::int32 total = kt::broadcast(kt::ALL_LANES, place, kt::WARP - 1);
+  place -= queue.size;
+  kt::int64 first = 0;
+  if (kt::lane() == 0 && total) first = reserve(total);
+  first = kt::broadcast(kt::ALL_LANES, first, 0);
+  kt::int32 put = 0;
+  for (kt::int32 done = 0; done < total; done += SLOT) {
+    for (; put < queue.size && place + put < done + SLOT; ++put) slot[place + put - done] = queue.vertices[put];
+    kt::warp_barrier(kt::ALL_LANES);
+    for (kt::int32 i = kt::lane(); i < SLOT && done + i < total; i += kt::WARP) write_vertex(first + done + i, slot[i]);
+    kt::warp_barrier(kt::ALL_LANES);
+  }
+  queue.size = 0;
+}
+
+// Relaxes edges and queues the vertices that improve.
 struct EdgeRelaxation {
   const weight_t* weights;
   ordered_t farthest;
@@ -89,50 +192,51 @@ struct EdgeRelaxation {
   kt::int64* counted;
   kt::Appender next;
   vertex_t* slot;
-  kt::LocalQueue& found;  // apart, or all of this would lie in memory with it
-  weight_t from = 0;      // distance of the vertex whose row this lane walks
+  kt::LocalQueue& found;      // a reference, so that the compiler can keep the other members in registers
+  weight_t src_distance = 0;  // distance of the vertex whose adjacency list this lane visits
 
   KT_DEVICE void count(Counted what) const {
     if (COUNTING) kt::count(counted + what);
   }
 
-  KT_DEVICE void operator()(bool valid, vertex_t u, offset_t e, vertex_t marked) {
-    const vertex_t v = marked & ~CLASS;
-    const bool discovered = valid && is_discovered(u, e, v, marked & CLASS);
+  // `target`: with the class of the edge.
+  KT_DEVICE void operator()(bool valid, vertex_t u, offset_t e, vertex_t target) {
+    const vertex_t v = target & ~CLASS;
+    const bool is_queued = valid && relax(u, e, v, target & CLASS);
     if (ENQUEUE == APPENDED) {
-      if (discovered) next.append(v);
+      if (is_queued) next.append(v);
       return;
     }
-    if (discovered) found.push(v);
+    if (is_queued) found.push(v);
     if (kt::any(kt::ALL_LANES, found.is_full())) empty();
   }
 
-  // Whether the offer made v a vertex of the next frontier.
-  KT_DEVICE bool is_discovered(vertex_t u, offset_t e, vertex_t v, vertex_t edge_class) const {
+  // Returns whether v enters the next frontier.
+  KT_DEVICE bool relax(vertex_t u, offset_t e, vertex_t v, vertex_t edge_class) const {
     if (edge_class & SKIP) {
       count(SKIPPED);
       return false;
     }
     count(TRIED);
-    const ordered_t key = kt::to_ordered(kt::add_rounded(from, weight_of(weights, e)));
-    if (key > farthest || key >= distances.at(v)) return false;
-    Outcome outcome = FRESH;
-    // In round 0 only the source has offers, one a neighbour: rows hold no parallel edges.
+    const ordered_t key = kt::to_ordered(kt::add_rounded(src_distance, weight_of(weights, e)));
+    if (key > farthest || key >= distances.load(v)) return false;
+    Outcome outcome = FIRST_THIS_ROUND;
+    // In round 0 only the source relaxes edges, one per neighbor: adjacency lists hold no parallel edges.
     if (CLASSES && ((edge_class & ONE_IN) || distances.round == 0)) {
-      distances.put(v, key);
+      distances.store(v, key);
       count(DIRECT);
     } else {
-      outcome = distances.lower(v, key);
-      if (outcome == REFUSED) return false;
+      outcome = distances.improve(v, key);
+      if (outcome == REJECTED) return false;
     }
-    count(LOWERED);
-    // May race with another lowering of v: only the search for cycles reads it, and checks what it finds.
+    count(IMPROVED);
+    // May race with another improvement of v: only the search for cycles reads it, and checks what it finds.
     if (parent) kt::racy_store(parent + v, u);
     if (outcome == QUEUED_BEFORE) count(AVOIDED);
-    return outcome == FRESH;
+    return outcome == FIRST_THIS_ROUND;
   }
 
-  // All lanes come. A queue without room keeps counting; see h_bf.py for what the host does then.
+  // All lanes call it. A queue counts past its capacity; see h_bf.py for what the host does then.
   KT_DEVICE void empty() {
     const kt::Appender queue = next;
     const auto reserve = [queue](kt::int64 n) { return kt::atomic_add(queue.counter, n); };
@@ -140,107 +244,107 @@ struct EdgeRelaxation {
       if (place < queue.capacity) queue.vertices[place] = v;
     };
     if (ENQUEUE == BY_PREFIX_SUM) found.empty_into(NEVER_COALESCED, reserve, write_vertex);
-    if (ENQUEUE == THROUGH_SHARED) found.empty_through(slot, SLOT, reserve, write_vertex);
+    if (ENQUEUE == THROUGH_SHARED) empty_through_shared(found, slot, reserve, write_vertex);
   }
 
   template <typename Team>
-  KT_DEVICE void take_row(const vertex_t* targets, Team team, kt::Row row) {
-    from = kt::from_ordered<weight_t>(distances.at(row.u));
-    kt::edges_of_row(targets, team, row, *this);
+  KT_DEVICE void relax_row(const vertex_t* targets, Team team, kt::AdjacencyList row) {
+    src_distance = kt::from_ordered<weight_t>(distances.load(row.u));
+    kt::edges_of_list(targets, team, row, *this);
   }
 };
 
+// `slots`: shared memory of the block; `found`: the queue of this thread.
+template <typename Args>
+KT_DEVICE EdgeRelaxation edge_relaxation(const Args& args, vertex_t* slots, kt::LocalQueue& found) {
+  return {args.weights,
+          kt::to_ordered(args.limit),
+          {args.keys, args.queued_in, args.words, args.round},
+          args.parent,
+          args.counted,
+          {args.next, args.capacity, args.counters},
+          slots + (ENQUEUE == THROUGH_SHARED ? SLOT * kt::warp_in_block() : 0),
+          found};
+}
+
+constexpr kt::int32 N_SLOTS = ENQUEUE == THROUGH_SHARED ? SLOT * BLOCK / kt::WARP : 1;
+
 }  // namespace
 
-// What a kernel makes of the arguments that all of them have: `relaxation`.
-#define H_BF_RELAXATION                                                                              \
-  KT_SHARED(vertex_t, slots, [ENQUEUE == THROUGH_SHARED ? SLOT * BLOCK / kt::WARP : 1]);             \
-  kt::LocalQueue found;                                                                              \
-  EdgeRelaxation relaxation = {weights,                                                              \
-                               kt::to_ordered(limit),                                                \
-                               {keys, queued_in, words, round},                                      \
-                               parent,                                                               \
-                               counted,                                                              \
-                               {next, capacity, counters},                                           \
-                               slots + (ENQUEUE == THROUGH_SHARED ? SLOT * kt::warp_in_block() : 0), \
-                               found}
-
-// The row of one vertex by a grid of its own (5.3).
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    h_bf_relax_row(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                   const weight_t* __restrict__ weights, vertex_t u, weight_t limit, kt::int32 round,
-                   kt::int64 capacity, ordered_t* keys, kt::int32* queued_in, kt::int64* words, vertex_t* parent,
-                   vertex_t* next, kt::int64* counters, kt::int64* counted) {
-  H_BF_RELAXATION;
-  relaxation.take_row(targets, kt::whole_grid(), kt::row_of(offsets, u));
+// Relaxes the edges of one vertex. The number of blocks depends on its degree (5.3).
+extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax_row(const RelaxRowArgs args) {
+  KT_SHARED(vertex_t, slots, [N_SLOTS]);
+  kt::LocalQueue found;
+  EdgeRelaxation relaxation = edge_relaxation(args, slots, found);
+  relaxation.relax_row(args.targets, kt::whole_grid(), kt::adjacency_list(args.offsets, args.u));
   relaxation.empty();
 }
 
-// One round. Into counters[0]: the size of the next frontier; into counters[1]: how many vertices of more than
-// heavy_degree edges there were, of which the first heavy_capacity are left to others. `previous`, if there is one,
-// holds the size of the frontier, which the host does not know then. A frontier that had no room for its duplicates is
-// all vertices reached: whoever was queued is one of them.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    h_bf_relax(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-               const weight_t* __restrict__ weights, const vertex_t* __restrict__ frontier, kt::int64 n_frontier,
-               const kt::int64* __restrict__ previous, kt::int64 n_vertices, kt::int32 min_width, kt::int32 max_width,
-               kt::int64 resident, offset_t heavy_degree, kt::int64 heavy_capacity, weight_t limit, kt::int32 round,
-               kt::int64 capacity, ordered_t* keys, kt::int32* queued_in, kt::int64* words, vertex_t* parent,
-               vertex_t* heavy, vertex_t* next, kt::int64* counters, kt::int64* counted) {
-  H_BF_RELAXATION;
-  if (previous) n_frontier = kt::load_constant(previous);
-  const bool is_everything = DUPLICATES == KEPT && n_frontier > capacity;
-  if (is_everything) n_frontier = n_vertices;
-  kt::int32 width = min_width;  // 5.2
-  while (width < max_width && 2 * width * n_frontier <= resident) width *= 2;
-  // One lane hands a vertex over, and tells those that share it.
+// One round. If the frontier overflowed with duplicates, it is replaced by all reached vertices, which include it.
+//
+//   counters[0]   the size of the next frontier
+//   counters[1]   the number of vertices with more than heavy_degree edges. The first heavy_capacity of them are left
+//   to
+//                 h_bf_relax_heavy or to child kernels
+extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax(const RelaxArgs args) {
+  KT_SHARED(vertex_t, slots, [N_SLOTS]);
+  kt::LocalQueue found;
+  EdgeRelaxation relaxation = edge_relaxation(args, slots, found);
+  const offset_t* __restrict__ const offsets = args.offsets;
+  const vertex_t* __restrict__ const frontier = args.frontier;
+  kt::int64 n_frontier = args.previous ? kt::load_constant(args.previous) : args.n_frontier;
+  const bool is_everything = DUPLICATES == KEPT && n_frontier > args.capacity;
+  if (is_everything) n_frontier = args.n_vertices;
+  kt::int32 width = args.min_width;  // 5.2
+  while (width < args.max_width && 2 * width * n_frontier <= args.resident) width *= 2;
+  // One of the lanes that share a vertex hands it over and broadcasts whether there was space.
   const auto is_handed_over = [&](vertex_t u, offset_t degree, bool is_first) -> bool {
     const kt::int32 leader = kt::lane() / width * width;
     const kt::uint32 sharers = (width == kt::WARP ? kt::ALL_LANES : (1u << width) - 1u) << leader;
     kt::int32 has_space = 0;
     if (is_first) {
-      const kt::int64 place = kt::atomic_add(counters + 1, 1);
-      has_space = place < heavy_capacity;
+      const kt::int64 place = kt::atomic_add(args.counters + 1, 1);
+      has_space = place < args.heavy_capacity;
 #if HEAVY == 2
-      static_cast<void>(heavy);
       if (has_space) {
-        const kt::int64 edges_per_block = 16 * BLOCK;  // BFS-4K's K3, since this paper names none
+        const kt::int64 edges_per_block = 16 * BLOCK;  // K3 of BFS-4K; this paper gives no number
         const kt::int64 blocks = (degree + edges_per_block - 1) / edges_per_block;
-        kt::launch_child(h_bf_relax_row, static_cast<kt::int32>(blocks), offsets, targets, weights, u, limit, round,
-                         capacity, keys, queued_in, words, parent, next, counters, counted);
+        const RelaxRowArgs row = {offsets,       args.targets, args.weights,   u,          args.limit,  args.round,
+                                  args.capacity, args.keys,    args.queued_in, args.words, args.parent, args.next,
+                                  args.counters, args.counted};
+        kt::launch_child(h_bf_relax_row, static_cast<kt::int32>(blocks), row);
       }
 #else
       static_cast<void>(degree);
-      if (has_space) heavy[place] = u;
+      if (has_space) args.heavy[place] = u;
 #endif
     }
     return kt::broadcast(sharers, has_space, leader) != 0;
   };
-  const auto rows = [&](kt::int64 i, bool is_first) -> kt::Row {
+  const auto rows = [&](kt::int64 i, bool is_first) -> kt::AdjacencyList {
     const vertex_t u = is_everything ? static_cast<vertex_t>(i) : load_once(frontier + i);
-    const ordered_t key = relaxation.distances.at(u);
-    if (is_everything && key == kt::Key<weight_t>::INFINITE) return kt::Row{};
-    relaxation.from = kt::from_ordered<weight_t>(key);
-    const kt::Row row = {u, load_once(offsets + u), load_once(offsets + u + 1)};
+    const ordered_t key = relaxation.distances.load(u);
+    if (is_everything && key == kt::Key<weight_t>::INFINITE) return kt::AdjacencyList{};
+    relaxation.src_distance = kt::from_ordered<weight_t>(key);
+    const kt::AdjacencyList row = {u, load_once(offsets + u), load_once(offsets + u + 1)};
     const offset_t degree = row.end - row.begin;
-    const bool is_heavy = HEAVY != WITH_THE_REST && degree > heavy_degree;
-    return is_heavy && is_handed_over(u, degree, is_first) ? kt::Row{} : row;
+    const bool is_high_degree = HEAVY != NOT_SEPARATE && degree > args.heavy_degree;
+    return is_high_degree && is_handed_over(u, degree, is_first) ? kt::AdjacencyList{} : row;
   };
-  kt::edges_by_virtual_warp(targets, kt::whole_grid(), n_frontier, width, rows, relaxation);
+  kt::edges_by_virtual_warp(args.targets, kt::whole_grid(), n_frontier, width, rows, relaxation);
   relaxation.empty();
 }
 
-// The vertices that h_bf_relax left on the queue of heavy ones, a block each.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    h_bf_relax_heavy(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                     const weight_t* __restrict__ weights, const vertex_t* __restrict__ heavy, kt::int64 heavy_capacity,
-                     weight_t limit, kt::int32 round, kt::int64 capacity, ordered_t* keys, kt::int32* queued_in,
-                     kt::int64* words, vertex_t* parent, vertex_t* next, kt::int64* counters, kt::int64* counted) {
-  H_BF_RELAXATION;
-  const kt::int64 handed_over = kt::load_constant(counters + 1);
-  const kt::int64 n_heavy = handed_over < heavy_capacity ? handed_over : heavy_capacity;
+// The vertices that h_bf_relax put into the queue of high-degree vertices, one block per vertex.
+extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax_heavy(const RelaxHeavyArgs args) {
+  KT_SHARED(vertex_t, slots, [N_SLOTS]);
+  kt::LocalQueue found;
+  EdgeRelaxation relaxation = edge_relaxation(args, slots, found);
+  const kt::int64 handed_over = kt::load_constant(args.counters + 1);
+  const kt::int64 n_heavy = handed_over < args.heavy_capacity ? handed_over : args.heavy_capacity;
   for (kt::int64 i = kt::block_id(); i < n_heavy; i += kt::n_blocks())
-    relaxation.take_row(targets, kt::one_block(), kt::row_of(offsets, kt::load_constant(heavy + i)));
+    relaxation.relax_row(args.targets, kt::one_block(),
+                         kt::adjacency_list(args.offsets, kt::load_constant(args.heavy + i)));
   relaxation.empty();
 }
 
@@ -250,14 +354,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     kt::atomic_add(in_degrees + kt::load_constant(targets + e), 1);
 }
 
-// The marking phase (4.1). A vertex without other neighbours is skipped only if nothing can come back from it: over
-// a negative edge that goes both ways there is a negative cycle, which the rounds must meet. Into counters: how many
-// edges are skipped, and how many of the others lead to vertices of in-degree 1.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    h_bf_mark_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                   const weight_t* __restrict__ weights, kt::int64 n_vertices, kt::int32 directed,
-                   const kt::int32* __restrict__ in_degrees, vertex_t* marked, kt::int64* counters) {
-  kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
+// The marking phase (4.1): determines the class of each edge. A vertex without other neighbors is skipped only if no
+// path leads back from it with a smaller distance: a negative edge in both directions is a negative cycle, which the
+// rounds must find.
+//
+//   counters[0]   the number of skipped edges
+//   counters[1]   the number of other edges that lead to vertices of in-degree 1
+extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_classify_warp(const ClassifyArgs args) {
+  const offset_t* const offsets = args.offsets;
+  const weight_t* const weights = args.weights;
+  const kt::int32* const in_degrees = args.in_degrees;
+  const kt::int32 directed = args.directed;
+  vertex_t* const classified = args.classified;
+  kt::int64* const counters = args.counters;
+  kt::edges_by_warp({offsets, args.targets}, kt::Range{0, args.n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
     const offset_t out_degree = kt::load_constant(offsets + v + 1) - kt::load_constant(offsets + v);
     const bool is_negative = kt::to_ordered(kt::load_constant(weights + e)) < 0;
     const bool is_end = directed ? out_degree == 0 : out_degree == 1 && !is_negative;
@@ -265,33 +375,33 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const bool is_only = kt::load_constant(in_degrees + v) == 1;
     if (is_skipped) kt::count(counters);
     if (is_only && !is_skipped) kt::count(counters + 1);
-    marked[e] = v | (is_skipped ? SKIP : 0) | (is_only ? ONE_IN : 0);
+    classified[e] = v | (is_skipped ? SKIP : 0) | (is_only ? ONE_IN : 0);
   });
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    h_bf_take_apart(const kt::int64* __restrict__ words, kt::int64 n_vertices, ordered_t* keys) {
+    h_bf_unpack(const kt::int64* __restrict__ words, kt::int64 n_vertices, ordered_t* keys) {
   for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads())
     keys[v] = static_cast<ordered_t>(kt::load_constant(words + v) >> 32);
 }
 
-// The closing kernel (4.1): the edges that the rounds skipped. No distance changes here that an offer is made from,
-// unless two vertices have only each other: then what comes back is no less, and an old distance of the other is
-// infinite. So loads and stores may race.
+// The closing kernel (4.1): relaxes the edges that the rounds skipped. Loads and stores may race, since no distance
+// changes here from which a candidate is computed. The exception is two vertices that have only each other as
+// neighbors: the candidate that comes back is not smaller, and an old distance of the other vertex is infinite.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     h_bf_close_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
                     const weight_t* __restrict__ weights, kt::int64 n_vertices, weight_t limit, ordered_t* keys,
                     kt::int64* counted) {
   const ordered_t farthest = kt::to_ordered(limit);
-  kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t marked) {
-    if (!(marked & CLASS & SKIP)) return;
+  kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t target) {
+    if (!(target & CLASS & SKIP)) return;
     const ordered_t src_distance = kt::racy_load(keys + u);
     if (src_distance == kt::Key<weight_t>::INFINITE) return;
-    const vertex_t v = marked & ~CLASS;
+    const vertex_t v = target & ~CLASS;
     const ordered_t key =
         kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(src_distance), kt::load_constant(weights + e)));
     if (key > farthest || key >= kt::racy_load(keys + v)) return;
-    if (marked & ONE_IN)
+    if (target & ONE_IN)
       kt::racy_store(keys + v, key);
     else
       kt::atomic_min(keys + v, key);

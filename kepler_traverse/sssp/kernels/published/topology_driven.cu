@@ -16,39 +16,61 @@
 
 using ordered_t = kt::key_of<weight_t>;
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_sweep_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                      const weight_t* __restrict__ weights, kt::int64 n_vertices, weight_t limit, ordered_t* keys,
-                      vertex_t* parent, kt::int64* counters) {
-  const kt::Relaxing relaxing = {weights, kt::to_ordered(limit), keys, parent};
-  kt::edges_by_thread({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
-    const ordered_t src_distance = kt::racy_load(keys + u);
-    // If u is reached or falls after this, the flag calls for another round. All write the same there.
+// What the host passes (sssp/published/bellman_ford_gpu.py).
+struct SweepArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  kt::int64 n_vertices;
+  weight_t limit;
+  ordered_t* keys;
+  KT_NULLABLE vertex_t* parent;
+  kt::int64* counters;
+};
+
+struct MaskArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  const ordered_t* keys;
+  kt::int64 n_vertices;
+  weight_t limit;
+  kt::int32* mask;
+  ordered_t* updating;
+  KT_NULLABLE vertex_t* parent;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_sweep_thread(const SweepArgs args) {
+  const kt::Relaxing relaxing = {args.weights, kt::to_ordered(args.limit), args.keys, args.parent};
+  kt::int64* const counters = args.counters;
+  const auto visit = [=](vertex_t u, offset_t e, vertex_t v) {
+    const ordered_t src_distance = kt::racy_load(relaxing.keys + u);
+    // If u is reached or improves after this load, the flag requests another round. All threads write the same.
     if (src_distance < kt::Key<weight_t>::INFINITE && relaxing.relax(u, src_distance, e, v))
       kt::racy_store(counters, kt::int64{1});
-  });
+  };
+  kt::edges_by_thread({args.offsets, args.targets}, kt::Range{0, args.n_vertices}, visit);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_mask_relax_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                           const weight_t* __restrict__ weights, const ordered_t* __restrict__ keys,
-                           kt::int64 n_vertices, weight_t limit, kt::int32* mask, ordered_t* updating,
-                           vertex_t* parent) {
-  const kt::Relaxing relaxing = {weights, kt::to_ordered(limit), updating, parent};
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_mask_relax_thread(const MaskArgs args) {
+  const kt::Relaxing relaxing = {args.weights, kt::to_ordered(args.limit), args.updating, args.parent};
+  const offset_t* const offsets = args.offsets;
+  const ordered_t* const keys = args.keys;
+  kt::int32* const mask = args.mask;
   const auto rows = [=](kt::int64 u, bool) {
-    if (mask[u] == 0) return kt::Row{};
+    if (mask[u] == 0) return kt::AdjacencyList{};
     mask[u] = 0;
-    return kt::row_of(offsets, static_cast<vertex_t>(u));
+    return kt::adjacency_list(offsets, static_cast<vertex_t>(u));
   };
-  kt::edges_by_virtual_warp(targets, kt::whole_grid(), n_vertices, 1, rows,
+  kt::edges_by_virtual_warp(args.targets, kt::whole_grid(), args.n_vertices, 1, rows,
                             [=](bool valid, vertex_t u, offset_t e, vertex_t v) {
                               if (valid) relaxing.relax(u, kt::load_constant(keys + u), e, v);
                             });
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_mask_take_over(const ordered_t* __restrict__ updating, kt::int64 n_vertices, ordered_t* keys, kt::int32* mask,
-                        kt::int64* counters) {
+    sssp_mask_update(const ordered_t* __restrict__ updating, kt::int64 n_vertices, ordered_t* keys, kt::int32* mask,
+                     kt::int64* counters) {
   for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
     const ordered_t key = kt::load_constant(updating + v);
     if (key >= keys[v]) continue;

@@ -1,4 +1,4 @@
-// Workfront Sweep: the edges of the frontier, not its vertices, are divided evenly.
+// Workfront Sweep: the edges of the frontier, not its vertices, are balanced over the warps.
 //
 // Before a round the degrees of the frontier are summed (the host calls a scan between the kernels).
 // Every warp takes the same number of edges: see published/advance_balanced.cuh. An improved vertex
@@ -17,27 +17,44 @@
 
 using ordered_t = kt::key_of<weight_t>;
 
+// What the host passes (sssp/published/bellman_ford_gpu.py).
+struct RelaxArgs {
+  const offset_t* offsets;
+  const vertex_t* targets;
+  const weight_t* weights;
+  const vertex_t* frontier;
+  kt::int64 n_frontier;
+  const offset_t* ends;  // prefix sums of the degrees
+  weight_t limit;
+  kt::int32 round;
+  kt::int64 capacity;  // of next
+  ordered_t* keys;
+  kt::int32* queued_in;
+  KT_NULLABLE vertex_t* parent;
+  vertex_t* next;
+  kt::int64* counters;
+};
+
 extern "C" __global__ void __launch_bounds__(BLOCK)
     sssp_work_front_degrees(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ frontier,
                             kt::int64 n_frontier, offset_t* degrees) {
   for (kt::int64 i = kt::thread_id(); i < n_frontier; i += kt::n_threads()) {
-    const kt::Row row = kt::row_of(offsets, kt::load_constant(frontier + i));
+    const kt::AdjacencyList row = kt::adjacency_list(offsets, kt::load_constant(frontier + i));
     degrees[i] = row.end - row.begin;
   }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_work_front_relax(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                          const weight_t* __restrict__ weights, const vertex_t* __restrict__ frontier,
-                          kt::int64 n_frontier, const offset_t* __restrict__ ends, weight_t limit, kt::int32 round,
-                          kt::int64 capacity, ordered_t* keys, kt::int32* queued_in, vertex_t* parent, vertex_t* next,
-                          kt::int64* counters) {
-  const kt::Relaxing relaxing = {weights, kt::to_ordered(limit), keys, parent};
-  const kt::Appender queue = {next, capacity, counters};
-  const auto rows = [=](kt::int64 i, bool) { return kt::row_of(offsets, kt::load_constant(frontier + i)); };
-  kt::edges_balanced(targets, kt::whole_grid(), n_frontier, ends, rows,
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_work_front_relax(const RelaxArgs args) {
+  const kt::Relaxing relaxing = {args.weights, kt::to_ordered(args.limit), args.keys, args.parent};
+  const kt::Appender queue = {args.next, args.capacity, args.counters};
+  const offset_t* const offsets = args.offsets;
+  const vertex_t* const frontier = args.frontier;
+  kt::int32* const queued_in = args.queued_in;
+  const kt::int32 round = args.round;
+  const auto rows = [=](kt::int64 i, bool) { return kt::adjacency_list(offsets, kt::load_constant(frontier + i)); };
+  kt::edges_balanced(args.targets, kt::whole_grid(), args.n_frontier, args.ends, rows,
                      [=](bool valid, vertex_t u, offset_t e, vertex_t v) {
-                       if (!valid || !relaxing.relax(u, kt::racy_load(keys + u), e, v)) return;
+                       if (!valid || !relaxing.relax(u, kt::racy_load(relaxing.keys + u), e, v)) return;
                        if (kt::atomic_exchange(queued_in + v, round) != round) queue.append(v);
                      });
 }

@@ -1,0 +1,64 @@
+"""No circle of imports: each module can be read, imported and tested after those that it imports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.import_graph import find_circle, import_graph
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("kepler_traverse", "pipelines", "scripts", "tests")
+
+
+def test_imports_at_module_level_form_no_circle():
+    graph = import_graph(ROOT, FOLDERS)
+    assert len(graph) > 300
+    assert {"kepler_traverse.graph", "kepler_traverse.query"} <= graph["kepler_traverse.plan"]
+    assert "kepler_traverse.plan" in graph["kepler_traverse"]
+    assert find_circle(graph) == []
+
+
+CIRCLES = {
+    "from a module": {"a.py": "from pkg.b import x", "b.py": "from pkg.c import x", "c.py": "from pkg.a import x"},
+    "relative": {"a.py": "from . import b", "b.py": "from .a import x"},
+    "of two packages": {"one/__init__.py": "from ..two import x", "two/__init__.py": "import pkg.one"},
+    "with the package itself": {"__init__.py": "from .a import x", "a.py": "from . import y"},
+    "below a condition": {
+        "a.py": "try:\n    import pkg.b\nexcept ImportError:\n    pass",
+        "b.py": "class B:\n    import pkg.a",
+    },
+}
+NO_CIRCLES = {
+    "in a function": {"a.py": "def f():\n    from .b import x", "b.py": "from .a import x"},
+    "for hints alone": {"a.py": "if TYPE_CHECKING:\n    from .b import x", "b.py": "from .a import x"},
+    "a package and its module": {"__init__.py": "from .a import x", "a.py": "from .b import x", "b.py": "import pkg.c"},
+    "a diamond": {"a.py": "from . import b, c", "b.py": "from . import d", "c.py": "from . import d", "d.py": "x = 1"},
+}
+
+
+def circle_of(folder: Path, files: dict[str, str]) -> list[str]:
+    for name, text in {"__init__.py": "", "c.py": "", **files}.items():
+        file = folder / "pkg" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return find_circle(import_graph(folder, ("pkg",)))
+
+
+@pytest.mark.parametrize("name", CIRCLES)
+def test_find_circle_names_the_modules_of_a_circle(tmp_path, name):
+    circle = circle_of(tmp_path, CIRCLES[name])
+    assert circle[0] == circle[-1]
+    expected = {"pkg." + file.removesuffix(".py").removesuffix("/__init__") for file in CIRCLES[name]}
+    assert {module if module != "pkg" else "pkg.__init__" for module in circle} == expected
+
+
+def test_find_circle_lists_each_module_before_the_one_that_it_imports(tmp_path):
+    circle = circle_of(tmp_path, CIRCLES["from a module"])
+    assert "-".join(circle).replace("pkg.", "") in ("a-b-c-a", "b-c-a-b", "c-a-b-c")
+
+
+@pytest.mark.parametrize("name", NO_CIRCLES)
+def test_find_circle_accepts_imports_without_a_circle(tmp_path, name):
+    assert circle_of(tmp_path, NO_CIRCLES[name]) == []

@@ -1,0 +1,59 @@
+"""The imports that run when a module is imported, read from the source files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+
+def import_graph(root: Path, folders: tuple[str, ...]) -> dict[str, set[str]]:
+    """Map each module below some folders to the modules there that it imports at module level.
+
+    Imports in the body of a function are left out, since they run later. So are those below ``if TYPE_CHECKING``, which
+    never run, and the import of a package that the import of its module implies.
+    """
+    paths = {_module_name(root, path): path for folder in folders for path in sorted((root / folder).rglob("*.py"))}
+    return {name: set(_imports(name, path, paths.keys())) for name, path in paths.items()}
+
+
+def find_circle(graph: dict[str, set[str]]) -> list[str]:
+    """Return a circle of imports as a list that begins and ends with the same module, or an empty list without one."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return circle[::-1]  # from the module that imports to the one that is imported
+    return []
+
+
+def _module_name(root: Path, path: Path) -> str:
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imports(name: str, path: Path, modules) -> Iterator[str]:
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in _run_on_import(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                found = f"{source}.{alias.name}" if f"{source}.{alias.name}" in modules else source
+                if found in modules:
+                    yield found
+
+
+def _run_on_import(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements that run when a module is imported."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            yield from (grandchild for other in child.orelse for grandchild in (other, *_run_on_import(other)))
+            continue
+        yield child
+        yield from _run_on_import(child)

@@ -1,4 +1,4 @@
-"""Say on stderr what a run does before its first batch, so that nobody looks at an empty terminal.
+"""Report on stderr what a run does before its first batch, so that the terminal is not empty.
 
 A step that is over in half a second is not named. The module imports nothing large: the first step is to import the rest.
 """
@@ -30,15 +30,20 @@ class _Steps:
         self._is_named = self._has_ended = True
 
     def _watch(self) -> None:
+        compiled_before = _compile_seconds()
         while not (self._said_compiling and self._has_ended):  # the first batch may compile, too
             time.sleep(_TICK)
             if not self._is_named and time.monotonic() - self._since > _NAMED_AFTER:
                 self._is_named = True
                 say(self._name)
-            clock = sys.modules.get("kepler_traverse.compile_clock")
-            if not self._said_compiling and clock is not None and clock.seconds() > _NAMED_AFTER:
+            if not self._said_compiling and _compile_seconds() - compiled_before > _NAMED_AFTER:
                 self._said_compiling = True
                 say("compiling (once for this machine)")
+
+
+def _compile_seconds() -> float:
+    clock = sys.modules.get("kepler_traverse.compile_clock")
+    return 0.0 if clock is None else clock.seconds()
 
 
 _steps: _Steps | None = None

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from . import signals
-from .terminal import say
+from .terminal import flush, say
 
 EXIT_UNUSABLE = 75  # of a child whose process cannot go on; never that of the program
 EXIT_KILLED = 1
@@ -88,9 +88,7 @@ def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bool]
     """Run the program in a child; return its exit code, or minus the signal that ended it, and whether it ran batches."""
     reads, writes = os.pipe()
     parent = os.getpid()
-    for stream in (sys.stdout, sys.stderr):  # or the child would write what is buffered a second time
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            stream.flush()
+    flush()  # or the child would write what is buffered a second time
     child = _Child()
     with child.signals_forwarded():
         child.pid = os.fork()
@@ -158,9 +156,7 @@ def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):
-                stream.flush()
+        flush()
         os._exit(code)
 
 

@@ -16,7 +16,7 @@ COLOURS = (
     "#b07aa1", "#d37295", "#9c755f", "#499894", "#8cb369", "#79706e",
 )  # fmt: skip
 PHASE_COLOURS = dict(zip(PHASES, ("#9a9a9a", "#b07aa1", "#4e79a7", "#59a14f", "#b8962e", "#f28e2b"), strict=True))
-MAX_ROWS = 32  # workers told apart where each has a row of its own
+MAX_ROWS = 32  # maximum number of workers with a row of their own
 MAX_BARS = 3000  # batches drawn apart; of more, neighbours become one bar
 
 

@@ -38,7 +38,7 @@ class _Counts:
 def _counts() -> _Counts | None:
     try:
         return _Counts()
-    except ModuleNotFoundError:  # a worker of somebody else's image; Dask's /metrics then says so by itself
+    except ModuleNotFoundError:  # the image of an external worker may lack it; Dask's /metrics then reports that itself
         return None
 
 

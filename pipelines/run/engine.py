@@ -67,7 +67,7 @@ class BatchRun:
         ``watch(client)`` returns a context that yields the observer of the batches; without a client there is no page.
     finish : callable
         Called once with the seconds of each step, as soon as all batches have ended: the results are complete then, and
-        whatever closes after that delays nobody.
+        what closes after that delays no result.
     """
 
     batches: dict[int, list[int]]

@@ -17,7 +17,7 @@ import numpy as np
 from kepler_traverse import compile_clock
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.multi_source.outputs import turned
+from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.storage import load_graph
 
@@ -102,7 +102,7 @@ def plan_told(graph: Graph, request: Request, strategy: str) -> Plan:
 
 def answers_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
     """Return the traverser for a plan that ``plan_for`` has made for the same request."""
-    graph = turned(graph, request.direction)
+    graph = graph_in_direction(graph, request.direction)
     return (
         NearestSourceTraverser(graph, plan, request)
         if isinstance(plan, NearestSourcePlan)

@@ -128,7 +128,7 @@ def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm,
         assert one["part"] == other["part"]
         assert one["failed"] == other["failed"] == []
         for summary in (one["summary"], other["summary"]):
-            assert set(summary["phases"]) == {"load", "traverse", "certify", "rows", "write"}
+            assert set(summary["phases"]) == {"load", "compile", "traverse", "certify", "rows", "write"}
             assert all(summary["phases"][phase] > 0 for phase in ("traverse", "certify", "rows", "write"))
         assert {k: v for k, v in one["summary"].items() if k not in times} == {
             k: v for k, v in other["summary"].items() if k not in times

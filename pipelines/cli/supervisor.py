@@ -111,7 +111,10 @@ class _Child:
 
     @contextlib.contextmanager
     def signals_forwarded(self) -> Iterator[None]:
-        """Forward interrupts to the child, which has a process group of its own, so that it gets each of them once."""
+        """Forward each request to end as one SIGINT; the child has a process group of its own and does not act on SIGTERM.
+
+        Otherwise it would take Ctrl-C, or the SIGTERM that a batch system sends to all processes, for two requests.
+        """
         before = {number: signal.signal(number, self._forward) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -119,13 +122,13 @@ class _Child:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _forward(self, number: int, _frame: Any) -> None:
+    def _forward(self, _number: int, _frame: Any) -> None:
         self._requests += 1
         if self._requests == 2:  # a kernel may keep the child from hearing it
             timer = threading.Timer(_HURRY_SECONDS, self._kill, [signal.SIGKILL])
             timer.daemon = True
             timer.start()
-        self._kill(number)
+        self._kill(signal.SIGINT)
 
     def _kill(self, number: int) -> None:
         if self.pid:
@@ -150,6 +153,7 @@ def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == parent:
             signals.listen()
+            signal.signal(signal.SIGTERM, lambda *_: None)  # a handler, since workers would inherit that it is ignored
             code = main(argv, supervision)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)

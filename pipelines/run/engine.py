@@ -27,11 +27,11 @@ from ..scheduling.executor import BatchExecutor
 from ..scheduling.in_process import NAME, InProcessExecutor
 from ..scheduling.package_version import version_here
 from ..scheduling.scheduler import BatchObserver, Task, Window
+from ..worker import lean_imports
 from ..worker.device_errors import is_sticky
 from ..worker.nearest_source import NearestSourcePlan
 from ..worker.traversal_worker import TraversalWorker, Work
 from ..worker.writer_pool import can_write_in_background
-from . import lean_imports
 from .memory_plan import Load, Sizing, runs_in_this_process, size_up, with_capacity
 from .prepare import Prepared, load_of, machine_for, prepare, state_bytes, with_threads
 from .strategy_choice import StrategyChoice

@@ -13,6 +13,7 @@ from distributed import Worker, WorkerPlugin, get_worker, secede
 
 from ..output.manifest_types import BatchOutcome
 from ..output.run_folder import cannot_write
+from . import lean_imports
 from .traversal_worker import TraversalWorker, Work
 from .traverse import Batches
 
@@ -29,6 +30,8 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
     async def setup(self, worker: Worker) -> None:
         self._lock = threading.Lock()
         self._threads = self.work.threads or worker.state.nthreads
+        if _is_own_process and self.work.device == "cpu":
+            lean_imports.settle(uses_cudf=False)
         # In a thread, so that the event loop keeps answering the scheduler.
         await asyncio.to_thread(self._load)
 
@@ -39,8 +42,13 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
         os._exit(1)  # the nanny starts a new process
 
 
+_is_own_process = False  # of the job's own cluster; a worker of an existing one has work of others, too
+
+
 def dask_setup(_worker: Worker) -> None:
     """Preload for workers of the job's own cluster: ignore Ctrl-C, which reaches the whole group; the driver ends them."""
+    global _is_own_process
+    _is_own_process = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

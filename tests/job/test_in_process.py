@@ -223,13 +223,17 @@ def test_a_killed_run_in_process_frees_its_folder_and_resumes_to_the_same_digest
     assert summary["digest"] == manifest_of(undisturbed)["digest"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_in_process_ends_its_batch_and_says_how_to_resume(edges, tmp_path, number):
+@pytest.mark.parametrize(
+    ("number", "to_all"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True)], ids=str
+)
+def test_an_interrupted_run_in_process_ends_its_batch_and_says_how_to_resume(edges, tmp_path, number, to_all):
     folder = tmp_path / "out"
     job = start(flags(edges, size="1"), folder, SLOW + FAULT)
     while not list(folder.glob("part-*")) and job.poll() is None:
         time.sleep(0.01)
-    job.send_signal(number)  # to the program alone, as a scheduler of jobs does
+    for process in psutil.Process(job.pid).children() if to_all else ():
+        process.send_signal(number)  # as batch systems do
+    job.send_signal(number)
     code, out, err = finish(job)
     assert (code, out) == (130, ""), err
     assert err.splitlines()[-1].endswith("--resume")

@@ -86,7 +86,6 @@ class PushRun(Run):
             "offsets": self.graph.offsets,
             "targets": self.graph.targets,
             "frontier": frontier.queue,
-            "capacity": np.int64(frontier.capacity),
             "distance": self.distance,
             "predecessor": self.predecessor,
             "next": frontier.next,
@@ -106,7 +105,11 @@ def push(scope: str):
     def step(run: PushRun, level: int) -> None:
         frontier = run.frontier
         frontier.clear_counters()
-        changed = {"n_frontier": np.int64(frontier.size), "level": np.int32(level + 1)}
+        changed = {
+            "n_frontier": np.int64(frontier.size),
+            "level": np.int32(level + 1),
+            "capacity": np.int64(frontier.capacity),
+        }
         run.push[scope].launch(frontier.size, frontier.queue.data.ptr, run.push_arguments, **changed)
         run.count_targets_left()
         run.targets_left = frontier.advance()

@@ -101,14 +101,13 @@ class Run:
                 "targets": targets,
                 "weights": weights,
                 "frontier": frontier.queue,
-                "capacity": np.int64(frontier.capacity),
                 "next": frontier.next,
                 "counters": frontier.counters,
                 **args,
             }
 
-        size = np.int64(frontier.size)
-        self._packed[step].launch(frontier.size, frontier.queue.data.ptr, pack, n_frontier=size, **changed)
+        changed |= {"n_frontier": np.int64(frontier.size), "capacity": np.int64(frontier.capacity)}
+        self._packed[step].launch(frontier.size, frontier.queue.data.ptr, pack, **changed)
 
     def finish(self, source: int, n_open: int | None = None) -> None:
         """Make results of what the search left; ``n_open`` reached vertices lack a predecessor, None: all do."""

@@ -193,9 +193,12 @@ def test_launch_passes_named_arguments_as_one_struct(struct_kernel):
     launching.launch_blocks(struct_kernel, 2, args)
     [(_, _, (struct,))] = struct_kernel.calls
     assert struct.shape == (1,), "CuPy passes arrays of one element by value"
-    assert [struct.dtype.fields[name][1] for name in struct.dtype.names] == [0, 8, 16, 24, 32]
-    assert struct.dtype.itemsize == 40
-    assert struct[0].tolist() == (args["offsets"].ctypes.data, 0, 3, 1.5, args["hops"].ctypes.data)
+    assert struct.dtype.names is None, "CuPy describes the fields of a dtype at each launch"
+    layout = struct.fields.dtype
+    assert [layout.fields[name][1] for name in layout.names] == [0, 8, 16, 24, 32]
+    assert struct.dtype.itemsize == layout.itemsize == 40
+    assert struct.tobytes() == struct.fields.tobytes()
+    assert struct.fields[0].tolist() == (args["offsets"].ctypes.data, 0, 3, 1.5, args["hops"].ctypes.data)
     assert [(i, array is args[name]) for (i, array), name in zip(struct.arrays, ("offsets", "hops"), strict=True)] == [
         (0, True),
         (4, True),
@@ -203,7 +206,7 @@ def test_launch_passes_named_arguments_as_one_struct(struct_kernel):
 
 
 def test_prepare_changes_fields_of_the_struct_between_launches(struct_kernel):
-    struct_kernel.function = lambda _grid, _block, values: struct_kernel.calls.append(values[0][0].tolist())
+    struct_kernel.function = lambda _grid, _block, values: struct_kernel.calls.append(values[0].fields[0].tolist())
     run = launching.prepare(struct_kernel, 2, good_by_name())
     run(level=np.int32(7))
     run(limit=np.float64(0.5))
@@ -214,7 +217,9 @@ def test_prepare_changes_fields_of_the_struct_between_launches(struct_kernel):
 
 def test_packed_launches_pack_once_per_key_and_check_what_changes(struct_kernel, monkeypatch):
     monkeypatch.setattr(launching, "max_grid", lambda _block: 1000)
-    struct_kernel.function = lambda grid, _block, values: struct_kernel.calls.append((grid, values[0][0].tolist()[1:4]))
+    struct_kernel.function = lambda grid, _block, values: struct_kernel.calls.append(
+        (grid, values[0].fields[0].tolist()[1:4])
+    )
     packed, levels = [], launching.PackedLaunches(struct_kernel)
 
     def pack():
@@ -234,7 +239,7 @@ def test_packed_launches_pack_once_per_key_and_check_what_changes(struct_kernel,
 
 
 def test_packed_launches_pack_once_per_set_of_arrays(struct_kernel):
-    struct_kernel.function = lambda _grid, _block, values: struct_kernel.calls.append(values[0][0].tolist())
+    struct_kernel.function = lambda _grid, _block, values: struct_kernel.calls.append(values[0].fields[0].tolist())
     launches, packed = launching.PackedLaunches(struct_kernel), []
     sets = {key: good_by_name() for key in ("even", "odd")}
 

@@ -232,7 +232,7 @@ class Function:
 
 def _is_array(value) -> bool:
     """Return whether an argument is an array in memory; scalars and structs are passed by value."""
-    return isinstance(value, np.ndarray) and value.dtype.names is None
+    return isinstance(value, np.ndarray) and value.dtype.kind != "V"
 
 
 def lines_of(library: str, address: str) -> str:

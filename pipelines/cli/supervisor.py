@@ -149,6 +149,8 @@ def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int
     try:
         with contextlib.suppress(OSError):
             os.setpgid(0, 0)
+        # A terminal may be set to stop processes in the background that write to it (stty tostop).
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         # If the watching process is killed, so is this one, and the lock of the output folder is free.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == parent:

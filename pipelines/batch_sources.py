@@ -5,20 +5,28 @@ from __future__ import annotations
 import shlex
 import sys
 
-from .cli import signals
+from .cli import steps, supervisor
 from .cli.options import UsageError, flag_text, flags_of, parser
+from .cli.supervisor import UNWATCHED, Supervision
 from .cli.terminal import say, show_traceback
 
 EXIT_UNEXPECTED, EXIT_USAGE, EXIT_NEGATIVE_CYCLE, EXIT_INTERRUPTED = 1, 2, 4, 130
 
 
-def main(argv: list[str] | None = None) -> int:
+def program() -> int:
+    """Run the command line of this process, watched by a parent that takes over if the run dies; return the exit code."""
+    return supervisor.run(main, sys.argv[1:])
+
+
+def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) -> int:
     """Run the command line and return its exit code.
 
     Parameters
     ----------
     argv : list of str, optional
         Without the program's name; from ``sys.argv`` if not given.
+    supervision : Supervision
+        Whether another process takes over if this one dies.
 
     Returns
     -------
@@ -31,7 +39,10 @@ def main(argv: list[str] | None = None) -> int:
             parser().print_help()
             return 0
         flags, config = flags_of(argv)
-        # Imported only now, so that --help and a misspelt flag are answered at once.
+        if supervision.is_watched and "--plan" not in argv:
+            steps.show()
+            steps.begin("starting")
+        # Only now, so that --help and a misspelt flag are answered at once.
         from .cli.settings import settings_of
 
         settings = settings_of(flags, config)
@@ -41,12 +52,19 @@ def main(argv: list[str] | None = None) -> int:
 
         words = [word for word in argv if word != "--resume"]
         with options_spelled(flag_text):
-            return driver.run(settings, f"python -m pipelines.batch_sources {shlex.join(words)}")
+            return driver.run(settings, f"python -m pipelines.batch_sources {shlex.join(words)}", supervision)
     except KeyboardInterrupt as interrupt:
         say(str(interrupt) if interrupt.args else "interrupted before anything was written")
         return EXIT_INTERRUPTED
     except Exception as error:
+        if supervision.is_watched and _needs_another_process(error):
+            return supervisor.EXIT_UNUSABLE
         return report_error(error, debug="--debug" in argv)
+
+
+def _needs_another_process(error: Exception) -> bool:
+    errors = sys.modules.get("pipelines.scheduling.errors")
+    return errors is not None and isinstance(error, errors.ProcessUnusableError)
 
 
 def report_error(error: Exception, debug: bool) -> int:
@@ -71,5 +89,4 @@ def report_error(error: Exception, debug: bool) -> int:
 
 
 if __name__ == "__main__":
-    signals.listen()
-    sys.exit(main())
+    sys.exit(program())

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compile_clock import compiling
 from ..errors import DeviceError
 from . import cp, require
 from .kernel_cache import require_private_cache
@@ -194,10 +195,11 @@ class _Modules:
         require_private_cache()
         began = time.perf_counter()
         try:
-            future, is_new = self._future(key)
-            if is_new:
-                self._compile(key, future)
-            return future.result()
+            with compiling():
+                future, is_new = self._future(key)
+                if is_new:
+                    self._compile(key, future)
+                return future.result()
         finally:
             self._add(waiting=time.perf_counter() - began)
 
@@ -229,7 +231,8 @@ class _Modules:
                 cp.cuda.runtime.setDevice(device)  # threads begin with the first
             code = file.read_text(encoding="utf-8")
             module = cp.RawModule(code=code, options=compiler_options, enable_cooperative_groups=is_cooperative)
-            module.compile()  # planning compiles; the first traversal must not
+            with compiling():
+                module.compile()  # planning compiles; the first traversal must not
         except BaseException as error:
             future.set_exception(error)
         else:

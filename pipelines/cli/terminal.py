@@ -49,6 +49,13 @@ def show_traceback(error: BaseException) -> None:
     say(*"".join(traceback.format_exception(error)).splitlines())
 
 
+def flush() -> None:
+    """Write what stdout and stderr still buffer; a stream that is closed or full is left as it is."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+
+
 def _write(stream: Any, lines: tuple[str, ...]) -> None:
     if stream is None or stream.closed:  # as after 2>&-
         return

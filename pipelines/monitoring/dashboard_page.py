@@ -12,6 +12,7 @@ from jinja2 import Template
 
 from . import html_fragments, plots
 from .html_fragments import Markup
+from .plot_data import MAX_ROWS
 from .run_stats import MAX_LISTED, OTHERS
 
 _UPDATE_EVERY = 1000  # milliseconds
@@ -50,6 +51,7 @@ _TEMPLATE = Template(
 <main>
 {% macro place(name) %}<div id="{{ roots[name].elementid }}" data-root-id="{{ roots[name].id }}"
  style="display: contents;"></div>{% endmacro %}
+<p id="waiting" class="soft">Waiting for the data of the run.</p>
 {{ place("head") }}
 <div class="pair"><section>{{ place("sources") }}</section><section>{{ place("edges") }}</section></div>
 <div class="pair"><section>{{ place("reach") }}</section><section>{{ place("histogram") }}</section></div>
@@ -168,8 +170,8 @@ class View:
     def _workers(self, run: Any) -> Markup:
         """Return a table of workers with their progress and memory; if there are many, those with most sources."""
         present = {address.rpartition("//")[2]: state for address, state in self._scheduler.workers.items()}
-        shares = run.chronicle.shares(plots.MAX_ROWS)
-        names = [*shares, *(name for name in sorted(present) if name not in shares)][: plots.MAX_ROWS]
+        shares = run.chronicle.shares(MAX_ROWS)
+        names = [*shares, *(name for name in sorted(present) if name not in shares)][:MAX_ROWS]
         rows = []
         for name in names:
             share = shares.get(name)

@@ -79,6 +79,11 @@ td.key { width: 18rem; color: var(--soft); }
 .good { color: var(--good); } .bad { color: var(--bad); } .warn { color: var(--warn); }
 .meter { height: 8px; background: var(--line); border-radius: 4px; overflow: hidden; margin: .2rem 0 .9rem; }
 .meter i { display: block; height: 100%; background: var(--good); }
+.plot { display: block; width: 100%; height: auto; margin: .3rem 0 1rem; }
+.plot text { fill: var(--ink); font: 12px system-ui, "DejaVu Sans", sans-serif; }
+.plot .title { font-weight: 600; font-size: 13px; } .plot .middle { text-anchor: middle; } .plot .end { text-anchor: end; }
+.plot .grid { stroke: var(--line); stroke-width: 1; } .plot .axis { stroke: var(--soft); stroke-width: 1; }
+html[data-painted] #waiting { display: none; }
 summary { cursor: pointer; font-weight: 600; }
 @media (max-width: 600px) { .pair { grid-template-columns: 1fr; } main { padding: .6rem; } }
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from ..cli.terminal import in_units
@@ -12,9 +11,10 @@ from ..output.manifest_types import Failure, Manifest
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
-from . import html_fragments
+from . import html_fragments, svg_plots
 from .console import columns_text
 from .html_fragments import Markup
+from .plot_data import MAX_ROWS, time_unit, timeline_data
 from .run_stats import PHASES, RunStats, batch_of
 
 PAUSE = 60.0  # seconds without work after which the pause is removed from the time axis: the run was resumed
@@ -24,8 +24,8 @@ _STATUS = {
     "interrupted": ("warn", "interrupted"),
     "running": ("warn", "not finished"),
 }
-# The browser loads no other file, whatever the page contains.
-_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+# No other file is ever asked for, and no script runs, whatever the page holds: the browser sees to it.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -35,13 +35,11 @@ _PAGE = """<!DOCTYPE html>
 <title>{title}</title>
 <link rel="icon" href="data:,">
 <style>{style}</style>
-{resources}
 </head>
 <body>
 <main>
 {body}
 </main>
-{scripts}
 </body>
 </html>
 """
@@ -59,7 +57,7 @@ def page_of(manifest: Manifest, command: str) -> str:
     """
     batches, pauses = closed_up(_timed(manifest))
     chronicle = _chronicle(manifest, batches)
-    drawn, scripts, resources = _drawn(manifest, batches, chronicle)
+    drawn = _drawn(manifest, batches, chronicle)
     title = html_fragments.title(manifest)
     sections = [
         ("What failed, and how to finish", _unfinished(manifest, command)),
@@ -81,9 +79,7 @@ def page_of(manifest: Manifest, command: str) -> str:
         policy=_POLICY,
         title=html_fragments.text(title),
         style=html_fragments.STYLE,
-        resources=resources,
         body=body,
-        scripts=scripts,
     )
 
 
@@ -245,6 +241,8 @@ def _times(manifest: Manifest, chronicle: RunStats, pauses: list[float]) -> str:
     named = {
         "read": "reading the edge list" if "build" in seconds else "reading the graph",
         "build": "building the graph",
+        "plan": "planning",
+        "compile": "compiling, once for this machine",
         "store": "storing the graph",
         "start": "starting workers, which load the graph",
         "traverse": "batches",
@@ -271,49 +269,17 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _drawn(manifest: Manifest, batches: list[dict[str, Any]], chronicle: RunStats) -> tuple[dict[str, str], str, str]:
-    """Return the plots as HTML by section, their scripts, and Bokeh's code."""
-    try:
-        from bokeh.embed import components
-        from bokeh.resources import Resources
-    except ImportError:
-        return dict.fromkeys(("time", "distances"), "<p>The figures need Bokeh, which was not installed.</p>"), "", ""
-    models = dict(_figures(manifest, batches, chronicle))
-    if not models:
-        return dict.fromkeys(("time", "distances"), ""), "", ""
-    script, divs = components(models)
-    wide = "".join(divs[name] for name in ("timeline", "phases") if name in divs)
-    pair = "".join(f"<div>{divs[name]}</div>" for name in ("sources", "edges") if name in divs)
-    reach = "".join(f"<div>{divs[name]}</div>" for name in ("reach", "histogram") if name in divs)
-    drawn = {"time": f'<div class="pair">{pair}</div>{wide}', "distances": reach and f'<div class="pair">{reach}</div>'}
-    resources = Resources(mode="inline", components=["bokeh"]).render()
-    return drawn, f"{script}<script>{html_fragments.SCHEME_SCRIPT}</script>", resources
-
-
-def _figures(manifest: Manifest, batches: list[dict[str, Any]], chronicle: RunStats) -> Iterator[tuple[str, object]]:
-    from . import plots
-
+def _drawn(manifest: Manifest, batches: list[dict[str, Any]], chronicle: RunStats) -> dict[str, str]:
+    """The plots as HTML by section."""
+    drawn = {"time": "", "distances": ""}
     if batches:
-        for what in ("sources", "edges"):
-            source = plots.rate_source()
-            plot = plots.rate_figure(source, what)
-            plots.draw_rates(plot, source, chronicle, what)
-            yield what, plot
-        names = chronicle.busiest(plots.MAX_ROWS)
+        names = chronicle.busiest(MAX_ROWS)
         lanes = {name: name if name in names else names[-1] for name in {batch["worker"] for batch in batches}}
-        unit, size = plots.time_unit(chronicle.ended - chronicle.started)
-        yield (
-            "timeline",
-            plots.timeline_figure(plots.timeline_data(batches, lanes, chronicle.started, size), names, unit),
-        )
-        source = plots.phase_source()
-        plot = plots.phase_figure(source)
-        plots.draw_phases(plot, source, chronicle.shares(plots.MAX_ROWS))
-        plot.height = 120 + 18 * len(names)
-        yield "phases", plot
+        unit, size = time_unit(chronicle.ended - chronicle.started)
+        timeline = svg_plots.timeline(timeline_data(batches, lanes, chronicle.started, size), names, unit)
+        pair = "".join(f"<div>{svg_plots.rates(chronicle, what)}</div>" for what in ("sources", "edges"))
+        drawn["time"] = f'<div class="pair">{pair}</div>{timeline}{svg_plots.phases(chronicle.shares(MAX_ROWS))}'
     if chronicle.distances is not None:
-        source = plots.reach_source()
-        histogram, reach = plots.histogram_figure(source), plots.reach_figure(source)
-        plots.draw_reach(histogram, reach, source, chronicle.distances, manifest["algorithm"])
-        yield "histogram", histogram
-        yield "reach", reach
+        plots = (plot(chronicle.distances, manifest["algorithm"]) for plot in (svg_plots.reach, svg_plots.histogram))
+        drawn["distances"] = f'<div class="pair">{"".join(f"<div>{plot}</div>" for plot in plots)}</div>'
+    return drawn

@@ -7,24 +7,23 @@ Dask's fine performance metrics get the seconds and counts of each phase; the da
 from __future__ import annotations
 
 import contextlib
+import functools
+import sys
 import time
 from collections.abc import Callable, Iterator
-
-from distributed.metrics import context_meter
 
 from ..output.manifest_types import PartSummary
 from .run_stats import PHASES
 
-try:
-    from prometheus_client import Counter, Gauge
-except ModuleNotFoundError:  # the image of an external worker may lack it; Dask's /metrics then reports that itself
-    Counter = Gauge = None  # type: ignore[misc, assignment]
+Note = Callable[[PartSummary | None, int, list[tuple[int, str]]], None]
 
 
 class _Counts:
     """The metrics of this process, in the registry that Dask's workers serve; workers of one process share them."""
 
     def __init__(self) -> None:
+        from prometheus_client import Counter, Gauge
+
         one = ["algorithm"]
         self.sources = Counter("kepler_sources", "Sources computed and written", one)
         self.edges = Counter("kepler_edges", "Stored edges of the vertices reached", one)
@@ -35,12 +34,17 @@ class _Counts:
         self.since = Gauge("kepler_batch_started_timestamp_seconds", "When the current batch began; 0 between batches", one)
 
 
-_COUNTS = None if Counter is None else _Counts()
+@functools.cache
+def _counts() -> _Counts | None:
+    try:
+        return _Counts()
+    except ModuleNotFoundError:  # the image of an external worker may lack it; Dask's /metrics then reports that itself
+        return None
 
 
 @contextlib.contextmanager
-def watched(algorithm: str) -> Iterator[Callable[[PartSummary | None, int, list[tuple[int, str]]], None]]:
-    """Count one batch that a Dask task computes within the block.
+def watched(algorithm: str) -> Iterator[Note]:
+    """Count one batch that a task of Dask answers within the block.
 
     Yields
     ------
@@ -48,7 +52,12 @@ def watched(algorithm: str) -> Iterator[Callable[[PartSummary | None, int, list[
         ``note(summary, n_sources, failed)`` records the outcome: the summary of the part file, None without one; the number
         of its sources; and ``(source, reason)`` of those that failed. A batch that raises as a whole is one failure.
     """
-    counts = _COUNTS
+    if "distributed" not in sys.modules:  # no server of this process has metrics
+        yield lambda *_: None
+        return
+    from distributed.metrics import context_meter
+
+    counts = _counts()
     if counts is not None:
         counts.running.labels(algorithm).inc()
         counts.since.labels(algorithm).set(time.time())

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..output.manifest_types import Histogram
 
-PHASES = ("load", "traverse", "certify", "rows", "write")
+PHASES = ("load", "compile", "traverse", "certify", "rows", "write")
 OTHERS = "others"
 MAX_BINS = 240  # time bins; if a run needs more, neighboring bins are joined in pairs
 MAX_WORKERS = 1024  # workers listed separately; a restarted worker has a new address
@@ -162,7 +162,9 @@ class RunStats:
         """Return sources and edges per second over the last minute, or since a later start; 0 before any batch."""
         now = time.time() if now is None else now
         self._forget(now)
-        seconds = min(_LATELY, now - self.started)
+        # A worker compiles once, before its first batch is done: the rest takes no such time.
+        compiled = max((share.phases.get("compile", 0.0) for share in self.workers.values()), default=0.0)
+        seconds = min(_LATELY, now - self.started - compiled)
         if seconds <= 0 or not self._arrivals:
             return 0.0, 0.0
         return sum(n for _, n, _ in self._arrivals) / seconds, sum(edges for _, _, edges in self._arrivals) / seconds

@@ -198,13 +198,13 @@ class MgEngine:
     def choose(self, prepared: Prepared, sizing: Sizing) -> None:
         """Return None: there is only one strategy."""
 
-    def answer(self, run: BatchRun) -> dict[str, float]:
+    def answer(self, run: BatchRun) -> None:
         """Run all batches, one after another; see ``Engine.answer``. Parts written before an error are complete."""
         started = time.perf_counter()
-        run.announce(self._together.client)
+        run.announce(self._together.client, {"start": self._start_seconds})
         with run.watch(self._together.client) as observer:
             self._answer(run, observer)
-        return {"start": self._start_seconds, "traverse": time.perf_counter() - started}
+        run.finish({"start": self._start_seconds, "traverse": time.perf_counter() - started})
 
     def _answer(self, run: BatchRun, observer: BatchObserver) -> None:
         request = run.prepared.request

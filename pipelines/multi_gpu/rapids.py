@@ -28,7 +28,8 @@ from kepler_traverse.formats.text import no_rows
 from ..cli.options import Settings
 from ..cli.settings import MG
 from ..run.prepare import read_options
-from ..scheduling.cluster import ClusterError, cluster_for
+from ..scheduling.cluster import cluster_for
+from ..scheduling.errors import ClusterError
 from ..scheduling.existing_cluster import refuse_unfit_workers
 from ..worker.device_errors import is_out_of_memory
 from . import edge_partition

@@ -6,23 +6,23 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-
-from distributed import Client
+from typing import TYPE_CHECKING
 
 from kepler_traverse import __version__
-from kepler_traverse.errors import OutputError
+from kepler_traverse.errors import CapacityError, OutputError
 
+from ..cli import steps
 from ..cli.options import Settings
 from ..cli.settings import MG
+from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
 from ..monitoring import console
-from ..monitoring.dashboard_plugin import open_page
 from ..monitoring.html_report import page_of
-from ..multi_gpu.engine import mg_engine, proposed
 from ..output.manifest_types import Identity, Manifest, PartEntry, PartSummary
 from ..output.part_file import checked_part, part_name
 from ..output.run_folder import (
@@ -36,6 +36,7 @@ from ..output.run_folder import (
     status_on_error,
 )
 from ..output.schemas import OUTPUT_SCHEMAS
+from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver, batches_of
 from ..worker.request import Ids
 from .engine import BatchRun, Engine, KeplerEngine
@@ -44,8 +45,14 @@ from .memory_plan import Sizing
 from .prepare import Prepared
 from .strategy_choice import StrategyChoice, current
 
+if TYPE_CHECKING:
+    from distributed import Client
 
-def run(settings: Settings, command: str) -> int:
+
+_STEPS = ("read", "build", "plan", "compile", "store", "start", "traverse")
+
+
+def run(settings: Settings, command: str, supervision: Supervision = UNWATCHED) -> int:
     """Run the job and return its exit code: 0, or 3 if some sources failed.
 
     Parameters
@@ -53,6 +60,8 @@ def run(settings: Settings, command: str) -> int:
     settings : Settings
     command : str
         The command line, shown with ``--resume`` after an interrupt.
+    supervision : Supervision
+        Whether another process takes over if this one dies.
 
     Raises
     ------
@@ -65,19 +74,43 @@ def run(settings: Settings, command: str) -> int:
     """
     output = None if settings.output is None else Path(settings.output).absolute()
     before = None if output is None or settings.plan else check_folder(output, settings.resume)
-    with engine_of(settings) as engine:
-        return _run(settings, command, output, before, engine)
+    with engine_of(settings, supervision) as engine:
+        return _run(settings, command, output, before, engine, supervision)
 
 
-def engine_of(settings: Settings) -> AbstractContextManager[Engine]:
+def engine_of(settings: Settings, supervision: Supervision = UNWATCHED) -> AbstractContextManager[Engine]:
     """Return a context that yields the engine named in the settings and stops what the engine has started."""
-    return mg_engine(settings) if settings.engine == MG else contextlib.nullcontext(KeplerEngine(settings))
+    if settings.engine == MG:
+        from ..multi_gpu.engine import mg_engine
+
+        return mg_engine(settings)
+    return contextlib.nullcontext(KeplerEngine(settings, supervision))
 
 
-def _run(settings: Settings, command: str, output: Path | None, before: Manifest | None, engine: Engine) -> int:
+@contextlib.contextmanager
+def _proposed(settings: Settings) -> Iterator[None]:
+    """If a graph or a plan does not fit one GPU, suggest the other engine in the error."""
+    try:
+        yield
+    except (CapacityError, MemoryError) as error:
+        from ..multi_gpu.engine import proposed
+
+        with proposed(settings):
+            raise error
+
+
+def _run(
+    settings: Settings,
+    command: str,
+    output: Path | None,
+    before: Manifest | None,
+    engine: Engine,
+    supervision: Supervision,
+) -> int:
     """Run the job with an engine."""
     started = time.perf_counter()
-    with proposed(settings):
+    steps.begin("reading the edge list and building the graph")
+    with _proposed(settings):
         stored = None if output is None or before is None else output / GRAPH
         prepared = engine.prepare(stored)
         batch_size = settings.batch_size
@@ -101,6 +134,8 @@ def _run(settings: Settings, command: str, output: Path | None, before: Manifest
         job = _Job(settings, prepared, sizing, folder, command, engine, choice)
         if before is not None:
             job.keep_what_is_done(before)
+            if supervision.needs_workers:
+                job.note_takeover(before)
         if before is not None and job.nothing_is_missing(before):
             folder.manifest = before
         else:
@@ -239,6 +274,15 @@ class _Job:
     def note_retry(self, part: int, why: str) -> None:
         self._folder.manifest["retried"].append({"file": part_name(part), "why": why})
 
+    def note_takeover(self, before: Manifest) -> None:
+        """Record as retried what the process was at that ran the batches before, and what it had recorded itself."""
+        self._folder.manifest["retried"] += before["retried"]
+        for mark in left_marks(self._folder.path):
+            place = read_mark(mark)
+            for part in range(place.part, place.last + 1) if place is not None else ():
+                if part in self._batches:
+                    self.note_retry(part, "the process that ran it was ended")
+
     def nothing_is_missing(self, before: Manifest) -> bool:
         """Whether the folder is complete and its manifest agrees with the parts that were checked here."""
         parts = self._folder.manifest["parts"]
@@ -252,21 +296,42 @@ class _Job:
         Raises the errors of ``pipelines.scheduling.scheduler.Window.run``, after the manifest is written.
         """
         folder, manifest = self._folder, self._folder.manifest
+        kept = {part["file"] for part in manifest["parts"]}
         folder.sweep()
         with status_on_error(folder):
             folder.save("running")
             try:
                 if self._batches:
-                    times = self._engine.answer(self.batch_run())
-                    manifest["seconds"] |= {name: round(value, 3) for name, value in times.items()}
+                    self._engine.answer(self.batch_run(kept))
+                else:
+                    self._finish({}, kept)
             except KeyboardInterrupt:
+                if manifest["status"] in ("done", "failed"):  # it came while the workers closed
+                    return
                 done, total = sum(len(part["sources"]) for part in manifest["parts"]), manifest["sources"]
                 how = f"{self._command} --resume"
                 raise KeyboardInterrupt(f"interrupted: {done} of {total} sources are done. To finish: {how}") from None
-            if manifest["failed"]:
-                folder.save("failed")
-            else:
-                folder.complete()
+
+    def _finish(self, times: dict[str, float], kept: Collection[str]) -> None:
+        """Complete the folder, once all batches have ended.
+
+        Parameters
+        ----------
+        times : dict of str to float
+            Seconds of each step of the engine.
+        kept : collection of str
+            Names of the parts that an earlier run has written.
+        """
+        folder, manifest = self._folder, self._folder.manifest
+        if times:
+            computed = [part for part in manifest["parts"] if part["file"] not in kept]
+            compiled = min(times["traverse"], compile_seconds(computed))
+            times = _sum(self._prepared.seconds, times, {"traverse": -compiled, "compile": compiled})
+            manifest["seconds"] = {name: round(value, 3) for name, value in times.items()}
+        if manifest["failed"]:
+            folder.save("failed")
+        else:
+            folder.complete()
 
     def write_report(self) -> None:
         """Write ``_report.html`` into the output folder, also if the run was interrupted or failed."""
@@ -279,8 +344,8 @@ class _Job:
         else:
             say(f"report: {self._folder.path / REPORT}")
 
-    def batch_run(self) -> BatchRun:
-        """Return the input of the engine."""
+    def batch_run(self, kept: Collection[str] = ()) -> BatchRun:
+        """Return the input of the engine; ``kept`` are the names of the parts that an earlier run has written."""
         return BatchRun(
             batches=self._batches,
             prepared=self._prepared,
@@ -290,22 +355,46 @@ class _Job:
             choice=self._choice,
             announce=self._announce,
             watch=self._watched,
+            finish=lambda times: self._finish(times, kept),
         )
 
-    def _announce(self, client: Client) -> None:
+    def _announce(self, client: Client | None, seconds: dict[str, float]) -> None:
+        steps.end(seconds=_sum(self._prepared.seconds, seconds))
         for note in console.weights_not_used(self._settings, self._folder.manifest["graph"].get("built", {})):
             say(note)
-        say(f"dashboard: {client.dashboard_link}")
+        if client is not None:
+            say(f"dashboard: {client.dashboard_link}")
 
     @contextlib.contextmanager
-    def _watched(self, client: Client) -> Iterator[BatchObserver]:
-        facts = console.facts_of(self._folder.manifest)
-        with console.Progress(facts, open_page(client, facts, say)) as progress:
+    def _watched(self, client: Client | None) -> Iterator[BatchObserver]:
+        facts, news = console.facts_of(self._folder.manifest), None
+        if client is not None:
+            from ..monitoring.dashboard_plugin import open_page
+
+            news = open_page(client, facts, say)
+        with console.Progress(facts, news) as progress:
             try:
                 yield _ManifestObserver(self, progress)
             finally:
                 if self._choice is not None:
                     self._folder.manifest["strategy"] = current(self._choice.record)
+
+
+def _sum(*of: dict[str, float]) -> dict[str, float]:
+    """Return the sums by step, in the order in which the steps begin."""
+    found: dict[str, float] = {}
+    for seconds in of:
+        for name, value in seconds.items():
+            found[name] = found.get(name, 0.0) + value
+    return {name: found[name] for name in sorted(found, key=_STEPS.index)}
+
+
+def compile_seconds(parts: Sequence[PartEntry]) -> float:
+    """Return the longest time that any worker has compiled in place of traversing."""
+    by_worker: Counter[str] = Counter()
+    for part in parts:
+        by_worker[part.get("worker", "")] += part.get("phases", {}).get("compile", 0.0)  # type: ignore[assignment]
+    return max(by_worker.values(), default=0.0)
 
 
 class _ManifestObserver:

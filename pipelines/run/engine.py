@@ -1,4 +1,4 @@
-"""Engines that run the traversals: this library on Dask workers, or another one with the same interface."""
+"""Engines that run the traversals: this library, in this process or on Dask workers, or another one."""
 
 from __future__ import annotations
 
@@ -12,24 +12,35 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from distributed import Client, Future
-
+from kepler_traverse import compile_clock, cuda
 from kepler_traverse.errors import InputError
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.storage import save_graph
 
-from ..cli.options import Settings
+from ..cli.options import OPTIONS, Settings
+from ..cli.supervisor import UNWATCHED, Supervision
+from ..output.manifest_types import BatchOutcome
 from ..output.run_folder import GRAPH, cannot_write
-from ..scheduling.cluster import cluster_for, give_plugin, take_plugin
-from ..scheduling.existing_cluster import check_existing, check_newcomers, refuse_small_workers, survey, version_here
+from ..scheduling.executor import BatchExecutor
+from ..scheduling.in_process import NAME, InProcessExecutor
+from ..scheduling.package_version import version_here
 from ..scheduling.scheduler import BatchObserver, Task, Window
-from ..worker.plugin import TraversalPlugin, Work, run_batches
+from ..worker import lean_imports
+from ..worker.device_errors import is_sticky
+from ..worker.nearest_source import NearestSourcePlan
+from ..worker.traversal_worker import TraversalWorker, Work
 from ..worker.writer_pool import can_write_in_background
-from .memory_plan import Load, Sizing, size_up, with_capacity
+from .memory_plan import Load, Sizing, runs_in_this_process, size_up, with_capacity
 from .prepare import Prepared, load_of, machine_for, prepare, state_bytes, with_threads
 from .strategy_choice import StrategyChoice
+
+# Dask is imported only where there are worker processes: that takes the better part of a second.
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+_OWN_DASHBOARD = next(option.default for option in OPTIONS if option.key == "dashboard_address")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +59,15 @@ class BatchRun:
     fingerprint : str
         Fingerprint of the run.
     announce : callable
-        Called with the client once the cluster has started.
+        Called with the client once the cluster has started, and with the seconds of each step so far; the client is None if
+        this process runs the batches.
     choice : StrategyChoice or None
         The result of ``Engine.choose``; None if there is nothing to choose.
     watch : callable
-        ``watch(client)`` returns a context that yields the observer of the batches.
+        ``watch(client)`` returns a context that yields the observer of the batches; without a client there is no page.
+    finish : callable
+        Called once with the seconds of each step, as soon as all batches have ended: the results are complete then, and
+        what closes after that delays no result.
     """
 
     batches: dict[int, list[int]]
@@ -61,8 +76,9 @@ class BatchRun:
     folder: Path
     fingerprint: str
     choice: StrategyChoice | None
-    announce: Callable[[Client], None]
-    watch: Callable[[Client], AbstractContextManager[BatchObserver]]
+    announce: Callable[[Client | None, dict[str, float]], None]
+    watch: Callable[[Client | None], AbstractContextManager[BatchObserver]]
+    finish: Callable[[dict[str, float]], None]
 
 
 class Engine(Protocol):
@@ -86,8 +102,8 @@ class Engine(Protocol):
         This sets the fields of ``prepared.request`` that the workers' plans need.
         """
 
-    def answer(self, run: BatchRun) -> dict[str, float]:
-        """Run all batches; return the seconds of each step.
+    def answer(self, run: BatchRun) -> None:
+        """Run all batches, and then ``run.finish``.
 
         Raises
         ------
@@ -99,13 +115,22 @@ class Engine(Protocol):
 
 
 class KeplerEngine:
-    """This library, with the whole graph in each worker of its own cluster or of an existing one."""
+    """This library, with the whole graph in this process, or in each worker of its own cluster or of an existing one.
 
-    def __init__(self, settings: Settings):
-        self._settings = settings
+    Parameters
+    ----------
+    settings : Settings
+    supervision : Supervision
+        Whether another process takes over if this one dies, and whether batches may run in this one.
+    """
+
+    def __init__(self, settings: Settings, supervision: Supervision = UNWATCHED):
+        self._settings, self._supervision = settings, supervision
         self._is_external = bool(settings.scheduler_address or settings.scheduler_file)
 
     def prepare(self, stored: Path | None) -> Prepared:
+        if self._supervision.is_watched:
+            lean_imports.settle(uses_cudf=self._settings.device != "cpu" and cuda.available())
         return prepare(self._settings, stored)
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
@@ -114,6 +139,8 @@ class KeplerEngine:
         if machine.device == "cpu" and settings.gpu_memory is not None:  # with --device auto the device is known only now
             raise InputError("--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out")
         if self._is_external:
+            from ..scheduling.existing_cluster import refuse_small_workers, survey
+
             found = survey(settings, machine.device)
             if machine.device == "cpu":  # the memory of the workers counts, and they may be on other hosts
                 machine = replace(machine, available=sys.maxsize)
@@ -127,8 +154,32 @@ class KeplerEngine:
             def size(load: Load) -> Sizing:
                 return size_up(load, machine, settings.workers, batch_size)
 
-        sizing, names = with_capacity(load_of(prepared), self._states(prepared), size, prepared.plan.strategy.name)
+        load, states, planned = load_of(prepared), self._states(prepared), prepared.plan.strategy.name
+        sizing, names = with_capacity(load, states, size, planned)
+        if self._may_run_here() and runs_in_this_process(load, sizing, machine, self._search_seconds(prepared)):
+            size_of_parts = sizing.batch_size
+            sizing, names = with_capacity(load, states, lambda load: size_up(load, machine, 1, size_of_parts), planned)
+            sizing = replace(sizing, in_process=True)
         return replace(sizing, strategies=tuple(names))
+
+    def _may_run_here(self) -> bool:
+        """Whether the settings leave it open in which process the batches run."""
+        settings = self._settings
+        return not (
+            self._is_external
+            or self._supervision.needs_workers
+            or settings.workers not in ("auto", 1)
+            or settings.dashboard_address != _OWN_DASHBOARD
+            or settings.batch_deadline != "auto"
+        )
+
+    def _search_seconds(self, prepared: Prepared) -> float | None:
+        """Return the estimated seconds of all searches in this process, with all of its threads; None if not known."""
+        if not isinstance(prepared.plan, MultiSourcePlan):
+            return None
+        name = prepared.plan.strategy.name
+        seconds = {each.name: each.seconds for each in prepared.plan.ranked(int(prepared.numbers.size))}[name]
+        return seconds if math.isfinite(seconds) else None
 
     def _states(self, prepared: Prepared) -> dict[str, int]:
         """Return the bytes that each candidate strategy needs; empty if there is nothing to choose."""
@@ -166,7 +217,55 @@ class KeplerEngine:
         """Whether workers write parts on threads, so that a group may span several parts."""
         return not self._is_external and sizing.writers > 1 and can_write_in_background(sizing.batch_size, n_vertices)
 
-    def answer(self, run: BatchRun) -> dict[str, float]:
+    def answer(self, run: BatchRun) -> None:
+        if run.sizing.in_process:
+            self._answer_here(run)
+        else:
+            self._answer_on_cluster(run)
+
+    def _answer_here(self, run: BatchRun) -> None:
+        """Run all batches in this process, which has the graph and the plan already."""
+        started = time.perf_counter()
+        prepared, work = run.prepared, self.work(run)
+        worker, graph, plan = TraversalWorker(work), prepared.graph, prepared.plan
+        del prepared.plan  # a change of the strategy releases it
+        # A plan that was made for the threads of one of several workers is made again: its memory depends on them.
+        is_for_all_threads = prepared.threads in (0, run.sizing.threads)
+        held = plan if is_for_all_threads and isinstance(plan, MultiSourcePlan | NearestSourcePlan) else None
+        del plan
+        compiled = compile_clock.thread_seconds()
+        worker.hold(graph, held)
+        compiled = compile_clock.thread_seconds() - compiled
+        del held
+        ready = time.perf_counter()
+        times = {"start": ready - started - compiled, "compile": compiled}
+        run.announce(None, times)
+        self._supervision.begin()
+
+        def run_task(task: Task, make_way: Callable[[], object]) -> list[BatchOutcome]:
+            try:
+                outcomes = worker.answer(_batches_of(run, task), task.isolate, task.mark, make_way, task.strategy)
+            except OSError as error:
+                raise cannot_write(run.folder, error) from None
+            for outcome in outcomes:
+                if outcome["summary"] is not None:
+                    outcome["summary"]["worker"] = NAME
+            return outcomes
+
+        with (
+            InProcessExecutor(run_task, self._supervision.is_watched, is_sticky) as executor,
+            run.watch(None) as observer,
+        ):
+            self.window(run, executor, observer, graph.n_vertices).run(list(run.batches))
+        run.finish(times | {"traverse": time.perf_counter() - ready})
+        worker.close()
+
+    def _answer_on_cluster(self, run: BatchRun) -> None:
+        from ..scheduling.cluster import cluster_for, give_plugin, take_plugin
+        from ..scheduling.dask_executor import DaskExecutor
+        from ..scheduling.existing_cluster import check_existing, check_newcomers
+        from ..worker.plugin import TraversalPlugin
+
         work, n_vertices = self.work(run), run.prepared.graph.n_vertices
         if self._is_external:
             check_existing(self._settings, work.device, _shared_folders(run))
@@ -180,20 +279,23 @@ class KeplerEngine:
         run.prepared.release()
         stored = time.perf_counter()
         with cluster_for(self._settings, work.device, n_workers, bytes_per_gpu) as client:
-            run.announce(client)
             token = uuid.uuid4().hex[:8]
             plugin = f"kepler-traverse-{token}"
             give_plugin(client, TraversalPlugin(work, plugin), plugin)
             ready = time.perf_counter()
+            times = {"store": stored - started, "start": ready - stored}
+            run.announce(client, times)
             with run.watch(client) as observer:
-                window = self.window(run, client, observer, token, n_vertices)
+                executor = DaskExecutor(client, _submitter(run, client, token))
+                needed = run.sizing.shared_bytes + run.sizing.worker_bytes
+                newcomers = functools.partial(check_newcomers, client, needed=needed) if self._is_external else None
+                window = self.window(run, executor, observer, n_vertices, newcomers)
                 try:
                     window.run(list(run.batches))
                 finally:
                     if client.status == "running" and self._is_external:
                         take_plugin(client, plugin)
-            ended = time.perf_counter()
-        return {"store": stored - started, "start": ready - stored, "traverse": ended - ready}
+            run.finish(times | {"traverse": time.perf_counter() - ready})
 
     def work(self, run: BatchRun) -> Work:
         """Return what all batches share."""
@@ -211,19 +313,24 @@ class KeplerEngine:
             version=version_here() if self._is_external else "",
         )
 
-    def window(self, run: BatchRun, client: Client, observer: BatchObserver, token: str, n_vertices: int) -> Window:
-        """Return the window of tasks for the batches of a run; the name of the worker plugin contains the token."""
+    def window(
+        self,
+        run: BatchRun,
+        executor: BatchExecutor,
+        observer: BatchObserver,
+        n_vertices: int,
+        newcomers: Callable[[list[str]], None] | None = None,
+    ) -> Window:
+        """Return the window of tasks for the batches of a run."""
         deadline = self._settings.batch_deadline
-        needed = run.sizing.shared_bytes + run.sizing.worker_bytes
         return Window(
-            client,
-            _submitter(run, client, token),
+            executor,
             observer,
             run.folder,
             deadline=None if deadline == "auto" else deadline,
             patience=self._settings.worker_timeout,
             first=2 * run.sizing.writers if self._writes_beside(run.sizing, n_vertices) else 1,
-            newcomers=functools.partial(check_newcomers, client, needed=needed) if self._is_external else None,
+            newcomers=newcomers,
             choice=run.choice,
         )
 
@@ -234,14 +341,22 @@ def _shared_folders(run: BatchRun) -> list[Path]:
     return [run.folder] if cache is None else list(dict.fromkeys([run.folder, cache.parent]))
 
 
+def _batches_of(run: BatchRun, task: Task) -> list[tuple[int, list[int]]]:
+    """Return the batches of a task, without the sources that are given up."""
+    return [(part, [s for s in run.batches[part] if s not in task.without]) for part in task.parts]
+
+
 def _submitter(run: BatchRun, client: Client, token: str) -> Callable[[Task], Future[Any]]:
+    from ..worker.plugin import run_batches
+
     algorithm = run.prepared.request.algorithm
 
     def submit(task: Task) -> Future[Any]:
-        batches = [(part, [s for s in run.batches[part] if s not in task.without]) for part in task.parts]
         # "bfs-000012-...": the dashboard groups tasks by the text before the first number.
         key = f"{algorithm}-{task.parts[0]:06d}-{task.number}-{token}"
         plugin = f"kepler-traverse-{token}"
-        return client.submit(run_batches, plugin, batches, task.isolate, task.mark, task.strategy, key=key, pure=False)
+        return client.submit(
+            run_batches, plugin, _batches_of(run, task), task.isolate, task.mark, task.strategy, key=key, pure=False
+        )
 
     return submit

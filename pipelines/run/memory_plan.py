@@ -17,6 +17,11 @@ VERTICES_PER_PART = {"cpu": 2**28, "cuda": 2**32}
 # Distances that a GPU computes at once, if parts hold fewer. A GPU that searches from few sources is mostly idle.
 DISTANCES_AT_ONCE = 2**28
 BATCHES_PER_WORKER = 3  # so that the last batches of a run end at about the same time
+# Runs that are estimated to take less are run by the driver: a cluster takes 3 to 6 s to start. With one worker there is
+# nothing to gain but a dashboard and a second process.
+_ALONE_SECONDS, _TOGETHER_SECONDS = 60.0, 10.0
+_SECONDS_PER_ROW = 5e-8  # of one core, to encode and write a row
+_SECONDS_PER_BYTE = {"cpu": 2e-9, "cuda": 1e-10}  # of a graph, for one search whose strategy has no cost model
 PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels of one worker
 
 
@@ -79,6 +84,8 @@ class Sizing:
         Memory of a host: the graph, which its workers share, and the memory of each worker.
     strategies : tuple of str
         Strategies for which each worker has memory, the planned one first; empty if there is nothing to choose.
+    in_process : bool
+        The driver runs the batches itself, with all threads; there are no worker processes.
     """
 
     workers: int
@@ -91,6 +98,7 @@ class Sizing:
     shared_bytes: int = 0
     worker_bytes: int = 0
     strategies: tuple[str, ...] = ()
+    in_process: bool = False
 
 
 def size_up(
@@ -132,6 +140,26 @@ def size_up(
         # A worker with a GPU holds its traversals in GPU memory, not in the memory of the host.
         worker_bytes=PROCESS_BYTES + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),
     )
+
+
+def runs_in_this_process(load: Load, sizing: Sizing, machine: Machine, search_seconds: float | None) -> bool:
+    """Whether a run is over before worker processes would have made up for the time that they take to start.
+
+    Parameters
+    ----------
+    load, sizing, machine : Load, Sizing, Machine
+        The sizing of a run with worker processes.
+    search_seconds : float or None
+        Estimate for all searches in one process; None if not known.
+    """
+    n_searches = 1 if load.merged else load.n_sources
+    if search_seconds is None:
+        search_seconds = _SECONDS_PER_BYTE[machine.device] * load.graph_bytes * n_searches
+    # A certificate reads each edge once, as a search does.
+    search_seconds *= 1 + load.certified
+    writers = machine.cores if machine.device == "cuda" else 1
+    seconds = search_seconds + _SECONDS_PER_ROW * load.rows_per_source * n_searches / writers
+    return seconds < (_ALONE_SECONDS if sizing.workers == 1 else _TOGETHER_SECONDS)
 
 
 def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:

@@ -19,24 +19,24 @@ from typing import Any
 import numba
 import numpy as np
 import psutil
-from dask.system import CPU_COUNT
-from distributed.system import MEMORY_LIMIT
 
-from kepler_traverse import cuda
+from kepler_traverse import compile_clock, cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cuda import distance_stats as figures_on_gpu
-from kepler_traverse.errors import CapacityError, InputError
+from kepler_traverse.errors import CapacityError, DeviceError, InputError
 from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.graph import Graph, has_vertex
 from kepler_traverse.multi_source.planning import available_memory
 from kepler_traverse.read import read_graph
 from kepler_traverse.storage import FORMAT, load_graph, stored_origin
 
+from ..cli import steps
 from ..cli.options import Settings
 from ..cli.terminal import in_units, say
 from ..output.rows import OF_ALL_REACHED, names_of
 from ..output.schemas import OUTPUT_SCHEMAS
-from ..scheduling.cluster import POOL_SHARE
+from ..scheduling.gpu_pool import POOL_SHARE
+from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
 from ..worker.planning import plan_for
 from ..worker.request import Ids, Plan, Request, weights_of
 from ..worker.writer_pool import can_write_in_background
@@ -65,7 +65,9 @@ class Prepared:
     duplicates : int
         Number of sources that were given more than once.
     seconds : dict of str to float
-        Seconds of reading, and of building if the graph was not loaded.
+        Seconds of reading, of building if the graph was not loaded, of planning and of compiling.
+    threads : int
+        Number of threads that the plan is made for; 0 if it does not depend on them.
     """
 
     graph: Graph
@@ -78,6 +80,7 @@ class Prepared:
     names: Ids
     duplicates: int
     seconds: dict[str, float]
+    threads: int = 0
 
     def release(self) -> None:
         """Release the memory of the graph before the workers load theirs."""
@@ -101,18 +104,28 @@ def prepare(settings: Settings, stored: Path | None = None) -> Prepared:
     InputError
         The input is invalid; nothing has been written.
     """
-    started = time.perf_counter()
+    compile_clock.listen()
+    started, compiled = time.perf_counter(), compile_clock.thread_seconds()
     origin = origin_of(settings)
+    _start_compiling(settings)
     graph, folder, reused = _graph(settings, origin, stored)
-    seconds = graph.report.seconds or {"read": time.perf_counter() - started}
+    built, compiled_to_build = time.perf_counter(), compile_clock.thread_seconds() - compiled
+    seconds = dict(graph.report.seconds or {"read": built - started})
+    step = "build" if "build" in seconds else "read"
+    seconds[step] = max(0.0, seconds[step] - compiled_to_build)
+    steps.begin("planning")
     if settings.algorithm == "sssp":
         weights_of(graph)
     numbers, names, duplicates = chosen_sources(graph, settings)
     request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
     request = replace(request, at_once=_at_once(settings, graph, request, numbers))
     with _threads_of_a_worker(settings, graph, numbers.size):
+        threads = 0 if graph.device == "cuda" else numba.get_num_threads()
         request, plan = _planned(settings, graph, request, numbers.size)
     request = replace(request, shape=getattr(plan, "shape", None))
+    compiled = compile_clock.thread_seconds() - compiled
+    seconds["plan"] = max(0.0, time.perf_counter() - built - (compiled - compiled_to_build))
+    seconds["compile"] = compiled
     return Prepared(
         graph=graph,
         plan=plan,
@@ -124,7 +137,25 @@ def prepare(settings: Settings, stored: Path | None = None) -> Prepared:
         names=names,
         duplicates=duplicates,
         seconds=seconds,
+        threads=threads,
     )
+
+
+def _start_compiling(settings: Settings) -> None:
+    """Compile in threads what a run on a GPU needs, while the edge list is read."""
+    if _device(settings) != "cuda":
+        return
+    from kepler_traverse.compile_ahead import compile_ahead
+
+    # An error of the compiler is raised where the kernel is needed, after errors of the input.
+    with contextlib.suppress(DeviceError):
+        compile_ahead(
+            settings.algorithm,
+            result=settings.result,
+            directed=settings.directed,
+            weight_type="float64" if settings.weight_type == "float64" else "float32",
+            certify=settings.certify != "none",
+        )
 
 
 def chosen_sources(graph: Graph, settings: Settings) -> tuple[np.ndarray, Ids, int]:

@@ -13,10 +13,12 @@ import dask
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
-from kepler_traverse.errors import DeviceError, InputError, KeplerError
+from kepler_traverse.errors import DeviceError, InputError
 
 from ..cli.options import Settings
 from ..cli.terminal import say
+from .errors import ClusterError
+from .gpu_pool import POOL_SHARE
 
 HOST = "127.0.0.1"
 _PRELOAD = ["pipelines.worker.plugin"]  # its dask_setup
@@ -24,7 +26,6 @@ CONNECT_SECONDS = 30
 _POLL = 0.1  # seconds between two looks for the first worker
 _START_TRIES = 3  # of all workers of an own cluster
 _SET_UP_TRIES = 5  # of the plugin in all workers
-POOL_SHARE = 0.9  # of a GPU's memory; the rest is for CUDA itself
 _MEBIBYTE = 2**20
 
 # Every setting of Dask that a run relies on, so that a user's own configuration cannot change what it does.
@@ -54,10 +55,6 @@ _PINNED = {
     # An own cluster would close the nanny of a worker that happens to be down so long after any earlier death of it.
     "distributed.deploy.lost-worker-timeout": "365 days",
 }
-
-
-class ClusterError(KeplerError):
-    """The workers or the scheduler are gone, or do not come up."""
 
 
 @contextlib.contextmanager

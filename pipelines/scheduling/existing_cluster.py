@@ -5,8 +5,6 @@ All of it but the folders is asked before anything is written, and of each worke
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import os
 import socket
 import uuid
@@ -20,15 +18,15 @@ import psutil
 from distributed import Client
 from distributed.system import MEMORY_LIMIT
 
-from kepler_traverse import __version__, cuda
+from kepler_traverse import cuda
 from kepler_traverse.errors import CapacityError, InputError
 
 from ..cli.options import Settings
 from ..cli.terminal import in_units
-from .cluster import ClusterError, existing, pinned
+from .cluster import existing, pinned
+from .errors import ClusterError
+from .package_version import version_here
 
-_PACKAGES = ("kepler_traverse", "pipelines")
-_SOURCES = (".py", ".cu", ".cuh")
 # An expression and no function of ours, which a worker without this package could not even take apart.
 _ASK_VERSION = f"__import__({__name__!r}, fromlist=['version_here']).version_here()"
 
@@ -52,20 +50,6 @@ class WorkerMemory:
     limit: int
     usable: int
     available: int
-
-
-@functools.cache
-def version_here() -> str:
-    """The version of this package, with a digest of its sources: the number alone does not tell two checkouts apart.
-
-    It is found out once in a process, about when the process imports the sources.
-    """
-    found = hashlib.sha256()
-    root = Path(__file__).parents[2]
-    for package in _PACKAGES:
-        for path in sorted(path for path in (root / package).rglob("*") if path.suffix in _SOURCES):
-            found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return f"{__version__}, sources {found.hexdigest()[:12]}"
 
 
 def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:

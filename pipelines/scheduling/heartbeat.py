@@ -98,3 +98,8 @@ def read_mark(path: Path) -> Place | None:
         return None
     reason = content[_PLACE.size :].rstrip(b"\0").decode(errors="replace")
     return Place(part, None if source == _NO_SOURCE else source, reason, last)
+
+
+def left_marks(folder: Path) -> list[Path]:
+    """Return the heartbeat files that a process which was killed has left in the output folder."""
+    return sorted(folder.glob(".task-*.tmp"))

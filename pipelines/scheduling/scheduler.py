@@ -14,14 +14,11 @@ import time
 import uuid
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from distributed import Client, Future, KilledWorker
-from distributed.scheduler import NoValidWorkerError
 
 from kepler_traverse.errors import NegativeCycleError, OutputError
 
@@ -30,7 +27,8 @@ from ..cli.terminal import in_units
 from ..output.manifest_types import BatchOutcome, PartSummary
 from ..output.part_file import part_name
 from ..run.strategy_choice import StrategyChoice
-from .cluster import ClusterError
+from .errors import ClusterError, ProcessUnusableError
+from .executor import BatchExecutor, BatchFuture
 from .heartbeat import read_mark
 from .task_size import TaskSizer
 
@@ -42,8 +40,6 @@ _DROP_SECONDS = 0.2  # time for a worker to learn that a task is cancelled
 DRAIN_SECONDS = 20.0  # time for running tasks after an interrupt; a second signal ends the job at once
 _TICK = 1.0  # seconds; longest wait for a finished task
 _LOOK_EVERY = 2.0  # seconds between two checks of the workers
-_ANSWER_SECONDS = 30  # timeout of a request to the scheduler
-_FETCH_SECONDS = 10  # timeout for the result of a finished task; it takes longer only if its worker has died
 _MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of --batch-deadline auto: seconds, and a multiple of the slowest batch so far
 _MAX_NAMED = 5  # names listed in one message
 _MORE_MEMORY = "start the workers with a larger --memory-limit, or 0 for none"
@@ -120,13 +116,11 @@ def _named(workers: Iterable[str]) -> str:
 
 
 class Window:
-    """Runs batches on a cluster, with a few tasks per worker in flight.
+    """Runs batches on an executor, with a few tasks per worker in flight.
 
     Parameters
     ----------
-    client : distributed.Client
-    submit : callable
-        ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``plugin.run_batches``.
+    executor : BatchExecutor
     observer : BatchObserver
     folder : Path
         Where tasks write their heartbeat files.
@@ -144,8 +138,7 @@ class Window:
 
     def __init__(
         self,
-        client: Client,
-        submit: Callable[[Task], Future[Any]],
+        executor: BatchExecutor,
         observer: BatchObserver,
         folder: Path,
         deadline: float | None = None,
@@ -154,12 +147,12 @@ class Window:
         newcomers: Callable[[list[str]], None] | None = None,
         choice: StrategyChoice | None = None,
     ):
-        self._client, self._submit, self._observer, self._folder = client, submit, observer, folder
+        self._executor, self._observer, self._folder = executor, observer, folder
         self._deadline, self._patience, self._newcomers = deadline, patience, newcomers
         self._pace, self._choice = TaskSizer(first), choice
         self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may still live and write heartbeat files
-        self._in_flight: dict[Future[Any], Task] = {}
-        self._finished: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+        self._in_flight: dict[BatchFuture, Task] = {}
+        self._finished: queue.SimpleQueue[BatchFuture] = queue.SimpleQueue()
         self._waiting: deque[int] = deque()
         self._retry_alone: deque[int] = deque()
         self._bisected: deque[list[int]] = deque()
@@ -206,8 +199,8 @@ class Window:
             self._report_retries()
             for mark in self._recalled:  # of a task that began while it was recalled
                 mark.unlink(missing_ok=True)
-            if self._in_flight and self._client.status == "running":
-                self._client.cancel(list(self._in_flight), force=True)
+            if self._in_flight and self._executor.is_connected():
+                self._executor.cancel(list(self._in_flight))
 
     def _fill(self) -> None:
         # During a trial a new task may get the slower strategy. So tasks are small then, and none is queued.
@@ -238,11 +231,11 @@ class Window:
             is_trial=bool(tried),
             halved=halved,
         )
-        future = self._submit(task)
+        future: BatchFuture = self._executor.submit(task)
         self._in_flight[future] = task
         future.add_done_callback(self._finished.put)
 
-    def _wait(self) -> list[Future[Any]]:
+    def _wait(self) -> list[BatchFuture]:
         """Return finished futures; wait at most a tick for the first one."""
         try:
             found = [self._finished.get(timeout=_TICK)]
@@ -252,9 +245,9 @@ class Window:
             return []
         return [future for future in found if future in self._in_flight]
 
-    def _on_task_done(self, future: Future[Any]) -> None:
+    def _on_task_done(self, future: BatchFuture) -> None:
         task = self._in_flight.pop(future)
-        outcomes = self._fetched(future)
+        outcomes = self._executor.outcomes_of(future)
         if outcomes is not None:
             self._losses.clear()
             self._workers_seen_at = time.monotonic()
@@ -268,27 +261,22 @@ class Window:
             self._lost(task, "its result is gone")
         future.release()  # Dask would recompute a result that is still referenced if its worker died
 
-    def _fetched(self, future: Future[Any]) -> list[BatchOutcome] | None:
-        if future.status != "finished":
-            return None
-        try:
-            return future.result(timeout=_FETCH_SECONDS)
-        except (OSError, TimeoutError, CancelledError, KilledWorker):
-            return None
-
     def _on_task_error(self, task: Task, error: Exception) -> None:
-        if isinstance(error, KilledWorker):
+        kind = self._executor.kind_of(error)
+        if kind == "worker died":
             self._lost(task, "its worker died")
         elif isinstance(error, NegativeCycleError | OutputError | ClusterError):
+            for part in task.parts if isinstance(error, ProcessUnusableError) else ():
+                self._try_again(part, str(error).partition(";")[0])
             raise error
         elif isinstance(error, ImportError):
             raise ClusterError(
                 f"a worker lacks a package that this job has ({error}); install the same where the worker runs, start it "
                 "anew, and run again with --resume"
             )
-        elif isinstance(error, NoValidWorkerError):
+        elif kind == "no worker":
             raise self._no_workers()
-        elif isinstance(error, CancelledError):
+        elif kind == "cancelled":
             self._look_for_scheduler()
             self._lost(task, "its result is gone")
         else:
@@ -324,7 +312,7 @@ class Window:
             for future, task in self._in_flight.items()
             if not (future.done() or task.isolate or task.halved or self._has_begun(task))
         ]
-        self._client.cancel([future for future, _ in queued], force=True)
+        self._executor.cancel([future for future, _ in queued])
         for future, task in queued:
             del self._in_flight[future]
             task.mark.unlink(missing_ok=True)  # a task that begins nevertheless writes no part
@@ -406,14 +394,13 @@ class Window:
         self._looked_at = now
         self._look_for_scheduler()
         try:
-            workers = set(self._ask(self._scheduler.ncores))
-            running = set(self._ask(self._scheduler.ncores_running)) if workers else set()
-            processing = self._ask(self._scheduler.processing) if workers else {}
+            states = self._executor.states(self._batch_deadline())
         except (OSError, TimeoutError):
             self._workers = 0
             if now - self._workers_seen_at > self._patience:
                 raise self._no_scheduler() from None
             return
+        workers, running = states.workers, states.running
         self._workers = len(running)
         self._report_retries()
         self._report_workers(workers, workers - running)
@@ -427,7 +414,7 @@ class Window:
                     f"all {len(workers)} workers have been paused for {self._patience:g} seconds, since they use more "
                     f"memory than their limits allow; {_MORE_MEMORY}, and run again with --resume"
                 )
-        self._look_for_hung_workers(processing, now)
+        self._look_for_hung_workers(states.processing, now)
 
     def _report_workers(self, workers: set[str], not_running: set[str]) -> None:
         """Report which workers were lost, have joined, were paused or have resumed since the last check."""
@@ -450,10 +437,9 @@ class Window:
     def _report_paused(self, not_running: set[str]) -> None:
         """Report paused workers, with the memory for which Dask paused them; other workers are starting or closing."""
         try:
-            facts = self._ask(self._scheduler.identity)["workers"]
+            paused = self._executor.paused(not_running)
         except (OSError, TimeoutError):
             return
-        paused = {worker: facts[worker] for worker in not_running if facts.get(worker, {}).get("status") == "paused"}
         self._paused |= set(paused)
         if paused:
             worker, first = min(paused.items())
@@ -463,15 +449,8 @@ class Window:
                 f"{in_units(limit)}, and begins no task until it uses less; {_MORE_MEMORY}"
             )
 
-    def _ask(self, question: Callable[..., Any], **what: Any) -> Any:
-        return self._client.sync(question, callback_timeout=_ANSWER_SECONDS, **what)
-
-    @property
-    def _scheduler(self) -> Any:
-        return self._client.scheduler
-
     def _look_for_scheduler(self) -> None:
-        if self._client.status not in ("running", "connecting"):
+        if self._executor.is_gone():
             raise self._no_scheduler()
 
     def _no_scheduler(self) -> ClusterError:
@@ -482,7 +461,7 @@ class Window:
 
     def _look_for_hung_workers(self, processing: dict[str, list[Any]], now: float) -> None:
         """Restart a worker whose tasks have made no progress for longer than the deadline."""
-        deadline = self._deadline or max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
+        deadline = self._batch_deadline()
         ours = {future.key: (future, task) for future, task in self._in_flight.items()}
         signs: dict[str, tuple[Sign | None, float]] = {}
         for worker, keys in processing.items():
@@ -496,42 +475,37 @@ class Window:
                 del signs[worker]
         self._last_progress = signs
 
-    def _restart(self, worker: str, theirs: list[tuple[Future[Any], Task]], deadline: float) -> None:
+    def _batch_deadline(self) -> float:
+        return self._deadline or max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
+
+    def _restart(self, worker: str, theirs: list[tuple[BatchFuture, Task]], deadline: float) -> None:
         """Cancel all tasks of a worker and end its process; its nanny starts a new one."""
-        self._client.cancel([future for future, _ in theirs], force=True)
+        self._executor.cancel([future for future, _ in theirs])
+        why = f"a batch took longer than {deadline:g} seconds at worker {worker}, which is restarted"
         for future, task in theirs:
             del self._in_flight[future]
-            self._lost(task, f"a batch took longer than {deadline:g} seconds at worker {worker}, which is restarted")
-        self._ask(
-            self._scheduler.restart_workers,
-            workers=[worker],
-            timeout=_ANSWER_SECONDS / 2,
-            wait_for_workers=False,
-            on_error="return",
-            stimulus_id=f"kepler-{self._token}-deadline",
-        )
+            self._lost(task, why)
+        self._executor.restart(worker, why)
 
     def _drain(self) -> None:
         """Wait for running tasks to end, and record their results."""
-        if self._client.status != "running":
+        if not self._executor.is_connected():
             return
         queued = [future for future, task in self._in_flight.items() if not future.done() and not self._has_begun(task)]
-        self._client.cancel(queued, force=True)
+        self._executor.cancel(queued)
         dropped = [self._in_flight.pop(future) for future in queued]
         if self._in_flight:
             self._observer.draining(len(self._in_flight))
         now = time.monotonic()
         until, settled = now + DRAIN_SECONDS, now + _DROP_SECONDS
-        while (
-            (self._in_flight or time.monotonic() < settled) and time.monotonic() < until and self._client.status == "running"
-        ):
+        while (self._in_flight or time.monotonic() < settled) and time.monotonic() < until and self._executor.is_connected():
             for task in dropped:  # a task that began before it learned of this must not write an unknown part
                 task.mark.unlink(missing_ok=True)
             # Futures are polled: the interrupt may have come after one was taken from the queue, before it was handled.
             ended = [(future, task) for future, task in self._in_flight.items() if future.done()]
             for future, task in ended:
                 del self._in_flight[future]
-                self._settle_batches(task, self._fetched(future) or [])
+                self._settle_batches(task, self._executor.outcomes_of(future) or [])
             if not ended:
                 time.sleep(_DRAIN_TICK)
 

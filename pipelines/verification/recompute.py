@@ -17,8 +17,8 @@ from ..output.part_file import plain
 from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP, SOURCES_PER_PART
 from ..worker.batch_context import BatchContext
 from ..worker.planning import plan_for
-from ..worker.plugin import answers_for
 from ..worker.request import Ids, Request
+from ..worker.traversal_worker import answers_for
 from ..worker.traverse import SourceRows
 from .part_checks import Findings, Part
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from distributed.system import MEMORY_LIMIT
-
 from kepler_traverse.multi_source.planning import available_memory
 
 from ..output.schemas import ROWS_PER_GROUP, ROWS_PER_PART
 from .device_errors import is_out_of_memory
+from .host_limits import MEMORY_LIMIT
 
 _ROW_BYTES = 48  # per row that is being encoded, about: its ids, its distance and their encoded form
 _HELD_BYTES = 12  # per row of a part that waits to be written: a distance and a predecessor

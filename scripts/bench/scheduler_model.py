@@ -27,6 +27,7 @@ import psutil
 from distributed import Client
 
 from pipelines.scheduling.cluster import pinned
+from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.scheduler import WINDOW, Window
 
 WORKERS = (8, 64, 512)
@@ -158,7 +159,7 @@ def _run(client: Client, batches: int, folder: Path) -> int:
         tasks.append(task)
         return client.submit(no_work, task.parts, key=f"bfs-{task.number:06d}-{time.monotonic_ns()}", pure=False)
 
-    Window(client, submit, _Nobody(), folder).run(list(range(batches)))
+    Window(DaskExecutor(client, submit), _Nobody(), folder).run(list(range(batches)))
     return len(tasks)
 
 

@@ -308,7 +308,7 @@ def listening(process):
 
 
 def test_every_socket_listens_on_this_machine_only(options, tmp_path):
-    argv = map(str, [*options, "--batch-size", 1, "--output", tmp_path / "out"])
+    argv = map(str, [*options, "--batch-size", 1, "--workers", 2, "--output", tmp_path / "out"])
     command = [sys.executable, "-m", "pipelines.batch_sources", *argv]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
         process, seen = psutil.Process(job.pid), set()

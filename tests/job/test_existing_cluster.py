@@ -17,9 +17,10 @@ from kepler_traverse.errors import CapacityError
 from pipelines.batch_sources import main
 from pipelines.cli.options import flags_of
 from pipelines.cli.settings import settings_of
-from pipelines.scheduling import cluster, existing_cluster
+from pipelines.scheduling import cluster, package_version
 from pipelines.scheduling import scheduler as scheduling_scheduler
-from pipelines.scheduling.cluster import ClusterError
+from pipelines.scheduling.dask_executor import DaskExecutor
+from pipelines.scheduling.errors import ClusterError
 from pipelines.scheduling.existing_cluster import WorkerMemory, check_newcomers, refuse_small_workers, version_here
 from pipelines.scheduling.heartbeat import Mark
 from pipelines.scheduling.scheduler import Window
@@ -78,7 +79,7 @@ def test_many_hosts_are_planned_beyond_the_memory_of_the_driver(edges, tmp_path,
     """Fifty thousand workers would not fit this machine; on hosts of their own they do."""
     memory = WorkerMemory(host="", limit=0, usable=0, available=2**40)
     hosts = {f"tcp://{i}:1": SimpleNamespace(**(vars(memory) | {"host": str(i)})) for i in range(50_000)}
-    monkeypatch.setattr("pipelines.run.engine.survey", lambda *_: hosts)
+    monkeypatch.setattr("pipelines.scheduling.existing_cluster.survey", lambda *_: hosts)
     words = ["--scheduler-address", "tcp://nowhere:1", "--output", tmp_path / "out", "--plan", "--json"]
     code, out, err = run(capsys, edges, *words)
     assert code == 0, err
@@ -149,7 +150,7 @@ def test_a_worker_without_this_package_or_with_another_version_is_refused_by_nam
 def test_a_worker_of_another_version_that_joins_unseen_writes_nothing(monkeypatch):
     from pipelines.worker.plugin import TraversalPlugin
 
-    monkeypatch.setattr("pipelines.worker.plugin.version_here", lambda: "0.0.9, sources 000000000000")
+    monkeypatch.setattr("pipelines.worker.traversal_worker.version_here", lambda: "0.0.9, sources 000000000000")
     plugin = TraversalPlugin(SimpleNamespace(threads=1, version=version_here()), "plugin")
     with pytest.raises(ClusterError, match=r"has another version of this package \(0\.0\.9, .*\) than the job"):
         plugin._load()
@@ -159,9 +160,9 @@ def test_a_worker_of_another_version_that_joins_unseen_writes_nothing(monkeypatc
 def test_the_version_changes_with_any_source(monkeypatch, tmp_path):
     before = version_here()
     (tmp_path / "pipelines" / "scheduling").mkdir(parents=True)
-    (tmp_path / "pipelines" / "scheduling" / "existing_cluster.py").write_text("# another\n")
-    monkeypatch.setattr(existing_cluster, "__file__", str(tmp_path / "pipelines" / "scheduling" / "existing_cluster.py"))
-    assert existing_cluster.version_here.__wrapped__() != before
+    (tmp_path / "pipelines" / "scheduling" / "package_version.py").write_text("# another\n")
+    monkeypatch.setattr(package_version, "__file__", str(tmp_path / "pipelines" / "scheduling" / "package_version.py"))
+    assert package_version.version_here.__wrapped__() != before
 
 
 def test_a_worker_that_is_small_and_joins_later_ends_the_run_by_name():
@@ -174,7 +175,7 @@ def test_a_worker_that_is_small_and_joins_later_ends_the_run_by_name():
 
 def test_workers_that_dask_has_paused_are_named_and_end_the_run(edges, tmp_path, capsys, monkeypatch):
     """This process, whose threads they are, uses more than the limit, so they are paused from the start."""
-    monkeypatch.setattr("pipelines.run.engine.refuse_small_workers", lambda *_: None)
+    monkeypatch.setattr("pipelines.scheduling.existing_cluster.refuse_small_workers", lambda *_: None)
     out = tmp_path / "out"
     with threads_of_this_process(n_workers=1, memory_limit="60MiB") as small:
         (worker,) = small.scheduler_info["workers"]
@@ -232,7 +233,7 @@ class Scheduler:
 def test_events_of_workers_are_reported_once(tmp_path):
     looks = [("ab", "ab"), ("b", "b"), ("bc", "bc"), ("bc", "b"), ("bc", "b"), ("bc", "bc"), ("bc", "bc")]
     scheduler, observer, joined = Scheduler(looks), RecordingObserver(), []
-    window = Window(scheduler, None, observer, tmp_path, newcomers=joined.append)
+    window = Window(DaskExecutor(scheduler, None), observer, tmp_path, newcomers=joined.append)
     for _ in looks:
         scheduler.look(window)
     more = "start the workers with a larger --memory-limit, or 0 for none"
@@ -248,7 +249,7 @@ def test_events_of_workers_are_reported_once(tmp_path):
 
 def test_many_workers_that_are_lost_at_once_are_one_line(tmp_path):
     scheduler, observer = Scheduler([(set(map(str, range(100, 200))), ()), ("9", "9")]), RecordingObserver()
-    window = Window(scheduler, None, observer, tmp_path)
+    window = Window(DaskExecutor(scheduler, None), observer, tmp_path)
     scheduler.look(window)
     scheduler.look(window)
     assert "lost: workers 100, 101, 102, 103, 104 and 95 more; 1 worker now" in observer.notices
@@ -256,7 +257,7 @@ def test_many_workers_that_are_lost_at_once_are_one_line(tmp_path):
 
 def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch):
     scheduler = Scheduler([("a", "")] * 3)
-    window = Window(scheduler, None, RecordingObserver(), tmp_path, patience=5)
+    window = Window(DaskExecutor(scheduler, None), RecordingObserver(), tmp_path, patience=5)
     task = scheduling_scheduler.Task(number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
     window._in_flight[InFlight()] = task
     scheduler.look(window)
@@ -280,7 +281,7 @@ def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch)
     ],
 )
 def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_source(tmp_path, error, words):
-    window = Window(None, None, RecordingObserver(), tmp_path)
+    window = Window(DaskExecutor(None, None), RecordingObserver(), tmp_path)
     task = scheduling_scheduler.Task(number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
     with pytest.raises(ClusterError, match=words):
         window._on_task_error(task, error)

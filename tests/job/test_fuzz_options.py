@@ -74,7 +74,7 @@ def no_cluster(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SCHEDULER_FILE", raising=False)
     monkeypatch.setattr("pipelines.scheduling.cluster.Client", NoClient)
-    monkeypatch.setattr(engine.KeplerEngine, "answer", lambda self, run: self.work(run) and {})
+    monkeypatch.setattr(engine.KeplerEngine, "answer", lambda self, run: self.work(run) and run.finish({}))
 
 
 def call(capsys, program, argv):

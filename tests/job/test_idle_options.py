@@ -14,7 +14,7 @@ from kepler_traverse.errors import InputError
 from pipelines.cli.options import OPTIONS, SOURCE_CHOICES, TLS, UsageError, flags_of
 from pipelines.cli.settings import settings_of
 from pipelines.run import driver, engine, prepare
-from pipelines.scheduling import cluster
+from pipelines.scheduling import cluster, existing_cluster
 from pipelines.scheduling.existing_cluster import WorkerMemory
 
 EDGES = "src,dst,weight,a,b,c\n1,2,3,2,1,2.5\n2,3,1,3,2,1.5\n3,1,9,1,3,1\n3,4,2,4,3,1\n4,1,1,4,1,7\n"
@@ -93,7 +93,7 @@ def nothing_starts(monkeypatch):
     monkeypatch.delenv("SCHEDULER_FILE", raising=False)
     monkeypatch.setattr(prepare, "CPU_COUNT", 4)
     memory = WorkerMemory(host="a", limit=0, usable=0, available=2**40)
-    monkeypatch.setattr(engine, "survey", lambda *_: dict.fromkeys("abc", memory))
+    monkeypatch.setattr(existing_cluster, "survey", lambda *_: dict.fromkeys("abc", memory))
     monkeypatch.setattr(engine, "version_here", lambda: "")
 
 
@@ -127,7 +127,7 @@ def what_a_run_does(argv, folder, monkeypatch):
     choice = kepler.choose(prepared, sizing)
     result_folder = SimpleNamespace(path=folder, manifest={"fingerprint": ""})
     the_job = driver._Job(settings, prepared, sizing, result_folder, "", kepler, choice)
-    window = kepler.window(the_job.batch_run(), None, None, "", prepared.graph.n_vertices)
+    window = kepler.window(the_job.batch_run(), None, None, prepared.graph.n_vertices)
     made = []
     monkeypatch.setattr(Client, "made", made, raising=False)
     monkeypatch.setattr(cluster, "Client", Client)

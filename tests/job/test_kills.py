@@ -26,13 +26,11 @@ import sys
 from dataclasses import replace
 from pipelines import batch_sources
 from pipelines.run import engine, prepare
-from pipelines.cli import signals
 
-signals.listen()
 size_up = engine.size_up
 engine.size_up = lambda *load: replace(size_up(*load), writers=4)
 prepare._at_once = lambda *_: 12
-sys.exit(batch_sources.main(sys.argv[1:]))
+sys.exit(batch_sources.program())
 """
 
 KILLS = int(os.environ.get("KEPLER_KILLS", "1"))
@@ -118,7 +116,7 @@ def test_a_killed_job_resumes_to_the_same_digest(command, undisturbed, tmp_path,
 
 def workers_of(job):
     try:
-        children = psutil.Process(job.pid).children()
+        children = psutil.Process(job.pid).children(recursive=True)  # the program runs in a child of the process
         return [child for child in children if any("spawn_main" in word for word in child.cmdline())]
     except psutil.NoSuchProcess:
         return []

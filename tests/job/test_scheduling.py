@@ -25,6 +25,7 @@ from pipelines.run import prepare
 from pipelines.run.graph_cache import cached_graph
 from pipelines.scheduling import cluster
 from pipelines.scheduling.cluster import pinned
+from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.heartbeat import Mark, read_mark
 from pipelines.scheduling.scheduler import MAX_FAILURES, WINDOW, Window
 from pipelines.scheduling.task_size import MAX_BATCHES, MAX_TASK_SECONDS, TASK_SECONDS, TaskSizer
@@ -150,7 +151,7 @@ def test_few_tasks_are_in_flight_and_their_futures_are_let_go(tmp_path):
             held.append(len(client.futures))
             return client.submit(_no_work, task.parts, 0.002, key=f"none-{task.number}", pure=False)
 
-        Window(client, submit, observer, tmp_path).run(list(range(2000)))
+        Window(DaskExecutor(client, submit), observer, tmp_path).run(list(range(2000)))
         until = time.monotonic() + 10  # the client forgets them in a thread of its own
         while client.futures and time.monotonic() < until:
             time.sleep(0.01)
@@ -215,7 +216,7 @@ class RetryObserver(Counted):
 @pytest.mark.parametrize("deadly", [0, 11, 31])
 def test_batches_of_a_lost_worker_are_bisected_until_the_deadly_one_is_found(tmp_path, deadly):
     workers, observer = Cluster(deadly), RetryObserver()
-    Window(workers, workers.submit, observer, tmp_path, first=32).run(list(range(32)))
+    Window(DaskExecutor(workers, workers.submit), observer, tmp_path, first=32).run(list(range(32)))
     assert observer.parts == Counter(range(32))
     assert observer.failures == [(deadly, [deadly], f"its result is gone ({MAX_FAILURES} times)")]
     lost = [parts for parts, _ in workers.tasks if deadly in parts]

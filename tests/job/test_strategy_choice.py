@@ -21,6 +21,7 @@ from pipelines.output.manifest_schema import StrategyChoice as Schema
 from pipelines.output.manifest_schema import checked
 from pipelines.run.memory_plan import Load, Machine, size_up, with_capacity
 from pipelines.run.strategy_choice import StrategyChoice, current, sentence
+from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.heartbeat import Mark
 from pipelines.scheduling.scheduler import WINDOW, Window
 from tests.support.clusters import threads_of_this_process
@@ -52,13 +53,13 @@ class ScriptedWindow(Window):
         self.taken, self.seconds, self.submitted = taken, 0.0, []
         self.parts, self.notices = Counter(), []
         self.dies_of, self.runs_instead = dies_of, runs_instead or {}
-        client = SimpleNamespace(status="running", cancel=self.cancel, sync=self.sync)
+        self.client = client = SimpleNamespace(status="running", cancel=self.cancel, sync=self.sync)
         client.scheduler = SimpleNamespace(ncores=dict, ncores_running=dict, processing=list)
         self.n_workers, self.recalled = workers, []
-        super().__init__(client, self.submit, self, folder, choice=choice)
+        super().__init__(DaskExecutor(client, self.submit), self, folder, choice=choice)
 
     def sync(self, question, **_):
-        return {} if question is self._client.scheduler.processing else dict.fromkeys(range(self.n_workers), 1)
+        return {} if question is self.client.scheduler.processing else dict.fromkeys(range(self.n_workers), 1)
 
     def submit(self, task):
         self.submitted.append((task.strategy, task.parts))

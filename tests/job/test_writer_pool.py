@@ -28,7 +28,7 @@ from pipelines.output.part_file import plain
 from pipelines.output.rows import is_made_on_host, rows_of
 from pipelines.run import prepare
 from pipelines.scheduling.cluster import pinned
-from pipelines.worker import phase_timer, plugin, writer_pool
+from pipelines.worker import phase_timer, traversal_worker, writer_pool
 from pipelines.worker.phase_timer import Phases
 from pipelines.worker.planning import plan_for
 from pipelines.worker.plugin import TraversalPlugin, Work, run_batches
@@ -128,7 +128,7 @@ def test_threads_write_the_same_bytes_as_one_thread(answered, result, algorithm,
         assert one["part"] == other["part"]
         assert one["failed"] == other["failed"] == []
         for summary in (one["summary"], other["summary"]):
-            assert set(summary["phases"]) == {"load", "traverse", "certify", "rows", "write"}
+            assert set(summary["phases"]) == {"load", "compile", "traverse", "certify", "rows", "write"}
             assert all(summary["phases"][phase] > 0 for phase in ("traverse", "certify", "rows", "write"))
         assert {k: v for k, v in one["summary"].items() if k not in times} == {
             k: v for k, v in other["summary"].items() if k not in times
@@ -204,8 +204,8 @@ def test_of_a_group_of_several_parts_the_first_source_of_each_is_certified(answe
 
 
 def failing_at(monkeypatch, part, error, times):
-    """Make the first ``times`` writes of a part file fail in the middle of its rows."""
-    write, left = plugin.write_part, [times]
+    """Make the first ``times`` writes of a part fail in the middle of its rows."""
+    write, left = traversal_worker.write_part, [times]
 
     def written(folder, number, run, answers, *rest):
         def broken():
@@ -216,7 +216,7 @@ def failing_at(monkeypatch, part, error, times):
         left[0] -= fails
         return write(folder, number, run, broken() if fails else answers, *rest)
 
-    monkeypatch.setattr(plugin, "write_part", written)
+    monkeypatch.setattr(traversal_worker, "write_part", written)
 
 
 def test_a_task_that_plans_anew_gives_back_the_plan_of_one_that_still_writes(answered, monkeypatch, tmp_path):
@@ -314,15 +314,15 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
         ),
         run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1, writers=8,
     )  # fmt: skip
-    monkeypatch.setattr(plugin, "writers_for", lambda *_: 8)
-    write, second = plugin.write_part, threading.Event()
+    monkeypatch.setattr(traversal_worker, "writers_for", lambda *_: 8)
+    write, second = traversal_worker.write_part, threading.Event()
 
     def held(folder, number, *rest):
         second.set() if number >= N_PARTS else second.wait(30)
         assert second.is_set(), "the second task has not begun"
         return write(folder, number, *rest)
 
-    monkeypatch.setattr(plugin, "write_part", held)
+    monkeypatch.setattr(traversal_worker, "write_part", held)
     tasks = [[(part + task * N_PARTS, sources) for part, sources in BATCHES] for task in range(n_tasks)]
     here = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
     with (

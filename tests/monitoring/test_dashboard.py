@@ -129,15 +129,15 @@ TITLE = "Array.from(Bokeh.documents[0]._all_models.values()).find(m => m.type ==
 
 
 @in_a_browser
-@pytest.mark.parametrize(("scheme", "ink"), [("light", "#24292f"), ("dark", "#d5dae1")])
+@pytest.mark.parametrize(("scheme", "ink"), [("light", "rgb(36, 41, 47)"), ("dark", "rgb(213, 218, 225)")])
 def test_the_report_opens_in_a_browser_without_a_complaint(run, manifest, tmp_path, scheme, ink):
     url = (run / "_report.html").as_uri()
-    ask = f"[document.documentElement.dataset.painted, {TITLE}, {CARDS.format('document')}]"
-    seen = chromium.look(url, tmp_path, scheme, PAINTED, ask)
-    painted, title, cards = seen.answer
+    fill = "getComputedStyle(document.querySelector('.plot .title')).fill"
+    seen = chromium.look(url, tmp_path, scheme, "document.readyState == 'complete'", f"[{fill}, {CARDS.format('document')}]")
+    fill, cards = seen.answer
     assert seen.complaints == []
     assert seen.requests == [url]
-    assert (painted, title) == (scheme, ink)
+    assert fill == ink
     assert dict(cards)["rows"] == f"{totals(manifest)['rows']:,}"
     assert dict(cards)["sources done"] == f"{N_SOURCES} of {N_SOURCES}"
 

@@ -5,6 +5,8 @@ import doctest
 import importlib
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -328,8 +330,17 @@ def test_the_changelog_begins_with_the_sections_of_what_is_unreleased():
     assert re.findall(r"^### (\w+)$", unreleased, re.MULTILINE) == ["Added", "Changed", "Fixed", "Removed"]
 
 
-def test_the_console_command_is_the_job():
+def test_the_console_command_can_be_called():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     module, _, function = project["scripts"]["kepler-traverse"].partition(":")
     assert callable(getattr(importlib.import_module(module), function))
-    assert module == "pipelines.batch_sources"
+    assert module == "pipelines.__main__"
+
+
+@pytest.mark.parametrize(
+    ("words", "usage"), [(["--help"], "python -m pipelines.batch_sources"), (["warm", "--help"], "python -m pipelines.warm")]
+)
+def test_the_console_command_has_the_job_and_warm(words, usage):
+    command = [sys.executable, "-m", "pipelines", *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.startswith(f"usage: {usage}")

@@ -35,22 +35,24 @@ def made_up(n_parts, n_workers=3, hours=1.0, **others):
 
 
 class Text(html.parser.HTMLParser):
-    """The text of a page outside of scripts, tag by tag, and every attribute."""
+    """The text of a page outside of scripts and plots, tag by tag, and every attribute."""
 
     def __init__(self, source):
         super().__init__()
-        self.words, self.attributes, self._skipping = [], [], False
+        self.words, self.attributes, self._skipping, self._is_drawn = [], [], False, False
         self.feed(source)
 
     def handle_starttag(self, tag, attributes):
         self._skipping = tag in ("script", "style")
+        self._is_drawn = self._is_drawn or tag == "svg"
         self.attributes += [(tag, *attribute) for attribute in attributes]
 
-    def handle_endtag(self, _tag):
+    def handle_endtag(self, tag):
         self._skipping = False
+        self._is_drawn = self._is_drawn and tag != "svg"
 
     def handle_data(self, data):
-        if not self._skipping and data.strip():
+        if not self._skipping and not self._is_drawn and data.strip():
             self.words.append(data.strip())
 
     def after(self, word):

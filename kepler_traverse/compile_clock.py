@@ -1,0 +1,108 @@
+"""Wall time that this process spends on compiling, by Numba and by the CUDA compiler.
+
+Compiled code is kept on disk, so this happens once per machine. Who measures a search leaves it out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._active, self._since, self._total = 0, 0.0, 0.0
+        self._own = threading.local()
+
+    def begin(self) -> None:
+        with self._lock:
+            if not self._active:
+                self._since = time.perf_counter()
+            self._active += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._active -= 1
+            if not self._active:
+                self._total += time.perf_counter() - self._since
+
+    def is_active(self) -> bool:
+        return self._active > 0
+
+    def seconds(self) -> float:
+        with self._lock:
+            return self._total + (time.perf_counter() - self._since if self._active else 0.0)
+
+    def enter(self) -> None:
+        """A thread compiles, or waits for another that compiles."""
+        depth = getattr(self._own, "depth", 0)
+        if not depth:
+            self._own.since = self.seconds()
+        self._own.depth = depth + 1
+
+    def leave(self) -> None:
+        depth = getattr(self._own, "depth", 0)
+        if not depth:  # it was entered before anybody listened
+            return
+        self._own.depth = depth - 1
+        if depth == 1:
+            self._own.total = getattr(self._own, "total", 0.0) + self.seconds() - self._own.since
+
+    def thread_seconds(self) -> float:
+        return getattr(self._own, "total", 0.0)
+
+
+_CLOCK = _Clock()
+_is_listening = False
+
+
+def listen() -> None:
+    """Measure from now on what Numba compiles, in all threads."""
+    global _is_listening
+    if _is_listening:
+        return
+    _is_listening = True
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def __init__(self, on_start, on_end):
+            self._on_start, self._on_end = on_start, on_end
+
+        def on_start(self, _event):
+            self._on_start()
+
+        def on_end(self, _event):
+            self._on_end()
+
+    event.register("numba:compile", Listener(_CLOCK.begin, _CLOCK.end))
+    event.register("numba:compiler_lock", Listener(_CLOCK.enter, _CLOCK.leave))
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[None]:
+    """Count the time of the block as compiling; for compilers other than Numba."""
+    _CLOCK.enter()
+    _CLOCK.begin()
+    try:
+        yield
+    finally:
+        _CLOCK.end()
+        _CLOCK.leave()
+
+
+def is_compiling() -> bool:
+    """Whether any thread compiles now."""
+    return _CLOCK.is_active()
+
+
+def seconds() -> float:
+    """Seconds during which at least one thread of this process compiled."""
+    return _CLOCK.seconds()
+
+
+def thread_seconds() -> float:
+    """Seconds that this thread has compiled, or waited for another thread that compiled."""
+    return _CLOCK.thread_seconds()

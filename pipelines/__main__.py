@@ -1,0 +1,20 @@
+"""The console command ``kepler-traverse``: the job, or ``kepler-traverse warm``."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run the command line of this process and return its exit code."""
+    if sys.argv[1:2] == ["warm"]:  # an edge list of this name is ./warm
+        from . import warm
+
+        return warm.main(sys.argv[2:])
+    from . import batch_sources
+
+    return batch_sources.program()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Report on stderr what a run does before its first batch, so that the terminal is not empty.
+
+A step that is over in half a second is not named. The module imports nothing large: the first step is to import the rest.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+from .terminal import say
+
+_NAMED_AFTER = 0.5  # seconds
+_TICK = 0.1
+
+
+class _Steps:
+    """The present step, and a thread that names it if it takes long."""
+
+    def __init__(self) -> None:
+        self._name, self._since, self._is_named = "", 0.0, True
+        self._said_compiling = self._has_ended = False
+        threading.Thread(target=self._watch, name="kepler-steps", daemon=True).start()
+
+    def begin(self, name: str) -> None:
+        self._since, self._name, self._is_named = time.monotonic(), name, False
+
+    def end(self) -> None:
+        self._is_named = self._has_ended = True
+
+    def _watch(self) -> None:
+        compiled_before = _compile_seconds()
+        while not (self._said_compiling and self._has_ended):  # the first batch may compile, too
+            time.sleep(_TICK)
+            if not self._is_named and time.monotonic() - self._since > _NAMED_AFTER:
+                self._is_named = True
+                say(self._name)
+            if not self._said_compiling and _compile_seconds() - compiled_before > _NAMED_AFTER:
+                self._said_compiling = True
+                say("compiling (once for this machine)")
+
+
+def _compile_seconds() -> float:
+    clock = sys.modules.get("kepler_traverse.compile_clock")
+    return 0.0 if clock is None else clock.seconds()
+
+
+_steps: _Steps | None = None
+
+
+def show() -> None:
+    """From now on name the steps."""
+    global _steps
+    _steps = _Steps()
+
+
+def begin(name: str) -> None:
+    """Begin a step; the one before has ended."""
+    if _steps is not None:
+        _steps.begin(name)
+
+
+def end(*, seconds: dict[str, float] | None = None) -> None:
+    """End the last step, and say how long each of them took; compiling is still named."""
+    if _steps is None:
+        return
+    _steps.end()
+    shown = [f"{_NAMES[name]} {value:.1f} s" for name, value in (seconds or {}).items() if name in _NAMES and value >= 0.05]
+    if shown:
+        say(", ".join(shown))
+
+
+_NAMES = {
+    "import": "imports",
+    "read": "reading",
+    "build": "building",
+    "plan": "planning",
+    "compile": "compiling",
+    "store": "storing the graph",
+    "start": "starting workers",
+}

@@ -1,0 +1,172 @@
+"""A small process that watches the one that computes, and takes over if that one dies.
+
+A run of little work has no worker processes. What a worker process would give, that another one takes its place, comes from
+here: the program forks before it imports anything large. The child does all the work. If the child is killed while it runs
+batches, or finds that it cannot go on, a second child resumes the run, this time with worker processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from . import signals
+from .terminal import flush, say
+
+EXIT_UNUSABLE = 75  # of a child whose process cannot go on; never that of the program
+EXIT_KILLED = 1
+_PR_SET_PDEATHSIG = 1
+_HURRY_SECONDS = 5.0  # time for a child after a second interrupt
+
+
+class Supervision:
+    """What the process that computes knows of the one that watches it.
+
+    Parameters
+    ----------
+    needs_workers : bool
+        Batches must run in worker processes, because a process that ran them itself has died.
+    channel : int
+        Descriptor to write to once batches run in this process; -1 without a watching process.
+    """
+
+    def __init__(self, needs_workers: bool = False, channel: int = -1):
+        self.needs_workers, self._channel = needs_workers, channel
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether another process takes over if this one dies."""
+        return self._channel >= 0
+
+    def begin(self) -> None:
+        """Tell the watching process that this one runs batches itself: from now on it may be resumed."""
+        if self.is_watched:
+            with contextlib.suppress(OSError):
+                os.write(self._channel, b"1")
+
+
+UNWATCHED = Supervision()
+Main = Callable[[list[str], Supervision], int]
+
+
+def run(main: Main, argv: list[str]) -> int:
+    """Run a program in a child of this process, and again with ``--resume`` if the child dies.
+
+    Parameters
+    ----------
+    main : callable
+        ``main(argv, supervision)`` returns the exit code.
+    argv : list of str
+
+    Returns
+    -------
+    int
+        The exit code of the program.
+    """
+    if sys.platform != "linux":
+        signals.listen()
+        return main(argv, UNWATCHED)
+    code, ran_batches = _watch(main, argv, needs_workers=False)
+    if code == EXIT_UNUSABLE or (ran_batches and code < 0):
+        how = "it cannot go on" if code == EXIT_UNUSABLE else f"it was ended by {_signal_name(-code)}"
+        say(f"the process that ran the batches is gone: {how}; worker processes run the remaining ones")
+        resumed = argv if "--resume" in argv else [*argv, "--resume"]
+        code, _ = _watch(main, resumed, needs_workers=True)
+    if code < 0:
+        say(f"error: the job was ended by {_signal_name(-code)}; run again with --resume")
+        code = EXIT_KILLED
+    return code
+
+
+def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bool]:
+    """Run the program in a child; return its exit code, or minus the signal that ended it, and whether it ran batches."""
+    reads, writes = os.pipe()
+    parent = os.getpid()
+    flush()  # or the child would write what is buffered a second time
+    child = _Child()
+    with child.signals_forwarded():
+        child.pid = os.fork()
+        if not child.pid:
+            os.close(reads)
+            _be_child(main, argv, Supervision(needs_workers, writes), parent)
+        os.close(writes)
+        code = child.wait()
+    with os.fdopen(reads, "rb") as channel:
+        os.set_blocking(channel.fileno(), False)
+        return code, bool(channel.read())
+
+
+class _Child:
+    """The process that computes, as its parent sees it; ``pid`` is 0 before it begins."""
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self._requests = 0
+
+    @contextlib.contextmanager
+    def signals_forwarded(self) -> Iterator[None]:
+        """Forward each request to end as one SIGINT; the child has a process group of its own and does not act on SIGTERM.
+
+        Otherwise it would take Ctrl-C, or the SIGTERM that a batch system sends to all processes, for two requests.
+        """
+        before = {number: signal.signal(number, self._forward) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _forward(self, _number: int, _frame: Any) -> None:
+        self._requests += 1
+        if self._requests == 2:  # a kernel may keep the child from hearing it
+            timer = threading.Timer(_HURRY_SECONDS, self._kill, [signal.SIGKILL])
+            timer.daemon = True
+            timer.start()
+        self._kill(signal.SIGINT)
+
+    def _kill(self, number: int) -> None:
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def wait(self) -> int:
+        """Return the exit code of the child, or minus the signal that ended it."""
+        _, status = os.waitpid(self.pid, 0)
+        self.pid = 0
+        code = os.waitstatus_to_exitcode(status)
+        return 128 + signal.SIGINT if code < 0 and self._requests else code
+
+
+def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int) -> NoReturn:
+    """Run the program and end this process at once: there is nothing left that the end of an interpreter would do."""
+    code = 1
+    try:
+        with contextlib.suppress(OSError):
+            os.setpgid(0, 0)
+        # A terminal may be set to stop processes in the background that write to it (stty tostop).
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        # If the watching process is killed, so is this one, and the lock of the output folder is free.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == parent:
+            signals.listen()
+            signal.signal(signal.SIGTERM, lambda *_: None)  # a handler, since workers would inherit that it is ignored
+            code = main(argv, supervision)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
+        code = 128 + signal.SIGINT
+    finally:
+        flush()
+        os._exit(code)
+
+
+def _signal_name(number: int) -> str:
+    with contextlib.suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"

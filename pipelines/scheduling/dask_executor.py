@@ -1,0 +1,83 @@
+"""Tasks on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError
+from typing import Any
+
+from distributed import Client, Future, KilledWorker
+from distributed.scheduler import NoValidWorkerError
+
+from ..output.manifest_types import BatchOutcome
+from .executor import ErrorKind, WorkerStates
+from .scheduler import Task
+
+_ANSWER_SECONDS = 30  # timeout of a request to the scheduler
+_FETCH_SECONDS = 10  # timeout for the result of a finished task; it takes longer only if its worker has died
+
+
+class DaskExecutor:
+    """A ``BatchExecutor`` that submits tasks to a scheduler.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    submit : callable
+        ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``plugin.run_batches``.
+    """
+
+    def __init__(self, client: Client, submit: Callable[[Task], Future[Any]]):
+        self._client, self.submit = client, submit
+
+    def outcomes_of(self, future: Future[Any]) -> list[BatchOutcome] | None:
+        if future.status != "finished":
+            return None
+        try:
+            return future.result(timeout=_FETCH_SECONDS)
+        except (OSError, TimeoutError, CancelledError, KilledWorker):
+            return None
+
+    def kind_of(self, error: BaseException) -> ErrorKind:
+        if isinstance(error, KilledWorker):
+            return "worker died"
+        if isinstance(error, NoValidWorkerError):
+            return "no worker"
+        return "cancelled" if isinstance(error, CancelledError) else "error"
+
+    def cancel(self, futures: Iterable[Future[Any]]) -> None:
+        self._client.cancel(list(futures), force=True)
+
+    def is_connected(self) -> bool:
+        return self._client.status == "running"
+
+    def is_gone(self) -> bool:
+        return self._client.status not in ("running", "connecting")
+
+    def states(self, deadline: float) -> WorkerStates:  # noqa: ARG002
+        workers = set(self._ask(self._scheduler.ncores))
+        if not workers:
+            return WorkerStates(workers=set(), running=set())
+        running = set(self._ask(self._scheduler.ncores_running))
+        return WorkerStates(workers=workers, running=running, processing=self._ask(self._scheduler.processing))
+
+    def paused(self, workers: Iterable[str]) -> dict[str, Any]:
+        facts = self._ask(self._scheduler.identity)["workers"]
+        return {worker: facts[worker] for worker in workers if facts.get(worker, {}).get("status") == "paused"}
+
+    def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
+        self._ask(
+            self._scheduler.restart_workers,
+            workers=[worker],
+            timeout=_ANSWER_SECONDS / 2,
+            wait_for_workers=False,
+            on_error="return",
+            stimulus_id="kepler-batch-deadline",
+        )
+
+    def _ask(self, question: Callable[..., Any], **what: Any) -> Any:
+        return self._client.sync(question, callback_timeout=_ANSWER_SECONDS, **what)
+
+    @property
+    def _scheduler(self) -> Any:
+        return self._client.scheduler

@@ -1,0 +1,171 @@
+"""Tasks in this process: where the work is little, no worker process has to import, to load the graph and to plan.
+
+One thread runs the tasks, one after another, while the main thread gives them out and records what becomes of them. What a
+process of its own would survive is the business of ``pipelines.cli.supervisor``: if this process dies, or cannot go on, the
+remaining batches are run by worker processes.
+"""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError
+from typing import Any
+
+from ..output.manifest_types import BatchOutcome
+from .errors import ProcessUnusableError
+from .executor import ErrorKind, WorkerStates
+from .scheduler import Task
+
+NAME = "this process"  # of the only worker
+_ALARM_AFTER = 30.0  # seconds beyond the deadline of a batch, in which the main thread itself would have noticed
+
+
+class LocalFuture:
+    """A ``BatchFuture`` of a task in this process."""
+
+    def __init__(self, task: Task):
+        self.task, self.key, self.status = task, task.number, "pending"
+        self.outcomes: list[BatchOutcome] | None = None
+        self.error: BaseException | None = None
+        self.has_begun = False
+        self._calls: list[Callable[[Any], object]] = []
+        self._lock = threading.Lock()
+
+    def add_done_callback(self, call: Callable[[Any], object], /) -> None:
+        with self._lock:
+            if self.status in ("pending", "cancelled"):
+                self._calls.append(call)
+                return
+        call(self)
+
+    def done(self) -> bool:
+        return self.status != "pending"
+
+    def exception(self) -> BaseException | None:
+        return self.error
+
+    def release(self) -> None:
+        self.outcomes = None
+
+    def end(self, status: str) -> None:
+        """Set how the task ended, and call those who wait for it."""
+        with self._lock:
+            self.status, calls = status, self._calls
+        for call in calls:
+            call(self)
+
+
+Run = Callable[[Task, Callable[[], object]], list[BatchOutcome]]
+
+
+class InProcessExecutor:
+    """A ``BatchExecutor`` without worker processes.
+
+    Parameters
+    ----------
+    run : callable
+        ``run(task, make_way)`` runs a task and returns its outcomes. It calls ``make_way()`` where only its last parts
+        remain to be written, so that the next task begins.
+    is_watched : bool
+        Whether another process takes over if this one dies. Then a batch that hangs ends this process.
+    is_unusable : callable
+        ``is_unusable(error)``: whether an error makes every later task of this process fail, too.
+    """
+
+    def __init__(self, run: Run, is_watched: bool = False, is_unusable: Callable[[BaseException], bool] = lambda _: False):
+        self._run, self._is_watched, self._is_unusable = run, is_watched, is_unusable
+        self._queue: queue.SimpleQueue[LocalFuture | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._pending: dict[int, LocalFuture] = {}
+        self._start_thread()
+
+    def __enter__(self) -> InProcessExecutor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_watched:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        self._queue.put(None)
+
+    def submit(self, task: Task, /) -> LocalFuture:
+        future = LocalFuture(task)
+        with self._lock:
+            self._pending[future.key] = future
+        self._queue.put(future)
+        return future
+
+    def outcomes_of(self, future: LocalFuture) -> list[BatchOutcome] | None:
+        return future.outcomes if future.status == "finished" else None
+
+    def kind_of(self, error: BaseException) -> ErrorKind:
+        return "cancelled" if isinstance(error, CancelledError) else "error"
+
+    def cancel(self, futures: Iterable[LocalFuture]) -> None:
+        for future in futures:
+            with self._lock:
+                self._pending.pop(future.key, None)
+                if future.status == "pending":
+                    future.status = "cancelled"
+
+    def is_connected(self) -> bool:
+        return True
+
+    def is_gone(self) -> bool:
+        return False
+
+    def states(self, deadline: float) -> WorkerStates:
+        if self._is_watched:
+            # A kernel may hold the interpreter. The signal's default action ends the process also then.
+            signal.setitimer(signal.ITIMER_REAL, deadline + _ALARM_AFTER)
+        with self._lock:
+            keys: list[Any] = list(self._pending)
+        return WorkerStates(workers={NAME}, running={NAME}, processing={NAME: keys})
+
+    def paused(self, workers: Iterable[str]) -> dict[str, Any]:  # noqa: ARG002
+        return {}
+
+    def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
+        raise ProcessUnusableError(f"{why.partition(', which')[0]}; run again with --resume")
+
+    def _start_thread(self) -> None:
+        # A daemon, so that a batch that hangs does not keep the job from ending.
+        threading.Thread(target=self._serve, name="kepler-batches", daemon=True).start()
+
+    def _serve(self) -> None:
+        made_way = False
+
+        def make_way() -> None:
+            nonlocal made_way
+            if not made_way:
+                made_way = True
+                self._start_thread()
+
+        while not made_way:
+            future = self._queue.get()
+            if future is None:
+                return
+            with self._lock:
+                if future.status != "pending":
+                    continue
+                future.has_begun = True
+            self._run_one(future, make_way)
+
+    def _run_one(self, future: LocalFuture, make_way: Callable[[], None]) -> None:
+        status = "finished"
+        try:
+            future.outcomes = self._run(future.task, make_way)
+        except BaseException as error:
+            status, future.error = "error", error
+            if self._is_unusable(error):
+                message = (
+                    f"this process cannot compute any longer ({type(error).__name__}: {error}); run again with --resume"
+                )
+                future.error = ProcessUnusableError(message)
+        with self._lock:
+            self._pending.pop(future.key, None)
+            if future.status != "pending":  # it was cancelled, and its batches were given out again
+                return
+        future.end(status)

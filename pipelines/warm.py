@@ -1,0 +1,110 @@
+"""Compile ahead what runs of this machine need: ``python -m pipelines.warm``, or ``kepler-traverse warm``.
+
+Numba and CuPy keep compiled code on disk, and the first run of a machine waits for it. Who builds an image, or prepares a
+machine, runs this once. It makes tiny runs of each kind in a temporary folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .cli.terminal import say, show
+
+_N_VERTICES, _N_SOURCES = 64, 20
+_WEIGHTS = {"bfs": (None,), "sssp": ("int64", "float64", "float32")}
+_FEW = ("distances", "predecessors")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, or that of a tiny run that fails."""
+    parser = argparse.ArgumentParser(prog="python -m pipelines.warm", description=str(__doc__).partition("\n\n")[2])
+    parser.add_argument(
+        "--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: the CPU, and a GPU if it answers"
+    )
+    device = parser.parse_args(argv).device
+    from kepler_traverse import compile_clock, cuda
+
+    devices = [device] if device != "auto" else ["cpu", "cuda"] if cuda.available() else ["cpu"]
+    compile_clock.listen()
+    started, n_runs = time.perf_counter(), 0
+    with tempfile.TemporaryDirectory(prefix="kepler-traverse-warm-") as folder:
+        for each in devices:
+            say(f"compiling for device {each}")
+            for words in runs(each, Path(folder)):
+                n_runs += 1
+                code, text = _run(words, Path(folder) / f"out-{n_runs}")
+                if code:
+                    say(*text.splitlines(), f"error: this tiny run fails: {' '.join(words)}")
+                    return code
+    seconds = time.perf_counter() - started
+    show(f"compiled for {', '.join(devices)}: {compile_clock.seconds():.1f} s of {seconds:.1f} s, in {n_runs} tiny runs")
+    return 0
+
+
+def runs(device: str, folder: Path) -> Iterator[list[str]]:
+    """Yield the command lines of tiny runs, which between them need all that a run by default needs."""
+    from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
+    from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP
+
+    from .output.schemas import OUTPUT_SCHEMAS
+
+    for algorithm, rows in (("bfs", BFS), ("sssp", SSSP)):
+        strategies = [row.name for row in rows if row.default and row.device == device]
+        for weight in _WEIGHTS[algorithm]:
+            edges = _edges(folder, weight)
+            same = [str(edges), "--algorithm", algorithm, "--device", device, "--json", "--no-report"]
+            many = ["--random-sources", str(_N_SOURCES)]
+            for direction in ("--directed", "--undirected"):
+                for result in _FEW:
+                    for count in ("1", str(_N_SOURCES)):
+                        yield [*same, direction, "--result", result, "--random-sources", count]
+            for direction in ("--directed", "--undirected"):
+                cache = ["--graph-cache", str(folder / "graphs")]
+                # The second one maps the stored graph, as worker processes do.
+                yield from [[*same, direction, *cache, *many]] * 2
+            for result in OUTPUT_SCHEMAS:
+                if result in _FEW or (result == "levels" and algorithm != "bfs"):
+                    continue
+                targets = ["--targets", "1,2,3"] if result == "targets" else []
+                yield [*same, "--result", result, *targets, *many]
+            for strategy in strategies:
+                for result in (*_FEW, "summary"):
+                    yield [*same, "--strategy", strategy, "--result", result, *many]
+
+
+def _edges(folder: Path, weight: str | None) -> Path:
+    """Write a small edge list, and return its path."""
+    import numpy as np
+    import pyarrow
+    import pyarrow.parquet
+
+    path = folder / f"{weight or 'plain'}.parquet"
+    rng = np.random.default_rng(1)
+    src, dst = rng.integers(0, _N_VERTICES, (2, 8 * _N_VERTICES))
+    columns = {"src": src, "dst": dst}
+    if weight is not None:
+        values = rng.integers(1, 9, src.size).astype(weight)
+        columns["weight"] = values if weight == "int64" else values + values.dtype.type(0.5)
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    return path
+
+
+def _run(words: list[str], output: Path) -> tuple[int, str]:
+    """Make one run; return its exit code, and what it said."""
+    from . import batch_sources
+
+    text = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(text):
+        code = batch_sources.main([*words, "--output", str(output)])
+    return code, text.getvalue()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""Keep pandas and SciPy out of a process that uses neither; to import them takes as long as a small run.
+
+pyarrow imports pandas at its first conversion to see whether an object is one of pandas, and Numba imports SciPy when it
+first loads compiled code, to find a BLAS for ``np.dot``. The job has no data frames of pandas and no such products.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.abc
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+
+def settle(uses_cudf: bool) -> None:
+    """Let pyarrow and Numba find that pandas and SciPy are not installed; only for a process that is the job's own.
+
+    A package that is imported already stays. cuDF needs pandas, so pandas stays where cuDF may read the edge list.
+    """
+    with _missing("scipy.linalg"):
+        import numba.np.arraymath  # noqa: F401
+    if not uses_cudf:
+        import pyarrow
+
+        with _missing("pandas"):
+            pyarrow.array([0])
+            import pyarrow.dataset
+
+
+class _Refuses(importlib.abc.MetaPathFinder):
+    """Finds that a module is not installed."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG002
+        if fullname == self._name:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+@contextlib.contextmanager
+def _missing(name: str) -> Iterator[None]:
+    """Have the first import of a module raise ModuleNotFoundError inside the context."""
+    finder = _Refuses(name)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)

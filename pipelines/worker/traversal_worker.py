@@ -1,0 +1,334 @@
+"""A worker: it has the graph and the plan of the traversals, and runs batches of sources. It knows no Dask."""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from kepler_traverse import compile_clock
+from kepler_traverse.errors import InputError
+from kepler_traverse.graph import Graph
+from kepler_traverse.multi_source.outputs import graph_in_direction
+from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.storage import load_graph
+
+from ..monitoring.prometheus import watched
+from ..output.manifest_types import BatchOutcome
+from ..output.part_file import write_part
+from ..output.rows import OF_ALL_REACHED, warm_up
+from ..output.schemas import OUTPUT_SCHEMAS
+from ..scheduling.errors import ClusterError
+from ..scheduling.heartbeat import Mark
+from ..scheduling.package_version import version_here
+from .batch_context import BatchContext
+from .device_errors import is_out_of_memory, is_sticky
+from .host_limits import CPU_COUNT
+from .nearest_source import NearestSourcePlan, NearestSourceTraverser
+from .planning import plan_for
+from .request import Request, weights_of
+from .traverse import Batches, BatchTraverser, SourceRows, TraversedBatch, release_cached_memory
+from .writer_pool import Writers, can_write_in_background, writers_for
+
+Traverser = BatchTraverser | NearestSourceTraverser
+Plan = MultiSourcePlan | NearestSourcePlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What every batch of a run shares; small enough to be sent to each worker.
+
+    Attributes
+    ----------
+    request : Request
+    run : str
+        Fingerprint of the run.
+    graph_folder, output : Path
+        Absolute, and the same on every worker.
+    threads : int
+        For the kernels of each worker; 0 takes as many as the worker has threads for tasks.
+    writers : int
+        Maximum number of threads per worker that write parts while it traverses.
+    version : str
+        Version of this package on the driver, set if workers may have another one; see ``package_version.version_here``.
+    """
+
+    request: Request
+    run: str
+    graph_folder: Path
+    output: Path
+    device: str
+    threads: int
+    writers: int = 1
+    version: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """What a worker holds once its plugin is set up.
+
+    Attributes
+    ----------
+    graph : Graph
+    plan : MultiSourcePlan or NearestSourcePlan
+    answers : BatchTraverser or NearestSourceTraverser
+    writers : Writers or None
+        None if the thread that traverses also writes the parts.
+    """
+
+    graph: Graph
+    plan: Plan
+    answers: Traverser
+    writers: Writers | None
+
+
+def plan_told(graph: Graph, request: Request, strategy: str) -> Plan:
+    """Plan with the strategy that the driver names, or choose one here if this worker cannot run that strategy."""
+    if strategy:
+        try:
+            return plan_for(graph, replace(request, strategy=strategy))
+        except (InputError, MemoryError):  # another kind of device, or one that holds less
+            release_cached_memory()
+    return plan_for(graph, request)
+
+
+def answers_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
+    """Return the traverser for a plan that ``plan_for`` has made for the same request."""
+    graph = graph_in_direction(graph, request.direction)
+    return (
+        NearestSourceTraverser(graph, plan, request)
+        if isinstance(plan, NearestSourcePlan)
+        else BatchTraverser(graph, plan, request)
+    )
+
+
+class TraversalWorker:
+    """Holds the graph and the plan of one worker.
+
+    Attributes
+    ----------
+    loaded : Loaded or None
+        None before ``load`` or ``hold``, and if it has failed.
+    """
+
+    _lock: threading.Lock  # created in the worker, because a lock cannot be pickled
+
+    def __init__(self, work: Work, threads: int = 0):
+        self.work = work
+        self.loaded: Loaded | None = None
+        self._threads = threads or work.threads
+        self._load_seconds = self._compile_seconds = 0.0  # until a batch reports them
+        self._reported = ""
+
+    def hold(self, graph: Graph, plan: Plan | None = None) -> Loaded:
+        """Take a graph that is in memory already, with its plan if that was made for as many threads."""
+        self._lock = threading.Lock()
+        return self._hold(graph, plan, time.perf_counter())
+
+    def close(self) -> None:
+        loaded, self.loaded = self.loaded, None
+        if loaded is not None and loaded.writers is not None:
+            loaded.writers.close()
+
+    def _load(self) -> Loaded:
+        started = time.perf_counter()
+        if self.work.version and self.work.version != version_here():  # joined after the check of the others
+            raise ClusterError(
+                f"a worker on host {socket.gethostname()} has another version of this package ({version_here()}) than the "
+                f"job ({self.work.version}); install the same one, start the worker anew, and run again with --resume"
+            )
+        return self._hold(load_graph(self.work.graph_folder, self.work.device), None, started)
+
+    def _hold(self, graph: Graph, plan: Plan | None, started: float) -> Loaded:
+        compile_clock.listen()
+        compiled = compile_clock.thread_seconds()
+        self._take_fair_share()
+        request, writers = self.work.request, None
+        if self.work.writers > 1 and not OUTPUT_SCHEMAS[request.result].merged:
+            cores = min(self.work.writers, len(os.sched_getaffinity(0)))
+            most = writers_for(graph.n_vertices, cores, CPU_COUNT)
+            writers = Writers(most) if most > 1 else None
+        warming = threading.Thread(target=self._warm_up, args=(graph, writers))
+        warming.start()
+        self._reported = request.chosen
+        if plan is None or (self._reported and plan.strategy.name != self._reported):
+            plan = plan_told(graph, request, self._reported)
+        answers = answers_for(graph, plan, request)
+        self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
+        warming.join()
+        self._compile_seconds = compile_clock.thread_seconds() - compiled
+        self._load_seconds = time.perf_counter() - started - self._compile_seconds
+        return loaded
+
+    def _warm_up(self, graph: Graph, writers: Writers | None) -> None:
+        """Load the functions that writer threads use, so that the threads do not all wait for them at the first part."""
+        request = self.work.request
+        if writers is not None and request.result in OF_ALL_REACHED:
+            self._take_fair_share()
+            kind = np.dtype(np.int16) if request.algorithm == "bfs" else weights_of(graph).dtype
+            warm_up(request.result, request.algorithm, kind, graph.returns_integers)
+
+    def _ready(self, strategy: str) -> Loaded:
+        """Return the loaded traverser for the strategy that the driver names; plan again if that strategy has changed."""
+        loaded = self.loaded or self._load()  # Dask keeps a worker whose plugin failed to set up
+        if not strategy or strategy == self._reported:
+            return loaded
+        self._reported = strategy
+        if loaded.plan.strategy.name == strategy:
+            return loaded
+        started = time.perf_counter()
+        graph, writers, request = loaded.graph, loaded.writers, self.work.request
+        if isinstance(loaded.answers, BatchTraverser):
+            loaded.answers.let_go()
+        self.loaded = None
+        del loaded  # the memory of the previous plan is released first
+        release_cached_memory()
+        plan = plan_told(graph, request, strategy)
+        answers = answers_for(graph, plan, request)
+        self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
+        self._load_seconds += time.perf_counter() - started
+        return loaded
+
+    def _take_fair_share(self) -> None:
+        # Numba keeps the number of threads per calling thread, so each thread that traverses must set it.
+        import numba
+
+        numba.set_num_threads(min(self._threads, numba.config.NUMBA_NUM_THREADS))
+
+    def answer(
+        self,
+        batches: Batches,
+        isolate: bool,
+        mark_path: Path,
+        make_way: Callable[[], object] = lambda: None,
+        strategy: str = "",
+    ) -> list[BatchOutcome]:
+        """Run the batches of a task, one part file per batch; see ``run_batches``.
+
+        ``make_way`` is called once all batches are traversed, so that the next task may begin. It is called only if writer
+        threads write the parts.
+        """
+        with Mark(mark_path) as mark:
+            try:
+                with self._lock:  # a plan runs one traversal at a time; an external worker may have several threads
+                    self._take_fair_share()
+                    loaded = self._ready(strategy)
+                    if isinstance(loaded.plan, MultiSourcePlan):
+                        loaded.plan.adopt()  # any thread may use the plan: results are consumed before the lock is released
+                    most = max((len(sources) for _, sources in batches), default=0)
+                    writers, answers, n_vertices = loaded.writers, loaded.answers, loaded.graph.n_vertices
+                    del loaded  # so that the next task can release the plan while these parts are written
+                    if (
+                        writers is None
+                        or isinstance(answers, NearestSourceTraverser)
+                        or isolate
+                        or not can_write_in_background(most, n_vertices)
+                    ):
+                        return [self._part(answers, part, sources, isolate, mark) for part, sources in batches]
+                    begun = time.perf_counter()
+                    parts = writers.take(self._ends(answers, batches, mark))
+                    seconds = time.perf_counter() - begun
+                make_way()
+                return self._outcomes(writers, batches, parts, seconds, mark)
+            except Exception as error:
+                if is_sticky(error):
+                    mark.leave(f"{type(error).__name__}: {error}")
+                    self.give_up()
+                raise
+
+    def give_up(self) -> None:
+        """Act on an error after which every later call in this process would fail, too; here, nothing."""
+
+    def _part(self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark) -> BatchOutcome:
+        try:
+            return self._written(answers, part, sources, isolate, mark)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+        # Memory ran out while rows were written, not at a source: retry one source at a time, after releasing unused memory.
+        release_cached_memory()
+        try:
+            return self._written(answers, part, sources, True, mark)
+        except MemoryError as error:
+            reason = f"MemoryError: its part could not be written: {error}"
+            return {"part": part, "summary": None, "failed": [(int(source), reason) for source in sources]}
+
+    def _outcomes(
+        self,
+        writers: Writers,
+        batches: Batches,
+        parts: list[Future[BatchOutcome]],
+        seconds: float,
+        mark: Mark,
+    ) -> list[BatchOutcome]:
+        """Wait for parts that writer threads write, and return their outcomes.
+
+        ``seconds`` is the time until the last part was submitted.
+        """
+        wait(parts)
+        done = [part.result()["summary"] for part in parts if part.exception() is None]
+        written = sum(summary["phases"][phase] for summary in done if summary for phase in ("rows", "write"))
+        # Tasks are sized by these seconds per part. Parts that are written concurrently share the time. Writing bounds it
+        # from below: all seconds of writing, divided by the number of threads.
+        seconds = round(max(seconds, written / writers.most) / max(len(parts), 1), 6)
+        outcomes: list[BatchOutcome] = []
+        for (part, sources), future in zip(batches, parts, strict=False):
+            with watched(self.work.request.algorithm) as note:
+                error = future.exception()
+                if error is None:
+                    outcome = future.result()
+                    summary, failed = outcome["summary"], outcome["failed"]
+                    if summary is not None:
+                        summary["seconds"] = seconds
+                    note(summary, len(sources) - len(failed), failed)
+                elif not is_out_of_memory(error):
+                    raise error
+            if error is not None:
+                error.__traceback__ = None  # its frames keep arrays alive
+                with self._lock:
+                    writers.most = max(1, writers.most // 2)
+                    release_cached_memory()
+                    # The next task may have made another plan by now.
+                    outcome = self._part(self._ready("").answers, part, sources, True, mark)
+            outcomes.append(outcome)
+        return outcomes
+
+    def _ends(self, answers: BatchTraverser, batches: Batches, mark: Mark) -> Iterator[Callable[[], BatchOutcome]]:
+        """Traverse from the sources of the parts; yield for each part a function that writes it."""
+        for kept in answers.traverse_batches(batches, mark):
+            self._report_load(kept.context)
+            yield functools.partial(self._end, answers, kept, mark)
+
+    def _end(self, answers: BatchTraverser, kept: TraversedBatch, mark: Mark) -> BatchOutcome:
+        outcome = self._ended(kept.part, answers.rows_of_batch(kept), kept.context, mark)
+        return {**outcome, "measured": answers.measured.pop(kept.part, None)}
+
+    def _ended(self, part: int, rows: Iterator[SourceRows], context: BatchContext, mark: Mark) -> BatchOutcome:
+        with context.clock("write"):
+            summary = write_part(self.work.output, part, self.work.run, rows, mark.is_wanted, self.work.request.result)
+        if summary is not None:
+            context.finish(summary)
+        return {"part": part, "summary": summary, "failed": context.failed}
+
+    def _report_load(self, context: BatchContext) -> None:
+        """Add the seconds of loading and planning to those of the first batch after it."""
+        context.clock.seconds["load"], self._load_seconds = self._load_seconds, 0.0
+        context.clock.seconds["compile"] += self._compile_seconds
+        self._compile_seconds = 0.0
+
+    def _written(self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark) -> BatchOutcome:
+        context = BatchContext(progress=mark)
+        self._report_load(context)
+        mark.at(part)
+        with watched(self.work.request.algorithm) as note:
+            outcome = self._ended(part, answers.of(part, sources, isolate, context), context, mark)
+            note(outcome["summary"], len(sources) - len(context.failed), context.failed)
+        return {**outcome, "measured": answers.measured.pop(part, None)}

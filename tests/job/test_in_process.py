@@ -1,0 +1,524 @@
+"""Runs of little work, which have no worker processes: the same results, and the same promises about failures."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import compile_clock
+from pipelines import warm
+from pipelines.batch_sources import main
+from pipelines.cli import steps
+from pipelines.cli.options import flags_of
+from pipelines.cli.settings import settings_of
+from pipelines.cli.supervisor import UNWATCHED, Supervision
+from pipelines.run import driver
+from pipelines.run.engine import KeplerEngine
+from pipelines.run.memory_plan import Load, Machine, Sizing, runs_in_this_process
+from pipelines.scheduling.errors import ProcessUnusableError
+from pipelines.scheduling.in_process import NAME, InProcessExecutor
+from pipelines.scheduling.scheduler import Task, Window
+from pipelines.worker.phase_timer import Phases
+from scripts.bench import startup_job
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 180  # seconds for a run of a few seconds, so that a hang fails
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory):
+    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
+    rng = np.random.default_rng(6)
+    src, dst = rng.integers(0, 500, (2, 2500))
+    pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.integers(1, 99, src.size)}), path)
+    return path
+
+
+def flags(edges, *words, size="3"):
+    same = ["--random-sources", "12", "--batch-size", size, "--device", "cpu", "--json"]
+    return [str(word) for word in [edges, *same, *words]]
+
+
+def manifest_of(folder):
+    return json.loads((folder / "_manifest.json").read_text())
+
+
+def parts_of(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
+
+
+def start(argv, folder, before=""):
+    """Start the program, after some code has been run in its process."""
+    code = f"import sys\n{before}\nfrom pipelines import batch_sources\nsys.exit(batch_sources.program())"
+    command = [sys.executable, "-c", code, *argv, "--output", str(folder)]
+    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=ROOT, start_new_session=True, **quiet)
+
+
+def finish(job):
+    out, err = job.communicate(timeout=PATIENCE)
+    return job.returncode, out, err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--algorithm", "sssp", "--predecessors"],
+        ["--result", "summary"],
+        ["--result", "nearest", "--undirected"],
+    ],
+    ids=["predecessors", "summary", "nearest"],
+)
+def test_a_run_in_process_writes_the_bytes_of_a_run_on_a_cluster(edges, tmp_path, capsys, words):
+    argv = flags(edges, *words, size="auto")
+    assert main([*argv, "--output", str(tmp_path / "here")]) == 0
+    assert "dashboard: " not in capsys.readouterr().err
+    # The address of a dashboard is asked for, so there is a cluster.
+    with_dashboard = ["--dashboard-address", "localhost:0"]
+    assert main([*argv, *with_dashboard, "--output", str(tmp_path / "there")]) == 0
+    assert "dashboard: http" in capsys.readouterr().err
+    here, there = manifest_of(tmp_path / "here"), manifest_of(tmp_path / "there")
+    assert {part["worker"] for part in here["parts"]} == {NAME}
+    assert NAME not in {part["worker"] for part in there["parts"]}
+    assert here["digest"] == there["digest"]
+    assert parts_of(tmp_path / "here") == parts_of(tmp_path / "there")
+    assert set(here["seconds"]) == {"read", "build", "plan", "compile", "start", "traverse"}
+    assert all("compile" in part["phases"] for part in [*here["parts"], *there["parts"]])
+
+
+IMPORTS = "import atexit, os\nfrom pipelines.cli import supervisor\n" + """
+def run(main, argv):
+    code = main(argv, supervisor.Supervision(channel=os.open(os.devnull, os.O_WRONLY)))
+    print(sorted({name.partition(".")[0] for name in sys.modules}))
+    return code
+supervisor.run = run
+"""  # fmt: skip
+
+
+def test_a_small_run_imports_no_dask_bokeh_or_pandas_and_of_scipy_its_version(edges, tmp_path):
+    code, out, err = finish(start(flags(edges), tmp_path / "out", IMPORTS))
+    assert code == 0, err
+    summary, modules = out.splitlines()
+    assert json.loads(summary)["status"] == "done"
+    loaded = set(modules[2:-2].split("', '"))
+    assert {"numba", "pyarrow"} <= loaded
+    assert not loaded & {"bokeh", "pandas", "distributed", "dask", "tornado", "prometheus_client", "cudf", "matplotlib"}
+
+
+def test_a_small_run_leaves_scipy_linalg_out(edges, tmp_path):
+    before = IMPORTS.replace('name.partition(".")[0] for name', "name for name")
+    code, out, err = finish(start(flags(edges), tmp_path / "out", before))
+    assert code == 0, err
+    assert "'scipy.linalg'" not in out.splitlines()[1]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(edges, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed") / "out"
+    assert main([*flags(edges), "--output", str(folder)]) == 0
+    return folder
+
+
+# Each fault strikes in the first process that runs batches. Worker processes import everything anew, and have none.
+FAULT = """
+from kepler_traverse.multi_source import planning
+run = planning.MultiSourcePlan.run
+calls = []
+def faulty(plan, numbers):
+    calls.append(numbers)
+    if len(calls) > 2:
+        strike()
+    return run(plan, numbers)
+planning.MultiSourcePlan.run = faulty
+"""
+FAULTS = {
+    "device lost": (
+        "class CUDARuntimeError(RuntimeError): pass\n"
+        "def strike(): raise CUDARuntimeError('cudaErrorIllegalAddress: an illegal memory access')\n",
+        "it cannot go on",
+    ),
+    "killed": ("import os, signal\ndef strike(): os.kill(os.getpid(), signal.SIGKILL)\n", "it was ended by SIGKILL"),
+    "hangs": (
+        # PyDLL keeps the interpreter, as a kernel does: no thread of the process can do anything about it.
+        "import ctypes\ndef strike(): ctypes.PyDLL(None).sleep(1000)\n"
+        "from pipelines.scheduling import in_process, scheduler\n"
+        "in_process._ALARM_AFTER, scheduler._MIN_DEADLINE, scheduler._LOOK_EVERY = 1.0, 2.0, 0.1\n",
+        "it was ended by SIGALRM",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_worker_processes_run_what_a_process_that_fails_has_left(edges, undisturbed, tmp_path, fault):
+    before, said = FAULTS[fault]
+    code, out, err = finish(start(flags(edges), tmp_path / "out", before + FAULT))
+    assert code == 0, err
+    assert f"the process that ran the batches is gone: {said}; worker processes run the remaining ones" in err
+    summary, manifest = json.loads(out), manifest_of(tmp_path / "out")
+    assert summary["digest"] == manifest_of(undisturbed)["digest"]
+    assert summary["kept"] + summary["computed"] == summary["batches"]
+    assert summary["computed"] > 0
+    assert parts_of(tmp_path / "out") == parts_of(undisturbed)
+    workers = Counter(part.get("worker", NAME) == NAME for part in manifest["parts"])
+    assert workers[False] > 0, "the rest is computed by worker processes"
+    retried = [entry["why"] for entry in manifest["retried"]]
+    assert any(retry.startswith(("the process that ran it was ended", "this process cannot compute")) for retry in retried)
+    assert "Traceback" not in err
+
+
+def test_an_unwatched_run_whose_device_is_lost_says_how_to_go_on(edges, tmp_path, capsys, monkeypatch):
+    from kepler_traverse.multi_source import planning
+
+    class CUDARuntimeError(RuntimeError):
+        """Named as CuPy's."""
+
+    def faulty(_plan, _numbers):
+        raise CUDARuntimeError("cudaErrorIllegalAddress")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(planning.MultiSourcePlan, "run", faulty)
+        assert main([*flags(edges), "--output", str(tmp_path / "out")]) == 1
+    assert "CUDARuntimeError: cudaErrorIllegalAddress); run again with --resume" in capsys.readouterr().err
+    assert manifest_of(tmp_path / "out")["status"] == "failed"
+    assert main([*flags(edges), "--output", str(tmp_path / "out"), "--resume"]) == 0
+
+
+SLOW = "import time\ndef strike(): time.sleep(0.3)\n"
+
+
+@pytest.mark.parametrize("how", ["the whole job", "the program alone"])
+def test_a_killed_run_in_process_frees_its_folder_and_resumes_to_the_same_digest(edges, undisturbed, tmp_path, how):
+    folder = tmp_path / "out"
+    job = start(flags(edges, size="1"), folder, SLOW + FAULT)
+    until = time.monotonic() + PATIENCE
+    while not list(folder.glob("part-*")):
+        assert time.monotonic() < until
+        assert job.poll() is None
+        time.sleep(0.01)
+    children = psutil.Process(job.pid).children()
+    if how == "the whole job":
+        os.killpg(job.pid, signal.SIGKILL)
+    else:
+        job.kill()
+    job.communicate(timeout=PATIENCE)
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert children
+    assert not alive, "the process that computes does not outlive the one that watches it"
+    assert manifest_of(folder)["status"] == "running"
+    code, out, err = finish(start(flags(edges, size="1"), folder, "sys.argv.append('--resume')"))
+    assert code == 0, err
+    summary = json.loads(out)
+    assert summary["kept"] > 0
+    assert summary["digest"] == manifest_of(undisturbed)["digest"]
+
+
+@pytest.mark.parametrize(
+    ("number", "to_all"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True)], ids=str
+)
+def test_an_interrupted_run_in_process_ends_its_batch_and_says_how_to_resume(edges, tmp_path, number, to_all):
+    folder = tmp_path / "out"
+    job = start(flags(edges, size="1"), folder, SLOW + FAULT)
+    while not list(folder.glob("part-*")) and job.poll() is None:
+        time.sleep(0.01)
+    for process in psutil.Process(job.pid).children() if to_all else ():
+        process.send_signal(number)  # as batch systems do
+    job.send_signal(number)
+    code, out, err = finish(job)
+    assert (code, out) == (130, ""), err
+    assert err.splitlines()[-1].endswith("--resume")
+    manifest = manifest_of(folder)
+    assert manifest["status"] == "interrupted"
+    assert sorted(part["file"] for part in manifest["parts"]) == sorted(parts_of(folder))
+
+
+SUPERVISED = """
+import os, signal, sys, time
+from pipelines.cli import supervisor
+def main(argv, supervision):
+    print(argv, supervision.needs_workers, flush=True)
+    {body}
+sys.exit(supervisor.run(main, ["a"]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "lines"),
+    [
+        ("return 3", 3, ["['a'] False"]),
+        ("sys.exit(4)", 4, ["['a'] False"]),
+        ("raise KeyboardInterrupt", 130, ["['a'] False"]),
+        ("os.kill(os.getpid(), 9)", 1, ["['a'] False"]),  # before any batch: there is nothing to resume
+        ("supervision.begin(); os.kill(os.getpid(), 9)", 1, ["['a'] False", "['a', '--resume'] True"]),
+        (
+            "return 0 if supervision.needs_workers else supervisor.EXIT_UNUSABLE",
+            0,
+            ["['a'] False", "['a', '--resume'] True"],
+        ),
+    ],
+)
+def test_supervisor_passes_exit_codes_on_and_resumes_once(body, code, lines):
+    command = [sys.executable, "-c", SUPERVISED.format(body=body)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
+    assert (done.returncode, done.stdout.splitlines()) == (code, lines), done.stderr
+
+
+def test_supervisor_ends_a_child_that_hears_no_interrupt():
+    body = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM]); time.sleep(1000)"
+    code = SUPERVISED.replace(
+        "import os", "from pipelines.cli import supervisor; supervisor._HURRY_SECONDS = 0.1\nimport os"
+    )
+    job = subprocess.Popen([sys.executable, "-c", code.format(body=body)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert job.stdout.readline() == "['a'] False\n"
+    for _ in range(2):
+        time.sleep(0.2)
+        job.send_signal(signal.SIGINT)
+    job.communicate(timeout=30)
+    assert job.returncode == 130
+
+
+class Observed:
+    def __init__(self):
+        self.parts, self.retries, self.notices = [], [], []
+
+    def done(self, part, summary, without):  # noqa: ARG002
+        self.parts.append(part)
+
+    def failed(self, part, sources, reason):
+        raise AssertionError((part, sources, reason))
+
+    def retried(self, part, why):
+        self.retries.append((part, why))
+
+    def draining(self, tasks):
+        raise AssertionError(tasks)
+
+    def notice(self, message):
+        self.notices.append(message)
+
+
+def outcomes_of(task):
+    return [{"part": part, "summary": {"seconds": 0.001}, "failed": []} for part in task.parts]
+
+
+def test_in_process_executor_runs_each_batch_once_and_one_task_at_a_time(tmp_path):
+    running, most = Counter(), []
+
+    def run(task, make_way):  # noqa: ARG001
+        running["now"] += 1
+        most.append(running["now"])
+        running["now"] -= 1
+        return outcomes_of(task)
+
+    observer = Observed()
+    with InProcessExecutor(run) as executor:
+        Window(executor, observer, tmp_path).run(list(range(500)))
+    assert sorted(observer.parts) == list(range(500))
+    assert set(most) == {1}
+
+
+def test_in_process_executor_begins_the_next_task_once_the_first_makes_way(tmp_path):
+    second = threading.Event()
+
+    def run(task, make_way):
+        if task.number == 1:
+            make_way()
+            assert second.wait(10)
+        else:
+            second.set()
+        return outcomes_of(task)
+
+    observer = Observed()
+    with InProcessExecutor(run) as executor:
+        Window(executor, observer, tmp_path).run([0, 1])
+    assert sorted(observer.parts) == [0, 1]
+
+
+def task(number, tmp_path):
+    return Task(number=number, parts=(number,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
+
+
+def test_in_process_executor_never_begins_a_cancelled_task(tmp_path):
+    go_on, ran = threading.Event(), []
+
+    def run(one, make_way):  # noqa: ARG001
+        ran.append(one.number)
+        assert go_on.wait(10)
+        return outcomes_of(one)
+
+    with InProcessExecutor(run) as executor:
+        futures = [executor.submit(task(number, tmp_path)) for number in (1, 2, 3)]
+        executor.cancel(futures[1:2])
+        ended = threading.Event()
+        futures[2].add_done_callback(lambda _: ended.set())
+        assert executor.states(1.0).processing == {NAME: [1, 3]}
+        go_on.set()
+        assert ended.wait(10)
+    assert ran == [1, 3]
+    assert [future.status for future in futures] == ["finished", "cancelled", "finished"]
+    assert [executor.outcomes_of(future) is None for future in futures] == [False, True, False]
+
+
+def test_in_process_executor_ends_the_run_where_the_process_is_unusable_or_hangs(tmp_path):
+    def run(one, make_way):  # noqa: ARG001
+        raise ValueError("of the device")
+
+    observer = Observed()
+    with (
+        InProcessExecutor(run, is_unusable=lambda error: isinstance(error, ValueError)) as executor,
+        pytest.raises(ProcessUnusableError, match=r"ValueError: of the device\); run again with --resume"),
+    ):
+        Window(executor, observer, tmp_path).run([0, 1])
+    with pytest.raises(ProcessUnusableError, match=r"a batch took longer than 5 seconds .*--resume"):
+        executor.restart(NAME, "a batch took longer than 5 seconds at worker w, which is restarted")
+
+
+LOAD = Load(
+    n_vertices=1000, n_sources=10, graph_bytes=10**6, reverse_bytes=0, state_bytes=0, row_bytes=20,
+    rows_per_source=1000, most_rows=1000, certified=False,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("workers", "seconds", "n_sources", "here"),
+    [
+        (2, 1.0, 10, True),
+        (2, 11.0, 10, False),
+        (1, 11.0, 10, True),
+        (1, 61.0, 10, False),
+        (2, 1.0, 10**6, False),  # a billion rows
+        (2, None, 10, True),
+        (2, None, 10**5, False),
+    ],
+)
+def test_little_work_runs_in_process(workers, seconds, n_sources, here):
+    load = Load(**{**vars(LOAD), "n_sources": n_sources})
+    sizing = Sizing(workers=workers, threads=1, batch_size=1, n_batches=1, memory={}, output_bytes=0)
+    machine = Machine(device="cpu", cores=2, n_gpus=0, available=2**40)
+    assert runs_in_this_process(load, sizing, machine, seconds) is here
+
+
+@pytest.mark.parametrize(
+    ("words", "supervision", "here"),
+    [
+        ([], UNWATCHED, True),
+        (["--workers", "1"], UNWATCHED, True),
+        (["--workers", "2"], UNWATCHED, False),
+        (["--batch-deadline", "700"], UNWATCHED, False),
+        (["--dashboard-address", "127.0.0.1:8787"], UNWATCHED, False),
+        ([], Supervision(needs_workers=True), False),
+    ],
+)
+def test_settings_that_name_workers_get_worker_processes(edges, words, supervision, here):
+    settings = settings_of(*flags_of([*flags(edges, *words), "--output", "out"]))
+    engine = KeplerEngine(settings, supervision)
+    sizing = engine.size(engine.prepare(None), settings.batch_size)
+    assert sizing.in_process is here
+    assert sizing.batch_size == 3
+    if here:
+        assert sizing.workers == 1
+
+
+def test_compiling_is_a_phase_of_its_own(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+
+    def work(seconds):
+        now[0] += seconds
+
+    phases = Phases()
+    with phases("write"):
+        work(1)
+        with phases("traverse") as lap:
+            work(2)
+            with compile_clock.compiling():
+                work(4)
+        with compile_clock.compiling():
+            work(8)
+        work(16)
+    assert phases.seconds == {"load": 0, "compile": 12, "traverse": 2, "certify": 0, "rows": 0, "write": 17}
+    assert lap.seconds == 2
+    assert phases.elapsed == 19
+
+
+def test_compiling_by_numba_is_measured_in_the_thread_that_waits():
+    import numba
+
+    compile_clock.listen()
+    before, mine = compile_clock.seconds(), compile_clock.thread_seconds()
+
+    @numba.njit
+    def doubled(value):
+        return 2 * value
+
+    thread = threading.Thread(target=doubled, args=(1,))
+    thread.start()
+    thread.join()
+    assert compile_clock.seconds() > before
+    assert compile_clock.thread_seconds() == mine, "another thread has compiled, and this one needed nothing of it"
+    doubled(1.5)
+    assert compile_clock.thread_seconds() > mine
+
+
+def test_seconds_of_compiling_are_those_of_the_worker_that_compiled_longest():
+    parts = [{"worker": "a", "phases": {"compile": 2.0}}, {"worker": "b", "phases": {"compile": 3.0}}]
+    assert driver.compile_seconds([*parts, {"worker": "a", "phases": {"compile": 2.0}}, {}]) == 4.0
+    assert driver.compile_seconds([]) == 0.0
+
+
+def test_after_warming_a_run_compiles_nothing(edges, tmp_path, capsys):
+    assert warm.main(["--device", "cpu"]) == 0
+    assert "tiny runs" in capsys.readouterr().out
+    for i, words in enumerate([["--algorithm", "sssp", "--predecessors"], ["--result", "levels", "--undirected"]]):
+        # Another process has what was kept on disk, and nothing else.
+        code, _, err = finish(start(flags(edges, *words), tmp_path / str(i)))
+        assert code == 0, err
+        assert manifest_of(tmp_path / str(i))["seconds"]["compile"] == 0
+
+
+def test_a_tiny_run_that_fails_ends_the_warming_with_its_error(capsys, monkeypatch):
+    monkeypatch.setattr(warm, "runs", lambda *_: [["no-such-file.parquet", "--sources", "1"]])
+    assert warm.main(["--device", "cpu"]) == 2
+    assert "no-such-file.parquet" in capsys.readouterr().err
+
+
+def test_a_step_that_takes_long_is_named_and_a_short_one_is_not(capsys, monkeypatch):
+    monkeypatch.setattr(steps, "_NAMED_AFTER", 0.2)
+    monkeypatch.setattr(steps, "_steps", None)
+    steps.begin("unseen")
+    steps.show()
+    steps.begin("short")
+    steps.begin("long")
+    until, said = time.monotonic() + 20, ""
+    while "long" not in said:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+        said += capsys.readouterr().err
+    steps.end(seconds={"read": 0.01, "build": 2.0, "compile": 13.44})
+    assert (said + capsys.readouterr().err).splitlines() == ["long", "building 2.0 s, compiling 13.4 s"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_jobs_of_the_benchmark_are_command_lines_that_the_job_takes(device, tmp_path):
+    for case in startup_job.cases(device):
+        words = [f"{case.graph}.parquet", "--device", device, *case.options, "--json", "--output", str(tmp_path / "out")]
+        assert settings_of(*flags_of(words)).json
+
+
+def test_the_benchmark_measures_a_job_by_its_steps(edges):
+    case = startup_job.Case("a job", edges.stem, ("--random-sources", "2"))
+    found = startup_job.measure(case, edges.parent, "cpu", repeats=1)
+    seconds = found["seconds"]
+    assert seconds["whole"] > seconds["outside"] > 0
+    assert {"read", "build", "plan", "compile", "start", "traverse"} < set(seconds)
+    assert startup_job.table([found]).count("\n") == 2

@@ -185,7 +185,7 @@ def test_bad_input_is_one_error_before_anything_is_written(tmp_path, what, capsy
         (("--result", "nearest"), "it gives distances"),
         (("--device", "cpu"), "it runs on GPUs"),
         (("--strategy", "push"), "it has no strategies"),
-        (("--graph-cache", "x"), "its graph is never in one place"),
+        (("--graph-cache", "x"), "its graph is partitioned and is not cached"),
         (("--format", "csv"), "it reads Parquet files"),
         (("--id-type", "string"), "it takes integer ids as they are stored"),
     ],

@@ -401,7 +401,7 @@ def test_missing_output_or_other_edge_list_is_bad_input(tmp_path, capsys):
         assert verify.main([str(word) for word in words]) == 2
         assert says in capsys.readouterr().err
     assert verify.main(["--help"]) == 0
-    assert "5 something is wrong" in capsys.readouterr().out
+    assert "5 faults were" in capsys.readouterr().out
 
 
 def test_output_of_the_job_is_verified(tmp_path, capsys):

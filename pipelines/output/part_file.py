@@ -32,6 +32,7 @@ from kepler_traverse.results import Traversal
 from .buffer_pool import BUFFERS
 from .checksums import MASK, checksums_in
 from .manifest_types import Footer, PartEntry, PartSummary
+from .row_groups import Encoding, RowGroupWriter
 from .schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 
 _GATHERED = 2**20  # bytes that are buffered per write
@@ -144,37 +145,34 @@ def sync_folder(folder: Path) -> None:
 
 
 def _write(file: Any, number: int, run: str, form: ResultKind, answers: Any) -> tuple[int, int]:
-    writer: Any = None
+    writer: RowGroupWriter | None = None
     held: list[pa.Table] = []
     n_held = rows = 0
     sources: list[object] = []
     checksums: list[int] = []
-    try:
-        for source, table, checksum in answers:
-            writer = writer or _writer(file, _plain_schema(table.schema), form)
-            sources.append(source)
-            checksums.append(checksum)
-            held.append(table)
-            rows += table.num_rows
-            n_held += table.num_rows
-            if n_held >= ROWS_PER_GROUP:
-                _flush(writer, held)
-                n_held = 0
-        _flush(writer, held)
-        footer = {
-            "format": 1,
-            "version": __version__,
-            "run": run,
-            "part": number,
-            "result": form.name,
-            "rows": rows,
-            "sources": sources,
-            "checksums": [f"{checksum:016x}" for checksum in checksums],
-        }
-        writer.add_key_value_metadata({FOOTER_KEY: json.dumps(footer)})
-    finally:
-        if writer is not None:
-            writer.close()
+    for source, table, checksum in answers:
+        writer = writer or _writer(file, _plain_schema(table.schema), form)
+        sources.append(source)
+        checksums.append(checksum)
+        held.append(table)
+        rows += table.num_rows
+        n_held += table.num_rows
+        if n_held >= ROWS_PER_GROUP:
+            _flush(writer, held)
+            n_held = 0
+    assert writer is not None  # the caller has an answer
+    _flush(writer, held)
+    footer = {
+        "format": 1,
+        "version": __version__,
+        "run": run,
+        "part": number,
+        "result": form.name,
+        "rows": rows,
+        "sources": sources,
+        "checksums": [f"{checksum:016x}" for checksum in checksums],
+    }
+    writer.close({FOOTER_KEY: json.dumps(footer)})
     return rows, sum(checksums) & MASK
 
 
@@ -198,34 +196,26 @@ def _plain_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema(kinds.items())
 
 
-def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> pq.ParquetWriter:
+def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> RowGroupWriter:
     schema = schema.with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means})
     # Sources and targets repeat, so they use a dictionary. Vertices ascend within a source, and hops of vertices with close
     # numbers differ by little, so they use differences. For road networks this takes two thirds of the size of a dictionary,
     # in half the time.
     whole = [f.name for f in schema if pa.types.is_integer(f.type)]
-    repeating = [f.name for f in schema if f.name in ("source", "target")]
-    by_differences = [name for name in ("vertex", "distance") if name in whole]
-    return pq.ParquetWriter(
-        file,
-        schema,
-        version="2.6",
-        compression="zstd",
-        compression_level=1,
-        use_dictionary=repeating,
-        column_encoding=dict.fromkeys(by_differences, "DELTA_BINARY_PACKED"),
-        write_statistics=[name for name in ("source", "vertex", "target") if name in schema.names],
-        write_page_checksum=True,
+    encoding = Encoding(
+        options={"version": "2.6", "compression": "zstd", "compression_level": 1, "write_page_checksum": True},
+        dictionary=tuple(name for name in ("source", "target") if name in schema.names),
+        differences=tuple(name for name in ("vertex", "distance") if name in whole),
+        statistics=tuple(name for name in ("source", "vertex", "target") if name in schema.names),
+        repeated=("vertex",) if form.records == "vertex" else (),
     )
+    return RowGroupWriter(file, schema, encoding)
 
 
-def _flush(writer: pq.ParquetWriter, held: list[pa.Table]) -> None:
-    if not held:
-        return
-    table = plain(pa.concat_tables(held))
-    held.clear()
-    if table.num_rows:
-        writer.write_table(table, row_group_size=table.num_rows)
+def _flush(writer: RowGroupWriter, held: list[pa.Table]) -> None:
+    if held:
+        writer.write(pa.concat_tables(held))
+        held.clear()
 
 
 def read_footer(file: pq.ParquetFile) -> Footer:

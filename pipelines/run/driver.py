@@ -99,6 +99,8 @@ def _run(settings: Settings, command: str, output: Path | None, before: Manifest
             choice.resume(before.get("choice"))
         folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
         job = _Job(settings, prepared, sizing, folder, command, engine, choice)
+        if OUTPUT_SCHEMAS[prepared.request.result].records == "matrix":
+            folder.put_vertices(prepared.graph)
         if before is not None:
             job.keep_what_is_done(before)
         if before is not None and job.nothing_is_missing(before):
@@ -198,6 +200,9 @@ class _Job:
         begin = part * self._sizing.batch_size
         return self._prepared.names[begin : begin + self._sizing.batch_size]
 
+    def _name(self, part: int) -> str:
+        return part_name(part, self._folder.manifest["result"])
+
     def keep_what_is_done(self, before: Manifest) -> None:
         """Check the parts on disk; complete and correct parts are not computed again."""
         manifest = self._folder.manifest
@@ -210,7 +215,7 @@ class _Job:
                 manifest["fingerprint"],
                 names,
                 self._prepared.graph,
-                known.get(part_name(part)),
+                known.get(part_name(part, manifest["result"])),
                 manifest["result"],
             )
             if summary is not None:
@@ -233,11 +238,11 @@ class _Job:
         known = {name for entry in self._folder.manifest["failed"] for name in entry["sources"]}
         asked = set(numbers if sources is None else sources)
         given_up = [name for i, name in zip(numbers, names, strict=True) if i in asked and name not in known]
-        self._folder.manifest["failed"].append({"file": part_name(part), "sources": given_up, "error": reason})
+        self._folder.manifest["failed"].append({"file": self._name(part), "sources": given_up, "error": reason})
         return given_up
 
     def note_retry(self, part: int, why: str) -> None:
-        self._folder.manifest["retried"].append({"file": part_name(part), "why": why})
+        self._folder.manifest["retried"].append({"file": self._name(part), "why": why})
 
     def nothing_is_missing(self, before: Manifest) -> bool:
         """Whether the folder is complete and its manifest agrees with the parts that were checked here."""

@@ -8,6 +8,7 @@ and the pages of the column of sources depend only on the number of rows per sou
 from __future__ import annotations
 
 import threading
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, TypeVar
@@ -16,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .thrift import I64, LIST, STRUCT, Items, Reader, Struct, encoded
+from .thrift import BINARY, I32, I64, LIST, STRUCT, Items, Reader, Struct, encoded
 
 _MAGIC = b"PAR1"
 _MAX_ROWS = 2**26  # per row group, as in pyarrow
@@ -27,8 +28,11 @@ _FILE_ROWS, _FILE_GROUPS = 3, 4
 _GROUP_COLUMNS, _GROUP_BYTES, _GROUP_ROWS, _GROUP_OFFSET, _GROUP_COMPRESSED = 1, 2, 3, 5, 6
 _ENTRY_METADATA = 3
 _N_VALUES, _UNCOMPRESSED, _COMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE = 5, 6, 7, 9, 11
-_ENCODING_STATS, _SIZE_STATISTICS = 13, 16
-_PAGE_UNCOMPRESSED = 2
+_STATISTICS, _ENCODING_STATS, _SIZE_STATISTICS = 12, 13, 16
+_PAGE_UNCOMPRESSED, _PAGE_COMPRESSED, _PAGE_CRC = 2, 3, 4
+_LARGEST_AND_SMALLEST = (1, 2, 5, 6)  # in two versions
+
+_PLAIN = (pa.int32(), pa.int64())  # types that a page without encoding holds as memory does
 
 Value = TypeVar("Value")
 
@@ -107,6 +111,11 @@ class Encoding(NamedTuple):
     differences: tuple[str, ...] = ()
     statistics: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
+
+    def key(self, name: str) -> Hashable:
+        """Return what tells apart the pages of one column in different encodings."""
+        flags = (name in self.dictionary, name in self.differences, name in self.statistics)
+        return (tuple(self.options.items()), flags)
 
     def of(self, name: str, is_stated: bool = True) -> dict[str, Any]:
         """Return the options of pyarrow's writer for one column, with statistics or without."""
@@ -196,17 +205,17 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
     if pa.types.is_dictionary(column.type):
         if field.name not in encoding.dictionary:
             raise ValueError(f"the column {field.name!r} is encoded without a dictionary")
-        runs = [(chunk.dictionary, len(chunk)) for chunk in column.chunks if len(chunk)]
-        values = pa.concat_arrays([value for value, _ in runs])
+        chunks = [chunk for chunk in column.chunks if len(chunk)]
+        values = pa.concat_arrays([chunk.dictionary for chunk in chunks])
         if values.nbytes <= _MAX_DICTIONARY_BYTES and len(values.unique()) == len(values):
-            return _encoded_runs(values, tuple(size for _, size in runs), field, encoding)
+            return _encoded_runs(values, tuple(map(len, chunks)), field, encoding)
         column = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], field.type)
+    options = encoding.of(field.name)
     if field.name not in encoding.repeated:
-        return _encoded(column, field, encoding.of(field.name))
+        return _encoded(column, field, options)
     # The column is kept with its pages, so that no other array gets its address.
     arrays = tuple((*(b.address if b else 0 for b in c.buffers()), c.offset, len(c)) for c in column.chunks)
-    options = encoding.of(field.name)
-    return _REPEATED.get((field, repr(options), arrays), lambda: (column, _encoded(column, field, options)))[1]
+    return _REPEATED.get((field, encoding.key(field.name), arrays), lambda: (column, _encoded(column, field, options)))[1]
 
 
 def _encoded(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChunk:
@@ -225,27 +234,63 @@ def _encoded(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChu
     return ColumnChunk((data.slice(len(_MAGIC), metadata[_COMPRESSED][1]),), metadata, entry)
 
 
+class _Runs(NamedTuple):
+    """Data pages of values that repeat, their metadata and size without compression, and a column of such values."""
+
+    pages: Any
+    metadata: Struct
+    n_bytes: int
+    example: ColumnChunk
+
+
 def _encoded_runs(values: pa.Array, sizes: tuple[int, ...], field: pa.Field, encoding: Encoding) -> ColumnChunk:
     """Encode a column that repeats each of several distinct values, by a dictionary.
 
     Data pages hold positions in the dictionary, so those of other values with as many rows serve again.
     """
-    options = encoding.of(field.name)
-    own = _encoded(values, field, options)
-    own_page, own_bytes = _dictionary_page(own)
-    pages, runs, runs_bytes = _RUNS.get((repr(options), sizes), lambda: _data_pages(sizes, encoding.of(field.name, False)))
-    metadata = {
-        **own.metadata,
-        _N_VALUES: runs[_N_VALUES],
-        _UNCOMPRESSED: (I64, own_bytes + runs_bytes),
-        _COMPRESSED: (I64, len(own_page) + len(pages)),
-        _DATA_PAGE: (I64, len(own_page)),
-        _ENCODING_STATS: runs[_ENCODING_STATS],
-        _SIZE_STATISTICS: runs[_SIZE_STATISTICS],
+
+    def make() -> _Runs:
+        return _Runs(*_data_pages(sizes, encoding.of(field.name, False)), _encoded(values, field, encoding.of(field.name)))
+
+    runs = _RUNS.get((field, encoding.key(field.name), sizes), make)
+    if field.type in _PLAIN:
+        page, n_bytes, statistics = _dictionary_of(values, runs.example, encoding)
+        metadata = {**runs.example.metadata, **statistics}
+    else:
+        own = _encoded(values, field, encoding.of(field.name))
+        page, n_bytes = _dictionary_page(own)
+        metadata = dict(own.metadata)
+    metadata |= {
+        _N_VALUES: runs.metadata[_N_VALUES],
+        _UNCOMPRESSED: (I64, n_bytes + runs.n_bytes),
+        _COMPRESSED: (I64, len(page) + len(runs.pages)),
+        _DATA_PAGE: (I64, len(page)),
+        _ENCODING_STATS: runs.metadata[_ENCODING_STATS],
+        _SIZE_STATISTICS: runs.metadata[_SIZE_STATISTICS],
     }
-    if field.type in (pa.string(), pa.large_string()):
+    if field.type not in _PLAIN:
         del metadata[_SIZE_STATISTICS]  # those of strings count their bytes, too
-    return ColumnChunk((own_page, pages), metadata, own.entry)
+    return ColumnChunk((page, runs.pages), metadata, runs.example.entry)
+
+
+def _dictionary_of(values: pa.Array, example: ColumnChunk, encoding: Encoding) -> tuple[bytes, int, Struct]:
+    """Return the dictionary page of integers, its size without compression, and the column's statistics.
+
+    pyarrow would take longer to open a file than to encode it, and would hold the interpreter lock.
+    """
+    numbers = values.to_numpy()
+    plain = numbers.tobytes()
+    packed = pa.Codec(encoding.options["compression"], encoding.options["compression_level"]).compress(plain, asbytes=True)
+    header = Reader(example.pages[0][: example.metadata[_DATA_PAGE][1]].to_pybytes()).struct()
+    crc = zlib.crc32(packed)
+    header[_PAGE_UNCOMPRESSED] = (I32, len(plain))
+    header[_PAGE_COMPRESSED] = (I32, len(packed))
+    header[_PAGE_CRC] = (I32, crc - 2**32 if crc >= 2**31 else crc)
+    head = encoded(header)
+    statistics: Struct = dict(example.metadata[_STATISTICS][1])
+    for field, value in zip(_LARGEST_AND_SMALLEST, (numbers.max(), numbers.min()) * 2, strict=True):
+        statistics[field] = (BINARY, value.tobytes())
+    return head + packed, len(head) + len(plain), {_STATISTICS: (STRUCT, statistics)}
 
 
 def _data_pages(sizes: tuple[int, ...], options: dict[str, Any]) -> tuple[Any, Struct, int]:

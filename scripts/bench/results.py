@@ -89,14 +89,14 @@ def measure_parts(graph: Any, traversals: Traversals, folder: Path) -> dict[str,
         "matrix": lambda: write_part(folder, 0, "run", answers("matrix"), result="matrix"),
     }
     names = {"distances, before": "before.parquet", "distances": "part-000000.parquet", "matrix": "part-000000.arrow"}
-    encoding = {name: seconds / count for name, seconds in timed(encode, time.process_time).items()}
-    parts = {name: seconds / count for name, seconds in timed(whole, time.process_time).items()}
+    encoding = {name: round(seconds / count, 6) for name, seconds in timed(encode, time.process_time).items()}
+    parts = {name: round(seconds / count, 6) for name, seconds in timed(whole, time.process_time).items()}
     return {
         "sources": count,
         "vertices": graph.n_vertices,
         "encoding_cpu_seconds_per_source": encoding,
         "rows_and_encoding_cpu_seconds_per_source": parts,
-        "bytes_per_source": {name: (folder / file).stat().st_size / count for name, file in names.items()},
+        "bytes_per_source": {name: (folder / file).stat().st_size // count for name, file in names.items()},
         "ratio_of_encoding": round(encoding["before"] / encoding["now"], 2),
         "ratio_of_distances": round(parts["distances, before"] / parts["distances"], 2),
         "ratio_of_matrix": round(parts["distances, before"] / parts["matrix"], 2),
@@ -172,7 +172,7 @@ def measure_files(matrix: np.ndarray, folder: Path) -> list[dict[str, Any]]:
         # The sum makes a reader that maps the file touch all of it.
         seconds = timed({"write": write, "read": read, "read_and_sum": lambda read=read: read().sum()})
         size = sum(os.stat(folder / file).st_size for file in files)
-        found.append({"files": name, **{key: value / k for key, value in seconds.items()}, "bytes": size / k})
+        found.append({"files": name, **{key: round(value / k, 6) for key, value in seconds.items()}, "bytes": size // k})
     return found
 
 
@@ -207,6 +207,15 @@ def measure_frames(graph: Any, sources: np.ndarray) -> dict[str, Any]:
         "ratio": round(seconds["before"] / seconds["now"], 2),
         "times_the_search": {name: round(seconds[name] / seconds["search"], 2) for name in ("before", "now")},
     }
+
+
+def table_of(found: dict[str, Any]) -> str:
+    """Return the measurements of the files of a matrix as a table, per source."""
+    lines = ["| file | write, ms | read, ms | read and sum, ms | MB |", "|---|---|---|---|---|"]
+    for row in found["matrix_files"]:
+        cells = [f"{1e3 * row[key]:.1f}" for key in ("write", "read", "read_and_sum")] + [f"{row['bytes'] / 1e6:.1f}"]
+        lines.append(f"| {row['files']} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:

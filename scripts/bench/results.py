@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse import bfs_many, plan_bfs_many, read_graph
-from kepler_traverse.frames import columns_of, concatenated, frame_from
+from kepler_traverse.frames import columns_of, concatenate_frames, frame_from
 from kepler_traverse.query import Query
 from kepler_traverse.results import Traversals
 from pipelines.output.part_file import plain, write_part
@@ -187,7 +187,7 @@ def measure_frames(graph: Any, sources: np.ndarray) -> dict[str, Any]:
         for group in plan.iter_groups(distinct):
             for traversal in group:
                 frames.append(frame_from(columns_of(graph, traversal, plan.query, "omit", with_source=True), graph.device))
-        return concatenated([frames[i] for i in places], graph.device)
+        return concatenate_frames([frames[i] for i in places], graph.device)
 
     def search() -> None:
         plan = plan_bfs_many(graph, n_sources=distinct.size)

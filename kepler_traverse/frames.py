@@ -360,7 +360,14 @@ def _library(device: str) -> Any:
 
 def frame_from(columns: dict[str, Column], device: str) -> Any:
     """Return columns as a frame of the device's library."""
-    return _library(device).DataFrame({name: _series(column, device) for name, column in columns.items()})
+    if device == "cuda":
+        return _library(device).DataFrame({name: _series(column, device) for name, column in columns.items()})
+    # Nothing else holds the arrays, so that a copy would only take time. A series in place of an array would be copied.
+    values = {
+        name: column.values if column.is_null is None and hasattr(column.values, "dtype") else _series(column, device)
+        for name, column in columns.items()
+    }
+    return _library(device).DataFrame(values, copy=False)
 
 
 def _series(column: Column, device: str) -> Any:

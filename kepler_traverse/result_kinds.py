@@ -31,8 +31,8 @@ class ResultKind:
         Columns of a frame and of a part file.
     records : {"vertex", "target", "source", "nearest", "matrix"}
         What a record belongs to. ``"vertex"``: a vertex that a source reaches. ``"target"``: a pair of source and target.
-        ``"source"``: one source; ``records_of`` makes these. ``"nearest"``: a vertex in a nearest-source search. A matrix
-        has no records.
+        ``"source"``: one source; ``records_of`` makes these. ``"nearest"``: a vertex in a nearest-source search.
+        ``"matrix"``: one source, with its distances to all vertices as a list. The job writes it without targets.
     is_array : bool
         Whether ``bfs_many`` and ``sssp_many`` return an array in place of a frame.
     is_dense : bool
@@ -82,6 +82,11 @@ class ResultKind:
     def in_files(self) -> bool:
         """Whether the job writes the kind."""
         return bool(self.means)
+
+    @property
+    def suffix(self) -> str:
+        """The ending of the names of part files: a matrix is written as Arrow files, which readers map into memory."""
+        return "arrow" if self.records == "matrix" else "parquet"
 
     @property
     def merged(self) -> bool:
@@ -152,8 +157,8 @@ _KINDS = (
     ),
     ResultKind(
         name="matrix",
-        means="",
-        columns=(),
+        means="a record for each source: its distances to all vertices, in the order of _vertices.parquet",
+        columns=("source", "distance"),
         records="matrix",
         is_array=True,
         is_dense=True,

@@ -28,6 +28,7 @@ from .cli.options import Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import say, show
 from .output.manifest_types import Manifest
+from .output.matrix_file import VERTICES, differing_vertices
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest
 from .output.schemas import OUTPUT_SCHEMAS
 from .run.prepare import read_options, targets_of
@@ -135,6 +136,10 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
         part_of = Part
     else:
         prover, part_of = Retraversal(graph, identity, targets, findings), AgainPart
+    if OUTPUT_SCHEMAS[identity["result"]].records == "matrix":
+        wrong = differing_vertices(folder / VERTICES, graph)
+        if wrong:
+            findings.add("vertices", VERTICES, wrong)
     for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
         number = part_number(name)
         if number is not None and number < manifest["batches"]:  # any other is a fault already

@@ -1,7 +1,8 @@
 """Results of traversals from many sources, in the forms of ``RESULT_KINDS``.
 
 ``bfs_many`` and ``sssp_many`` take the name of a form as ``result=``. Results are assembled group by group, so that memory
-holds the result and the distances of one group. Frames of records are in memory twice while they are concatenated.
+holds the result and the distances of one group. Frames of cuDF, of strings and with unreached vertices are in memory twice
+while they are concatenated.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ..result_kinds import RESULT_KINDS, ResultKind
 from ..results import Traversal
 from ..source_records import add_source_column, join_groups, positions_in_groups
 from ..strategy import Strategy
+from .frame_rows import can_write_rows, columns_of_rows, rows_of_group
 
 RESULTS = tuple(RESULT_KINDS)
 DIRECTIONS = ("out", "in")
@@ -98,6 +100,9 @@ def compute_result(plan: Any, sources: Ids, result: str, targets: Ids | None, un
 def _frame_of_vertices(plan: Any, distinct: np.ndarray, places: np.ndarray, unreached: str) -> Any:
     """Return one frame for all sources: ``source, vertex, distance[, predecessor]``."""
     graph, query = plan.graph, plan.query
+    if can_write_rows(graph, unreached) and places.size:
+        rows = [row for group in plan.iter_groups(distinct) for row in rows_of_group(graph, query, group)]
+        return attach_query(frame_from(columns_of_rows(graph, [rows[i] for i in places]), graph.device), plan)
     frames = []
     for group in plan.iter_groups(distinct):
         for traversal in group:

@@ -203,10 +203,10 @@ class Settings:
         "distances",
         group="result",
         help="what to write. distances: one row per source and reached vertex; predecessors: the same with the "
-        "vertex before it on a shortest path; summary: one row of statistics per source; levels: the number of vertices "
-        "at each hop count (bfs); targets: one row per source and target; reachable: one row per source and reached "
-        "vertex, without distances; nearest: one search from all sources together, one row per vertex with its nearest "
-        "source",
+        "vertex before it on a shortest path; matrix: one record per source, a list of its distances to all vertices; "
+        "summary: one row of statistics per source; levels: the number of vertices at each hop count (bfs); targets: one "
+        "row per source and target; reachable: one row per source and reached vertex, without distances; nearest: one "
+        "search from all sources together, one row per vertex with its nearest source",
     )
     direction: Literal["out", "in"] = setting(
         "out",

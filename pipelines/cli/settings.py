@@ -276,7 +276,7 @@ def _check_result(settings: Settings) -> None:
         raise UsageError("targets are given more than once, by --targets, --targets-file; take one")
     if form.needs_targets and not given:
         raise UsageError(f"--result {result} needs targets: take one of --targets, --targets-file")
-    if given and not form.limits_targets:
+    if given and (not form.limits_targets or form.records == "matrix"):
         flag = "--" + given[0].replace("_", "-")
         raise UsageError(f"--result {result} is about all vertices; leave {flag} out, or take --result targets")
     if settings.algorithm not in form.algorithms:
@@ -292,6 +292,8 @@ def unfit_for_mg(settings: Settings) -> str | None:
     if settings.device == "cpu":
         return "it runs on GPUs; leave --device out"
     form = OUTPUT_SCHEMAS[settings.result]
+    if form.records == "matrix":
+        return f"it writes no {settings.result}; take --result distances"
     if form.has_predecessors or form.merged:
         return f"it gives distances, and --result {settings.result} needs more than those; take another result"
     if settings.direction == "in":

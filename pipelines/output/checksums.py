@@ -16,6 +16,8 @@ from kepler_traverse._arrays import to_host
 from kepler_traverse.cpu.checksum import ODD, mix
 from kepler_traverse.graph import Graph
 
+from .matrix_file import is_matrix, unreached_of_schema, values_of
+
 MASK = 2**64 - 1
 
 
@@ -86,10 +88,18 @@ def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, 
         An id is not in the graph, or a row belongs to none of the sources.
     """
     totals = [0] * sources.size
+    places = {source: i for i, source in enumerate(sources.tolist())}
     for table in tables:
         source = numbers_in(graph, table["source"])
         if not np.isin(source, sources).all():
             raise ValueError("a row belongs to no source of its part")
+        if is_matrix(table.schema):
+            unreached = unreached_of_schema(table.schema)
+            for number, distance in zip(source.tolist(), values_of(table["distance"]), strict=True):
+                vertex = np.flatnonzero(distance != unreached)
+                more = checksum_of_rows(number, [bits_of(vertex), bits_of(distance[vertex])])
+                totals[places[number]] = (totals[places[number]] + more) & MASK
+            continue
         bits = [_bits_in(graph, name, table[name]) for name in columns if name != "source"]
         sums = checksums_by_source(sources, source, bits)
         totals = [(total + more) & MASK for total, more in zip(totals, sums, strict=True)]

@@ -30,7 +30,7 @@ _Format = Annotated[StrictInt, Field(ge=1, le=1)]  # Literal[1] would take true
 _Count = Annotated[StrictInt, Field(ge=0, lt=2**63)]
 _Hash = Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{64}$")]
 _Checksum = Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{16}$")]
-_File = Annotated[StrictStr, Field(pattern=r"^part-[0-9]{6}\.parquet$")]
+_File = Annotated[StrictStr, Field(pattern=r"^part-[0-9]{6}\.(parquet|arrow)$")]
 _Id = Annotated[StrictInt, Field(ge=-(2**63), lt=2**64)] | StrictStr
 _Seconds = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1e12)]
 _Phase = Annotated[StrictStr, Field(pattern="^[a-z_]{1,32}$")]

@@ -12,13 +12,12 @@ import itertools
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kepler_traverse import __version__
 from kepler_traverse._arrays import at_most, namespace, unreached_of
@@ -32,6 +31,9 @@ from kepler_traverse.results import Traversal
 from .buffer_pool import BUFFERS
 from .checksums import MASK, checksums_in
 from .manifest_types import Footer, PartEntry, PartSummary
+from .matrix_file import MatrixWriter, unfit_lists
+from .part_reader import PartReader, open_part
+from .row_groups import Encoding, RowGroupWriter
 from .schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 
 _GATHERED = 2**20  # bytes that are buffered per write
@@ -39,8 +41,13 @@ FOOTER_KEY = b"kepler_traverse"
 RESULT_KEY, MEANS_KEY = b"kepler_traverse.result", b"kepler_traverse.means"  # metadata of the schema, which readers preserve
 
 
-def part_name(number: int) -> str:
-    return f"part-{number:06d}.parquet"
+def part_name(number: int, result: str = "distances") -> str:
+    return f"part-{number:06d}.{OUTPUT_SCHEMAS[result].suffix}"
+
+
+def part_exists(folder: Path, number: int) -> bool:
+    """Whether a part is in a folder, of whichever result."""
+    return any((folder / name).exists() for name in {part_name(number, result) for result in OUTPUT_SCHEMAS})
 
 
 def as_written(traversal: Traversal, query: Query) -> Any:
@@ -101,24 +108,60 @@ def write_part(
     first = next(answers, None)
     if first is None:
         return None
+    form = OUTPUT_SCHEMAS[result]
+    name = part_name(number, result)
     partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
-        raw = _Hashed(partial, "xb")
-        # Buffered by pyarrow, so that writer threads take the interpreter lock only a few times per second.
-        with io.BufferedWriter(raw) as file, pa.output_stream(file, compression=None, buffer_size=_GATHERED) as stream:
-            rows, checksum = _write(stream, number, run, OUTPUT_SCHEMAS[result], itertools.chain([first], answers))
-            stream.flush()
-            file.flush()
-            os.fsync(file.fileno())
-        digest = raw.digest.hexdigest()
+        answered = _PartResults(number, run, form, itertools.chain([first], answers))
+        digest = (_write_matrix if form.records == "matrix" else _write_rows)(partial, form, answered)
         size = partial.stat().st_size
         if not is_wanted():
             raise NotWantedError(f"part {number} has been given to another worker")
-        os.replace(partial, folder / part_name(number))
+        os.replace(partial, folder / name)
         sync_folder(folder)
     finally:
         partial.unlink(missing_ok=True)
-    return {"file": part_name(number), "rows": rows, "sha256": digest, "checksum": f"{checksum:016x}", "bytes": size}
+    return {"file": name, "rows": answered.rows, "sha256": digest, "checksum": f"{answered.checksum:016x}", "bytes": size}
+
+
+class _PartResults:
+    """The results of the sources of a part, and what its footer says of those that were taken.
+
+    Attributes
+    ----------
+    rows, checksum : int
+        Sums over the sources that were taken.
+    """
+
+    def __init__(self, number: int, run: str, form: ResultKind, answers: Iterable[tuple[object, pa.Table, int]]):
+        self._number, self._run, self._form, self._answers = number, run, form, answers
+        self._sources: list[object] = []
+        self._checksums: list[int] = []
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        for source, table, checksum in self._answers:
+            self._sources.append(source)
+            self._checksums.append(checksum)
+            self.rows += table.num_rows
+            yield table
+
+    @property
+    def checksum(self) -> int:
+        return sum(self._checksums) & MASK
+
+    def footer(self) -> dict[bytes, str]:
+        footer = {
+            "format": 1,
+            "version": __version__,
+            "run": self._run,
+            "part": self._number,
+            "result": self._form.name,
+            "rows": self.rows,
+            "sources": self._sources,
+            "checksums": [f"{checksum:016x}" for checksum in self._checksums],
+        }
+        return {FOOTER_KEY: json.dumps(footer)}
 
 
 class _Hashed(io.FileIO):
@@ -143,39 +186,44 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _write(file: Any, number: int, run: str, form: ResultKind, answers: Any) -> tuple[int, int]:
-    writer: Any = None
-    held: list[pa.Table] = []
-    n_held = rows = 0
-    sources: list[object] = []
-    checksums: list[int] = []
-    try:
-        for source, table, checksum in answers:
-            writer = writer or _writer(file, _plain_schema(table.schema), form)
-            sources.append(source)
-            checksums.append(checksum)
+def _write_rows(partial: Path, form: ResultKind, answers: _PartResults) -> str:
+    """Write a Parquet file; return its SHA-256."""
+    raw = _Hashed(partial, "xb")
+    # Buffered by pyarrow, so that writer threads take the interpreter lock only a few times per second.
+    with io.BufferedWriter(raw) as file, pa.output_stream(file, compression=None, buffer_size=_GATHERED) as stream:
+        writer: RowGroupWriter | None = None
+        held: list[pa.Table] = []
+        n_held = 0
+        for table in answers:
+            writer = writer or _writer(stream, _plain_schema(table.schema), form)
             held.append(table)
-            rows += table.num_rows
             n_held += table.num_rows
             if n_held >= ROWS_PER_GROUP:
                 _flush(writer, held)
                 n_held = 0
+        assert writer is not None  # there is an answer
         _flush(writer, held)
-        footer = {
-            "format": 1,
-            "version": __version__,
-            "run": run,
-            "part": number,
-            "result": form.name,
-            "rows": rows,
-            "sources": sources,
-            "checksums": [f"{checksum:016x}" for checksum in checksums],
-        }
-        writer.add_key_value_metadata({FOOTER_KEY: json.dumps(footer)})
+        writer.close(answers.footer())
+        stream.flush()
+        file.flush()
+        os.fsync(file.fileno())
+    return raw.digest.hexdigest()
+
+
+def _write_matrix(partial: Path, form: ResultKind, answers: _PartResults) -> str:
+    """Write an Arrow file; return its SHA-256."""
+    writer: MatrixWriter[_Hashed] | None = None
+    try:
+        for table in answers:
+            if writer is None:
+                described = {RESULT_KEY: form.name, MEANS_KEY: form.means, **(table.schema.metadata or {})}
+                writer = MatrixWriter(partial, described, lambda path: _Hashed(path, "xb"))
+            writer.write(table)
+        assert writer is not None  # there is an answer
+        return writer.close(answers.footer()).digest.hexdigest()
     finally:
         if writer is not None:
-            writer.close()
-    return rows, sum(checksums) & MASK
+            writer.abandon()
 
 
 def plain(table: pa.Table) -> pa.Table:
@@ -198,41 +246,33 @@ def _plain_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema(kinds.items())
 
 
-def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> pq.ParquetWriter:
+def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> RowGroupWriter:
     schema = schema.with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means})
     # Sources and targets repeat, so they use a dictionary. Vertices ascend within a source, and hops of vertices with close
     # numbers differ by little, so they use differences. For road networks this takes two thirds of the size of a dictionary,
     # in half the time.
     whole = [f.name for f in schema if pa.types.is_integer(f.type)]
-    repeating = [f.name for f in schema if f.name in ("source", "target")]
-    by_differences = [name for name in ("vertex", "distance") if name in whole]
-    return pq.ParquetWriter(
-        file,
-        schema,
-        version="2.6",
-        compression="zstd",
-        compression_level=1,
-        use_dictionary=repeating,
-        column_encoding=dict.fromkeys(by_differences, "DELTA_BINARY_PACKED"),
-        write_statistics=[name for name in ("source", "vertex", "target") if name in schema.names],
-        write_page_checksum=True,
+    encoding = Encoding(
+        options={"version": "2.6", "compression": "zstd", "compression_level": 1, "write_page_checksum": True},
+        dictionary=tuple(name for name in ("source", "target") if name in schema.names),
+        differences=tuple(name for name in ("vertex", "distance") if name in whole),
+        statistics=tuple(name for name in ("source", "vertex", "target") if name in schema.names),
+        repeated=("vertex",) if form.records == "vertex" else (),
     )
+    return RowGroupWriter(file, schema, encoding)
 
 
-def _flush(writer: pq.ParquetWriter, held: list[pa.Table]) -> None:
-    if not held:
-        return
-    table = plain(pa.concat_tables(held))
-    held.clear()
-    if table.num_rows:
-        writer.write_table(table, row_group_size=table.num_rows)
+def _flush(writer: RowGroupWriter, held: list[pa.Table]) -> None:
+    if held:
+        writer.write(pa.concat_tables(held))
+        held.clear()
 
 
-def read_footer(file: pq.ParquetFile) -> Footer:
-    """Return the metadata of a part; raise ValueError if this job has not written it."""
+def read_footer(file: PartReader) -> Footer:
+    """Return the footer of a part; raise ValueError if this job has not written it."""
     from . import manifest_schema  # imported only here, because workers do not need it
 
-    metadata = file.metadata.metadata or {}
+    metadata = file.metadata
     if FOOTER_KEY not in metadata:
         raise ValueError("it is no part of this job")
     footer = cast(Footer, manifest_schema.checked(json_of(metadata[FOOTER_KEY]), manifest_schema.Footer))
@@ -248,6 +288,11 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
     ids: Any = graph.ids
     for field in schema:
         kind = field.type
+        if form.records == "matrix" and field.name == "distance":
+            wrong = unfit_lists(schema, graph.n_vertices)
+            if wrong:
+                return wrong
+            continue
         if field.name not in ("source", "vertex", "target", "predecessor"):
             right = pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
         elif graph.has_string_ids:
@@ -279,7 +324,7 @@ def checked_part(
     OutputError
         The file exists but cannot be read, or it is not a regular file.
     """
-    path = folder / part_name(number)
+    path = folder / part_name(number, result)
     try:
         with open_regular(path) as file:
             digest = hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest()
@@ -295,14 +340,13 @@ def checked_part(
     form = OUTPUT_SCHEMAS[result]
     columns = [name for name in form.columns if name != "predecessor"]
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with open_part(path) as file:
             footer = read_footer(file)
             same = footer["run"] == run and footer["part"] == number and footer["result"] == result
-            if not same or footer["sources"] != sources or unfit_columns(file.schema_arrow, form, graph):
+            if not same or footer["sources"] != sources or unfit_columns(file.schema, form, graph):
                 return None
-            tables = (file.read_row_group(group, columns=columns) for group in range(file.num_row_groups))
-            checksums = checksums_in(tables, graph, graph.numbers_of(sources), columns)
-            rows = file.metadata.num_rows
+            checksums = checksums_in(file.tables(columns), graph, graph.numbers_of(sources), columns)
+            rows = file.n_rows
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         return None  # unreadable or not written by this job: it is computed again
     if footer["rows"] != rows or footer["checksums"] != [f"{checksum:016x}" for checksum in checksums]:

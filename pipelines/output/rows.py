@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import Array, flatten_distances, is_hops, namespace, to_host, unreached_of
+from kepler_traverse._arrays import Array, flatten_distances, is_hops, is_reached, namespace, to_host, unreached_of
 from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.multi_source.outputs import pair_columns
@@ -26,11 +26,12 @@ from kepler_traverse.source_records import add_source_column
 from .buffer_pool import BUFFERS, FROM_GPU
 from .checksums import bits_of, checksum_of_rows, sums_of_rows
 from .manifest_types import Histogram
+from .matrix_file import UNREACHED_KEY, list_of, unreached_in_file
 from .part_file import as_written
 from .part_stats import counted, edges_of, histogram_of, histogram_of_values, histograms_of_group, histograms_of_levels
 from .schemas import OUTPUT_SCHEMAS
 
-OF_ALL_REACHED = tuple(name for name, form in OUTPUT_SCHEMAS.items() if form.records == "vertex")
+OF_ALL_REACHED = tuple(name for name, form in OUTPUT_SCHEMAS.items() if form.records in ("vertex", "matrix"))
 
 
 class Rows(NamedTuple):
@@ -86,10 +87,21 @@ class Vertices:
         self._last: Selection | None = None
         # Determined here, because the graph in host memory lacks the weights.
         self._integers = graph.distance_dtype if graph.weights is not None and graph.returns_integers else None
+        self._is_signed = graph.weights is not None and graph.has_negative_weights
 
     def shown(self, distance: np.ndarray) -> np.ndarray:
         """Convert distances of reached vertices to the type of the column."""
         return distance if self._integers is None or is_hops(distance.dtype) else distance.astype(self._integers)
+
+    def listed(self, traversal: Traversal) -> pa.Table:
+        """Return the record of one source in a matrix."""
+        distance = traversal.distance
+        unreached = unreached_in_file(is_hops(distance.dtype), self._integers is not None, self._is_signed)
+        name = self.graph.ids_at(np.array([traversal.source]))
+        return pa.table(
+            {"source": name, "distance": list_of(distance, is_reached(distance), unreached)},
+            metadata={UNREACHED_KEY: str(unreached)},
+        )
 
     @property
     def graph(self) -> Graph:
@@ -172,7 +184,8 @@ def rows_of(
     """
     if is_made_on_host(result, query, graph):
         here = traversals if namespace(traversals.distance) is np else on_host(traversals)
-        return _of_all_reached(result, vertices or Vertices(graph), query, here)
+        of_kind = _of_matrix if OUTPUT_SCHEMAS[result].records == "matrix" else _of_all_reached
+        return of_kind(result, vertices or Vertices(graph), query, here)
     kind = OUTPUT_SCHEMAS[result]
     if kind.records == "vertex":
         return _of_targets(graph, query, traversals, kind.has_predecessors)
@@ -231,6 +244,15 @@ def _of_all_reached(result: str, vertices: Vertices, query: Query, traversals: T
         edges = selection.edges if written is traversal else edges_of(vertices.graph, traversal)
         counts = edges, int(traversal.rounds), histogram_of(written)
         yield Rows(id_of(vertices.graph, traversal.source), pa.table(columns), total, counts)
+
+
+def _of_matrix(result: str, vertices: Vertices, query: Query, traversals: Traversals) -> Iterator[Rows]:  # noqa: ARG001
+    for i in range(len(traversals)):
+        traversal = _of_one(traversals, i)
+        written = as_written(traversal, query)
+        total = checksum(written, vertices.graph.returns_integers)
+        counts = edges_of(vertices.graph, traversal), int(traversal.rounds), histogram_of(written)
+        yield Rows(id_of(vertices.graph, traversal.source), vertices.listed(written), total, counts)
 
 
 def _of_targets(graph: Graph, query: Query, traversals: Traversals, with_predecessors: bool) -> Iterator[Rows]:

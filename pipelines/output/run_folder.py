@@ -14,19 +14,21 @@ from pathlib import Path
 from typing import Any, cast
 
 from kepler_traverse.errors import OutputError
+from kepler_traverse.graph import Graph
 from kepler_traverse.regular_files import irregular, json_of, read_regular
 
 from .file_locks import NoLocksError, open_lock, take_lock
 from .manifest_types import Identity, Manifest, PartEntry, Status
+from .matrix_file import VERTICES, differing_vertices, write_vertices
 from .part_file import sync_folder
 
 MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
 _OURS = re.compile(
-    r"_manifest\.json|_SUCCESS|_lock|_report\.html|_graph|_graph\.\d+\.tmp|part-\d{6}\.parquet"
-    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS|_report\.html)\.\w+\.tmp"
+    r"_manifest\.json|_SUCCESS|_lock|_report\.html|_vertices\.parquet|_graph|_graph\.\d+\.tmp|part-\d{6}\.(parquet|arrow)"
+    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS|_report\.html|_vertices\.parquet)\.\w+\.tmp"
 )
 _FOLDERS = re.compile(r"_graph(\.\d+\.tmp)?")
-_PART = re.compile(r"part-(\d{6})\.parquet")
+_PART = re.compile(r"part-(\d{6})\.(?:parquet|arrow)")
 MAX_MANIFEST_BYTES = 2**31
 _MAX_MARK_BYTES = 2**10
 _LOCK_TRIES = 20
@@ -273,6 +275,20 @@ class OutputFolder:
         self.manifest["digest"] = digest_of(self.manifest["graph"]["fingerprint"], parts)
         self.save("done")
         self.put(SUCCESS, hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest() + "\n")
+
+    def put_vertices(self, graph: Graph) -> None:
+        """Write the ids of the vertices of a matrix, unless they are there; raises OutputError."""
+        path = self.path / VERTICES
+        if not differing_vertices(path, graph):
+            return
+        partial = self.path / f".{VERTICES}.{os.getpid()}.tmp"
+        try:
+            write_vertices(partial, graph)
+            os.replace(partial, path)
+            sync_folder(self.path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise cannot_write(self.path, error) from None
 
     def put(self, name: str, text: str) -> None:
         """Write one of the folder's files, whole or not at all; raises OutputError."""

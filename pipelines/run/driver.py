@@ -132,6 +132,8 @@ def _run(
             choice.resume(before.get("choice"))
         folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
         job = _Job(settings, prepared, sizing, folder, command, engine, choice)
+        if OUTPUT_SCHEMAS[prepared.request.result].records == "matrix":
+            folder.put_vertices(prepared.graph)
         if before is not None:
             job.keep_what_is_done(before)
             if supervision.needs_workers:
@@ -233,6 +235,9 @@ class _Job:
         begin = part * self._sizing.batch_size
         return self._prepared.names[begin : begin + self._sizing.batch_size]
 
+    def _name(self, part: int) -> str:
+        return part_name(part, self._folder.manifest["result"])
+
     def keep_what_is_done(self, before: Manifest) -> None:
         """Check the parts on disk; complete and correct parts are not computed again."""
         manifest = self._folder.manifest
@@ -245,7 +250,7 @@ class _Job:
                 manifest["fingerprint"],
                 names,
                 self._prepared.graph,
-                known.get(part_name(part)),
+                known.get(part_name(part, manifest["result"])),
                 manifest["result"],
             )
             if summary is not None:
@@ -268,11 +273,11 @@ class _Job:
         known = {name for entry in self._folder.manifest["failed"] for name in entry["sources"]}
         asked = set(numbers if sources is None else sources)
         given_up = [name for i, name in zip(numbers, names, strict=True) if i in asked and name not in known]
-        self._folder.manifest["failed"].append({"file": part_name(part), "sources": given_up, "error": reason})
+        self._folder.manifest["failed"].append({"file": self._name(part), "sources": given_up, "error": reason})
         return given_up
 
     def note_retry(self, part: int, why: str) -> None:
-        self._folder.manifest["retried"].append({"file": part_name(part), "why": why})
+        self._folder.manifest["retried"].append({"file": self._name(part), "why": why})
 
     def note_takeover(self, before: Manifest) -> None:
         """Record as retried what the process was at that ran the batches before, and what it had recorded itself."""

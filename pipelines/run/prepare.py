@@ -423,7 +423,9 @@ def load_of(prepared: Prepared) -> Load:
         graph_bytes=graph.nbytes + bytes_of_ids(graph),
         reverse_bytes=graph.nbytes if one_way and turned else 0,
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
-        row_bytes=form.id_columns * wide + (distance if form.has_distance else 0) + 8 * form.numbers,
+        row_bytes=(0 if form.records == "matrix" else form.id_columns * wide)
+        + (distance if form.has_distance else 0)
+        + 8 * form.numbers,
         rows_per_source=rows,
         most_rows=most_rows,
         certified=certified,

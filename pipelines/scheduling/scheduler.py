@@ -25,7 +25,7 @@ from kepler_traverse.errors import NegativeCycleError, OutputError
 from ..cli import signals
 from ..cli.terminal import in_units
 from ..output.manifest_types import BatchOutcome, PartSummary
-from ..output.part_file import part_name
+from ..output.part_file import part_exists
 from ..run.strategy_choice import StrategyChoice
 from .errors import ClusterError, ProcessUnusableError
 from .executor import BatchExecutor, BatchFuture
@@ -514,4 +514,4 @@ class Window:
 
         A task deletes its heartbeat file when it ends, so the part files are checked, too.
         """
-        return read_mark(task.mark) is not None or any((self._folder / part_name(part)).exists() for part in task.parts)
+        return read_mark(task.mark) is not None or any(part_exists(self._folder, part) for part in task.parts)

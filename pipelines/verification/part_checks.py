@@ -13,7 +13,6 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kepler_traverse import plan_bfs, plan_sssp, results
 from kepler_traverse._arrays import NO_PREDECESSOR, namespace, to_host, unreached_of
@@ -27,6 +26,7 @@ from kepler_traverse.regular_files import open_regular
 from ..output.checksums import MASK
 from ..output.manifest_types import Footer, Identity, PartEntry
 from ..output.part_file import as_written, read_footer, unfit_columns
+from ..output.part_reader import PartReader, open_part
 from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 
 MAX_FAULTS = 100  # that are listed one by one
@@ -201,12 +201,12 @@ class Part:
         if digest != entry["sha256"] or size != entry["bytes"]:
             self._add("changed part", "its bytes are not those that the manifest names")
         try:
-            with pq.ParquetFile(self._path, page_checksum_verification=True) as file:
+            with open_part(self._path) as file:
                 footer = self._footer(file)
-                if footer is None or not self._has_right_columns(file.schema_arrow):
+                if footer is None or not self._has_right_columns(file.schema):
                     return
                 checksums = self._check_rows(file, footer)
-                rows = file.metadata.num_rows
+                rows = file.n_rows
         except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
             self._add("damaged part", f"it cannot be read ({' '.join(str(error).split())})")
             return
@@ -220,7 +220,7 @@ class Part:
     def _add(self, kind: str, message: str) -> None:
         self._findings.add(kind, self._path.name, message)
 
-    def _footer(self, file: pq.ParquetFile) -> Footer | None:
+    def _footer(self, file: PartReader) -> Footer | None:
         try:
             footer = read_footer(file)
         except ValueError as error:
@@ -248,7 +248,7 @@ class Part:
         kind = schema.field("distance").type
         return "" if kind == pa.from_numpy_dtype(self._prover.column_kind) else f"its column 'distance' has type {kind}"
 
-    def _check_rows(self, file: pq.ParquetFile, footer: Footer) -> list[int]:
+    def _check_rows(self, file: PartReader, footer: Footer) -> list[int]:
         """Read all rows; returns the checksums of the sources."""
         try:
             numbers = self._graph.numbers_of(footer["sources"]).tolist()
@@ -290,15 +290,14 @@ class Part:
         else:
             self._prover.take(self._path.name, self._traversal(source, []))
 
-    def _runs_of(self, file: pq.ParquetFile) -> Iterator[tuple[int, list[list[Any]]]]:
+    def _runs_of(self, file: PartReader) -> Iterator[tuple[int, list[list[Any]]]]:
         """Yield a source and its (vertices, distances, predecessors), per row group of the file."""
         current: int | None = None
         pieces: list[list[Any]] = []
-        for group in range(file.num_row_groups):
-            rows = file.metadata.row_group(group).num_rows
+        for group, rows in enumerate(file.group_rows):
             if rows > ROWS_PER_GROUP + self._graph.n_vertices:
                 raise ValueError(f"row group {group} has {rows} rows, more than this job writes")
-            table = file.read_row_group(group)
+            table = file.read(group)
             table.validate(full=True)
             source, vertex = self._numbers(table["source"]), self._numbers(table["vertex"])
             if table["distance"].null_count:

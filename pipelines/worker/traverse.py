@@ -29,6 +29,7 @@ from kepler_traverse.results import Traversals
 
 from ..output.buffer_pool import BUFFERS, FROM_GPU
 from ..output.manifest_types import Measured
+from ..output.row_groups import release_encoded_columns
 from ..output.rows import Vertices, id_of, is_made_on_host, on_host, rows_of
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
@@ -41,6 +42,7 @@ def release_cached_memory() -> None:
     gc.collect()
     BUFFERS.clear()
     FROM_GPU.clear()
+    release_encoded_columns()
     pa.default_memory_pool().release_unused()
     if cuda.available():
         cuda.cp.get_default_memory_pool().free_all_blocks()

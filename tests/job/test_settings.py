@@ -163,7 +163,8 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--random-sources", "3"], "sources are given more than once"),
         ([*ENOUGH, "--cutoff", "3"], "bfs takes --max-depth"),
         ([*ENOUGH, "--algorithm", "sssp", "--max-depth", "3"], "sssp takes --cutoff"),
-        ([*ENOUGH, "--result", "matrix"], "invalid choice: 'matrix'"),
+        ([*ENOUGH, "--result", "bitmap"], "invalid choice: 'bitmap'"),
+        ([*ENOUGH, "--result", "matrix", "--targets", "1"], "leave --targets out, or take --result targets"),
         ([*ENOUGH, "--result", "targets"], "take one of --targets, --targets-file"),
         ([*ENOUGH, "--targets", "1", "--targets-file", "t.txt"], "targets are given more than once"),
         ([*ENOUGH, "--result", "summary", "--targets", "1"], "--result summary is about all vertices; leave --targets out"),
@@ -249,8 +250,8 @@ def test_predecessors_are_one_result_however_they_are_asked_for(tmp_path, text, 
     assert chosen.predecessors == (result == "predecessors")
 
 
-def test_the_results_are_those_of_the_library_but_for_a_dense_matrix():
-    assert set(OUTPUT_SCHEMAS) == set(RESULTS) - {"matrix"}
+def test_the_results_are_those_of_the_library():
+    assert tuple(OUTPUT_SCHEMAS) == RESULTS
 
 
 def test_settings_results_are_those_of_the_forms():

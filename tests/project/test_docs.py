@@ -20,6 +20,7 @@ from kepler_traverse.bfs.host_loop import levels, switch
 from pipelines import compare
 from scripts import make_graphs
 from scripts.bench import performance_page
+from scripts.bench import results as bench_results
 from scripts.docs import settings_page, strategies_page
 from scripts.docs.count_lines import kernel_lines, lines_of_code, lines_with_code
 
@@ -282,6 +283,11 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
     assert results.attempted > 5
     assert results.failed == 0
+
+
+def test_the_table_of_files_of_a_matrix_is_that_of_the_measurements():
+    found = json.loads((ROOT / "docs" / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    assert bench_results.table_of(found) in (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 
 
 def test_the_version_stands_in_one_place_which_the_build_reads_without_an_import():

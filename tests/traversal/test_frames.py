@@ -13,6 +13,7 @@ from kepler_traverse import bfs, bfs_many, paths, plan_bfs, plan_sssp, sssp, sss
 from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.frames import table_of
+from kepler_traverse.multi_source import frame_rows
 from kepler_traverse.results import _checksum_of_arrays, checksum
 from tests.support import oracle
 from tests.support.graphs import NAMED, build, weights_for
@@ -188,3 +189,29 @@ def test_many_string_ids_are_looked_up_like_few(towns):
         towns.numbers_of([*names, "essen"])
     assert towns.numbers_of(pd.Series(["bonn"])).tolist() == [1]
     assert towns.numbers_of(pa.array(["bonn"])).tolist() == [1]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("result", ["distances", "predecessors"])
+def test_rows_of_many_sources_are_those_of_each_source(threads, weighted, result, monkeypatch):
+    monkeypatch.setattr(frame_rows, "_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr(frame_rows.numba, "get_num_threads", lambda: threads)
+    rows = [r[:2] for r in NAMED["power law"]]
+    graph = build(rows, weights_for(rows, 3))
+    sources = [*graph.ids[::7].tolist(), graph.ids[0].item()]
+    one, many = (sssp, sssp_many) if weighted else (bfs, bfs_many)
+    targets = graph.ids[3::4].tolist()
+    for options in ({}, {"cutoff" if weighted else "max_depth": 2}, {"targets": targets}):
+        frame = many(graph, sources, result=result, **options)
+        each = [one(graph, s, predecessors=result == "predecessors", **options).assign(source=s) for s in sources]
+        expected = pd.concat(each, ignore_index=True)[frame.columns]
+        pd.testing.assert_frame_equal(frame, expected, check_exact=True)
+
+
+def test_a_frame_does_not_share_memory_with_a_plan_or_another_frame():
+    graph = build(NAMED["lattice"], directed=False)
+    first, second = bfs_many(graph, [0]), bfs_many(graph, [0])
+    first.loc[0, "distance"] = 99
+    first.loc[0, "vertex"] = 99
+    assert second.loc[0].tolist() == bfs_many(graph, [0]).loc[0].tolist() == [0, 0, 0]

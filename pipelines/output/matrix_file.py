@@ -1,0 +1,237 @@
+"""Part files of ``--result matrix``: Arrow files of one record per source, with a list of its distances to all vertices.
+
+Readers map such a file into memory and take the distances without a copy and without decoding. Integers have the narrowest
+type of at least 2 bytes that holds those of the part.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kepler_traverse._arrays import MAX_INTEGER, UNREACHED, is_hops, to_host
+from kepler_traverse.graph import Graph
+
+from .schemas import ROWS_PER_PART
+
+VERTICES = "_vertices.parquet"
+UNREACHED_KEY = b"kepler_traverse.unreached"  # metadata of the schema: the distance of unreached vertices
+_LISTED = pa.types.is_fixed_size_list
+Opened = TypeVar("Opened", bound=io.RawIOBase)
+
+
+def unreached_in_file(counts_hops: bool, integers: bool, signed: bool) -> float:
+    """Return the distance of unreached vertices in a file.
+
+    It is -1 for hops and for sums of integers, ``inf`` for other weights, and ``2**63 - 1`` for sums of integers that may be
+    negative.
+    """
+    if counts_hops:
+        return UNREACHED
+    return float("inf") if not integers else MAX_INTEGER if signed else UNREACHED
+
+
+def list_of(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa.FixedSizeListArray:
+    """Return the distances of one source as an array of one list.
+
+    Parameters
+    ----------
+    distance : array of shape (n_vertices,)
+        Hops, or weighted distances.
+    reached : bool array of shape (n_vertices,)
+    unreached : int or float
+        See ``unreached_in_file``.
+    """
+    if unreached == np.inf:
+        distance = distance.copy()  # the array may belong to a plan
+    elif is_hops(distance.dtype):
+        distance = distance.astype(_narrowest(int(distance.max())))
+    else:
+        found = np.where(reached, distance, 0).astype(np.int64)
+        largest = MAX_INTEGER if unreached == MAX_INTEGER else int(found.max())
+        distance = np.where(reached, found, np.int64(unreached)).astype(_narrowest(largest))
+    return pa.FixedSizeListArray.from_arrays(pa.array(distance), distance.size)
+
+
+def _narrowest(largest: int) -> np.dtype:
+    return next(np.dtype(kind) for kind in (np.int16, np.int32, np.int64) if largest <= np.iinfo(kind).max)
+
+
+def unreached_of_schema(schema: pa.Schema) -> Any:
+    """Return the distance of unreached vertices that a file states, in the type of its lists.
+
+    Raises
+    ------
+    ValueError
+        It states none, or none of that type.
+    """
+    stated = (schema.metadata or {}).get(UNREACHED_KEY, b"").decode()
+    kind = np.dtype(schema.field("distance").type.value_type.to_pandas_dtype())
+    try:
+        return kind.type(float(stated)) if kind.kind == "f" else kind.type(int(stated))
+    except (ValueError, OverflowError):
+        raise ValueError(f"it states no distance of unreached vertices ({stated!r})") from None
+
+
+def is_matrix(schema: pa.Schema) -> bool:
+    """Whether the column of distances holds lists."""
+    return "distance" in schema.names and _LISTED(schema.field("distance").type)
+
+
+def values_of(column: pa.ChunkedArray) -> np.ndarray:
+    """Return lists as an array of shape (records, list size), without a copy if they are one chunk."""
+    chunk = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if chunk.null_count or chunk.values.null_count:
+        raise ValueError("a distance is null")
+    return chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(chunk), chunk.type.list_size)
+
+
+def widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with lists of the type that a schema has.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        A distance does not fit that type.
+    """
+    kind = schema.field("distance").type
+    if table.schema.field("distance").type == kind:
+        return table
+    at = table.schema.get_field_index("distance")
+    flat = pa.array(values_of(table["distance"]).ravel()).cast(kind.value_type)
+    return table.set_column(at, "distance", pa.FixedSizeListArray.from_arrays(flat, kind.list_size))
+
+
+class MatrixWriter(Generic[Opened]):
+    """Writes an Arrow file, with about ``ROWS_PER_PART`` distances per record batch.
+
+    Parameters
+    ----------
+    path : Path
+        Must not exist.
+    metadata : dict of bytes to str
+        Metadata of the schema.
+    open_new : callable
+        Opens a new file for writing, without a buffer.
+    """
+
+    def __init__(self, path: Path, metadata: dict[Any, Any], open_new: Callable[[Path], Opened]):
+        self._path, self._metadata, self._open = path, metadata, open_new
+        self._raw: Opened | None = None
+        self._held: list[pa.Table] = []
+        self._file: Any = None
+        self._writer: Any = None
+        self._schema: pa.Schema | None = None
+
+    def write(self, table: pa.Table) -> None:
+        """Write the record of one source."""
+        self._held.append(table)
+        size = table.schema.field("distance").type.list_size
+        if len(self._held) * size >= ROWS_PER_PART:
+            self._flush()
+
+    def close(self, metadata: dict[bytes, str]) -> Opened:
+        """Write what is held, and metadata of the file; return the closed file."""
+        self._flush()
+        assert self._schema is not None
+        assert self._raw is not None
+        empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in self._schema], schema=self._schema)
+        self._writer.write_batch(empty, custom_metadata=metadata)
+        self._end()
+        return self._raw
+
+    def _flush(self) -> None:
+        held, self._held = self._held, []
+        if not held:
+            return
+        schemas = [table.schema for table in held] + ([] if self._schema is None else [self._schema])
+        widest = max((s.field("distance").type for s in schemas), key=lambda kind: kind.value_type.bit_width)
+        if self._schema is None or widest != self._schema.field("distance").type:
+            self._begin(pa.schema([held[0].schema.field("source"), pa.field("distance", widest)], self._metadata))
+        assert self._schema is not None
+        self._put(pa.concat_tables([widened(table, self._schema).cast(self._schema) for table in held]))
+
+    def _put(self, table: pa.Table) -> None:
+        (batch,) = table.combine_chunks().to_batches()
+        self._writer.write_batch(batch)
+
+    def _begin(self, schema: pa.Schema) -> None:
+        """Begin the file, again if there is one already, whose batches are written in the new type."""
+        before = None
+        if self._writer is not None:
+            self._end()
+            before = self._path.with_name(f"{self._path.stem}{uuid.uuid4().hex}.tmp")  # swept if this process dies
+            os.replace(self._path, before)
+        self._schema = schema
+        self._raw = self._open(self._path)
+        self._file = io.BufferedWriter(self._raw)
+        self._writer = pa.ipc.new_file(self._file, schema)
+        if before is not None:
+            with pa.OSFile(str(before)) as source:
+                reader = pa.ipc.open_file(source)
+                for i in range(reader.num_record_batches):
+                    self._put(widened(pa.Table.from_batches([reader.get_batch(i)]), schema).cast(schema))
+            before.unlink()
+
+    def _end(self) -> None:
+        self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._writer = None
+
+    def abandon(self) -> None:
+        """Close the file after an error."""
+        if self._file is not None:
+            self._file.close()
+
+
+def metadata_and_rows(file: pa.ipc.RecordBatchFileReader) -> tuple[dict[bytes, bytes], list[int]]:
+    """Return the metadata that ``MatrixWriter.close`` wrote, and the rows of each batch."""
+    rows: list[int] = []
+    metadata: dict[bytes, bytes] = {}
+    for i in range(file.num_record_batches):
+        batch, found = file.get_batch_with_custom_metadata(i)
+        rows.append(batch.num_rows)
+        metadata = dict(found or {})
+    return metadata, rows
+
+
+def unfit_lists(schema: pa.Schema, n_vertices: int) -> str:
+    """Describe what is wrong with the column of distances; ``""`` if nothing is."""
+    kind = schema.field("distance").type
+    if not _LISTED(kind) or kind.list_size != n_vertices:
+        return f"its column 'distance' has type {kind}, not lists of {n_vertices}"
+    value = kind.value_type
+    if value not in (pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()):
+        return f"its column 'distance' has lists of {value}"
+    return ""
+
+
+def write_vertices(path: Path, graph: Graph) -> None:
+    """Write the ids of all vertices, in the order of the lists."""
+    pq.write_table(_vertices(graph), path, compression="zstd")
+
+
+def differing_vertices(path: Path, graph: Graph) -> str:
+    """Describe how a file of vertices differs from those of a graph; ``""`` if it does not."""
+    try:
+        found = pq.read_table(path)
+    except FileNotFoundError:
+        return "the file is not there"
+    except (OSError, pa.ArrowException) as error:
+        return f"it cannot be read ({' '.join(str(error).split())})"
+    return "" if found.equals(_vertices(graph)) else "its vertices are not those of the graph"
+
+
+def _vertices(graph: Graph) -> pa.Table:
+    ids: Any = graph.ids
+    return pa.table({"vertex": ids if graph.has_string_ids else pa.array(to_host(ids))})

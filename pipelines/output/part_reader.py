@@ -1,0 +1,68 @@
+"""One way to read part files, Parquet or Arrow: a group of rows at a time, so that a large part need not fit memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import matrix_file
+
+
+@dataclass(frozen=True)
+class PartReader:
+    """An open part.
+
+    Attributes
+    ----------
+    metadata : dict of bytes to bytes
+        Metadata of the file, with the job's footer.
+    schema : pyarrow.Schema
+    group_rows : list of int
+        Number of rows of each group.
+    """
+
+    _file: Any
+    metadata: Mapping[bytes, bytes]
+    schema: pa.Schema
+    group_rows: Sequence[int]
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.group_rows)
+
+    def read(self, group: int, columns: Sequence[str] | None = None) -> pa.Table:
+        """Read a group of rows; all columns if none are named."""
+        if isinstance(self._file, pq.ParquetFile):
+            return self._file.read_row_group(group, columns=columns)
+        table = pa.Table.from_batches([self._file.get_batch(group)])
+        return table if columns is None else table.select(columns)
+
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield all groups, one after another."""
+        return (self.read(group, columns) for group in range(len(self.group_rows)))
+
+
+@contextmanager
+def open_part(path: Path) -> Iterator[PartReader]:
+    """Open a part file; its name says which format it has.
+
+    Raises
+    ------
+    OSError, pyarrow.ArrowException
+        It cannot be read.
+    """
+    if path.suffix == ".arrow":
+        with pa.OSFile(str(path)) as source:
+            arrow = pa.ipc.open_file(source)
+            metadata, rows = matrix_file.metadata_and_rows(arrow)
+            yield PartReader(arrow, metadata, arrow.schema, rows)
+        return
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        yield PartReader(file, file.metadata.metadata or {}, file.schema_arrow, counts)

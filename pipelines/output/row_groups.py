@@ -1,0 +1,318 @@
+"""A Parquet file whose row groups are assembled from encoded columns: the pages of a repeated column are encoded once.
+
+pyarrow encodes each column, as a file of one column in memory, and the schema and the metadata of the file. Here the columns
+are concatenated, and their positions are entered into the footer. Vertices repeat for all sources that reach the same ones,
+and the pages of the column of sources depend only on the number of rows per source.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .thrift import BINARY, I32, I64, LIST, STRUCT, Items, Reader, Struct, encoded
+
+_MAGIC = b"PAR1"
+_MAX_ROWS = 2**26  # per row group, as in pyarrow
+_MAX_DICTIONARY_BYTES = 2**19  # pyarrow encodes without a dictionary if it outgrows 2^20 bytes
+
+# Numbers of fields in parquet.thrift.
+_FILE_ROWS, _FILE_GROUPS = 3, 4
+_GROUP_COLUMNS, _GROUP_BYTES, _GROUP_ROWS, _GROUP_OFFSET, _GROUP_COMPRESSED = 1, 2, 3, 5, 6
+_ENTRY_METADATA = 3
+_N_VALUES, _UNCOMPRESSED, _COMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE = 5, 6, 7, 9, 11
+_STATISTICS, _ENCODING_STATS, _SIZE_STATISTICS = 12, 13, 16
+_PAGE_UNCOMPRESSED, _PAGE_COMPRESSED, _PAGE_CRC = 2, 3, 4
+_LARGEST_AND_SMALLEST = (1, 2, 5, 6)  # in two versions
+
+_PLAIN = (pa.int32(), pa.int64())  # types that a page without encoding holds as memory does
+
+Value = TypeVar("Value")
+
+
+class Recent:
+    """Keeps the results of the last few different calls. Threads may share it.
+
+    Parameters
+    ----------
+    size : int
+    """
+
+    def __init__(self, size: int):
+        self._size, self._lock = size, threading.Lock()
+        self._found: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return the value for a key, made if it is not there; two threads may make the same one."""
+        with self._lock:
+            if key in self._found:
+                self._found.move_to_end(key)
+                return self._found[key]
+        value = make()
+        with self._lock:
+            self._found[key] = value
+            while len(self._found) > self._size:
+                self._found.popitem(last=False)
+        return value
+
+    def clear(self) -> None:
+        with self._lock:
+            self._found.clear()
+
+
+# The first holds arrays over all vertices, whose memory must not be used again while their address is a key.
+_REPEATED, _RUNS = Recent(2), Recent(16)
+
+
+def release_encoded_columns() -> None:
+    """Release what is kept of the last columns."""
+    _REPEATED.clear()
+    _RUNS.clear()
+
+
+class ColumnChunk(NamedTuple):
+    """One column of a row group.
+
+    Attributes
+    ----------
+    pages : tuple of bytes-like
+    metadata : dict
+        Struct ``ColumnMetaData``; its offsets count from the first page.
+    entry : dict
+        Struct ``ColumnChunk``, which holds the metadata.
+    """
+
+    pages: tuple[Any, ...]
+    metadata: Struct
+    entry: Struct
+
+
+class Encoding(NamedTuple):
+    """How columns are encoded: options of ``pyarrow.parquet.ParquetWriter``, and names of columns.
+
+    Attributes
+    ----------
+    options : dict
+        Options of all columns.
+    dictionary, differences, statistics, repeated : tuple of str
+        Columns with a dictionary, with encoded differences, with statistics, and columns of which a row group often holds
+        the same arrays as the one before.
+    """
+
+    options: dict[str, Any]
+    dictionary: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+    statistics: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+
+    def key(self, name: str) -> Hashable:
+        """Return what tells apart the pages of one column in different encodings."""
+        flags = (name in self.dictionary, name in self.differences, name in self.statistics)
+        return (tuple(self.options.items()), flags)
+
+    def of(self, name: str, is_stated: bool = True) -> dict[str, Any]:
+        """Return the options of pyarrow's writer for one column, with statistics or without."""
+        return {
+            **self.options,
+            "store_schema": False,
+            "use_dictionary": [name] if name in self.dictionary else False,
+            "column_encoding": {name: "DELTA_BINARY_PACKED"} if name in self.differences else None,
+            "write_statistics": [name] if is_stated and name in self.statistics else False,
+        }
+
+
+class RowGroupWriter:
+    """Writes a Parquet file, one row group per call of ``write``.
+
+    Parameters
+    ----------
+    file : file-like
+        Only its ``write`` is called.
+    schema : pyarrow.Schema
+        Of the file, with its metadata.
+    encoding : Encoding
+    """
+
+    def __init__(self, file: Any, schema: pa.Schema, encoding: Encoding):
+        self._file, self._schema, self._encoding = file, schema, encoding
+        self._groups: list[Struct] = []
+        self._rows = 0
+        self._at = len(_MAGIC)
+        file.write(_MAGIC)
+
+    def write(self, table: pa.Table) -> None:
+        """Write a table as one row group, or as several if it has more than 2^26 rows.
+
+        A dictionary array stands for its values.
+        """
+        for start in range(0, table.num_rows, _MAX_ROWS):
+            piece = table.slice(start, _MAX_ROWS)
+            self._add([encoded_column(piece[f.name], f, self._encoding) for f in self._schema], piece.num_rows)
+
+    def _add(self, chunks: list[ColumnChunk], rows: int) -> None:
+        begin, entries, uncompressed = self._at, [], 0
+        for chunk in chunks:
+            metadata = dict(chunk.metadata)
+            for field in (_DATA_PAGE, _DICTIONARY_PAGE):
+                if field in metadata:
+                    metadata[field] = (I64, self._at + metadata[field][1])
+            entries.append({**chunk.entry, _ENTRY_METADATA: (STRUCT, metadata)})
+            for page in chunk.pages:
+                self._file.write(page)
+            self._at += metadata[_COMPRESSED][1]
+            uncompressed += metadata[_UNCOMPRESSED][1]
+        self._groups.append(
+            {
+                _GROUP_COLUMNS: (LIST, Items(STRUCT, entries)),
+                _GROUP_BYTES: (I64, uncompressed),
+                _GROUP_ROWS: (I64, rows),
+                _GROUP_OFFSET: (I64, begin),
+                _GROUP_COMPRESSED: (I64, self._at - begin),
+            }
+        )
+        self._rows += rows
+
+    def close(self, metadata: dict[bytes, str]) -> None:
+        """Write the footer, with the given metadata of the file."""
+        sink = pa.BufferOutputStream()
+        with pq.ParquetWriter(sink, self._schema, **self._encoding.options) as writer:
+            writer.add_key_value_metadata(metadata)
+        footer = _footer_of(sink.getvalue())
+        footer[_FILE_ROWS] = (I64, self._rows)
+        footer[_FILE_GROUPS] = (LIST, Items(STRUCT, self._groups))
+        data = encoded(footer)
+        self._file.write(data + len(data).to_bytes(4, "little") + _MAGIC)
+
+
+def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding) -> ColumnChunk:
+    """Encode a column of a row group.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        Its chunks may be dictionary arrays that repeat their one value.
+    field : pyarrow.Field
+        Name and type of the values.
+    encoding : Encoding
+    """
+    if pa.types.is_dictionary(column.type):
+        if field.name not in encoding.dictionary:
+            raise ValueError(f"the column {field.name!r} is encoded without a dictionary")
+        chunks = [chunk for chunk in column.chunks if len(chunk)]
+        values = pa.concat_arrays([chunk.dictionary for chunk in chunks])
+        if values.nbytes <= _MAX_DICTIONARY_BYTES and len(values.unique()) == len(values):
+            return _encoded_runs(values, tuple(map(len, chunks)), field, encoding)
+        column = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], field.type)
+    options = encoding.of(field.name)
+    if field.name not in encoding.repeated:
+        return _encoded(column, field, options)
+    # The column is kept with its pages, so that no other array gets its address.
+    arrays = tuple((*(b.address if b else 0 for b in c.buffers()), c.offset, len(c)) for c in column.chunks)
+    return _REPEATED.get((field, encoding.key(field.name), arrays), lambda: (column, _encoded(column, field, options)))[1]
+
+
+def _encoded(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChunk:
+    """Encode a column by pyarrow."""
+    sink = pa.BufferOutputStream()
+    table = pa.table([column], schema=pa.schema([field]))
+    with pq.ParquetWriter(sink, table.schema, **options) as writer:
+        writer.write_table(table, row_group_size=max(len(column), 1))
+    data = sink.getvalue()
+    (group,) = _footer_of(data)[_FILE_GROUPS][1].values
+    (entry,) = group[_GROUP_COLUMNS][1].values
+    metadata: Struct = dict(entry[_ENTRY_METADATA][1])
+    for name in (_DATA_PAGE, _DICTIONARY_PAGE):
+        if name in metadata:
+            metadata[name] = (I64, metadata[name][1] - len(_MAGIC))
+    return ColumnChunk((data.slice(len(_MAGIC), metadata[_COMPRESSED][1]),), metadata, entry)
+
+
+class _Runs(NamedTuple):
+    """Data pages of values that repeat, their metadata and size without compression, and a column of such values."""
+
+    pages: Any
+    metadata: Struct
+    n_bytes: int
+    example: ColumnChunk
+
+
+def _encoded_runs(values: pa.Array, sizes: tuple[int, ...], field: pa.Field, encoding: Encoding) -> ColumnChunk:
+    """Encode a column that repeats each of several distinct values, by a dictionary.
+
+    Data pages hold positions in the dictionary, so those of other values with as many rows serve again.
+    """
+
+    def make() -> _Runs:
+        return _Runs(*_data_pages(sizes, encoding.of(field.name, False)), _encoded(values, field, encoding.of(field.name)))
+
+    runs = _RUNS.get((field, encoding.key(field.name), sizes), make)
+    if field.type in _PLAIN:
+        page, n_bytes, statistics = _dictionary_of(values, runs.example, encoding)
+        metadata = {**runs.example.metadata, **statistics}
+    else:
+        own = _encoded(values, field, encoding.of(field.name))
+        page, n_bytes = _dictionary_page(own)
+        metadata = dict(own.metadata)
+    metadata |= {
+        _N_VALUES: runs.metadata[_N_VALUES],
+        _UNCOMPRESSED: (I64, n_bytes + runs.n_bytes),
+        _COMPRESSED: (I64, len(page) + len(runs.pages)),
+        _DATA_PAGE: (I64, len(page)),
+        _ENCODING_STATS: runs.metadata[_ENCODING_STATS],
+        _SIZE_STATISTICS: runs.metadata[_SIZE_STATISTICS],
+    }
+    if field.type not in _PLAIN:
+        del metadata[_SIZE_STATISTICS]  # those of strings count their bytes, too
+    return ColumnChunk((page, runs.pages), metadata, runs.example.entry)
+
+
+def _dictionary_of(values: pa.Array, example: ColumnChunk, encoding: Encoding) -> tuple[bytes, int, Struct]:
+    """Return the dictionary page of integers, its size without compression, and the column's statistics.
+
+    pyarrow would take longer to open a file than to encode it, and would hold the interpreter lock.
+    """
+    numbers = values.to_numpy()
+    plain = numbers.tobytes()
+    packed = pa.Codec(encoding.options["compression"], encoding.options["compression_level"]).compress(plain, asbytes=True)
+    header = Reader(example.pages[0][: example.metadata[_DATA_PAGE][1]].to_pybytes()).struct()
+    crc = zlib.crc32(packed)
+    header[_PAGE_UNCOMPRESSED] = (I32, len(plain))
+    header[_PAGE_COMPRESSED] = (I32, len(packed))
+    header[_PAGE_CRC] = (I32, crc - 2**32 if crc >= 2**31 else crc)
+    head = encoded(header)
+    statistics: Struct = dict(example.metadata[_STATISTICS][1])
+    for field, value in zip(_LARGEST_AND_SMALLEST, (numbers.max(), numbers.min()) * 2, strict=True):
+        statistics[field] = (BINARY, value.tobytes())
+    return head + packed, len(head) + len(plain), {_STATISTICS: (STRUCT, statistics)}
+
+
+def _data_pages(sizes: tuple[int, ...], options: dict[str, Any]) -> tuple[Any, Struct, int]:
+    """Return the data pages of positions that repeat so often each, their metadata, and their size without compression.
+
+    Without statistics of pages, which would hold values.
+    """
+    (name,) = options["use_dictionary"]
+    positions = pa.array(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
+    chunk = _encoded(positions, pa.field(name, pa.int32()), options)
+    page, n_bytes = _dictionary_page(chunk)
+    return chunk.pages[0].slice(len(page)), chunk.metadata, chunk.metadata[_UNCOMPRESSED][1] - n_bytes
+
+
+def _dictionary_page(chunk: ColumnChunk) -> tuple[Any, int]:
+    """Return the dictionary page of a column, and its size without compression."""
+    page = chunk.pages[0].slice(0, chunk.metadata[_DATA_PAGE][1])
+    reader = Reader(page.to_pybytes())
+    return page, reader.struct()[_PAGE_UNCOMPRESSED][1] + reader.at
+
+
+def _footer_of(file: pa.Buffer) -> Struct:
+    """Return the struct ``FileMetaData`` of a Parquet file."""
+    size = int.from_bytes(file[-8:-4].to_pybytes(), "little")
+    return Reader(file[-8 - size : -8].to_pybytes()).struct()

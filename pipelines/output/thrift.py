@@ -1,0 +1,145 @@
+"""Thrift's compact protocol, as far as the footer of a Parquet file needs it: bytes to lists and dicts, and back.
+
+A struct is a dict from field number to ``(type, value)``, in the order of the fields, so that unknown fields survive.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
+_INTEGERS = (I16, I32, I64)
+
+Struct = dict[int, tuple[int, Any]]
+
+
+class Items(NamedTuple):
+    """A list or set: the type of its items, and the items."""
+
+    kind: int
+    values: list[Any]
+
+
+class Reader:
+    """Reads values one after another from bytes.
+
+    Attributes
+    ----------
+    at : int
+        Position of the next byte.
+    """
+
+    def __init__(self, data: bytes, at: int = 0):
+        self._data, self.at = data, at
+
+    def struct(self) -> Struct:
+        """Read a struct.
+
+        Raises
+        ------
+        ValueError
+            It holds a type that Parquet footers do not use.
+        IndexError
+            The bytes end within it.
+        """
+        fields: Struct = {}
+        number = 0
+        while True:
+            head = self._byte()
+            if head == 0:
+                return fields
+            kind, step = head & 15, head >> 4
+            number = number + step if step else self._zigzag()
+            fields[number] = (kind, True if kind == TRUE else False if kind == FALSE else self._value(kind))
+
+    def _value(self, kind: int) -> Any:
+        if kind in _INTEGERS:
+            return self._zigzag()
+        if kind == BINARY:
+            size = self._varint()
+            self.at += size
+            return self._data[self.at - size : self.at]
+        if kind == STRUCT:
+            return self.struct()
+        if kind in (LIST, SET):
+            head = self._byte()
+            size = self._varint() if head >> 4 == 15 else head >> 4
+            return Items(head & 15, [self._value(head & 15) for _ in range(size)])
+        if kind in (TRUE, FALSE, BYTE):  # booleans in lists are bytes
+            return self._byte()
+        if kind == DOUBLE:
+            self.at += 8
+            return self._data[self.at - 8 : self.at]
+        raise ValueError(f"type {kind} is not expected in a Parquet footer")
+
+    def _byte(self) -> int:
+        self.at += 1
+        return self._data[self.at - 1]
+
+    def _varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+
+    def _zigzag(self) -> int:
+        value = self._varint()
+        return value >> 1 ^ -(value & 1)
+
+
+def encoded(fields: Struct) -> bytes:
+    """Return the bytes of a struct that ``Reader`` reads."""
+    out = bytearray()
+    _put_struct(out, fields)
+    return bytes(out)
+
+
+def _put_struct(out: bytearray, fields: Struct) -> None:
+    last = 0
+    for number, (kind, value) in fields.items():
+        written = (TRUE if value else FALSE) if kind in (TRUE, FALSE) else kind
+        step = number - last
+        if 0 < step < 16:
+            out.append(step << 4 | written)
+        else:
+            out.append(written)
+            _put_zigzag(out, number)
+        last = number
+        if kind not in (TRUE, FALSE):
+            _put(out, kind, value)
+    out.append(0)
+
+
+def _put(out: bytearray, kind: int, value: Any) -> None:
+    if kind in _INTEGERS:
+        _put_zigzag(out, value)
+    elif kind == BINARY:
+        _put_varint(out, len(value))
+        out += value
+    elif kind == STRUCT:
+        _put_struct(out, value)
+    elif kind in (LIST, SET):
+        size = len(value.values)
+        out.append((size if size < 15 else 15) << 4 | value.kind)
+        if size >= 15:
+            _put_varint(out, size)
+        for item in value.values:
+            _put(out, value.kind, item)
+    elif kind == DOUBLE:
+        out += value
+    else:
+        out.append(value)
+
+
+def _put_varint(out: bytearray, value: int) -> None:
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+
+
+def _put_zigzag(out: bytearray, value: int) -> None:
+    _put_varint(out, value << 1 if value >= 0 else (-value << 1) - 1)

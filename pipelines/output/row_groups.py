@@ -30,7 +30,7 @@ _ENTRY_METADATA = 3
 _N_VALUES, _UNCOMPRESSED, _COMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE = 5, 6, 7, 9, 11
 _STATISTICS, _ENCODING_STATS, _SIZE_STATISTICS = 12, 13, 16
 _PAGE_UNCOMPRESSED, _PAGE_COMPRESSED, _PAGE_CRC = 2, 3, 4
-_LARGEST_AND_SMALLEST = (1, 2, 5, 6)  # in two versions
+_MAX_AND_MIN = (1, 2, 5, 6)  # in two versions
 
 _PLAIN = (pa.int32(), pa.int64())  # types that a page without encoding holds as memory does
 
@@ -288,7 +288,7 @@ def _dictionary_of(values: pa.Array, example: ColumnChunk, encoding: Encoding) -
     header[_PAGE_CRC] = (I32, crc - 2**32 if crc >= 2**31 else crc)
     head = encoded(header)
     statistics: Struct = dict(example.metadata[_STATISTICS][1])
-    for field, value in zip(_LARGEST_AND_SMALLEST, (numbers.max(), numbers.min()) * 2, strict=True):
+    for field, value in zip(_MAX_AND_MIN, (numbers.max(), numbers.min()) * 2, strict=True):
         statistics[field] = (BINARY, value.tobytes())
     return head + packed, len(head) + len(plain), {_STATISTICS: (STRUCT, statistics)}
 

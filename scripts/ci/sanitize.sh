@@ -22,8 +22,9 @@ if ! "$PYTHON" -c 'import sys; from kepler_traverse import cuda; sys.exit(not cu
 fi
 
 if [ $# -eq 0 ]; then
-    set -- -k "(cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any_graph)
-        or (test_multi_source_gpu and not groups and not memory) or test_distance_stats"
+    # One line: pytest takes no line break in an expression.
+    set -- -k "(cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any_graph)\
+ or (test_multi_source_gpu and not groups and not memory) or test_distance_stats"
 fi
 
 run_tests='

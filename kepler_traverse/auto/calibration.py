@@ -11,11 +11,10 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numba
 import numpy as np
 
 from .. import cuda
-from ..cpu import machine_speeds, numba_cache
+from ..cpu import machine_speeds, numba_cache, threads
 from ..cuda.copies import copy_into
 from .costs import Machine, costs_of
 
@@ -32,7 +31,7 @@ _CYCLES_OF_A_LOAD, _KILOHERTZ = 260, 1_500_000
 def machine_of(device: str) -> Machine:
     """Return the calibration of the machine, stored or measured now. ``cores`` are those that this thread may use now."""
     found = _load_or_measure(device)
-    return replace(found, cores=numba.get_num_threads()) if device == "cpu" else found
+    return replace(found, cores=threads.count()) if device == "cpu" else found
 
 
 @functools.cache
@@ -109,7 +108,7 @@ def _measure_cpu() -> Machine:
     chain = np.empty_like(order)
     chain[order] = np.roll(order, 1)  # one cycle through the whole table
     return Machine(
-        cores=numba.get_num_threads(),
+        cores=threads.count(),
         cache=_second_level(),
         copy=_best(lambda: np.copyto(copied, source)) / _COPIED,
         load=_best(lambda: machine_speeds.chase(chain, _LOADS)) / _LOADS,

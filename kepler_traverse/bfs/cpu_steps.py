@@ -7,15 +7,16 @@ gives its position, which needs no second pass. The predecessor is the smallest 
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from .._arrays import MAX_HOP_COUNT, NO_PREDECESSOR, UNREACHED
+from ..cpu import threads
 from ..cpu.atomics import atomic_add, atomic_umin, compare_and_swap
 from .tuning import SERIAL_FRONTIER, SPARSE_FRACTION
 
 _WORD = 64
+_SHARE = 256  # frontier vertices, or words of the bitmap, that a thread takes at a time
 
 
 class Run:
@@ -85,7 +86,8 @@ def push(run: Run, level: int) -> int:
     else:
         frontier = run.queue[: run.frontier_size]
         run.counter[0] = 0
-        _push_parallel(*edges, frontier, level + 1, *reached, run.next_queue, run.counter)
+        n_shares = -(-frontier.size // _SHARE)
+        threads.run(_push_parallel, n_shares, *edges, frontier, level + 1, *reached, run.next_queue, run.counter)
         levels = 1
     if levels % 2:
         run.queue, run.next_queue = run.next_queue, run.queue
@@ -98,7 +100,9 @@ def pull(run: Run, level: int) -> None:
     run.as_bitmap()
     reverse = run.graph.reverse
     run.counter[0] = 0
-    _pull(
+    threads.run(
+        _pull,
+        -(-run.bitmap.size // _SHARE),
         reverse.offsets,
         reverse.targets,
         run.bitmap,
@@ -121,12 +125,16 @@ def point_back(graph, sources, distance) -> np.ndarray:
     """Return predecessors from the hop counts of several searches. Both arrays have shape (k, n_vertices)."""
     predecessor = np.empty(distance.shape, graph.targets.dtype)
     reverse = graph.reverse
-    with numba.parallel_chunksize(1):
-        _point_back(reverse.offsets, reverse.targets, sources, distance, predecessor)
+    roots = np.asarray(sources).tolist()
+
+    def find_predecessors(i: int, _thread: int) -> None:
+        _point_back(reverse.offsets, reverse.targets, roots[i], distance[i], predecessor[i])
+
+    threads.for_each(find_predecessors, len(roots))
     return predecessor
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def push_serial(offsets, targets, level, last, most, distance, predecessor, queue, next_queue, counter):
     """Make one or more levels, up to ``last`` or until the frontier has ``most`` vertices or more."""
     first, size = level, counter[0]
@@ -151,40 +159,47 @@ def push_serial(offsets, targets, level, last, most, distance, predecessor, queu
     return level - first
 
 
-@njit(parallel=True, cache=True)
-def _push_parallel(offsets, targets, frontier, level, distance, predecessor, next_queue, counter):
-    for i in prange(frontier.size):
-        u = frontier[i]
-        for e in range(offsets[u], offsets[u + 1]):
-            v = targets[e]
-            if distance[v] == UNREACHED and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED:
-                next_queue[atomic_add(counter, 0, 1)] = v
-            # Every frontier neighbor of v comes here in this level, so the smallest one stays.
-            if predecessor.size and distance[v] == level:
-                atomic_umin(predecessor, v, u)
+@njit(cache=True, nogil=True)
+def _push_parallel(next_share, n_shares, offsets, targets, frontier, level, distance, predecessor, next_queue, counter):
+    share = atomic_add(next_share, 0, 1)
+    while share < n_shares:
+        end = (share + 1) * _SHARE
+        for i in range(share * _SHARE, end if end < frontier.size else frontier.size):
+            u = frontier[i]
+            for e in range(offsets[u], offsets[u + 1]):
+                v = targets[e]
+                if distance[v] == UNREACHED and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED:
+                    next_queue[atomic_add(counter, 0, 1)] = v
+                # Every frontier neighbor of v comes here in this level, so the smallest one stays.
+                if predecessor.size and distance[v] == level:
+                    atomic_umin(predecessor, v, u)
+        share = atomic_add(next_share, 0, 1)
 
 
-@njit(parallel=True, cache=True)
-def _pull(offsets, sources, bitmap, level, distance, predecessor, next_bitmap, counter):
-    n = distance.size
-    for word in prange(next_bitmap.size):
-        bits = np.uint64(0)
-        claimed = 0
-        for v in range(word * _WORD, min(n, word * _WORD + _WORD)):
-            if distance[v] != UNREACHED:
-                continue
-            for e in range(offsets[v], offsets[v + 1]):
-                u = sources[e]
-                if (bitmap[u >> 6] >> np.uint64(u & 63)) & np.uint64(1):
-                    distance[v] = level
-                    if predecessor.size:
-                        predecessor[v] = u  # adjacency lists ascend: the first is the smallest
-                    bits |= np.uint64(1) << np.uint64(v & 63)
-                    claimed += 1
-                    break
-        next_bitmap[word] = bits
-        if claimed:
-            atomic_add(counter, 0, claimed)  # not a reduction: Numba 0.68 on Python 3.12 cannot compile one here
+@njit(cache=True, nogil=True)
+def _pull(next_share, n_shares, offsets, sources, bitmap, level, distance, predecessor, next_bitmap, counter):
+    n, claimed = distance.size, 0
+    share = atomic_add(next_share, 0, 1)
+    while share < n_shares:
+        end = (share + 1) * _SHARE
+        for word in range(share * _SHARE, end if end < next_bitmap.size else next_bitmap.size):
+            bits = np.uint64(0)
+            end_of_word = word * _WORD + _WORD
+            for v in range(word * _WORD, end_of_word if end_of_word < n else n):
+                if distance[v] != UNREACHED:
+                    continue
+                for e in range(offsets[v], offsets[v + 1]):
+                    u = sources[e]
+                    if (bitmap[u >> 6] >> np.uint64(u & 63)) & np.uint64(1):
+                        distance[v] = level
+                        if predecessor.size:
+                            predecessor[v] = u  # adjacency lists ascend: the first is the smallest
+                        bits |= np.uint64(1) << np.uint64(v & 63)
+                        claimed += 1
+                        break
+            next_bitmap[word] = bits
+        share = atomic_add(next_share, 0, 1)
+    atomic_add(counter, 0, claimed)
 
 
 @njit(cache=True)
@@ -208,17 +223,15 @@ def _list_bits(bitmap, queue):
             v += 1
 
 
-@njit(parallel=True, cache=True)
-def _point_back(offsets, sources, roots, distance, predecessor):
+@njit(cache=True, nogil=True)
+def _point_back(offsets, sources, root, distance, predecessor):
     """Set predecessors to the smallest neighbor that is one hop nearer: the first one, as adjacency lists ascend."""
-    for i in prange(roots.size):
-        hops, parent = distance[i], predecessor[i]
-        for v in range(hops.size):
-            parent[v] = NO_PREDECESSOR
-            nearer = hops[v] - 1
-            if hops[v] > 0:
-                e = offsets[v]
-                while hops[sources[e]] != nearer:
-                    e += 1
-                parent[v] = sources[e]
-        parent[roots[i]] = roots[i]
+    for v in range(distance.size):
+        predecessor[v] = NO_PREDECESSOR
+        nearer = distance[v] - 1
+        if distance[v] > 0:
+            e = offsets[v]
+            while distance[sources[e]] != nearer:
+                e += 1
+            predecessor[v] = sources[e]
+    predecessor[root] = root

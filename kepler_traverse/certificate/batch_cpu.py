@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from .._arrays import MAX_HOP_COUNT, UNREACHED
+from ..cpu import threads
+from ..cpu.atomics import atomic_add
 from ..cpu.simd_distances import differing_hops, differing_sums, lay_out
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 from .single_cpu import chunks_of
@@ -52,15 +54,15 @@ def _check_block(graph, sources, distances, kind, limit) -> np.ndarray:
     lines = np.empty((graph.n_vertices, n_lanes), kind)
     unreached = np.iinfo(kind).max if kind.kind == "u" else np.inf
     narrow = distances.astype(kind, copy=False) if distances.itemsize > kind.itemsize else distances.view(kind)
-    _lay_out(narrow, kind.type(unreached), bounds, lines, doublings)
+    threads.run(_lay_out, len(found), narrow, kind.type(unreached), bounds, lines, doublings)
     source_of = np.full(n_lanes, -1, np.int64)
     source_of[: len(sources)] = sources
     state = (lines, bound(limit, kind), source_of, bounds, found, doublings)
     if kind.kind == "u":
-        _check_hops(reverse.offsets, reverse.targets, *state)
+        threads.run(_check_hops, len(found), reverse.offsets, reverse.targets, *state)
         return _summed(found)
     unfounded = np.zeros(graph.n_vertices, np.uint16)
-    _check_sums(*_csr(reverse), *state, graph.has_negative_weights, unfounded)
+    threads.run(_check_sums, len(found), *_csr(reverse), *state, graph.has_negative_weights, unfounded)
     summary = _summed(found)
     if not graph.n_edges or leads_farther(graph.min_weight, _farthest(distances)):
         return summary
@@ -113,83 +115,88 @@ def _summed(found) -> np.ndarray:
     return summary
 
 
-@njit(nogil=True)
+@njit
 def _note(found, rule, lane, v):
     if found[rule, 0] == 0:
         found[rule, 1], found[rule, 2] = lane, v
     found[rule, 0] += 1
 
 
-@njit(parallel=True, cache=True)
-def _lay_out(distances, unreached, bounds, lines, doublings):
+@njit(nogil=True, cache=True)
+def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doublings):
     """Transpose distances into tiles per vertex. -1 becomes the largest number, so unreached vertices are the farthest."""
-    for c in prange(bounds.size - 1):
-        _lay_out_chunk(distances, unreached, bounds[c], bounds[c + 1], lines, doublings)
+    n_rows, n_lanes = distances.shape[0], lines.shape[1]
+    side = n_lanes if n_lanes < 16 else 16
+    in_squares = n_rows // side * side
+    chunk = atomic_add(next_chunk, 0, 1)
+    while chunk < n_chunks:
+        first, last = bounds[chunk], bounds[chunk + 1]
+        whole = first + (last - first) // TILE * TILE
+        for begin in range(first, whole, TILE):  # a cache line per source, then the next one
+            for lane in range(0, in_squares, side):
+                for v in range(begin, begin + TILE, side):
+                    lay_out(lines, v, lane, distances, doublings)
+        for v in range(first, last):
+            for lane in range(in_squares if v < whole else 0, n_lanes):
+                lines[v, lane] = distances[lane, v] if lane < n_rows else unreached
+        chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
-def _lay_out_chunk(distances, unreached, first, last, lines, doublings):
-    rows, side = distances.shape[0], min(lines.shape[1], 16)
-    in_squares = rows // side * side
-    whole = first + (last - first) // TILE * TILE
-    for begin in range(first, whole, TILE):  # a cache line per source, then the next one
-        for lane in range(0, in_squares, side):
-            for v in range(begin, begin + TILE, side):
-                lay_out(lines, v, lane, distances, doublings)
-    for v in range(first, last):
-        for lane in range(in_squares if v < whole else 0, lines.shape[1]):
-            lines[v, lane] = distances[lane, v] if lane < rows else unreached
-
-
-@njit(parallel=True, cache=True)
-def _check_hops(offsets, neighbours, lines, limit, source_of, bounds, found, doublings):
-    for c in prange(bounds.size - 1):
-        _check_chunk_of_hops(offsets, neighbours, lines, limit, source_of, bounds[c], bounds[c + 1], found[c], doublings)
-
-
-@njit(nogil=True, cache=True)
-def _check_chunk_of_hops(offsets, neighbours, lines, limit, source_of, first, last, found, doublings):
+def _check_hops(next_chunk, n_chunks, offsets, neighbours, lines, limit, source_of, bounds, found, doublings):
     unreached = ~lines.dtype.type(0)
-    for v in range(first, last):
-        wrong = differing_hops(lines, v, neighbours, offsets[v], offsets[v + 1], limit, doublings)
-        for lane in range(lines.shape[1] if wrong else 0):
-            if wrong >> np.uint64(lane) & np.uint64(1):
-                best = unreached
-                for e in range(offsets[v], offsets[v + 1]):
-                    best = min(best, lines[neighbours[e], lane])
-                best = lines.dtype.type(best + (best != unreached))
-                _compare(found, lane, v, lines[v, lane], best, limit, source_of)
-
-
-@njit(parallel=True, cache=True)
-def _check_sums(offsets, neighbours, weights, lines, limit, source_of, bounds, found, doublings, negative, unfounded):
-    for c in prange(bounds.size - 1):
-        first, last = bounds[c], bounds[c + 1]
-        of_chunk = (source_of, first, last, found[c], doublings, negative, unfounded)
-        _check_chunk_of_sums(offsets, neighbours, weights, lines, limit, *of_chunk)
+    chunk = atomic_add(next_chunk, 0, 1)
+    while chunk < n_chunks:
+        for v in range(bounds[chunk], bounds[chunk + 1]):
+            wrong = differing_hops(lines, v, neighbours, offsets[v], offsets[v + 1], limit, doublings)
+            for lane in range(lines.shape[1] if wrong else 0):
+                if wrong >> np.uint64(lane) & np.uint64(1):
+                    best = unreached
+                    for e in range(offsets[v], offsets[v + 1]):
+                        near = lines[neighbours[e], lane]
+                        best = near if near < best else best
+                    best = lines.dtype.type(best + (best != unreached))
+                    _compare(found[chunk], lane, v, lines[v, lane], best, limit, source_of)
+        chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
-def _check_chunk_of_sums(
-    offsets, neighbours, weights, lines, limit, source_of, first, last, found, doublings, negative, unfounded
+def _check_sums(
+    next_chunk,
+    n_chunks,
+    offsets,
+    neighbours,
+    weights,
+    lines,
+    limit,
+    source_of,
+    bounds,
+    found,
+    doublings,
+    negative,
+    unfounded,
 ):
     """Compare distances, and set one bit per source for vertices that no strictly nearer vertex explains."""
-    for v in range(first, last):
-        edges = (neighbours, offsets[v], offsets[v + 1])
-        wrong, open_ = differing_sums(lines, v, *edges, weights, limit, doublings)
-        # With negative weights a predecessor may be farther than the vertex, so all vertices must be explained by a chain.
-        open_ |= ~np.uint64(0) if negative else np.uint64(0)
-        for lane in range(lines.shape[1] if wrong | open_ else 0):
-            if wrong >> np.uint64(lane) & np.uint64(1):
-                best = lines.dtype.type(np.inf)
-                for e in range(offsets[v], offsets[v + 1]):
-                    best = min(best, lines[neighbours[e], lane] + weights[e])
-                _compare(found, lane, v, lines[v, lane], best, limit, source_of)
-            if open_ >> np.uint64(lane) & np.uint64(1) and v != source_of[lane] and lines[v, lane] != np.inf:
-                unfounded[v] |= np.uint16(1 << lane)
+    chunk = atomic_add(next_chunk, 0, 1)
+    while chunk < n_chunks:
+        for v in range(bounds[chunk], bounds[chunk + 1]):
+            begin, end = offsets[v], offsets[v + 1]
+            wrong, open_ = differing_sums(lines, v, neighbours, begin, end, weights, limit, doublings)
+            # With negative weights a predecessor may be farther than the vertex: a chain must explain every vertex.
+            open_ |= ~np.uint64(0) if negative else np.uint64(0)
+            for lane in range(lines.shape[1] if wrong | open_ else 0):
+                if wrong >> np.uint64(lane) & np.uint64(1):
+                    best = lines.dtype.type(np.inf)
+                    for e in range(begin, end):
+                        through = lines[neighbours[e], lane] + weights[e]
+                        best = through if through < best else best
+                    _compare(found[chunk], lane, v, lines[v, lane], best, limit, source_of)
+                if open_ >> np.uint64(lane) & np.uint64(1) and v != source_of[lane] and lines[v, lane] != np.inf:
+                    unfounded[v] |= np.uint16(1 << lane)
+        chunk = atomic_add(next_chunk, 0, 1)
 
 
-@njit(nogil=True)
+@njit
 def _compare(found, lane, v, here, best, limit, source_of):
     """Record a vertex whose distance is not the minimum over its in-neighbors."""
     if v == source_of[lane]:
@@ -202,7 +209,7 @@ def _compare(found, lane, v, here, best, limit, source_of):
         _note(found, C4, lane, v)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _found(in_offsets, sources, in_weights, offsets, targets, weights, keys, unfounded):
     """Clear the bits of all vertices that a chain of exact edges joins to a vertex without the bit."""
     waiting = 0

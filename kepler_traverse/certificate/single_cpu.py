@@ -1,19 +1,18 @@
 """The passes over vertices and edges on the CPU.
 
-Rows are those of the reverse graph: what an edge brings to a vertex is laid side by side for many rows, in the order of
-the edges, and each row is then compared sixteen edges at a time. So no loop ends where the processor does not expect it,
-and an edge costs one access out of order. Hop counts are 8 or 16 bits wide there, so that they stay in a near cache.
-
-Each chunk of vertices writes what it finds into a row of its own: Numba loses reductions that stand in a loop under a
-condition (0.68), or refuses to compile them (on Python 3.12).
+The passes follow the edges of the reverse graph. What each edge brings to its vertex is stored side by side for many
+vertices, in the order of the edges, and then compared sixteen edges at a time. So no loop ends where the processor does not
+expect it, and an edge costs one access out of order. Hop counts are 8 or 16 bits wide there, so that they stay in the cache.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from .._arrays import NO_PREDECESSOR, UNREACHED
+from ..cpu import threads
+from ..cpu.atomics import atomic_add
 from ..cpu.simd_compare import SIXTEEN, are_equal, are_less
 
 CHUNK = 1 << 15  # vertices and edges of a chunk, so that a few of them balance the threads and one costs no time to start
@@ -66,9 +65,9 @@ def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
     bounds = np.append(np.arange(0, distance.size, CHUNK), distance.size)
     found = np.empty((bounds.size - 1, 4), np.int64)
     if distance.dtype.kind == "i":
-        _look_at_all_hops(distance, result.predecessor, limit, bounds, found)
+        threads.run(_look_at_hops, len(found), distance, result.predecessor, limit, bounds, found)
     else:
-        _look_at_all_weighted(distance, result.predecessor, limit, negative, bounds, found)
+        threads.run(_look_at_weighted, len(found), distance, result.predecessor, limit, negative, bounds, found)
     roots, bad, _, reached = found.sum(axis=0).tolist()
     return roots, bad, int(found[:, 2].min(initial=distance.size)), reached
 
@@ -97,15 +96,16 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
     reverse = graph.reverse
     bounds = chunks_of(reverse.offsets)
     found = np.empty((bounds.size - 1, 3), np.int64)
-    rows = (reverse.offsets, _with_padding(reverse.targets))
+    edges = (reverse.offsets, _with_padding(reverse.targets))
     if distance.dtype.kind == "i":
         keys = _as_keys(distance)
         farthest = keys.dtype.type(min(int(limit), np.iinfo(keys.dtype).max))
-        _check_all_hops(*rows, keys, predecessor, farthest, bounds, found)
+        threads.run(_check_hops, len(found), *edges, keys, predecessor, farthest, bounds, found)
     else:
         # A vertex that was not reached is in the wrong from the first distance beyond the limit downwards.
         beyond = limit if np.isinf(limit) else np.nextafter(limit, limit.dtype.type(np.inf))
-        _check_all_weighted(*rows, reverse.weights, distance, predecessor, beyond, source, bounds, found)
+        state = (reverse.weights, distance, predecessor, beyond, source, bounds, found)
+        threads.run(_check_weighted, len(found), *edges, *state)
     violated, explained, level = found.sum(axis=0).tolist()
     counts = np.array([0, graph.n_vertices, 0, graph.n_vertices, level])
     if violated or explained != reached - 1:
@@ -134,81 +134,83 @@ def _as_weighted(graph, distance) -> tuple:
 
 
 def chunks_of(offsets) -> np.ndarray:
-    """Cut the vertices into pieces with about CHUNK vertices and edges each; a heavy vertex is one piece alone."""
-    work = int(offsets[-1]) + offsets.size - 1
-    return _cut(offsets, np.arange(1, work // CHUNK + 1) * CHUNK)
-
-
-@njit(cache=True)
-def _cut(offsets, wanted):
+    """Divide the vertices into chunks of about CHUNK vertices and edges each; a hub is a chunk of its own."""
     n = offsets.size - 1
-    bounds = np.empty(wanted.size + 2, np.int64)
-    bounds[0] = low = 0
-    for i in range(wanted.size):
-        high = n
-        while low < high:
-            middle = (low + high) // 2
-            if offsets[middle] + middle < wanted[i]:
-                low = middle + 1
-            else:
-                high = middle
-        bounds[i + 1] = low
-    bounds[-1] = n
-    return bounds
+    wanted = np.arange(1, (int(offsets[-1]) + n) // CHUNK + 1) * CHUNK
+    low, high = np.zeros(wanted.size, np.int64), np.full(wanted.size, n)
+    while (low < high).any():  # a binary search for all bounds at once, which needs no array of the size of offsets
+        middle = (low + high) // 2
+        is_before = (offsets[middle] + middle < wanted) & (low < high)
+        low, high = np.where(is_before, middle + 1, low), np.where(is_before, high, np.minimum(middle, high))
+    return np.concatenate([[0], low, [n]])
 
 
-# Loops over vertices and edges are functions of their own, over slices from 0 on: Numba makes faster code of them than of a
-# loop in ``prange``, and has not to ask whether an index is negative.
+# Kernels of ``threads.run``: each thread takes chunks until none is left. Loops run over slices from 0 on, so that Numba
+# need not ask whether an index is negative.
 
 
 @njit(nogil=True, cache=True)
-def _look_at_hops(distance, predecessor, limit, first, last, found):
-    """Roots, vertices that are out of range, the first of them, vertices reached."""
+def _look_at_hops(next_chunk, n_chunks, distance, predecessor, limit, bounds, found):
+    """For each chunk: roots, vertices that are out of range, the first of them, vertices reached."""
     n = distance.size
-    here, back = distance[first:last], predecessor[first:last]
-    roots = bad = reached = 0
-    for v in range(here.size):
-        d, p = here[v], back[v]
-        roots += p == first + v
-        reached += d != UNREACHED
-        out_of_range = (d < UNREACHED) | (d > limit) | (p < NO_PREDECESSOR) | (p >= n)
-        bad += out_of_range | ((p != NO_PREDECESSOR) != (d != UNREACHED))
-    found[0], found[1], found[2], found[3] = roots, bad, n, reached
-    if bad and here.size > 1:  # the first of them: halve until it is alone
-        _look_at_hops(distance, predecessor, limit, first, (first + last) // 2, found)
-        if not found[1]:
-            _look_at_hops(distance, predecessor, limit, (first + last) // 2, last, found)
-        found[0], found[1], found[3] = roots, bad, reached
-    elif bad:
-        found[2] = first
-
-
-@njit(nogil=True, cache=True)
-def _look_at_weighted(distance, predecessor, limit, negative, first, last, found):
-    n = distance.size
-    here, back = distance[first:last], predecessor[first:last]
-    roots = bad = reached = 0
-    for v in range(here.size):
-        d, p = here[v], back[v]
-        is_reached = d != np.inf
-        roots += p == first + v
-        reached += is_reached
-        sound = (d <= limit) | (not is_reached)  # NaN is neither
-        sound &= (not np.signbit(d)) | (negative & (d > -np.inf) & (d < 0))  # no sum of weights is -0.0
-        bad += (not sound) | (p < NO_PREDECESSOR) | (p >= n) | ((p != NO_PREDECESSOR) != is_reached)
-    found[0], found[1], found[2], found[3] = roots, bad, n, reached
-    if bad and here.size > 1:
-        _look_at_weighted(distance, predecessor, limit, negative, first, (first + last) // 2, found)
-        if not found[1]:
-            _look_at_weighted(distance, predecessor, limit, negative, (first + last) // 2, last, found)
-        found[0], found[1], found[3] = roots, bad, reached
-    elif bad:
-        found[2] = first
+    chunk = atomic_add(next_chunk, 0, 1)
+    while chunk < n_chunks:
+        first, last = bounds[chunk], bounds[chunk + 1]
+        here, back = distance[first:last], predecessor[first:last]
+        roots = bad = reached = 0
+        for v in range(here.size):
+            d, p = here[v], back[v]
+            roots += p == first + v
+            reached += d != UNREACHED
+            bad += _are_bad_hops(d, p, limit, n)
+        first_bad, v = n, first
+        while bad and first_bad == n:
+            if _are_bad_hops(distance[v], predecessor[v], limit, n):
+                first_bad = v
+            v += 1
+        found[chunk, 0], found[chunk, 1], found[chunk, 2], found[chunk, 3] = roots, bad, first_bad, reached
+        chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(inline="always")
-def _compare_row(neighbours, near, first, begin, end, bound, explained, p):
-    """Bits of the edges of a row that bring less than a bound, and of those from ``p`` that bring exactly ``explained``.
+def _are_bad_hops(d, p, limit, n):
+    out_of_range = (d < UNREACHED) | (d > limit) | (p < NO_PREDECESSOR) | (p >= n)
+    return out_of_range | ((p != NO_PREDECESSOR) != (d != UNREACHED))
+
+
+@njit(nogil=True, cache=True)
+def _look_at_weighted(next_chunk, n_chunks, distance, predecessor, limit, negative, bounds, found):
+    n = distance.size
+    chunk = atomic_add(next_chunk, 0, 1)
+    while chunk < n_chunks:
+        first, last = bounds[chunk], bounds[chunk + 1]
+        here, back = distance[first:last], predecessor[first:last]
+        roots = bad = reached = 0
+        for v in range(here.size):
+            d, p = here[v], back[v]
+            roots += p == first + v
+            reached += d != np.inf
+            bad += _is_bad_distance(d, p, limit, negative, n)
+        first_bad, v = n, first
+        while bad and first_bad == n:
+            if _is_bad_distance(distance[v], predecessor[v], limit, negative, n):
+                first_bad = v
+            v += 1
+        found[chunk, 0], found[chunk, 1], found[chunk, 2], found[chunk, 3] = roots, bad, first_bad, reached
+        chunk = atomic_add(next_chunk, 0, 1)
+
+
+@njit(inline="always")
+def _is_bad_distance(d, p, limit, negative, n):
+    is_reached = d != np.inf
+    sound = (d <= limit) | (not is_reached)  # NaN is neither
+    sound &= (not np.signbit(d)) | (negative & (d > -np.inf) & (d < 0))  # no sum of weights is -0.0
+    return (not sound) | (p < NO_PREDECESSOR) | (p >= n) | ((p != NO_PREDECESSOR) != is_reached)
+
+
+@njit(inline="always")
+def _compare_edges(neighbours, near, first, begin, end, bound, explained, p):
+    """Bits of the edges to a vertex that bring less than a bound, and of those from ``p`` that bring exactly ``explained``.
 
     ``near`` has what each edge brings, from the edge ``first`` on, after ``SIXTEEN`` places; edges are compared sixteen at a
     time, and the last sixteen may overlap those before.
@@ -216,8 +218,8 @@ def _compare_row(neighbours, near, first, begin, end, bound, explained, p):
     less = same = np.uint64(0)
     left, edge = end - begin, begin
     while True:
-        at = min(edge, neighbours.size - SIXTEEN)
-        inside = np.uint64((1 << min(left, SIXTEEN)) - 1) << np.uint64(edge - at)
+        at = edge if edge < neighbours.size - SIXTEEN else neighbours.size - SIXTEEN
+        inside = np.uint64((1 << (left if left < SIXTEEN else SIXTEEN)) - 1) << np.uint64(edge - at)
         less |= are_less(near, at - first + SIXTEEN, bound) & inside
         same |= are_equal(near, at - first + SIXTEEN, explained) & are_equal(neighbours, at, p) & inside
         if left <= SIXTEEN:
@@ -227,68 +229,56 @@ def _compare_row(neighbours, near, first, begin, end, bound, explained, p):
 
 
 @njit(nogil=True, cache=True)
-def _check_hops(offsets, neighbours, keys, predecessor, farthest, begin, end, found):
-    first, unreached = offsets[begin], ~keys.dtype.type(0)
-    row = neighbours[first : offsets[end]]
-    near = np.empty(row.size + 2 * SIXTEEN, keys.dtype)
-    for i in range(row.size):
-        near[i + SIXTEEN] = keys[np.uint64(row[i])]
-    begins, ends, here, back = offsets[begin:end], offsets[begin + 1 : end + 1], keys[begin:end], predecessor[begin:end]
-    violated = explained = 0
-    for v in range(here.size):
-        key, p = here[v], back[v]
-        # An edge must not come from more than one level before; to the unreached from none within the limit.
-        bound = farthest if key == unreached else keys.dtype.type(max(key, 1) - 1)
-        wanted = keys.dtype.type(key - 1)
-        less, same = _compare_row(neighbours, near, first, begins[v], ends[v], bound, wanted, p)
-        violated += less != 0
-        explained += same != 0
-    found[0], found[1], found[2] = violated, explained, 0
+def _check_hops(next_chunk, n_chunks, offsets, neighbours, keys, predecessor, farthest, bounds, found):
+    unreached = ~keys.dtype.type(0)
+    chunk = atomic_add(next_chunk, 0, 1)
+    while chunk < n_chunks:
+        begin, end = bounds[chunk], bounds[chunk + 1]
+        first = offsets[begin]
+        sources = neighbours[first : offsets[end]]
+        near = np.empty(sources.size + 2 * SIXTEEN, keys.dtype)
+        for i in range(sources.size):
+            near[i + SIXTEEN] = keys[np.uint64(sources[i])]
+        begins, ends = offsets[begin:end], offsets[begin + 1 : end + 1]
+        here, back = keys[begin:end], predecessor[begin:end]
+        violated = explained = 0
+        for v in range(here.size):
+            key, p = here[v], back[v]
+            # An edge must not come from more than one level before; to the unreached from none within the limit.
+            bound = farthest if key == unreached else keys.dtype.type(key - (key > 0))
+            wanted = keys.dtype.type(key - 1)
+            less, same = _compare_edges(neighbours, near, first, begins[v], ends[v], bound, wanted, p)
+            violated += less != 0
+            explained += same != 0
+        found[chunk, 0], found[chunk, 1], found[chunk, 2] = violated, explained, 0
+        chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
-def _check_weighted(offsets, neighbours, weights, distance, predecessor, beyond, source, begin, end, found):
-    first = offsets[begin]
-    row, steps = neighbours[first : offsets[end]], weights[first : offsets[end]]
-    near = np.empty(row.size + 2 * SIXTEEN, distance.dtype)
-    for i in range(row.size):
-        near[i + SIXTEEN] = distance[np.uint64(row[i])] + steps[i]
-    begins, ends, here, back = offsets[begin:end], offsets[begin + 1 : end + 1], distance[begin:end], predecessor[begin:end]
-    violated = explained = level = 0
-    for v in range(here.size):
-        d, p = here[v], back[v]
-        is_reached = p != NO_PREDECESSOR
-        bound = d if is_reached else beyond
-        less, same = _compare_row(neighbours, near, first, begins[v], ends[v], bound, d, p)
-        violated += less != 0
-        explained += is_reached & (same != 0)
-        level += is_reached & (begin + v != source) & (distance[np.uint64(max(p, 0))] >= d)
-    found[0], found[1], found[2] = violated, explained, level
-
-
-@njit(parallel=True, cache=True)
-def _look_at_all_hops(distance, predecessor, limit, bounds, found):
-    for c in prange(bounds.size - 1):
-        _look_at_hops(distance, predecessor, limit, bounds[c], bounds[c + 1], found[c])
-
-
-@njit(parallel=True, cache=True)
-def _look_at_all_weighted(distance, predecessor, limit, negative, bounds, found):
-    for c in prange(bounds.size - 1):
-        _look_at_weighted(distance, predecessor, limit, negative, bounds[c], bounds[c + 1], found[c])
-
-
-@njit(parallel=True, cache=True)
-def _check_all_hops(offsets, neighbours, keys, predecessor, farthest, bounds, found):
-    for c in prange(bounds.size - 1):
-        _check_hops(offsets, neighbours, keys, predecessor, farthest, bounds[c], bounds[c + 1], found[c])
-
-
-@njit(parallel=True, cache=True)
-def _check_all_weighted(offsets, neighbours, weights, distance, predecessor, beyond, source, bounds, found):
-    for c in prange(bounds.size - 1):
-        begin, end = bounds[c], bounds[c + 1]
-        _check_weighted(offsets, neighbours, weights, distance, predecessor, beyond, source, begin, end, found[c])
+def _check_weighted(
+    next_chunk, n_chunks, offsets, neighbours, weights, distance, predecessor, beyond, source, bounds, found
+):
+    chunk = atomic_add(next_chunk, 0, 1)
+    while chunk < n_chunks:
+        begin, end = bounds[chunk], bounds[chunk + 1]
+        first = offsets[begin]
+        sources, steps = neighbours[first : offsets[end]], weights[first : offsets[end]]
+        near = np.empty(sources.size + 2 * SIXTEEN, distance.dtype)
+        for i in range(sources.size):
+            near[i + SIXTEEN] = distance[np.uint64(sources[i])] + steps[i]
+        begins, ends = offsets[begin:end], offsets[begin + 1 : end + 1]
+        here, back = distance[begin:end], predecessor[begin:end]
+        violated = explained = level = 0
+        for v in range(here.size):
+            d, p = here[v], back[v]
+            is_reached = p != NO_PREDECESSOR
+            bound = d if is_reached else beyond
+            less, same = _compare_edges(neighbours, near, first, begins[v], ends[v], bound, d, p)
+            violated += less != 0
+            explained += is_reached & (same != 0)
+            level += is_reached & (begin + v != source) & (distance[np.uint64(p if is_reached else 0)] >= d)
+        found[chunk, 0], found[chunk, 1], found[chunk, 2] = violated, explained, level
+        chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(cache=True)

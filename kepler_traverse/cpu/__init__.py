@@ -1,4 +1,4 @@
-"""What the Numba kernels share: atomics, rows of bits, the CSR assembly. The twin of ``kepler_traverse.cuda``."""
+"""What the Numba kernels share: threads, atomics, bitsets, building a CSR. The twin of ``kepler_traverse.cuda``."""
 
 from . import forks, numba_cache
 

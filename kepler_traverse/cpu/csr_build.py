@@ -1,23 +1,27 @@
-"""Edge arrays to CSR on the CPU: count, scatter, sort each row, keep the cheapest of parallel edges.
+"""Edge arrays to CSR on the CPU: count, scatter, sort each adjacency list, keep the cheapest of parallel edges.
 
-Rows are sorted in place and the offsets serve as cursors meanwhile, so that nothing is held beside the edge list and the
-CSR.
+The offsets serve as cursors while edges are scattered, and only one long adjacency list per thread is copied to sort it, so
+that little memory is used beside the edge list and the CSR.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from . import threads
 from .atomics import atomic_add
 
-_NO_WEIGHTS = np.zeros(0, np.float32)
+_NO_WEIGHTS, _NO_BITS = np.zeros(0, np.float32), np.zeros(0, np.uint32)
 _COUNTED_AT_ONCE = 1 << 26  # targets
-_SHORT_ROW = 24  # up to here insertion sort beats NumPy's quicksort, which must allocate
+_BLOCKS = 256  # of vertices whose adjacency lists one thread sorts
+_SHORT_LIST = 32  # edges up to which insertion sort is faster than radix sort
+_DIGIT_BITS = 8
+_DIGIT_VALUES = 1 << _DIGIT_BITS
 
 
 @njit(cache=True)
-def _count_rows(src, dst, offsets, both_ways):
+def _count_edges(src, dst, offsets, both_ways):
     self_loops = 0
     for i in range(src.size):
         u, v = src[i], dst[i]
@@ -34,7 +38,7 @@ def _count_rows(src, dst, offsets, both_ways):
 
 @njit(cache=True)
 def _scatter(src, dst, weight, offsets, targets, weights, both_ways):
-    """Put every edge into its row; each offset moves to the end of its row and is set back in the end."""
+    """Store every edge with its source; each offset moves to the end of its adjacency list and is set back afterwards."""
     for i in range(src.size):
         u, v = src[i], dst[i]
         if u == v:
@@ -56,20 +60,21 @@ def _scatter(src, dst, weight, offsets, targets, weights, both_ways):
 
 
 @njit(cache=True)
-def _append_rows(src, dst, weight, offsets, targets, weights):
-    """Count and scatter in one walk where edges come in the order of their sources, as in most files.
+def _append_edges(src, dst, weight, offsets, targets, weights):
+    """Count and scatter in one pass where edges come in the order of their sources, as in most files.
 
-    Returns the edges stored, or -1 at the first edge out of order; and whether each row ascends, without parallel edges.
+    Returns the edges stored, or -1 at the first edge out of order; and whether each adjacency list ascends, without parallel
+    edges.
     """
-    row, at, last = 0, 0, -1
+    source, at, last = 0, 0, -1
     ascending = True
     for i in range(src.size):
         u, v = src[i], dst[i]
-        if u < row:
+        if u < source:
             return -1, False
-        while row < u:
-            row += 1
-            offsets[row] = at
+        while source < u:
+            source += 1
+            offsets[source] = at
             last = -1
         if u == v:
             continue
@@ -79,56 +84,72 @@ def _append_rows(src, dst, weight, offsets, targets, weights):
         if weights.size:
             weights[at] = weight[i]
         at += 1
-    offsets[row + 1 :] = at
+    for v in range(source + 1, offsets.size):
+        offsets[v] = at
     return at, ascending
 
 
-@njit(cache=True)
-def _sort_row(targets, weights):
-    """Sort one row by target; returns nothing, works in place."""
-    n = targets.size
-    if n <= _SHORT_ROW:
-        for i in range(1, n):
-            v = targets[i]
-            w = weights[i] if weights.size else 0
-            j = i
-            while j > 0 and targets[j - 1] > v:
-                targets[j] = targets[j - 1]
-                if weights.size:
-                    weights[j] = weights[j - 1]
-                j -= 1
-            targets[j] = v
-            if weights.size:
-                weights[j] = w
-    elif weights.size:
-        order = np.argsort(targets)
-        targets[:] = targets[order]
-        weights[:] = weights[order]
-    else:
-        targets.sort()
-
-
-@njit(parallel=True, cache=True)
-def _sort_rows(offsets, targets, weights, counter):
-    """Sort every row; counter[0] counts edges that are parallel to the one before."""
+@njit(cache=True, nogil=True)
+def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, n_parallel):
+    """Sort every adjacency list by target; n_parallel[0] counts edges that are parallel to the one before."""
     n = offsets.size - 1
-    blocks = min(n, 256)
-    for block in prange(blocks):
+    sorted_targets, sorted_weights = np.empty(0, targets.dtype), np.empty(0, weights.dtype)
+    starts = np.empty(_DIGIT_VALUES, np.int64)
+    block = atomic_add(next_block, 0, 1)
+    while block < n_blocks:
         parallel = 0
-        for v in range(n * block // blocks, n * (block + 1) // blocks):
+        for v in range(n * block // n_blocks, n * (block + 1) // n_blocks):
             begin, end = offsets[v], offsets[v + 1]
-            for e in range(begin + 1, end):
-                if targets[e] < targets[e - 1]:  # most edge lists are in order
-                    _sort_row(targets[begin:end], weights[begin:end] if weights.size else weights)
-                    break
+            largest, is_sorted = np.int64(0), True
+            for e in range(begin, end):
+                is_sorted &= largest <= targets[e]  # most edge lists are in order
+                largest = targets[e] if targets[e] > largest else largest
+            if not is_sorted and end - begin <= _SHORT_LIST:
+                for i in range(begin + 1, end):
+                    u, w, j = targets[i], weights[i] if weights.size else weights.dtype.type(0), i
+                    while j > begin and targets[j - 1] > u:
+                        targets[j] = targets[j - 1]
+                        if weights.size:
+                            weights[j] = weights[j - 1]
+                        j -= 1
+                    targets[j] = u
+                    if weights.size:
+                        weights[j] = w
+            elif not is_sorted:  # radix sort, from the lowest digit
+                if sorted_targets.size < end - begin:
+                    sorted_targets = np.empty(end - begin, targets.dtype)
+                    sorted_weights = np.empty(end - begin if weights.size else 0, weights.dtype)
+                shift = 0
+                while largest >> shift:
+                    starts[:] = 0
+                    for e in range(begin, end):
+                        starts[(targets[e] >> shift) & (_DIGIT_VALUES - 1)] += 1
+                    at = 0
+                    for digit in range(_DIGIT_VALUES):
+                        size = starts[digit]
+                        starts[digit] = at
+                        at += size
+                    for e in range(begin, end):
+                        digit = (targets[e] >> shift) & (_DIGIT_VALUES - 1)
+                        at = starts[digit]
+                        starts[digit] += 1
+                        sorted_targets[at] = targets[e]
+                        if weights.size:
+                            sorted_weights[at] = weights[e]
+                    for e in range(begin, end):
+                        targets[e] = sorted_targets[e - begin]
+                        if weights.size:
+                            weights[e] = sorted_weights[e - begin]
+                    shift += _DIGIT_BITS
             for e in range(begin + 1, end):
                 parallel += targets[e] == targets[e - 1]
-        atomic_add(counter, 0, parallel)
+        atomic_add(n_parallel, 0, parallel)
+        block = atomic_add(next_block, 0, 1)
 
 
 @njit(cache=True)
 def _merge_parallel_edges(offsets, targets, weights):
-    """Keep the cheapest of each set of parallel edges of sorted rows and close the gaps."""
+    """Keep the cheapest of each set of parallel edges of sorted adjacency lists and close the gaps."""
     at = begin = 0
     for v in range(offsets.size - 1):
         end = offsets[v + 1]
@@ -149,37 +170,53 @@ def _merge_parallel_edges(offsets, targets, weights):
 def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
     """See ``protocols.CsrBackend.assemble``."""
     offsets = np.zeros(n_vertices + 1, np.int64)
-    given = _NO_WEIGHTS if weight is None else weight
+    src, dst, bits = _input(src), _input(dst), _input(_as_bits(weight))
     total, ascending = -1, False
     if not both_ways:
-        targets, weights = np.empty(src.size, src.dtype), np.empty(given.size, given.dtype)
-        total, ascending = _append_rows(src, dst, given, offsets, targets, weights)
+        targets, target_bits = np.empty(src.size, src.dtype), np.empty(bits.size, bits.dtype)
+        total, ascending = _append_edges(src, dst, bits, offsets, targets, target_bits)
         self_loops = src.size - total
     if total < 0:
         offsets[:] = 0
-        self_loops = _count_rows(src, dst, offsets, both_ways)
+        self_loops = _count_edges(src, dst, offsets, both_ways)
         total = int(offsets[-1])
         targets = np.empty(total, src.dtype)
-        weights = np.empty(total if given.size else 0, given.dtype)
-        _scatter(src, dst, given, offsets, targets, weights, both_ways)
-    counter = np.zeros(1, np.int64)
+        target_bits = np.empty(total if bits.size else 0, bits.dtype)
+        _scatter(src, dst, bits, offsets, targets, target_bits, both_ways)
+    n_parallel = np.zeros(1, np.int64)
     if not ascending:
-        _sort_rows(offsets, targets, weights, counter)
-    parallel = int(counter[0])
+        n_blocks = min(n_vertices, _BLOCKS)
+        threads.run(_sort_adjacency_lists, n_blocks, offsets, targets, target_bits, n_parallel)
+    parallel = int(n_parallel[0])
+    weights = None if weight is None else target_bits.view(weight.dtype)
     if parallel:
-        _merge_parallel_edges(offsets, targets, weights)
+        _merge_parallel_edges(offsets, targets, _NO_WEIGHTS if weights is None else weights)
     if targets.size > total - parallel:
+        del weights  # a view, and an array with views is not resized
         targets.resize(total - parallel, refcheck=False)
-        if weights.size:
-            weights.resize(total - parallel, refcheck=False)
-    return offsets, targets, None if weight is None else weights, int(self_loops), parallel
+        if target_bits.size:
+            target_bits.resize(total - parallel, refcheck=False)
+        weights = None if weight is None else target_bits.view(weight.dtype)
+    return offsets, targets, weights, int(self_loops), parallel
+
+
+def _input(array):
+    """A read-only view: Numba compiles once for all arrays that are only read, whatever the caller may write to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _as_bits(weights):
+    """Weights as unsigned integers, so that code that only moves them is compiled once per width."""
+    return _NO_BITS if weights is None else weights.view(f"u{weights.itemsize}")
 
 
 def count_isolated(offsets, targets, directed: bool) -> int:
     """Count the vertices without an edge; in an undirected graph each edge is stored at both ends."""
     touched = (offsets[1:] != offsets[:-1]).view(np.uint8)
     if directed:
-        _mark(targets, 0, touched)
+        _mark(_input(targets), 0, touched)
     return touched.size - int(np.count_nonzero(touched))
 
 
@@ -196,22 +233,14 @@ def _fill_reverse(offsets, targets, weights, cursor, sources, reverse_weights):
 
 
 def transpose(offsets, targets, weights):
-    """Return the CSR of the reversed edges; its rows are ascending because the vertices are visited in order."""
+    """Return the CSR of the reversed edges; its adjacency lists ascend because the vertices are visited in order."""
     reverse_offsets = np.zeros(offsets.size, np.int64)
     for first in range(0, targets.size, _COUNTED_AT_ONCE):  # which are widened to count them
         reverse_offsets[1:] += np.bincount(targets[first : first + _COUNTED_AT_ONCE], minlength=offsets.size - 1)
     np.cumsum(reverse_offsets, out=reverse_offsets)
     sources = np.empty_like(targets)
     reverse_weights = None if weights is None else np.empty_like(weights)
-    none = _NO_WEIGHTS
-    _fill_reverse(
-        offsets,
-        targets,
-        none if weights is None else weights,
-        reverse_offsets[:-1].copy(),
-        sources,
-        none if weights is None else reverse_weights,
-    )
+    _fill_reverse(offsets, targets, _as_bits(weights), reverse_offsets[:-1].copy(), sources, _as_bits(reverse_weights))
     return reverse_offsets, sources, reverse_weights
 
 
@@ -238,7 +267,7 @@ def renumber(columns, dtype):
     if span <= 4 * sum(column.size for column in columns) + 1024 and lowest + span <= np.iinfo(np.int64).max:
         present = np.zeros(span, np.uint8)
         for column in columns:
-            _mark(column, lowest, present)
+            _mark(_input(column), lowest, present)
         if present.all():
             ids = np.arange(lowest, lowest + span, dtype=kind)
             # Ids that are numbers already are taken as they are: no copy of the edge list.
@@ -250,7 +279,7 @@ def renumber(columns, dtype):
         rank -= 1
         numbers = [np.empty(column.size, dtype) for column in columns]
         for column, number in zip(columns, numbers, strict=True):
-            _look_up(column, lowest, rank, number)
+            _look_up(_input(column), lowest, rank, number)
         return ids, numbers
     ids = np.unique(np.concatenate([np.unique(column).astype(kind) for column in columns]))
     return ids, [np.searchsorted(ids, column).astype(dtype) for column in columns]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import secrets
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from . import threads
+from .atomics import atomic_add
 from .checksum import mix
 
 _BLOCKS = 256  # of vertices; threads take them one after the other
+_OUT_OF_RANGE, _OUT_OF_ORDER, _WRONG_WEIGHT = range(3)
 _NO_WEIGHTS = np.zeros(0, np.int32)
 _mix_one = njit(inline="always")(mix)
 
@@ -42,15 +45,17 @@ def fault_of(offsets, targets, weights, both_ways: bool) -> str:
     if is_float:
         infinity, negative_zero = (int(v) for v in np.array([np.inf, -0.0], weights.dtype).view(bits.dtype))
     key = np.uint64(secrets.randbits(64))
-    found = _look_through(offsets, targets, bits, infinity, negative_zero, is_float, key, both_ways)
-    out_of_range, out_of_order, wrong_weight, balance = (int(value) for value in found)
+    faults, balance = np.full((_BLOCKS, 3), -1, np.int64), np.zeros(_BLOCKS, np.uint64)
+    look_for = (infinity, negative_zero, is_float, key, both_ways)
+    threads.run(_find_faults, _BLOCKS, offsets, targets, bits, *look_for, faults, balance)
+    out_of_range, out_of_order, wrong_weight = faults.max(axis=0).tolist()
     if out_of_range >= 0:
         return f"vertex {out_of_range} has a target that is none of the {offsets.size - 1} vertices"
     if out_of_order >= 0:
         return f"the targets of vertex {out_of_order} do not ascend, or it is its own target"
     if wrong_weight >= 0:
         return f"weights[{wrong_weight}] is {weights[wrong_weight]}: weights are finite and not -0.0"
-    return "an undirected edge is not there both ways with one weight" if balance else ""
+    return "an undirected edge is not there both ways with one weight" if balance.sum() else ""
 
 
 @njit(cache=True)
@@ -63,31 +68,32 @@ def _first_wrong_offset(offsets, n_edges):
     return -1 if offsets[offsets.size - 1] == n_edges else offsets.size - 1
 
 
-@njit(parallel=True, cache=True)
-def _look_through(offsets, targets, bits, infinity, negative_zero, is_float, key, both_ways):
-    """A vertex or edge for each kind of fault, -1 where there is none; and what edges there and back do not cancel out."""
+@njit(cache=True, nogil=True)
+def _find_faults(
+    next_block, n_blocks, offsets, targets, bits, infinity, negative_zero, is_float, key, both_ways, faults, balance
+):
+    """Store for each block a vertex or edge of each kind of fault, and the hashes of edges without the opposite edge."""
     n = offsets.size - 1
-    out_of_range, out_of_order = np.full(_BLOCKS, -1, np.int64), np.full(_BLOCKS, -1, np.int64)
-    wrong_weight, balance = np.full(_BLOCKS, -1, np.int64), np.zeros(_BLOCKS, np.uint64)
-    for block in prange(_BLOCKS):
+    block = atomic_add(next_block, 0, 1)
+    while block < n_blocks:
         total = np.uint64(0)
-        for v in range(n * block // _BLOCKS, n * (block + 1) // _BLOCKS):
+        for v in range(n * block // n_blocks, n * (block + 1) // n_blocks):
             last = np.int64(-1)
             for e in range(offsets[v], offsets[v + 1]):
                 u = np.int64(targets[e])
                 if u < 0 or u >= n:
-                    out_of_range[block] = v
+                    faults[block, _OUT_OF_RANGE] = v
                 elif u <= last or u == v:
-                    out_of_order[block] = v
+                    faults[block, _OUT_OF_ORDER] = v
                 last = u
                 weight = key
                 if bits.size:
                     if is_float and ((bits[e] & infinity) == infinity or bits[e] == negative_zero):
-                        wrong_weight[block] = e
+                        faults[block, _WRONG_WEIGHT] = e
                     weight = _mix_one(np.uint64(bits[e]) + key)
                 if both_ways:
                     here, there = np.uint64(v), np.uint64(u)
                     total += _mix_one(_mix_one(here ^ key) + there + weight)
                     total -= _mix_one(_mix_one(there ^ key) + here + weight)
         balance[block] = total
-    return out_of_range.max(), out_of_order.max(), wrong_weight.max(), balance.sum()
+        block = atomic_add(next_block, 0, 1)

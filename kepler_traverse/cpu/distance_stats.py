@@ -7,21 +7,44 @@ import numpy as np
 from numba import njit
 
 PIECE = 1024  # values that are folded by halves; the kernels', too
+_COUNTERS = 4  # of one bin or level, a power of two
 LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longest of them
 
 
 def figures(distance, offsets, limit) -> tuple:
-    """Columns of ``kepler_traverse.distance_stats.Figures``."""
-    rows = [_figures(row, offsets, limit) for row in distance]
-    kinds = (np.int64, np.float64, np.float64, np.float64, np.float64, np.int64)
-    return tuple(np.array([row[i] for row in rows], kind) for i, kind in enumerate(kinds))
+    """Columns of ``kepler_traverse.distance_stats.DistanceStats``."""
+    k, n = distance.shape
+    counts, extremes = np.empty((k, 2), np.int64), np.empty((k, 2), distance.dtype)
+    sums, scratch = np.empty((2, k, -(-n // PIECE))), np.empty((2, PIECE))
+    largest = np.finfo(distance.dtype).max
+    for i, of_source in enumerate(distance):
+        _figures(of_source, offsets, limit, largest, scratch, counts[i], extremes[i], sums[0, i], sums[1, i])
+    lowest, farthest = extremes.astype(np.float64).T
+    totals, harmonics = _folded(sums)
+    return counts[:, 0], lowest, farthest, totals, harmonics, counts[:, 1]
+
+
+def _folded(sums):
+    """Fold the sums of pieces, of shape (..., pieces), as the pieces were, until one is left."""
+    while sums.shape[-1] > 1:
+        n_pieces = -(-sums.shape[-1] // PIECE)
+        padded = np.zeros((*sums.shape[:-1], n_pieces * PIECE))
+        padded[..., : sums.shape[-1]] = sums
+        values, half = padded.reshape(*sums.shape[:-1], n_pieces, PIECE), PIECE // 2
+        while half:
+            values = values[..., :half] + values[..., half:]
+            half //= 2
+        sums = values[..., 0]
+    return sums[..., 0]
 
 
 def bins(distance, limit, bins_per_unit, before, n_bins: int):
     """As ``kepler_traverse.distance_stats.bins_of``."""
     found = np.empty((len(distance), n_bins), np.int64)
-    for i, row in enumerate(distance):
-        found[i] = _bins(row, limit, bins_per_unit[i], before[i], n_bins)
+    for i, of_source in enumerate(distance):
+        counts = np.zeros((_COUNTERS, n_bins), np.int64)
+        _bins(of_source, limit, bins_per_unit[i], before[i], counts)
+        counts.sum(axis=0, out=found[i])
     return found
 
 
@@ -34,7 +57,9 @@ def levels(distance, offsets, limit):
         if rows and (len(rows) + 1) * max(longest, size) > LEVELS_AT_ONCE:
             yield _side_by_side(rows, longest), np.array(edges, np.int64)
             rows, edges, longest = [], [], 0
-        rows.append(_levels(distances, size))
+        counts = np.zeros((_COUNTERS, size), np.int64)
+        _levels(distances, size, counts)
+        rows.append(counts.sum(axis=0))
         edges.append(stored)
         longest = max(longest, size)
     if rows:
@@ -50,95 +75,75 @@ def _side_by_side(rows, longest: int):
 
 def summary_of_levels(counts):
     """As ``kepler_traverse.distance_stats.summary_of_levels``."""
-    return _summary_of_levels(np.ascontiguousarray(counts, np.int64))
+    counts = np.ascontiguousarray(counts, np.int64)
+    found = np.zeros((len(counts), 4))
+    _summary_of_levels(counts, found, np.empty(counts.shape[1]))
+    return found
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # so that a division by 0 is no branch, and loops are of vectors
-def _figures(distance, offsets, limit):
-    n, largest = distance.size, np.finfo(distance.dtype).max
-    n_pieces = (n + PIECE - 1) // PIECE
-    totals, harmonics = np.empty(n_pieces), np.empty(n_pieces)
-    apart, near = np.zeros(PIECE), np.zeros(PIECE)
+def _figures(distance, offsets, limit, largest, scratch, counts, extremes, totals, harmonics):
+    """Store vertices and edges in ``counts``, lowest and farthest in ``extremes``, and the sums of all pieces."""
+    n = distance.size
+    apart, near = scratch[0], scratch[1]
     reached = edges = 0
     lowest, farthest = distance.dtype.type(np.inf), distance.dtype.type(-np.inf)
-    for piece in range(n_pieces):
+    for piece in range(totals.size):
         first = piece * PIECE
-        size = min(PIECE, n - first)
+        size = PIECE if n - first > PIECE else n - first
         part = distance[first : first + size]
         starts = offsets[first : first + size + 1]
         for i in range(size):
             d = np.float64(part[i])
-            counts = part[i] <= limit
-            apart[i] = d if counts else 0.0
-            near[i] = 1.0 / d if counts and d > 0 else 0.0
+            counted = part[i] <= limit
+            apart[i] = d if counted else 0.0
+            near[i] = 1.0 / d if counted and d > 0 else 0.0
         for i in range(size):
             reached += part[i] <= limit
             edges += starts[i + 1] - starts[i] if part[i] <= largest else 0
         for i in range(size):
             if part[i] <= limit:
-                lowest, farthest = min(lowest, part[i]), max(farthest, part[i])
-        apart[size:], near[size:] = 0.0, 0.0
-        totals[piece], harmonics[piece] = _halved(apart), _halved(near)
-    return reached, np.float64(lowest), np.float64(farthest), _folded(totals), _folded(harmonics), edges
+                lowest = part[i] if part[i] < lowest else lowest
+                farthest = part[i] if part[i] > farthest else farthest
+        for i in range(size, PIECE):
+            apart[i] = near[i] = 0.0
+        half = PIECE // 2
+        while half > 0:
+            for i in range(half):
+                apart[i] += apart[i + half]
+                near[i] += near[i + half]
+            half //= 2
+        totals[piece], harmonics[piece] = apart[0], near[0]
+    counts[0], counts[1] = reached, edges
+    extremes[0], extremes[1] = lowest, farthest
 
 
 @njit(cache=True, nogil=True)
-def _halved(values):
-    """Fold PIECE values by halves, in place."""
-    half = PIECE // 2
-    while half > 0:
-        for i in range(half):
-            values[i] += values[i + half]
-        half //= 2
-    return values[0]
-
-
-@njit(cache=True, nogil=True)
-def _folded(sums):
-    """Fold the sums of pieces as the pieces were, until one is left; in place."""
-    size, piece = sums.size, np.empty(PIECE)
-    while size > 1:
-        n_pieces = (size + PIECE - 1) // PIECE
-        for i in range(n_pieces):
-            here = min(PIECE, size - i * PIECE)
-            piece[:here] = sums[i * PIECE : i * PIECE + here]
-            piece[here:] = 0.0
-            sums[i] = _halved(piece)
-        size = n_pieces
-    return sums[0]
-
-
-@njit(cache=True, nogil=True)
-def _bins(distance, limit, bins_per_unit, before, n_bins):
-    # Neighbours are at about the same distance: counted in turn in four places, no count waits for the one before.
-    counts = np.zeros((4, n_bins), np.int64)
+def _bins(distance, limit, bins_per_unit, before, counts):
+    # Neighbours are at about the same distance: with several counters used in turn, no count waits for the one before.
     for v in range(distance.size):
         if distance[v] <= limit:
-            counts[v & 3, int(np.floor(distance[v] * bins_per_unit)) - before] += 1
-    return counts.sum(axis=0)
+            counts[v & (_COUNTERS - 1), int(np.floor(distance[v] * bins_per_unit)) - before] += 1
 
 
 @njit(cache=True, nogil=True)
 def _hops(distance, offsets):
     most, edges = distance[0], 0
     for v in range(distance.size):
-        most = max(most, distance[v])
+        most = distance[v] if distance[v] > most else most
         edges += offsets[v + 1] - offsets[v] if distance[v] >= 0 else 0
     return most, edges
 
 
 @njit(cache=True, nogil=True)
-def _levels(distance, n_levels):
-    counts = np.zeros((4, n_levels), np.int64)  # as in _bins
+def _levels(distance, n_levels, counts):
     for v in range(distance.size):
         if 0 <= distance[v] < n_levels:
-            counts[v & 3, distance[v]] += 1
-    return counts.sum(axis=0)
+            counts[v & (_COUNTERS - 1), distance[v]] += 1  # as in _bins
 
 
 @njit(cache=True, nogil=True)
-def _summary_of_levels(counts):
-    found, values = np.zeros((len(counts), 4)), np.empty(counts.shape[1])
+def _summary_of_levels(counts, found, values):
     for i in range(len(counts)):
         reached, farthest, total = 0, 0, 0
         for level in range(counts.shape[1]):
@@ -155,4 +160,3 @@ def _summary_of_levels(counts):
                 values[at] += values[at + half]
             size = half
         found[i, 0], found[i, 1], found[i, 2], found[i, 3] = reached, farthest, total, values[0]
-    return found

@@ -14,7 +14,7 @@ from ..errors import ForkError
 
 _PACKAGE = __package__.partition(".")[0]
 _MESSAGE = (
-    "this process was forked from one that had already traversed or built a graph, and the threads of GNU OpenMP do not "
+    "this process was forked from one that had searched with strategy bit_parallel, and the threads of GNU OpenMP do not "
     "survive a fork; start processes by multiprocessing.get_context('spawn') or 'forkserver', or fork before the first "
     "call"
 )

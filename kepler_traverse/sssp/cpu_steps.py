@@ -8,9 +8,10 @@ the distances equal Dijkstra's bit for bit, in any order of relaxation and with 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from .._arrays import NO_PREDECESSOR, as_distance
+from ..cpu import threads
 from ..cpu.atomics import (
     atomic_add,
     atomic_exchange,
@@ -25,6 +26,8 @@ from ..errors import PrecisionError
 from .tuning import SERIAL_FRONTIER
 
 _UNRESOLVED = -1
+_SHARE = 256  # vertices of a frontier that a thread takes at a time
+_CHUNK = 1 << 14  # of all vertices
 
 
 class Run:
@@ -61,7 +64,7 @@ class Run:
         edges = (graph.offsets, graph.targets, graph.weights, self.distance)
         if may_overflow(graph):
             self.counters[0] = 0
-            _count_overflows(*edges, self.limit, self.counters)
+            threads.run(_count_overflows, _chunks(graph), *edges, self.limit, self.counters)
             if self.counters[0]:
                 raise overflow_error(graph)
         if self.predecessor is not None:
@@ -79,7 +82,7 @@ class Run:
             self.queue[0] = source
             size = 1
         else:
-            _point_to_nearer(*edges, self.predecessor)
+            threads.run(_point_to_nearer, _chunks(graph), *edges, self.predecessor)
             size = _list_resolved(self.distance, self.predecessor, layer, self.queue)
             if size == int(np.isfinite(self.distance).sum()):
                 return
@@ -87,7 +90,8 @@ class Run:
         while size:
             depth += 1
             self.counters[0] = 0
-            _point_along_tight(*edges, self.queue[:size], depth, layer, self.predecessor, self.next_queue, self.counters)
+            state = (self.queue[:size], depth, layer, self.predecessor, self.next_queue, self.counters)
+            threads.run(_point_along_tight, _shares(size), *edges, *state)
             self.queue, self.next_queue = self.next_queue, self.queue
             size = int(self.counters[0])
         if bool((np.isfinite(self.distance) & (self.predecessor == NO_PREDECESSOR)).any()):
@@ -95,6 +99,14 @@ class Run:
                 f"rounding in {graph.weights.dtype} closed a cycle of equal distances that no path enters; "
                 "build the graph with weight_type='float64'"
             )
+
+
+def _shares(n_frontier: int) -> int:
+    return -(-n_frontier // _SHARE)
+
+
+def _chunks(graph) -> int:
+    return -(-graph.n_vertices // _CHUNK)
 
 
 def memory(n_vertices: int, _n_edges: int, predecessors: bool) -> int:
@@ -120,77 +132,72 @@ def relax(run: Run, count: int) -> None:
     """Relax the edges of the frontier. The improved vertices are the next frontier."""
     graph = run.graph
     run.counters[0] = 0
-    (_relax_serial if run.frontier_size < SERIAL_FRONTIER else _relax_parallel)(
-        graph.offsets,
-        graph.targets,
-        graph.weights,
-        run.queue[: run.frontier_size],
-        run.keys,
-        run.limit,
-        np.int32(count),
-        run.queued_in,
-        run.next_queue,
-        run.counters,
-        run.parent,
-    )
+    state = (run.keys, run.limit, count, run.queued_in, run.next_queue, run.counters, run.parent)
+    frontier, n_shares = run.queue[: run.frontier_size], _shares(run.frontier_size)
+    call = threads.run_alone if run.frontier_size < SERIAL_FRONTIER else threads.run
+    call(_relax, n_shares, graph.offsets, graph.targets, graph.weights, frontier, *state)
     run.queue, run.next_queue = run.next_queue, run.queue
     run.frontier_size = int(run.counters[0])
 
 
-@njit
-def _relax_edges(u, offsets, targets, weights, keys, limit, count, queued_in, queue, counters, parent):
-    nearer = from_ordered(keys[u])
-    for e in range(offsets[u], offsets[u + 1]):
-        v = targets[e]
-        distance = nearer + weights[e]
-        key = to_ordered(distance)
-        if not (key < keys[v] and distance <= limit):
-            continue
-        if atomic_min(keys, v, key) <= key:
-            continue
-        if parent.size:
-            parent[v] = u  # may race with another improvement of v; only the search for cycles reads it
-        if atomic_exchange(queued_in, v, count) != count:
-            queue[atomic_add(counters, 0, 1)] = v
+@njit(cache=True, nogil=True)
+def _relax(
+    next_share, n_shares, offsets, targets, weights, frontier, keys, limit, count, queued_in, queue, counters, parent
+):
+    share = atomic_add(next_share, 0, 1)
+    while share < n_shares:
+        end = (share + 1) * _SHARE
+        for i in range(share * _SHARE, end if end < frontier.size else frontier.size):
+            u = frontier[i]
+            nearer = from_ordered(keys[u])
+            for e in range(offsets[u], offsets[u + 1]):
+                v = targets[e]
+                distance = nearer + weights[e]
+                key = to_ordered(distance)
+                if not (key < keys[v] and distance <= limit):
+                    continue
+                if atomic_min(keys, v, key) <= key:
+                    continue
+                if parent.size:
+                    parent[v] = u  # may race with another improvement of v; only the search for cycles reads it
+                if atomic_exchange(queued_in, v, count) != count:
+                    queue[atomic_add(counters, 0, 1)] = v
+        share = atomic_add(next_share, 0, 1)
 
 
-@njit(cache=True)
-def _relax_serial(offsets, targets, weights, frontier, *state):
-    for i in range(frontier.size):
-        _relax_edges(frontier[i], offsets, targets, weights, *state)
-
-
-@njit(parallel=True, cache=True)
-def _relax_parallel(offsets, targets, weights, frontier, *state):
-    for i in prange(frontier.size):
-        _relax_edges(frontier[i], offsets, targets, weights, *state)
-
-
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _decode(keys, distance):
     for v in range(keys.size):
         distance[v] = from_ordered(keys[v])
 
 
-@njit(parallel=True, cache=True)
-def _count_overflows(offsets, targets, weights, distance, limit, counters):
-    for u in prange(distance.size):
-        if np.isfinite(distance[u]) and limit == np.inf:
-            for e in range(offsets[u], offsets[u + 1]):
-                if np.isinf(distance[u] + weights[e]) and np.isinf(distance[targets[e]]):
-                    atomic_add(counters, 0, 1)
+@njit(cache=True, nogil=True)
+def _count_overflows(next_chunk, n_chunks, offsets, targets, weights, distance, limit, counters):
+    chunk = atomic_add(next_chunk, 0, 1)
+    while chunk < n_chunks:
+        end = (chunk + 1) * _CHUNK
+        for u in range(chunk * _CHUNK, end if end < distance.size else distance.size):
+            if np.isfinite(distance[u]) and limit == np.inf:
+                for e in range(offsets[u], offsets[u + 1]):
+                    if np.isinf(distance[u] + weights[e]) and np.isinf(distance[targets[e]]):
+                        atomic_add(counters, 0, 1)
+        chunk = atomic_add(next_chunk, 0, 1)
 
 
-@njit(parallel=True, cache=True)
-def _point_to_nearer(offsets, targets, weights, distance, predecessor):
+@njit(cache=True, nogil=True)
+def _point_to_nearer(next_chunk, n_chunks, offsets, targets, weights, distance, predecessor):
     """Set predecessors to the smallest tight in-neighbor that is strictly nearer, so that they form no cycle."""
-    for u in prange(distance.size):
-        d = distance[u]
-        if np.isfinite(d):
-            for e in range(offsets[u], offsets[u + 1]):
-                v = targets[e]
-                if d < distance[v] < np.inf and d + weights[e] == distance[v]:
-                    atomic_umin(predecessor, v, u)
+    chunk = atomic_add(next_chunk, 0, 1)
+    while chunk < n_chunks:
+        end = (chunk + 1) * _CHUNK
+        for u in range(chunk * _CHUNK, end if end < distance.size else distance.size):
+            d = distance[u]
+            if d < np.inf:
+                for e in range(offsets[u], offsets[u + 1]):
+                    v = targets[e]
+                    if d < distance[v] < np.inf and d + weights[e] == distance[v]:
+                        atomic_umin(predecessor, v, u)
+        chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(cache=True)
@@ -205,16 +212,22 @@ def _list_resolved(distance, predecessor, layer, queue):
     return size
 
 
-@njit(parallel=True, cache=True)
-def _point_along_tight(offsets, targets, weights, distance, frontier, depth, layer, predecessor, next_queue, counters):
+@njit(cache=True, nogil=True)
+def _point_along_tight(
+    next_share, n_shares, offsets, targets, weights, distance, frontier, depth, layer, predecessor, next_queue, counters
+):
     """Make one level of a BFS over tight edges, for vertices whose tight in-edges have length zero or less."""
-    for i in prange(frontier.size):
-        u = frontier[i]
-        for e in range(offsets[u], offsets[u + 1]):
-            v = targets[e]
-            if not (np.isfinite(distance[v]) and distance[u] + weights[e] == distance[v]):
-                continue
-            if layer[v] == _UNRESOLVED and compare_and_swap(layer, v, _UNRESOLVED, depth) == _UNRESOLVED:
-                next_queue[atomic_add(counters, 0, 1)] = v
-            if layer[v] == depth:
-                atomic_umin(predecessor, v, u)
+    share = atomic_add(next_share, 0, 1)
+    while share < n_shares:
+        end = (share + 1) * _SHARE
+        for i in range(share * _SHARE, end if end < frontier.size else frontier.size):
+            u = frontier[i]
+            for e in range(offsets[u], offsets[u + 1]):
+                v = targets[e]
+                if not (np.isfinite(distance[v]) and distance[u] + weights[e] == distance[v]):
+                    continue
+                if layer[v] == _UNRESOLVED and compare_and_swap(layer, v, _UNRESOLVED, depth) == _UNRESOLVED:
+                    next_queue[atomic_add(counters, 0, 1)] = v
+                if layer[v] == depth:
+                    atomic_umin(predecessor, v, u)
+        share = atomic_add(next_share, 0, 1)

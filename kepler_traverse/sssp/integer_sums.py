@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import heapq
 
-import numba
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from .. import cuda
 from .._arrays import MAX_INTEGER, NO_PREDECESSOR, as_distance
+from ..cpu import threads
 from ..errors import NegativeCycleError, PrecisionError
 from ..strategy import MultiSourceOutcome, Outcome
 from . import negative_cycles
@@ -45,12 +45,12 @@ def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
 def memory_of_multi_source(shape, query, group: int) -> int:
     """Bytes of a run: results of a group, and the state of one search per thread."""
     rows = group * shape.n_vertices * 8 * (1 + query.predecessors)
-    return rows + numba.get_num_threads() * memory(shape.n_vertices, shape.n_edges, query.predecessors)
+    return rows + threads.count() * memory(shape.n_vertices, shape.n_edges, query.predecessors)
 
 
 def group_size(n_sources: int) -> int:
     """Sources per group."""
-    return min(n_sources, SOURCES_PER_THREAD * numba.get_num_threads())
+    return min(n_sources, SOURCES_PER_THREAD * threads.count())
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take these)
@@ -86,22 +86,30 @@ def _plan(graph, query):
     def traverse(sources) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         distance = np.empty((sources.size, host.n_vertices), np.int64)
-        rounds = np.zeros(sources.size, np.int64)
+        rounds, numbers = np.zeros(sources.size, np.int64), sources.tolist()
         if negative:
-            for i, source in enumerate(sources.tolist()):
+            for i, source in enumerate(numbers):
                 rounds[i] = _bellman_ford(host, source, distance[i])
             for vertex, weight in graph.negative_loops.items():
                 if (distance[:, vertex] != MAX_INTEGER).any():
                     raise NegativeCycleError([vertex], weight)
         else:
             overflows = np.zeros(sources.size, np.bool_)
-            _dijkstra_each(*edges, sources, bound, distance, rounds, overflows)
+
+            def search_one(i: int, _thread: int) -> None:
+                rounds[i], overflows[i] = _dijkstra(*edges, numbers[i], bound, distance[i])
+
+            threads.for_each(search_one, sources.size)
             if overflows.any() and limit is None:
                 raise overflow_error()
         predecessor = None
         if query.predecessors:
             predecessor = np.empty(distance.shape, host.targets.dtype)
-            _predecessors_of_each(*edges, sources, negative, distance, predecessor)
+
+            def find_predecessors(i: int, _thread: int) -> None:
+                _predecessors(*edges, numbers[i], negative, distance[i], predecessor[i])
+
+            threads.for_each(find_predecessors, sources.size)
         if query.output == "targets":
             distance = distance[:, query.targets]
         move = cuda.cp.asarray if device == "cuda" else np.asarray
@@ -117,13 +125,7 @@ def overflow_error() -> PrecisionError:
     )
 
 
-@njit(parallel=True, cache=True)
-def _dijkstra_each(offsets, targets, weights, sources, limit, distance, rounds, overflows):
-    for i in prange(sources.size):
-        rounds[i], overflows[i] = _dijkstra(offsets, targets, weights, sources[i], limit, distance[i])
-
-
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _dijkstra(offsets, targets, weights, source, limit, distance):
     """Return how many vertices were settled, and whether a path longer than int64 holds is all that leads to one."""
     distance[:] = MAX_INTEGER
@@ -177,7 +179,7 @@ def _bellman_ford(graph, source: int, distance) -> int:
     return count
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _relax(offsets, targets, weights, frontier, count, distance, parent, queued_in):
     following, size = np.empty(distance.size, np.int64), 0
     for i in range(frontier.size):
@@ -194,13 +196,7 @@ def _relax(offsets, targets, weights, frontier, count, distance, parent, queued_
     return following[:size]
 
 
-@njit(parallel=True, cache=True)
-def _predecessors_of_each(offsets, targets, weights, sources, negative, distance, predecessor):
-    for i in prange(sources.size):
-        _predecessors(offsets, targets, weights, sources[i], negative, distance[i], predecessor[i])
-
-
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _predecessors(offsets, targets, weights, source, negative, distance, predecessor):
     """The predecessors that every strategy gives; ``results.Traversal`` says which these are."""
     predecessor[:] = NO_PREDECESSOR

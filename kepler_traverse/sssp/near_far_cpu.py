@@ -7,11 +7,11 @@ has passed it. One thread relaxes a small near pile without an atomic; all threa
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from .._arrays import as_distance
+from ..cpu import threads
 from ..cpu.atomics import atomic_add, atomic_exchange, atomic_min, from_ordered, to_ordered
 from ..strategy import Outcome
 from . import cpu_steps
@@ -21,6 +21,11 @@ NEVER = np.iinfo(np.int64).max  # vertices from which on threads share a pile th
 _RELAXED = -1  # in place of the round that a vertex was queued in
 _SHARE = 128  # vertices of the near pile that a thread takes at a time
 _HELD = 1024  # vertices that a thread collects before it takes places for them
+_CONTINUE = -1  # in place of a source: go on with the search that was left
+_PADDED = 16  # numbers of an array that one thread writes to, so that no other thread's lies in the same line of the cache
+_LOWERED, _FAR, _NEAR, _ROUNDS, _SWAPPED = range(
+    5
+)  # sizes of the piles, rounds begun, and which of two piles is the near one
 
 
 def plan(graph, query):
@@ -31,18 +36,48 @@ def plan(graph, query):
     run.queue, run.next_queue = piles[:2]  # which predecessors need only afterwards
     limit = as_distance(np.inf if query.limit is None else query.limit, kind)
     targets = np.empty(0, np.int64) if query.targets is None else query.targets
-    width = pile_width(graph)
+    edges, width = (graph.offsets, graph.targets, graph.weights), pile_width(graph)
+    sizes, bounds = new_state(kind)
 
     def traverse(source: int) -> Outcome:
-        edges = (graph.offsets, graph.targets, graph.weights)
-        with numba.parallel_chunksize(1):  # threads take shares of a large pile as they become free
-            rounds, stop = search(
-                *edges, source, limit, targets, width, SHARED_NEAR, piles, run.queued_in, is_far, run.keys, run.distance
+        state = (run.queued_in, is_far, run.distance, sizes, bounds)
+        search(*edges, source, limit, targets, width, SHARED_NEAR, piles, *state)
+        while sizes[_NEAR]:  # a pile that is worth the start of other threads
+            near, lowered = piles[sizes[_SWAPPED]], piles[1 - sizes[_SWAPPED]]
+            sizes[_LOWERED], n_shares = 0, -(-int(sizes[_NEAR]) // _SHARE)
+            near = near[: sizes[_NEAR]]
+            threads.run(
+                _relax_shared,
+                n_shares,
+                *edges,
+                near,
+                limit,
+                run.keys,
+                run.queued_in,
+                is_far,
+                lowered,
+                piles[2],
+                sizes,
+                bounds,
             )
+            sizes[_NEAR], sizes[_SWAPPED] = sizes[_LOWERED], 1 - sizes[_SWAPPED]
+            sizes[_ROUNDS] += 1
+            search(*edges, _CONTINUE, limit, targets, width, SHARED_NEAR, piles, *state)
         run.finish(source)
-        return Outcome(run.distance, run.predecessor, query.limit if np.isinf(stop) else float(stop), rounds)
+        stop = bounds[1]
+        return Outcome(run.distance, run.predecessor, query.limit if np.isinf(stop) else float(stop), rounds_of(sizes))
 
     return traverse
+
+
+def new_state(kind) -> tuple[np.ndarray, np.ndarray]:
+    """Arrays in which ``search`` keeps sizes and rounds, and the threshold and up to where the result is complete."""
+    return np.zeros(_PADDED, np.int64), np.zeros(_PADDED, kind)
+
+
+def rounds_of(sizes) -> int:
+    """Rounds that a finished search took."""
+    return int(sizes[_ROUNDS]) - 1
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
@@ -57,58 +92,83 @@ def pile_width(graph):
     return as_distance(EDGES_PER_PILE * mean * graph.n_vertices / max(graph.n_edges, 1), graph.weights.dtype)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def search(
-    offsets, targets, weights, source, limit, target_vertices, width, shared_from, piles, queued_in, is_far, keys, distance
+    offsets,
+    targets,
+    weights,
+    source,
+    limit,
+    target_vertices,
+    width,
+    shared_from,
+    piles,
+    queued_in,
+    is_far,
+    distance,
+    sizes,
+    bounds,
 ):
-    """Search from one source; return the rounds it took and up to where it is complete, infinity for everywhere.
+    """Search from a source, or continue, until all is done or the near pile has ``shared_from`` vertices or more.
 
-    Near piles of ``shared_from`` vertices or more are relaxed by all threads, for which ``keys`` are the same distances as
-    integers.
+    ``sizes`` and ``bounds`` are those of ``new_state``. The near pile of a finished search is empty; its result is complete
+    up to ``bounds[1]``, infinity for everywhere.
     """
     infinity = distance.dtype.type(np.inf)
-    near, lowered, far = piles[0], piles[1], piles[2]
-    distance[:] = infinity
-    queued_in[:] = _RELAXED
-    is_far[:] = 0
-    distance[source] = 0
-    near[0] = source
-    sizes = np.zeros(2, np.int64)  # of what was lowered below the threshold, and of the far pile
-    n_near, rounds = 1, 1
-    queued_in[source] = 0
-    threshold = max(width, np.nextafter(distance[source], infinity))
+    if source != _CONTINUE:
+        for v in range(distance.size):
+            distance[v] = infinity
+            queued_in[v] = _RELAXED
+            is_far[v] = 0
+        distance[source] = 0
+        piles[0, 0] = source
+        queued_in[source] = 0
+        sizes[_FAR], sizes[_NEAR], sizes[_ROUNDS], sizes[_SWAPPED] = 0, 1, 1, 0
+        smallest = np.nextafter(distance[source], infinity)
+        bounds[0], bounds[1] = width if width > smallest else smallest, infinity
+    near, lowered, far = piles[sizes[_SWAPPED]], piles[1 - sizes[_SWAPPED]], piles[2]
+    threshold, n_near = bounds[0], sizes[_NEAR]
     while True:
         while n_near:
-            sizes[0] = 0
+            if n_near >= shared_from:
+                bounds[0], sizes[_NEAR] = threshold, n_near
+                return
+            sizes[_LOWERED] = 0
             pile = near[:n_near]
-            state = (queued_in, is_far, lowered, far, sizes)
-            if n_near < shared_from:
-                _relax(offsets, targets, weights, pile, limit, threshold, rounds, distance, *state)
-            else:
-                _relax_shared(offsets, targets, weights, pile, limit, threshold, rounds, keys, *state)
+            count = sizes[_ROUNDS]
+            _relax(
+                offsets, targets, weights, pile, limit, threshold, count, distance, queued_in, is_far, lowered, far, sizes
+            )
             near, lowered = lowered, near
-            n_near = sizes[0]
-            rounds += 1
+            n_near = sizes[_LOWERED]
+            sizes[_SWAPPED] = 1 - sizes[_SWAPPED]
+            sizes[_ROUNDS] += 1
+        sizes[_NEAR] = 0
         if target_vertices.size:
-            farthest = distance[target_vertices].max()
+            farthest = distance[target_vertices[0]]
+            for i in range(target_vertices.size):
+                d = distance[target_vertices[i]]
+                farthest = d if d > farthest else farthest
             if farthest < threshold:
                 for v in range(distance.size):
                     if distance[v] > farthest:
                         distance[v] = infinity
-                return rounds - 1, farthest
+                bounds[1] = farthest
+                return
         nearest = _drop_settled(far, distance, is_far, threshold, sizes)
-        if sizes[1] == 0:
-            return rounds - 1, infinity
+        if sizes[_FAR] == 0:
+            return
         # Where the width vanishes beside the distance, the nearest vertices alone make the next pile: there is always
         # progress, whatever the weights.
-        threshold = max(nearest + width, np.nextafter(nearest, infinity))
-        n_near = _split(far, distance, is_far, queued_in, rounds - 1, threshold, near, sizes)
+        smallest = np.nextafter(nearest, infinity)
+        threshold = nearest + width if nearest + width > smallest else smallest
+        n_near = _split(far, distance, is_far, queued_in, sizes[_ROUNDS] - 1, threshold, near, sizes)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _relax(offsets, targets, weights, near, limit, threshold, count, distance, queued_in, is_far, lowered, far, sizes):
     """Relax the edges of the near pile; what falls below the threshold is lowered, all else goes onto the far pile."""
-    n_lowered, n_far = sizes
+    n_lowered, n_far = sizes[_LOWERED], sizes[_FAR]
     for i in range(near.size):
         u = near[i]
         queued_in[u] = _RELAXED
@@ -128,17 +188,69 @@ def _relax(offsets, targets, weights, near, limit, threshold, count, distance, q
                 is_far[v] = 1
                 far[n_far] = v
                 n_far += 1
-    sizes[0], sizes[1] = n_lowered, n_far
+    sizes[_LOWERED], sizes[_FAR] = n_lowered, n_far
 
 
-@njit(parallel=True, cache=True)
-def _relax_shared(offsets, targets, weights, near, limit, threshold, count, keys, queued_in, is_far, lowered, far, sizes):
-    """The same by all threads, with distances as integers (``cpu_steps.atomics``), so that lowering one is an atomic
-    minimum."""
-    for share in prange((near.size + _SHARE - 1) // _SHARE):
-        held, held_far = np.empty(_HELD, near.dtype), np.empty(_HELD, near.dtype)
-        n_held = n_far = 0
-        for i in range(share * _SHARE, min(near.size, (share + 1) * _SHARE)):
+@njit(inline="always")
+def _drop_settled(far, distance, is_far, threshold, sizes):
+    """Keep what is still to come of the far pile; return the smallest distance among it."""
+    nearest = distance.dtype.type(np.inf)
+    kept = 0
+    for i in range(sizes[_FAR]):
+        v = far[i]
+        if distance[v] < threshold:
+            is_far[v] = 0
+            continue
+        far[kept] = v
+        kept += 1
+        nearest = distance[v] if distance[v] < nearest else nearest
+    sizes[_FAR] = kept
+    return nearest
+
+
+@njit(inline="always")
+def _split(far, distance, is_far, queued_in, count, threshold, near, sizes):
+    """Move what lies below the threshold from the far pile to the near one; return how much that is."""
+    n_near = kept = 0
+    for i in range(sizes[_FAR]):
+        v = far[i]
+        if distance[v] < threshold or threshold == np.inf:
+            is_far[v] = 0
+            queued_in[v] = count
+            near[n_near] = v
+            n_near += 1
+        else:
+            far[kept] = v
+            kept += 1
+    sizes[_FAR] = kept
+    return n_near
+
+
+@njit(cache=True, nogil=True)
+def _relax_shared(
+    next_share,
+    n_shares,
+    offsets,
+    targets,
+    weights,
+    near,
+    limit,
+    keys,
+    queued_in,
+    is_far,
+    lowered,
+    far,
+    sizes,
+    bounds,
+):
+    """``_relax`` by several threads; distances are integers (``cpu.atomics``), so that an atomic minimum lowers one."""
+    threshold, count = bounds[0], sizes[_ROUNDS]
+    held, held_far = np.empty(_HELD, near.dtype), np.empty(_HELD, near.dtype)
+    n_held = n_far = 0
+    share = atomic_add(next_share, 0, 1)
+    while share < n_shares:
+        end = (share + 1) * _SHARE
+        for i in range(share * _SHARE, end if end < near.size else near.size):
             u = near[i]
             here = from_ordered(keys[u])
             for e in range(offsets[u], offsets[u + 1]):
@@ -149,57 +261,23 @@ def _relax_shared(offsets, targets, weights, near, limit, threshold, count, keys
                     continue
                 if through < threshold or threshold == np.inf:
                     if atomic_exchange(queued_in, v, count) != count:
+                        if n_held == _HELD:
+                            n_held = _append(held, n_held, lowered, sizes, _LOWERED)
                         held[n_held] = v
                         n_held += 1
-                        if n_held == _HELD:
-                            n_held = _append(held, n_held, lowered, sizes, 0)
                 elif atomic_exchange(is_far, v, 1) == 0:
+                    if n_far == _HELD:
+                        n_far = _append(held_far, n_far, far, sizes, _FAR)
                     held_far[n_far] = v
                     n_far += 1
-                    if n_far == _HELD:
-                        n_far = _append(held_far, n_far, far, sizes, 1)
-        _append(held, n_held, lowered, sizes, 0)
-        _append(held_far, n_far, far, sizes, 1)
+        share = atomic_add(next_share, 0, 1)
+    _append(held, n_held, lowered, sizes, _LOWERED)
+    _append(held_far, n_far, far, sizes, _FAR)
 
 
-@njit(cache=True)
+@njit
 def _append(held, n_held, pile, sizes, which):
-    if n_held:
-        at = atomic_add(sizes, which, n_held)
-        pile[at : at + n_held] = held[:n_held]
+    at = atomic_add(sizes, which, n_held)
+    for i in range(n_held):
+        pile[at + i] = held[i]
     return 0
-
-
-@njit(cache=True)
-def _drop_settled(far, distance, is_far, threshold, sizes):
-    """Keep what is still to come of the far pile; return the smallest distance among it."""
-    nearest = distance.dtype.type(np.inf)
-    kept = 0
-    for i in range(sizes[1]):
-        v = far[i]
-        if distance[v] < threshold:
-            is_far[v] = 0
-            continue
-        far[kept] = v
-        kept += 1
-        nearest = min(nearest, distance[v])
-    sizes[1] = kept
-    return nearest
-
-
-@njit(cache=True)
-def _split(far, distance, is_far, queued_in, count, threshold, near, sizes):
-    """Move what lies below the threshold from the far pile to the near one; return how much that is."""
-    n_near = kept = 0
-    for i in range(sizes[1]):
-        v = far[i]
-        if distance[v] < threshold or threshold == np.inf:
-            is_far[v] = 0
-            queued_in[v] = count
-            near[n_near] = v
-            n_near += 1
-        else:
-            far[kept] = v
-            kept += 1
-    sizes[1] = kept
-    return n_near

@@ -27,7 +27,7 @@ graph = kt.graph_from_edges(src, dst, np.ones(3000), directed=False)
 frame = kt.sssp(graph, 0)
 many = kt.plan_sssp_many(graph, n_sources=3)
 found = many.run([0, 1, 2])
-levels = kt.plan_bfs_many(graph, n_sources=20)
+levels = kt.plan_bfs_many(graph, n_sources=20, strategy="bit_parallel")  # its kernels run on the threads of OpenMP
 levels.run(np.arange(20))
 assert kt.certify(graph, frame).valid
 import numba
@@ -97,7 +97,7 @@ def test_a_call_after_a_fork_works_or_says_what_to_do(ends, who):
     for name, end in refused.items():
         assert end.startswith("ForkError: this process was forked"), (name, end)
         assert "multiprocessing.get_context('spawn') or 'forkserver'" in end
-    assert {"sssp_many", "bfs_many", "a plan of the parent", "another plan of the parent"} <= set(refused)
+    assert set(refused) == {"another plan of the parent"}
 
 
 def test_the_parent_goes_on_after_a_fork(ends):

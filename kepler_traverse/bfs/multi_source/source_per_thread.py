@@ -6,11 +6,11 @@ sources cannot share a pass over edges, and no barrier is needed. A core takes t
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ..._arrays import MAX_HOP_COUNT, UNREACHED, hops_dtype
+from ...cpu import threads
 from ...strategy import MultiSourceOutcome, sources_per_worker
 from .. import cpu_steps
 
@@ -20,14 +20,14 @@ _NOT_YET = -1  # the depth of a search that outgrew the type of its distances
 
 def group_size(n_sources: int) -> int:
     """Sources per group."""
-    return min(n_sources, SOURCES_PER_CORE * numba.get_num_threads())
+    return min(n_sources, SOURCES_PER_CORE * threads.count())
 
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: distances per source or per core, and a queue per core."""
-    rows = group if query.output == "all" else numba.get_num_threads()
+    rows = group if query.output == "all" else threads.count()
     counts = 8 * group * shape.depth if query.output == "counts" else 0
-    return shape.n_vertices * (rows * hops_dtype(shape.depth).itemsize + shape.index * numba.get_num_threads()) + counts
+    return shape.n_vertices * (rows * hops_dtype(shape.depth).itemsize + shape.index * threads.count()) + counts
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
@@ -47,35 +47,35 @@ def plan(graph, query, _group: int):
     """Return ``traverse(source_vertices)`` for several vertex numbers."""
     n = graph.n_vertices
     # For as many threads as there may ever be: the caller's number of them may change. What is never touched costs nothing.
-    queues = np.empty((numba.config.NUMBA_NUM_THREADS, n + 1), graph.targets.dtype)
+    queues = np.empty((threads.max_threads(), n + 1), graph.targets.dtype)
     limit = MAX_HOP_COUNT if query.limit is None else query.limit
     targets = np.empty(0, np.int64) if query.targets is None else query.targets
     dtype = hops_dtype(0)
 
+    def search_all(sources, levels, stops) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        numbers, k = sources.tolist(), sources.size
+        # Where distances are not wanted, each thread has one array for all its searches.
+        is_kept = query.output == "all"
+        distance = np.empty((k if is_kept else queues.shape[0], n), dtype)
+        at_targets = np.empty((k, targets.size if query.output == "targets" else 0), dtype)
+        counts = np.zeros((k, min(np.iinfo(dtype).max, n) + 1 if query.output == "counts" else 0), np.int64)
+
+        def search_one(i: int, thread: int) -> None:
+            found = distance[i if is_kept else thread]
+            wanted = (limit, targets, queues[thread], found, counts[i])
+            levels[i], stops[i] = _search(graph.offsets, graph.targets, numbers[i], *wanted)
+            if at_targets.size:
+                at_targets[i] = found[targets]
+
+        threads.for_each(search_one, k)
+        return distance, at_targets, counts
+
     def traverse(sources) -> MultiSourceOutcome:
         nonlocal dtype
         sources = np.asarray(sources, np.int64)
-        k = sources.size
-        levels, stops = np.empty((2, k), np.int64)
+        levels, stops = np.empty((2, sources.size), np.int64)
         while True:
-            # Where distances are not wanted, each core has one row for all its searches.
-            distance = np.empty((k if query.output == "all" else queues.shape[0], n), dtype)
-            at_targets = np.empty((k, targets.size if query.output == "targets" else 0), dtype)
-            counts = np.zeros((k, min(np.iinfo(dtype).max, n) + 1 if query.output == "counts" else 0), np.int64)
-            with numba.parallel_chunksize(1):  # cores take sources as they become free
-                _search_each(
-                    graph.offsets,
-                    graph.targets,
-                    sources,
-                    limit,
-                    targets,
-                    queues,
-                    distance,
-                    at_targets,
-                    counts,
-                    levels,
-                    stops,
-                )
+            distance, at_targets, counts = search_all(sources, levels, stops)
             if not (levels == _NOT_YET).any():
                 break
             dtype = hops_dtype(np.iinfo(dtype).max + 1)  # kept, as the next group will need it too
@@ -89,28 +89,19 @@ def plan(graph, query, _group: int):
     return traverse
 
 
-@njit(parallel=True, cache=True)
-def _search_each(offsets, targets, sources, limit, target_vertices, queues, distance, at_targets, counts, levels, stops):
-    shared = distance.shape[0] != sources.size or at_targets.size > 0 or counts.size > 0
-    for i in prange(sources.size):
-        core = np.int64(numba.get_thread_id())
-        row = distance[core if shared else np.int64(i)]
-        levels[i], stops[i] = _search(offsets, targets, sources[i], limit, target_vertices, queues[core], row)
-        for j in range(at_targets.shape[1]):
-            at_targets[i, j] = row[target_vertices[j]]
-        if counts.shape[1]:
-            for v in range(row.size):
-                if row[v] != UNREACHED:
-                    counts[i, row[v]] += 1
+@njit(cache=True, nogil=True)
+def _search(offsets, targets, source, limit, target_vertices, queue, distance, counts):
+    """Return the levels searched and at which one the search was stopped; the latter is _NOT_YET if it was not.
 
-
-@njit(cache=True)
-def _search(offsets, targets, source, limit, target_vertices, queue, distance):
-    """Return the levels walked and at which one the search was stopped; the latter is _NOT_YET if it was not."""
+    ``counts``, unless it is empty, becomes the number of vertices at each level.
+    """
     deepest = np.iinfo(distance.dtype).max
-    distance[:] = UNREACHED
+    for v in range(distance.size):
+        distance[v] = UNREACHED
     distance[source] = 0
     queue[0] = source
+    if counts.size:
+        counts[0] = 1
     at, end = 0, 1
     level = 0
     missing = 0  # the first target that is not reached
@@ -135,4 +126,6 @@ def _search(offsets, targets, source, limit, target_vertices, queue, distance):
                     distance[v] = level
                     queue[end] = v
                     end += 1
+        if counts.size and end > last:
+            counts[level] = end - last
     return level, _NOT_YET

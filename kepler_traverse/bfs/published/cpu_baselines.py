@@ -16,11 +16,11 @@ vertices times degree times frontier.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ..._arrays import UNREACHED
+from ...cpu import threads
 from ...cpu.atomics import atomic_add, atomic_umin, compare_and_swap
 from ...strategy import Strategy
 from .. import cpu_steps
@@ -50,28 +50,31 @@ class BuffersRun(cpu_steps.Run):
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
-        self.buffers = np.empty((numba.get_num_threads(), graph.n_vertices), graph.targets.dtype)
+        self.buffers = np.empty((threads.count(), graph.n_vertices), graph.targets.dtype)
         self.sizes = np.empty(len(self.buffers), np.int64)
 
 
 def _buffers_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     index = 4 if n_vertices < 2**31 else 8
-    return index * n_vertices * numba.get_num_threads() + cpu_steps.memory(n_vertices, n_edges, predecessors)
+    return index * n_vertices * threads.count() + cpu_steps.memory(n_vertices, n_edges, predecessors)
 
 
 def _push_into_buffers(run: BuffersRun, level: int) -> None:
     """Top-down: each thread claims vertices into its buffer; then all buffers are copied to the next queue."""
     graph, frontier = run.graph, run.queue[: run.frontier_size]
     run.counter[0] = 0
-    state = (run.distance, run.predecessor_or_empty, run.next_queue, run.counter)
-    _push(graph.offsets, graph.targets, frontier, level + 1, run.buffers, run.sizes, *state)
+    n_buffers = len(run.sizes)
+    state = (run.buffers, run.sizes, run.distance, run.predecessor_or_empty, run.counter)
+    threads.run(_push, n_buffers, graph.offsets, graph.targets, frontier, level + 1, *state)
+    threads.run(_gather, n_buffers, run.buffers, run.sizes, run.next_queue)
     run.queue, run.next_queue = run.next_queue, run.queue
     run.frontier_size = int(run.sizes.sum())
 
 
-@njit(parallel=True, cache=True)
-def _push(offsets, targets, frontier, level, buffers, sizes, distance, predecessor, queue, counter):
-    for thread in prange(sizes.size):
+@njit(cache=True, nogil=True)
+def _push(next_buffer, n_buffers, offsets, targets, frontier, level, buffers, sizes, distance, predecessor, counter):
+    buffer = atomic_add(next_buffer, 0, 1)
+    while buffer < n_buffers:
         size = 0
         first = atomic_add(counter, 0, _CHUNK)
         while first < frontier.size:
@@ -80,19 +83,26 @@ def _push(offsets, targets, frontier, level, buffers, sizes, distance, predecess
                 for e in range(offsets[u], offsets[u + 1]):
                     v = targets[e]
                     if distance[v] == UNREACHED and compare_and_swap(distance, v, UNREACHED, level) == UNREACHED:
-                        buffers[thread, size] = v
+                        buffers[buffer, size] = v
                         size += 1
                     # Every frontier neighbor of v is compared in this level, so the smallest one stays.
                     if predecessor.size and distance[v] == level:
                         atomic_umin(predecessor, v, u)
             first = atomic_add(counter, 0, _CHUNK)
-        sizes[thread] = size
-    for thread in prange(sizes.size):
-        first = 0
-        for before in range(thread):
-            first += sizes[before]
-        for i in range(sizes[thread]):
-            queue[first + i] = buffers[thread, i]
+        sizes[buffer] = size
+        buffer = atomic_add(next_buffer, 0, 1)
+
+
+@njit(cache=True, nogil=True)
+def _gather(next_buffer, n_buffers, buffers, sizes, queue):
+    buffer = atomic_add(next_buffer, 0, 1)
+    while buffer < n_buffers:
+        at = 0
+        for before in range(buffer):
+            at += sizes[before]
+        for i in range(sizes[buffer]):
+            queue[at + i] = buffers[buffer, i]
+        buffer = atomic_add(next_buffer, 0, 1)
 
 
 class IntegersRun(cpu_steps.Run):
@@ -117,15 +127,17 @@ def _pull_by_integers(run: IntegersRun, level: int) -> None:
     reverse = run.graph.reverse
     run.counter[0] = 0
     state = (run.distance, run.predecessor_or_empty, run.in_next, run.counter)
-    _pull(reverse.offsets, reverse.targets, run.in_frontier, level + 1, *state)
+    n_chunks = -(-run.graph.n_vertices // _CHUNK)
+    threads.run(_pull, n_chunks, reverse.offsets, reverse.targets, run.in_frontier, level + 1, *state)
     run.in_frontier, run.in_next = run.in_next, run.in_frontier
     run.frontier_size = int(run.counter[0])
 
 
-@njit(parallel=True, cache=True)
-def _pull(offsets, sources, in_frontier, level, distance, predecessor, in_next, counter):
-    for chunk in prange((distance.size + _CHUNK - 1) // _CHUNK):
-        claimed = 0
+@njit(cache=True, nogil=True)
+def _pull(next_chunk, n_chunks, offsets, sources, in_frontier, level, distance, predecessor, in_next, counter):
+    claimed = 0
+    chunk = atomic_add(next_chunk, 0, 1)
+    while chunk < n_chunks:
         for v in range(chunk * _CHUNK, min(distance.size, (chunk + 1) * _CHUNK)):
             in_next[v] = 0
             if distance[v] != UNREACHED:
@@ -139,8 +151,8 @@ def _pull(offsets, sources, in_frontier, level, distance, predecessor, in_next, 
                     in_next[v] = 1
                     claimed += 1
                     break
-        if claimed:
-            atomic_add(counter, 0, claimed)
+        chunk = atomic_add(next_chunk, 0, 1)
+    atomic_add(counter, 0, claimed)
 
 
 _SEVILMIS = "Sevilmis, Sivri, Aydin 2019"

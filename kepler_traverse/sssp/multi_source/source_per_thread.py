@@ -6,27 +6,26 @@ free.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from ..._arrays import as_distance
-from ...cpu.atomics import ordered_dtype
+from ...cpu import threads
 from ...strategy import MultiSourceOutcome, sources_per_worker
 from .. import cpu_steps
-from ..near_far_cpu import NEVER, pile_width, search
+from ..near_far_cpu import NEVER, new_state, pile_width, rounds_of, search
 
 SOURCES_PER_CORE = 8  # of a group, so that cores end at about the same time
 
 
 def group_size(n_sources: int) -> int:
     """Sources a group."""
-    return min(n_sources, SOURCES_PER_CORE * numba.get_num_threads())
+    return min(n_sources, SOURCES_PER_CORE * threads.count())
 
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: distances of a group, or of one search a core; three piles and two marks a core."""
-    cores = numba.get_num_threads()
+    cores = threads.count()
     rows = group if query.output == "all" else cores
     single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True) if query.predecessors else 0
     return shape.n_vertices * (shape.weight * rows + (3 * shape.index + 5) * cores) + single
@@ -50,47 +49,42 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 def plan(graph, query, _group: int):
     """Return ``traverse(sources)`` for several vertex numbers."""
     n, kind = graph.n_vertices, graph.weights.dtype
-    cores = numba.config.NUMBA_NUM_THREADS  # as many as there may ever be; what is never touched costs nothing
+    cores = threads.max_threads()  # as many as there may ever be; what is never touched costs nothing
     piles = np.empty((cores, 3, n), graph.targets.dtype)
-    marks = np.empty((cores, n), np.int32), np.empty((cores, n), np.uint8)
+    last_queued, is_far = np.empty((cores, n), np.int32), np.empty((cores, n), np.uint8)
     limit = as_distance(np.inf if query.limit is None else query.limit, kind)
     targets = np.empty(0, np.int64) if query.targets is None else query.targets
-    width = pile_width(graph)
-    graph_arrays = (graph.offsets, graph.targets, graph.weights)
+    edges, width = (graph.offsets, graph.targets, graph.weights), pile_width(graph)
     single = cpu_steps.Run(graph, query) if query.predecessors else None
+    counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
     def traverse(sources) -> MultiSourceOutcome:
-        sources = np.asarray(sources, np.int64)
-        k = sources.size
-        is_kept = query.output == "all"  # else each core has one row for all its searches
+        numbers = [int(source) for source in sources]
+        k = len(numbers)
+        is_kept = query.output == "all"  # else each thread has one array for all its searches
         distance = np.empty((k if is_kept else cores, n), kind)
         at_targets = np.empty((k, targets.size if query.output == "targets" else 0), kind)
-        rounds, stops = np.empty(k, np.int64), np.empty(k, kind)
-        overflows = np.zeros(k if cpu_steps.may_overflow(graph) and query.limit is None else 0, np.int64)
-        with numba.parallel_chunksize(1):
-            _search_each(
-                *graph_arrays,
-                sources,
-                limit,
-                targets,
-                width,
-                piles,
-                *marks,
-                is_kept,
-                distance.view(ordered_dtype(kind)),
-                distance,
-                at_targets,
-                rounds,
-                stops,
-                overflows,
-            )
+        rounds, stops, overflows = np.empty(k, np.int64), np.empty(k, kind), np.zeros(k, np.int64)
+
+        def search_one(i: int, thread: int) -> None:
+            found = distance[i if is_kept else thread]
+            sizes, bounds = new_state(kind)
+            state = (piles[thread], last_queued[thread], is_far[thread], found, sizes, bounds)
+            search(*edges, numbers[i], limit, targets, width, NEVER, *state)
+            rounds[i], stops[i] = rounds_of(sizes), bounds[1]
+            if counts_overflows:
+                overflows[i] = _overflows(*edges, found)
+            if at_targets.size:
+                at_targets[i] = found[targets]
+
+        threads.for_each(search_one, k)
         if overflows.any():
             raise cpu_steps.overflow_error(graph)
         limits = [query.limit if np.isinf(stop) else float(stop) for stop in stops]
         predecessor = None
         if query.predecessors:
             predecessor = np.empty(distance.shape, graph.targets.dtype)
-            for i, source in enumerate(sources.tolist()):
+            for i, source in enumerate(numbers):
                 single.distance[:] = distance[i]
                 single.find_predecessors(source)
                 predecessor[i] = single.predecessor
@@ -99,39 +93,7 @@ def plan(graph, query, _group: int):
     return traverse
 
 
-@njit(parallel=True, cache=True)
-def _search_each(
-    offsets,
-    targets,
-    weights,
-    sources,
-    limit,
-    target_vertices,
-    width,
-    piles,
-    queued_in,
-    is_far,
-    is_kept,
-    keys,
-    distance,
-    at_targets,
-    rounds,
-    stops,
-    overflows,
-):
-    for i in prange(sources.size):
-        core = np.int64(numba.get_thread_id())
-        at = np.int64(i) if is_kept else core
-        row = distance[at]
-        state = (piles[core], queued_in[core], is_far[core], keys[at], row)
-        rounds[i], stops[i] = search(offsets, targets, weights, sources[i], limit, target_vertices, width, NEVER, *state)
-        if overflows.size:
-            overflows[i] = _overflows(offsets, targets, weights, row)
-        for j in range(at_targets.shape[1]):
-            at_targets[i, j] = row[target_vertices[j]]
-
-
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _overflows(offsets, targets, weights, distance):
     """Count the edges that lead to a vertex which is reached at no finite distance."""
     found = 0

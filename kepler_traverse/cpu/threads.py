@@ -1,0 +1,99 @@
+"""Compiled loops on several threads: each thread calls the same kernel, and the kernel takes items until none is left.
+
+Kernels are plain functions that release the GIL. A parallel loop of Numba's takes about three times as long to compile, and
+its threads do not survive a fork.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+
+_CACHE_LINE = 8  # counters, so that no other array shares the memory of the one in use
+
+_pool: ThreadPoolExecutor | None = None
+
+
+def max_threads() -> int:
+    """Threads that a call may ever use in this process."""
+    return numba.config.NUMBA_NUM_THREADS
+
+
+def count() -> int:
+    """Threads that the calling thread may use now; ``numba.set_num_threads`` sets it."""
+    # Numba knows no other number before its threads have been started, which takes time and is not needed here.
+    numbas = sys.modules.get("numba.np.ufunc.parallel")
+    return numba.get_num_threads() if getattr(numbas, "_is_initialized", False) else max_threads()
+
+
+def run(kernel: Callable[..., object], n_items: int, *args: object) -> None:
+    """Call a kernel on up to as many threads as there are items; return when all items are done.
+
+    Parameters
+    ----------
+    kernel : compiled function, ``nogil=True``
+        Called as ``kernel(next_item, n_items, *args)``. It takes item numbers by ``atomic_add(next_item, 0, 1)`` until one
+        is ``n_items`` or more.
+    n_items : int
+    *args
+        The same for all threads.
+    """
+    next_item = np.zeros(_CACHE_LINE, np.int64)
+    on_each(lambda _: kernel(next_item, n_items, *args), n_items)
+
+
+def run_alone(kernel: Callable[..., object], n_items: int, *args: object) -> None:
+    """``run`` on the calling thread only, for work that is too small to share."""
+    kernel(np.zeros(_CACHE_LINE, np.int64), n_items, *args)
+
+
+def for_each(function: Callable[[int, int], object], n_items: int) -> None:
+    """Call ``function(item, thread)`` for each item number, on threads that take items as they become free.
+
+    ``thread`` is below ``max_threads()``, and no two calls at a time have the same one.
+    """
+    items = iter(range(n_items))  # ``next`` of it is one step under the GIL
+
+    def take(thread: int) -> None:
+        for item in items:
+            function(item, thread)
+
+    on_each(take, n_items)
+
+
+def on_each(function: Callable[[int], object], n_most: int) -> None:
+    """Call ``function(thread)`` on the calling thread and on up to ``n_most - 1`` others."""
+    others = min(count(), n_most) - 1
+    if others < 1:
+        function(0)
+        return
+    futures = [_executor().submit(function, thread) for thread in range(1, others + 1)]
+    try:
+        function(0)
+    finally:
+        # Those that have not begun find nothing left to do, and may wait for the threads of another call.
+        begun = [future for future in futures if not future.cancel()]
+        errors = [future.exception() for future in begun]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def _executor() -> ThreadPoolExecutor:
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(max_threads() - 1, thread_name_prefix="kepler_traverse")
+    return _pool
+
+
+def _after_fork() -> None:
+    global _pool
+    _pool = None  # its threads are the parent's
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -175,7 +175,7 @@ def test_an_output_is_proven_right_again(case, edges, job, capsys):
 
 
 def forge(folder, change):
-    """Change the first part, with hashes that certify it."""
+    """Change the first part, with hashes that agree."""
     manifest = manifest_of(folder)
     entry = manifest["parts"][0]
     path = folder / entry["file"]

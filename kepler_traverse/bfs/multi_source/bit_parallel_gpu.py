@@ -321,7 +321,7 @@ class _Run:
             self._prepared(_PULL, threads, alive)(level=np.int32(level))
         if is_pushed or self._hubs.size:
             finalize = self._prepared(_FINALIZE, threads, alive)
-            finalize(level=np.int32(level), is_added=np.int32(not is_pushed))
+            finalize(level=np.int32(level), keeps_found=np.int32(not is_pushed))
         self._front, self._found = self._found, self._front
         self._in_front, self._is_found = self._is_found, self._in_front
         if self._query.output == "counts":
@@ -359,7 +359,7 @@ class _Run:
                 "front": self._front,
                 "in_front": self._in_front,
             }
-            others = read if entry is _PULL else {"is_added": np.int32(0)}
+            others = read if entry is _PULL else {"keeps_found": np.int32(0)}
             self._launches[key] = prepare_items(self.kernels[entry], threads, {**written, **others})
         return self._launches[key]
 

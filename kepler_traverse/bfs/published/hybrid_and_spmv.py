@@ -187,7 +187,7 @@ STRATEGIES = (
         memory=layer_memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 5.1, hybrid",
         rationale="visiting every vertex in each level is cheap where levels are few, and bottom-up does no more than that",
-        complexity="O(D V + E) pushing, O(V + E) a level pulling",
+        complexity="O(D V + E) pushing, O(V + E) per level pulling",
         aliases=("sevilmis-layer-hybrid",),
     ),
     Strategy(
@@ -197,7 +197,7 @@ STRATEGIES = (
         memory=gpu_steps.memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 5.2, hybrid; Beamer, Asanovic, Patterson 2012",
         rationale="push while the queue is small, pull once it holds 1/32 of the vertices; one thread per vertex",
-        complexity="O(V + E) pushing, O(V + E) a level pulling",
+        complexity="O(V + E) pushing, O(V + E) per level pulling",
         aliases=("sevilmis-frontier-hybrid",),
     ),
     Strategy(

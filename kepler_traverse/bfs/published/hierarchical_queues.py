@@ -89,7 +89,7 @@ class _Run(gpu_steps.Run):
         self.level = PackedLaunches(kernel(_LEVEL, graph.targets.dtype), shared_bytes=self.shared_bytes)
 
     def arguments(self) -> dict:
-        """Those that the three kernels share."""
+        """Return the arguments that the three kernels have in common."""
         frontier = self.frontier
         return {
             "offsets": self.offsets,

@@ -161,7 +161,7 @@ class Run(gpu_steps.Run):
             self.classified = classified
 
     def arguments(self, i: int) -> dict:
-        """Those that the kernels of round ``i`` since the last wait share."""
+        """Return the arguments that all kernels of round ``i`` since the last wait have in common."""
         graph, frontier = self.graph, self.frontier
         return {
             "offsets": graph.offsets,

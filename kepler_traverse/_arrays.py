@@ -1,6 +1,6 @@
 """Which library an array belongs to, the widths of indices and weights, and the values that mean "none".
 
-Devices are told apart by ``__cuda_array_interface__``, so nothing here needs CuPy.
+Devices are distinguished by ``__cuda_array_interface__``, so nothing here needs CuPy.
 """
 
 from __future__ import annotations

@@ -39,9 +39,6 @@ def describe(value: Any) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-shown = describe  # the former name
-
-
 def instance(name: str, value: Any, kind: type, how: str) -> None:
     """Raise InputError unless a value is of a type; ``how`` says what makes one."""
     if not isinstance(value, kind):

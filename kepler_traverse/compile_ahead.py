@@ -69,19 +69,19 @@ def compile_ahead(
     hops = ALGORITHMS[algorithm].counts_hops
     has_weights = not hops if weighted is None else arguments.flag("weighted", weighted)
     weight_t = weights if has_weights else np.dtype(np.float32)
-    wanted = [Request(each.ENTRIES[0], np.int32, weight_t) for each in (csr_build, vertex_ids, graph_statistics)]
+    requests = [Request(each.ENTRIES[0], np.int32, weight_t) for each in (csr_build, vertex_ids, graph_statistics)]
     # A file is compiled as a whole for each set of types, so its first kernel stands for all.
-    wanted.append(Request(graph_statistics.ENTRIES[0]))
+    requests.append(Request(graph_statistics.ENTRIES[0]))
     if has_weights:
-        wanted.append(Request(edge_weights.ENTRIES[0], np.int32, weight_t))
-    wanted += persistent.likely_kernels(directed, predecessors=False)  # of the survey
+        requests.append(Request(edge_weights.ENTRIES[0], np.int32, weight_t))
+    requests += persistent.likely_kernels(directed, predecessors=False)  # of the survey
     if not hops:
-        wanted.append(Request(exact.ENTRIES[0], np.int32, weights))
+        requests.append(Request(exact.ENTRIES[0], np.int32, weights))
     if certify:
-        wanted += batch_gpu.likely_kernels(hops, weights)
+        requests += batch_gpu.likely_kernels(hops, weights)
     if kind.records == "source":
-        wanted += distance_stats.likely_kernels(hops, weights)
-    return start_compiling(wanted)
+        requests += distance_stats.likely_kernels(hops, weights)
+    return start_compiling(requests)
 
 
 __all__ = ["Compilation", "CompileTimes", "compile_ahead", "compile_times"]

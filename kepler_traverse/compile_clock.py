@@ -1,6 +1,6 @@
 """Wall time that this process spends on compiling, by Numba and by the CUDA compiler.
 
-Compiled code is kept on disk, so this happens once per machine. Who measures a search leaves it out.
+Compiled code is stored on disk, so this happens once per machine. Measurements of a search exclude it.
 """
 
 from __future__ import annotations

@@ -128,4 +128,4 @@ class ForkError(KeplerError, RuntimeError):
 
 
 class FrontierOverflowError(KeplerError):
-    """A frontier queue ran out of room; nothing was lost silently."""
+    """A frontier queue exceeded its capacity; the search was stopped, so no vertex is missing from a result."""

@@ -1,6 +1,6 @@
 """Files that are read back: regular files of a bounded size, and JSON that means one thing.
 
-Another user who can write to a folder can replace a file by a FIFO, at which a reader waits for ever, by a link to another
+Another user who can write to a folder can replace a file by a FIFO, at which a reader waits forever, by a link to another
 file, or by JSON that Python's reader accepts although it is malformed: a key twice, NaN, lists nested a thousand deep.
 """
 

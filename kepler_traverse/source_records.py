@@ -96,8 +96,8 @@ def summary_columns(
     others = reached - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(others > 0, total / others, 0.0)
-        share = others / max(graph.n_vertices - 1, 1)
-        closeness = np.where(total > 0, others / total * share, 0.0)
+        fraction = others / max(graph.n_vertices - 1, 1)
+        closeness = np.where(total > 0, others / total * fraction, 0.0)
     kind = ALGORITHMS[algorithm].result_dtype(graph)
     return {
         "reached": Column(reached.astype(np.int64)),

@@ -2,7 +2,7 @@
 
     python -m pipelines.compare EDGES --random-sources 64 --undirected
 
-All distances must be equal, our predecessors are certified, and the times of both are printed.
+The distances of both must be equal. This library's predecessors are certified. The times of both are printed.
 """
 
 from __future__ import annotations
@@ -26,15 +26,21 @@ _SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "ds
 def _arguments(argv: list[str]) -> Any:
     parser = OnceParser(prog="python -m pipelines.compare", description=__doc__, usage="%(prog)s EDGES... [options]")
     parser.add_argument("edges", nargs="+", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
-    parser.add_argument("--algorithm", action=Once, choices=("both", "bfs", "sssp"), help="which to run (default: both)")
     parser.add_argument(
-        "--random-sources", action=Once, type=PARSE["integer"], metavar="N", help="drawn with --seed (default: 16)"
+        "--algorithm", action=Once, choices=("both", "bfs", "sssp"), help="algorithm to compare (default: both)"
+    )
+    parser.add_argument(
+        "--random-sources",
+        action=Once,
+        type=PARSE["integer"],
+        metavar="N",
+        help="number of random sources, drawn with --seed (default: 16)",
     )
     parser.add_argument(
         "--hash-weights",
         action=Once,
         nargs=0,
-        help="sssp: weights 1 to 255 from a hash of each edge's ids, instead of the file's",
+        help="sssp: use weights from 1 to 255, hashed from the ids of each edge, instead of the file's",
     )
     chosen = {option.key: option for option in OPTIONS if option.key in _SHARED}
     for option in chosen.values():

@@ -1,4 +1,4 @@
-"""Verify an existing output from its files alone: ``python -m pipelines.verify DIR EDGES``.
+"""Verify an existing output from its files and the edge list: ``python -m pipelines.verify DIR EDGES``.
 
 Manifest and part files are compared with each other and with the edge list. Every distance is verified by a certificate,
 or by another traversal if rows were omitted.
@@ -38,8 +38,8 @@ from .verification.recompute import AgainPart, Retraversal
 EXIT_WRONG = 5
 
 _EPILOG = """\
-exit codes: 0 everything is verified, 2 bad usage or input (no such folder, another edge list), 5 faults were
-found and listed, 1 unexpected error, 130 interrupted
+exit codes: 0 everything is verified, 1 unexpected error, 2 bad usage or input (no such folder, another edge
+list), 5 faults were found and listed, 130 interrupted
 """
 
 
@@ -70,12 +70,14 @@ def _parser() -> OnceParser:
         prog="python -m pipelines.verify", description=__doc__.partition("\n")[0].partition(":")[0] + ".", epilog=_EPILOG
     )
     parser.add_argument("folder", metavar="DIR", help="output folder of a run")
-    parser.add_argument("edges", metavar="EDGES", nargs="+", help="the edge list of that run, at its present paths")
+    parser.add_argument(
+        "edges", metavar="EDGES", nargs="+", help="files of the edge list of that run, at their current paths"
+    )
     parser.add_argument(
         "--device",
         action=Once,
         choices=("auto", "cpu", "cuda"),
-        help="where to check (default: auto)",
+        help="device that runs the checks; auto uses a GPU if one is available (default: auto)",
     )
     parser.add_argument(
         "--targets-file", action=Once, metavar="FILE", help="file with the targets of the run, if it was moved"

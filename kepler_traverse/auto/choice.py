@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 FASTER = 1.3  # expected speedup for the remaining sources at which another strategy gets a group
 DOUBT = 5.0  # factor by which an estimate may be wrong in either direction
-TRIAL = 0.01  # share of the remaining time that a trial may take if no speedup is expected
+TRIAL = 0.01  # fraction of the remaining time that a trial may take if no speedup is expected
 WORTH = 0.5  # remaining seconds from which on a trial pays; in shorter runs trials cost more than they gained
 _SMALLEST = 16  # a trial has the sources of a group, halved at most down to 1 / _SMALLEST of them
 _SETTLED = 2  # groups after which a strategy is judged: the first one includes loading and warm-up

@@ -63,7 +63,7 @@ SPEED_OF_TERM = {
         "miss": "copy",
     },
 }
-_MAX_SCALED = 16.0  # a calibration on a busy machine must not turn the estimates upside down
+_MAX_SCALED = 16.0  # a calibration on a busy machine must not distort the estimates
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from ..cuda.frontier import Frontier
 from ..cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ..cuda.launch import PackedLaunches, launch
 
-BLOCK = 256  # threads; small enough that blocks with a heavy vertex free their place soon
+BLOCK = 256  # threads; small, so that a block with a hub occupies few threads
 
 _PUSH_FILE = Path(__file__).parent / "kernels" / "push.cu"
 _PUSH_ARGUMENTS = struct_arguments(_PUSH_FILE, "PushArgs")
@@ -31,7 +31,7 @@ ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED)
 
 
 class Run:
-    """The state of a GPU traversal: distances, predecessors, the frontier, and which targets are still wanted.
+    """The state of a GPU traversal: distances, predecessors, the frontier, and the number of targets that are not reached.
 
     ``queue_capacity``: vertices that a queue of the frontier takes; None: all.
     """

@@ -19,7 +19,7 @@ from ..strategy import Outcome
 from . import tuning as bfs_tuning
 
 _KERNELS = Path(__file__).parent / "kernels"
-_MIN_PIECE = min(length for length, _ in bfs_tuning.PIECES.values())
+_MIN_CHUNK = min(length for length, _ in bfs_tuning.CHUNKS.values())
 _CLUSTER = Entry(
     "bfs_cluster",
     _KERNELS / "persistent_cluster.cu",
@@ -28,7 +28,7 @@ _CLUSTER = Entry(
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
-        ("CHUNK", _MIN_PIECE),
+        ("CHUNK", _MIN_CHUNK),
         ("QUEUE_CAPACITY", bfs_tuning.CLUSTER_QUEUE_CAPACITY),
         ("BATCH_EDGES", bfs_tuning.BATCH_EDGES),
         ("CLUSTER", 1),
@@ -43,7 +43,7 @@ _GRID = Entry(
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
-        ("CHUNK", _MIN_PIECE),
+        ("CHUNK", _MIN_CHUNK),
         ("CHUNK_WARPS", 0),
         ("SHARED_LISTS", 0),
         ("UNROLL", bfs_tuning.AHEAD),
@@ -72,7 +72,7 @@ def plan(graph, query) -> TracedSearch:
     # The queue shares memory with the predecessors: only the last pass writes these, and nothing is queued after it.
     queue = cp.empty(n, index) if predecessor is None else predecessor
     # An adjacency list of CHUNK edges or more has at most one partial chunk.
-    pieces = cp.empty(2 * m // constants["CHUNK"] + 1, np.uint64)
+    chunks = cp.empty(2 * m // constants["CHUNK"] + 1, np.uint64)
     bitmaps = cp.empty(3 * (-(-n // 32)), np.uint32)
     states = cp.zeros(3 * struct_layout(_KERNELS / "bfs_persistent_state.cuh", "LoopState").itemsize // 8, np.int64)
     arrived = cp.zeros(1, np.uint32)
@@ -92,7 +92,7 @@ def plan(graph, query) -> TracedSearch:
         "n_target_vertices": np.int64(0 if target_vertices is None else target_vertices.size),
         "packed": packed,
         "queue": queue,
-        "chunks": pieces,
+        "chunks": chunks,
         "states": states,
         "arrived": arrived,
         "distance": distance,
@@ -131,8 +131,8 @@ def entries_for(graph, query) -> tuple[Entry, Entry]:
     """Return the kernels of cluster and grid with the compile-time constants for a graph."""
     tuning = query.tuning_of(bfs_tuning.Tuning)
     _, _, largest = degree_statistics(graph.offsets)
-    piece, warps = bfs_tuning.PIECES["pull" if _can_pull(graph) else "push"]
-    shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": piece}
+    chunk, warps = bfs_tuning.CHUNKS["pull" if _can_pull(graph) else "push"]
+    shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": chunk}
     # On a device without clusters one block runs the first levels.
     begins = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, max_cluster()))
     return begins, _GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=int(largest >= tuning.long_row))
@@ -140,8 +140,8 @@ def entries_for(graph, query) -> tuple[Entry, Entry]:
 
 def likely_kernels(directed: bool, predecessors: bool) -> list[Request]:
     """Kernels of a search in a graph that is not known yet, with vertex numbers of 32 bits: for even and uneven degrees."""
-    piece, warps = bfs_tuning.PIECES["push" if directed else "pull"]
-    shared = {"PREDECESSORS": int(predecessors), "CHUNK": piece}
+    chunk, warps = bfs_tuning.CHUNKS["push" if directed else "pull"]
+    shared = {"PREDECESSORS": int(predecessors), "CHUNK": chunk}
     begins = _CLUSTER.variant(**shared, CLUSTER=min(bfs_tuning.Tuning().cluster, max_cluster()))
     goes_on = [_GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=uneven) for uneven in (0, 1)]
     return [Request(entry) for entry in (begins, *goes_on)]
@@ -154,4 +154,4 @@ def _can_pull(graph) -> bool:
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     """Bytes of a run: distances, predecessors or queue, claims, edge chunks of long adjacency lists, and three bitmaps."""
-    return n_vertices * (4 + 4 + 8 * predecessors) + 16 * n_edges // _MIN_PIECE + 8 + 12 * (n_vertices // 32 + 1)
+    return n_vertices * (4 + 4 + 8 * predecessors) + 16 * n_edges // _MIN_CHUNK + 8 + 12 * (n_vertices // 32 + 1)

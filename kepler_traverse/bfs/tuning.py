@@ -31,7 +31,7 @@ CLUSTER_BLOCK = 1024
 CLUSTER_QUEUE_CAPACITY = 1024
 # Edges that a warp may queue at once.
 BATCH_EDGES = 1024
-# PIECES and UNEVEN balance the edges of long adjacency lists. A warp waits for 32 edges about as long as for one, so the
+# CHUNKS and UNEVEN balance the edges of long adjacency lists. A warp waits for 32 edges about as long as for one, so the
 # longest chain of such loads determines the time.
 # Loads of the longest chain, counted on the host over the pushed levels of a search, means of six sources, for cnr-2000 /
 # web-NotreDame / soc-Slashdot0902 (directed) / R-MAT 19:
@@ -42,9 +42,9 @@ BATCH_EDGES = 1024
 # Measured on an H200, ms, for chunks of 512 by a block / 256 by two warps / 128 by one warp / 64 by one warp:
 #   R-MAT 20, which is pulled                                     0.122 / 0.139 / 0.151 / 0.166
 #   cnr-2000, which has no reverse to pull over                   0.80 / 0.62 / 0.57 / 0.50
-# Edges of an edge chunk, and warps of a team (0: a whole block). Several teams share an adjacency list of as many edges or
-# more.
-PIECES = {"pull": (512, 0), "push": (64, 1)}
+# Edges per edge chunk, and warps of a team (0: a whole block). Several teams share an adjacency list that is at least as
+# long as a chunk.
+CHUNKS = {"pull": (512, 0), "push": (64, 1)}
 # Degree from which on lanes also search for their edges in the adjacency lists of a small frontier (SHARED_LISTS), so that
 # no lane waits for a longer list. Below it each adjacency list has lanes of its own.
 UNEVEN = 64

@@ -1,14 +1,15 @@
-"""Blocks of many sources checked on a GPU. The twin of ``batch_cpu``; see batch_hops.cu and batch_weighted.cu.
+"""Check distances from many sources on a GPU, in blocks of sources. See batch_hops.cu, batch_weighted.cu and ``batch_cpu``.
 
-What bounds it, in bytes, for k sources, n vertices and m edges, with b bytes a distance (a hop count has 1, or 2, or 4):
+Memory traffic bounds the time. In bytes, for k sources, n vertices and m edges, with b bytes per distance (a hop count has
+1, 2 or 4) and w bytes per weight:
 
-- the rows of distances, read once and written as lines: 2 k n b,
-- an edge reads the line of its far end and its own number (and weight): k m b + k / (64 / b) m (4 + w),
-- a vertex reads its own line and its offsets: k n b + 8 n k / (64 / b).
+- transposing distances into tiles reads and writes each once: 2 k n b,
+- an edge reads the tile of its other end, a vertex number and a weight: k m b + k / (64 / b) m (4 + w),
+- a vertex reads its own tile and its offsets: k n b + 8 n k / (64 / b).
 
-Rows in place of lines would read a sector of 32 bytes for each edge and source. So 1,024 searches of kron20 (n = 0.65
-million, m = 31 million, lines of 41 MB, which a cache of 50 MB holds) are predicted to move 34 GB, of which 2 GB are the
-edges: 10 ms at 3.4 TB/s. The prediction is not measured.
+Without tiles, each edge and source would read a sector of 32 bytes. For 1,024 searches of kron20 (n = 0.65 million, m = 31
+million, tiles of 41 MB, which fit a cache of 50 MB) this predicts 34 GB, of which 2 GB are edges: 10 ms at 3.4 TB/s. The
+prediction is not measured.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from ..cuda.launch import launch
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 
 BLOCK = 256
-PIECE = 512  # edges of a part of a row; rows of as many and more are cut, so that no warp is alone with a hub
-TILE = 64  # vertices that a block lays out at once
+CHUNK = 512  # edges per edge chunk; longer adjacency lists are split, so that several warps share a hub
+TILE = 64  # vertices whose distances a thread block transposes at once
 _N_FINDINGS = 10
 _FARTHEST, _UNFOUNDED = 8, 9
 
 _HOPS_FILE = Path(__file__).parent / "kernels" / "batch_hops.cu"
 _WEIGHTED_FILE = Path(__file__).parent / "kernels" / "batch_weighted.cu"
-SIZES = (("CHUNK", PIECE), ("TILE", TILE), ("TILE_BYTES", TILE_BYTES))  # of certificate_tiles.cuh
+SIZES = (("CHUNK", CHUNK), ("TILE", TILE), ("TILE_BYTES", TILE_BYTES))  # of certificate_tiles.cuh
 _HOP_SIZES = (*SIZES, ("KEY_BYTES", 1))
 
 
@@ -69,9 +70,9 @@ ENTRIES = (
 def likely_kernels(hops: bool, weight_t) -> list[Request]:
     """Kernels of a certificate of a graph that is not known yet, with vertex numbers of 32 bits."""
     if hops:
-        return [Request(_MANY_HOPS.variant(CHUNK=PIECE, KEY_BYTES=width)) for width in (1, 2)]
-    lists_hubs = Request(_LIST_HUBS.variant(CHUNK=PIECE))
-    return [lists_hubs, Request(_MANY_WEIGHTED.variant(CHUNK=PIECE), np.int32, weight_t)]
+        return [Request(_MANY_HOPS.variant(CHUNK=CHUNK, KEY_BYTES=width)) for width in (1, 2)]
+    lists_hubs = Request(_LIST_HUBS.variant(CHUNK=CHUNK))
+    return [lists_hubs, Request(_MANY_WEIGHTED.variant(CHUNK=CHUNK), np.int32, weight_t)]
 
 
 class Checker:
@@ -89,48 +90,54 @@ class Checker:
         self._graph, self._limit = graph, limit
         self._n = np.int64(graph.n_vertices)
         self._reverse = graph.reverse
-        self._lines = self._best = self._unreached = None
-        self._hubs, self._pieces, self._counts = hub_rows(self._reverse)
-        self._n_hubs, self._n_pieces = self._counts.get().tolist()
+        self._tiles = self._best = self._unreached = None
+        self._hubs, self._chunks, self._counts = list_hubs(self._reverse)
+        self._n_hubs, self._n_chunks = self._counts.get().tolist()
 
     def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
         """See ``protocols.BatchChecker.summaries``."""
         waiting = []
-        for sources, rows, kind in blocks:
+        for sources, distances, kind in blocks:
             if kind.kind == "f":
-                yield len(rows), self._weighted(sources, rows, kind)
+                yield len(distances), self._weighted(sources, distances, kind)
             else:
-                waiting.append((sources, TILE_BYTES // kind.itemsize, self._hops(sources, rows, kind)))
+                waiting.append((sources, TILE_BYTES // kind.itemsize, self._hops(sources, distances, kind)))
         if waiting:  # the first copy waits for all kernels
-            for sources, in_line, findings in waiting:
-                yield sources.size, self._summary(findings.get(), sources, in_line)
+            for sources, in_tile, findings in waiting:
+                yield sources.size, self._summary(findings.get(), sources, in_tile)
 
     def _kernel(self, entry: Entry, kind=np.float32, **constants):
-        return kernel(entry.variant(CHUNK=PIECE, **constants), self._graph.targets.dtype, kind)
+        return kernel(entry.variant(CHUNK=CHUNK, **constants), self._graph.targets.dtype, kind)
 
     def _allocate_for(self, kind: np.dtype, unreached) -> None:
-        """Lines, and what is kept of heavy rows: two numbers a source where they are weighted."""
-        if self._lines is None or self._lines.dtype != kind:
-            self._lines = cp.empty((int(self._n), TILE_BYTES // kind.itemsize), kind)
-        of_a_row = TILE_BYTES if kind.kind == "u" else 2 * TILE_BYTES // kind.itemsize
-        size = max(1, self._n_hubs) * of_a_row
+        """Allocate tiles, and the minima of hubs: per source one number, or two if edges have weights."""
+        if self._tiles is None or self._tiles.dtype != kind:
+            self._tiles = cp.empty((int(self._n), TILE_BYTES // kind.itemsize), kind)
+        per_hub = TILE_BYTES if kind.kind == "u" else 2 * TILE_BYTES // kind.itemsize
+        size = max(1, self._n_hubs) * per_hub
         if self._unreached is None or (self._unreached.dtype, self._unreached.size) != (kind, size):
             self._unreached = cp.asarray(np.full(size, unreached, kind))
         self._best = copy_of(self._unreached)
 
-    def _hops(self, sources, rows, kind: np.dtype):
-        """Findings of a block of hop counts, still on the device."""
+    def _hops(self, sources, distances, kind: np.dtype):
+        """Return the findings of a block of hop counts, in GPU memory."""
         self._allocate_for(np.dtype(np.uint32), np.iinfo(np.uint32).max)
-        memory, pitch = flatten_distances(rows)
+        memory, pitch = flatten_distances(distances)
         findings = _no_findings()
         limit, width = np.uint32(bound(self._limit, kind)), {"KEY_BYTES": kind.itemsize}
         beyond = np.int32(MAX_HOP_COUNT if self._limit is None else min(self._limit, MAX_HOP_COUNT))
         n, common = self._n, self._common(sources, findings)
-        laid_out = {"distance": memory.view(np.uint8), "hop_bytes": np.int32(rows.itemsize), "pitch": pitch, "limit": beyond}
-        launch(self._kernel(_LAY_OUT_HOPS, **width), _threads_to_lay_out(n), {**common, **laid_out})
+        laid_out = {
+            **common,
+            "distance": memory.view(np.uint8),
+            "hop_bytes": np.int32(distances.itemsize),
+            "pitch": pitch,
+            "limit": beyond,
+        }
+        launch(self._kernel(_LAY_OUT_HOPS, **width), _threads_to_lay_out(n), laid_out)
         checked = {**common, **self._edges(), "limit": limit, "best_of_hubs": self._best}
         lanes = TILE_BYTES // 4
-        launch(self._kernel(_MANY_HOPS, **width), max(n, self._n_pieces) * lanes, checked)
+        launch(self._kernel(_MANY_HOPS, **width), max(n, self._n_chunks) * lanes, checked)
         launch(self._kernel(_FINALIZE_HOPS, **width), self._n_hubs * lanes, checked)
         return findings
 
@@ -140,7 +147,7 @@ class Checker:
             "n_vertices": self._n,
             "sources": cp.asarray(sources),
             "n_sources": np.int64(sources.size),
-            "tiles": self._lines,
+            "tiles": self._tiles,
             "findings": findings,
         }
 
@@ -150,14 +157,14 @@ class Checker:
             "offsets": self._reverse.offsets,
             "neighbors": self._reverse.targets,
             "hubs": self._hubs,
-            "chunks": self._pieces,
+            "chunks": self._chunks,
             "counts": self._counts,
         }
 
-    def _weighted(self, sources, rows, kind: np.dtype) -> np.ndarray:
+    def _weighted(self, sources, distances, kind: np.dtype) -> np.ndarray:
         ordered, graph = np.dtype(f"i{kind.itemsize}"), self._graph
         self._allocate_for(ordered, int(np.array(np.inf, kind).view(ordered)))
-        memory, pitch = flatten_distances(rows)
+        memory, pitch = flatten_distances(distances)
         findings = _no_findings()
         unfounded = cp.zeros(int(self._n), np.uint32)
         limit, negative = bound(self._limit, kind), np.int32(graph.has_negative_weights)
@@ -167,7 +174,7 @@ class Checker:
         launch(self._kernel(_LAY_OUT_WEIGHTED, kind), _threads_to_lay_out(n), laid_out)
         weights = {"weights": self._reverse.weights, "best_of_hubs": self._best, "unfounded": unfounded}
         checked = {**common, **self._edges(), **weights}
-        launch(self._kernel(_MANY_WEIGHTED, kind), max(n, self._n_pieces) * lanes, checked)
+        launch(self._kernel(_MANY_WEIGHTED, kind), max(n, self._n_chunks) * lanes, checked)
         launch(self._kernel(_FINALIZE_WEIGHTED, kind), self._n_hubs * lanes, checked)
         found = findings.get()
         summary = self._summary(found, sources, lanes)
@@ -179,7 +186,7 @@ class Checker:
         return summary
 
     def _in_cycles(self, kind: np.dtype, unfounded) -> tuple[int, int, int]:
-        """Take the bits of vertices that a chain of exact edges joins to one without, and count those that stay."""
+        """Clear the bits of vertices that exact edges connect to a vertex without the bit, and count the bits that stay."""
         reverse = self._reverse
         found = self._kernel(_FOUND, kind)
         while True:
@@ -191,7 +198,7 @@ class Checker:
                 "weights": reverse.weights,
                 "list": listed,
                 "n_listed": np.int64(listed.size),
-                "tiles": self._lines,
+                "tiles": self._tiles,
                 "unfounded": unfounded,
                 "taken": taken,
             }
@@ -204,8 +211,8 @@ class Checker:
         lowest = int(bits[0])
         return int(np.bitwise_count(bits).sum()), (lowest & -lowest).bit_length() - 1, int(listed[:1].get()[0])
 
-    def _summary(self, found: np.ndarray, sources, in_line: int) -> np.ndarray:
-        """What the kernels have found, as ``findings_of`` tells it."""
+    def _summary(self, found: np.ndarray, sources, in_tile: int) -> np.ndarray:
+        """Return the findings of the kernels in the form of ``findings_of``."""
         summary, n = NOTHING.copy(), int(self._n)
         counts, places = found[: 2 * C4 + 1 : 2], found[1 : 2 * C4 + 2 : 2].tolist()
         if counts[C1]:
@@ -216,18 +223,18 @@ class Checker:
             return summary
         for rule in (C3, C4):
             if counts[rule]:
-                summary[rule] = counts[rule], places[rule] % in_line, places[rule] // in_line
+                summary[rule] = counts[rule], places[rule] % in_tile, places[rule] // in_tile
         return summary
 
 
-def hub_rows(graph) -> tuple:
-    """Rows of PIECE edges and more in any order, their pieces as kernels take them, and how many there are of both."""
+def list_hubs(graph) -> tuple:
+    """Return adjacency lists of CHUNK edges or more in any order, their chunks as kernels read them, and both numbers."""
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
-    hubs, pieces = cp.empty(m // PIECE + 1, index), cp.empty(2 * m // PIECE + 1, np.uint64)
+    hubs, chunks = cp.empty(m // CHUNK + 1, index), cp.empty(2 * m // CHUNK + 1, np.uint64)
     counts = cp.zeros(2, np.int64)
-    listed = (graph.offsets, np.int64(n), hubs, pieces, counts)
-    launch(kernel(_LIST_HUBS.variant(CHUNK=PIECE), index), n, listed)
-    return hubs, pieces, counts
+    listed = (graph.offsets, np.int64(n), hubs, chunks, counts)
+    launch(kernel(_LIST_HUBS.variant(CHUNK=CHUNK), index), n, listed)
+    return hubs, chunks, counts
 
 
 def _threads_to_lay_out(n: np.int64) -> int:

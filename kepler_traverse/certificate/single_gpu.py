@@ -45,11 +45,11 @@ def check(graph, result, limit) -> list[int]:
     n, source = np.int64(graph.n_vertices), np.int64(result.source)
     distance, predecessor = cp.ascontiguousarray(distance), cp.ascontiguousarray(predecessor)
     types = (graph.targets.dtype, expected if weighted else np.float32)
-    hubs = batch_gpu.hub_rows(graph)
+    hubs = batch_gpu.list_hubs(graph)
     explained = cp.zeros(graph.n_vertices, np.uint8)
     counts = cp.asarray(np.array([0, 0, n, 0, 0, n, 0, n, 0], np.int64))
     check_edges, look = (_CHECK_WEIGHTED, _LOOK_AT_WEIGHTED) if weighted else (_CHECK_HOPS, _LOOK_AT_HOPS)
-    check_edges, look = (kernel(entry.variant(CHUNK=batch_gpu.PIECE), *types) for entry in (check_edges, look))
+    check_edges, look = (kernel(entry.variant(CHUNK=batch_gpu.CHUNK), *types) for entry in (check_edges, look))
     checked = {
         "n_vertices": n,
         "distance": distance,

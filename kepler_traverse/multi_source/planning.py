@@ -31,7 +31,7 @@ from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy,
 
 ONE_AT_A_TIME = "one_at_a_time"
 MAX_LOOP_GROUP = 16  # maximum group size of a strategy that runs its sources one after the other
-_SHARE = 0.8  # share of the free memory that a plan may take
+_SHARE = 0.8  # fraction of the free memory that a plan may take
 _MAX_SOURCES = 1 << 62  # a larger number would not fit into an int64
 
 
@@ -130,13 +130,13 @@ class MultiSourcePlan:
             why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
         self._why = "; ".join(why)
 
-    def _start_compiling(self, rows: Sequence[MultiSourceStrategy], query: Query, n_sources: int) -> None:
+    def _start_compiling(self, strategies: Sequence[MultiSourceStrategy], query: Query, n_sources: int) -> None:
         """Compile the kernels of strategies that may be chosen, while the survey runs and its own are compiled."""
         start_compiling(
             request
-            for row in rows
-            if row.kernels is not None
-            for request in row.kernels(self.graph, query, row.group_size(max(n_sources, 1)))
+            for strategy in strategies
+            if strategy.kernels is not None
+            for request in strategy.kernels(self.graph, query, strategy.group_size(max(n_sources, 1)))
         )
 
     @property
@@ -356,8 +356,8 @@ def _largest_group(
         if needed <= most:
             return group, needed
     raise CapacityError(
-        f"strategy {strategy.name!r} needs {needed / 2**20:,.1f} MiB beside the graph for {group} sources at once, and "
-        f"{most / 2**20:,.1f} MiB are free; take a larger machine, a result that holds less (summary, targets), or "
+        f"strategy {strategy.name!r} needs {needed / 2**20:,.1f} MiB in addition to the graph for {group} sources at once, "
+        f"and {most / 2**20:,.1f} MiB are free; take a larger machine, a result that holds less (summary, targets), or "
         f"strategy={ONE_AT_A_TIME!r}"
     )
 
@@ -373,9 +373,9 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
 
     def memory(shape: Shape, query: Query, group: int) -> int:
         width = shape.weight if algorithm == "sssp" else 4
-        rows = 2 * group if query.output == "all" else 0  # twice: a copy per traversal, and then the stacked arrays
+        n_arrays = 2 * group if query.output == "all" else 0  # twice: a copy per traversal, and then the stacked arrays
         state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
-        return state + rows * shape.n_vertices * (width + shape.index * query.predecessors)
+        return state + n_arrays * shape.n_vertices * (width + shape.index * query.predecessors)
 
     return MultiSourceStrategy(
         name=single.name,

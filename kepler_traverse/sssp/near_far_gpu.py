@@ -21,20 +21,20 @@ _STATE_FILE = _FILE.with_name("near_far_state.cuh")
 _ENTRY = Entry(
     "sssp_near_far",
     _FILE,
-    sssp_tuning.WORKERS["short rows"][0],
+    sssp_tuning.WORKERS["short lists"][0],
     struct_arguments(_FILE, "NearFarArgs"),
     is_cooperative=True,
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 0),
         ("CLEANS_UP", sssp_tuning.CLEANS_UP),
-        ("CHUNK", sssp_tuning.PIECE),
+        ("CHUNK", sssp_tuning.CHUNK),
         ("SMALL", sssp_tuning.SMALL_FRONTIER),
         ("SMALL_EDGES", sssp_tuning.SMALL_EDGES),
         ("SMALL_FAR", sssp_tuning.SMALL_FAR),
         ("LOCAL_ROUND_EDGES", sssp_tuning.LOCAL_ROUND_EDGES),
         ("LOCAL_ROUND_DEGREE", sssp_tuning.LOCAL_ROUND_DEGREE),
-        ("CHUNK_WARPS", sssp_tuning.PIECE_WARPS),
+        ("CHUNK_WARPS", sssp_tuning.CHUNK_WARPS),
         ("SHARED_LISTS", 0),
         ("UNROLL", 1),
         ("MIN_BLOCKS", 0),
@@ -48,11 +48,11 @@ _ENTRY = Entry(
 ENTRIES = (_ENTRY,)
 
 _NO_LABEL = np.uint64(0x7F800000_FFFFFFFF)  # infinite, without a predecessor: packed_distance.cuh
-_MAX_STEPS = 1 << 30  # since the marks were last cleared
+_MAX_STEPS = 1 << 30  # since the stamps were last cleared
 
 
 def plan(graph, query) -> TracedSearch:
-    """Allocate and compile; the search that is returned keeps the trace of its last call."""
+    """Allocate and compile; the returned search holds the trace of its last call."""
     entry = entry_for(graph, query.predecessors, query.tuning_of(sssp_tuning.Tuning))
     constants = dict(entry.constants)
     run, arrays = _allocate(graph, query, entry)
@@ -62,8 +62,8 @@ def plan(graph, query) -> TracedSearch:
     trace = cp.zeros(words(constants["TRACE"]), np.int64) if constants["TRACE"] else None
     target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
     arrived = cp.zeros(1, np.uint32)
-    is_short = _has_short_rows(graph)
-    edges_per_width = sssp_tuning.EDGES_PER_WIDTH if is_short else sssp_tuning.LONG_ROWS_PER_WIDTH
+    is_short = _has_short_lists(graph)
+    edges_per_width = sssp_tuning.EDGES_PER_WIDTH if is_short else sssp_tuning.LONG_LISTS_EDGES_PER_WIDTH
     offsets, targets, weights = run.edges
     args = {
         "offsets": offsets,
@@ -74,8 +74,8 @@ def plan(graph, query) -> TracedSearch:
         "width": first_width(graph, query.targets is not None, edges_per_width),
         "target_vertices": target_vertices,
         "n_target_vertices": np.int64(0 if target_vertices is None else target_vertices.size),
-        "n_local_rounds": np.int32(hops_for(graph)),
-        # Each traversal has its own.
+        "n_local_rounds": np.int32(local_rounds_for(graph)),
+        # Set for each traversal.
         "source": graph.targets.dtype.type(0),
         "first_step": np.int32(0),
         **arrays,
@@ -84,15 +84,15 @@ def plan(graph, query) -> TracedSearch:
         "trace": trace,
     }
     search = prepare(run.relax["all"], blocks_at_once(run.relax["all"]), args)
-    packed, marks = arrays["packed"], run.queued_in
-    first_step = -1  # where what the kernel expects cleared is not
+    packed, stamps = arrays["packed"], run.queued_in
+    first_step = -1  # negative: labels and stamps are not cleared
 
     def traverse(source: int) -> Outcome:
         nonlocal first_step
         if not constants["CLEANS_UP"]:
-            first_step = 0  # it clears all itself
+            first_step = 0  # the kernel clears them itself
         elif first_step < 0 or first_step > _MAX_STEPS:
-            marks.data.memset_async(0xFF, marks.nbytes)  # -1: before all steps
+            stamps.data.memset_async(0xFF, stamps.nbytes)  # -1: before all steps
             if packed is not None:
                 packed.fill(_NO_LABEL)
             first_step = 0
@@ -104,7 +104,7 @@ def plan(graph, query) -> TracedSearch:
         last_step, n_open = int(found["last_step"]), int(found["n_open"])
         run.finish(source, n_open if constants["PREDECESSORS"] else None)
         if run.predecessor is None or (constants["PREDECESSORS"] and n_open == 0):
-            first_step = last_step + 1  # else the marks have served to find predecessors
+            first_step = last_step + 1  # otherwise the search for predecessors overwrote the stamps
         keys = np.array([found["limit"], found["threshold"]], run.keys.dtype)
         settled, threshold = keys.view(run.distance.dtype).tolist()
         reached_limit, below = (settled, None) if found["is_settled"] else (query.limit, threshold)
@@ -118,28 +118,28 @@ def entry_for(graph, predecessors: bool, tuning: sssp_tuning.Tuning) -> Entry:
     is_narrow = graph.weights.dtype.itemsize + graph.targets.dtype.itemsize == 8
     inside = predecessors and tuning.predecessors_inside and is_narrow
     _, _, largest = degree_statistics(graph.offsets)
-    has_long_rows = largest >= sssp_tuning.UNEVEN
-    block, at_least, ahead = sssp_tuning.WORKERS["long rows" if has_long_rows else "short rows"]
+    has_long_lists = largest >= sssp_tuning.UNEVEN
+    block, min_blocks, unroll = sssp_tuning.WORKERS["long lists" if has_long_lists else "short lists"]
     return _ENTRY.variant(
         block=block,
-        MIN_BLOCKS=at_least,
-        UNROLL=ahead,
+        MIN_BLOCKS=min_blocks,
+        UNROLL=unroll,
         PREDECESSORS=int(inside),
         TRACE=tuning.trace,
-        SHARED_LISTS=int(has_long_rows),
-        TAIL=0 if _has_short_rows(graph) else sssp_tuning.TAIL_EDGES,
-        # More would not fit the shared memory that a block has without asking.
+        SHARED_LISTS=int(has_long_lists),
+        TAIL=0 if _has_short_lists(graph) else sssp_tuning.TAIL_EDGES,
+        # More would exceed the shared memory that a block has by default.
         LOCAL=sssp_tuning.IMPROVED_CAPACITY if is_narrow else sssp_tuning.WIDE_IMPROVED_CAPACITY,
     )
 
 
-def hops_for(graph) -> int:
-    """Hops that each block takes alone between two barriers of the grid."""
-    return sssp_tuning.ROAD_LOCAL_ROUNDS if _has_short_rows(graph) else sssp_tuning.LOCAL_ROUNDS
+def local_rounds_for(graph) -> int:
+    """Rounds per block between two grid barriers."""
+    return sssp_tuning.ROAD_LOCAL_ROUNDS if _has_short_lists(graph) else sssp_tuning.LOCAL_ROUNDS
 
 
-def _has_short_rows(graph) -> bool:
-    return graph.n_edges <= sssp_tuning.SHORT_ROWS * graph.n_vertices
+def _has_short_lists(graph) -> bool:
+    return graph.n_edges <= sssp_tuning.SHORT_LISTS * graph.n_vertices
 
 
 def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict]:
@@ -149,10 +149,10 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict]:
     piles, packed, results = cp.empty(2 * n, index), None, {}
     if constants["PREDECESSORS"]:
         packed = cp.empty(n, np.uint64)
-        # Until the last pass, after which nothing is far, the piles lie where the results come to lie.
+        # The results share memory with the piles, which are not used any more in the last pass.
         results = {"distance": piles[:n].view(graph.weights.dtype), "predecessor": piles[n:]}
     run = gpu_steps.Run(graph, query, {"all": entry}, **results)
-    # A row of CHUNK edges or more has one piece more than it fills, at most; and one turn's are read while another's come.
+    # Per iteration: an adjacency list of CHUNK edges or more has at most one partial chunk.
     chunk_capacity = 2 * m // constants["CHUNK"] + 1
     return run, {
         "packed": packed,
@@ -171,14 +171,14 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict]:
 def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_PER_WIDTH):
     """Distance between the first two thresholds.
 
-    So wide that a vertex has ``edges`` edges shorter than that, if weights are even, but no less than the
-    lightest edge: narrower piles would spare no work. With equal weights no vertex is lowered twice, so that all are near,
-    as in a BFS; unless the search may stop, which it does between piles.
+    With this width a vertex has on average ``edges`` edges that are shorter, if weights are distributed evenly. It is at
+    least the lightest weight: narrower piles would save no work. If all weights are equal, no vertex improves twice, so all
+    vertices are near, as in a BFS; unless the search may stop early, which it does between piles.
     """
     weights, real = graph.weights, graph.weights.dtype
     if not graph.n_edges:
         return real.type(0)
-    with np.errstate(over="ignore"):  # of weights near the largest number: all are near then
+    with np.errstate(over="ignore"):  # with weights near the largest number, all vertices are near
         found = [(float(part.min()), float(part.max())) for _, part in iter_slices(weights)]
         lightest, heaviest = min(low for low, _ in found), max(high for _, high in found)
         if lightest == heaviest and not may_stop:
@@ -188,6 +188,6 @@ def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run at most: float64 distances, predecessor, marks, two queues, two piles, pieces of long rows."""
+    """Bytes of a run at most: float64 distances, predecessor, stamps, two queues, two piles, edge chunks."""
     index = 4 if n_vertices < 2**31 else 8
-    return n_vertices * (8 + 4 + index * (4 + predecessors)) + 32 * n_edges // sssp_tuning.PIECE + 16
+    return n_vertices * (8 + 4 + index * (4 + predecessors)) + 32 * n_edges // sssp_tuning.CHUNK + 16

@@ -36,10 +36,10 @@ SMALL_FAR = 4096  # vertices of the far pile
 # rounds and a capacity of 512, and 9.3 with 32 and 1,024. USA-road-NE takes 14, 11 and 9.9 ms with 4, 8 and 16.
 # Local rounds between two grid barriers.
 LOCAL_ROUNDS = 8
-# The same on graphs of at most SHORT_ROWS edges per vertex.
+# The same on graphs of at most SHORT_LISTS edges per vertex.
 ROAD_LOCAL_ROUNDS = 32
 # Mean degree up to which adjacency lists are called short.
-SHORT_ROWS = 6
+SHORT_LISTS = 6
 # Edges of the near vertices up to which blocks run local rounds.
 LOCAL_ROUND_EDGES = 1 << 17
 # Mean degree of the near vertices up to which blocks run local rounds.
@@ -52,9 +52,9 @@ WIDE_IMPROVED_CAPACITY = 512
 # host over all iterations of a search, for R-MAT 19 / a uniform graph of degree 32: 724 / 317 for chunks of 512 and one
 # block each; 486 / 272 for chunks of 256, two warps each, and shared adjacency lists.
 # Edges of an edge chunk.
-PIECE = 128
+CHUNK = 128
 # Warps that visit a chunk together.
-PIECE_WARPS = 1
+CHUNK_WARPS = 1
 # Degree from which on lanes share short adjacency lists.
 UNEVEN = 64
 # Persistent kernel: one launch for a whole search. The three numbers are: threads per block; the minimum number of resident
@@ -65,7 +65,7 @@ UNEVEN = 64
 #   R-MAT 22                          5.1 / 4.5 / 4.5
 #   uniform graph of 128M edges       3.5 / 3.8 / 3.6
 # With (512, 1, 1) USA-road-NE takes 6.7 in place of 7.2, a lattice of 4000 x 4000 38 in place of 32.
-WORKERS = {"long rows": (256, 3, 2), "short rows": (512, 0, 1)}
+WORKERS = {"long lists": (256, 3, 2), "short lists": (512, 0, 1)}
 # Minimum mean number of edges per lane for which adjacency lists get more lanes than the frontier needs to fill the device.
 EDGES_PER_LANE = 4
 # Mean number of edges per vertex that are shorter than the first pile is wide if weights are even.
@@ -76,7 +76,7 @@ EDGES_PER_WIDTH = 4.0
 #   R-MAT 24                          15.7 / 13.6 / 13.4
 #   uniform graph of 128M edges       3.46 / 3.49 / 3.65
 #   USA-road-NE and lattices          1 to 3 % slower
-LONG_ROWS_PER_WIDTH = 2.8
+LONG_LISTS_EDGES_PER_WIDTH = 2.8
 # Counted on the host for EDGES_PER_WIDTH = K: steps, and how often each edge is relaxed.
 #   USA-road-NE, weights 1..255       K 1 / 4 / 16 without doubling: 39,284 / 6,205 / 3,799 steps, 1.0 / 1.04 / 1.2 times;
 #                                     with doubling 2,229 steps, 7.9 times; with everything near 1,878 steps, 57 times

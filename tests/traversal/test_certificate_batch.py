@@ -143,7 +143,7 @@ def test_distances_elsewhere_than_the_graph_are_refused():
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Rows of few edges are cut as those of hubs are."""
-    monkeypatch.setattr(batch_gpu, "PIECE", 8)
+    monkeypatch.setattr(batch_gpu, "CHUNK", 8)
 
 
 @on_a_device

@@ -92,7 +92,7 @@ def force(monkeypatch, hops=None, **constants):
     chosen = near_far_gpu.entry_for
     monkeypatch.setattr(near_far_gpu, "entry_for", lambda *args: chosen(*args).variant(**constants))
     if hops is not None:
-        monkeypatch.setattr(near_far_gpu, "hops_for", lambda _graph: hops)
+        monkeypatch.setattr(near_far_gpu, "local_rounds_for", lambda _graph: hops)
 
 
 @pytest.fixture(params=FORCED)
@@ -330,7 +330,7 @@ def test_a_plan_holds_no_more_than_it_says(monkeypatch):
         plan_sssp(graph, strategy="persistent")
         monkeypatch.undo()
         n, said = graph.n_vertices, near_far_gpu.memory(graph.n_vertices, graph.n_edges, True)
-        pieces = 32 * graph.n_edges // tuning.PIECE + 16
+        chunks = 32 * graph.n_edges // tuning.CHUNK + 16
         assert sum(array.nbytes for array in held) <= said
-        assert said <= n * (8 + 4 + 24) + pieces
-        assert sum(array.nbytes for array in held) - pieces <= n * (graph.weights.dtype.itemsize + 4 + 24)
+        assert said <= n * (8 + 4 + 24) + chunks
+        assert sum(array.nbytes for array in held) - chunks <= n * (graph.weights.dtype.itemsize + 4 + 24)

@@ -11,19 +11,18 @@
 //               adjacency lists of CHUNK edges or more. bfs_bit_parallel_finalize_warp moves them to
 //               found. Zero between levels
 //   touched     bitmap: the vertices whose gathered is not zero
-//   alive       one bitset: the sources whose frontier is not empty. No other source can change
-//               anything
+//   alive       one bitset: the sources whose frontier is not empty. Other searches are over
 // Visited
 //   seen        the sources that have reached the vertex
-//   done        bitmap: the vertices that all living sources have reached. They never change again
+//   done        bitmap: the vertices that all sources in `alive` have reached. They never change again
 // Hop counts
 //   planes      plane j holds the sources whose hop count of the vertex has bit j
 //
 //   counters    [VERTICES, EDGES, MISSING, CHUNKS] of the next frontier
 //
 // A warp owns 32 vertices, so that it writes bitmaps without atomics. LANES of its lanes share one
-// bitset. A pull level tests a bit of in_front before it reads a bitset, and leaves a vertex once
-// all living sources have reached it.
+// bitset. A pull level tests the bit of in_front before it reads a bitset, and stops at a vertex once
+// all sources in `alive` have reached it.
 //
 // Reads:  per edge of a pull level, a vertex number, a bit and, on a hit, a bitset.
 // Writes: seen and found of the vertices that change, and those planes whose bit is set in the
@@ -51,7 +50,7 @@ struct PullArgs {
   const offset_t* in_offsets;
   const vertex_t* in_targets;
   int64 n_vertices;
-  const uint64* hub_chunks;  // of adjacency lists of CHUNK edges or more: number of the chunk above, vertex below
+  const uint64* hub_chunks;  // of the lists of CHUNK edges or more; see chunk_of
   int64 n_hub_chunks;
   const uint32* front;
   const uint32* in_front;
@@ -96,7 +95,7 @@ struct FinalizeArgs {
   int64 n_vertices;
   const uint32* alive;
   int32 level;
-  int32 is_added;  // after a pull: keep the bits of is_found
+  int32 keeps_found;  // 1 after a pull: the bits of is_found stay
   uint32* seen;
   uint32* found;
   uint32* is_found;
@@ -115,7 +114,7 @@ using kt::LaneWords;
 
 enum Counters { VERTICES, EDGES, MISSING, CHUNKS };
 
-// The edges of a chunk: the number of the chunk above, the vertex below.
+// The edges of a chunk. Its word has the number of the chunk in the upper half and the vertex in the lower.
 KT_DEVICE kt::AdjacencyList chunk_of(const offset_t* offsets, uint64 chunk) {
   kt::AdjacencyList list = kt::adjacency_list(offsets, static_cast<vertex_t>(chunk & 0xffffffffu));
   list.begin += static_cast<offset_t>(chunk >> 32) * CHUNK;
@@ -123,8 +122,8 @@ KT_DEVICE kt::AdjacencyList chunk_of(const offset_t* offsets, uint64 chunk) {
   return list;
 }
 
-// Finishes vertices: stores the bits that a level finds and counts the next frontier. All lanes of a warp call it.
-struct Finalizing {
+// Stores the bits that a level finds, and counts the next frontier. All lanes of a warp call it.
+struct Finalizer {
   const offset_t* offsets;
   int64 n_vertices;
   uint32* seen;
@@ -135,9 +134,9 @@ struct Finalizing {
   int64 vertices = 0, edges = 0;
   uint32 is_found = 0, is_done = 0;  // of the warp's 32 vertices
 
-  // `bits`: the sources that have reached vertex `bit` of the word; `before`: those of earlier levels. `has`: whether
-  // these lanes hold a vertex.
-  KT_DEVICE void arrive(bool has, int64 word, int32 bit, const LaneWords& bits, const LaneWords& before) {
+  // `bits`: the sources that have reached vertex `bit` of the word; `before`: those that had before this level.
+  // `has`: whether these lanes hold a vertex.
+  KT_DEVICE void finalize(bool has, int64 word, int32 bit, const LaneWords& bits, const LaneWords& before) {
     const LaneWords discovered = bits.without(before);
     const int64 v = word * 32 + bit;
     const bool is_new = kt::any_in_bitset(has && discovered.is_any());
@@ -172,12 +171,13 @@ struct Finalizing {
   }
 };
 
-// Collects the union of the bitsets of the vertices that the lanes in `hits` hold.
+// The union of the bitsets of visited vertices.
 struct Gather {
   const uint32* front;
   LaneWords bits;
 
-  // IN_FLIGHT bitsets per group of lanes.
+  // Takes up to IN_FLIGHT lanes out of `hits` for each bitset, and adds the front of the vertex v of each of these
+  // lanes. `is_shared`: all bitsets of the warp take lanes out of the same `hits`, instead of one each.
   KT_DEVICE void add(uint32& hits, vertex_t v, bool is_shared) {
     constexpr int32 IN_FLIGHT = 4;
     vertex_t u[IN_FLIGHT];
@@ -222,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_start(const
   }
 }
 
-// Every vertex that is not done looks for neighbors in the frontier.
+// Every vertex that is not done searches its incoming edges for vertices of the frontier.
 extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(const PullArgs args) {
   const offset_t* __restrict__ const offsets = args.offsets;
   const offset_t* __restrict__ const in_offsets = args.in_offsets;
@@ -243,42 +243,42 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
   uint32* const planes = args.planes;
   uint32* const alive_next = args.alive_next;
   int64* const counters = args.counters;
-  const LaneWords living = kt::constant_lane_words(alive, 0);
+  const LaneWords alive_sources = kt::constant_lane_words(alive, 0);
   for (int64 i = kt::warp_id(); i < n_hub_chunks; i += kt::n_warps()) {
     const kt::AdjacencyList list = chunk_of(in_offsets, kt::load_constant(hub_chunks + i));
     const int64 v = list.u;
     if (kt::racy_load(done + v / 32) >> (v % 32) & 1u)
-      continue;  // the finalizing kernel alone sets this bit; other bits of the word may change now
-    const LaneWords before = kt::lane_words(seen, v);  // the finalizing kernel changes it
+      continue;  // of hubs only the finalizing kernel sets this bit; other bits of the word may change now
+    const LaneWords before = kt::lane_words(seen, v);  // of hubs, only the finalizing kernel changes it
     Gather gather{front, before};
 #pragma unroll
-    for (int32 j = 0; j < kt::WORDS_PER_LANE; ++j)  // what other chunks have found so far
+    for (int32 j = 0; j < kt::WORDS_PER_LANE; ++j)  // what other chunks of v have found so far
       gather.bits.words[j] |= kt::racy_load(gathered + v * WORDS + kt::lane_in_bitset() * kt::WORDS_PER_LANE + j);
     const LaneWords others = gather.bits;
-    if (!kt::any(ALL_LANES, living.without(gather.bits).is_any())) continue;
+    if (!kt::any(ALL_LANES, alive_sources.without(gather.bits).is_any())) continue;
     kt::edges_until(in_targets, list, kt::WARP, [&](bool valid, vertex_t u) {
       uint32 hits = kt::ballot(ALL_LANES, valid && kt::has_bit(in_front, u));
       if (hits == 0) return true;
       while (hits) gather.add(hits, u, true);
       kt::join_bitsets(gather.bits);
-      return kt::any(ALL_LANES, living.without(gather.bits).is_any());
+      return kt::any(ALL_LANES, alive_sources.without(gather.bits).is_any());
     });
     const bool is_new =
         kt::bitset_in_warp() == 0 && kt::add_shared(gathered, v, gather.bits.without(others).without(before));
     if (kt::any(ALL_LANES, is_new) && kt::lane() == 0) kt::atomic_or(touched + v / 32, 1u << (v % 32));
   }
-  Finalizing finalizing{offsets, n_vertices, seen, found, planes, level, living};
+  Finalizer finalizer{offsets, n_vertices, seen, found, planes, level, alive_sources};
   for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
     const uint32 done_before = kt::racy_load(done + word);
-    finalizing.is_found = finalizing.is_done = 0;
+    finalizer.is_found = finalizer.is_done = 0;
     for (uint32 left = ~done_before; left;) {
       const int32 bit = kt::take_bit(left);
       kt::AdjacencyList list =
           bit >= 0 ? kt::adjacency_list(in_offsets, static_cast<vertex_t>(word * 32 + bit)) : kt::AdjacencyList{};
       const bool has = bit >= 0 && list.end - list.begin < CHUNK;
-      const LaneWords before = has ? kt::lane_words(seen, word * 32 + bit) : living;
+      const LaneWords before = has ? kt::lane_words(seen, word * 32 + bit) : alive_sources;
       Gather gather{front, before};
-      if (!kt::any_in_bitset(living.without(before).is_any())) list.end = list.begin;
+      if (!kt::any_in_bitset(alive_sources.without(before).is_any())) list.end = list.begin;
       kt::edges_until(in_targets, list, LANES, [&](bool valid, vertex_t u) {
         const uint32 lanes = kt::ballot(ALL_LANES, valid && kt::has_bit(in_front, u));
         const int32 shift = kt::bitset_in_warp() * LANES;
@@ -286,22 +286,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
         bool wants_more = true;
         while (kt::any(ALL_LANES, hits != 0)) {
           gather.add(hits, u, false);
-          wants_more = kt::any_in_bitset(living.without(gather.bits).is_any());
+          wants_more = kt::any_in_bitset(alive_sources.without(gather.bits).is_any());
           if (!wants_more) hits = 0;
         }
         return wants_more;
       });
-      finalizing.arrive(has, word, bit, gather.bits, before);
+      finalizer.finalize(has, word, bit, gather.bits, before);
     }
     if (kt::lane() == 0) {
-      is_found[word] = finalizing.is_found;
-      if (finalizing.is_done) kt::racy_store(done + word, done_before | finalizing.is_done);
+      is_found[word] = finalizer.is_found;
+      if (finalizer.is_done) kt::racy_store(done + word, done_before | finalizer.is_done);
     }
   }
-  finalizing.add_counts(alive_next, counters);
+  finalizer.add_counts(alive_next, counters);
 }
 
-// Lists the adjacency lists of the frontier in chunks of at most CHUNK edges.
+// Lists the edges of the frontier in chunks of at most CHUNK edges of one vertex.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_list(const offset_t* __restrict__ offsets, int64 n_vertices, const uint32* __restrict__ in_front,
                           int64 capacity, uint64* chunks, int64* counters) {
@@ -342,7 +342,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_wa
   const int64 n_vertices = args.n_vertices;
   const uint32* __restrict__ const alive = args.alive;
   const int32 level = args.level;
-  const int32 is_added = args.is_added;
+  const int32 keeps_found = args.keeps_found;
   uint32* const seen = args.seen;
   uint32* const found = args.found;
   uint32* const is_found = args.is_found;
@@ -352,10 +352,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_wa
   uint32* const planes = args.planes;
   uint32* const alive_next = args.alive_next;
   int64* const counters = args.counters;
-  Finalizing finalizing{offsets, n_vertices, seen, found, planes, level, kt::constant_lane_words(alive, 0)};
+  Finalizer finalizer{offsets, n_vertices, seen, found, planes, level, kt::constant_lane_words(alive, 0)};
   for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
     const uint32 bits = touched[word];
-    finalizing.is_found = finalizing.is_done = 0;
+    finalizer.is_found = finalizer.is_done = 0;
     for (uint32 left = bits; left;) {
       const int32 bit = kt::take_bit(left);
       LaneWords before = {}, after = {};
@@ -365,28 +365,29 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_wa
         after.add(kt::lane_words(gathered, v));
         kt::lane_words(gathered, v) = LaneWords{};
       }
-      finalizing.arrive(bit >= 0, word, bit, after, before);
+      finalizer.finalize(bit >= 0, word, bit, after, before);
     }
-    kt::warp_barrier(ALL_LANES);  // all have read the word
+    kt::warp_barrier(ALL_LANES);  // all lanes have read touched[word]
     if (kt::lane() == 0) {
-      is_found[word] = (is_added ? is_found[word] : 0u) | finalizing.is_found;
-      if (finalizing.is_done) done[word] |= finalizing.is_done;
+      is_found[word] = (keeps_found ? is_found[word] : 0u) | finalizer.is_found;
+      if (finalizer.is_done) done[word] |= finalizer.is_done;
       if (bits) touched[word] = 0;
     }
   }
-  finalizing.add_counts(alive_next, counters);
+  finalizer.add_counts(alive_next, counters);
 }
 
-// Counts the target vertices that at least one living source has not reached.
+// Counts the target vertices that at least one source in `alive` has not reached.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_missing_warp(const int64* __restrict__ target_vertices, int64 n_target_vertices,
                                   const uint32* __restrict__ seen, const uint32* __restrict__ alive, int64* counters) {
-  const LaneWords living = kt::constant_lane_words(alive, 0);
+  const LaneWords alive_sources = kt::constant_lane_words(alive, 0);
   for (int64 first = kt::warp_id() * kt::BITSETS_PER_WARP; first < n_target_vertices;
        first += kt::n_warps() * kt::BITSETS_PER_WARP) {
     const int64 i = first + kt::bitset_in_warp();
     const bool is_missing =
-        i < n_target_vertices && living.without(kt::lane_words(seen, kt::load_constant(target_vertices + i))).is_any();
+        i < n_target_vertices &&
+        alive_sources.without(kt::lane_words(seen, kt::load_constant(target_vertices + i))).is_any();
     const uint32 lanes = kt::ballot(ALL_LANES, is_missing);
     if (kt::lane() == 0 && lanes) kt::atomic_add(counters + MISSING, int64{kt::count_lanes(lanes)});
   }

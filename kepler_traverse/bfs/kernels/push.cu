@@ -1,8 +1,8 @@
 // One push level of a BFS: every frontier vertex claims its unreached neighbors.
 //
 // kt::Reach::claim uses one compare-and-swap per unreached neighbor, so a vertex enters the next
-// queue exactly once. Its predecessor is the smallest of its frontier neighbors, in any order of
-// events: each of them visits the vertex in this level, and an atomic minimum keeps the smallest.
+// queue exactly once. Its predecessor is the smallest of its frontier neighbors, whatever the order of
+// threads: each of them visits the vertex in this level, and an atomic minimum keeps the smallest.
 //
 //   bfs_push_thread       thread-mapped: one thread per frontier vertex
 //   bfs_push_warp         warp-mapped: one warp per frontier vertex
@@ -38,7 +38,7 @@ struct PushArgs {
   const vertex_t* targets;
   const vertex_t* frontier;
   kt::int64 n_frontier;
-  kt::int32 level;  // of what is reached
+  kt::int32 level;  // of the vertices that this launch discovers
   kt::int64 capacity;
   kt::int32* distance;
   KT_NULLABLE vertex_t* predecessor;

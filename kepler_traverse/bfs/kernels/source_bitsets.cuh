@@ -1,9 +1,9 @@
 // Source bitsets: one per vertex, with one bit per source, in WORDS words of 32 bits.
 //
-// LANES lanes share one bitset. Each of them holds WORDS_PER_LANE adjacent words of it, so that a warp
-// reads BITSETS_PER_WARP bitsets with as few memory requests as they have sectors.
+// LANES lanes share one bitset. Each of them holds WORDS_PER_LANE adjacent words of it, so that the
+// loads of a warp, which reads BITSETS_PER_WARP bitsets at once, are coalesced.
 //
-// Also bitmaps with one bit per vertex. A warp owns one word of a bitmap at a time.
+// Bitmaps have one bit per vertex. A warp owns one word of a bitmap at a time.
 //
 // Compile-time constants, powers of two:
 //   WORDS   words per bitset
@@ -36,10 +36,10 @@ struct alignas(WORDS_PER_LANE < 4 ? 4 * WORDS_PER_LANE : 16) LaneWords {
     return left;
   }
   KT_DEVICE bool is_any() const {
-    uint32 any_of_them = 0;
+    uint32 united = 0;
 #pragma unroll
-    for (int32 i = 0; i < WORDS_PER_LANE; ++i) any_of_them |= words[i];
-    return any_of_them != 0;
+    for (int32 i = 0; i < WORDS_PER_LANE; ++i) united |= words[i];
+    return united != 0;
   }
 };
 
@@ -73,7 +73,8 @@ KT_DEVICE bool any_in_bitset(bool predicate) {
 }
 
 // Adds bits to a bitset that other threads add to as well. Most bits are set already, and a load
-// costs less than an atomic. Bits are only set: a bit that an old value lacks costs one atomic more.
+// costs less than an atomic. Bits are only set, so a value that is out of date costs one more atomic and
+// no error. Returns whether this lane set a bit, or may have.
 KT_DEVICE bool add_shared(uint32* bitsets, int64 v, const LaneWords& mine) {
   uint32* const place = bitsets + v * WORDS + lane_in_bitset() * WORDS_PER_LANE;
   bool is_new = false;

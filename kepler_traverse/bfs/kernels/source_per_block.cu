@@ -150,7 +150,7 @@ struct Search {
   int64 n_vertices;
   uint32* visited;   // bits, or the table
   uint32* outside;   // bits that have no place there
-  int32* full_at;    // [N_BUCKETS]: the last level of which a bucket had no room for a vertex
+  int32* full_at;    // [N_BUCKETS]: the last level in which a vertex did not fit the bucket
   vertex_t* queues;  // QUEUE_CAPACITY vertices of one level, and of the next
   vertex_t* beyond;
   int64 spill_capacity;

@@ -27,28 +27,30 @@ from ..tuning import BitParallelGpuTuning
 
 WORD = 32
 BITSET_WORDS = (1, 2, 4, 8, 16, 32)  # 32 words are one cache line
-TILE = 128  # places that a row of distances is a multiple of
-PLANES = 4  # of the hop counts, before more are made
-_N_COUNTERS = 4  # vertices, edges, missing targets, pieces
+TILE = 128  # the pitch of distances is a multiple of this
+PLANES = 4  # bit planes of hop counts that are allocated first
+_N_COUNTERS = 4  # vertices, edges, missing targets, chunks
 _COUNTER_WORDS = 2 * _N_COUNTERS
 
 _BITS = Path(__file__).parents[1] / "kernels" / "bit_parallel.cu"
 _LEVELS = Path(__file__).parents[1] / "kernels" / "bit_parallel_output.cu"
 _DEFAULTS = BitParallelGpuTuning()
-_ROWS = (("WORDS", 32), ("LANES", 8), ("CHUNK", _DEFAULTS.chunk))
+_SIZES = (("WORDS", 32), ("LANES", 8), ("CHUNK", _DEFAULTS.chunk))
 
 
 def _bits(name: str, item_threads: int, *declared: str) -> Entry:
-    return Entry(name, _BITS, _DEFAULTS.block, arguments(*declared), item_threads=item_threads, constants=_ROWS)
+    return Entry(name, _BITS, _DEFAULTS.block, arguments(*declared), item_threads=item_threads, constants=_SIZES)
 
 
 def _bits_struct(name: str, struct: str, item_threads: int = 1) -> Entry:
     fields = struct_arguments(_BITS, struct)
-    return Entry(name, _BITS, _DEFAULTS.block, fields, item_threads=item_threads, constants=_ROWS)
+    return Entry(name, _BITS, _DEFAULTS.block, fields, item_threads=item_threads, constants=_SIZES)
 
 
 def _levels(name: str, item_threads: int, declared) -> Entry:
-    return Entry(name, _LEVELS, _DEFAULTS.block, declared, item_threads=item_threads, constants=(*_ROWS[:2], ("TILE", TILE)))
+    return Entry(
+        name, _LEVELS, _DEFAULTS.block, declared, item_threads=item_threads, constants=(*_SIZES[:2], ("TILE", TILE))
+    )
 
 
 _IDLE = _bits("bfs_bit_parallel_idle_warp", 1, "offset_t* in_offsets", "int64 n_vertices", "uint32* idle")
@@ -81,13 +83,13 @@ _WRITE = _levels(
 _COUNT = _levels(
     "bfs_bit_parallel_count", 1, arguments("uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
 )
-POINT_BACK = {
+PREDECESSORS = {
     np.dtype(hops): _levels(
         f"bfs_predecessors_{8 * np.dtype(hops).itemsize}_warp", 1, struct_arguments(_LEVELS, "PredecessorArgs", hop_t=hops)
     )
     for hops in ("int8", "int16", "int32")
 }
-ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _FINALIZE, _MISSING, _WRITE, _COUNT, *POINT_BACK.values())
+ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _FINALIZE, _MISSING, _WRITE, _COUNT, *PREDECESSORS.values())
 
 
 def group_size(n_sources: int) -> int:
@@ -110,23 +112,24 @@ def memory(shape, query, group: int) -> int:
     planes = 0
     if query.output != "counts":
         more = depth.bit_length()
-        planes = PLANES if more <= PLANES else PLANES * (2 ** (-(-more // PLANES)).bit_length())  # both, while they grow
-    rows = (4 + planes) * group // 8 * n
+        # Old and new planes exist together while they are copied.
+        planes = PLANES if more <= PLANES else PLANES * (2 ** (-(-more // PLANES)).bit_length())
+    bitsets = (4 + planes) * group // 8 * n
     tuning = query.tuning_of(BitParallelGpuTuning)
-    pieces = 8 * (_push_capacity(n, m, tuning) + 2 * m // tuning.chunk + 2)
-    kept = group * pitch_of(n) * hops_dtype(depth).itemsize if query.output == "all" else 0
+    chunks = 8 * (_push_capacity(n, m, tuning) + 2 * m // tuning.chunk + 2)
+    results = group * pitch_of(n) * hops_dtype(depth).itemsize if query.output == "all" else 0
     back = group * n * shape.index if query.predecessors else 0
     if query.output == "targets":
         columns = query.targets.size
-        kept = columns * group // 8 * (1 + planes) + group * pitch_of(columns) * hops_dtype(depth).itemsize
+        results = columns * group // 8 * (1 + planes) + group * pitch_of(columns) * hops_dtype(depth).itemsize
     counts = 24 * group * depth if query.output == "counts" else 0
     reverse = m * shape.index + 8 * n if shape.directed else 0
-    return rows + 6 * (n // 8 + 4) + pieces + kept + back + counts + reverse + 1024
+    return bitsets + 6 * (n // 8 + 4) + chunks + results + back + counts + reverse + 1024
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a machine)
     """Amounts of the cost terms: the host waits at each level, which visits edges and reads each bitset once."""
-    groups, row, together = -(-n_sources // group), group // 8, min(group, n_sources)
+    groups, width, together = -(-n_sources // group), group // 8, min(group, n_sources)  # bytes per bitset
     levels, frontier = groups * shape.likely_depth, shape.frontier_share(together)
     pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
     edges = shape.n_edges * shape.edge_share(together)
@@ -135,10 +138,10 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "sort": shape.directed,
         "reverse": shape.n_edges * shape.directed,
         "level": levels,
-        "share": (levels - pulled) * shape.n_edges * frontier * row,
-        "vertex": levels * shape.n_vertices * row,
+        "share": (levels - pulled) * shape.n_edges * frontier * width,
+        "vertex": levels * shape.n_vertices * width,
         "edge": pulled * edges,
-        "row": groups * (edges * max(row, 32) + 6 * shape.n_vertices * row),
+        "row": groups * (edges * max(width, 32) + 6 * shape.n_vertices * width),
         "write": n_sources * shape.n_vertices * (shape.keep == "all"),
     }
 
@@ -157,13 +160,13 @@ def plan(graph, query, group: int):
         else:
             distance = run.distances(k, depth)
         if query.predecessors:
-            predecessor = point_back(graph, run.kernels, sources, run.padded, graph.n_vertices)
+            predecessor = predecessors_from_hops(graph, run.kernels, sources, run.padded, graph.n_vertices)
         return MultiSourceOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
 
     return traverse
 
 
-def point_back(graph, kernels, sources, padded, n: int):
+def predecessors_from_hops(graph, kernels, sources, padded, n: int):
     """Return predecessors from hop counts, whose arrays may have elements beyond the last vertex."""
     k = sources.size
     predecessor = cp.empty((k, n), graph.targets.dtype)
@@ -178,7 +181,7 @@ def point_back(graph, kernels, sources, padded, n: int):
         "distance": padded,
         "predecessor": predecessor,
     }
-    launch(kernels[POINT_BACK[padded.dtype]], k * (-(-n // WARP)) * WARP, args)
+    launch(kernels[PREDECESSORS[padded.dtype]], k * (-(-n // WARP)) * WARP, args)
     return predecessor
 
 
@@ -222,16 +225,16 @@ class _Run:
         self._incoming = (reverse.offsets, reverse.targets)
         self.kernels = kernels_for(graph, words, ENTRIES, tuning)
         self._seen, self._front, self._found, self._gathered = (cp.empty((n, words), np.uint32) for _ in range(4))
-        self._planes = None if query.output == "counts" else self._rows_of_planes(PLANES)
+        self._planes = None if query.output == "counts" else self._new_planes(PLANES)
         bitmap = -(-n // 32)
         self._in_front, self._is_found, self._done, self._idle, self._touched = (
             cp.empty(bitmap, np.uint32) for _ in range(5)
         )
         launch(self.kernels[_IDLE], bitmap * 32, (self._incoming[0], self._n, self._idle))
-        self._hubs = _pieces_of_long_rows(self._incoming[0], tuning.chunk)
+        self._hubs = _chunks_of_hubs(self._incoming[0], tuning.chunk)
         self._capacity = np.int64(_push_capacity(n, m, tuning))
-        self._pieces = cp.empty(int(self._capacity), np.uint64)
-        # Two places, one of which is read while the other is written.
+        self._chunks = cp.empty(int(self._capacity), np.uint64)
+        # Two copies: one is read while the other is written.
         self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(8 * _N_COUNTERS), np.int64, _N_COUNTERS)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
@@ -240,7 +243,7 @@ class _Run:
         self._launches: dict = {}  # see _prepared
         self._push = PackedLaunches(self.kernels[_PUSH])
 
-    def _rows_of_planes(self, n_planes: int):
+    def _new_planes(self, n_planes: int):
         return cp.empty((n_planes * self._graph.n_vertices, self._words), np.uint32)
 
     def search(self, sources) -> tuple[int, int, int | None]:
@@ -266,7 +269,7 @@ class _Run:
 
     def _start(self, sources) -> tuple[int, int, int]:
         clear(self._seen, self._gathered, self._in_front, self._touched, *self._state)
-        # What is not in the frontier is never read, but the bits of sources are added.
+        # Bitsets outside the frontier are never read. The kernel adds bits to those of the sources.
         self._front[cp.asarray(sources)] = 0
         self._done[...] = self._idle
         lanes = np.zeros(self._words * WORD, np.uint8)
@@ -312,8 +315,8 @@ class _Run:
         tuning = self._tuning
         is_pushed = vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
         if is_pushed:
-            capacity, pieces = self._capacity, self._pieces
-            launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, pieces, counters))
+            capacity, chunks = self._capacity, self._chunks
+            launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, chunks, counters))
             at_most = min(vertices + edges // tuning.chunk, int(capacity))
             key = self._front.data.ptr, counters.data.ptr
             self._push.launch(at_most, key, lambda: self._push_arguments(counters))
@@ -321,7 +324,7 @@ class _Run:
             self._prepared(_PULL, threads, alive)(level=np.int32(level))
         if is_pushed or self._hubs.size:
             finalize = self._prepared(_FINALIZE, threads, alive)
-            finalize(level=np.int32(level), is_added=np.int32(not is_pushed))
+            finalize(level=np.int32(level), keeps_found=np.int32(not is_pushed))
         self._front, self._found = self._found, self._front
         self._in_front, self._is_found = self._is_found, self._in_front
         if self._query.output == "counts":
@@ -359,7 +362,7 @@ class _Run:
                 "front": self._front,
                 "in_front": self._in_front,
             }
-            others = read if entry is _PULL else {"is_added": np.int32(0)}
+            others = read if entry is _PULL else {"keeps_found": np.int32(0)}
             self._launches[key] = prepare_items(self.kernels[entry], threads, {**written, **others})
         return self._launches[key]
 
@@ -367,7 +370,7 @@ class _Run:
         return {
             "offsets": self._graph.offsets,
             "targets": self._graph.targets,
-            "chunks": self._pieces,
+            "chunks": self._chunks,
             "capacity": self._capacity,
             "counters": counters,
             "front": self._front,
@@ -383,9 +386,9 @@ class _Run:
         if self._planes is None or level != 1 << (needed - 1):
             return
         if needed * n > self._planes.shape[0]:
-            before, self._planes = self._planes, self._rows_of_planes(2 * (needed - 1))
+            before, self._planes = self._planes, self._new_planes(2 * (needed - 1))
             self._planes[: before.shape[0]] = before
-            self._launches.clear()  # they hold the planes before
+            self._launches.clear()  # they hold the former planes
         clear(self._planes[(needed - 1) * n : needed * n])
 
     def _count(self) -> None:
@@ -404,12 +407,12 @@ class _Run:
             n = columns.size
         pitch = pitch_of(n)
         if self._distance is None or self._distance.dtype != dtype:
-            self._distance = None  # before the other is made
+            self._distance = None  # frees it before the next allocation
             self._distance = cp.empty((self._words * WORD, pitch), dtype)
-        self.padded = rows = self._distance[:k]
+        self.padded = distance = self._distance[:k]
         sizes = (np.int32(n_planes), np.int64(n), np.int64(k), np.int64(pitch), np.int32(dtype.itemsize))
-        launch(self.kernels[_WRITE], k * pitch, (seen, planes, *sizes, rows.view(np.uint8)))
-        return rows[:, :n]
+        launch(self.kernels[_WRITE], k * pitch, (seen, planes, *sizes, distance.view(np.uint8)))
+        return distance[:, :n]
 
     def counts(self, k: int, depth: int):
         """Number of vertices per source and level, int64 of shape (k, depth + 1)."""
@@ -422,9 +425,9 @@ def clear(*arrays) -> None:
         array.data.memset_async(0, array.nbytes)
 
 
-def _pieces_of_long_rows(offsets, chunk: int):
+def _chunks_of_hubs(offsets, chunk: int):
     """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
-    rows, lengths = graph_statistics.hubs(offsets, chunk)
-    pieces = -(-lengths // chunk)
-    which = np.arange(int(pieces.sum())) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    return cp.asarray(which.astype(np.uint64) << np.uint64(32) | np.repeat(rows, pieces).astype(np.uint64))
+    vertices, lengths = graph_statistics.hubs(offsets, chunk)
+    n_chunks = -(-lengths // chunk)
+    index = np.arange(int(n_chunks.sum())) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)
+    return cp.asarray(index.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, n_chunks).astype(np.uint64))

@@ -20,7 +20,7 @@ from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads, shar
 from ...errors import StrategyError
 from ...strategy import MultiSourceOutcome, slowdown, sources_per_worker
 from ..tuning import SourcePerBlockTuning
-from .bit_parallel_gpu import POINT_BACK, kernels_for, pitch_of, point_back
+from .bit_parallel_gpu import PREDECESSORS, kernels_for, pitch_of, predecessors_from_hops
 
 _DEFAULTS = SourcePerBlockTuning()
 # Compiled into the kernel.
@@ -117,31 +117,32 @@ def memory(shape, query, group: int) -> int:
     """Bytes of a run: distances per source or per block; spilled queues and visited bits per block."""
     n, depth, tuning = shape.n_vertices, 2 * shape.depth, query.tuning_of(SourcePerBlockTuning)
     blocks = min(group, _max_blocks(n, tuning))
-    rows = group if query.output == "all" else blocks
-    width = max(hops_dtype(depth).itemsize, 2) + (hops_dtype(shape.depth).itemsize == 1)  # int8 beside what it is made of
+    n_arrays = group if query.output == "all" else blocks
+    # Results of int8 exist together with the int16 that they are converted from.
+    width = max(hops_dtype(depth).itemsize, 2) + (hops_dtype(shape.depth).itemsize == 1)
     spilled = 2 * shape.index * min(n, tuning.spill_capacity)
     counts = 12 * group * (min(n, max(depth, tuning.short_hops)) + 1) if query.output == "counts" else 0
     at_targets = 0 if query.targets is None else 4 * group * query.targets.size
     back = group * n * shape.index + (shape.n_edges * shape.index + 8 * n) * shape.directed if query.predecessors else 0
     spilled += _layout(n, tuning).outside
-    return rows * pitch_of(n) * width + blocks * spilled + counts + at_targets + back + 32 * group + 1024
+    return n_arrays * pitch_of(n) * width + blocks * spilled + counts + at_targets + back + 32 * group + 1024
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the cost terms: requests of all blocks; levels and edges of the searches that one block makes in turn."""
+    """Amounts of the cost terms: requests of all blocks; levels and edges of the consecutive searches of one block."""
     if shape.n_vertices > _MAX_VERTICES:
         return {"start": float("inf")}
     each = max(1, min(_MAX_BLOCKS_PER_PROCESSOR, _SHARED // (shape.n_vertices // 8 + 8 * _DEFAULTS.queue_capacity)))
     per_worker = sources_per_worker(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
-    share = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
+    alone = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
     results = min(n_sources, each * machine.cores) * shape.n_vertices * shape.reach
     return {
         "start": 1,
         "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,
-        "share": share,
-        "uneven": share * shape.unevenness,
-        "spill": share * shape.scatter * max(0.0, 1 - 8 * _SHARED / shape.n_vertices),
+        "share": alone,
+        "uneven": alone * shape.unevenness,
+        "spill": alone * shape.scatter * max(0.0, 1 - 8 * _SHARED / shape.n_vertices),
         "edge": edges,
         "vertex": n_sources * shape.n_vertices * shape.reach,
         "miss": edges * shape.scatter * machine.missing(4 * shape.n_edges + 8 * shape.n_vertices + results),
@@ -211,7 +212,7 @@ class _Run:
         self._columns = min(n, tuning.short_hops) + 1
         self._dtype = self._distance = self._at_targets = self._counts = None
         self._allocate(np.dtype(np.int16))
-        self._point_back = kernels_for(graph, 1, tuple(POINT_BACK.values())) if query.predecessors else None
+        self._predecessor_kernels = kernels_for(graph, 1, tuple(PREDECESSORS.values())) if query.predecessors else None
 
     def _allocate(self, dtype) -> None:
         output = self._query.output
@@ -267,7 +268,8 @@ class _Run:
 
     def predecessors(self, sources):
         """Predecessors of shape (k, n)."""
-        return point_back(self._graph, self._point_back, sources, self._distance, self._graph.n_vertices)
+        graph = self._graph
+        return predecessors_from_hops(graph, self._predecessor_kernels, sources, self._distance, graph.n_vertices)
 
     def distances(self, k: int, depth: int):
         """Hop counts of shape (k, n), or of the targets only, in the narrowest type; None where they are only counted."""
@@ -275,8 +277,8 @@ class _Run:
             return None
         if self._query.output == "targets":
             return self._at_targets[:k].astype(hops_dtype(depth), copy=False)
-        rows = self._distance[:k, : self._graph.n_vertices]
-        return rows.astype(hops_dtype(depth), copy=False)
+        distance = self._distance[:k, : self._graph.n_vertices]
+        return distance.astype(hops_dtype(depth), copy=False)
 
     def counts(self, k: int, depth: int):
         """Number of vertices per source and level, int32 of shape (k, depth + 1), valid until the next search."""

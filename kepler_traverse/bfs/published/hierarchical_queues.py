@@ -89,7 +89,7 @@ class _Run(gpu_steps.Run):
         self.level = PackedLaunches(kernel(_LEVEL, graph.targets.dtype), shared_bytes=self.shared_bytes)
 
     def arguments(self) -> dict:
-        """Those that the three kernels share."""
+        """Return the arguments that the three kernels have in common."""
         frontier = self.frontier
         return {
             "offsets": self.offsets,
@@ -243,7 +243,7 @@ STRATEGIES = (
         plan=levels(BlockQueueRun, expand),
         memory=gpu_steps.memory,
         paper="Springer, section 3.6; Luo, Wong, Hwu 2010, section 3.2",
-        rationale="a queue of each block in shared memory: one atomic a block where there was one a vertex",
+        rationale="each block has a queue in shared memory: one atomic per block instead of one per vertex",
         complexity="O(V + E)",
         aliases=("springer-frontier-queue",),
         knobs=BlockQueueKnobs,

@@ -187,7 +187,7 @@ STRATEGIES = (
         memory=layer_memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 5.1, hybrid",
         rationale="visiting every vertex in each level is cheap where levels are few, and bottom-up does no more than that",
-        complexity="O(D V + E) pushing, O(V + E) a level pulling",
+        complexity="O(D V + E) pushing, O(V + E) per level pulling",
         aliases=("sevilmis-layer-hybrid",),
     ),
     Strategy(
@@ -196,8 +196,8 @@ STRATEGIES = (
         plan=levels(QueueRun, switch(gpu_steps.push("thread"), pull_queue, is_dense)),
         memory=gpu_steps.memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 5.2, hybrid; Beamer, Asanovic, Patterson 2012",
-        rationale="push from a queue while it is small, pull while it holds a 32nd of the vertices, a thread a vertex",
-        complexity="O(V + E) pushing, O(V + E) a level pulling",
+        rationale="push while the queue is small, pull once it holds 1/32 of the vertices; one thread per vertex",
+        complexity="O(V + E) pushing, O(V + E) per level pulling",
         aliases=("sevilmis-frontier-hybrid",),
     ),
     Strategy(
@@ -206,7 +206,7 @@ STRATEGIES = (
         plan=levels(ProductRun, multiply),
         memory=product_memory,
         paper="Deng, Wang, Mu 2009, by Luo, Wong, Hwu 2010, section 2",
-        rationale="a level is a matrix times a vector: equal work for all, and all edges in every level",
+        rationale="a level is a matrix-vector product: equal work for all threads, but every level reads all edges",
         complexity="O(V + D E)",
         aliases=("deng-spmv",),
     ),

@@ -315,7 +315,7 @@ STRATEGIES = (
         plan=levels(by_thread, scan_level),
         memory=memory(),
         paper="Springer, section 3.2; Hong, Kim, Oguntebi, Olukotun 2011",
-        rationale="a level's number is flag enough: one array and one kernel do for four and two",
+        rationale="the number of the level serves as the flag: one array instead of four, one kernel instead of two",
         complexity="O(D V + E)",
     ),
     # Springer's figure 12, after Hong et al. Its threshold and capacity are knobs. The queue is in dynamic shared memory, so
@@ -326,7 +326,7 @@ STRATEGIES = (
         plan=levels(with_outliers_deferred, scan_level),
         memory=memory(),
         paper="Springer, section 3.3; Hong, Kim, Oguntebi, Olukotun 2011",
-        rationale="heavy vertices that wait for the end of a block hold up each other, and no light one",
+        rationale="hubs wait until the end of their block, so no vertex of low degree waits for them",
         complexity="O(D V + E)",
         knobs=DeferKnobs,
     ),
@@ -340,7 +340,7 @@ STRATEGIES = (
         plan=by_degree,
         memory=memory(numbers=1, renamed=True),
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
-        rationale="vertices stored by degree give the lanes of a warp rows of one length",
+        rationale="if vertices are ordered by degree, the lanes of a warp have lists of about the same length",
         complexity="O(D V + E)",
     ),
     # Springer, section 3.4, second way: the same order by an array of all vertices, from which each thread reads its own.
@@ -361,7 +361,7 @@ STRATEGIES = (
         plan=levels(by_virtual_warp, scan_level),
         memory=memory(),
         paper="Hong, Kim, Oguntebi, Olukotun 2011; Springer, section 3.5",
-        rationale="some lanes per vertex: long rows finish sooner, lanes beyond a short one idle",
+        rationale="several lanes per vertex: long lists finish sooner, and lanes idle at short ones",
         complexity="O(D V + E)",
         knobs=VirtualWarpKnobs,
     ),
@@ -372,7 +372,7 @@ STRATEGIES = (
         plan=relaxing(_RELAX_EDGES, edge_list_arguments, lambda graph: graph.n_edges),
         memory=memory(sources=True),
         paper="Springer, section 4.1",
-        rationale="a thread an edge has equal work, whatever the degrees",
+        rationale="with one thread per edge all threads have equal work, whatever the degrees",
         complexity="O(D E)",
     ),
     # Jia et al., GPU Computing Gems, 2011: the forward phase of their betweenness centrality without the counts of paths.
@@ -383,7 +383,7 @@ STRATEGIES = (
         plan=levels(by_edge, scan_level),
         memory=memory(sources=True),
         paper="Jia et al. 2011 (edge parallelism); Springer, section 4.2",
-        rationale="no thread waits for another's row, and every level reads every edge",
+        rationale="no thread waits for another's list, but every level reads every edge",
         complexity="O(D E)",
     ),
 )

@@ -173,11 +173,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     csr_find_starts(const kt::int64* __restrict__ keys, kt::int64 n_keys, kt::int64 n_rows, kt::int32 target_bits,
                     kt::int64 first, offset_t* starts) {
   for (kt::int64 row = kt::thread_id(); row < n_rows; row += kt::n_threads()) {
-    const kt::int64 wanted = row << target_bits;
+    const kt::int64 first_key = row << target_bits;
     kt::int64 low = 0, high = n_keys;
     while (low < high) {
       const kt::int64 middle = low + (high - low) / 2;
-      if (kt::load_constant(keys + middle) < wanted)
+      if (kt::load_constant(keys + middle) < first_key)
         low = middle + 1;
       else
         high = middle;

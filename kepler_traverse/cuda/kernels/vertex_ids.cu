@@ -78,11 +78,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     ids_search(const kt::uint8* __restrict__ ids, kt::int64 n, kt::int32 kind, const kt::uint8* __restrict__ sorted,
                kt::int64 n_sorted, vertex_t* numbers) {
   for (kt::int64 i = kt::thread_id(); i < n; i += kt::n_threads()) {
-    const kt::uint64 wanted = kt::sort_key(kt::load_integer(ids, i, kind), kind);
+    const kt::uint64 key = kt::sort_key(kt::load_integer(ids, i, kind), kind);
     kt::int64 low = 0, high = n_sorted;
     while (low < high) {
       const kt::int64 middle = low + (high - low) / 2;
-      if (kt::sort_key(kt::load_integer(sorted, middle, kind), kind) < wanted)
+      if (kt::sort_key(kt::load_integer(sorted, middle, kind), kind) < key)
         low = middle + 1;
       else
         high = middle;

@@ -51,11 +51,12 @@ def memory(shape, query, group: int) -> int:
     """
     n = shape.n_vertices
     blocks = min(group, _max_blocks(n, query.tuning_of(SourcePerBlockTuning)))
-    rows = group if query.output == "all" or query.limit is None else blocks  # an overflow is found in all distances
-    kept = group * query.targets.size if query.output == "targets" else 0
+    n_arrays = group if query.output == "all" or query.limit is None else blocks  # an overflow is found in all distances
+    at_targets = group * query.targets.size if query.output == "targets" else 0
     back = group * n * shape.index if query.predecessors else 0
     single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
-    return (rows * n + kept) * shape.weight + blocks * (3 * n * shape.index + 3 * (n // 8 + 4)) + back + single + 64 * group
+    scratch = blocks * (3 * n * shape.index + 3 * (n // 8 + 4)) + 64 * group
+    return (n_arrays * n + at_targets) * shape.weight + scratch + back + single
 
 
 def _block(n: int, tuning: SourcePerBlockTuning) -> int:
@@ -69,22 +70,22 @@ def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the cost terms: requests of all blocks; rounds and edges of the searches that one block makes in turn."""
+    """Amounts of the cost terms: requests of all blocks; rounds and edges of the consecutive searches of one block."""
     each = 2 if shape.n_vertices >= _DEFAULTS.large else 4
     per_worker = sources_per_worker(n_sources, each * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
-    share = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
-    rows = min(n_sources, each * machine.cores) * shape.n_vertices * shape.weight * shape.reach
+    alone = shape.n_edges * ((per_worker - 1) * shape.walked + shape.most) * slowdown(each, n_sources, machine.cores)
+    distances = min(n_sources, each * machine.cores) * shape.n_vertices * shape.weight * shape.reach
     return {
         "start": 1,
         "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,
-        "share": share,
-        "again": share * shape.detours,
-        "uneven": share * shape.unevenness,
+        "share": alone,
+        "again": alone * shape.detours,
+        "uneven": alone * shape.unevenness,
         "edge": edges,
         "stretch": per_worker * shape.extra_rounds,
         "vertex": n_sources * shape.n_vertices * shape.reach,
-        "miss": edges * shape.scatter * machine.missing(8 * shape.n_edges + rows),
+        "miss": edges * shape.scatter * machine.missing(8 * shape.n_edges + distances),
         "write": n_sources * shape.n_vertices * shape.weight / 4 * (shape.keep == "all"),
     }
 

@@ -46,13 +46,12 @@ def memory(shape, query, group: int) -> int:
     """
     n, tuning = shape.n_vertices, query.tuning_of(SourcePerLaneTuning)
     n_chunks = 2 * shape.n_edges // min(tuning.uneven_chunk, tuning.even_chunk) + 1
-    rows = n * (GROUP * shape.weight + 8) + 8 * n_chunks
+    state = n * (GROUP * shape.weight + 8) + 8 * n_chunks
     columns = query.targets.size if query.output == "targets" else n
     back = group * n * shape.index if query.predecessors else 0
     marked = GROUP * (n if query.targets is not None else 0)
-    return (
-        rows + group * columns * shape.weight + marked + back + gpu_steps.memory(n, shape.n_edges, query.predecessors) + 4096
-    )
+    single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
+    return state + group * columns * shape.weight + marked + back + single + 4096
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
@@ -100,19 +99,19 @@ def plan(graph, query, _group: int):
 
 
 class _Run:
-    """The state of a group: 32 distances per vertex, and masks of the sources whose distance is to be relaxed."""
+    """The state of a group: 32 distances per vertex, and masks of the sources whose distance improved."""
 
     def __init__(self, graph, query):
         n, self._graph, self._query = graph.n_vertices, graph, query
         self._tuning = tuning = query.tuning_of(SourcePerLaneTuning)
         self._real = real = graph.weights.dtype
-        is_uneven, piece = _chunks_of(graph, tuning)
-        self._kernel = kernel(_ENTRY.variant(block=tuning.block, CHUNK=piece), graph.targets.dtype, real)
-        self._rows = cp.empty((n, GROUP), real)
-        self._keys = self._rows.view(f"i{real.itemsize}")
+        is_uneven, chunk = _chunks_of(graph, tuning)
+        self._kernel = kernel(_ENTRY.variant(block=tuning.block, CHUNK=chunk), graph.targets.dtype, real)
+        self._distances = cp.empty((n, GROUP), real)
+        self._keys = self._distances.view(f"i{real.itemsize}")
         self._infinite = int(np.array([np.inf], real).view(self._keys.dtype)[0])
         self._now, self._next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
-        self._hubs = _pieces_of_long_rows(graph.offsets, piece)
+        self._hubs = _chunks_of_hubs(graph.offsets, chunk)
         self._counters = cp.zeros(3, np.int64)
         self._launches: dict = {}
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
@@ -121,7 +120,7 @@ class _Run:
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._limit = as_distance(np.inf if query.limit is None else query.limit, real)
         may_stop = query.limit is not None or query.targets is not None
-        # Of 32 searches one is near any vertex: piles spare little where degrees are uneven, and rounds cost.
+        # Any vertex is near in one of 32 searches. Where degrees are uneven, piles save little work and cost rounds.
         everything = is_uneven and not may_stop
         self._first_width = real.type(np.inf) if everything else first_width(graph, may_stop)
 
@@ -138,7 +137,7 @@ class _Run:
             if not gap:
                 return rounds, [self._query.limit] * sources.size, threshold
             if self._target_vertices is not None:
-                # As integers, since CuPy takes subnormal numbers for 0.
+                # As integers, since CuPy treats subnormal numbers as 0.
                 farthest = self._keys[self._target_vertices, : sources.size].max(axis=0)
                 distances = farthest.get().view(self._real)
                 if distances.max() < threshold:
@@ -153,9 +152,9 @@ class _Run:
             threshold = _beyond(nearest, width)
 
     def _start(self, sources) -> None:
-        self._rows.fill(np.inf)
+        self._distances.fill(np.inf)
         places = cp.asarray(sources)
-        self._rows[places, cp.arange(sources.size)] = 0
+        self._distances[places, cp.arange(sources.size)] = 0
         self._next.data.memset_async(0, self._next.nbytes)
         self._now.data.memset_async(0, self._now.nbytes)
         vertices, which = np.unique(sources, return_inverse=True)
@@ -197,8 +196,9 @@ class _Run:
     def results(self, sources):
         """Return distances and predecessors of shape (k, n); a distance that overflows is an error."""
         query, single, k = self._query, self._single, sources.size
-        rows = self._rows if query.output == "all" or single is not None else self._rows[self._target_vertices]
-        distance = cp.ascontiguousarray(rows[:, :k].T)
+        is_full = query.output == "all" or single is not None
+        by_vertex = self._distances if is_full else self._distances[self._target_vertices]
+        distance = cp.ascontiguousarray(by_vertex[:, :k].T)
         predecessor = cp.empty((k, self._graph.n_vertices), self._graph.targets.dtype) if query.predecessors else None
         for i, source in enumerate(sources.tolist() if single is not None else ()):
             single.distance[...] = distance[i]
@@ -217,9 +217,9 @@ def _beyond(distance, width):
         return max(real(distance + width), np.nextafter(distance, real(np.inf)))
 
 
-def _pieces_of_long_rows(offsets, piece: int):
+def _chunks_of_hubs(offsets, chunk: int):
     """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
-    vertices, lengths = graph_statistics.hubs(offsets, piece)
-    pieces = -(-lengths // piece)
-    which = np.arange(int(pieces.sum())) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    return cp.asarray(which.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, pieces).astype(np.uint64))
+    vertices, lengths = graph_statistics.hubs(offsets, chunk)
+    n_chunks = -(-lengths // chunk)
+    index = np.arange(int(n_chunks.sum())) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)
+    return cp.asarray(index.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, n_chunks).astype(np.uint64))

@@ -211,7 +211,7 @@ STRATEGIES = (
         memory=lambda n, m, predecessors: 16 * n + gpu_steps.memory(n, m, predecessors),
         needs=frozenset({"weights"}),
         paper=f"{_DAVIDSON} (Workfront Sweep)",
-        rationale="a scan and a search share out edges evenly, whatever the degrees",
+        rationale="a scan and a binary search distribute edges evenly, whatever the degrees",
         complexity="O(V E)",
     ),
     Strategy(
@@ -259,7 +259,7 @@ STRATEGIES = (
         memory=threshold_methods.memory(DELTA_BUCKETS),
         needs=_NON_NEGATIVE,
         paper="Meyer, Sanders 2003",
-        rationale="delta leads from Dijkstra to Bellman-Ford; heavy edges are relaxed once a bucket",
+        rationale="delta leads from Dijkstra to Bellman-Ford; heavy edges are relaxed once per bucket",
         complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
         knobs=DeltaSteppingKnobs,
     ),

@@ -47,9 +47,9 @@ def _entry(name: str, *declared: str, struct: str = "", item_threads: int = 1) -
 
 
 RELAX = _entry("h_bf_relax", struct="RelaxArgs")
-RELAX_HEAVY = _entry("h_bf_relax_heavy", struct="RelaxHeavyArgs")
+RELAX_HUBS = _entry("h_bf_relax_hubs", struct="RelaxHubsArgs")
 # Launched by RELAX only. It is declared so that its arguments are checked like those of the others.
-RELAX_ROW = _entry("h_bf_relax_row", struct="RelaxRowArgs")
+RELAX_LIST = _entry("h_bf_relax_list", struct="RelaxListArgs")
 COUNT_TARGETS = _entry("h_bf_count_targets", "vertex_t* targets", "int64 n_edges", "int32* in_degrees")
 CLASSIFY = _entry("h_bf_classify_warp", struct="ClassifyArgs", item_threads=WARP)
 UNPACK = _entry("h_bf_unpack", "int64* words", "int64 n_vertices", "ordered_t* keys")
@@ -59,7 +59,7 @@ CLOSE = _entry(
     *("weight_t limit", "ordered_t* keys", "int64*? counted"),
     item_threads=WARP,
 )
-ENTRIES = (RELAX, RELAX_HEAVY, RELAX_ROW, COUNT_TARGETS, CLASSIFY, UNPACK, CLOSE)
+ENTRIES = (RELAX, RELAX_HUBS, RELAX_LIST, COUNT_TARGETS, CLASSIFY, UNPACK, CLOSE)
 
 
 # Times T_DP: web graphs with degrees up to 18,000 gained nothing from child kernels, R-MAT graphs with 65,000 did.
@@ -119,21 +119,21 @@ class Run(gpu_steps.Run):
     def __init__(self, graph, query):
         self.knobs = knobs = query.knobs or rule(graph)
         refuse(graph, knobs)
-        n_heavy = 0 if knobs.heavy == "none" else int((cp.diff(graph.offsets) > knobs.heavy_degree).sum())
-        heavy = knobs.heavy if n_heavy else "none"
+        n_hubs = 0 if knobs.heavy == "none" else int((cp.diff(graph.offsets) > knobs.heavy_degree).sum())
+        heavy = knobs.heavy if n_hubs else "none"
         # Two per round that the host does not wait for: the size of the next frontier, and the high-degree vertices.
         super().__init__(graph, query, _compiled_for(knobs, heavy), n_counters=2 * knobs.rounds_per_read)
         self.counters = [self.frontier.counters[2 * i :] for i in range(knobs.rounds_per_read)]
         n, index = graph.n_vertices, graph.targets.dtype
-        self.heavy = cp.empty(n_heavy, index) if heavy == "blocks" else None
-        self.heavy_capacity = {"children": MAX_CHILDREN, "blocks": n_heavy, "none": 0}[heavy]
+        self.hubs = cp.empty(n_hubs, index) if heavy == "blocks" else None
+        self.hub_capacity = {"children": MAX_CHILDREN, "blocks": n_hubs, "none": 0}[heavy]
         self.words = cp.empty(n, np.int64) if knobs.duplicates == "atomic64" else None
         self.on_device = cp.zeros(len(_COUNTED), np.int64) if knobs.counters else None
         self.resident = resident_threads()
         self.classified, self.n_skipped = graph.targets, 0
         if knobs.edge_classes:
             self._classify()
-        self.launches = {name: PackedLaunches(self.relax[name]) for name in ("relax", "heavy") if name in self.relax}
+        self.launches = {name: PackedLaunches(self.relax[name]) for name in ("relax", "hubs") if name in self.relax}
 
     def _classify(self) -> None:
         """Copy the targets with the class of each edge in their two top bits (4.1); no copy if all these bits are 0."""
@@ -161,14 +161,14 @@ class Run(gpu_steps.Run):
             self.classified = classified
 
     def arguments(self, i: int) -> dict:
-        """Those that the kernels of round ``i`` since the last wait share."""
+        """Return the arguments that all kernels of round ``i`` since the last wait have in common."""
         graph, frontier = self.graph, self.frontier
         return {
             "offsets": graph.offsets,
             "targets": self.classified,
             "weights": graph.weights,
-            "heavy": self.heavy,
-            "heavy_capacity": np.int64(self.heavy_capacity),
+            "hubs": self.hubs,
+            "hub_capacity": np.int64(self.hub_capacity),
             "limit": self.limit,
             "capacity": np.int64(frontier.capacity),
             "keys": self.keys,
@@ -215,7 +215,7 @@ class Run(gpu_steps.Run):
             frontier.size = queued
             self.steps["enqueued"] += queued
             if self.knobs.heavy == "children":
-                self.steps["child_launches"] += min(handed_over, self.heavy_capacity)
+                self.steps["child_launches"] += min(handed_over, self.hub_capacity)
             if queued > frontier.capacity:
                 if self.knobs.duplicates != "keep":
                     raise FrontierOverflowError(f"the frontier holds {queued} vertices, its queue {frontier.capacity}")
@@ -245,7 +245,7 @@ def _compiled_for(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:
     """The kernels for these knobs, all of them in one module."""
     entries = {"relax": RELAX, "count_targets": COUNT_TARGETS, "classify": CLASSIFY, "unpack": UNPACK, "close": CLOSE}
     if heavy == "blocks":
-        entries["heavy"] = RELAX_HEAVY
+        entries["hubs"] = RELAX_HUBS
     constants = {
         "DUPLICATES": _DUPLICATES[knobs.duplicates],
         "CLASSES": int(knobs.edge_classes),
@@ -291,10 +291,10 @@ def _launch_round(run: Run, count: int, i: int, size: int) -> None:
         n_frontier=np.int64(frontier.size),
         round=round_,
     )
-    if run.heavy is not None:
+    if run.hubs is not None:
         # The host does not know how many of these vertices the frontier holds. Blocks without one end at once.
-        blocks = min(run.heavy.size, size, max_grid(BLOCK))
-        run.launches["heavy"].launch_blocks(blocks, key, partial(run.arguments, i), round=round_)
+        blocks = min(run.hubs.size, size, max_grid(BLOCK))
+        run.launches["hubs"].launch_blocks(blocks, key, partial(run.arguments, i), round=round_)
     frontier.queue, frontier.next = frontier.next, frontier.queue
 
 

@@ -118,7 +118,7 @@ class Run(gpu_steps.Run):
         return sizes
 
     def _arguments(self) -> dict:
-        """Those that split and relax share."""
+        """Return the arguments that the split and relax kernels have in common."""
         return {
             "keys": self.keys,
             "thresholds": self.thresholds,
@@ -201,7 +201,10 @@ def thresholds(rule_of, knobs):
 
 
 def by_width(width, n: int, has_heavy: bool = False):
-    """The rule of ``n`` piles of equal width from the nearest vertex on. With ``has_heavy`` heavier edges are heavy."""
+    """Return the rule of ``n`` piles of equal width from the nearest vertex on.
+
+    With ``has_heavy``, edges heavier than the width are heavy.
+    """
     width = np.asarray(width)
 
     def rule(run: Run):

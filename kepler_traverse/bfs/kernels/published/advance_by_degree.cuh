@@ -29,8 +29,8 @@ KT_DEVICE void edges_of_block(const vertex_t* targets, AdjacencyList mine, offse
       mine = AdjacencyList{};
     }
     block_barrier();
-    const AdjacencyList row = {static_cast<vertex_t>(handed_over[1]), handed_over[2], handed_over[3]};
-    edges_of_list(targets, one_block(), row, visit);
+    const AdjacencyList list = {static_cast<vertex_t>(handed_over[1]), handed_over[2], handed_over[3]};
+    edges_of_list(targets, one_block(), list, visit);
   }
   const bool is_for_warp = mine.end - mine.begin >= warp_from;
   edges_of_lanes_in_turn(targets, is_for_warp ? mine : AdjacencyList{}, visit);

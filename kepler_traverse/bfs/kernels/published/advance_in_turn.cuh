@@ -20,10 +20,10 @@ KT_DEVICE void edges_of_lanes_in_turn(const vertex_t* targets, AdjacencyList min
 }
 
 // One warp per vertex. The warp reads the offsets of 32 vertices at a time, with coalesced loads.
-template <typename Rows, typename Visit>
-KT_DEVICE void edges_by_shared_reads(const vertex_t* targets, Team team, int64 n, Rows rows, Visit&& visit) {
+template <typename Lists, typename Visit>
+KT_DEVICE void edges_by_shared_reads(const vertex_t* targets, Team team, int64 n, Lists lists, Visit&& visit) {
   for (int64 first = team.warp * WARP; first < n; first += team.n_warps * WARP)
-    edges_of_lanes_in_turn(targets, first + lane() < n ? rows(first + lane(), true) : AdjacencyList{}, visit);
+    edges_of_lanes_in_turn(targets, first + lane() < n ? lists(first + lane(), true) : AdjacencyList{}, visit);
 }
 
 }  // namespace kt

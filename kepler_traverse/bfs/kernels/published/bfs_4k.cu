@@ -204,18 +204,18 @@ KT_DEVICE bool expand_frontier(kt::Team team, List frontier, kt::int64 size, kt:
                                Expand& expand) {
   const Level state = expand.state;
   bool found_high_degree = false;
-  const auto rows = [&](kt::int64 i, bool) {
-    const kt::AdjacencyList row = kt::adjacency_list(state.offsets, frontier[i]);
-    if (HEAVY == NOT_SEPARATE || row.end - row.begin < state.min_high_degree) return row;
+  const auto lists = [&](kt::int64 i, bool) {
+    const kt::AdjacencyList list = kt::adjacency_list(state.offsets, frontier[i]);
+    if (HEAVY == NOT_SEPARATE || list.end - list.begin < state.min_high_degree) return list;
     found_high_degree = true;
     return kt::AdjacencyList{};
   };
   if (advance == VIRTUAL_WARPS)
-    kt::edges_by_virtual_warp(state.targets, team, size, width, rows, expand);
+    kt::edges_by_virtual_warp(state.targets, team, size, width, lists, expand);
   else if (advance == SHARED_READS)
-    kt::edges_by_shared_reads(state.targets, team, size, rows, expand);
+    kt::edges_by_shared_reads(state.targets, team, size, lists, expand);
   else
-    kt::edges_by_discovery(state.targets, team, size, advance == EXTENDED, rows, expand);
+    kt::edges_by_discovery(state.targets, team, size, advance == EXTENDED, lists, expand);
   return found_high_degree;
 }
 
@@ -279,8 +279,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_many_blocks(const Man
     const vertex_t u = kt::load_constant(high_degree + i);
     // As in expand_high_degree. The host makes the list no longer than MAX_CHILDREN.
     if (kt::racy_load(distance + u) != level) continue;
-    const kt::AdjacencyList row = kt::adjacency_list(offsets, u);
-    const kt::int64 blocks = (row.end - row.begin + args.edges_per_child - 1) / args.edges_per_child;
+    const kt::AdjacencyList list = kt::adjacency_list(offsets, u);
+    const kt::int64 blocks = (list.end - list.begin + args.edges_per_child - 1) / args.edges_per_child;
     if (COUNTING) kt::count(counted + CHILDREN);
     const ChildArgs child = {offsets,          targets, u,        level,  args.coalesced_from, capacity, distance,
                              args.predecessor, next,    counters, counted};

@@ -63,8 +63,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_pull_thread(const PullAr
     const vertex_t v = static_cast<vertex_t>(i);
     // Only this thread stores v's distance. Others store the next level elsewhere, which is no hit.
     const bool is_unreached = i < args.n_vertices && kt::racy_load(distance + v) == kt::UNREACHED;
-    const kt::AdjacencyList row = is_unreached ? kt::adjacency_list(args.in_offsets, v) : kt::AdjacencyList{};
-    const vertex_t u = kt::first_hit(args.in_targets, row, ALONE,
+    const kt::AdjacencyList list = is_unreached ? kt::adjacency_list(args.in_offsets, v) : kt::AdjacencyList{};
+    const vertex_t u = kt::first_hit(args.in_targets, list, ALONE,
                                      [=](vertex_t source) { return kt::racy_load(distance + source) == last_level; });
     if (u == kt::NO_PREDECESSOR) continue;
     kt::racy_store(distance + v, args.level);

@@ -89,7 +89,7 @@ struct LevelVisit {
   vertex_t* predecessor;  // may be null
   kt::int64* counters;
 
-  // No thread stores the frontier's level any more, so an old value gives the same answer.
+  // No thread stores the frontier's level any more, so a value that is out of date gives the same result.
   KT_DEVICE bool is_frontier(vertex_t u) const { return kt::racy_load(distance + u) == level - 1; }
 
   KT_DEVICE void operator()(vertex_t u, offset_t, vertex_t v) const {
@@ -152,14 +152,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_scan_deferred(const Defe
        first += kt::n_threads()) {
     const kt::int64 i = first + kt::thread_in_block();
     if (i < args.n_vertices && visit.is_frontier(static_cast<vertex_t>(i))) {
-      const kt::AdjacencyList row = kt::adjacency_list(args.offsets, static_cast<vertex_t>(i));
+      const kt::AdjacencyList list = kt::adjacency_list(args.offsets, static_cast<vertex_t>(i));
       // Checking the capacity and appending are two steps, so the queue counts as full unless every thread of the block
       // can append one more. A thread that loads a count which has grown meanwhile visits its edges at once, which is
       // equally right.
-      if (row.end - row.begin < args.defer_from || kt::racy_load(n_deferred) > args.queue_capacity - BLOCK) {
-        kt::edges_of_thread(args.targets, row, visit);
+      if (list.end - list.begin < args.defer_from || kt::racy_load(n_deferred) > args.queue_capacity - BLOCK) {
+        kt::edges_of_thread(args.targets, list, visit);
       } else {
-        deferred[kt::atomic_add(n_deferred, 1)] = row.u;
+        deferred[kt::atomic_add(n_deferred, 1)] = list.u;
       }
     }
     kt::block_barrier();

@@ -1,13 +1,13 @@
-// Advance: visits the edges of a frontier. The only loops over edges; they differ in load balancing.
+// Advance: visits the edges of a frontier. These are the only loops over edges. They differ in load
+// balancing.
 //
-// The first two call visit(u, edge, v) once for every edge (u, v) that leaves the vertices of a
-// list: a Queue of vertices, or a Range of vertex numbers. Threads call it in any order. The lanes of
-// a warp may have diverged there.
+// The first two take a Queue of vertices or a Range of vertex numbers, and call visit(u, edge, v) once
+// for every edge (u, v) that leaves them, in any order. The lanes of a warp may have diverged there.
 //
 //   edges_by_thread         thread-mapped: one thread per vertex, for short adjacency lists
 //   edges_by_warp           warp-mapped: one warp per vertex, for lists of about 32 edges or more
 //
-// One more does the same, for kernels that choose the edges themselves:
+// The next one does the same for an adjacency list that the caller chooses:
 //
 //   edges_of_thread         one thread visits the adjacency list that it holds
 //
@@ -92,7 +92,7 @@ KT_DEVICE void edges_by_warp(Csr graph, Vertices vertices, Visit visit) {
   }
 }
 
-// The number of a warp in a team, and the team's size: the grid or one block.
+// A team of warps, such as the grid or one block, and the number of this warp in it.
 struct Team {
   int64 warp;
   int64 n_warps;
@@ -121,7 +121,7 @@ KT_DEVICE int32 lanes_per_list(T n_threads, T n_lists) {
 template <int32 N = 1, typename Lists, typename Visit>
 KT_DEVICE void edges_by_virtual_warp(const vertex_t* targets, Team team, int64 n, int32 width, Lists lists,
                                      Visit&& visit) {
-  // The width is a power of two, so a shift serves. A division would take longer than the load that follows it.
+  // The width is a power of two. A shift replaces a division, which would take longer than the load after it.
   const int32 shift = first_lane(static_cast<uint32>(width));
   const int32 lists_at_once = WARP >> shift;
   const int32 in_group = lane() & (width - 1);

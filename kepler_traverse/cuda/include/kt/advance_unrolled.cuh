@@ -8,7 +8,7 @@
 
 namespace kt {
 
-// Where an edge is not valid, u is a vertex all the same.
+// Where an edge is not valid, u is still the number of a vertex.
 template <int32 N>
 struct Edges {
   bool valid[N];

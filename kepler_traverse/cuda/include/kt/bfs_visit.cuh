@@ -1,10 +1,10 @@
 // Visits the head of an edge from the frontier: sets its distance and predecessor.
 //
-// Every edge of a level is visited and finds the vertex unreached or at this level. The smallest
-// predecessor stays, in any order of events. An old distance can only be UNREACHED: a thread that
-// reads it takes the vertex for unreached, which does no other harm.
+// All edges that leave the frontier are visited, so a vertex of this level ends with its smallest
+// predecessor, whatever the order of threads. A distance that is out of date can only be UNREACHED.
+// The compare-and-swap then returns the current one.
 //
-// A claim is a compare-and-swap: it returns true for exactly one edge per vertex.
+// A claim is a compare-and-swap: it succeeds for exactly one edge per vertex.
 #pragma once
 
 #include <kt/csr.cuh>
@@ -12,9 +12,9 @@
 namespace kt {
 
 struct Reach {
-  int32 level;  // of what is reached
+  int32 level;  // of the vertices that are discovered
   int32* distance;
-  vertex_t* predecessor;  // null: not wanted
+  vertex_t* predecessor;  // null: not computed
 
   KT_DEVICE bool claim(vertex_t u, vertex_t v) const {
     int32 hops = racy_load(distance + v);

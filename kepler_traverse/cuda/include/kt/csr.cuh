@@ -21,7 +21,8 @@ struct Csr {
 };
 
 // Stores the minimum of *place and u; NO_PREDECESSOR is larger than all vertices. Most calls change
-// nothing, and a load costs less than an atomic. Values only fall: an old one costs one atomic more.
+// nothing, and a load costs less than an atomic. Values only fall, so a value that is out of date costs
+// one more atomic and no error.
 KT_DEVICE void keep_smallest(vertex_t* place, vertex_t u) {
   using word = Unsigned<sizeof(vertex_t)>::type;
   if (static_cast<word>(u) < static_cast<word>(racy_load(place)))

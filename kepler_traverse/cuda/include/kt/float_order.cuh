@@ -1,4 +1,4 @@
-// Floats as integers of their width, in the same order (keys).
+// Keys: floats as integers of the same width and in the same order.
 //
 // The bits of floats, read as signed integers, ascend for non-negative floats and descend for
 // negative ones. Inverting all bits but the sign of the negative ones corrects their order. The keys

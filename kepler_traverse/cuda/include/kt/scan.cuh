@@ -18,7 +18,7 @@ KT_DEVICE T sum_through(T value) {
   return value;
 }
 
-// The first lane whose sum is greater than k; the last one where none is.
+// The first lane whose sum is greater than k; the last lane if there is none.
 template <typename T>
 KT_DEVICE int32 lane_past(T sum, T k) {
   int32 low = 0;

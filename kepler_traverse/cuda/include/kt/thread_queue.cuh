@@ -24,8 +24,8 @@ struct LocalQueue {
   KT_DEVICE void push(vertex_t v) { vertices[size++] = v; }
   KT_DEVICE bool is_full() const { return size == LOCAL_QUEUE; }
 
-  // All lanes of a warp call it. If they hold `coalesced_from` vertices or more on average, each lane writes as many as
-  // the shortest queue holds with coalesced stores.
+  // All lanes of a warp call it. If they hold `coalesced_from` vertices or more on average, stores are coalesced up to
+  // the size of the shortest queue.
   template <typename Reserve, typename Write>
   KT_DEVICE void empty_into(int32 coalesced_from, Reserve reserve, Write write_vertex) {
     if (all(ALL_LANES, size <= 1)) {

@@ -8,7 +8,7 @@
 
 namespace kt {
 
-// What an iteration was; kepler_traverse.cuda.kernel_trace knows their names.
+// Kinds of iterations; kepler_traverse.cuda.kernel_trace has their names in the same order.
 enum IterationKind { CLUSTER_LEVEL, PUSH, DRAW, PULL, LIST, RELAX, SPLIT, SMALL_RELAX, SMALL_SPLIT, LAST_PASS, END };
 
 // One thread of a search calls it, always the same one of a kernel. `records` holds the number of records, then the

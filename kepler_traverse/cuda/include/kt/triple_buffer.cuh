@@ -23,7 +23,7 @@ struct TripleBuffer {
   KT_DEVICE State& written(int32 iteration) const { return states[(iteration + 1) % 3]; }
   KT_DEVICE State& cleared(int32 iteration) const { return states[(iteration + 2) % 3]; }
 
-  // Called by all threads of a scope; those with the lowest numbers copy or clear.
+  // All threads of a scope call these; the first N_WORDS threads copy or clear.
   KT_DEVICE static void copy(State& to, const State& from, int64 thread) {
     if (thread < N_WORDS) words_of(to)[thread] = reinterpret_cast<const int64*>(&from)[thread];
   }

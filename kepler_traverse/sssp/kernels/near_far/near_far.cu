@@ -10,25 +10,25 @@
 //               rise, so a vertex enters it once per search. An entry below the threshold is stale:
 //               that vertex has been in the near queue.
 //
-// One place per vertex is therefore enough for each of them. All threads read the same LoopState
-// (near_far/near_far_state.cuh) after the grid barrier that begins an iteration, and so choose the same step:
+// A capacity of one entry per vertex is therefore enough for each of them. All threads read the same LoopState
+// (near_far/near_far_state.cuh) after the grid barrier that begins an iteration, and so choose the same action:
 //
 //   relax       relaxes the edges of the near queue. Adjacency lists of CHUNK edges or more are
-//               relaxed in chunks. If there are few edges, each block continues for up to n_local_rounds
-//               local iterations from the vertices that it improved, without a grid barrier
+//               relaxed in chunks. If there are few edges, each block then runs local rounds from the
+//               vertices that it improved, without a grid barrier
 //   split       raises the threshold and splits the far pile. No distance changes
-//   small steps block 0 alone relaxes and splits while there is little to do, with its queue and
-//               state in shared memory
+//   small iterations  block 0 alone relaxes and splits while there is little to do, with its queue
+//               and state in shared memory
 //
 // Reads:  the CSR graph.
 // Writes: one distance per vertex; with PREDECESSORS one predecessor per vertex.
 //
 // Compile-time constants, other than those of the headers in near_far/:
 //   BLOCK, MIN_BLOCKS    threads per block, and blocks per multiprocessor
-//   CHUNK_WARPS          warps per chunk; 0: those of a block
-//   LOCAL_ROUND_EDGES    edges of an iteration up to which blocks make local iterations
-//   LOCAL_ROUND_DEGREE   the same for edges per vertex
-//   CLEANS_UP            1: leaves the labels cleared for the next search
+//   CHUNK_WARPS          warps per chunk; 0: all warps of a block
+//   LOCAL_ROUND_EDGES    edges of the near queue up to which blocks run local rounds
+//   LOCAL_ROUND_DEGREE   mean degree of the near queue up to which blocks run local rounds
+//   CLEANS_UP            1: the last pass clears the labels for the next search
 //   TRACE                iterations that are traced; 0: none
 //
 // Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source
@@ -46,8 +46,8 @@ using kt::uint64;
 // What a search reports to the host.
 struct Outcome {
   int64 last_step;
-  int64 is_settled;  // whether it stopped because all targets had their distances
-  int64 limit;       // key up to which the search is complete then
+  int64 is_settled;  // whether it stopped because the distances of all targets were final
+  int64 limit;       // key; if it stopped so, distances up to this are complete
   int64 n_open;      // reached vertices without a predecessor
   int64 threshold;   // key; below it all distances are final, unless the search stopped early
 };
@@ -60,13 +60,13 @@ struct NearFarArgs {
   int64 n_vertices;
   weight_t limit;                            // vertices beyond it are not reached
   weight_t width;                            // distance between the first two thresholds
-  KT_NULLABLE const int64* target_vertices;  // vertices whose distances end the search
+  KT_NULLABLE const int64* target_vertices;  // once their distances are final, the search ends
   int64 n_target_vertices;
-  int32 n_local_rounds;  // local iterations per block between two grid barriers
+  int32 n_local_rounds;  // rounds per block between two grid barriers, with that of the grid itself
   vertex_t source;
-  int32 first_step;            // stamps of earlier searches are smaller, so that they need not be cleared
+  int32 first_step;            // above the stamps of earlier searches, so that they need not be cleared
   KT_NULLABLE uint64* packed;  // [n_vertices] labels, with PREDECESSORS
-  ordered_t* keys;             // [n_vertices] distances; the labels, without PREDECESSORS
+  ordered_t* keys;             // [n_vertices] distances; without PREDECESSORS these are the labels
   KT_NULLABLE vertex_t* predecessor;
   int32* last_queued;  // [n_vertices] stamps: the last step that queued a vertex as near
   vertex_t* queue;
@@ -75,7 +75,7 @@ struct NearFarArgs {
   uint64* chunks;   // [2][chunk_capacity]
   int64 chunk_capacity;
   kt::LoopState* states;  // [3]
-  uint32* arrived;        // of the grid barrier, 0 at first
+  uint32* arrived;        // counter of the grid barrier; 0 at launch
   Outcome* outcome;
   KT_NULLABLE int64* trace;
 };
@@ -86,7 +86,7 @@ using kt::LoopState;
 using kt::LoopStates;
 using kt::Search;
 
-// The threads that share an iteration.
+// Scopes: the threads that run an iteration together.
 struct Grid {
   static constexpr bool IS_SMALL = false;
   KT_DEVICE static kt::Team team() { return kt::whole_grid(); }
@@ -101,9 +101,9 @@ struct OneBlock {
   KT_DEVICE static void barrier() { kt::block_barrier(); }
 };
 
-// Whether all targets have their final distances; all threads of a block call it. A distance that is not below
-// the threshold now never falls below this one, so an old value gives the same answer.
-KT_DEVICE bool is_enough(const Search& search, const LoopState& prev) {
+// Whether the distances of all targets are final; all threads of a block call it. No distance falls below the
+// threshold any more, so a value that is out of date gives the same result.
+KT_DEVICE bool targets_are_settled(const Search& search, const LoopState& prev) {
   if (search.n_target_vertices == 0 || prev.near || prev.gap) return false;
   bool is_open = false;
   for (int64 i = kt::thread_in_block(); i < search.n_target_vertices; i += BLOCK)
@@ -118,12 +118,13 @@ KT_DEVICE void relax(const Search& search, const LoopState& prev, int32 iteratio
   const bool runs_locally = !Scope::IS_SMALL && search.n_local_rounds > 1 && prev.chunks == 0 &&
                             prev.edges <= LOCAL_ROUND_EDGES && prev.edges <= LOCAL_ROUND_DEGREE * prev.near;
   const ordered_t threshold = prev.current().key;
-  kt::Relax<Scope> relaxer = {search, threshold, static_cast<int32>(prev.step), into, runs_locally, local_rounds.of(0)};
+  kt::Relax<Scope> relaxer = {search, threshold,    static_cast<int32>(prev.step),
+                              into,   runs_locally, local_rounds.improved_in(0)};
   const auto lists = [&](int64 i, bool) {
     const kt::AdjacencyList list = kt::adjacency_list(search.offsets, near[i]);
     return Scope::IS_SMALL || list.end - list.begin < CHUNK ? list : kt::AdjacencyList{};
   };
-  kt::walk(search.targets, Scope::team(), prev.near, prev.edges - prev.chunks * CHUNK, lists, relaxer);
+  kt::visit_lists(search.targets, Scope::team(), prev.near, prev.edges - prev.chunks * CHUNK, lists, relaxer);
   if (runs_locally) kt::run_local_rounds(search, local_rounds, relaxer);
   const int64 n_chunks = Scope::IS_SMALL ? 0 : prev.chunks;
   const kt::Teams teams(CHUNK_WARPS);
@@ -165,7 +166,7 @@ KT_DEVICE void iterate(const Search& search, const LoopState& prev, LoopState& n
                        const vertex_t* near, vertex_t* near_shared, const kt::LocalRounds& local_rounds,
                        kt::BlockSums* sums) {
   const bool splits = prev.near == 0;
-  const kt::Threshold now = splits ? kt::raised(prev) : prev.current();
+  const kt::Threshold now = splits ? kt::next_threshold(prev) : prev.current();
   const int64 side = splits ? 1 - prev.side : prev.side;
   const int64 far_before = splits ? 0 : prev.far_size();
   kt::Piles<Scope> into = {search.offsets,
@@ -178,8 +179,8 @@ KT_DEVICE void iterate(const Search& search, const LoopState& prev, LoopState& n
     split(search, prev, now.key, into);
   else
     relax(search, prev, iteration, near, local_rounds, into);
-  into.empty();
-  kt::publish<Scope>(&next, splits, into.edges, into.gap, sums);
+  into.flush();
+  kt::add_counts<Scope>(&next, splits, into.edges, into.gap, sums);
   if (!Scope::is_first()) return;
   next.step = prev.step + !splits;
   next.threshold = now.key;
@@ -192,38 +193,38 @@ KT_DEVICE void iterate(const Search& search, const LoopState& prev, LoopState& n
   next.last_split = splits ? prev.far_size() : prev.last_split;
 }
 
-// Iterations of a small scope alone, until there is too much work for it. Leaves the queue, the chunks and the state
-// in global memory as an iteration of the grid does.
-template <typename Few>
+// Runs iterations in a small scope alone, until there is too much work for it. Leaves the queue, the chunks and the
+// state in global memory as one iteration of the grid does.
+template <typename Scope>
 KT_DEVICE void iterate_small(const Search& search, const LoopState& prev, LoopState& next, int32 grid_iteration,
                              vertex_t* queues, LoopState* small_states, const kt::Trace& trace) {
   const LoopStates states = {small_states};
-  for (int64 i = Few::thread(); i < prev.near; i += Few::n_threads()) queues[i] = search.near(grid_iteration)[i];
-  LoopStates::copy(states.read(0), prev, Few::thread());
-  LoopStates::clear(states.written(0), Few::thread());
-  LoopStates::clear(states.cleared(0), Few::thread());
+  for (int64 i = Scope::thread(); i < prev.near; i += Scope::n_threads()) queues[i] = search.near(grid_iteration)[i];
+  LoopStates::copy(states.read(0), prev, Scope::thread());
+  LoopStates::clear(states.written(0), Scope::thread());
+  LoopStates::clear(states.cleared(0), Scope::thread());
   int32 iteration = 0;
   while (true) {
-    Few::barrier();
+    Scope::barrier();
     const LoopState& now = states.read(iteration);
-    if (now.is_over() || !now.is_small() || is_enough(search, now)) break;
-    if (TRACE && Few::is_first()) trace_iteration(trace, true, now);
-    LoopStates::clear(states.cleared(iteration), Few::thread());
-    iterate<Few>(search, now, states.written(iteration), grid_iteration, queues + iteration % 2 * SMALL,
-                 queues + (iteration + 1) % 2 * SMALL, {}, nullptr);
+    if (now.is_over() || !now.is_small() || targets_are_settled(search, now)) break;
+    if (TRACE && Scope::is_first()) trace_iteration(trace, true, now);
+    LoopStates::clear(states.cleared(iteration), Scope::thread());
+    iterate<Scope>(search, now, states.written(iteration), grid_iteration, queues + iteration % 2 * SMALL,
+                   queues + (iteration + 1) % 2 * SMALL, {}, nullptr);
     ++iteration;
   }
   const LoopState& last = states.read(iteration);
   vertex_t* const near = search.near(grid_iteration + 1);
-  for (int64 i = Few::thread(); i < last.near; i += Few::n_threads()) {
+  for (int64 i = Scope::thread(); i < last.near; i += Scope::n_threads()) {
     if (i < SMALL) near[i] = queues[iteration % 2 * SMALL + i];
     kt::list_chunks(near[i], kt::degree_of(search.offsets, near[i]), search.chunks(grid_iteration + 1), &next.chunks);
   }
-  // The chunks are counted above, by all threads; a block's state has none.
-  if (LoopStates::words_of(next) + Few::thread() != &next.chunks) LoopStates::copy(next, last, Few::thread());
+  // All threads have counted the chunks above. Small iterations count none, so this word is not copied.
+  if (LoopStates::words_of(next) + Scope::thread() != &next.chunks) LoopStates::copy(next, last, Scope::thread());
 }
 
-// Key of the farthest target. All threads of a block call it; *farthest is the block's own, and 0 at first.
+// Key of the farthest target. All threads of a block call it; *farthest is in shared memory, and 0 at first.
 KT_DEVICE ordered_t farthest_target(const Search& search, int64* farthest) {
   for (int64 i = kt::thread_in_block(); i < search.n_target_vertices; i += BLOCK)
     kt::atomic_max(farthest, int64{search.key(static_cast<vertex_t>(kt::load_constant(search.target_vertices + i)))});
@@ -238,7 +239,7 @@ KT_DEVICE void finish(const Search& search, const LoopState& last, bool is_settl
   ordered_t limit = kt::INFINITE;
   if (is_settled) {
     limit = farthest_target(search, farthest);
-    kt::grid_barrier(arrived);  // every block has read the labels of the targets before one is cleared
+    kt::grid_barrier(arrived);  // all blocks read the labels of the targets before any is cleared
   }
   if (PREDECESSORS) {
     const int32 n_open = kt::unpack_labels(search.labels, search.n_vertices, limit, CLEANS_UP, keys, predecessor);
@@ -316,7 +317,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const Near
     if (kt::thread_in_block() < 3) n_improved[kt::thread_in_block()] = 0;
     kt::block_barrier();
     if (prev->is_over()) break;
-    is_settled = is_enough(search, prev[0]);
+    is_settled = targets_are_settled(search, prev[0]);
     if (is_settled) break;
     LoopStates::clear(states.cleared(iteration), kt::thread_id());
     LoopState& next = states.written(iteration);

@@ -3,25 +3,26 @@
 //
 // Compile-time constant PREDECESSORS:
 //   0   a label is the distance found so far, as an ordered integer (float_order.cuh)
-//   1   a label has 64 bits, the distance above and the predecessor below. One atomic minimum
-//       decides both, and of equal distances the smallest predecessor stays
+//   1   a label has 64 bits: the distance in the upper half, the predecessor in the lower. One
+//       atomic minimum updates both, and keeps the smallest predecessor among equal distances
 //
 // The candidate distance over an edge (u, v) of weight w is d + w, where d is the distance of u
 // as it was read. Its label names u as the predecessor if d < d + w. If the sum equals d, because
 // the weight is zero or rounding absorbs it, the label holds NO_PREDECESSOR, which is larger than
-// all vertices. Let D be the distances when the search is over. Then:
+// all vertices. Let D be the final distances. Then:
 //
 //   An edge (u, v) whose candidate was D(v) is tight, even if d was not final then. d >= D(u) and
 //   rounding is monotonic, so D(v) <= D(u) + w <= d + w == D(v). If the label names u, then
 //   D(u) <= d < D(v).
-//   Every u with D(u) + w == D(v) and D(u) < D(v) has made a candidate that names it: after its
-//   last improvement, u is relaxed again, from D(u). The minimum takes that label unless a smaller
-//   one came, which can only name a smaller vertex.
+//   For every u with D(u) + w == D(v) and D(u) < D(v) there is a candidate that names u: the edges
+//   of u are relaxed after its last improvement, from D(u). The minimum keeps that label unless it
+//   has a smaller one of the same distance, which names a smaller vertex.
 //
-// So the label of v ends as D(v) and the smallest of its tight in-neighbors that are strictly
-// nearer. If only tight edges of length zero lead to v, it ends as D(v) and NO_PREDECESSOR. The
-// last pass counts such vertices, and predecessors.cu resolves them. No candidate changes the
-// source: only a candidate of distance zero could, and its label, with NO_PREDECESSOR, is larger.
+// So the final label of v holds D(v) and the smallest of its tight in-neighbors that are strictly
+// nearer to the source. If all tight in-neighbors are at the distance D(v) themselves, it holds D(v)
+// and NO_PREDECESSOR. The last pass counts such vertices, and predecessors.cu resolves them. No
+// candidate changes the label of the source: a candidate of distance zero has NO_PREDECESSOR, so it
+// is larger than that label.
 #pragma once
 
 #include <kt/csr.cuh>
@@ -61,10 +62,10 @@ KT_DEVICE void begin_labels(label_t* labels, int64 n_vertices, vertex_t source) 
     labels[v] = v == source ? label_of(0, source) : no_label();
 }
 
-// Unpacks labels into distances, as keys, and predecessors. Reads 8 bytes per vertex and writes 8;
-// with `clears` it writes 8 more, which initialize the labels for the next search. Vertices beyond
-// `limit_key` become unreached. Returns how many vertices of this thread are reached and lack a
-// predecessor.
+// Unpacks labels into distances, as keys, and predecessors. Vertices beyond `limit_key` become
+// unreached. With `clears` it also initializes the labels for the next search. Reads 8 bytes per
+// vertex and writes 8, or 16 with `clears`. Returns the number of this thread's reached vertices
+// without a predecessor.
 KT_DEVICE int32 unpack_labels(label_t* labels, int64 n_vertices, ordered_t limit_key, bool clears, ordered_t* keys,
                               vertex_t* predecessor) {
   int32 n_open = 0;

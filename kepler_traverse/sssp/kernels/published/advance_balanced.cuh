@@ -11,7 +11,7 @@
 namespace kt {
 
 // The first of n adjacency lists that ends after `edge`.
-KT_DEVICE int64 row_past(const offset_t* ends, int64 n, offset_t edge) {
+KT_DEVICE int64 list_past(const offset_t* ends, int64 n, offset_t edge) {
   int64 low = 0;
   for (int64 high = n - 1; low < high;) {
     const int64 middle = low + (high - low) / 2;
@@ -24,8 +24,8 @@ KT_DEVICE int64 row_past(const offset_t* ends, int64 n, offset_t edge) {
 }
 
 // All lanes call visit(valid, u, edge, v), as in kt/advance.cuh.
-template <typename Rows, typename Visit>
-KT_DEVICE void edges_balanced(const vertex_t* targets, Team team, int64 n, const offset_t* ends, Rows rows,
+template <typename Lists, typename Visit>
+KT_DEVICE void edges_balanced(const vertex_t* targets, Team team, int64 n, const offset_t* ends, Lists lists,
                               Visit&& visit) {
   const offset_t total = n ? load_constant(ends + n - 1) : 0;
   const offset_t partition =
@@ -34,14 +34,14 @@ KT_DEVICE void edges_balanced(const vertex_t* targets, Team team, int64 n, const
   const offset_t end = begin + partition < total ? begin + partition : total;
   if (begin >= end) return;
   const auto start_of = [=](int64 i) { return i ? load_constant(ends + i - 1) : static_cast<offset_t>(0); };
-  for (int64 first = row_past(ends, n, begin); first < n && start_of(first) < end; first += WARP) {
+  for (int64 first = list_past(ends, n, begin); first < n && start_of(first) < end; first += WARP) {
     const int64 i = first + lane();
     AdjacencyList mine = {};
     if (i < n) {
-      mine = rows(i, true);
-      const offset_t start = start_of(i), row_begin = mine.begin;
-      if (start + (mine.end - row_begin) > end) mine.end = start < end ? row_begin + (end - start) : row_begin;
-      if (start < begin) mine.begin = row_begin + (begin - start);
+      mine = lists(i, true);
+      const offset_t start = start_of(i), list_begin = mine.begin;
+      if (start + (mine.end - list_begin) > end) mine.end = start < end ? list_begin + (end - start) : list_begin;
+      if (start < begin) mine.begin = list_begin + (begin - start);
     }
     edges_of_lanes(targets, mine, true, visit);
   }

@@ -2,8 +2,8 @@
 // minimum, or nothing.
 //
 //   h_bf_relax             one round
-//   h_bf_relax_heavy       the high-degree vertices of the round, one block per vertex (5.3)
-//   h_bf_relax_row         the adjacency list of one high-degree vertex, as a child kernel (5.3)
+//   h_bf_relax_hubs        the high-degree vertices of the round, one block per vertex (5.3)
+//   h_bf_relax_list        the adjacency list of one high-degree vertex, as a child kernel (5.3)
 //   h_bf_count_targets, h_bf_classify_warp, h_bf_close_warp   edge classes (4.1)
 //   h_bf_unpack            distances from the words of 4.2
 //
@@ -43,7 +43,7 @@ struct RelaxArgs {
   kt::int32 max_width;
   kt::int64 resident;  // threads that the device holds at once
   offset_t heavy_degree;
-  kt::int64 heavy_capacity;
+  kt::int64 hub_capacity;
   weight_t limit;
   kt::int32 round;
   kt::int64 capacity;  // of next
@@ -51,18 +51,18 @@ struct RelaxArgs {
   KT_NULLABLE kt::int32* queued_in;
   KT_NULLABLE kt::int64* words;
   KT_NULLABLE vertex_t* parent;
-  KT_NULLABLE vertex_t* heavy;  // the queue of high-degree vertices
+  KT_NULLABLE vertex_t* hubs;  // the queue of high-degree vertices
   vertex_t* next;
   kt::int64* counters;
   KT_NULLABLE kt::int64* counted;
 };
 
-struct RelaxHeavyArgs {
+struct RelaxHubsArgs {
   const offset_t* offsets;
   const vertex_t* targets;
   const weight_t* weights;
-  const vertex_t* heavy;
-  kt::int64 heavy_capacity;
+  const vertex_t* hubs;
+  kt::int64 hub_capacity;
   weight_t limit;
   kt::int32 round;
   kt::int64 capacity;  // of next
@@ -76,7 +76,7 @@ struct RelaxHeavyArgs {
 };
 
 // What h_bf_relax passes.
-struct RelaxRowArgs {
+struct RelaxListArgs {
   const offset_t* offsets;
   const vertex_t* targets;
   const weight_t* weights;
@@ -248,9 +248,9 @@ struct EdgeRelaxation {
   }
 
   template <typename Team>
-  KT_DEVICE void relax_row(const vertex_t* targets, Team team, kt::AdjacencyList row) {
-    src_distance = kt::from_ordered<weight_t>(distances.load(row.u));
-    kt::edges_of_list(targets, team, row, *this);
+  KT_DEVICE void relax_list(const vertex_t* targets, Team team, kt::AdjacencyList list) {
+    src_distance = kt::from_ordered<weight_t>(distances.load(list.u));
+    kt::edges_of_list(targets, team, list, *this);
   }
 };
 
@@ -272,20 +272,19 @@ constexpr kt::int32 N_SLOTS = ENQUEUE == THROUGH_SHARED ? SLOT * BLOCK / kt::WAR
 }  // namespace
 
 // Relaxes the edges of one vertex. The number of blocks depends on its degree (5.3).
-extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax_row(const RelaxRowArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax_list(const RelaxListArgs args) {
   KT_SHARED(vertex_t, slots, [N_SLOTS]);
   kt::LocalQueue found;
   EdgeRelaxation relaxation = edge_relaxation(args, slots, found);
-  relaxation.relax_row(args.targets, kt::whole_grid(), kt::adjacency_list(args.offsets, args.u));
+  relaxation.relax_list(args.targets, kt::whole_grid(), kt::adjacency_list(args.offsets, args.u));
   relaxation.empty();
 }
 
 // One round. If the frontier overflowed with duplicates, it is replaced by all reached vertices, which include it.
 //
 //   counters[0]   the size of the next frontier
-//   counters[1]   the number of vertices with more than heavy_degree edges. The first heavy_capacity of them are left
-//   to
-//                 h_bf_relax_heavy or to child kernels
+//   counters[1]   the number of vertices with more than heavy_degree edges. h_bf_relax_hubs or child
+//                 kernels relax the first hub_capacity of them
 extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax(const RelaxArgs args) {
   KT_SHARED(vertex_t, slots, [N_SLOTS]);
   kt::LocalQueue found;
@@ -304,47 +303,47 @@ extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax(const RelaxArgs a
     kt::int32 has_space = 0;
     if (is_first) {
       const kt::int64 place = kt::atomic_add(args.counters + 1, 1);
-      has_space = place < args.heavy_capacity;
+      has_space = place < args.hub_capacity;
 #if HEAVY == 2
       if (has_space) {
         const kt::int64 edges_per_block = 16 * BLOCK;  // K3 of BFS-4K; this paper gives no number
         const kt::int64 blocks = (degree + edges_per_block - 1) / edges_per_block;
-        const RelaxRowArgs row = {offsets,       args.targets, args.weights,   u,          args.limit,  args.round,
-                                  args.capacity, args.keys,    args.queued_in, args.words, args.parent, args.next,
-                                  args.counters, args.counted};
-        kt::launch_child(h_bf_relax_row, static_cast<kt::int32>(blocks), row);
+        const RelaxListArgs child_args = {
+            offsets,   args.targets,   args.weights, u,           args.limit, args.round,    args.capacity,
+            args.keys, args.queued_in, args.words,   args.parent, args.next,  args.counters, args.counted};
+        kt::launch_child(h_bf_relax_list, static_cast<kt::int32>(blocks), child_args);
       }
 #else
       static_cast<void>(degree);
-      if (has_space) args.heavy[place] = u;
+      if (has_space) args.hubs[place] = u;
 #endif
     }
     return kt::broadcast(sharers, has_space, leader) != 0;
   };
-  const auto rows = [&](kt::int64 i, bool is_first) -> kt::AdjacencyList {
+  const auto lists = [&](kt::int64 i, bool is_first) -> kt::AdjacencyList {
     const vertex_t u = is_everything ? static_cast<vertex_t>(i) : load_once(frontier + i);
     const ordered_t key = relaxation.distances.load(u);
     if (is_everything && key == kt::Key<weight_t>::INFINITE) return kt::AdjacencyList{};
     relaxation.src_distance = kt::from_ordered<weight_t>(key);
-    const kt::AdjacencyList row = {u, load_once(offsets + u), load_once(offsets + u + 1)};
-    const offset_t degree = row.end - row.begin;
+    const kt::AdjacencyList list = {u, load_once(offsets + u), load_once(offsets + u + 1)};
+    const offset_t degree = list.end - list.begin;
     const bool is_high_degree = HEAVY != NOT_SEPARATE && degree > args.heavy_degree;
-    return is_high_degree && is_handed_over(u, degree, is_first) ? kt::AdjacencyList{} : row;
+    return is_high_degree && is_handed_over(u, degree, is_first) ? kt::AdjacencyList{} : list;
   };
-  kt::edges_by_virtual_warp(args.targets, kt::whole_grid(), n_frontier, width, rows, relaxation);
+  kt::edges_by_virtual_warp(args.targets, kt::whole_grid(), n_frontier, width, lists, relaxation);
   relaxation.empty();
 }
 
 // The vertices that h_bf_relax put into the queue of high-degree vertices, one block per vertex.
-extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax_heavy(const RelaxHeavyArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax_hubs(const RelaxHubsArgs args) {
   KT_SHARED(vertex_t, slots, [N_SLOTS]);
   kt::LocalQueue found;
   EdgeRelaxation relaxation = edge_relaxation(args, slots, found);
   const kt::int64 handed_over = kt::load_constant(args.counters + 1);
-  const kt::int64 n_heavy = handed_over < args.heavy_capacity ? handed_over : args.heavy_capacity;
-  for (kt::int64 i = kt::block_id(); i < n_heavy; i += kt::n_blocks())
-    relaxation.relax_row(args.targets, kt::one_block(),
-                         kt::adjacency_list(args.offsets, kt::load_constant(args.heavy + i)));
+  const kt::int64 n_hubs = handed_over < args.hub_capacity ? handed_over : args.hub_capacity;
+  for (kt::int64 i = kt::block_id(); i < n_hubs; i += kt::n_blocks())
+    relaxation.relax_list(args.targets, kt::one_block(),
+                          kt::adjacency_list(args.offsets, kt::load_constant(args.hubs + i)));
   relaxation.empty();
 }
 

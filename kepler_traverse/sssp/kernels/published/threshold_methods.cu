@@ -151,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_piles_relax(const Relax
   int32* const queued_in = args.queued_in;
   const ordered_t floor = args.floor, above = args.above, up_to = args.up_to;
   const int32 current = args.current, keeps = args.keeps, round = args.round;
-  const auto rows = [=](int64 i, bool) {
+  const auto lists = [=](int64 i, bool) {
     const vertex_t u = vertices[i];
     return kt::racy_load(relaxing.keys + u) < floor ? kt::AdjacencyList{} : kt::adjacency_list(offsets, u);
   };
@@ -167,5 +167,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_piles_relax(const Relax
   };
   // If there are more warps than groups of 32 adjacency lists, each warp takes fewer lists.
   const int32 at_once = kt::WARP / kt::lanes_per_list(kt::n_threads(), args.size);
-  kt::edges_by_discovery(args.targets, kt::whole_grid(), args.size, true, rows, visit, at_once);
+  kt::edges_by_discovery(args.targets, kt::whole_grid(), args.size, true, lists, visit, at_once);
 }

@@ -57,12 +57,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_mask_relax_thread(const
   const offset_t* const offsets = args.offsets;
   const ordered_t* const keys = args.keys;
   kt::int32* const mask = args.mask;
-  const auto rows = [=](kt::int64 u, bool) {
+  const auto lists = [=](kt::int64 u, bool) {
     if (mask[u] == 0) return kt::AdjacencyList{};
     mask[u] = 0;
     return kt::adjacency_list(offsets, static_cast<vertex_t>(u));
   };
-  kt::edges_by_virtual_warp(args.targets, kt::whole_grid(), args.n_vertices, 1, rows,
+  kt::edges_by_virtual_warp(args.targets, kt::whole_grid(), args.n_vertices, 1, lists,
                             [=](bool valid, vertex_t u, offset_t e, vertex_t v) {
                               if (valid) relaxing.relax(u, kt::load_constant(keys + u), e, v);
                             });

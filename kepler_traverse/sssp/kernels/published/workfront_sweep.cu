@@ -39,8 +39,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     sssp_work_front_degrees(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ frontier,
                             kt::int64 n_frontier, offset_t* degrees) {
   for (kt::int64 i = kt::thread_id(); i < n_frontier; i += kt::n_threads()) {
-    const kt::AdjacencyList row = kt::adjacency_list(offsets, kt::load_constant(frontier + i));
-    degrees[i] = row.end - row.begin;
+    const kt::AdjacencyList list = kt::adjacency_list(offsets, kt::load_constant(frontier + i));
+    degrees[i] = list.end - list.begin;
   }
 }
 
@@ -51,8 +51,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_work_front_relax(const 
   const vertex_t* const frontier = args.frontier;
   kt::int32* const queued_in = args.queued_in;
   const kt::int32 round = args.round;
-  const auto rows = [=](kt::int64 i, bool) { return kt::adjacency_list(offsets, kt::load_constant(frontier + i)); };
-  kt::edges_balanced(args.targets, kt::whole_grid(), args.n_frontier, args.ends, rows,
+  const auto lists = [=](kt::int64 i, bool) { return kt::adjacency_list(offsets, kt::load_constant(frontier + i)); };
+  kt::edges_balanced(args.targets, kt::whole_grid(), args.n_frontier, args.ends, lists,
                      [=](bool valid, vertex_t u, offset_t e, vertex_t v) {
                        if (!valid || !relaxing.relax(u, kt::racy_load(relaxing.keys + u), e, v)) return;
                        if (kt::atomic_exchange(queued_in + v, round) != round) queue.append(v);

@@ -26,6 +26,7 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.bench import level_traces, roofline
@@ -33,6 +34,7 @@ from scripts.bench import level_traces, roofline
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BENCHMARKS = DOCS / "benchmarks"
 MEASUREMENTS = BENCHMARKS / "measurements.json"
+STARTUP = BENCHMARKS / "startup.json"
 LOG = BENCHMARKS / "log"
 PAGE = DOCS / "performance.md"
 README = DOCS.parent / "README.md"
@@ -366,9 +368,47 @@ def reading_table(runs: list[dict]) -> list[str]:
     return [*parts, table(header, rows), made_by([run for _, run in newest.values()])]
 
 
-def performance_page(runs: list[dict]) -> str:
+STEPS = ("read", "build", "plan", "compile", "store", "start", "traverse", "outside")
+
+
+def startup_table(startup: Sequence[dict]) -> list[str]:
+    """Whole jobs by the wall, before and after a change, with the steps of the job after it."""
+    lines = ["## What a job waits for\n", "Seconds of the whole process, from the command to its end: medians.", ""]
+    lines += ["*Outside* is what the job's own clock does not see: starting Python, imports, the report.", ""]
+    for run in startup:
+        rows = []
+        for job in run["jobs"]:
+            now, before = job["now"], job.get("before")
+            name = job["job"] + (", nothing compiled" if job["cold"] else "")
+            cells = [name, seconds(before["whole"]) if before else "-", seconds(now["whole"])]
+            cells.append(f"{before['whole'] / now['whole']:.2f}" if before else "-")
+            rows.append([*cells, *(f"{now[step]:.2f}" if step in now else "" for step in STEPS)])
+        machine, where = run["machine"], run["machine"]["gpu"] or run["machine"]["cpu"]
+        made = f"{where}, {machine['cores']} cores ({run['date']}, commit `{run['commit']}` after `{run['before_commit']}`)."
+        lines += [table(["job", "before", "now", "ratio", *STEPS], rows), made, ""]
+        if first := run.get("first_calls"):
+            calls = [[name, shown(first["before"][name]), shown(first["now"][name])] for name in first["now"]]
+            lines += ["The first call in a Python process with nothing compiled, on a graph of 4,000 edges, in seconds:", ""]
+            lines += [table(["call", "before", "now"], calls)]
+        if loop := run.get("beside_cugraph"):
+            lines += [
+                f"R-MAT 20, {loop['about'].partition(', ')[2]}; the loop searches with cuGraph and writes distances:",
+                "",
+            ]
+            cells = [[name.replace("_", " "), shown(loop[name])] for name in loop if name != "about"]
+            lines += [table(["process", "seconds"], cells)]
+    return lines
+
+
+def shown(value: float | list[float]) -> str:
+    """One figure, or those of several runs."""
+    return ", ".join(f"{each:.2f}" for each in value) if isinstance(value, list) else f"{value:.2f}"
+
+
+def performance_page(runs: list[dict], startup: Sequence[dict] = ()) -> str:
     """The whole text of docs/performance.md: the newest figure of each kind, on one screen."""
-    return "\n".join([HEAD, *([*gpu_table(runs), *cpu_tables(runs), *reading_table(runs)] or [NOTHING])])
+    sections = [*gpu_table(runs), *cpu_tables(runs), *(startup_table(startup) if startup else []), *reading_table(runs)]
+    return "\n".join([HEAD, *(sections or [NOTHING])])
 
 
 def short_table(runs: list[dict], chosen: list[dict]) -> str:
@@ -409,7 +449,7 @@ def pages(measured: dict) -> dict[Path, str]:
     check_runs(runs)
     levels_page, plots = roofline.page(runs)
     texts = {
-        PAGE: performance_page(runs),
+        PAGE: performance_page(runs, json.loads(STARTUP.read_text(encoding="utf-8"))["runs"]),
         README: readme_with(README.read_text(encoding="utf-8"), runs, measured["readme"]),
         LOG / "README.md": log_index(runs),
         BENCHMARKS / "levels.md": levels_page,

@@ -23,10 +23,10 @@ from ..cli.options import OPTIONS, Settings
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..output.manifest_types import BatchOutcome
 from ..output.run_folder import GRAPH, cannot_write
-from ..scheduling.executor import BatchExecutor
+from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.in_process import NAME, InProcessExecutor
 from ..scheduling.package_version import version_here
-from ..scheduling.scheduler import BatchObserver, Task, Window
+from ..scheduling.scheduler import BatchObserver, Window
 from ..worker import lean_imports
 from ..worker.device_errors import is_sticky
 from ..worker.nearest_source import NearestSourcePlan

@@ -10,8 +10,7 @@ from distributed import Client, Future, KilledWorker
 from distributed.scheduler import NoValidWorkerError
 
 from ..output.manifest_types import BatchOutcome
-from .executor import ErrorKind, WorkerStates
-from .scheduler import Task
+from .executor import ErrorKind, Task, WorkerStates
 
 _ANSWER_SECONDS = 30  # timeout of a request to the scheduler
 _FETCH_SECONDS = 10  # timeout for the result of a finished task; it takes longer only if its worker has died

@@ -4,13 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from ..output.manifest_types import BatchOutcome
-    from .scheduler import Task
 
 ErrorKind = Literal["worker died", "cancelled", "no worker", "error"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One or several batches that are submitted to a worker together.
+
+    Attributes
+    ----------
+    number : int
+        Counts all tasks of a run; a batch that is submitted again gets a new task.
+    parts : tuple of int
+    isolate : bool
+        Run one batch source by source, because it has failed before.
+    without : frozenset of int
+        Sources (vertex numbers) that are given up.
+    mark : Path
+        The heartbeat file.
+    strategy : str
+        The strategy to traverse with; "" for the one that the worker has.
+    is_trial : bool
+        The task tries a strategy, which later tasks may then use.
+    halved : bool
+        The batches are half of a task that was lost.
+    """
+
+    number: int
+    parts: tuple[int, ...]
+    isolate: bool
+    without: frozenset[int]
+    mark: Path
+    strategy: str = ""
+    is_trial: bool = False
+    halved: bool = False
 
 
 class BatchFuture(Protocol):

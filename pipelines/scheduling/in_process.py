@@ -16,8 +16,7 @@ from typing import Any
 
 from ..output.manifest_types import BatchOutcome
 from .errors import ProcessUnusableError
-from .executor import ErrorKind, WorkerStates
-from .scheduler import Task
+from .executor import ErrorKind, Task, WorkerStates
 
 NAME = "this process"  # of the only worker
 _ALARM_AFTER = 30.0  # seconds beyond the deadline of a batch, in which the main thread itself would have noticed

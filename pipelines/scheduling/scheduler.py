@@ -13,24 +13,23 @@ import queue
 import time
 import uuid
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from kepler_traverse.errors import NegativeCycleError, OutputError
 
 from ..cli import signals
-from ..cli.terminal import in_units
 from ..output.manifest_types import BatchOutcome, PartSummary
 from ..output.part_file import part_exists
 from ..run.strategy_choice import StrategyChoice
 from .errors import ClusterError, ProcessUnusableError
-from .executor import BatchExecutor, BatchFuture
+from .executor import BatchExecutor, BatchFuture, Task
 from .heartbeat import read_mark
 from .task_size import TaskSizer
+from .worker_monitor import WorkerMonitor, some_of
 
 WINDOW = 3  # tasks in flight per worker: one runs, the others are queued on the worker
 MAX_FAILURES = 3  # failures before a source or batch is given up: a worker dies or hangs, or a whole task fails
@@ -39,12 +38,7 @@ _DRAIN_TICK = 0.01  # seconds between two looks at the tasks while draining
 _DROP_SECONDS = 0.2  # time for a worker to learn that a task is cancelled
 DRAIN_SECONDS = 20.0  # time for running tasks after an interrupt; a second signal ends the job at once
 _TICK = 1.0  # seconds; longest wait for a finished task
-_LOOK_EVERY = 2.0  # seconds between two checks of the workers
 _MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of --batch-deadline auto: seconds, and a multiple of the slowest batch so far
-_MAX_NAMED = 5  # names listed in one message
-_MORE_MEMORY = "start the workers with a larger --memory-limit, or 0 for none"
-
-Sign = tuple[tuple[str, int | None], ...]  # the tasks of a worker, each with the part that it is at
 
 
 class BatchObserver(Protocol):
@@ -66,53 +60,10 @@ class BatchObserver(Protocol):
         """Show a message about workers or batches at once."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """One or several batches that are submitted to a worker together.
-
-    Attributes
-    ----------
-    number : int
-        Counts all tasks of a run; a batch that is submitted again gets a new task.
-    parts : tuple of int
-    isolate : bool
-        Run one batch source by source, because it has failed before.
-    without : frozenset of int
-        Sources (vertex numbers) that are given up.
-    mark : Path
-        The heartbeat file.
-    strategy : str
-        The strategy to traverse with; "" for the one that the worker has.
-    is_trial : bool
-        The task tries a strategy, which later tasks may then use.
-    halved : bool
-        The batches are half of a task that was lost.
-    """
-
-    number: int
-    parts: tuple[int, ...]
-    isolate: bool
-    without: frozenset[int]
-    mark: Path
-    strategy: str = ""
-    is_trial: bool = False
-    halved: bool = False
-
-
 def batches_of(numbers: np.ndarray, batch_size: int) -> Iterator[tuple[int, list[int]]]:
     """Split sources, in the given order, into numbered batches."""
     for part, begin in enumerate(range(0, len(numbers), batch_size)):
         yield part, numbers[begin : begin + batch_size].tolist()
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - _MAX_NAMED
-    return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _named(workers: Iterable[str]) -> str:
-    names = sorted(workers)
-    return f"worker{'s' if len(names) > 1 else ''} {_some(names)}"
 
 
 class Window:
@@ -148,7 +99,8 @@ class Window:
         choice: StrategyChoice | None = None,
     ):
         self._executor, self._observer, self._folder = executor, observer, folder
-        self._deadline, self._patience, self._newcomers = deadline, patience, newcomers
+        self._deadline = deadline
+        self._monitor = WorkerMonitor(executor, observer, patience, newcomers)
         self._pace, self._choice = TaskSizer(first), choice
         self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may still live and write heartbeat files
         self._in_flight: dict[BatchFuture, Task] = {}
@@ -160,12 +112,6 @@ class Window:
         self._failure_counts: Counter[tuple[int, int | None]] = Counter()
         self._losses: Counter[int] = Counter()
         self._given_out = 0
-        self._workers = 1
-        self._workers_seen_at = time.monotonic()
-        self._looked_at = 0.0
-        self._last_progress: dict[str, tuple[Sign | None, float]] = {}
-        self._known: set[str] | None = None
-        self._paused: set[str] = set()
         self._recalled: list[Path] = []
         self._again: defaultdict[str, list[int]] = defaultdict(list)  # batches by reason, until they are reported
 
@@ -206,12 +152,15 @@ class Window:
         # During a trial a new task may get the slower strategy. So tasks are small then, and none is queued.
         is_trying = self._choice is not None and self._choice.is_trying
         window = 1 if is_trying else WINDOW
-        while len(self._in_flight) < window * self._workers:
+        while len(self._in_flight) < window * self._monitor.n_running:
             if self._bisected:
                 self._start(self._bisected.popleft(), isolate=False, halved=True)
             elif self._waiting:
                 trial = self._choice.take_trial() if self._choice is not None else None
-                tried, count = trial or ("", 1 if is_trying else self._pace.batches(len(self._waiting), self._workers))
+                tried, count = trial or (
+                    "",
+                    1 if is_trying else self._pace.batches(len(self._waiting), self._monitor.n_running),
+                )
                 parts = [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
                 self._start(parts, isolate=False, tried=tried)
             elif self._retry_alone:
@@ -250,14 +199,14 @@ class Window:
         outcomes = self._executor.outcomes_of(future)
         if outcomes is not None:
             self._losses.clear()
-            self._workers_seen_at = time.monotonic()
+            self._monitor.note_result()
             self._settle_batches(task, outcomes)
             if self._choice is not None:
                 self._choose(task, self._choice)
         elif future.status == "error":
             self._on_task_error(task, future.exception())
         else:  # cancelled from outside, or its result was lost with its worker
-            self._look_for_scheduler()
+            self._monitor.look_for_scheduler()
             self._lost(task, "its result is gone")
         future.release()  # Dask would recompute a result that is still referenced if its worker died
 
@@ -275,9 +224,9 @@ class Window:
                 "anew, and run again with --resume"
             )
         elif kind == "no worker":
-            raise self._no_workers()
+            raise self._monitor.no_workers()
         elif kind == "cancelled":
-            self._look_for_scheduler()
+            self._monitor.look_for_scheduler()
             self._lost(task, "its result is gone")
         else:
             for part in task.parts:
@@ -296,7 +245,7 @@ class Window:
         if task.is_trial:
             self._tell(choice.end_trial())
         # A worker runs its tasks in order, so the first tasks in flight are the running ones.
-        queued = list(self._in_flight.values())[self._workers :]
+        queued = list(self._in_flight.values())[self._monitor.n_running :]
         news = choice.decide(len(self._waiting) + sum(len(each.parts) for each in queued))
         if news is not None:
             self._tell(news)
@@ -334,7 +283,7 @@ class Window:
 
     def _lost(self, task: Task, why: str) -> None:
         """Submit the batches of a lost task again; count a failure of the source that it was at, if any."""
-        self._looked_at = 0.0  # check the workers now, to report a lost worker at once
+        self._monitor.check_soon()
         place = read_mark(task.mark)
         task.mark.unlink(missing_ok=True)  # from now on a worker that still lives writes no part for it
         if self._choice is not None and task.is_trial:
@@ -383,97 +332,17 @@ class Window:
     def _report_retries(self) -> None:
         """Report retries, one message per reason: one per batch would be too many if many workers are lost at once."""
         for why, parts in self._again.items():
-            numbers = _some([str(part) for part in sorted(set(parts))])
+            numbers = some_of([str(part) for part in sorted(set(parts))])
             self._observer.notice(f"given out again: batch{'es' if len(set(parts)) > 1 else ''} {numbers}: {why}")
         self._again.clear()
 
     def _look_after_workers(self) -> None:
-        now = time.monotonic()
-        if now - self._looked_at < _LOOK_EVERY:
+        if not self._monitor.is_due():
             return
-        self._looked_at = now
-        self._look_for_scheduler()
-        try:
-            states = self._executor.states(self._batch_deadline())
-        except (OSError, TimeoutError):
-            self._workers = 0
-            if now - self._workers_seen_at > self._patience:
-                raise self._no_scheduler() from None
-            return
-        workers, running = states.workers, states.running
-        self._workers = len(running)
         self._report_retries()
-        self._report_workers(workers, workers - running)
-        if running:
-            self._workers_seen_at = now
-        elif now - self._workers_seen_at > self._patience:
-            if not workers:
-                raise self._no_workers()
-            if not any(read_mark(task.mark) for task in self._in_flight.values()):  # a paused worker finishes what it began
-                raise ClusterError(
-                    f"all {len(workers)} workers have been paused for {self._patience:g} seconds, since they use more "
-                    f"memory than their limits allow; {_MORE_MEMORY}, and run again with --resume"
-                )
-        self._look_for_hung_workers(states.processing, now)
-
-    def _report_workers(self, workers: set[str], not_running: set[str]) -> None:
-        """Report which workers were lost, have joined, were paused or have resumed since the last check."""
-        lost, joined = (self._known or workers) - workers, workers - (workers if self._known is None else self._known)
-        self._known = workers
-        count = f"{len(workers)} worker{'' if len(workers) == 1 else 's'} now"
-        if lost:
-            self._observer.notice(f"lost: {_named(lost)}; {count}")
-        if joined:
-            self._observer.notice(f"joined: {_named(joined)}; {count}")
-            if self._newcomers is not None:
-                self._newcomers(sorted(joined))
-        resumed = (self._paused & workers) - not_running
-        self._paused &= not_running
-        if resumed:
-            self._observer.notice(f"no longer paused: {_named(resumed)}")
-        if not_running - self._paused:
-            self._report_paused(not_running - self._paused)
-
-    def _report_paused(self, not_running: set[str]) -> None:
-        """Report paused workers, with the memory for which Dask paused them; other workers are starting or closing."""
-        try:
-            paused = self._executor.paused(not_running)
-        except (OSError, TimeoutError):
-            return
-        self._paused |= set(paused)
-        if paused:
-            worker, first = min(paused.items())
-            used, limit = first["metrics"].get("memory", 0), first["memory_limit"] or 0
-            self._observer.notice(
-                f"paused by Dask: {_named(paused)}: {worker} uses {in_units(used)} of its memory limit of "
-                f"{in_units(limit)}, and begins no task until it uses less; {_MORE_MEMORY}"
-            )
-
-    def _look_for_scheduler(self) -> None:
-        if self._executor.is_gone():
-            raise self._no_scheduler()
-
-    def _no_scheduler(self) -> ClusterError:
-        return ClusterError("the connection to the Dask scheduler is lost; start it anew and run again with --resume")
-
-    def _no_workers(self) -> ClusterError:
-        return ClusterError(f"no Dask worker has answered for {self._patience:g} seconds; run again with --resume")
-
-    def _look_for_hung_workers(self, processing: dict[str, list[Any]], now: float) -> None:
-        """Restart a worker whose tasks have made no progress for longer than the deadline."""
         deadline = self._batch_deadline()
-        ours = {future.key: (future, task) for future, task in self._in_flight.items()}
-        signs: dict[str, tuple[Sign | None, float]] = {}
-        for worker, keys in processing.items():
-            mine = sorted(key for key in keys if key in ours)
-            places = [read_mark(ours[key][1].mark) for key in mine]
-            sign = tuple((key, place and place.part) for key, place in zip(mine, places, strict=True))
-            before, since = self._last_progress.get(worker, (None, now))
-            signs[worker] = (sign, since if sign == before else now)
-            if mine and now - signs[worker][1] > deadline:
-                self._restart(worker, [ours[key] for key in mine], deadline)
-                del signs[worker]
-        self._last_progress = signs
+        for worker, theirs in self._monitor.check(self._in_flight, deadline):
+            self._restart(worker, theirs, deadline)
 
     def _batch_deadline(self) -> float:
         return self._deadline or max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)

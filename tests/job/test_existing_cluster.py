@@ -226,7 +226,7 @@ class Scheduler:
 
     def look(self, window):
         self.now, self.running = next(self.looks)
-        window._looked_at = 0.0
+        window._monitor.check_soon()
         window._look_after_workers()
 
 

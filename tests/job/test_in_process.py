@@ -27,8 +27,9 @@ from pipelines.run import driver
 from pipelines.run.engine import KeplerEngine
 from pipelines.run.memory_plan import Load, Machine, Sizing, runs_in_this_process
 from pipelines.scheduling.errors import ProcessUnusableError
+from pipelines.scheduling.executor import Task
 from pipelines.scheduling.in_process import NAME, InProcessExecutor
-from pipelines.scheduling.scheduler import Task, Window
+from pipelines.scheduling.scheduler import Window
 from pipelines.worker.phase_timer import Phases
 from scripts.bench import startup_job
 
@@ -152,8 +153,8 @@ FAULTS = {
     "hangs": (
         # PyDLL keeps the interpreter, as a kernel does: no thread of the process can do anything about it.
         "import ctypes\ndef strike(): ctypes.PyDLL(None).sleep(1000)\n"
-        "from pipelines.scheduling import in_process, scheduler\n"
-        "in_process._ALARM_AFTER, scheduler._MIN_DEADLINE, scheduler._LOOK_EVERY = 1.0, 2.0, 0.1\n",
+        "from pipelines.scheduling import in_process, scheduler, worker_monitor\n"
+        "in_process._ALARM_AFTER, scheduler._MIN_DEADLINE, worker_monitor._LOOK_EVERY = 1.0, 2.0, 0.1\n",
         "it was ended by SIGALRM",
     ),
 }

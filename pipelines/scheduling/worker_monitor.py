@@ -1,0 +1,186 @@
+"""Watch the workers of a run: which are lost, have joined, are paused or hang, and whether a scheduler is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from ..cli.terminal import in_units
+from .errors import ClusterError
+from .executor import BatchExecutor, BatchFuture, Task
+from .heartbeat import read_mark
+
+_LOOK_EVERY = 2.0  # seconds between two checks of the workers
+_MAX_NAMED = 5  # names listed in one message
+_MORE_MEMORY = "start the workers with a larger --memory-limit, or 0 for none"
+
+Sign = tuple[tuple[str, int | None], ...]  # the tasks of a worker, each with the part that it is at
+
+
+class Notices(Protocol):
+    """Shows messages about workers."""
+
+    def notice(self, message: str) -> None:
+        """Show a message at once."""
+
+
+def some_of(names: list[str]) -> str:
+    """Return the first names for a message, and the number of the others."""
+    more = len(names) - _MAX_NAMED
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _named(workers: Iterable[str]) -> str:
+    names = sorted(workers)
+    return f"worker{'s' if len(names) > 1 else ''} {some_of(names)}"
+
+
+class WorkerMonitor:
+    """Checks the workers every few seconds, and reports what has changed.
+
+    Parameters
+    ----------
+    executor : BatchExecutor
+    notices : Notices
+    patience : float
+        Seconds without any worker after which the run ends.
+    newcomers : callable, optional
+        ``newcomers(addresses)`` raises ClusterError if workers that have joined cannot take part.
+
+    Attributes
+    ----------
+    n_running : int
+        Workers that take tasks.
+    """
+
+    def __init__(
+        self,
+        executor: BatchExecutor,
+        notices: Notices,
+        patience: float,
+        newcomers: Callable[[list[str]], None] | None = None,
+    ):
+        self._executor, self._notices, self._patience, self._newcomers = executor, notices, patience, newcomers
+        self.n_running = 1
+        self._seen_at = time.monotonic()
+        self._checked_at = 0.0
+        self._last_progress: dict[str, tuple[Sign | None, float]] = {}
+        self._known: set[str] | None = None
+        self._paused: set[str] = set()
+
+    def note_result(self) -> None:
+        """A worker has delivered a result, so there is one."""
+        self._seen_at = time.monotonic()
+
+    def check_soon(self) -> None:
+        """Make the next check due now, to report a lost worker at once."""
+        self._checked_at = 0.0
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self._checked_at >= _LOOK_EVERY
+
+    def check(
+        self, in_flight: Mapping[BatchFuture, Task], deadline: float
+    ) -> list[tuple[str, list[tuple[BatchFuture, Task]]]]:
+        """Report changes; return the workers whose tasks have made no progress for longer than the deadline, with the tasks.
+
+        Parameters
+        ----------
+        in_flight : mapping of BatchFuture to Task
+        deadline : float
+            Seconds.
+
+        Raises
+        ------
+        ClusterError
+            No worker, or no scheduler, for too long, or a worker has joined that cannot take part.
+        """
+        now = self._checked_at = time.monotonic()
+        self.look_for_scheduler()
+        try:
+            states = self._executor.states(deadline)
+        except (OSError, TimeoutError):
+            self.n_running = 0
+            if now - self._seen_at > self._patience:
+                raise self.no_scheduler() from None
+            return []
+        workers, running = states.workers, states.running
+        self.n_running = len(running)
+        self._report_workers(workers, workers - running)
+        if running:
+            self._seen_at = now
+        elif now - self._seen_at > self._patience:
+            if not workers:
+                raise self.no_workers()
+            if not any(read_mark(task.mark) for task in in_flight.values()):  # a paused worker finishes what it began
+                raise ClusterError(
+                    f"all {len(workers)} workers have been paused for {self._patience:g} seconds, since they use more "
+                    f"memory than their limits allow; {_MORE_MEMORY}, and run again with --resume"
+                )
+        return self._hung(states.processing, in_flight, deadline, now)
+
+    def _report_workers(self, workers: set[str], not_running: set[str]) -> None:
+        """Report which workers were lost, have joined, were paused or have resumed since the last check."""
+        lost, joined = (self._known or workers) - workers, workers - (workers if self._known is None else self._known)
+        self._known = workers
+        count = f"{len(workers)} worker{'' if len(workers) == 1 else 's'} now"
+        if lost:
+            self._notices.notice(f"lost: {_named(lost)}; {count}")
+        if joined:
+            self._notices.notice(f"joined: {_named(joined)}; {count}")
+            if self._newcomers is not None:
+                self._newcomers(sorted(joined))
+        resumed = (self._paused & workers) - not_running
+        self._paused &= not_running
+        if resumed:
+            self._notices.notice(f"no longer paused: {_named(resumed)}")
+        if not_running - self._paused:
+            self._report_paused(not_running - self._paused)
+
+    def _report_paused(self, not_running: set[str]) -> None:
+        """Report paused workers, with the memory for which Dask paused them; other workers are starting or closing."""
+        try:
+            paused = self._executor.paused(not_running)
+        except (OSError, TimeoutError):
+            return
+        self._paused |= set(paused)
+        if paused:
+            worker, first = min(paused.items())
+            used, limit = first["metrics"].get("memory", 0), first["memory_limit"] or 0
+            self._notices.notice(
+                f"paused by Dask: {_named(paused)}: {worker} uses {in_units(used)} of its memory limit of "
+                f"{in_units(limit)}, and begins no task until it uses less; {_MORE_MEMORY}"
+            )
+
+    def look_for_scheduler(self) -> None:
+        """Raise ClusterError if the connection to the scheduler is lost."""
+        if self._executor.is_gone():
+            raise self.no_scheduler()
+
+    def no_scheduler(self) -> ClusterError:
+        """Return the error for a lost scheduler."""
+        return ClusterError("the connection to the Dask scheduler is lost; start it anew and run again with --resume")
+
+    def no_workers(self) -> ClusterError:
+        """Return the error for a run without workers."""
+        return ClusterError(f"no Dask worker has answered for {self._patience:g} seconds; run again with --resume")
+
+    def _hung(
+        self, processing: dict[str, list[Any]], in_flight: Mapping[BatchFuture, Task], deadline: float, now: float
+    ) -> list[tuple[str, list[tuple[BatchFuture, Task]]]]:
+        """Compare the progress of each worker with that of the last check."""
+        ours = {future.key: (future, task) for future, task in in_flight.items()}
+        signs: dict[str, tuple[Sign | None, float]] = {}
+        found = []
+        for worker, keys in processing.items():
+            mine = sorted(key for key in keys if key in ours)
+            places = [read_mark(ours[key][1].mark) for key in mine]
+            sign = tuple((key, place and place.part) for key, place in zip(mine, places, strict=True))
+            before, since = self._last_progress.get(worker, (None, now))
+            signs[worker] = (sign, since if sign == before else now)
+            if mine and now - signs[worker][1] > deadline:
+                found.append((worker, [ours[key] for key in mine]))
+                del signs[worker]
+        self._last_progress = signs
+        return found

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ._arrays import to_host
+from ._arrays import MAX_INTEGER, to_host
 from .cpu import csr_check
 from .errors import InputError
 from .graph import BuildReport, Graph
@@ -129,7 +129,11 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
         fault = csr_check.fault_of(graph.offsets, graph.targets, graph.weights, not graph.directed) or _fault_of_ids(graph)
         if fault:
             raise ValueError(fault)
+        if graph.integer_weights and graph.heaviest > MAX_INTEGER:
+            raise ValueError("an integer weight is beyond int64")
         found = graph.fingerprint
+    except MemoryError:
+        raise  # says nothing about the files
     except Exception as error:  # whatever NumPy and PyArrow make of damaged bytes: no list of it is complete
         raise InputError(f"{folder}: the stored graph is damaged ({error}); delete it and start again") from None
     if found != meta["fingerprint"]:

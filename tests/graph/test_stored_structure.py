@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kepler_traverse import Graph, bfs, graph_from_edges, sssp
@@ -174,7 +174,8 @@ def test_every_graph_that_is_built_has_no_fault(rows, directed, kind):
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(["offsets", "targets", "weights"]), st.integers(0, 2**16), st.integers(0, 63))
+@given(name=st.sampled_from(["offsets", "targets", "weights"]), at=st.integers(0, 2**16), bit=st.integers(0, 63))
+@example(name="weights", at=907, bit=29)  # an integer weight beyond int64
 def test_a_flipped_bit_is_refused_or_leaves_a_graph_that_can_be_searched(stored, name, at, bit):
     def change(arrays):
         bits = arrays[name].view(np.uint8)

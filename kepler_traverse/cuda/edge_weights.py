@@ -75,11 +75,14 @@ def count_negative_loops(src, dst, weights) -> int:
 
 
 def total(weights) -> float:
-    """The sum in float64, the same in every run."""
+    """The sum in float64, the same in every run; infinite where float64 cannot hold it."""
     sums = cp.empty(min(SUMS, weights.size), np.float64)
     args = (weights, np.int64(weights.size), np.int64(sums.size), sums)
     launch(kernel(_SUM, np.int32, weights.dtype), sums.size, args)
-    return math.fsum(sums.get().tolist())
+    try:
+        return math.fsum(sums.get().tolist())
+    except OverflowError:
+        return math.inf
 
 
 def sample(weights, step: int) -> np.ndarray:

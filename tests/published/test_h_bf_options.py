@@ -123,7 +123,7 @@ def test_a_plan_says_how_much_memory_it_takes_at_most(kind, negative):
     duplicates = "atomic64" if kind == "float32" else "mark"
     state = h_bf.Run(graph, Query(knobs=HBfKnobs(duplicates=duplicates, heavy="blocks", heavy_degree=20)))
     assert state.classified is not graph.targets
-    arrays = [state.distance, state.predecessor, state.queued_in, state.words, state.parent, state.heavy, state.classified]
+    arrays = [state.distance, state.predecessor, state.queued_in, state.words, state.parent, state.hubs, state.classified]
     arrays += [state.frontier.queue, state.frontier.next]
     taken = sum(array.nbytes for array in arrays if array is not None)
     most = h_bf.memory(graph.n_vertices, graph.n_edges, True)

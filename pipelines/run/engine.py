@@ -205,6 +205,10 @@ class KeplerEngine:
         with with_threads(sizing.threads) if is_own_on_cpu else contextlib.nullcontext():
             ranked = prepared.plan.ranked(unit)
         found = [each._replace(seconds=each.seconds * size / unit) for each in ranked if each.name in sizing.strategies]
+        if sizing.in_process and prepared.threads not in (0, sizing.threads):
+            # The plan was made for the threads of one of several workers. With all threads another strategy may be faster.
+            first = min(found, key=lambda each: each.seconds).name
+            request = replace(request, chosen=first)
         found.sort(key=lambda each: each.name != first)
         memory = request.memory
         # So that a worker makes the same plan: memory in its pool does not count as free.

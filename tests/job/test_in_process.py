@@ -98,6 +98,21 @@ def test_a_run_in_process_writes_the_bytes_of_a_run_on_a_cluster(edges, tmp_path
     assert all("compile" in part["phases"] for part in [*here["parts"], *there["parts"]])
 
 
+def test_first_strategy_in_process_is_the_fastest_by_estimate_for_all_threads(tmp_path):
+    row, column = np.divmod(np.arange(150 * 150), 150)
+    src = np.concatenate([np.flatnonzero(column < 149), np.flatnonzero(row < 149)])
+    dst = src + np.repeat([1, 150], src.size // 2)
+    weight = np.random.default_rng(0).integers(1, 100, src.size)
+    pq.write_table(pa.table({"src": src, "dst": dst, "weight": weight}), tmp_path / "grid.parquet")
+    words = ["--undirected", "--algorithm", "sssp", "--random-sources", "48", "--device", "cpu"]
+    assert main([str(tmp_path / "grid.parquet"), *words, "--output", str(tmp_path / "out")]) == 0
+    manifest = manifest_of(tmp_path / "out")
+    assert {part["worker"] for part in manifest["parts"]} == {NAME}
+    estimates = {each["strategy"]: each["estimated"] for each in manifest["choice"]["candidates"]}
+    assert len(estimates) > 1
+    assert manifest["choice"]["first"] == min(estimates, key=estimates.__getitem__)
+
+
 IMPORTS = "import atexit, os\nfrom pipelines.cli import supervisor\n" + """
 def run(main, argv):
     code = main(argv, supervisor.Supervision(channel=os.open(os.devnull, os.O_WRONLY)))

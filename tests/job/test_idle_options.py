@@ -139,7 +139,7 @@ def what_a_run_does(argv, folder, monkeypatch):
     return [
         graph.fingerprint, graph.has_string_ids, None if graph.weights is None else str(graph.weights.dtype),
         request, prepared.numbers.tolist(), prepared.plan.strategy.name, identity,
-        sizing.workers, sizing.threads, sizing.batch_size, window._deadline, window._patience, made,
+        sizing.workers, sizing.threads, sizing.batch_size, window._deadline, window._monitor._patience, made,
     ]  # fmt: skip
 
 

@@ -277,7 +277,7 @@ def _graph(settings: Settings, origin: str, stored: Path | None) -> tuple[Graph,
     if settings.graph_cache is not None:
         cache = Path(settings.graph_cache).absolute()
         if not origin:
-            say("--graph-cache is not used: only an edge list of local files can be told to be the same again")
+            say("--graph-cache is not used: only an edge list of local files can be recognised later")
         elif settings.plan:
             graph = found_graph(cache, origin, _device(settings), say)
             return (graph or _read(settings)), None, graph is not None

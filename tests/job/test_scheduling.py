@@ -223,7 +223,7 @@ def test_batches_of_a_lost_worker_are_bisected_until_the_deadly_one_is_found(tmp
     assert [len(parts) for parts in lost] == [32, 16, 8, 4, 2, 1, *[1] * MAX_FAILURES, 1]
     assert [parts for parts, isolate in workers.tasks if isolate] == [(deadly,)] * (MAX_FAILURES + 1)
     assert set(observer.again) == set(range(32))
-    assert all(message.startswith("given out again: batch") for message in observer.notices), "a lost batch is told of"
+    assert all(message.startswith("given out again: batch") for message in observer.notices), "a lost batch is reported"
     assert any("0, 1, 2, 3, 4 and 27 more: its result is gone" in message for message in observer.notices)
 
 

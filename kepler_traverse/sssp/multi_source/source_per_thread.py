@@ -19,7 +19,7 @@ SOURCES_PER_CORE = 8  # of a group, so that cores end at about the same time
 
 
 def group_size(n_sources: int) -> int:
-    """Sources a group."""
+    """Sources per group."""
     return min(n_sources, SOURCES_PER_CORE * threads.count())
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from kepler_traverse import bfs, bfs_many, paths, plan_bfs, plan_sssp, sssp, sssp_many
+from kepler_traverse import bfs, bfs_many, graph_from_edges, paths, plan_bfs, plan_sssp, sssp, sssp_many
 from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.frames import table_of
@@ -215,3 +215,15 @@ def test_a_frame_does_not_share_memory_with_a_plan_or_another_frame():
     first.loc[0, "distance"] = 99
     first.loc[0, "vertex"] = 99
     assert second.loc[0].tolist() == bfs_many(graph, [0]).loc[0].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("result", ["distances", "predecessors", "summary", "nearest"])
+def test_frame_shares_no_memory_with_the_graph_or_a_later_search(result):
+    numbers = np.arange(50)
+    graph = graph_from_edges(numbers, (numbers + 1) % 50, np.full(50, 3), directed=False)  # every vertex is reached
+    frame = sssp_many(graph, [0, 1, 2], result=result)
+    columns = [frame[name].to_numpy() for name in frame.columns]
+    assert not any(np.shares_memory(column, graph.ids) for column in columns)
+    before = frame.copy(deep=True)
+    sssp_many(graph, [7, 8, 9], result=result)
+    assert frame.equals(before)

@@ -72,7 +72,7 @@ def _first_wrong_offset(offsets, n_edges):
 def _find_faults(
     next_block, n_blocks, offsets, targets, bits, infinity, negative_zero, is_float, key, both_ways, faults, balance
 ):
-    """Store for each block a vertex or edge of each kind of fault, and the hashes of edges without the opposite edge."""
+    """Store one vertex or edge per kind of fault for each block, and hashes that cancel out if all edges go both ways."""
     n = offsets.size - 1
     block = atomic_add(next_block, 0, 1)
     while block < n_blocks:

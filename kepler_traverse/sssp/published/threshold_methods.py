@@ -14,7 +14,7 @@ is relaxed in rounds until no vertex falls into it. See threshold_methods.cu. Th
 H-BF, section 3, describes the papers [9], [20], [5] and [6]: bucketing there sorts to emulate buckets, and the others scan
 arrays over all vertices. Differences from all of them: the thread that improves a vertex puts it into its pile; a new list
 begins at the nearest vertex that waits, so no empty pile is visited and any weights work; a warp takes 32 adjacency lists
-and gives each lane an edge. Targets do not end a search early.
+and assigns one edge to each lane. Targets do not end a search early.
 """
 
 from __future__ import annotations

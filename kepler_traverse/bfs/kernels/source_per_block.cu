@@ -217,7 +217,9 @@ struct Search {
   KT_DEVICE static uint32 bucket_of(vertex_t v) { return static_cast<uint32>(v) * 2654435761u >> 10 & (N_BUCKETS - 1); }
 
   KT_DEVICE void begin(vertex_t source) const {
-    for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK) distance[v] = kt::UNREACHED;
+    // A compare-and-swap on a 16-bit distance reads its whole word: the last word has no uninitialized half.
+    const int64 n_distances = n_vertices + (sizeof(hop_t) < 4 ? n_vertices % 2 : 0);
+    for (int64 v = kt::thread_in_block(); v < n_distances; v += BLOCK) distance[v] = kt::UNREACHED;
     const int64 n_bits = (n_vertices + 31) / 32;
     const int64 n_words = SHARED_BITS ? (SHARED_WORDS && SHARED_WORDS < n_bits ? SHARED_WORDS : n_bits) : SLOTS;
     for (int64 i = kt::thread_in_block(); i < n_words; i += BLOCK) visited[i] = SHARED_BITS ? 0 : EMPTY;

@@ -35,6 +35,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 BENCHMARKS = DOCS / "benchmarks"
 MEASUREMENTS = BENCHMARKS / "measurements.json"
 STARTUP = BENCHMARKS / "startup.json"
+CORES = BENCHMARKS / "cores.json"
 LOG = BENCHMARKS / "log"
 PAGE = DOCS / "performance.md"
 README = DOCS.parent / "README.md"
@@ -397,6 +398,53 @@ def startup_table(startup: Sequence[dict]) -> list[str]:
             ]
             cells = [[name.replace("_", " "), shown(loop[name])] for name in loop if name != "about"]
             lines += [table(["process", "seconds"], cells)]
+        if several := run.get("several_gpus"):
+            lines += several_gpus_table(several)
+    return lines
+
+
+def several_gpus_table(several: dict) -> list[str]:
+    """Results written on one and on several GPUs."""
+    rows = []
+    for job in several["jobs"]:
+        rate = job["gigabytes"] / min(job["traverse"])
+        cells = [job["result"], f"{job['sources']:,}", str(job["gpus"]), shown(job["whole"]), shown(job["traverse"])]
+        rows.append([*cells, f"{job['gigabytes']:.2f}", f"{rate:.2f}"])
+    header = ["result", "sources", "GPUs", "whole process", "searching and writing", "GB written", "GB per second"]
+    machine = several["machine"]
+    made = f"{several['about']}. {machine['gpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB."
+    return ["One and several GPUs, seconds of each run:", "", table(header, rows), made, ""]
+
+
+def cores_table(cores: dict) -> list[str]:
+    """Searches on 1 to N cores, with the efficiency against the fewest cores measured."""
+    counts = sorted({row["cores"] for row in cores["measurements"]})
+    searches: dict[tuple, dict[int, float]] = {}
+    for row in cores["measurements"]:
+        if row["part"] == "many" and row["library"] == "ours" and row["seconds"] is not None:
+            key = (row["graph"], row["algorithm"], str(row["sources"]))
+            searches.setdefault(key, {})[row["cores"]] = row["seconds"]
+    rows = []
+    for key, found in searches.items():
+        fewest = min(found)
+        cells = []
+        for count in counts:
+            if count not in found:
+                cells.append("-")
+            elif count == fewest:
+                cells.append(seconds(found[count]))
+            else:
+                cells.append(f"{seconds(found[count])} ({found[fewest] * fewest / found[count] / count:.0%})")
+        rows.append([*key, *cells])
+    lines = [
+        "## Many sources on 1 to 32 cores\n",
+        "Seconds, and the efficiency against the fewest cores that were measured.",
+        "",
+    ]
+    lines += [table(["graph", "algorithm", "sources", *(f"{n} cores" if n > 1 else "1 core" for n in counts)], rows)]
+    machine = cores["machine"]
+    lines += [f"{machine['cpu']}, {machine['cores']} cores ({cores['date']}, commit `{cores['commit']}`).", ""]
+    lines += [*cores["notes"], ""]
     return lines
 
 
@@ -405,9 +453,10 @@ def shown(value: float | list[float]) -> str:
     return ", ".join(f"{each:.2f}" for each in value) if isinstance(value, list) else f"{value:.2f}"
 
 
-def performance_page(runs: list[dict], startup: Sequence[dict] = ()) -> str:
+def performance_page(runs: list[dict], startup: Sequence[dict] = (), cores: dict | None = None) -> str:
     """The whole text of docs/performance.md: the newest figure of each kind, on one screen."""
-    sections = [*gpu_table(runs), *cpu_tables(runs), *(startup_table(startup) if startup else []), *reading_table(runs)]
+    sections = [*gpu_table(runs), *cpu_tables(runs), *(cores_table(cores) if cores else [])]
+    sections += [*(startup_table(startup) if startup else []), *reading_table(runs)]
     return "\n".join([HEAD, *(sections or [NOTHING])])
 
 
@@ -449,7 +498,9 @@ def pages(measured: dict) -> dict[Path, str]:
     check_runs(runs)
     levels_page, plots = roofline.page(runs)
     texts = {
-        PAGE: performance_page(runs, json.loads(STARTUP.read_text(encoding="utf-8"))["runs"]),
+        PAGE: performance_page(
+            runs, json.loads(STARTUP.read_text(encoding="utf-8"))["runs"], json.loads(CORES.read_text(encoding="utf-8"))
+        ),
         README: readme_with(README.read_text(encoding="utf-8"), runs, measured["readme"]),
         LOG / "README.md": log_index(runs),
         BENCHMARKS / "levels.md": levels_page,

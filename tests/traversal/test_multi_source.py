@@ -182,9 +182,10 @@ def test_a_cutoff_is_inclusive(way, cutoff):
 @ways(SSSP, "frontier")
 def test_targets_of_weighted_searches_keep_their_distances(way):
     rows = NAMED["lattice"]
+    n = 8  # a group of a plan on one thread
     graph = build(rows, weights_for(rows, 5), directed=False).to(way[1])
-    everything = plan_sssp_many(graph, n_sources=9, strategy=way[0]).run(np.arange(9)).distance
-    group = plan_sssp_many(graph, n_sources=9, strategy=way[0], targets=[500, 3], result="targets").run(np.arange(9))
+    everything = plan_sssp_many(graph, n_sources=n, strategy=way[0]).run(np.arange(n)).distance
+    group = plan_sssp_many(graph, n_sources=n, strategy=way[0], targets=[500, 3], result="targets").run(np.arange(n))
     assert host(group.distance).tolist() == host(everything)[:, [3, 500]].tolist()
 
 

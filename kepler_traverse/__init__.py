@@ -1,8 +1,8 @@
 """Many-source graph traversal on GPUs and CPUs: BFS hops and shortest distances, with a certificate for each result."""
 
 from .bfs import bfs, bfs_many, plan_bfs, plan_bfs_many
-from .build import graph_from_edges
 from .certificate import Certificate, certify, certify_many
+from .edges import graph_from_edges
 from .errors import (
     CapacityError,
     CertificateError,

@@ -30,7 +30,7 @@ WEIGHT_TYPES = ("auto", "float32", "float64")
 ENDS = ("src", "dst")
 
 
-def graph_from_edges(
+def graph_from_arrays(
     src: Array,
     dst: Array,
     weight: Array | None = None,
@@ -39,7 +39,7 @@ def graph_from_edges(
     vertices: Array | None = None,
     weight_type: str = "auto",
 ) -> Graph:
-    """Build a graph from arrays of edge ends.
+    """Build a graph from arrays of edge ends, integers all; ``graph_from_edges`` takes anything else.
 
     Parallel edges keep the minimum weight. Self-loops are dropped; ``sssp`` refuses a source that reaches one of negative
     weight. An undirected edge is stored in both directions with the minimum of their weights. ``graph.report`` counts
@@ -78,7 +78,7 @@ def graph_from_edges(
 
     Examples
     --------
-    >>> graph = graph_from_edges(np.array([10, 20]), np.array([20, 30]), directed=False)
+    >>> graph = graph_from_arrays(np.array([10, 20]), np.array([20, 30]), directed=False)
     >>> graph.n_vertices, graph.n_edges
     (3, 4)
     """
@@ -116,7 +116,7 @@ def graph_from_numbers(
     weight_type: str = "auto",
     all_are_ends: bool = False,
 ) -> Graph:
-    """Like ``graph_from_edges``, for ends that are positions in ``ids`` (ascending ids, one per vertex).
+    """Like ``graph_from_arrays``, for ends that are positions in ``ids`` (ascending ids, one per vertex).
 
     ``all_are_ends`` states that each vertex is an end of some edge, so that without self-loops none can be isolated.
     """

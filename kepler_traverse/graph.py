@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -530,6 +531,115 @@ class Graph:
         if device_of(numbers) == "cpu":
             numbers = arguments.vertex_numbers(numbers, self.n_vertices)
         return self.ids.take(_arrow_indices(numbers)) if self.has_string_ids else self.ids[numbers]
+
+    @classmethod
+    def from_networkx(cls, graph: Any, weight: str | None = None) -> Graph:
+        """Convert a graph of NetworkX, or of OSMnx, on the CPU.
+
+        Parameters
+        ----------
+        graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+            All nodes are integers, or all are strings. They are the ids. Parallel edges keep the minimum weight.
+        weight : str, optional
+            The edge attribute that is the weight, as ``"length"`` for a street network of OSMnx. Every edge must have it.
+            Without a name the graph has no weights.
+
+        Raises
+        ------
+        InputError
+            Nodes of other or of mixed types, or an edge without the attribute.
+        """
+        from .convert import from_networkx
+
+        return from_networkx(graph, weight)
+
+    @classmethod
+    def from_igraph(cls, graph: Any, weight: str | None = None, ids: str | None = None) -> Graph:
+        """Convert a graph of igraph, on the CPU.
+
+        Parameters
+        ----------
+        graph : igraph.Graph
+        weight : str, optional
+            The edge attribute that is the weight. Without a name the graph has no weights.
+        ids : str, optional
+            The vertex attribute that holds the ids, as ``"name"``. By default ids are igraph's 0..n-1.
+        """
+        from .convert import from_igraph
+
+        return from_igraph(graph, weight, ids)
+
+    @classmethod
+    def from_cugraph(cls, graph: Any) -> Graph:
+        """Convert a graph of cuGraph, in GPU memory. Its weights are used if it has any."""
+        from .convert import from_cugraph
+
+        return from_cugraph(graph)
+
+    def to_scipy(self) -> Any:
+        """Return the adjacency matrix as ``scipy.sparse.csr_array`` of shape (n_vertices, n_vertices).
+
+        Rows and columns are vertex numbers, in the order of ``ids``. An edge without a weight is an int8 one. A weight of
+        zero is an explicit zero, which SciPy's ``csgraph`` takes for an edge.
+        """
+        from .convert import to_scipy
+
+        return to_scipy(self)
+
+    def to_arrow(self) -> Any:
+        """Return the edges as a ``pyarrow.Table`` with columns ``src``, ``dst`` and, with weights, ``weight``.
+
+        Ids are the user's. An undirected edge is one row.
+        """
+        from .convert import to_arrow
+
+        return to_arrow(self)
+
+    def to_networkx(self, weight: str = "weight") -> Any:
+        """Return a ``networkx.DiGraph``, or ``networkx.Graph`` if undirected.
+
+        Parameters
+        ----------
+        weight : str
+            The edge attribute that gets the weights.
+        """
+        from .convert import to_networkx
+
+        return to_networkx(self, weight)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the graph to a folder, from which ``Graph.load`` maps it without building it again.
+
+        The folder appears complete or not at all. An existing stored graph of this name is replaced.
+
+        Raises
+        ------
+        InputError
+            Something else than a stored graph has this name.
+        """
+        from .storage import is_stored_graph, save_graph
+
+        if os.path.lexists(folder) and not is_stored_graph(folder):
+            raise InputError(f"{folder} exists and is no stored graph; name a new folder, or remove it")
+        save_graph(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], device: str = "cpu") -> Graph:
+        """Read a graph that ``save`` wrote; its structure and fingerprint are checked.
+
+        Parameters
+        ----------
+        folder : path
+        device : {"cpu", "cuda"}
+
+        Raises
+        ------
+        InputError
+            The folder holds no stored graph, or it is damaged.
+        """
+        from .storage import load_graph
+
+        return load_graph(folder, device, verify=True)
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"

@@ -160,6 +160,11 @@ def _fault_of_ids(graph: Graph) -> str:
     return "" if ascending else "its ids do not ascend, each once"
 
 
+def is_stored_graph(folder) -> bool:
+    """Whether a folder holds a graph of ``save_graph``, of any version."""
+    return (Path(folder) / _META).is_file() and (Path(folder) / "offsets.npy").is_file()
+
+
 def stored_origin(folder) -> str:
     """Return the ``origin`` that ``save_graph`` stored, ``""`` if there is no stored graph."""
     try:

@@ -115,20 +115,23 @@ class EdgeList:
 
     Attributes
     ----------
-    table : pyarrow.Table or cudf.DataFrame
+    table : pyarrow.Table, cudf.DataFrame or dict of arrays
         Columns ``src, dst[, weight]`` without nulls: ids are integers or strings, weights integers or floats.
     columns : EdgeColumns
         What the columns are called in the files.
     rows : tuple of (str, int)
         Files in the order read, and rows of each.
     n_vertices : int or None
-        Where the format says that the vertices are 1..n.
+        Where the format says that the vertices are consecutive integers.
+    first_vertex : int
+        The first of them: 1 in files, 0 in matrices.
     """
 
     table: object
     columns: EdgeColumns
     rows: tuple[tuple[str, int], ...]
     n_vertices: int | None = None
+    first_vertex: int = 1
 
     def place(self, row: int) -> tuple[str, int]:
         """Return the file and the row in it, from 0, of a row counted over all files."""

@@ -1,0 +1,161 @@
+"""Build a Graph from an edge list as the readers return it: number the vertices, then build the CSR."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from . import arguments, cuda
+from ._arrays import device_of, index_dtype, namespace
+from .build import graph_from_arrays, graph_from_numbers
+from .errors import EdgeListError, InputError, option_text
+from .formats import EdgeList
+from .formats.ids import read_ids
+from .graph import Graph
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRules:
+    """Options of the builder, common to all ways of numbering vertices."""
+
+    directed: bool
+    weight_type: str
+
+
+def graph_of(edges: EdgeList, device: str, vertices, rules: BuildRules) -> Graph:
+    """Build the graph. Errors of the builder name the file and the row.
+
+    Parameters
+    ----------
+    edges : EdgeList
+        Its table may also be a dict of arrays by role.
+    device : {"cpu", "cuda"}
+    vertices : sequence of ids or path, optional
+    rules : BuildRules
+
+    Notes
+    -----
+    Columns are removed from the edge list one by one, and no name here refers to the arrays, so each is freed after use.
+    """
+    columns = {role: edges.table[role] for role in edges.columns.roles}
+    edges = replace(edges, table=None)
+    try:
+        if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
+            how = f"{option_text('id_type', 'string')} takes both as strings"
+            raise EdgeListError(f"one end is an integer, the other a string; {how}")
+        if isinstance(vertices, str | os.PathLike):
+            vertices = read_ids(vertices, "vertices").ids(_are_strings(columns["src"]))
+        if _are_strings(columns["src"]):
+            return _from_strings(columns, device, edges.n_vertices, vertices, rules)
+        arrays = {role: _array(columns.pop(role), device) for role in list(columns)}
+        if edges.n_vertices is not None and vertices is None:
+            return _from_range(arrays, edges, rules)
+        kind = arrays["src"].dtype
+        more = None if vertices is None else _integers(vertices, kind)
+        if edges.n_vertices is not None:
+            first = edges.first_vertex
+            more = np.union1d(np.arange(first, first + edges.n_vertices, dtype=kind), more)
+        return graph_from_arrays(
+            arrays.pop("src"),
+            arrays.pop("dst"),
+            arrays.pop("weight", None),
+            directed=rules.directed,
+            vertices=cuda.cp.asarray(more) if more is not None and device == "cuda" else more,
+            weight_type=rules.weight_type,
+        )
+    except EdgeListError as error:
+        raise _placed(error, edges) from None
+
+
+def _are_strings(column) -> bool:
+    """Whether a column is pyarrow text; cuDF columns are always numbers here."""
+    import pyarrow.types as kinds
+
+    return hasattr(column, "chunks") and not kinds.is_integer(column.type)
+
+
+def _array(column, device: str):
+    """Return a column as an array on the device, without a copy if its memory layout allows it."""
+    if isinstance(column, np.ndarray) or (device_of(column) == "cuda" and hasattr(column, "get")):
+        return column
+    if not hasattr(column, "chunks"):
+        return column.values  # cuDF: the column's own memory, as CuPy
+    if column.num_chunks == 1:
+        array = column.chunk(0).to_numpy(zero_copy_only=True)
+    else:
+        array = np.concatenate([chunk.to_numpy(zero_copy_only=True) for chunk in column.chunks])
+    return cuda.cp.asarray(array) if device == "cuda" else array
+
+
+def _integers(vertices, kind: np.dtype) -> np.ndarray:
+    """Return the user's additional vertices, in the type of the ids if they fit."""
+    try:
+        array = arguments.as_array("vertices", vertices)
+    except InputError as error:
+        raise InputError(f"vertices must be integers like the ids of the edge list: {error}") from None
+    if array.size == 0:
+        return np.zeros(0, kind)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise InputError(f"vertices must be integers like the ids of the edge list, not {array.dtype}")
+    limits = np.iinfo(kind)
+    fits = limits.min <= int(array.min()) and int(array.max()) <= limits.max
+    return array.astype(kind) if fits else array
+
+
+def _from_range(arrays: dict, edges: EdgeList, rules: BuildRules) -> Graph:
+    """Build from ids that are known to lie in a range."""
+    first, n_vertices = edges.first_vertex, edges.n_vertices or 0
+    kind = arrays["src"].dtype if first else np.dtype(np.int64)  # positions in a matrix have no type of their own
+    numbers = []
+    for role in ("src", "dst"):
+        number = arrays.pop(role).astype(index_dtype(n_vertices))
+        number -= first
+        numbers.append(number)
+    return graph_from_numbers(
+        *numbers,
+        arrays.pop("weight", None),
+        ids=namespace(numbers[0]).arange(first, first + n_vertices, dtype=kind),
+        directed=rules.directed,
+        weight_type=rules.weight_type,
+    )
+
+
+def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, rules: BuildRules) -> Graph:
+    """Number strings by the order of their UTF-8 bytes, on the host."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    more = [] if n_vertices is None else [str(i) for i in range(1, n_vertices + 1)]
+    more += [] if vertices is None else list(vertices)
+    if not all(isinstance(vertex, str) for vertex in more):
+        raise InputError("vertices must be strings like the ids of the edge list")
+    halves = [vertex for vertex in more if not arguments.is_encodable(vertex)]
+    if halves:
+        raise InputError(f"vertices holds {arguments.describe(halves[0])}, which is not valid Unicode text")
+    text = pyarrow.string() if columns["src"].type == columns["dst"].type == pyarrow.string() else pyarrow.large_string()
+    ends = {role: columns.pop(role).cast(text) for role in ("src", "dst")}
+    ids = compute.unique(pyarrow.chunked_array([*ends["src"].chunks, *ends["dst"].chunks, pyarrow.array(more, text)], text))
+    ids = ids.take(compute.sort_indices(ids))
+    if ids.nbytes <= np.iinfo(np.int32).max:
+        ids = ids.cast(pyarrow.string())
+    kind = index_dtype(len(ids))
+    numbers = []
+    for role in ("src", "dst"):
+        codes = compute.index_in(ends.pop(role), value_set=ids.cast(text))
+        numbers.append(_array(codes, device).astype(kind, copy=False))
+    weight = _array(columns.pop("weight"), device) if "weight" in columns else None
+    return graph_from_numbers(*numbers, weight, ids=ids, directed=rules.directed, weight_type=rules.weight_type)
+
+
+def _placed(error: EdgeListError, edges: EdgeList) -> EdgeListError:
+    """Name the file, the column and the row in the file in an error about a row of the whole edge list."""
+    if error.row is None:
+        files = edges.rows[0][0] if len(edges.rows) == 1 else f"{edges.rows[0][0]} and {len(edges.rows) - 1} more"
+        return EdgeListError(f"{files}: {error.message}", None, error.column)
+    name, row = edges.place(error.row)
+    column = f", column {edges.columns.roles[error.column]!r}" if error.column in edges.columns.roles else ""
+    # The builder counts rows over all files.
+    message = error.message.replace(f"weight of row {error.row} ", "the weight ")
+    return EdgeListError(f"{name}, row {row}{column}: {message}", error.row, error.column)

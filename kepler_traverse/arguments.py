@@ -23,6 +23,7 @@ _BOOLS = (bool, np.bool_)
 _FLOATS = (np.float16, np.float32, np.float64)
 _TEXTS = (str, bytes, bytearray)
 _ENDS_AND_WEIGHTS = ("src", "dst", "weight")
+_STRINGS = "strings; convert them to numbers, or all ids of the graph to strings"
 _COLUMN = "an array, a list, a range, a Series or a pyarrow array of numbers"
 
 
@@ -211,7 +212,7 @@ def as_array(name: str, value: Any) -> Array:
     if array.dtype.kind == "O":
         array = _numbers_in(name, array.tolist())
     if array.dtype.kind in "UST":
-        raise _refused(name, "must hold numbers, not strings; read_graph takes edge lists with string ids from files")
+        raise _refused(name, f"must hold numbers, not {_STRINGS}")
     if array.dtype.kind not in "iuf":
         what = "weights must be numbers" if name == "weight" else "vertex ids must be integers"
         raise _refused(name, f": {what}, not {array.dtype}")
@@ -279,7 +280,7 @@ def _numbers_in(name: str, values: Sequence[Any]) -> np.ndarray:
         ]
         row = next((i for i, v in enumerate(values) if type(v) is not int and type(v) is not float), None)
         if row is not None:
-            what = "strings; read_graph takes edge lists with string ids from files" if isinstance(values[row], str) else ""
+            what = _STRINGS if isinstance(values[row], str) else ""
             raise _refused(name, f"must hold numbers, not {what or describe(values[row])} (row {row})")
         types = set(map(type, values))
     if float not in types:

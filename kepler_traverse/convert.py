@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from . import arguments
-from ._arrays import to_host
+from ._arrays import index_dtype, to_host
+from .build import graph_from_numbers
 from .edges import graph_from_edges
 from .errors import InputError
 from .graph import Graph
 
+_AT_ONCE = 1 << 16  # edges that are Python objects at a time
+
 
 def from_networkx(graph: Any, weight: str | None = None) -> Graph:
     """Convert a graph of NetworkX; see ``Graph.from_networkx``."""
-    for method in ("is_directed", "is_multigraph", "edges", "nodes"):
+    for method in ("is_directed", "is_multigraph", "edges", "nodes", "number_of_edges"):
         if not hasattr(graph, method):
             raise InputError(f"graph must be a graph of NetworkX, not {arguments.describe(graph)}")
     nodes = list(graph.nodes)
@@ -26,36 +32,62 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
             f"node {arguments.describe(odd)} can be no vertex id: all nodes must be integers or all strings; "
             f"networkx.convert_node_labels_to_integers(graph, label_attribute=...) numbers them"
         )
-    if weight is None:
-        ends = [(u, v) for u, v in graph.edges()]
-        weights = None
-    else:
+    weights = None
+    if weight is not None:
         arguments.text("weight", weight, "the name of an edge attribute")
-        triples = list(graph.edges(data=weight))
-        missing = next(((u, v) for u, v, value in triples if value is None), None)
-        if missing is not None:
-            raise InputError(f"edge {missing} has no attribute {weight!r}; give it one, or another name for weight")
-        ends = [(u, v) for u, v, _ in triples]
-        weights = [value for _, _, value in triples]
-    src, dst = ([end[i] for end in ends] for i in (0, 1))
-    if kinds == {str}:
-        return graph_from_edges(_strings(src), _strings(dst), weights, directed=graph.is_directed(), vertices=nodes)
-    return graph_from_edges(src, dst, weights, directed=graph.is_directed(), vertices=nodes)
+        weights = [value for _, _, value in graph.edges(data=weight)]
+        if any(value is None for value in weights):
+            u, v = next((u, v) for u, v, value in graph.edges(data=weight) if value is None)
+            ends = f"({arguments.describe(u)}, {arguments.describe(v)})"
+            raise InputError(f"edge {ends} has no attribute {weight!r}; give it one, or another name for weight")
+        weights = arguments.as_array("weight", weights)
+    number_of = {node: number for number, node in enumerate(nodes)}
+    pairs = ((number_of[u], number_of[v]) for u, v in graph.edges())
+    src, dst = _ends_of(pairs, graph.number_of_edges())
+    return _graph_of_numbers(src, dst, weights, nodes, graph.is_directed())
 
 
 def _is_integer(node: Any) -> bool:
-    return isinstance(node, (int, np.integer)) and not isinstance(node, bool)
+    return isinstance(node, (int, np.integer)) and not isinstance(node, (bool, np.timedelta64))
 
 
-def _strings(values: list[str]) -> Any:
-    import pyarrow
+def _ends_of(pairs: Iterable[tuple[int, int]], count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of edges as two int64 arrays; few edges at a time are Python objects, which are many times as large."""
+    pairs, src, dst = iter(pairs), np.empty(count, np.int64), np.empty(count, np.int64)
+    for first in range(0, count, _AT_ONCE):
+        some = np.array(list(islice(pairs, _AT_ONCE)), np.int64)
+        src[first : first + len(some)], dst[first : first + len(some)] = some[:, 0], some[:, 1]
+    return src, dst
 
-    return pyarrow.chunked_array([pyarrow.array(values, pyarrow.string())])
+
+def _graph_of_numbers(src: np.ndarray, dst: np.ndarray, weights: Any, ids: list[Any], directed: bool) -> Graph:
+    """Build a graph of edges between positions in a list of ids, which are in any order but of one kind."""
+    if not ids or not all(isinstance(name, str) for name in ids):
+        names = arguments.as_array("vertices", ids)
+        if names.dtype.kind not in "iu":
+            raise InputError(f"vertex ids must be integers or strings, not {names.dtype}")
+        order = np.argsort(names)
+        sorted_ids: Any = names[order]
+    else:
+        import pyarrow
+        import pyarrow.compute
+
+        odd = next((name for name in ids if not arguments.is_encodable(name)), None)
+        if odd is not None:
+            raise InputError(f"vertex id {arguments.describe(odd)} is not valid Unicode text; rename it")
+        names = pyarrow.array(ids, pyarrow.large_string())
+        indices = pyarrow.compute.sort_indices(names)
+        sorted_ids, order = names.take(indices), indices.to_numpy()
+        sorted_ids = sorted_ids.cast(pyarrow.string()) if sorted_ids.nbytes <= np.iinfo(np.int32).max else sorted_ids
+    number = np.empty(len(ids), index_dtype(len(ids)))
+    number[order] = np.arange(len(ids), dtype=number.dtype)
+    src, dst = number[src], number[dst]
+    return graph_from_numbers(src, dst, weights, ids=sorted_ids, directed=directed)
 
 
 def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -> Graph:
     """Convert a graph of igraph; see ``Graph.from_igraph``."""
-    for method in ("get_edgelist", "vcount", "is_directed", "vs", "es"):
+    for method in ("ecount", "vcount", "is_directed", "vs", "es"):
         if not hasattr(graph, method):
             raise InputError(f"graph must be a graph of igraph, not {arguments.describe(graph)}")
     for name, value, known in (("weight", weight, graph.es), ("ids", ids, graph.vs)):
@@ -63,44 +95,51 @@ def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -
             raise InputError(
                 f"{name}={value!r} is none of the attributes {', '.join(map(repr, known.attributes())) or '(none)'}"
             )
-    ends = np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)
-    vertices: Any = np.arange(graph.vcount(), dtype=np.int64)
-    src, dst = ends[:, 0], ends[:, 1]
-    weights = None if weight is None else list(graph.es[weight])
-    if ids is not None:
-        names = list(graph.vs[ids])
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"attribute {ids!r} gives {arguments.describe(twice)} to several vertices; ids must differ")
-        src, dst, vertices = [names[i] for i in src], [names[i] for i in dst], names
-        if all(isinstance(name, str) for name in names):
-            src, dst = _strings(src), _strings(dst)
-    return graph_from_edges(src, dst, weights, directed=graph.is_directed(), vertices=vertices)
+    names: list[Any] = list(range(graph.vcount())) if ids is None else list(graph.vs[ids])
+    kinds = {str if isinstance(name, str) else int if _is_integer(name) else object for name in names}
+    if len(kinds) > 1 or object in kinds:
+        odd = next(name for name in names if not isinstance(name, str) and (str in kinds or not _is_integer(name)))
+        raise InputError(
+            f"attribute {ids!r} holds {arguments.describe(odd)}; ids must be integers or strings, all of one kind"
+        )
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise InputError(f"attribute {ids!r} gives {arguments.describe(twice)} to several vertices; ids must differ")
+    weights = None if weight is None else arguments.as_array("weight", graph.es[weight])
+    src, dst = _ends_of((edge.tuple for edge in graph.es), graph.ecount())
+    return _graph_of_numbers(src, dst, weights, names, graph.is_directed())
 
 
 def from_cugraph(graph: Any) -> Graph:
     """Convert a graph of cuGraph; see ``Graph.from_cugraph``."""
-    for method in ("view_edge_list", "is_directed", "nodes"):
+    for method in ("view_edge_list", "is_directed", "is_weighted", "nodes"):
         if not hasattr(graph, method):
             raise InputError(f"graph must be a graph of cuGraph, not {arguments.describe(graph)}")
     edges = graph.view_edge_list()
     names = list(edges.columns)
-    src, dst = _one_name(graph.source_columns), _one_name(graph.destination_columns)
+    src, dst = _one_name(graph.source_columns, "src", names), _one_name(graph.destination_columns, "dst", names)
     weight = None
     if graph.is_weighted():
-        weight = _one_name(graph.weight_column)
-        weight = weight if weight in names else next(name for name in names if name not in (src, dst))
+        others = [name for name in names if name not in (src, dst)]
+        weight = graph.weight_column if graph.weight_column in others else next(iter(others), None)
+    nodes = graph.nodes()
     return graph_from_edges(
-        edges, src=src, dst=dst, weight=weight, directed=graph.is_directed(), vertices=graph.nodes().to_arrow().to_pylist()
+        edges,
+        src=src,
+        dst=dst,
+        weight=weight,
+        weighted=weight is not None,
+        directed=graph.is_directed(),
+        vertices=nodes.values if nodes.dtype.kind in "iu" else nodes,  # integers as an array, not as Python's
     )
 
 
-def _one_name(columns: Any) -> str:
-    if isinstance(columns, str):
-        return columns
+def _one_name(columns: Any, internal: str, names: list[str]) -> str:
+    """The column of an end; cuGraph's own name for it where it has none of the user's."""
+    columns = [columns] if isinstance(columns, str) else list(columns or [internal])
     if len(columns) != 1:
         raise InputError(f"ids of several columns ({', '.join(map(str, columns))}) cannot be vertex ids; join them first")
-    return str(columns[0])
+    return columns[0] if columns[0] in names else internal
 
 
 def to_scipy(graph: Graph) -> Any:
@@ -109,7 +148,16 @@ def to_scipy(graph: Graph) -> Any:
 
     n = graph.n_vertices
     weights = np.ones(graph.n_edges, np.int8) if graph.weights is None else _as_given(graph, to_host(graph.weights))
-    return scipy.sparse.csr_array((weights, to_host(graph.targets), to_host(graph.offsets)), shape=(n, n))
+    arrays = (weights, to_host(graph.targets), to_host(graph.offsets))
+    # A copy: SciPy changes matrices in place, and a graph is never changed.
+    matrix = scipy.sparse.csr_array(arrays, shape=(n, n), copy=True)
+    if graph.negative_loops and graph.weights is not None:
+        edges, at = matrix.tocoo(), np.array(sorted(graph.negative_loops))
+        loops = np.array([graph.negative_loops[v] for v in at.tolist()], matrix.dtype)
+        ends = np.concatenate([edges.row, at]), np.concatenate([edges.col, at])
+        # Not by a sum of two matrices, which would drop explicit zeros.
+        matrix = scipy.sparse.csr_array((np.concatenate([edges.data, loops]), ends), shape=(n, n))
+    return matrix
 
 
 def to_arrow(graph: Graph) -> Any:
@@ -128,29 +176,33 @@ def to_networkx(graph: Graph, weight: str = "weight") -> Any:
     """Convert to a NetworkX graph; see ``Graph.to_networkx``."""
     import networkx
 
+    arguments.text("weight", weight, "the name of an edge attribute")
     src, dst, weights = _edges_once(graph)
     ids = graph.ids.to_pylist() if graph.has_string_ids else to_host(graph.ids).tolist()
     made = networkx.DiGraph() if graph.directed else networkx.Graph()
     made.add_nodes_from(ids)
-    ends = [(ids[u], ids[v]) for u, v in zip(src.tolist(), dst.tolist(), strict=True)]
-    if weights is None:
-        made.add_edges_from(ends)
-    else:
-        values = _as_given(graph, weights).tolist()
-        made.add_weighted_edges_from(
-            [(u, v, value) for (u, v), value in zip(ends, values, strict=True)], weight=arguments.text("weight", weight)
-        )
+    slices = (slice(first, first + _AT_ONCE) for first in range(0, src.size, _AT_ONCE))
+    for some in slices:
+        ends = ([ids[v] for v in column[some].tolist()] for column in (src, dst))
+        if weights is None:
+            made.add_edges_from(zip(*ends, strict=True))
+        else:
+            made.add_weighted_edges_from(zip(*ends, _as_given(graph, weights[some]).tolist(), strict=True), weight=weight)
     return made
 
 
 def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Ends and weights of all edges on the host, each undirected edge once."""
+    """Ends and weights of all edges on the host, each undirected edge once, and self-loops of negative weight."""
     offsets, targets = to_host(graph.offsets), to_host(graph.targets)
     src = np.repeat(np.arange(graph.n_vertices, dtype=targets.dtype), np.diff(offsets))
     weights = None if graph.weights is None else to_host(graph.weights)
     if not graph.directed:
         once = src < targets
         src, targets, weights = src[once], targets[once], None if weights is None else weights[once]
+    if graph.negative_loops and weights is not None:
+        at = np.array(sorted(graph.negative_loops), targets.dtype)
+        loops = np.array([graph.negative_loops[v] for v in at.tolist()], weights.dtype)
+        src, targets, weights = (np.concatenate(both) for both in ((src, at), (targets, at), (weights, loops)))
     return src, targets, weights
 
 

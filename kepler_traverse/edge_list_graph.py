@@ -78,15 +78,17 @@ def _are_strings(column) -> bool:
 
 def _array(column, device: str):
     """Return a column as an array on the device, without a copy if its memory layout allows it."""
-    if isinstance(column, np.ndarray) or (device_of(column) == "cuda" and hasattr(column, "get")):
-        return column
-    if not hasattr(column, "chunks"):
-        return column.values  # cuDF: the column's own memory, as CuPy
-    if column.num_chunks == 1:
+    if isinstance(column, np.ndarray):
+        array = column
+    elif not hasattr(column, "chunks"):
+        array = column if hasattr(column, "get") else column.values  # cuDF: the column's own memory, as CuPy
+    elif column.num_chunks == 1:
         array = column.chunk(0).to_numpy(zero_copy_only=True)
     else:
         array = np.concatenate([chunk.to_numpy(zero_copy_only=True) for chunk in column.chunks])
-    return cuda.cp.asarray(array) if device == "cuda" else array
+    if device_of(array) == device:
+        return array
+    return cuda.cp.asarray(array) if device == "cuda" else array.get()
 
 
 def _integers(vertices, kind: np.dtype) -> np.ndarray:
@@ -153,7 +155,7 @@ def _placed(error: EdgeListError, edges: EdgeList) -> EdgeListError:
     """Name the file, the column and the row in the file in an error about a row of the whole edge list."""
     if error.row is None:
         files = edges.rows[0][0] if len(edges.rows) == 1 else f"{edges.rows[0][0]} and {len(edges.rows) - 1} more"
-        return EdgeListError(f"{files}: {error.message}", None, error.column)
+        return EdgeListError(error.message if files in error.message else f"{files}: {error.message}", None, error.column)
     name, row = edges.place(error.row)
     column = f", column {edges.columns.roles[error.column]!r}" if error.column in edges.columns.roles else ""
     # The builder counts rows over all files.

@@ -9,19 +9,21 @@ from . import arguments
 from ._arrays import device_of
 from .build import WEIGHT_TYPES, graph_from_arrays
 from .edge_list_graph import BuildRules, graph_of
-from .errors import InputError, options_spelled
+from .errors import EdgeListError, InputError, options_spelled
 from .formats import ReadOptions
 from .formats.files import DataFile
-from .formats.tables import as_column, edges_of_columns, is_table, read_table
+from .formats.tables import as_column, column_tuple, edges_of_columns, is_edge_index, is_table, read_table
 from .graph import Graph
 
 _NAMES = ("src", "dst", "weight")
 
-# What the readers of files call the arguments of this function.
+# What the readers of files call the arguments of this function, and what to do here in place of an argument it lacks.
 _ARGUMENTS = {"src_column": "src", "dst_column": "dst", "weight_column": "weight"}
 
 
 def _argument_text(name: str, value: object = None) -> str:
+    if name == "id_type":
+        return "a conversion of the integers, such as .astype(str),"
     name = _ARGUMENTS.get(name, name)
     return name if value is None else f"{name}={value!r}"
 
@@ -31,8 +33,9 @@ def graph_from_edges(
     src: Any = None,
     dst: Any = None,
     weight: Any = None,
-    directed: bool | None = None,
+    directed: bool = True,
     vertices: Any = None,
+    weighted: bool | None = None,
     weight_type: str = "auto",
 ) -> Graph:
     """Build a graph from a table of edges, or from columns.
@@ -49,19 +52,21 @@ def graph_from_edges(
     *edges : table, or src, dst and optionally weight
         A table is a data frame of pandas, GeoPandas, polars, cuDF or Dask; a pyarrow table, record batch or reader; a
         relation of DuckDB; any object with ``__arrow_c_stream__`` or ``__dataframe__``; a mapping of columns; a square
-        sparse matrix of SciPy or CuPy in any format, whose stored entries are edges, explicit zeros included; a list of
-        ``(src, dst)`` or ``(src, dst, weight)``; or an ``edge_index`` of shape (2, n_edges). Named levels of a data
-        frame's index are columns.
+        sparse matrix of SciPy or CuPy; a list of ``(src, dst)`` or ``(src, dst, weight)``; an array or tensor
+        ``edge_index`` of shape (2, n_edges), also with ``weight=``; or a ``Data`` of PyTorch Geometric. Named levels of a
+        data frame's index are columns. Names of columns may follow the table in place of ``src=`` and so on.
         A column of ids has shape (n_edges,) and holds integers or strings: arrays of NumPy or CuPy, tensors, lists,
-        ranges, Series, pyarrow arrays.
+        ranges, Series, pyarrow arrays. ``(src, dst, weight)`` may also be one tuple.
         What is in GPU memory and has integer ids gives a graph on the GPU, everything else a graph on the CPU.
     src, dst, weight : str or column, optional
         With a table, names of its columns. Without one, the columns. Weights are finite numbers. Distances of integer
         weights are exact integers. Those of float weights are sums rounded from left to right.
-    directed : bool, optional
-        False: each row is an edge in both directions. By default edges are directed.
+    directed : bool
+        False: each row is an edge in both directions.
     vertices : sequence of ids, optional
         Additional vertices, which may have no edge.
+    weighted : bool, optional
+        True: there must be a weight. False: read none. None: read one if it is given, named or found.
     weight_type : {"auto", "float32", "float64"}
         Type of float weights and of their distances. ``"float32"`` rounds float64 input. For integer weights it is the
         type in which exact distances are returned, or float64 if the weights need that. A distance that the type cannot
@@ -81,6 +86,12 @@ def graph_from_edges(
     DeviceError
         Columns are on different devices.
 
+    Notes
+    -----
+    The stored entries of a sparse matrix are edges from their row to their column, explicit zeros included, and 0..n-1 are
+    the vertices. Boolean entries have no weight. A DIA matrix stores no zeros of its own: as in SciPy, none is an edge. A
+    BSR matrix with zeros in its blocks is refused, and so is a matrix that stores an entry twice and has weights.
+
     Examples
     --------
     >>> graph = graph_from_edges(np.array([10, 20]), np.array([20, 30]), directed=False)
@@ -91,13 +102,20 @@ def graph_from_edges(
     >>> graph_from_edges(roads)
     <Graph: 3 vertices, 2 stored edges, directed, integer weights, cpu>
     """
-    directed = True if directed is None else arguments.flag("directed", directed)
+    directed = arguments.flag("directed", directed)
+    weighted = None if weighted is None else arguments.flag("weighted", weighted)
     arguments.choice("weight_type", weight_type, WEIGHT_TYPES)
     rules = BuildRules(directed=directed, weight_type=weight_type)
-    if (len(edges) == 1 and dst is None and is_table(edges[0])) or (len(edges) == 1 and _are_names(src, dst, weight)):
-        return _from_table(edges[0], {"src": src, "dst": dst, "weight": weight}, vertices, rules)
-    columns = _columns(edges, {"src": src, "dst": dst, "weight": weight})
-    return _from_columns(columns, vertices, rules)
+    named = {"src": src, "dst": dst, "weight": weight}
+    if len(edges) == 1 and (columns := column_tuple(edges[0])) is not None:
+        edges = columns
+    if len(edges) > 1 and is_table(edges[0]) and all(isinstance(name, str) for name in edges[1:]):
+        return _from_table(edges[0], _columns(edges[1:], named), vertices, weighted, rules)
+    if len(edges) == 1 and is_edge_index(edges[0]) and weight is not None and not _are_names(src, dst, weight):
+        edges = (edges[0][0], edges[0][1])
+    elif len(edges) == 1 and (is_table(edges[0]) or _are_names(*named.values())):
+        return _from_table(edges[0], named, vertices, weighted, rules)
+    return _from_columns(_columns(edges, named), vertices, weighted, rules)
 
 
 def _are_names(*values: Any) -> bool:
@@ -108,37 +126,57 @@ def _columns(positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, An
     """The columns by role, from what was given by position and by name."""
     if len(positional) > len(_NAMES):
         raise InputError(f"graph_from_edges takes a table, or src, dst and weight, not {len(positional)} columns")
-    twice = [name for name, _ in zip(_NAMES, positional, strict=False) if named[name] is not None]
-    if twice:
-        raise InputError(f"{twice[0]} is given twice, by position and by name")
-    columns = {**named, **dict(zip(_NAMES, positional, strict=False))}
-    return {name: column for name, column in columns.items() if column is not None or name != "weight"}
+    by_position = dict(zip(_NAMES, positional, strict=False))
+    twice = next((name for name in by_position if named[name] is not None), None)
+    if twice is not None:
+        raise InputError(f"{twice} is given twice, by position and by name")
+    return {**named, **by_position}
 
 
-def _from_columns(columns: dict[str, Any], vertices: Any, rules: BuildRules) -> Graph:
+def _from_columns(columns: dict[str, Any], vertices: Any, weighted: bool | None, rules: BuildRules) -> Graph:
     import pyarrow
 
-    columns = {role: as_column(role, column) for role, column in columns.items()}
+    if isinstance(columns["src"], str):
+        raise EdgeListError(
+            f"src must be a column, not {arguments.describe(columns['src'])}; read_graph reads files", column="src"
+        )
+    missing = next((role for role in ("src", "dst") if columns[role] is None), None)
+    if missing is not None:
+        raise EdgeListError(f"{missing} is missing: give a table, or src and dst", column=missing)
+    if weighted is False and columns["weight"] is not None:
+        raise InputError("weight and weighted=False contradict each other; take one of the two")
+    if weighted and columns["weight"] is None:
+        raise EdgeListError("weighted=True requires weights: give weight", column="weight")
+    columns = {role: as_column(role, column) for role, column in columns.items() if column is not None}
     if any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values()):
-        edges = edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))
-        return graph_of(edges, "cpu", _ids(vertices), rules)
-    return graph_from_arrays(*columns.values(), vertices=vertices, directed=rules.directed, weight_type=rules.weight_type)
+        with options_spelled(_argument_text):
+            edges = [edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))]
+            del columns
+            return graph_of(edges.pop(), "cpu", _ids(vertices), rules)
+    src, dst, weight = columns.pop("src"), columns.pop("dst"), columns.pop("weight", None)
+    return graph_from_arrays(src, dst, weight, vertices=vertices, directed=rules.directed, weight_type=rules.weight_type)
 
 
-def _from_table(table: Any, names: dict[str, Any], vertices: Any, rules: BuildRules) -> Graph:
+def _from_table(table: Any, names: dict[str, Any], vertices: Any, weighted: bool | None, rules: BuildRules) -> Graph:
     for name, value in names.items():
         if value is not None:
             arguments.text(name, value, "the name of a column of the table")
-    options = ReadOptions(src_column=names["src"], dst_column=names["dst"], weight_column=names["weight"])
     with options_spelled(_argument_text):
-        edges = read_table(table, options)
-    del table
-    columns = edges.columns
-    device = device_of(next(iter(edges.table.values()))) if isinstance(edges.table, dict) else "cpu"
-    if type(edges.table).__module__.partition(".")[0] == "cudf":
-        device = "cuda"
-    graph = graph_of(edges, device, _ids(vertices), rules)
+        options = ReadOptions(
+            src_column=names["src"], dst_column=names["dst"], weight_column=names["weight"], weighted=weighted
+        )
+        edges = [read_table(table, options)]
+        del table
+        columns, device = edges[0].columns, _device_of(edges[0].table)
+        graph = graph_of(edges.pop(), device, _ids(vertices), rules)  # pop: graph_of can then free the edges early
     return replace(graph, report=graph.report.with_columns(columns))
+
+
+def _device_of(table: Any) -> str:
+    """The device of an edge list's table: dict of arrays, pyarrow table or cuDF frame."""
+    if isinstance(table, dict):
+        return device_of(table["src"])
+    return "cuda" if type(table).__module__.partition(".")[0] == "cudf" else "cpu"
 
 
 def _ids(vertices: Any) -> Any:

@@ -547,7 +547,15 @@ class Graph:
         Raises
         ------
         InputError
-            Nodes of other or of mixed types, or an edge without the attribute.
+            Nodes of other or of mixed types, or an edge without the attribute: NetworkX takes such an edge for 1 long.
+
+        Examples
+        --------
+        >>> import networkx
+        >>> roads = networkx.Graph()
+        >>> roads.add_edge("Ulm", "Bonn", minutes=240)
+        >>> Graph.from_networkx(roads, weight="minutes")
+        <Graph: 2 vertices, 2 stored edges, undirected, integer weights, cpu>
         """
         from .convert import from_networkx
 
@@ -564,6 +572,11 @@ class Graph:
             The edge attribute that is the weight. Without a name the graph has no weights.
         ids : str, optional
             The vertex attribute that holds the ids, as ``"name"``. By default ids are igraph's 0..n-1.
+
+        Raises
+        ------
+        InputError
+            No such attribute, ids that are missing, of other or of mixed types or given twice, or weights that are missing.
         """
         from .convert import from_igraph
 
@@ -571,7 +584,18 @@ class Graph:
 
     @classmethod
     def from_cugraph(cls, graph: Any) -> Graph:
-        """Convert a graph of cuGraph, in GPU memory. Its weights are used if it has any."""
+        """Convert a graph of cuGraph, in GPU memory. Its weights are used if it has any.
+
+        Parameters
+        ----------
+        graph : cugraph.Graph
+            On one GPU. Vertices are integers, which stay in GPU memory, or strings, which give a graph on the CPU.
+
+        Raises
+        ------
+        InputError
+            Ids of several columns.
+        """
         from .convert import from_cugraph
 
         return from_cugraph(graph)
@@ -580,7 +604,8 @@ class Graph:
         """Return the adjacency matrix as ``scipy.sparse.csr_array`` of shape (n_vertices, n_vertices).
 
         Rows and columns are vertex numbers, in the order of ``ids``. An edge without a weight is an int8 one. A weight of
-        zero is an explicit zero, which SciPy's ``csgraph`` takes for an edge.
+        zero is an explicit zero, which SciPy's ``csgraph`` takes for an edge. Self-loops of negative weight are entries of
+        the diagonal. The matrix is a copy: changing it does not change the graph.
         """
         from .convert import to_scipy
 
@@ -589,7 +614,8 @@ class Graph:
     def to_arrow(self) -> Any:
         """Return the edges as a ``pyarrow.Table`` with columns ``src``, ``dst`` and, with weights, ``weight``.
 
-        Ids are the user's. An undirected edge is one row.
+        Ids are the user's. An undirected edge is one row. Self-loops of negative weight are rows. Vertices without an edge
+        are in no row; ``ids`` has all.
         """
         from .convert import to_arrow
 
@@ -615,13 +641,17 @@ class Graph:
         Raises
         ------
         InputError
-            Something else than a stored graph has this name.
+            Something else than a stored graph has this name, or the folder cannot be written.
         """
         from .storage import is_stored_graph, save_graph
 
-        if os.path.lexists(folder) and not is_stored_graph(folder):
-            raise InputError(f"{folder} exists and is no stored graph; name a new folder, or remove it")
-        save_graph(self, folder)
+        path = arguments.paths_of("folder", [folder])[0]
+        if os.path.lexists(path) and not is_stored_graph(path):
+            raise InputError(f"{path} exists and is no stored graph; name a new folder, or remove it")
+        try:
+            save_graph(self, path)
+        except OSError as error:
+            raise InputError(f"{path}: the graph cannot be written: {error.strerror or error}") from error
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], device: str = "cpu") -> Graph:
@@ -635,11 +665,14 @@ class Graph:
         Raises
         ------
         InputError
-            The folder holds no stored graph, or it is damaged.
+            The folder holds no stored graph, it is damaged, or others could have written it.
+        DeviceError
+            This machine cannot use the device.
         """
         from .storage import load_graph
 
-        return load_graph(folder, device, verify=True)
+        arguments.choice("device", device, ("cpu", "cuda"), DeviceError)
+        return load_graph(arguments.paths_of("folder", [folder])[0], device, verify=True)
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"

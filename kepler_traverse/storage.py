@@ -161,8 +161,12 @@ def _fault_of_ids(graph: Graph) -> str:
 
 
 def is_stored_graph(folder) -> bool:
-    """Whether a folder holds a graph of ``save_graph``, of any version."""
-    return (Path(folder) / _META).is_file() and (Path(folder) / "offsets.npy").is_file()
+    """Whether a folder holds a graph of ``save_graph``, of any version, and nothing else; no link is followed."""
+    folder = Path(folder)
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    names = {path.name for path in folder.iterdir()}
+    return {_META, "offsets.npy"} <= names <= {_META, "ids.arrow", *(f"{name}.npy" for name in _ARRAYS)}
 
 
 def stored_origin(folder) -> str:

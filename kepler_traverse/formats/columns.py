@@ -31,7 +31,7 @@ def edge_column(column, where: Where, id_type: str):
     import pyarrow.types as kinds
 
     if kinds.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        column = without_dictionary(column)
     if where.role != "weight":
         check_type(column.type, where)
     if column.null_count:
@@ -41,6 +41,18 @@ def edge_column(column, where: Where, id_type: str):
     if kinds.is_integer(column.type) or kinds.is_floating(column.type):
         return column.cast(pyarrow.float32()) if kinds.is_float16(column.type) else column
     raise where.error(f"has type {column.type}; weights must be integers or floats")
+
+
+def without_dictionary(column):
+    """Return a chunked array of dictionary type with its values in place of indices; string views become strings."""
+    import pyarrow
+    import pyarrow.types as kinds
+
+    kind = column.type.value_type
+    if not kinds.is_string_view(kind):
+        return column.cast(kind)
+    kind = pyarrow.large_string()  # pyarrow casts no dictionary of string views
+    return pyarrow.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind)
 
 
 def is_number_type(kind) -> bool:

@@ -159,8 +159,9 @@ def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if n_vertices * BYTES_PER_VERTEX > memory:
         raise EdgeListError(
-            f"{file}: its header claims {n_vertices} vertices, and to number so many takes {n_vertices * BYTES_PER_VERTEX} "
-            f"bytes, which this machine does not have ({memory}); is the header damaged?"
+            f"{file}: {'its header claims' if file.filesystem else 'it has'} {n_vertices} vertices, and to number so many "
+            f"takes {n_vertices * BYTES_PER_VERTEX} bytes, which this machine does not have ({memory}); "
+            f"{'is the header damaged?' if file.filesystem else 'give its edges as src, dst and weight'}"
         )
 
 

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import device_of
-from ..errors import EdgeListError, InputError
+from .._arrays import device_of, extent
+from ..errors import EdgeListError, InputError, option_text
 from .arrow import edges_of, typed_columns
-from .columns import edge_column
-from .edge_list import EdgeColumns, EdgeList, ReadOptions
+from .columns import edge_column, without_dictionary
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, refuse_absurd_size
 from .files import DataFile, Where
 
 TABLES = (
     "a data frame of pandas, polars, cuDF or Dask, a pyarrow table, anything with __arrow_c_stream__ or __dataframe__, a "
     "mapping of columns, a SciPy sparse matrix, a list of (src, dst[, weight]) or an edge_index of shape (2, n_edges)"
 )
+_ROLES = ("src", "dst", "weight")
 
 
 def is_table(value: Any) -> bool:
     """Whether a value holds whole edges, not one column of them."""
-    if isinstance(value, (Mapping, str, bytes)) or value is None:
-        return isinstance(value, Mapping)
-    if is_sparse(value) or hasattr(value, "columns"):
+    if isinstance(value, Mapping):
         return True
-    if any(hasattr(value, way) for way in ("schema", "__dataframe__")):
+    if value is None or isinstance(value, (str, bytes, bytearray)):
+        return False
+    if is_sparse(value) or any(_has(value, name) for name in ("columns", "schema", "__dataframe__")):
         return True
-    if hasattr(value, "__arrow_c_stream__") and not hasattr(value, "to_pylist") and not hasattr(value, "dtype"):
+    is_column = _has(value, "to_pylist") or _has(value, "dtype")
+    if not is_column and any(_has(value, name) for name in ("__arrow_c_stream__", "__arrow_c_array__")):
         return True
-    if getattr(value, "ndim", 1) == 2:
+    if is_edge_index(value) or _has_edge_index(value) or getattr(value, "ndim", 1) == 2:
         return True
     return isinstance(value, (list, tuple)) and len(value) > 0 and isinstance(value[0], (list, tuple))
 
@@ -40,6 +43,38 @@ def is_table(value: Any) -> bool:
 def is_sparse(value: Any) -> bool:
     """Whether a value is a sparse matrix or array of SciPy or CuPy, in any format."""
     return hasattr(value, "tocoo") and hasattr(value, "nnz") and hasattr(value, "shape")
+
+
+def is_edge_index(value: Any) -> bool:
+    """Whether a value is an array of shape (2, n_edges), as PyTorch Geometric has edges."""
+    return getattr(value, "ndim", 1) == 2 and not _has(value, "columns") and not is_sparse(value) and value.shape[0] == 2
+
+
+def column_tuple(value: Any) -> tuple[Any, ...] | None:
+    """Return ``(src, dst[, weight])`` if a tuple holds columns, else None: a tuple of tuples holds edges."""
+    if type(value) is not tuple or len(value) not in (2, 3):
+        return None
+    return None if any(isinstance(part, (tuple, str, bytes)) or not _has(part, "__len__") for part in value) else value
+
+
+def _has(value: Any, name: str) -> bool:
+    """Whether the type has an attribute: to read it off the value could compute a lazy frame's schema, or warn."""
+    return hasattr(type(value), name)
+
+
+def _has_edge_index(value: Any) -> bool:
+    """Whether a value is a graph of PyTorch Geometric, or alike."""
+    return _has(value, "is_edge_attr") and getattr(value, "edge_index", None) is not None
+
+
+def _library(value: Any) -> str:
+    """The library of a value's type or of the types it is derived from, ``""`` if that is none of those known by name."""
+    packages = [base.__module__.partition(".")[0] for base in type(value).__mro__]
+    return next((name for name in packages if name in ("cudf", "pandas", "polars", "torch")), "")
+
+
+def _is_dask(value: Any) -> bool:
+    return _has(value, "npartitions") and _has(value, "compute")
 
 
 def read_table(value: Any, options: ReadOptions) -> EdgeList:
@@ -55,7 +90,7 @@ def read_table(value: Any, options: ReadOptions) -> EdgeList:
     Returns
     -------
     EdgeList
-        Its table is a cuDF frame if the value is in GPU memory and holds integer ids, else a pyarrow table.
+        Its table is a pyarrow table, a dict of arrays, or a cuDF frame if the value is one with integer ids.
 
     Raises
     ------
@@ -67,11 +102,14 @@ def read_table(value: Any, options: ReadOptions) -> EdgeList:
     name = f"the {_kind_of(value)}"
     try:
         return _edges_of_table(value, DataFile.named(name), options)
-    except InputError:
+    except (InputError, MemoryError):
         raise
     except Exception as error:  # of the library that owns the table
-        text = " ".join(str(error).split())[:200]
-        raise EdgeListError(f"{name} cannot be read as a table ({type(error).__name__}: {text})") from error
+        raise EdgeListError(f"{name} cannot be read as a table ({type(error).__name__}: {_text_of(error)})") from error
+
+
+def _text_of(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
 
 
 def _kind_of(value: Any) -> str:
@@ -84,92 +122,149 @@ def _edges_of_table(value: Any, source: DataFile, options: ReadOptions) -> EdgeL
         return _edges_of_sparse(value, source, options)
     if isinstance(value, Mapping):
         return _edges_of_mapping(value, source, options)
-    if getattr(value, "ndim", None) == 2 and not hasattr(value, "columns"):
+    if _has_edge_index(value):
+        return _edges_of_data(value, source, options)
+    if getattr(value, "ndim", None) == 2 and not _has(value, "columns"):
         return _edges_of_index(value, source, options)
     if isinstance(value, (list, tuple)):
         return _edges_of_pairs(value, source, options)
-    value = _with_index_columns(value)
-    if hasattr(value, "npartitions") and hasattr(value, "compute"):  # Dask
-        meta = _schema_of(value._meta)
-        value = value[list(typed_columns(meta, options, source).roles.values())].compute()
-        value = _with_index_columns(value)
-    if hasattr(value, "collect_schema") and hasattr(value, "collect"):  # a lazy frame of polars
-        value = value.collect()
-    if type(value).__module__.partition(".")[0] == "cudf":
+    if _is_dask(value):
+        return _edges_of_dask(value, source, options)
+    if _library(value) == "cudf":
         return _edges_of_cudf(value, source, options)
-    columns, table = _arrow_table(value, source, options)
+    if _library(value) == "pandas":
+        return _edges_of_pandas(value, source, options)
+    if _has(value, "collect_schema") and _has(value, "lazy") and not _has(value, "__arrow_c_stream__"):
+        return _edges_of_lazy(value, source, options)
+    reader = _reader(value, source)
+    columns = typed_columns(reader.schema, options, source)
+    return _edges_of_batches(reader, columns, source, options, _has(value, "read_next_batch"))
+
+
+def _reader(value: Any, source: DataFile) -> Any:
+    """A reader of record batches of whatever has an Arrow or a data frame interface."""
+    import pyarrow
+
+    if isinstance(value, pyarrow.RecordBatchReader):
+        return value
+    if hasattr(value, "__arrow_c_stream__"):
+        return pyarrow.RecordBatchReader.from_stream(value)
+    if hasattr(value, "__arrow_c_array__"):
+        batch = pyarrow.record_batch(value)
+        return pyarrow.RecordBatchReader.from_batches(batch.schema, [batch])
+    if hasattr(value, "__dataframe__"):
+        import pyarrow.interchange
+
+        return pyarrow.interchange.from_dataframe(value).to_reader()
+    raise InputError(f"{source} is no table of edges; give {TABLES}")
+
+
+def _edges_of_batches(
+    batches: Iterable[Any], columns: EdgeColumns, source: DataFile, options: ReadOptions, is_reader: bool = False
+) -> EdgeList:
+    """Edges of record batches. Batch by batch, what they hold beside the edges is never in memory at once."""
+    import pyarrow
+
+    chosen = list(columns.roles.values())
+    found = [batch.select(chosen) for batch in batches]
+    if not any(batch.num_rows for batch in found):
+        raise _no_rows(source, "; a reader can be read once: make a new one" if is_reader else "")
+    table = pyarrow.Table.from_batches(found)
+    del found
     places = {role: Where(source, role, name) for role, name in columns.roles.items()}
     return edges_of(table, places, options, source, columns)
 
 
-def _with_index_columns(frame: Any) -> Any:
-    """A data frame whose named index levels are columns; others stay an index, which is no column."""
-    names = [name for name in getattr(getattr(frame, "index", None), "names", None) or [] if name is not None]
-    if not names or not hasattr(frame, "reset_index") or hasattr(frame, "npartitions"):
-        return frame
-    return frame.drop(columns=[name for name in names if name in frame.columns]).reset_index()
+def _no_rows(source: DataFile, advice: str = "") -> EdgeListError:
+    advice = (
+        advice
+        or "; for a graph without edges give empty columns and the vertices, as graph_from_edges([], [], vertices=ids)"
+    )
+    return EdgeListError(f"{source} holds no edges (0 rows){advice}")
 
 
-def _schema_of(frame: Any) -> Any:
+def _edges_of_lazy(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
+    """Edges of a lazy frame of polars: only their columns are collected."""
+    columns = typed_columns(frame.head(0).collect().to_arrow().schema, options, source)
+    collected = frame.select(list(columns.roles.values())).collect()
+    return _edges_of_batches(_reader(collected, source), columns, source, options)
+
+
+def _levels(frame: Any) -> list[Any]:
+    """Names of the levels of a data frame's index; a level without a name is no column."""
+    return [name for name in frame.index.names if name is not None]
+
+
+def _columns_of_pandas(frame: Any) -> list[tuple[str, Any]]:
+    """Names and values of the index's levels and of the columns, in that order."""
+    levels = [(str(name), frame.index.get_level_values(i)) for i, name in enumerate(frame.index.names) if name is not None]
+    return levels + [(str(name), frame.iloc[:, i]) for i, name in enumerate(frame.columns)]
+
+
+def _schema_of_pandas(frame: Any) -> Any:
+    """The schema by the columns' types alone; types that Arrow lacks, as geometries, are shown as null."""
     import pyarrow
 
-    if hasattr(frame, "to_arrow"):
-        return frame.to_arrow(preserve_index=False).schema
-    return pyarrow.Schema.from_pandas(frame, preserve_index=False)
+    def type_of(values: Any) -> Any:
+        try:
+            return pyarrow.array(values[:0], from_pandas=True).type
+        except Exception:  # whatever the library of that type raises: such a column is no edge's
+            return pyarrow.null()
+
+    return pyarrow.schema([pyarrow.field(name, type_of(values)) for name, values in _columns_of_pandas(frame.head(0))])
 
 
-def _arrow_table(value: Any, source: DataFile, options: ReadOptions) -> tuple[EdgeColumns, Any]:
-    """Choose the columns by the schema alone, then convert those."""
+def _edges_of_pandas(frame: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None) -> EdgeList:
+    """Edges of a frame of pandas, column by column: a stream of it would convert all of them, geometries too."""
     import pyarrow
 
-    if type(value).__module__.partition(".")[0] in ("pandas", "geopandas"):
-        # By the frame itself: a stream of it would convert every column, geometries too.
-        names = [str(name) for name in value.columns]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise EdgeListError(f"{source}: column {twice!r} occurs {names.count(twice)} times; rename all but one")
-        simple = [column for column in value.columns if _may_hold_edges(value[column].dtype)]
-        schema = pyarrow.Schema.from_pandas(value[simple].head(0), preserve_index=False)
-        fields = {field.name: field for field in schema}
-        everything = pyarrow.schema([fields.get(name, pyarrow.field(name, pyarrow.null())) for name in names])
-        columns = typed_columns(everything, options, source)
-        chosen = value[[column for column in value.columns if str(column) in columns.roles.values()]]
-        return columns, pyarrow.Table.from_pandas(chosen, preserve_index=False)
-    if isinstance(value, pyarrow.RecordBatchReader):
-        reader = value
-    elif hasattr(value, "__arrow_c_stream__"):
-        reader = pyarrow.RecordBatchReader.from_stream(value)
-    elif hasattr(value, "__arrow_c_array__"):
-        batch = pyarrow.record_batch(value)
-        reader = pyarrow.RecordBatchReader.from_batches(batch.schema, [batch])
-    elif hasattr(value, "__dataframe__"):
-        import pyarrow.interchange
-
-        table = pyarrow.interchange.from_dataframe(value)
-        reader = table.to_reader()
-    else:
-        raise InputError(f"{source} is no table of edges; give {TABLES}")
-    columns = typed_columns(reader.schema, options, source)
-    chosen = list(columns.roles.values())
-    # Batch by batch: what a stream holds beside the edges is never in memory at once.
-    batches = [batch.select(chosen) for batch in reader]
-    schema = pyarrow.schema([reader.schema.field(name) for name in chosen])
-    return columns, pyarrow.Table.from_batches(batches, schema)
+    columns = columns or typed_columns(_schema_of_pandas(frame), options, source)
+    if not len(frame):
+        raise _no_rows(source)
+    values = dict(_columns_of_pandas(frame))
+    arrays = []
+    for role, name in columns.roles.items():
+        try:
+            array = pyarrow.array(values[name], from_pandas=True)
+        except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
+            problem = f"holds values of several kinds, or of none that is an id or a number ({_text_of(error)}); convert it"
+            raise Where(source, role, name).error(problem) from None
+        arrays.append(array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array]))
+    table = pyarrow.table(arrays, names=list(columns.roles.values()))
+    places = {role: Where(source, role, name) for role, name in columns.roles.items()}
+    return edges_of(table, places, options, source, columns)
 
 
-def _may_hold_edges(dtype: Any) -> bool:
-    """Whether pyarrow can convert a column of this type: geometries and periods, for example, it cannot."""
-    return getattr(dtype, "name", str(dtype)) not in ("geometry", "interval", "period")
-
-
-def _edges_of_cudf(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Edges of a frame in GPU memory, which stay there where ids are integers."""
-    schema = _schema_of(frame.head(0))
+def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
+    """Edges of a frame of Dask: only their columns are computed."""
+    meta = frame._meta
+    is_cudf = _library(meta) == "cudf"
+    schema = _with_levels(meta, source).to_arrow(preserve_index=False).schema if is_cudf else _schema_of_pandas(meta)
     columns = typed_columns(schema, options, source)
+    computed = frame[[label for label in frame.columns if str(label) in columns.roles.values()]].compute()
+    read = _edges_of_cudf if is_cudf else _edges_of_pandas
+    return read(computed, source, options, columns)
+
+
+def _with_levels(frame: Any, source: DataFile) -> Any:
+    """A frame of cuDF whose named index levels are columns."""
+    levels = _levels(frame)
+    twice = next((name for name in levels if name in frame.columns), None)
+    if twice is not None:
+        raise EdgeListError(f"{source}: {twice!r} is a level of the index and a column, too; rename one of them")
+    return frame.reset_index() if levels else frame
+
+
+def _edges_of_cudf(frame: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None) -> EdgeList:
+    """Edges of a frame in GPU memory, which stay there where ids are integers."""
+    frame = _with_levels(frame, source)
+    columns = columns or typed_columns(frame.head(0).to_arrow(preserve_index=False).schema, options, source)
+    if not len(frame):
+        raise _no_rows(source)
     places = {role: Where(source, role, name) for role, name in columns.roles.items()}
     names = list(columns.roles.values())
     numeric = all(frame[name].dtype.kind in "iu" for name in (columns.src, columns.dst))
-    if numeric and options.id_type == "auto" and not any(frame[name].isnull().any() for name in names) and len(frame):
+    if numeric and options.id_type == "auto" and not any(frame[name].isnull().any() for name in names):
         weight = columns.weight
         if weight is None or frame[weight].dtype.kind in "iuf":
             table = frame[names].rename(columns={name: role for role, name in columns.roles.items()})
@@ -182,43 +277,98 @@ def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> Edg
     """Stored entries are edges from their row to their column, explicit zeros included; 0..n-1 are the vertices."""
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise EdgeListError(f"{source} must be square to be the matrix of a graph, not of shape {tuple(matrix.shape)}")
-    for option in ("src_column", "dst_column", "weight_column"):
-        if getattr(options, option) is not None:
-            raise InputError(f"{source} has no columns; leave the names of columns out")
-    if matrix.format in ("coo", "csr", "csc") and not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()  # what such entries mean to SciPy, of whatever the caller holds
+    _no_names(source, options)
+    _is_numbered(source, options)
+    n = int(matrix.shape[0])
+    refuse_absurd_size(source, n)
+    if matrix.format == "bsr" and tuple(matrix.blocksize) != (1, 1) and not matrix.data.all():
+        raise EdgeListError(
+            f"{source} holds zeros in its blocks, and whether those are edges of weight 0 or no edges is not known: "
+            f"give matrix.tocsr(), in which each is an edge, and first call eliminate_zeros() on that if none is"
+        )
     coo = matrix.tocoo(copy=False)
     weighted = options.weighted if options.weighted is not None else coo.data.dtype.kind != "b"
+    if weighted and not getattr(matrix, "has_canonical_format", False) and coo.tocsr().nnz < coo.nnz:
+        raise EdgeListError(
+            f"{source} stores some entries more than once: call sum_duplicates() to add those up, as SciPy takes them, or "
+            f"give its row, col and data as src, dst and weight to keep the least"
+        )
     columns = {"src": coo.row, "dst": coo.col} | ({"weight": coo.data} if weighted else {})
     columns = {role: arguments.as_array(role, column) for role, column in columns.items()}
     names = EdgeColumns(src="row", dst="column", weight="data" if weighted else None)
-    return _edges_of_arrays(columns, names, source, n_vertices=matrix.shape[0])
+    return _edges_of_arrays(columns, names, source, n_vertices=n)
+
+
+def _is_numbered(source: DataFile, options: ReadOptions) -> None:
+    """Refuse another type of ids for a table whose vertices are 0..n-1."""
+    if options.id_type != "auto":
+        raise InputError(f"{source} numbers its vertices from 0; leave {option_text('id_type')} out")
+
+
+def _no_names(source: DataFile, options: ReadOptions, *, weight_too: bool = True) -> None:
+    """Refuse names of columns for a table that has no named ones."""
+    for option in ("src_column", "dst_column", *(("weight_column",) if weight_too else ())):
+        if getattr(options, option) is not None:
+            raise InputError(f"{source} has no columns with names; leave {option_text(option)} out")
 
 
 def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeList:
     """Edges of an array of shape (2, n_edges), as PyTorch Geometric has them."""
     if array.shape[0] != 2:
+        advice = "give its transpose" if array.shape[1] == 2 else "give src and dst"
         raise EdgeListError(
-            f"{source} of shape {tuple(array.shape)} is no edge_index, which has shape (2, n_edges); give src and dst"
+            f"{source} of shape {tuple(array.shape)} is no edge_index, which has shape (2, n_edges); {advice}"
         )
-    if options.src_column is not None or options.weight_column is not None:
-        raise InputError(f"{source} has no columns; leave the names of columns out")
-    columns = {role: arguments.as_array(role, array[i]) for i, role in enumerate(("src", "dst"))}
-    return _edges_of_arrays(columns, EdgeColumns(src="0", dst="1"), source)
+    _no_names(source, options)
+    columns = {role: as_column(role, array[i]) for i, role in enumerate(("src", "dst"))}
+    if not len(columns["src"]):
+        raise _no_rows(source)
+    return replace(edges_of_columns(columns, options, source), columns=EdgeColumns(src="0", dst="1"))
+
+
+def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeList:
+    """Edges of a graph of PyTorch Geometric: ``edge_index``, and an attribute with one number per edge as the weight."""
+    import pyarrow
+
+    _no_names(source, options, weight_too=False)
+    _is_numbered(source, options)
+    index = data.edge_index
+    if not is_edge_index(index):
+        raise EdgeListError(f"{source} has an edge_index of shape {tuple(index.shape)}, which must be (2, n_edges)")
+    attributes = [name for name in data.keys() if name != "edge_index" and data.is_edge_attr(name)]  # noqa: SIM118
+    schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in ("src", "dst", *attributes)])
+    columns = typed_columns(schema, options, source)
+    found = {"src": index[0], "dst": index[1]}
+    if columns.weight is not None:
+        found["weight"] = data[columns.weight]
+    found = {role: as_column(role, column) for role, column in found.items()}
+    return _edges_of_arrays(found, columns, source, n_vertices=_stated_nodes(data))
+
+
+def _stated_nodes(data: Any) -> int | None:
+    """The number of nodes if the graph holds it; PyTorch Geometric warns where it takes the largest end of an edge."""
+    with warnings.catch_warnings(record=True) as guesses:
+        warnings.simplefilter("always")
+        n = data.num_nodes
+    return None if guesses or n is None else int(n)
 
 
 def _edges_of_pairs(pairs: Sequence[Any], source: DataFile, options: ReadOptions) -> EdgeList:
     """Edges of a list of tuples, as NetworkX and igraph take them."""
-    if options.src_column is not None or options.weight_column is not None:
-        raise InputError(f"{source} has no columns; leave the names of columns out")
+    _no_names(source, options)
     width = len(pairs[0])
     for row, pair in enumerate(pairs):
         if not isinstance(pair, (list, tuple)) or len(pair) != width or width not in (2, 3):
             what = arguments.describe(pair)
             raise EdgeListError(f"{source}: row {row} is {what}; each must be (src, dst), or each (src, dst, weight)", row)
-    roles = ("src", "dst", "weight")[:width]
-    return edges_of_columns(dict(zip(roles, map(list, zip(*pairs, strict=True)), strict=True)), options, source)
+    if len(pairs) in (2, 3) and any(isinstance(pair, list) for pair in pairs):
+        raise EdgeListError(
+            f"{source} of {len(pairs)} lists could be edges or columns: give edges as tuples, [(src, dst), ...], or columns "
+            f"as src and dst"
+        )
+    # One column at a time, as lists are larger than the arrays that they become.
+    columns = {role: as_column(role, [pair[i] for pair in pairs]) for i, role in enumerate(_ROLES[:width])}
+    return edges_of_columns(columns, options, source)
 
 
 def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadOptions) -> EdgeList:
@@ -230,12 +380,14 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
     # Types of the other columns are not known; none of them is converted.
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
-    chosen = {role: table[name] for role, name in columns.roles.items()}
+    chosen = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
+    if not any(map(len, chosen.values())):
+        raise _no_rows(source)
     return replace(edges_of_columns(chosen, options, source), columns=columns)
 
 
 def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:
-    """Return the edges of two or three columns of any kind: arrays, tensors, Series, lists; of integers or strings.
+    """Return the edges of two or three columns as ``as_column`` returns them.
 
     Parameters
     ----------
@@ -244,54 +396,74 @@ def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: Data
     options : ReadOptions
     source : DataFile
         Names the columns in errors.
+
+    Returns
+    -------
+    EdgeList
+        Its table is a dict of arrays, or a pyarrow table if the ids are strings.
     """
     import pyarrow
 
+    if options.weighted is False:
+        columns = {role: column for role, column in columns.items() if role != "weight"}
+    elif options.weighted and "weight" not in columns:
+        raise EdgeListError(f"{source} has no weights, which {option_text('weighted', True)} requires; give weight")
     names = EdgeColumns(src="src", dst="dst", weight="weight" if "weight" in columns else None)
-    found = {role: as_column(role, column) for role, column in columns.items()}
-    if not any(isinstance(column, pyarrow.ChunkedArray) for column in found.values()):
-        return _edges_of_arrays(found, names, source)
+    as_text = options.id_type == "string" or any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values())
+    if not as_text and options.id_type == "auto":
+        return _edges_of_arrays(columns, names, source)
+    _same_lengths(columns)
     typed = {}
-    for role, column in found.items():
+    for role, column in columns.items():
         if not isinstance(column, pyarrow.ChunkedArray):
             column = pyarrow.chunked_array([pyarrow.array(column.get() if device_of(column) == "cuda" else column)])
         typed[role] = edge_column(column, Where(source, role, role), options.id_type)
-    _same_lengths(typed)
     return EdgeList(table=pyarrow.table(typed), columns=names, rows=((source.name, len(typed["src"])),))
 
 
 def as_column(role: str, value: Any) -> Any:
     """Return a column as an array of numbers, or, if it holds strings, as a pyarrow chunked array.
 
+    Parameters
+    ----------
+    role : {"src", "dst", "weight"}
+    value : column
+        Array, tensor, list, range, Series, pyarrow array.
+
     Raises
     ------
     EdgeListError
         Nulls, mixed types, or a value that is no column.
     """
+    if _is_dask(value):
+        value = value.compute()
+    if role == "weight" or not _holds_strings(value):
+        return arguments.as_array(role, _tensor(role, value))
+    return _strings(role, value)
+
+
+def _strings(role: str, value: Any) -> Any:
     import pyarrow
     import pyarrow.types as kinds
 
-    if role == "weight" or not _holds_strings(value):
-        return arguments.as_array(role, _tensor(value))
     try:
         if hasattr(value, "to_arrow"):
             value = value.to_arrow()
-        if hasattr(value, "cat") and hasattr(value, "astype"):  # pandas categorical
+        if isinstance(value, np.ndarray) and value.dtype.kind == "T":
             value = value.astype(object)
-        column = value if isinstance(value, pyarrow.ChunkedArray) else None
-        if column is None:
-            array = pyarrow.array(value.astype(object) if isinstance(value, np.ndarray) else value, from_pandas=True)
-            column = array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array])
+        column = value if isinstance(value, pyarrow.ChunkedArray) else pyarrow.array(value, from_pandas=True)
+        column = column if isinstance(column, pyarrow.ChunkedArray) else pyarrow.chunked_array([column])
     except (pyarrow.ArrowException, TypeError) as error:
-        text = " ".join(str(error).split())[:200]
         raise EdgeListError(
-            f"{role} holds strings and other values ({text}); convert all ids to strings", column=role
+            f"{role} holds strings and other values ({_text_of(error)}); convert all ids to strings", column=role
         ) from None
+    except UnicodeEncodeError:
+        raise EdgeListError(f"{role} holds strings that are not valid Unicode text; correct those", column=role) from None
     if column.null_count:
         raise EdgeListError(f"{role} holds {column.null_count} nulls: drop those rows", column=role)
     if kinds.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column
+        column = without_dictionary(column)
+    return column.cast(pyarrow.large_string()) if kinds.is_string_view(column.type) else column
 
 
 def _holds_strings(value: Any) -> bool:
@@ -312,22 +484,39 @@ def _holds_strings(value: Any) -> bool:
     return any(word in name for word in ("str", "utf8", "object", "categorical", "enum"))
 
 
-def _tensor(value: Any) -> Any:
+def _tensor(role: str, value: Any) -> Any:
     """A tensor of torch as an array of the same memory; anything else as it is."""
-    if type(value).__module__.partition(".")[0] != "torch":
+    if _library(value) != "torch":
         return value
-    value = value.detach()
-    if value.device.type == "cpu":
-        return value.numpy()
-    from ..cuda import cp
+    try:
+        value = value.detach()
+        if value.device.type != "cuda":
+            return value.numpy()
+        from ..cuda import cp, require
 
-    return cp.from_dlpack(value)
+        require()
+        return cp.from_dlpack(value)
+    except (RuntimeError, TypeError, BufferError) as error:  # sparse tensors, bfloat16, other devices
+        raise EdgeListError(f"{role} is a tensor that is no array of numbers ({_text_of(error)})", column=role) from None
 
 
 def _edges_of_arrays(
     columns: dict[str, Any], names: EdgeColumns, source: DataFile, n_vertices: int | None = None
 ) -> EdgeList:
+    """Edges of arrays of numbers. With ``n_vertices`` each end must be one of 0..n-1, as building checks no bounds."""
     _same_lengths(columns)
+    if n_vertices is not None:
+        refuse_absurd_size(source, n_vertices)
+    for role in ("src", "dst") if n_vertices is not None and columns["src"].size else ():
+        if columns[role].dtype.kind not in "iu":
+            raise EdgeListError(f"{role}: vertex ids must be integers, not {columns[role].dtype}", column=role)
+        low, high = extent(columns[role])
+        if low < 0 or high >= n_vertices:
+            odd = low if low < 0 else high
+            raise EdgeListError(
+                f"{source} has {n_vertices} vertices, from 0 on, but {names.roles[role]} holds {odd}; correct the data",
+                column=role,
+            )
     return EdgeList(
         table=columns, columns=names, rows=((source.name, int(columns["src"].size)),), first_vertex=0, n_vertices=n_vertices
     )

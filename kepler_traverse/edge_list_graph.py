@@ -9,7 +9,7 @@ import numpy as np
 
 from . import arguments, cuda
 from ._arrays import device_of, index_dtype, namespace
-from .build import graph_from_arrays, graph_from_numbers
+from .build import ENDS, graph_from_arrays, graph_from_numbers
 from .errors import EdgeListError, InputError, option_text
 from .formats import EdgeList
 from .formats.ids import read_ids
@@ -43,8 +43,9 @@ def graph_of(edges: EdgeList, device: str, vertices, rules: BuildRules) -> Graph
     edges = replace(edges, table=None)
     try:
         if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
+            found = ", ".join(f"{role} holds {'strings' if _are_strings(columns[role]) else 'integers'}" for role in ENDS)
             how = f"{option_text('id_type', 'string')} takes both as strings"
-            raise EdgeListError(f"one end is an integer, the other a string; {how}")
+            raise EdgeListError(f"one end is an integer, the other a string ({found}); {how}")
         if isinstance(vertices, str | os.PathLike):
             vertices = read_ids(vertices, "vertices").ids(_are_strings(columns["src"]))
         if _are_strings(columns["src"]):

@@ -43,7 +43,8 @@ def read_graph(
     ----------
     paths : path, sequence of paths, or table
         Files, folders, globs, or URLs that fsspec knows. All files together are one edge list. The ``key=value`` folders
-        of a Hive partition are columns of the files below them. Or a table in memory as ``graph_from_edges`` takes it.
+        of a Hive partition are columns of the files below them. Or a table in memory as ``graph_from_edges`` takes it,
+        which is moved to the device.
     directed : bool
         False: each row is an edge in both directions.
     device : {"auto", "cpu", "cuda"}
@@ -129,7 +130,7 @@ def read_graph(
         }
         for name, (given, unset) in of_files.items():
             if given != unset:
-                raise InputError(f"{option_text(name)} is for files; leave it out for a table in memory")
+                raise InputError(f"paths is a table in memory, and {option_text(name)} is for files; leave it out")
     options = ReadOptions(
         src_column=src_column,
         dst_column=dst_column,

@@ -133,7 +133,7 @@ def _edges_of_table(value: Any, source: DataFile, options: ReadOptions) -> EdgeL
     if _library(value) == "cudf":
         return _edges_of_cudf(value, source, options)
     if _library(value) == "pandas":
-        return _edges_of_pandas(value, source, options)
+        return _edges_of_pandas([value], typed_columns(_schema_of_pandas(value), options, source), source, options)
     if _has(value, "collect_schema") and _has(value, "lazy") and not _has(value, "__arrow_c_stream__"):
         return _edges_of_lazy(value, source, options)
     reader = _reader(value, source)
@@ -214,24 +214,27 @@ def _schema_of_pandas(frame: Any) -> Any:
     return pyarrow.schema([pyarrow.field(name, type_of(values)) for name, values in _columns_of_pandas(frame.head(0))])
 
 
-def _edges_of_pandas(frame: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None) -> EdgeList:
-    """Edges of a frame of pandas, column by column: a stream of it would convert all of them, geometries too."""
+def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, options: ReadOptions) -> EdgeList:
+    """Edges of frames of pandas, column by column: a stream of them would convert all columns, geometries too."""
     import pyarrow
 
-    columns = columns or typed_columns(_schema_of_pandas(frame), options, source)
-    if not len(frame):
+    if not any(map(len, parts)):
         raise _no_rows(source)
-    values = dict(_columns_of_pandas(frame))
-    arrays = []
-    for role, name in columns.roles.items():
-        try:
-            array = pyarrow.array(values[name], from_pandas=True)
-        except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
-            problem = f"holds values of several kinds, or of none that is an id or a number ({_text_of(error)}); convert it"
-            raise Where(source, role, name).error(problem) from None
-        arrays.append(array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array]))
-    table = pyarrow.table(arrays, names=list(columns.roles.values()))
     places = {role: Where(source, role, name) for role, name in columns.roles.items()}
+    tables = []
+    while parts:
+        values = dict(_columns_of_pandas(parts.pop(0)))
+        arrays = []
+        for where in places.values():
+            try:
+                arrays.append(pyarrow.array(values[where.name], from_pandas=True))
+            except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
+                problem = f"holds values of several kinds, or of none that is an id or a number ({_text_of(error)})"
+                raise where.error(f"{problem}; convert it") from None
+        tables.append(pyarrow.table(arrays, names=list(columns.roles.values())))
+        del values, arrays
+    # Partitions of Dask may differ in the width of a category's codes, or hold nothing but nulls.
+    table = tables[0] if len(tables) == 1 else pyarrow.concat_tables(tables, promote_options="permissive")
     return edges_of(table, places, options, source, columns)
 
 
@@ -241,9 +244,20 @@ def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeLi
     is_cudf = _library(meta) == "cudf"
     schema = _with_levels(meta, source).to_arrow(preserve_index=False).schema if is_cudf else _schema_of_pandas(meta)
     columns = typed_columns(schema, options, source)
-    computed = frame[[label for label in frame.columns if str(label) in columns.roles.values()]].compute()
-    read = _edges_of_cudf if is_cudf else _edges_of_pandas
-    return read(computed, source, options, columns)
+    chosen = frame[[label for label in frame.columns if str(label) in columns.roles.values()]]
+    if is_cudf:
+        return _edges_of_cudf(chosen.compute(), source, options, columns)
+
+    # Local, so that workers get its code and need not have this library.
+    def in_a_cell(part: Any) -> Any:
+        import pandas
+
+        return pandas.DataFrame({"part": [{"frame": part}]})
+
+    # Dask would put all partitions into one frame: a second copy of the edges beside them.
+    cells = chosen.map_partitions(in_a_cell, meta={"part": object}).compute()
+    parts = [cell.pop("frame") for cell in cells["part"]]
+    return _edges_of_pandas(parts, columns, source, options)
 
 
 def _with_levels(frame: Any, source: DataFile) -> Any:

@@ -1,0 +1,321 @@
+"""Measure the memory and the time of each way from edges in memory to a graph, and whether their columns are copied.
+
+    python -m scripts.bench.ways_in --edges 2000000 --output docs/benchmarks/ways_in.json
+    python -m scripts.bench.ways_in --render docs/benchmarks/ways_in.json       write the table of docs/inputs.md
+
+Each way runs in a process of its own. Its memory is the peak beyond what the process held with the edges in it, and contains
+the graph. The edge list is two int64 ids and an int64 weight per edge, or the bytes of string ids; ratios are to its size.
+A way whose package is not installed is left out and named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scripts.bench.environment import ROOT, commit, machine
+
+PAGE = ROOT / "docs" / "inputs.md"
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+PACKAGES = ("numpy", "pandas", "pyarrow", "scipy", "dask", "networkx", "igraph", "polars", "duckdb", "geopandas", "torch")
+PACKAGES += ("torch_geometric",)
+EDGES_PER_VERTEX = 8
+
+
+def columns_of(n_edges: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ends and weights of a random graph, in no order and without an edge twice, as a matrix would add those."""
+    rng = np.random.default_rng(1)
+    n = n_edges // EDGES_PER_VERTEX
+    places = rng.choice(n * n, n_edges, replace=False) if n_edges < 10_000 else np.unique(rng.integers(0, n * n, n_edges))
+    rng.shuffle(places)
+    return places // n, places % n, rng.integers(1, 1000, places.size)
+
+
+def _frame(columns: tuple[np.ndarray, ...]) -> Any:
+    import pandas
+
+    return pandas.DataFrame(dict(zip(("src", "dst", "weight"), columns, strict=True)))
+
+
+def _table(columns: tuple[np.ndarray, ...]) -> Any:
+    import pyarrow
+
+    return pyarrow.table(dict(zip(("src", "dst", "weight"), columns, strict=True)))
+
+
+def _strings(columns: tuple[np.ndarray, ...]) -> Any:
+    import pyarrow
+
+    src, dst, weight = columns
+    names = (pyarrow.array(column).cast(pyarrow.string()) for column in (src, dst))
+    return pyarrow.table(dict(zip(("src", "dst", "weight"), [*names, pyarrow.array(weight)], strict=True)))
+
+
+def _reader(columns: tuple[np.ndarray, ...]) -> Any:
+    """A reader of batches that are made as they are read, as a database makes them."""
+    import pyarrow
+
+    def batches() -> Any:
+        for first in range(0, columns[0].size, 1 << 16):
+            yield pyarrow.record_batch([column[first : first + (1 << 16)].copy() for column in columns], names=schema.names)
+
+    schema = pyarrow.schema([(name, pyarrow.int64()) for name in ("src", "dst", "weight")])
+    return pyarrow.RecordBatchReader.from_batches(schema, batches())
+
+
+def _sparse(kind: str) -> Callable[[tuple[np.ndarray, ...]], Any]:
+    def make(columns: tuple[np.ndarray, ...]) -> Any:
+        import scipy.sparse
+
+        src, dst, weight = columns
+        n = int(max(src.max(), dst.max())) + 1
+        return scipy.sparse.coo_array((weight, (src.astype(np.int32), dst.astype(np.int32))), shape=(n, n)).asformat(kind)
+
+    return make
+
+
+def _polars(columns: tuple[np.ndarray, ...]) -> Any:
+    import polars
+
+    return polars.DataFrame(dict(zip(("src", "dst", "weight"), columns, strict=True)))
+
+
+def _duckdb(columns: tuple[np.ndarray, ...]) -> Any:
+    import duckdb
+
+    return duckdb.from_arrow(_table(columns))
+
+
+def _dask(columns: tuple[np.ndarray, ...]) -> Any:
+    import dask.dataframe
+
+    return dask.dataframe.from_pandas(_frame(columns), npartitions=8)
+
+
+def _geopandas(columns: tuple[np.ndarray, ...]) -> Any:
+    import geopandas
+    import shapely
+
+    src, dst, length = columns
+    ends = np.stack([np.stack([src, dst], axis=1), np.stack([dst, src], axis=1)], axis=1)
+    facts = {"u": src, "v": dst, "key": 0, "length": length}
+    return geopandas.GeoDataFrame(facts, geometry=shapely.linestrings(ends.astype(float))).set_index(["u", "v", "key"])
+
+
+def _torch(columns: tuple[np.ndarray, ...]) -> Any:
+    import torch
+
+    return tuple(torch.from_numpy(column) for column in columns)
+
+
+def _pyg(columns: tuple[np.ndarray, ...]) -> Any:
+    import torch
+    from torch_geometric.data import Data
+
+    src, dst, weight = columns
+    edge_index = torch.from_numpy(np.stack([src, dst]))
+    return Data(edge_index=edge_index, edge_weight=torch.from_numpy(weight), num_nodes=int(edge_index.max()) + 1)
+
+
+def _networkx(columns: tuple[np.ndarray, ...]) -> Any:
+    import networkx
+
+    made = networkx.DiGraph()
+    made.add_weighted_edges_from(zip(*(column.tolist() for column in columns), strict=True))
+    return made
+
+
+def _igraph(columns: tuple[np.ndarray, ...]) -> Any:
+    import igraph
+
+    src, dst, weight = columns
+    made = igraph.Graph(n=int(max(src.max(), dst.max())) + 1, edges=np.stack([src, dst], axis=1), directed=True)
+    made.es["weight"] = weight.tolist()
+    return made
+
+
+def _address(value: Any) -> int | None:
+    """Where the first column of ids begins in memory, if it is one array there."""
+    column = value[0] if isinstance(value, tuple) else value
+    for name in ("src", "edge_index", "row", "u"):
+        if hasattr(column, "schema") or (hasattr(column, "columns") and name in column.columns):
+            column = column["src"]
+            break
+        if hasattr(column, name):
+            column = getattr(column, name)
+            break
+    if hasattr(column, "data_ptr"):
+        return int(column.data_ptr())
+    if hasattr(column, "chunks"):
+        return _start(column)
+    column = column.to_numpy() if hasattr(column, "to_numpy") else column
+    return _start(column) if isinstance(column, np.ndarray) else None
+
+
+def _start(column: Any) -> int:
+    """The address of an array's values; for strings, of their bytes."""
+    if hasattr(column, "chunks"):
+        return int(column.chunk(0).buffers()[-1].address)
+    return int(column.__array_interface__["data"][0])
+
+
+def _same_place(value: Any) -> bool:
+    """Whether the ids of an edge list lie where the table holds them."""
+    from kepler_traverse.formats import ReadOptions
+    from kepler_traverse.formats.tables import as_column, read_table
+
+    held = as_column("src", value[0]) if isinstance(value, tuple) else read_table(value, ReadOptions()).table["src"]
+    return _address(value) == _start(held)
+
+
+def _graph(value: Any) -> Any:
+    from kepler_traverse import graph_from_edges
+
+    return graph_from_edges(*value) if isinstance(value, tuple) else graph_from_edges(value)
+
+
+def _from(name: str) -> Callable[[Any], Any]:
+    from kepler_traverse import Graph
+
+    return lambda value: getattr(Graph, name)(value, weight="weight")
+
+
+# Name of the way: how its edges are made, how they become a graph, and what is copied where the addresses do not tell.
+WAYS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], str]] = {
+    "NumPy arrays": (lambda columns: columns, _graph, ""),
+    "pandas DataFrame": (_frame, _graph, ""),
+    "pyarrow Table": (_table, _graph, ""),
+    "pyarrow Table, string ids": (_strings, _graph, ""),
+    "pyarrow RecordBatchReader": (_reader, _graph, "its batches are joined"),
+    "polars DataFrame": (_polars, _graph, ""),
+    "DuckDB relation": (_duckdb, _graph, "its batches are joined"),
+    "Dask DataFrame": (_dask, _graph, "its partitions are joined"),
+    "GeoDataFrame, `u` and `v` in the index": (_geopandas, _graph, "levels of an index are made columns"),
+    "torch tensors": (_torch, _graph, ""),
+    "PyG `Data`": (_pyg, _graph, ""),
+    "SciPy COO": (_sparse("coo"), _graph, ""),
+    "SciPy CSR": (_sparse("csr"), _graph, "row numbers are made; columns and data are shared"),
+    "list of tuples": (lambda columns: list(zip(*(c.tolist() for c in columns), strict=True)), _graph, "Python objects"),
+    "lists": (lambda columns: tuple(c.tolist() for c in columns), _graph, "Python objects"),
+    "NetworkX": (_networkx, _from("from_networkx"), "Python objects"),
+    "igraph": (_igraph, _from("from_igraph"), "Python objects"),
+}
+
+
+def memory(key: str) -> int:
+    """Return an entry of this process's status in bytes: VmRSS, or VmHWM, its peak."""
+    text = Path("/proc/self/status").read_text()
+    return int(next(line for line in text.splitlines() if line.startswith(key)).split()[1]) * 1024
+
+
+def measure(name: str, n_edges: int) -> dict[str, Any]:
+    """Measure one way in this process; a small graph first, so that nothing is compiled or imported afterwards."""
+    import pyarrow
+
+    make, build, copied = WAYS[name]
+    build(make(columns_of(1000)))
+    columns = columns_of(n_edges)
+    rows, size = int(columns[0].size), sum(column.nbytes for column in columns)
+    value = make(columns)
+    if name.endswith("string ids"):
+        size = value.nbytes
+    del columns
+    if not copied:
+        copied = "nothing" if _same_place(value) else "all columns"
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    pyarrow.default_memory_pool().release_unused()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+    before, begin = memory("VmRSS"), time.perf_counter()
+    graph = build(value)
+    seconds, peak = time.perf_counter() - begin, memory("VmHWM")
+    if graph.report.rows != rows:
+        raise ValueError(f"{name}: {graph.report.rows} of {rows} edges were read")
+    ratio = round((peak - before) / size, 2)
+    return {"way": name, "edges": rows, "edge_list_bytes": size, "peak_bytes": peak - before, "ratio": ratio} | {
+        "seconds": round(seconds, 2),
+        "copied": copied,
+    }
+
+
+def table_of(found: dict[str, Any]) -> str:
+    """Return the measurements as a table, and where they were made."""
+    lines = ["| edges in memory | what is copied | peak memory, edge lists | seconds |", "|---|---|---|---|"]
+    for row in found["ways"]:
+        lines.append(f"| {row['way']} | {row['copied']} | {row['ratio']:.1f} | {row['seconds']:.2f} |")
+    where = f"{found['machine']['cpu']}, {found['machine']['cores']} cores"
+    lines += ["", f"{found['ways'][0]['edges']:,} edges. {where} ({found['measured']}, commit `{found['commit']}`)."]
+    return "\n".join(lines) + "\n"
+
+
+def render(found: dict[str, Any], page: str) -> str:
+    """Return the page with the part between the two markers replaced."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE.name} lacks the markers {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n{table_of(found)}{END}{after}"
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--edges", type=int, default=2_000_000)
+    parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS)
+    parser.add_argument("--one", choices=WAYS, help="measure one way in this process and print JSON")
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--render", type=Path, metavar="FILE", help=f"write the table of {PAGE.name} from a file")
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(options.one, options.edges)))
+        return
+    if options.render:
+        found = json.loads(options.render.read_text(encoding="utf-8"))
+        PAGE.write_text(render(found, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        return
+    ways = []
+    for name in options.ways:
+        command = [sys.executable, "-m", "scripts.bench.ways_in", "--one", name, "--edges", str(options.edges)]
+        # Each large array is then given back when it is freed, and none hides in memory that was freed before.
+        environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": str(1 << 17)}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["no output"])[-1]
+            if "ModuleNotFoundError" not in reason:
+                raise SystemExit(f"{name}: {reason}")
+            print(f"{name}: left out ({reason})", file=sys.stderr)
+            continue
+        ways.append(json.loads(done.stdout))
+        print(
+            f"{name}: {ways[-1]['ratio']} edge lists, {ways[-1]['seconds']} s, copied: {ways[-1]['copied']}", file=sys.stderr
+        )
+    if options.output:
+        about = {"measured": str(date.today()), "commit": commit(), "machine": machine(), "versions": _versions()}
+        found = about | {"command": f"python -m scripts.bench.ways_in --edges {options.edges}", "ways": ways}
+        options.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -221,7 +221,7 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
     if not any(map(len, parts)):
         raise _no_rows(source)
     places = {role: Where(source, role, name) for role, name in columns.roles.items()}
-    tables = []
+    tables, is_one = [], len(parts) == 1
     while parts:
         values = dict(_columns_of_pandas(parts.pop(0)))
         arrays = []
@@ -231,11 +231,18 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
             except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
                 problem = f"holds values of several kinds, or of none that is an id or a number ({_text_of(error)})"
                 raise where.error(f"{problem}; convert it") from None
+        if not is_one:
+            # Columns of a frame share memory. As copies of their own, each is freed when it has been joined.
+            arrays = [pyarrow.concat_arrays([*_chunks(array), *_chunks(array[:0])]) for array in arrays]
         tables.append(pyarrow.table(arrays, names=list(columns.roles.values())))
         del values, arrays
     # Partitions of Dask may differ in the width of a category's codes, or hold nothing but nulls.
     table = tables[0] if len(tables) == 1 else pyarrow.concat_tables(tables, promote_options="permissive")
     return edges_of(table, places, options, source, columns)
+
+
+def _chunks(array: Any) -> list[Any]:
+    return array.chunks if hasattr(array, "chunks") else [array]
 
 
 def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:

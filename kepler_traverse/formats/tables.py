@@ -500,7 +500,9 @@ def _holds_strings(value: Any) -> bool:
     if dtype is None or device_of(value) == "cuda":
         return False
     if isinstance(dtype, np.dtype):
-        return dtype.kind in "UT" or (dtype.kind == "O" and any(isinstance(item, str) for item in value))
+        # A column of cuDF cannot be iterated; its objects are strings.
+        is_text = dtype.kind == "O" and (hasattr(value, "to_arrow") or any(isinstance(item, str) for item in value))
+        return is_text or dtype.kind in "UT"
     name = str(getattr(getattr(dtype, "categories", None), "dtype", dtype)).lower()
     return any(word in name for word in ("str", "utf8", "object", "categorical", "enum"))
 

@@ -8,7 +8,7 @@ from typing import Any
 from . import arguments
 from ._arrays import device_of
 from .build import WEIGHT_TYPES, graph_from_arrays
-from .edge_list_graph import BuildRules, graph_of
+from .edge_list_graph import BuildRules, graph_of, memory_given_back
 from .errors import EdgeListError, InputError, options_spelled
 from .formats import ReadOptions
 from .formats.files import DataFile
@@ -149,7 +149,7 @@ def _from_columns(columns: dict[str, Any], vertices: Any, weighted: bool | None,
         raise EdgeListError("weighted=True requires weights: give weight", column="weight")
     columns = {role: as_column(role, column) for role, column in columns.items() if column is not None}
     if any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values()):
-        with options_spelled(_argument_text):
+        with options_spelled(_argument_text), memory_given_back():
             edges = [edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))]
             del columns
             return graph_of(edges.pop(), "cpu", _ids(vertices), rules)
@@ -161,7 +161,7 @@ def _from_table(table: Any, names: dict[str, Any], vertices: Any, weighted: bool
     for name, value in names.items():
         if value is not None:
             arguments.text(name, value, "the name of a column of the table")
-    with options_spelled(_argument_text):
+    with options_spelled(_argument_text), memory_given_back():
         options = ReadOptions(
             src_column=names["src"], dst_column=names["dst"], weight_column=names["weight"], weighted=weighted
         )

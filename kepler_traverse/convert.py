@@ -41,27 +41,28 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
             ends = f"({arguments.describe(u)}, {arguments.describe(v)})"
             raise InputError(f"edge {ends} has no attribute {weight!r}; give it one, or another name for weight")
         weights = arguments.as_array("weight", weights)
-    number_of = {node: number for number, node in enumerate(nodes)}
+    ids, numbers = _sorted_ids(nodes)
+    number_of = dict(zip(nodes, numbers.tolist(), strict=True))
     pairs = ((number_of[u], number_of[v]) for u, v in graph.edges())
-    src, dst = _ends_of(pairs, graph.number_of_edges())
-    return _graph_of_numbers(src, dst, weights, nodes, graph.is_directed())
+    src, dst = _ends_of(pairs, graph.number_of_edges(), numbers.dtype)
+    return graph_from_numbers(src, dst, weights, ids=ids, directed=graph.is_directed())
 
 
 def _is_integer(node: Any) -> bool:
     return isinstance(node, (int, np.integer)) and not isinstance(node, (bool, np.timedelta64))
 
 
-def _ends_of(pairs: Iterable[tuple[int, int]], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of edges as two int64 arrays; few edges at a time are Python objects, which are many times as large."""
-    pairs, src, dst = iter(pairs), np.empty(count, np.int64), np.empty(count, np.int64)
+def _ends_of(pairs: Iterable[tuple[int, int]], count: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of edges as two arrays; few edges at a time are Python objects, which are many times as large."""
+    pairs, src, dst = iter(pairs), np.empty(count, dtype), np.empty(count, dtype)
     for first in range(0, count, _AT_ONCE):
-        some = np.array(list(islice(pairs, _AT_ONCE)), np.int64)
+        some = np.array(list(islice(pairs, _AT_ONCE)), dtype)
         src[first : first + len(some)], dst[first : first + len(some)] = some[:, 0], some[:, 1]
     return src, dst
 
 
-def _graph_of_numbers(src: np.ndarray, dst: np.ndarray, weights: Any, ids: list[Any], directed: bool) -> Graph:
-    """Build a graph of edges between positions in a list of ids, which are in any order but of one kind."""
+def _sorted_ids(ids: list[Any]) -> tuple[Any, np.ndarray]:
+    """Sort ids of one kind, integers or strings, and return them with the vertex number of each in the given order."""
     if not ids or not all(isinstance(name, str) for name in ids):
         names = arguments.as_array("vertices", ids)
         if names.dtype.kind not in "iu":
@@ -79,10 +80,9 @@ def _graph_of_numbers(src: np.ndarray, dst: np.ndarray, weights: Any, ids: list[
         indices = pyarrow.compute.sort_indices(names)
         sorted_ids, order = names.take(indices), indices.to_numpy()
         sorted_ids = sorted_ids.cast(pyarrow.string()) if sorted_ids.nbytes <= np.iinfo(np.int32).max else sorted_ids
-    number = np.empty(len(ids), index_dtype(len(ids)))
-    number[order] = np.arange(len(ids), dtype=number.dtype)
-    src, dst = number[src], number[dst]
-    return graph_from_numbers(src, dst, weights, ids=sorted_ids, directed=directed)
+    numbers = np.empty(len(ids), index_dtype(len(ids)))
+    numbers[order] = np.arange(len(ids), dtype=numbers.dtype)
+    return sorted_ids, numbers
 
 
 def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -> Graph:
@@ -106,8 +106,11 @@ def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -
         twice = next(name for name, count in Counter(names).items() if count > 1)
         raise InputError(f"attribute {ids!r} gives {arguments.describe(twice)} to several vertices; ids must differ")
     weights = None if weight is None else arguments.as_array("weight", graph.es[weight])
-    src, dst = _ends_of((edge.tuple for edge in graph.es), graph.ecount())
-    return _graph_of_numbers(src, dst, weights, names, graph.is_directed())
+    sorted_ids, numbers = _sorted_ids(names)
+    src, dst = _ends_of((edge.tuple for edge in graph.es), graph.ecount(), numbers.dtype)
+    if ids is not None:
+        src, dst = numbers[src], numbers[dst]
+    return graph_from_numbers(src, dst, weights, ids=sorted_ids, directed=graph.is_directed())
 
 
 def from_cugraph(graph: Any) -> Graph:

@@ -1,0 +1,66 @@
+"""The order in which a queue visits the vertices of a matrix, as ``scipy.sparse.csgraph`` defines it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+NO_VERTEX = -9999  # SciPy's predecessor of a vertex that has none
+
+
+def breadth_first_order(matrices, source: int):
+    """Visit vertices from a source, in the order in which they enter a queue.
+
+    Parameters
+    ----------
+    matrices : list of (indptr, indices)
+        The neighbors of a vertex are those of the first matrix, then those of the second one. Indices of one vertex may be
+        in any order and may repeat.
+    source : int
+
+    Returns
+    -------
+    order : int32 array of shape (n_reached,)
+    predecessor : int32 array of shape (n_vertices,)
+        ``NO_VERTEX`` for the source and for vertices that are not reached.
+    """
+    (first, targets), *others = matrices
+    second, more_targets = others[0] if others else (first[:1], targets[:0])
+    n = first.size - 1
+    order, predecessor = np.empty(n, np.int32), np.full(n, NO_VERTEX, np.int32)
+    arrays = [_read_only(array) for array in (first, targets, second, more_targets)]
+    reached = _visit(*arrays, bool(others), source, np.zeros(n, np.uint8), order, predecessor)
+    return order[:reached], predecessor
+
+
+def _read_only(array):
+    """A view that Numba compiles no second version for, whatever the caller may write to."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+@njit(cache=True)
+def _visit(first, targets, second, more_targets, both, source, seen, order, predecessor):
+    seen[source] = 1
+    order[0] = source
+    done, found = 0, 1
+    while done < found:
+        u = order[done]
+        done += 1
+        for e in range(first[u], first[u + 1]):
+            v = targets[e]
+            if not seen[v]:
+                seen[v] = 1
+                order[found] = v
+                predecessor[v] = u
+                found += 1
+        if both:
+            for e in range(second[u], second[u + 1]):
+                v = more_targets[e]
+                if not seen[v]:
+                    seen[v] = 1
+                    order[found] = v
+                    predecessor[v] = u
+                    found += 1
+    return found

@@ -1,0 +1,105 @@
+"""Distances and predecessors in SciPy's form, one thread per source."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from . import threads
+from .atomics import atomic_add
+from .breadth_first_order import NO_VERTEX
+
+_NO_WEIGHTS = np.zeros(0, np.float32)
+
+
+def write_distances(found, unreached, rows, distances) -> None:
+    """Write the distances of a group of sources as float64, with inf where there is no path.
+
+    Parameters
+    ----------
+    found : array of shape (k, n_vertices), of any type of distances
+    unreached : scalar of found's type
+        What stands for no path there.
+    rows : int64 array of shape (k,)
+        The row of ``distances`` of each source.
+    distances : float64 array of shape (n_rows, n_vertices)
+        Written.
+    """
+    threads.run(_write_distances, rows.size, found, unreached, rows, distances)
+
+
+@njit(cache=True, nogil=True)
+def _write_distances(next_row, n_rows, found, unreached, rows, distances):
+    i = atomic_add(next_row, 0, 1)
+    while i < n_rows:
+        row, values = distances[rows[i]], found[i]
+        for v in range(row.size):
+            value = values[v]
+            row[v] = np.inf if value == unreached else value
+        i = atomic_add(next_row, 0, 1)
+
+
+def write_predecessors(offsets, targets, weights, sources, rows, distances, predecessors) -> None:
+    """Write the predecessors that Dijkstra's algorithm finds first: of all candidates the nearest, then the smallest.
+
+    Parameters
+    ----------
+    offsets, targets : arrays of a CSR
+    weights : array of shape (n_edges,) or None
+        None of them is negative. Without weights, edges have length 1.
+    sources, rows : int64 arrays of shape (k,)
+        Vertices, and their rows in both matrices.
+    distances : float64 array of shape (n_rows, n_vertices)
+        Each is the smallest sum of the distance of a predecessor and the weight of the edge from it, in float64.
+    predecessors : int32 array of shape (n_rows, n_vertices)
+        Written, with ``NO_VERTEX`` for the source and where there is no path.
+    """
+    weights = _NO_WEIGHTS if weights is None else weights
+    threads.run(_write_predecessors, rows.size, offsets, targets, weights, sources, rows, distances, predecessors)
+
+
+@njit(cache=True, nogil=True)
+def _write_predecessors(next_row, n_rows, offsets, targets, weights, sources, rows, distances, predecessors):
+    queue = np.empty(0, np.int32)
+    i = atomic_add(next_row, 0, 1)
+    while i < n_rows:
+        source, distance, previous = sources[i], distances[rows[i]], predecessors[rows[i]]
+        previous[:] = NO_VERTEX
+        reached, found = 0, 0
+        for u in range(distance.size):
+            at_u = distance[u]
+            if at_u == np.inf:
+                continue
+            reached += 1
+            for e in range(offsets[u], offsets[u + 1]):
+                v = targets[e]
+                weight = np.float64(weights[e]) if weights.size else 1.0
+                at_v = distance[v]
+                if at_u + weight == at_v and at_u < at_v:
+                    if previous[v] == NO_VERTEX:
+                        previous[v] = u
+                        found += 1
+                    elif at_u < distance[previous[v]]:
+                        previous[v] = u
+        if found + 1 < reached:
+            # The others end an edge that adds nothing. A vertex gets its predecessor after that one got its own, so no
+            # cycle of such edges becomes a cycle of predecessors.
+            if queue.size == 0:
+                queue = np.empty(distance.size, np.int32)
+            last = 0
+            for u in range(distance.size):
+                if u == source or previous[u] != NO_VERTEX:
+                    queue[last] = u
+                    last += 1
+            first = 0
+            while first < last:
+                u = queue[first]
+                first += 1
+                for e in range(offsets[u], offsets[u + 1]):
+                    v = targets[e]
+                    weight = np.float64(weights[e]) if weights.size else 1.0
+                    if v != source and previous[v] == NO_VERTEX and distance[u] + weight == distance[v] < np.inf:
+                        previous[v] = u
+                        queue[last] = v
+                        last += 1
+        i = atomic_add(next_row, 0, 1)

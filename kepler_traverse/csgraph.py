@@ -1,0 +1,541 @@
+"""Shortest paths and breadth-first order by the functions of ``scipy.sparse.csgraph``, for code that is written for SciPy.
+
+Names, arguments, their order, shapes, types, ``-9999`` and ``inf`` are SciPy's. Replace the import::
+
+    from kepler_traverse.csgraph import dijkstra  # was: from scipy.sparse.csgraph import dijkstra
+
+Wherever an argument is a matrix it may also be a ``Graph``, on any device: ``from_matrix`` builds it once for many calls.
+Vertices of a ``Graph`` are its vertex numbers.
+
+Distances of non-negative weights are SciPy's, bit for bit, and so are the order and the predecessors of
+``breadth_first_order``. Where several shortest paths end at a vertex, its predecessor is the one nearest to the source, then
+the smallest one. SciPy promises none; its own choice among equally near ones may differ.
+
+Some calls are passed on to SciPy, because only its own loops give its results: ``method="FW"``, weights of minus infinity,
+and distances that float64 cannot hold.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse.csgraph as scipy_csgraph
+
+from . import arguments
+from ._arrays import FLOAT64_EXACT, MAX_HOP_COUNT, NO_PREDECESSOR, to_host, unreached_of
+from .bfs import REGISTRY as BFS
+from .bfs import plan_bfs_many
+from .cpu.breadth_first_order import NO_VERTEX
+from .cpu.breadth_first_order import breadth_first_order as visit_in_order
+from .cpu.scipy_results import write_distances, write_predecessors
+from .errors import InputError, PrecisionError
+from .errors import NegativeCycleError as _NegativeCycleError
+from .graph import Graph
+from .multi_source.outputs import nearest_columns, nearest_source_search
+from .query import Query
+from .scipy_matrices import as_csr, as_graph, has_negative_weights, indices_of
+from .sssp import REGISTRY as SSSP
+from .sssp import plan_sssp_many
+
+__all__ = [
+    "NegativeCycleError",
+    "bellman_ford",
+    "breadth_first_order",
+    "breadth_first_tree",
+    "dijkstra",
+    "from_matrix",
+    "johnson",
+    "shortest_path",
+]
+
+_NEGATIVE = "csgraph has negative weights: dijkstra is not made for these; take johnson or bellman_ford"
+_METHODS = ("auto", "FW", "D", "BF", "J")
+
+
+class NegativeCycleError(_NegativeCycleError, scipy_csgraph.NegativeCycleError):
+    """A negative cycle, in a form that is caught as SciPy's error and as this library's.
+
+    Attributes
+    ----------
+    cycle, weight
+        As in ``kepler_traverse.NegativeCycleError``: the vertices and the sum of the weights.
+    """
+
+    def __init__(self, cycle: list[Any], weight: float):
+        _NegativeCycleError.__init__(self, cycle, weight)
+        self.args = (cycle, weight)
+
+
+def from_matrix(csgraph: Any, directed: bool = True, *, weighted: bool = True) -> Graph:
+    """Build the graph of a matrix, by SciPy's rules, for several calls of the functions of this module.
+
+    Parameters
+    ----------
+    csgraph : array_like, masked array or sparse matrix of shape (N, N)
+        As in ``dijkstra``.
+    directed : bool
+        Whether an entry is an edge from its row to its column only. Calls that take the graph must say the same, or leave
+        ``directed`` at True.
+    weighted : bool
+        False: entries have no weights, as ``unweighted=True`` requires.
+
+    Returns
+    -------
+    Graph
+        Ids are 0..N-1. ``Graph.to("cuda")`` moves it to a GPU.
+
+    Examples
+    --------
+    >>> from kepler_traverse import csgraph
+    >>> csgraph.from_matrix([[0, 2, 0], [0, 0, 3], [0, 0, 0]])
+    <Graph: 3 vertices, 2 stored edges, directed, integer weights, cpu>
+    """
+    directed = arguments.flag("directed", directed)
+    return as_graph(as_csr(csgraph, directed), directed=directed, weighted=arguments.flag("weighted", weighted))
+
+
+def dijkstra(
+    csgraph: Any,
+    directed: bool = True,
+    indices: Any = None,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    limit: float = np.inf,
+    min_only: bool = False,
+) -> Any:
+    """Shortest distances from some vertices, as ``scipy.sparse.csgraph.dijkstra``.
+
+    Parameters
+    ----------
+    csgraph : array_like, masked array or sparse matrix of shape (N, N), or Graph
+        Stored entries of a sparse matrix are edges, zeros included. Zero, NaN and infinite entries of a dense array are not.
+        Negative weights warn, as in SciPy. Distances are right all the same.
+    directed : bool
+        False: an entry is an edge in both directions. Of two entries the smaller counts.
+    indices : int or array_like of int, optional
+        Sources, of any shape; by default all vertices. Negative ones count from the end.
+    return_predecessors : bool
+    unweighted : bool
+        Count hops.
+    limit : float
+        Largest distance, inclusive.
+    min_only : bool
+        The distance from the nearest source only, by one search.
+
+    Returns
+    -------
+    dist_matrix : float64 array of shape (*indices.shape, N), or (N,) with ``min_only``
+        ``inf`` where there is no path within the limit.
+    predecessors : int32 array of the same shape
+        With ``return_predecessors``; ``-9999`` for sources and where there is no path.
+    sources : int32 array of shape (N,)
+        With ``return_predecessors`` and ``min_only``: the nearest source; ``-9999`` where there is no path.
+
+    Raises
+    ------
+    InputError
+        The matrix is not square, indices are no vertices, or ``limit`` is negative. It is a ValueError, as SciPy's.
+    NegativeCycleError
+        A negative cycle can be reached from a source. SciPy's ``dijkstra`` does not end then.
+
+    Examples
+    --------
+    >>> from kepler_traverse import csgraph
+    >>> csgraph.dijkstra([[0, 2, 0], [0, 0, 3], [0, 0, 0]], indices=0, return_predecessors=True)
+    (array([0., 2., 5.]), array([-9999,     0,     1], dtype=int32))
+    """
+    given = {"indices": indices, "return_predecessors": return_predecessors, "unweighted": unweighted, "min_only": min_only}
+    matrix = _matrix_of(csgraph, directed)
+    try:
+        limit = float(limit)
+    except (TypeError, ValueError):
+        raise InputError(f"limit must be a number, not {arguments.describe(limit)}") from None
+    if limit < 0:
+        raise InputError(f"limit must be 0 or more, not {limit:g}")
+    if csgraph.has_negative_weights if matrix is None else has_negative_weights(matrix):
+        warnings.warn(_NEGATIVE, UserWarning, stacklevel=2)
+    if math.isnan(limit) or _has_infinite_gains(matrix, unweighted):
+        return scipy_csgraph.dijkstra(_for_scipy(csgraph, matrix), directed, limit=limit, **given)
+    try:
+        return _search(csgraph, matrix, directed, limit=limit, **given)
+    except PrecisionError:  # beyond float64, which SciPy takes for no path
+        return scipy_csgraph.dijkstra(_for_scipy(csgraph, matrix), directed, limit=limit, **given)
+
+
+def bellman_ford(
+    csgraph: Any,
+    directed: bool = True,
+    indices: Any = None,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+) -> Any:
+    """Shortest distances with weights of any sign, as ``scipy.sparse.csgraph.bellman_ford``.
+
+    Parameters
+    ----------
+    csgraph, directed, indices, return_predecessors, unweighted
+        As in ``dijkstra``.
+
+    Returns
+    -------
+    dist_matrix, predecessors
+        As in ``dijkstra``.
+
+    Raises
+    ------
+    NegativeCycleError
+        A negative cycle can be reached from one of the sources. Undirected, any negative edge is one.
+    InputError
+        As ``dijkstra``.
+
+    Examples
+    --------
+    >>> from kepler_traverse import csgraph
+    >>> csgraph.bellman_ford([[0, 2, 0], [0, 0, -1], [0, 0, 0]], indices=[0, 1])
+    array([[ 0.,  2.,  1.],
+           [inf,  0., -1.]])
+    """
+    given = {"indices": indices, "return_predecessors": return_predecessors, "unweighted": unweighted}
+    matrix = _matrix_of(csgraph, directed)
+    if _has_infinite_gains(matrix, unweighted):
+        return scipy_csgraph.bellman_ford(matrix, directed, **given)
+    try:
+        return _search(csgraph, matrix, directed, **given)
+    except PrecisionError:
+        return scipy_csgraph.bellman_ford(_for_scipy(csgraph, matrix), directed, **given)
+
+
+def johnson(
+    csgraph: Any,
+    directed: bool = True,
+    indices: Any = None,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+) -> Any:
+    """Shortest distances with weights of any sign, as ``scipy.sparse.csgraph.johnson``.
+
+    Parameters
+    ----------
+    csgraph, directed, indices, return_predecessors, unweighted
+        As in ``dijkstra``.
+
+    Returns
+    -------
+    dist_matrix, predecessors
+        As in ``dijkstra``. SciPy rounds distances of negative weights twice; here they are the least sums, rounded once per
+        edge, as in ``bellman_ford``. Integers that float64 holds are the same in both.
+
+    Raises
+    ------
+    NegativeCycleError
+        The graph has a negative cycle anywhere. Undirected, any negative edge is one.
+    InputError
+        As ``dijkstra``.
+
+    Examples
+    --------
+    >>> from kepler_traverse import csgraph
+    >>> csgraph.johnson([[0, 2, 0], [0, 0, -1], [0, 0, 0]], indices=0)
+    array([0., 2., 1.])
+    """
+    given = {"indices": indices, "return_predecessors": return_predecessors, "unweighted": unweighted}
+    if unweighted:
+        return dijkstra(csgraph, directed, **given)
+    matrix = _matrix_of(csgraph, directed)
+    if _has_infinite_gains(matrix, unweighted):
+        return scipy_csgraph.johnson(matrix, directed, **given)
+    try:
+        graph = _graph_of(csgraph, matrix, directed, weighted=True)
+        if graph.has_negative_weights and graph.n_vertices:
+            _refuse_negative_cycles(graph)
+        return _search(graph, None, directed, **given)
+    except PrecisionError:
+        return scipy_csgraph.johnson(_for_scipy(csgraph, matrix), directed, **given)
+
+
+def shortest_path(
+    csgraph: Any,
+    method: str = "auto",
+    directed: bool = True,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    overwrite: bool = False,
+    indices: Any = None,
+) -> Any:
+    """Shortest distances by a method of choice, as ``scipy.sparse.csgraph.shortest_path``.
+
+    Parameters
+    ----------
+    csgraph, directed, return_predecessors, unweighted, indices
+        As in ``dijkstra``.
+    method : {"auto", "FW", "D", "BF", "J"}
+        ``"D"``, ``"BF"`` and ``"J"`` are ``dijkstra``, ``bellman_ford`` and ``johnson``. ``"FW"`` is SciPy's own
+        ``floyd_warshall``. ``"auto"`` is ``"J"`` if weights are negative, else ``"D"``; SciPy takes ``"FW"`` for a matrix
+        with more than a quarter of all entries, whose sums may round differently. With negative weights as well, this
+        function does the same.
+    overwrite : bool
+        For ``"FW"`` only: SciPy may write the result to ``csgraph``.
+
+    Returns
+    -------
+    dist_matrix, predecessors
+        As in ``dijkstra``.
+
+    Raises
+    ------
+    NegativeCycleError, InputError
+        As the function of the method; indices with ``"FW"``; an unknown method.
+
+    Examples
+    --------
+    >>> from kepler_traverse import csgraph
+    >>> csgraph.shortest_path([[0, 2, 0], [0, 0, 3], [0, 0, 0]])
+    array([[ 0.,  2.,  5.],
+           [inf,  0.,  3.],
+           [inf, inf,  0.]])
+    """
+    arguments.choice("method", method, _METHODS)
+    if method == "auto":
+        matrix = _matrix_of(csgraph, directed)
+        graph = csgraph if matrix is None else None
+        negative = has_negative_weights(matrix) if graph is None else graph.has_negative_weights
+        n_entries = matrix.nnz if graph is None else 0
+        method = "J" if negative else "D"
+        if negative and indices is None and graph is None and n_entries >= matrix.shape[0] ** 2 / 4:
+            method = "FW"
+    if method == "FW":
+        if indices is not None:
+            raise InputError("method='FW' computes all pairs; leave indices out, or take another method")
+        if isinstance(csgraph, Graph):
+            raise InputError("method='FW' is SciPy's, which takes a matrix and no Graph; take another method")
+        return scipy_csgraph.floyd_warshall(
+            _for_floyd_warshall(csgraph),
+            directed,
+            return_predecessors=return_predecessors,
+            unweighted=unweighted,
+            overwrite=overwrite,
+        )
+    function = {"D": dijkstra, "BF": bellman_ford, "J": johnson}[method]
+    return function(csgraph, directed, indices, return_predecessors, unweighted)
+
+
+def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True) -> Any:
+    """Vertices in the order of a breadth-first search, as ``scipy.sparse.csgraph.breadth_first_order``.
+
+    Parameters
+    ----------
+    csgraph : array_like, masked array or sparse matrix of shape (N, N), or Graph
+        As in ``dijkstra``; infinite and NaN entries of a sparse matrix are edges.
+    i_start : int
+        The source.
+    directed : bool
+        False: neighbors are those of the row, then those of the column.
+    return_predecessors : bool
+
+    Returns
+    -------
+    node_array : int32 array of shape (n_reached,)
+        In SciPy's order: neighbors in the order in which the matrix stores them.
+    predecessors : int32 array of shape (N,)
+        With ``return_predecessors``; ``-9999`` for the source and for vertices that are not reached.
+
+    Raises
+    ------
+    InputError
+        The matrix is not square, or ``i_start`` is no vertex.
+
+    Examples
+    --------
+    >>> from kepler_traverse import csgraph
+    >>> csgraph.breadth_first_order([[0, 1, 1], [0, 0, 1], [0, 0, 0]], 0)
+    (array([0, 1, 2], dtype=int32), array([-9999,     0,     0], dtype=int32))
+    """
+    matrix = _matrix_of(csgraph, directed)
+    if matrix is None:
+        rows = [(to_host(csgraph.offsets), to_host(csgraph.targets))]
+    else:
+        rows = [(matrix.indptr, matrix.indices)]
+        if not directed:
+            # SciPy would move the weights, too.
+            ones = np.ones(matrix.indices.size, np.int8)
+            structure = type(matrix)((ones, matrix.indices, matrix.indptr), shape=matrix.shape)
+            columns = structure.T.tocsr()
+            rows.append((columns.indptr, columns.indices))
+    n = rows[0][0].size - 1
+    if not isinstance(i_start, (int, np.integer)) or isinstance(i_start, bool) or not 0 <= i_start < n:
+        raise InputError(f"i_start must be a vertex from 0 to {n - 1}, not {arguments.describe(i_start)}")
+    order, predecessor = visit_in_order(rows, int(i_start))
+    return (order, predecessor) if return_predecessors else order
+
+
+def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any:
+    """Tree of a breadth-first search, as ``scipy.sparse.csgraph.breadth_first_tree``.
+
+    Parameters
+    ----------
+    csgraph, i_start, directed
+        As in ``breadth_first_order``, but no Graph.
+
+    Returns
+    -------
+    csr_array or csr_matrix of shape (N, N)
+        The edges from each predecessor, with the weights of ``csgraph``; SciPy's ``reconstruct_path`` makes it.
+
+    Raises
+    ------
+    InputError
+        As ``breadth_first_order``.
+
+    Examples
+    --------
+    >>> from kepler_traverse import csgraph
+    >>> csgraph.breadth_first_tree([[0, 1, 2], [0, 0, 3], [0, 0, 0]], 0).toarray()
+    array([[0., 1., 2.],
+           [0., 0., 0.],
+           [0., 0., 0.]])
+    """
+    if isinstance(csgraph, Graph):
+        raise InputError("breadth_first_tree returns entries of a matrix, which a Graph has none of; give its matrix")
+    _, predecessors = breadth_first_order(csgraph, i_start, directed)
+    return scipy_csgraph.reconstruct_path(csgraph, predecessors, directed)
+
+
+def _for_floyd_warshall(csgraph: Any) -> Any:
+    """A matrix in a form that SciPy's function takes, which not all of its formats are."""
+    if hasattr(csgraph, "tocsr"):
+        return csgraph.tocsr()
+    return csgraph if hasattr(csgraph, "shape") else np.asarray(csgraph)
+
+
+def _matrix_of(csgraph: Any, directed: bool) -> Any:
+    """The CSR matrix of the argument of a public function; None if it is a Graph."""
+    if not isinstance(csgraph, Graph):
+        return as_csr(csgraph, directed)
+    if csgraph.directed and not directed:
+        raise InputError("csgraph is a directed Graph, and directed=False was given; build it by from_matrix(..., False)")
+    return None
+
+
+def _graph_of(csgraph: Any, matrix: Any, directed: bool, weighted: bool) -> Graph:
+    if matrix is not None:
+        return as_graph(matrix, directed=bool(directed), weighted=weighted)
+    if weighted and csgraph.weights is None:
+        raise InputError("csgraph is a Graph without weights; take unweighted=True")
+    return csgraph
+
+
+def _for_scipy(csgraph: Any, matrix: Any) -> Any:
+    return csgraph.to("cpu").to_scipy() if matrix is None else matrix
+
+
+def _has_infinite_gains(matrix: Any, unweighted: bool) -> bool:
+    """Whether a weight is minus infinity, which no sum of this library can hold."""
+    return matrix is not None and not unweighted and bool(np.isneginf(matrix.data).any())
+
+
+def _search(
+    csgraph: Any,
+    matrix: Any,
+    directed: bool,
+    *,
+    indices: Any,
+    return_predecessors: bool,
+    unweighted: bool,
+    limit: float = np.inf,
+    min_only: bool = False,
+) -> Any:
+    """Distances from the sources, in the form that SciPy returns."""
+    graph = _graph_of(csgraph, matrix, directed, not unweighted)
+    n = graph.n_vertices
+    sources = np.arange(n) if indices is None else indices_of(indices, n)
+    if unweighted and not math.isinf(limit):
+        limit = min(math.floor(limit), MAX_HOP_COUNT)
+    most = None if math.isinf(limit) else limit
+    try:
+        if min_only:
+            distance, predecessor, nearest = _from_nearest(graph, sources.ravel(), unweighted, most)
+            return (distance, predecessor, nearest) if return_predecessors else distance
+        distance, predecessor = _from_each(graph, sources.ravel(), unweighted, most, return_predecessors)
+    except _NegativeCycleError as error:
+        raise NegativeCycleError(error.cycle, error.weight) from None
+    shape = (*sources.shape, n)
+    return (distance.reshape(shape), predecessor.reshape(shape)) if return_predecessors else distance.reshape(shape)
+
+
+def _from_each(
+    graph: Graph, sources: np.ndarray, unweighted: bool, limit: float | None, predecessors: bool
+) -> tuple[np.ndarray, Any]:
+    """Distances from each source, float64 of shape (k, n), and predecessors, int32 of the same shape."""
+    distances = np.empty((sources.size, graph.n_vertices))
+    previous = np.empty(distances.shape, np.int32) if predecessors else None
+    if not distances.size:
+        return distances, previous
+    distinct, first_rows, places = np.unique(sources, return_index=True, return_inverse=True)
+    from_distances = predecessors and _distances_tell_predecessors(graph, unweighted)
+    kind = "predecessors" if predecessors and not from_distances else "matrix"
+    if unweighted:
+        plan = plan_bfs_many(graph, n_sources=distinct.size, result=kind, max_depth=None if limit is None else int(limit))
+    else:
+        plan = plan_sssp_many(graph, n_sources=distinct.size, result=kind, cutoff=limit)
+    at = 0
+    for group in plan.iter_groups(distinct):
+        here = slice(at, at + len(group))
+        at += len(group)
+        rows, found = first_rows[here], to_host(group.distance)
+        write_distances(found, unreached_of(found.dtype), rows, distances)
+        if from_distances:
+            edges = (graph.offsets, graph.targets, None if unweighted else graph.weights)
+            write_predecessors(*edges, distinct[here], rows, distances, previous)
+        elif previous is not None:
+            for row, source, found in zip(rows, distinct[here], to_host(group.predecessor), strict=True):
+                previous[row] = np.where(found == NO_PREDECESSOR, NO_VERTEX, found)
+                previous[row, source] = NO_VERTEX
+    for row in np.flatnonzero(first_rows[places] != np.arange(sources.size)):
+        distances[row] = distances[first_rows[places[row]]]
+        if previous is not None:
+            previous[row] = previous[first_rows[places[row]]]
+    return distances, previous
+
+
+def _distances_tell_predecessors(graph: Graph, unweighted: bool) -> bool:
+    """Whether distances in float64 satisfy the equations of their predecessors, so that one pass finds these."""
+    if graph.device != "cpu":
+        return False
+    if unweighted:
+        return True
+    if graph.has_negative_weights:
+        return False
+    return graph.max_sum < FLOAT64_EXACT if graph.integer_weights else graph.distance_dtype == np.float64
+
+
+def _from_nearest(
+    graph: Graph, sources: np.ndarray, unweighted: bool, limit: float | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distances from the nearest source, predecessors and that source, all of shape (n,)."""
+    n = graph.n_vertices
+    distance, previous, nearest = np.full(n, np.inf), np.full(n, NO_VERTEX, np.int32), np.full(n, NO_VERTEX, np.int32)
+    if sources.size:
+        registry = BFS if unweighted else SSSP
+        query = Query(predecessors=True, limit=limit)
+        distinct = np.unique(sources)
+        name = registry.algorithm.name
+        _, found = nearest_source_search(graph, distinct, name, registry.single_source, "auto", query)
+        _, (vertex, source, length) = nearest_columns(graph, found, limit)
+        vertex = to_host(vertex)
+        distance[vertex] = to_host(length)
+        nearest[vertex] = to_host(source)
+        previous[vertex] = to_host(found.predecessor)[:n][vertex]
+        previous[distinct] = NO_VERTEX
+    return distance, previous, nearest
+
+
+def _refuse_negative_cycles(graph: Graph) -> None:
+    """Raise NegativeCycleError for a negative cycle anywhere."""
+    everything = np.arange(graph.n_vertices)
+    try:
+        nearest_source_search(graph, everything, SSSP.algorithm.name, SSSP.single_source, "auto", Query())
+    except _NegativeCycleError as error:
+        raise NegativeCycleError(error.cycle, error.weight) from None

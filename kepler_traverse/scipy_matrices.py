@@ -1,0 +1,112 @@
+"""Matrices as ``scipy.sparse.csgraph`` reads them: which entries are edges, and with which weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import arguments
+from ._arrays import FLOAT64_EXACT, index_dtype
+from .build import graph_from_numbers
+from .errors import InputError
+from .graph import Graph
+
+_OWN_FORMATS = ("csr", "csc", "coo")
+
+
+def as_csr(csgraph: Any, directed: bool) -> Any:
+    """Return the sparse matrix whose stored entries are the edges that SciPy sees.
+
+    Stored entries of a sparse matrix are edges, zeros included. Zero, NaN and infinite entries of a dense array and masked
+    entries of a masked array are none. Duplicates of a COO matrix are added up, those of a CSR matrix are parallel edges.
+    Weights keep their type where float64 holds them; SciPy would copy them.
+
+    Raises
+    ------
+    InputError
+        The matrix is not square, or nothing that SciPy can read.
+    """
+    import scipy.sparse
+    from scipy.sparse.csgraph._validation import validate_graph
+
+    try:
+        if scipy.sparse.issparse(csgraph) and csgraph.format in _OWN_FORMATS and csgraph.dtype.kind in "biuf":
+            if not directed and csgraph.format == "csc":
+                csgraph = csgraph.T  # as SciPy does; the order of the neighbors depends on it
+            matrix = csgraph.tocsr()
+        else:
+            matrix = validate_graph(csgraph, directed, dense_output=False)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"csgraph cannot be read as a graph: {error}") from error
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"csgraph must be a square matrix, not of shape {matrix.shape}")
+    return matrix
+
+
+def has_negative_weights(matrix: Any) -> bool:
+    """Whether a weight is below zero; SciPy's ``dijkstra`` warns of these, also where it does not use the weights."""
+    return matrix.data.dtype.kind in "if" and bool((matrix.data < 0).any())
+
+
+def as_graph(matrix: Any, *, directed: bool, weighted: bool) -> Graph:
+    """Build the graph of a CSR matrix, with vertex numbers as ids.
+
+    An infinite or NaN weight is no way to anywhere, so it is left out. Weights become float64, in which SciPy adds them, or
+    stay integers where no sum of them can round in float64.
+    """
+    n = matrix.shape[0]
+    kind = index_dtype(n)
+    src = np.repeat(np.arange(n, dtype=kind), np.diff(matrix.indptr))
+    dst, weight = matrix.indices[: src.size], None
+    if dst.size and not 0 <= dst.min() <= dst.max() < n:
+        raise InputError(f"csgraph has {n} vertices, and its indices reach from {dst.min()} to {dst.max()}")
+    dst = dst.astype(kind, copy=False)
+    if weighted:
+        weight = _weights_of(matrix.data[: src.size], n)
+        is_edge = np.isfinite(weight) if weight.dtype.kind == "f" else None
+        if is_edge is not None and not is_edge.all():
+            src, dst, weight = src[is_edge], dst[is_edge], weight[is_edge]
+    return graph_from_numbers(src, dst, weight, ids=np.arange(n, dtype=kind), directed=directed)
+
+
+def _weights_of(data: np.ndarray, n_vertices: int) -> np.ndarray:
+    if data.dtype.kind == "b":
+        return data.astype(np.int8)
+    if data.dtype.kind in "iu" and data.size:
+        largest = max(int(data.max()), -int(data.min()))
+        if largest * n_vertices < FLOAT64_EXACT:
+            return data
+    with np.errstate(over="ignore"):
+        weight = data.astype(np.float64, copy=False)
+    if not data.size or data.dtype.kind in "iu":
+        return weight
+    # Integers in a float type: their sums are the same as integers, and may then be computed in float32.
+    if float(np.abs(weight).max()) * n_vertices < FLOAT64_EXACT:
+        integers = weight.astype(np.int64)
+        if np.array_equal(integers, weight):
+            return integers
+    return weight
+
+
+def indices_of(indices: Any, n_vertices: int) -> np.ndarray:
+    """Return ``indices`` as an int64 array of its shape, counted from the end where negative.
+
+    Raises
+    ------
+    InputError
+        They are no integers, or out of range.
+    """
+    try:
+        found = np.asarray(indices)
+    except ValueError as error:  # of rows that differ in length
+        raise InputError(f"indices must be vertex numbers: {error}") from None
+    if not found.size:
+        return np.zeros(found.shape, np.int64)
+    if found.dtype.kind not in "iuf" or not np.array_equal(np.trunc(found), found):
+        raise InputError(f"indices must be whole numbers, not {arguments.describe(found.ravel()[0].item())}")
+    wrong = (found < -n_vertices) | (found >= n_vertices)
+    if wrong.any():
+        raise InputError(f"indices holds {found[wrong][0]}, and the vertices are 0 to {n_vertices - 1}")
+    numbers = found.astype(np.int64)
+    return np.where(numbers < 0, numbers + n_vertices, numbers)

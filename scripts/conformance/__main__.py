@@ -1,0 +1,234 @@
+"""Run the suites of docs/conformance.md, record their counts, and write the page.
+
+python -m scripts.conformance run [--only NAME ...]     all suites; writes docs/conformance.json and the page
+python -m scripts.conformance part                      what check.sh runs: less than two minutes, writes nothing
+python -m scripts.conformance page | check              write the page from docs/conformance.json, or compare it
+
+``bash scripts/conformance.sh`` makes the environment and calls ``run`` in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+from collections import Counter
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from scripts.bench.environment import commit
+from scripts.conformance.suites import ROOT, SUITES, Suite
+
+RECORD, PAGE = ROOT / "docs/conformance.json", ROOT / "docs/conformance.md"
+REPORTS = ROOT / "out/conformance"
+
+HEAD = """\
+# Conformance
+
+Test suites of other libraries call this one, and tests of this library run with the packages that it works with:
+
+```
+bash scripts/conformance.sh                      # all suites, in the environment .venv-conformance
+bash scripts/conformance.sh --only scipy         # one of them
+```
+
+`bash scripts/check.sh` runs a part of them. A suite fails if a test fails that is not listed below, if a listed one
+passes, or if a test of this library is skipped for another reason than a missing GPU.
+
+`python -m scripts.conformance page` writes this page from `docs/conformance.json`.
+"""
+
+
+class Failed(Exception):
+    """A suite did not run, or its results cannot be counted."""
+
+
+def counts_of(report: Path) -> dict:
+    """Count the results in a report of pytest (JUnit XML).
+
+    Returns
+    -------
+    dict
+        ``passed``, ``failed`` (names of tests), ``skipped`` (reason to count) and ``expected_failures`` (test to reason).
+    """
+    if not report.exists():
+        raise Failed("it wrote no report")
+    found: dict = {"passed": 0, "failed": [], "skipped": Counter(), "expected_failures": {}}
+    for case in xml.parse(report).getroot().iter("testcase"):
+        name = ".".join(filter(None, (case.get("classname"), case.get("name"))))
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            found["failed"].append(name)
+        elif skipped is None:
+            found["passed"] += 1
+        elif skipped.get("type") == "pytest.xfail":
+            found["expected_failures"][name] = skipped.get("message") or ""
+        else:
+            found["skipped"][skipped.get("message") or ""] += 1
+    return found | {"skipped": dict(found["skipped"])}
+
+
+def run_suite(suite: Suite, only_part: bool = False) -> dict:
+    """Run a suite and return its record. Its output goes to the terminal."""
+    if not suite.is_here:
+        raise Failed(f"{suite.needs} does not exist")
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    report = REPORTS / f"{suite.name}.xml"
+    report.unlink(missing_ok=True)
+    environment = os.environ | {
+        "PYTEST_ADDOPTS": f"--junitxml={report} -o junit_family=xunit1",
+        "PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT),
+        "KEPLER_CONFORMANCE": "1",
+        "OMP_WAIT_POLICY": "passive",
+    }
+    command = [*(["bash"] if suite.is_script else [sys.executable]), *suite.command, *(suite.part if only_part else ())]
+    began = time.perf_counter()
+    done = subprocess.run(command, cwd=ROOT, env=environment)
+    seconds = time.perf_counter() - began
+    found = counts_of(report)
+    if not found["passed"] and not found["failed"]:
+        raise Failed("no test ran")
+    refused = [reason for reason in found["skipped"] if not suite.allows_skip(reason)]
+    if refused:
+        raise Failed(f"tests of this library were skipped: {'; '.join(refused)}")
+    if done.returncode and not found["failed"]:
+        raise Failed(f"exit code {done.returncode}")
+    return {
+        "name": suite.name,
+        "passed": found["passed"],
+        "failed": found["failed"],
+        "skipped": found["skipped"],
+        "expected_failures": found["expected_failures"],
+        "seconds": round(seconds),
+        "python": platform.python_version(),
+        "versions": {name: installed for name in suite.packages if (installed := version_of(name))},
+        "commit": commit(),
+        "date": date.today().isoformat(),
+    }
+
+
+def version_of(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def page_of(records: list[dict]) -> str:
+    """Return the text of docs/conformance.md."""
+    titles = {suite.name: suite.title for suite in SUITES}
+    lines = [
+        HEAD,
+        "| suite | tests | passed | failed | expected failures | skipped | seconds | commit |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for each in records:
+        skipped = sum(each["skipped"].values())
+        counts = [each["passed"], len(each["failed"]), len(each["expected_failures"]), skipped, each["seconds"]]
+        numbers = " | ".join(f"{count:,}" for count in counts)
+        lines.append(f"| {each['name']} | {titles[each['name']]} | {numbers} | {each['commit']} |")
+    lines += ["", "## Versions", "", "| suite | Python | packages |", "|---|---|---|"]
+    for each in records:
+        packages = ", ".join(f"{name} {number}" for name, number in each["versions"].items())
+        lines.append(f"| {each['name']} | {each['python']} | {packages} |")
+    failures = [(each["name"], test) for each in records for test in each["failed"]]
+    if failures:
+        lines += ["", "## Failures", "", "| suite | test |", "|---|---|"]
+        lines += [f"| {name} | `{test}` |" for name, test in failures]
+    lines += ["", "## Expected failures", ""]
+    rows = [(each["name"], *row) for each in records for row in sorted(each["expected_failures"].items())]
+    if rows:
+        lines += ["| suite | test | reason |", "|---|---|---|"]
+        lines += [f"| {name} | `{test}` | {_cell(reason)} |" for name, test, reason in rows]
+    else:
+        lines.append("None.")
+    skips = [(each["name"], *row) for each in records for row in sorted(each["skipped"].items())]
+    if skips:
+        lines += ["", "## Skipped tests", "", "| suite | reason | tests |", "|---|---|---|"]
+        lines += [f"| {name} | {_cell(reason)} | {count} |" for name, reason, count in skips]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|") or "none given"
+
+
+def read_records() -> list[dict]:
+    return json.loads(RECORD.read_text(encoding="utf-8"))["suites"] if RECORD.exists() else []
+
+
+def write_records(new: list[dict]) -> None:
+    """Replace the records of suites that ran, and write the page."""
+    records = {each["name"]: each for each in [*read_records(), *new]}
+    ordered = [records[suite.name] for suite in SUITES if suite.name in records]
+    RECORD.write_text(json.dumps({"suites": ordered}, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page_of(ordered), encoding="utf-8")
+
+
+def check() -> int:
+    """Return 1 if the page is stale or records a failure."""
+    records = read_records()
+    failed = [each["name"] for each in records if each["failed"]]
+    if failed:
+        print(f"docs/conformance.json records failures of {', '.join(failed)}", file=sys.stderr)
+    if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page_of(records):
+        print("docs/conformance.md is stale: run python -m scripts.conformance page", file=sys.stderr)
+        return 1
+    return int(bool(failed))
+
+
+def run(suites: list[Suite], only_part: bool = False) -> int:
+    """Run suites, all of them even after a failure; record those that ran."""
+    records, failures = [], {}
+    for suite in suites:
+        print(f"== {suite.name}: {suite.title}", flush=True)
+        try:
+            records.append(run_suite(suite, only_part))
+        except Failed as error:
+            failures[suite.name] = str(error)
+            continue
+        if records[-1]["failed"]:
+            failures[suite.name] = ", ".join(records[-1]["failed"][:10])
+    if records and not only_part:
+        write_records(records)
+    print()
+    for each in records:
+        skipped, expected = sum(each["skipped"].values()), len(each["expected_failures"])
+        print(
+            f"{each['name']}: {each['passed']} passed, {len(each['failed'])} failed, {expected} expected failures, "
+            f"{skipped} skipped, {each['seconds']} s"
+        )
+    for name, reason in failures.items():
+        print(f"{name} FAILED: {reason}", file=sys.stderr)
+    return int(bool(failures))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Run the suites of docs/conformance.md.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    names = [suite.name for suite in SUITES]
+    command = commands.add_parser("run", help="run all suites and record their counts")
+    command.add_argument("--only", nargs="+", choices=names, default=names)
+    commands.add_parser("part", help="run what check.sh runs")
+    commands.add_parser("page", help="write docs/conformance.md")
+    commands.add_parser("check", help="compare docs/conformance.md with its record")
+    options = parser.parse_args(arguments)
+    if options.command == "check":
+        return check()
+    if options.command == "page":
+        PAGE.write_text(page_of(read_records()), encoding="utf-8")
+        return 0
+    if options.command == "part":
+        return run([suite for suite in SUITES if suite.in_check], only_part=True)
+    return run([suite for suite in SUITES if suite.name in options.only])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -29,7 +29,7 @@ def breadth_first_order(matrices, source: int):
     n = first.size - 1
     order, predecessor = np.empty(n, np.int32), np.full(n, NO_VERTEX, np.int32)
     arrays = [_read_only(array) for array in (first, targets, second, more_targets)]
-    reached = _visit(*arrays, bool(others), source, np.zeros(n, np.uint8), order, predecessor)
+    reached = _visit(*arrays, bool(others), source, order, predecessor)
     return order[:reached], predecessor
 
 
@@ -41,8 +41,8 @@ def _read_only(array):
 
 
 @njit(cache=True)
-def _visit(first, targets, second, more_targets, both, source, seen, order, predecessor):
-    seen[source] = 1
+def _visit(first, targets, second, more_targets, both, source, order, predecessor):
+    predecessor[source] = source  # so that one comparison tells what is visited
     order[0] = source
     done, found = 0, 1
     while done < found:
@@ -50,17 +50,16 @@ def _visit(first, targets, second, more_targets, both, source, seen, order, pred
         done += 1
         for e in range(first[u], first[u + 1]):
             v = targets[e]
-            if not seen[v]:
-                seen[v] = 1
+            if predecessor[v] == NO_VERTEX:
                 order[found] = v
                 predecessor[v] = u
                 found += 1
         if both:
             for e in range(second[u], second[u + 1]):
                 v = more_targets[e]
-                if not seen[v]:
-                    seen[v] = 1
+                if predecessor[v] == NO_VERTEX:
                     order[found] = v
                     predecessor[v] = u
                     found += 1
+    predecessor[source] = NO_VERTEX
     return found

@@ -1,4 +1,4 @@
-"""Every example of the pages "from X" runs. Pages of packages that are not installed are skipped, but not for conformance."""
+"""Every example of the pages "from X" runs. A page is skipped without its package, but not for conformance."""
 
 import os
 import subprocess

@@ -32,7 +32,7 @@ def table_of(record: dict[str, Any]) -> str:
     made = f"on {record['date']} at commit {record['commit']}, on {machine['cores']} cores ({machine['cpu']})"
     return "\n".join(lines) + (
         f"\n\nMeasured by `scripts/bench/csgraph.py` {made}, with SciPy {versions['scipy']}.\n"
-        "Each time covers the whole call, from the matrix to the arrays. A ratio above 1 means that this library is faster.\n"
+        "Each time covers the whole call, from the matrix to the arrays. A ratio above 1: this library is faster.\n"
         "Both made each call in one process, and their results were compared first.\n"
     )
 

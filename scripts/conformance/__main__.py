@@ -226,7 +226,10 @@ def main(arguments: list[str] | None = None) -> int:
         PAGE.write_text(page_of(read_records()), encoding="utf-8")
         return 0
     if options.command == "part":
-        return run([suite for suite in SUITES if suite.in_check], only_part=True)
+        for suite in SUITES:
+            if suite.in_check and not suite.is_here:
+                print(f"{suite.name} is left out: {suite.needs} does not exist", file=sys.stderr)
+        return run([suite for suite in SUITES if suite.in_check and suite.is_here], only_part=True)
     return run([suite for suite in SUITES if suite.name in options.only])
 
 

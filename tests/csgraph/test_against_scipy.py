@@ -1,5 +1,6 @@
 """The functions of kepler_traverse.csgraph return what SciPy's return: values, types, shapes, and errors."""
 
+import doctest
 import inspect
 import pickle
 import warnings
@@ -15,7 +16,6 @@ import kepler_traverse
 from kepler_traverse import csgraph
 
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
-TREES = ("breadth_first_tree",)
 
 
 @st.composite
@@ -105,6 +105,12 @@ def test_signatures_are_those_of_scipy(name):
     ours = inspect.signature(getattr(csgraph, name)).parameters.values()
     theirs = inspect.signature(getattr(scipy_csgraph, name)).parameters.values()
     assert [(p.name, p.default, p.kind) for p in ours] == [(p.name, p.default, p.kind) for p in theirs]
+
+
+def test_the_examples_of_the_docstrings_run():
+    found = doctest.testmod(csgraph, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert found.attempted > 10
+    assert found.failed == 0
 
 
 @settings(max_examples=200)

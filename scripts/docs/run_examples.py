@@ -28,7 +28,7 @@ def blocks_of(text: str) -> list[tuple[int, str]]:
 
 def missing_packages(text: str) -> list[str]:
     """Return the packages that a page says it needs and that are not installed."""
-    needed = [name.strip() for names in _NEEDS.findall(text) for name in names.split(",")]
+    needed = [name for names in _NEEDS.findall(text) for name in re.split(r"[,\s]+", names) if name]
     return [name for name in needed if importlib.util.find_spec(name) is None]
 
 

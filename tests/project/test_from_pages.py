@@ -45,6 +45,7 @@ def test_there_are_pages_for_other_libraries():
         ("text\n\n```python\nx = 1\nraise KeyError(x)\n```\n", 1, "line 5"),
         ("text\n```\nno example\n```\n", 1, "has no example"),
         ("<!-- needs: json, no_such_package -->\n```python\n1 / 0\n```\n", 3, "needs no_such_package"),
+        ("<!-- needs: no_such_package json -->\n```python\n1 / 0\n```\n", 3, "needs no_such_package"),
         ("<!-- needs: json -->\n```python\n1 / 0\n```\n", 1, "ZeroDivisionError"),
         ("```python\nopen('x', 'w').close()\n```\n", 0, "1 examples ran"),
     ],

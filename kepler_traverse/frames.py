@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from . import arguments, cuda
-from ._arrays import NO_PREDECESSOR, Array, at_most, is_hops, namespace, to_host, unreached_of
+from ._arrays import EXACT_BELOW, NO_PREDECESSOR, Array, at_most, is_hops, namespace, to_host, unreached_of
 from .algorithms import BFS
-from .errors import InputError, UnknownVertexError
+from .errors import InputError, PrecisionError, UnknownVertexError
 from .exact import narrow_distances
-from .graph import Graph
+from .graph import Graph, has_vertex
 from .protocols import Frame, Ids, VertexId
 from .query import Query
 from .results import Traversal
@@ -45,7 +45,10 @@ def attach_query(frame: Frame, plan: Any) -> Any:
 def columns_of(
     graph: Graph, result: Traversal, query: Query, unreached: str = "omit", with_source: bool = False
 ) -> dict[str, Column]:
-    """Return the records of one traversal as columns ``[source,] vertex, distance[, predecessor]``, ordered by vertex."""
+    """Return the records of one traversal as columns ``[source,] vertex, distance[, predecessor]``, ordered by vertex.
+
+    With ``unreached="cugraph"``, types and order of the columns are those of cuGraph's functions.
+    """
     xp = namespace(result.distance)
     reached = result.reached
     if query.limit is not None:
@@ -57,16 +60,16 @@ def columns_of(
         vertex = xp.flatnonzero(reached) if unreached == "omit" else xp.arange(graph.n_vertices)
     here = reached[vertex]
     missing = None if unreached == "omit" else ~here
-    distance = as_returned_distance(graph, result.distance[vertex], missing)
     columns = {}
     if with_source:
         columns["source"] = Column(graph.ids_at(xp.full(vertex.size, result.source)))
     columns["vertex"] = Column(graph.ids_at(vertex))
     if unreached == "cugraph":
-        kind = np.iinfo if distance.dtype.kind == "i" else np.finfo
-        columns["distance"] = Column(xp.where(here, distance, kind(distance.dtype).max))
+        columns["distance"] = Column(_as_cugraph_distance(graph, result.distance[vertex], here))
+        if not is_hops(result.distance.dtype):
+            columns["vertex"] = columns.pop("vertex")  # cugraph.sssp has the distance first, cugraph.bfs the vertex
     else:
-        columns["distance"] = Column(distance, missing)
+        columns["distance"] = Column(as_returned_distance(graph, result.distance[vertex], missing), missing)
     if result.predecessor is not None:
         predecessor = result.predecessor[vertex]
         known = xp.where(here, predecessor, 0)
@@ -95,6 +98,37 @@ def as_returned_distance(graph: Graph, distance: Array, missing: Array | None = 
     if missing is not None:
         distance = namespace(distance).where(missing, distance.dtype.type(0), distance)
     return distance.astype(graph.distance_dtype)
+
+
+def cugraph_distance_dtype(graph: Graph, hops: bool) -> np.dtype:
+    """Return the type that distances of a graph have in cuGraph.
+
+    Hops have the type of the ids there. Distances have the type of the weights; integer weights of 32 bits become float32,
+    and wider ones float64.
+    """
+    if hops:
+        ids: Any = graph.ids
+        return np.dtype(np.int64 if ids.dtype.itemsize == 8 else np.int32)
+    if not graph.returns_integers:
+        return graph.distance_dtype
+    source = graph.report.weight_source
+    return np.dtype(np.float32 if source and np.dtype(source).itemsize <= 4 else np.float64)
+
+
+def _as_cugraph_distance(graph: Graph, distance: Array, reached: Array) -> Array:
+    """Return distances in cuGraph's type, with its largest value where a vertex was not reached."""
+    xp, kind = namespace(distance), cugraph_distance_dtype(graph, is_hops(distance.dtype))
+    largest = (np.iinfo if kind.kind == "i" else np.finfo)(kind).max
+    distance = xp.where(reached, distance, distance.dtype.type(0))
+    if kind.kind == "f" and graph.returns_integers and distance.size:
+        farthest = max(int(distance.max()), -int(distance.min()))
+        if farthest >= EXACT_BELOW[kind]:
+            raise PrecisionError(
+                f"a distance is {farthest:,}. cuGraph's type for these weights, {kind}, does not hold every integer from "
+                f"{EXACT_BELOW[kind]:,} on. Take unreached='null' for exact integer distances"
+                + (", or weights of 64 bits" if kind == np.float32 else "")
+            )
+    return xp.where(reached, distance.astype(kind), kind.type(largest))
 
 
 def table_of(graph: Graph, result: Traversal, query: Query) -> Any:
@@ -147,7 +181,7 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None) -> Any:
     2       2         2       2
     """
     check_frame("frame", frame)
-    if frame["distance"].isna().any():
+    if frame["distance"].isna().any() or _has_cugraph_marks(frame):
         raise InputError("paths need a frame with unreached='omit'")
     cudf_frame = hasattr(frame, "to_arrow")
     xp = cuda.cp if cudf_frame else np
@@ -209,6 +243,14 @@ def check_frame(name: str, frame: Frame) -> None:
         raise InputError(f"the {name} must hold ids of one type, integers or strings: {found}")
     if getattr(frame["distance"].dtype, "kind", "") not in ("i", "u", "f"):
         raise InputError(f"the {name} must hold numbers as distances, not {frame['distance'].dtype}")
+
+
+def _has_cugraph_marks(frame: Frame) -> bool:
+    """Whether a frame marks missing predecessors by -1, as ``unreached="cugraph"`` does."""
+    if _kind_of_ids(frame["predecessor"]) != "integers":
+        return False
+    is_none = frame["predecessor"] == NO_PREDECESSOR
+    return bool(is_none.any()) and not bool((frame["vertex"] == NO_PREDECESSOR).any())
 
 
 def _kind_of_ids(column: Any) -> str:
@@ -344,8 +386,14 @@ def host_frame(records: list[dict[str, Any]]) -> Frame:
 def check_unreached(unreached: str, graph: Graph) -> None:
     """Raise InputError unless unreached vertices can be shown that way."""
     arguments.choice("unreached", unreached, UNREACHED_CHOICES)
-    if unreached == "cugraph" and (graph.has_string_ids or graph.ids.dtype.kind != "i"):
+    if unreached != "cugraph":
+        return
+    if graph.has_string_ids or graph.ids.dtype.kind != "i":
         raise InputError("unreached='cugraph' marks a missing predecessor by -1, which needs signed integer ids")
+    if has_vertex(graph, NO_PREDECESSOR):
+        raise InputError(
+            "unreached='cugraph' marks a missing predecessor by -1, which is a vertex of this graph; take unreached='null'"
+        )
 
 
 def _library(device: str) -> Any:

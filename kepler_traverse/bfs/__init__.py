@@ -71,8 +71,9 @@ def bfs(
         Options of the strategy by name (``strategies()`` lists the names; others keep their published values), or an
         instance of its ``Strategy.knobs``. By default the strategy chooses them for the graph.
     unreached : {"omit", "null", "cugraph"}
-        Vertices without a path are left out, returned with nulls, or returned as by cuGraph: distance is the largest
-        value of the type, and predecessor is -1 (also that of the source).
+        Vertices without a path are left out, returned with nulls, or returned as by ``cugraph.bfs``: distance is the
+        largest value of the type, and predecessor is -1 (also that of the source). Distances then have the type of the
+        ids, int32 or int64. The ids must be signed integers other than -1.
 
     Returns
     -------

@@ -108,11 +108,11 @@ def _frame_of_vertices(plan: Any, distinct: np.ndarray, places: np.ndarray, unre
         for traversal in group:
             frames.append(frame_from(columns_of(graph, traversal, query, unreached, with_source=True), graph.device))
     if not frames:
-        return frame_from(_empty_columns(plan), graph.device)
+        return frame_from(_empty_columns(plan, unreached), graph.device)
     return attach_query(concatenate_frames([frames[i] for i in places], graph.device), plan)
 
 
-def _empty_columns(plan: Any) -> dict[str, Column]:
+def _empty_columns(plan: Any, unreached: str) -> dict[str, Column]:
     """Return columns of the right types without a record, for an empty list of sources."""
     graph = plan.graph
     xp = namespace(graph.offsets)
@@ -126,7 +126,8 @@ def _empty_columns(plan: Any) -> dict[str, Column]:
         strategy=plan.strategy.name,
         rounds=0,
     )
-    columns = columns_of(graph, result, Query(predecessors=plan.query.predecessors), "omit")
+    no_rows = Query(predecessors=plan.query.predecessors, targets=np.zeros(0, np.int64))
+    columns = columns_of(graph, result, no_rows, unreached)
     return {"source": Column(graph.ids_at(nothing)), **columns}
 
 

@@ -78,7 +78,8 @@ def sssp(
     knobs : mapping or object, optional
         As in ``bfs``.
     unreached : {"omit", "null", "cugraph"}
-        As in ``bfs``.
+        As in ``bfs``. With ``"cugraph"`` the columns are those of ``cugraph.sssp``, ``distance, vertex[, predecessor]``, and
+        distances of integer weights are floats: float32 if the weights were given in at most 32 bits, else float64.
 
     Returns
     -------
@@ -97,7 +98,8 @@ def sssp(
     NegativeCycleError
         A negative cycle can be reached from the source; the error holds its vertices.
     PrecisionError
-        A distance is too large for the type of the weights, or for int64 if weights are integers.
+        A distance is too large for the type of the weights, or for int64 if weights are integers; with
+        ``unreached="cugraph"``, for the float type that holds it exactly.
 
     Examples
     --------

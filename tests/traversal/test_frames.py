@@ -70,9 +70,9 @@ def test_unreached_vertices_are_left_out_null_or_marked_as_cugraph_does():
     assert nulls["distance"].isna().tolist() == [False, False, True]
     assert nulls["predecessor"].isna().tolist() == [False, False, True]
     marked = bfs(graph, 0, unreached="cugraph")
-    assert marked["distance"].tolist() == [0, 1, 2**31 - 1]
+    assert marked["distance"].tolist() == [0, 1, 2**63 - 1]  # the ids are int64
     assert marked["predecessor"].tolist() == [-1, 0, -1]
-    assert sssp(graph, 0, unreached="cugraph")["distance"].tolist() == [0, 4, 2**63 - 1]
+    assert sssp(graph, 0, unreached="cugraph")["distance"].tolist() == [0, 4, np.finfo(np.float64).max]
     with pytest.raises(InputError, match="'zero'"):
         bfs(graph, 0, unreached="zero")
 

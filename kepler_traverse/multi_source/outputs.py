@@ -144,7 +144,10 @@ def _matrix(plan: Any, distinct: np.ndarray, places: np.ndarray, target_order: n
             matrix = _in_wider_type(matrix, group.distance.dtype)
         rows = np.flatnonzero((places >= at) & (places < at + len(group)))
         for row, i in zip(rows.tolist(), (places[rows] - at).tolist(), strict=True):
-            matrix[row] = group.distance[i][columns]
+            distance = group.distance[i][columns]
+            if plan.query.limit is not None:  # searches with negative weights are not pruned
+                distance = xp.where(at_most(distance, plan.query.limit), distance, unreached_of(distance.dtype))
+            matrix[row] = distance
         at += len(group)
     return matrix
 

@@ -96,6 +96,8 @@ def test_cutoff_takes_what_lies_just_on_it_in_the_type_of_the_weights():
 def test_cutoff_with_negative_weights_keeps_paths_through_farther_vertices():
     graph = build([(0, 1), (1, 2)], [5, -4])
     assert sssp(graph, 0, cutoff=2)["vertex"].tolist() == [0, 2]
+    assert sssp_many(graph, [0, 1], cutoff=2, result="matrix").tolist() == [[0, np.inf, 1], [np.inf, 0, -4]]
+    assert sssp_many(graph, [0], cutoff=0, result="matrix", targets=[2, 0]).tolist() == [[np.inf, 0]]
 
 
 def test_string_ids_come_back_as_strings(towns):

@@ -1,0 +1,288 @@
+"""A transform of PyTorch Geometric that adds distances from anchors to the nodes.
+
+The module imports without PyTorch Geometric; the transform raises an error that says what is missing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+
+from . import arguments, cuda
+from ._arrays import Array, index_dtype, to_host, unreached_of
+from .bfs import bfs_many
+from .build import graph_from_numbers
+from .errors import DeviceError, InputError, PrecisionError, UnknownVertexError
+from .graph import Graph
+from .sssp import sssp_many
+from .tensors import to_torch
+
+try:
+    from torch_geometric.transforms import BaseTransform
+except ImportError:
+    BaseTransform = object
+
+
+class AddShortestPathEncoding(BaseTransform):
+    """Add to each node its shortest-path distances from anchor nodes.
+
+    The attribute has shape (num_nodes, n_anchors); column i has the distances from anchor i to all nodes. It is computed
+    on the device of ``edge_index`` and stays there.
+
+    Parameters
+    ----------
+    anchors : int, sequence of int, integer tensor or "all"
+        - A number k: the k nodes of highest out-degree, where self-loops and parallel edges do not count, and of nodes of
+          equal degree those of lower index. With ``seed``, k nodes at random. A graph of fewer than k nodes has k columns,
+          too, so that graphs can be batched; those without an anchor hold ``unreached``.
+        - Node indices, which every graph must have.
+        - ``"all"``: every node, by its index. The attribute then has as many columns as the graph has nodes.
+    cutoff : float, optional
+        Largest distance (inclusive). Nodes beyond it count as unreached.
+    attr_name : str or None
+        Attribute of the data that gets the distances. With None they are appended to ``x``, in its type.
+    weight : str, optional
+        Edge attribute with the weights, of shape (num_edges,) or (num_edges, 1): ``"edge_weight"`` or ``"edge_attr"``.
+        Without a name, distances are hops. Parallel edges keep the minimum weight; negative weights are accepted.
+    directed : bool
+        True: edges lead from ``edge_index[0]`` to ``edge_index[1]``. Data that store both directions of each edge, as is
+        usual, need nothing else. False: each edge is also taken in the other direction.
+    unreached : float
+        Distance of a node that an anchor does not reach.
+    seed : int, optional
+        Seed of the choice of k nodes. The same seed chooses the same nodes in graphs of equal ``num_nodes``.
+    dtype : torch.dtype, optional
+        Type of the attribute. By default float32 for hops and for sums of integer weights, else the type of the weights.
+        Hops and sums of integer weights are exact in it, or the transform raises PrecisionError.
+    strategy : str
+        As in ``bfs_many``.
+
+    Raises
+    ------
+    ImportError
+        PyTorch Geometric is not installed.
+    InputError, UnknownVertexError
+        A parameter has a wrong type or value. When the transform is applied: the data are no ``Data`` of one graph, lack
+        the attribute, or lack an anchor.
+    NegativeCycleError
+        When the transform is applied: an anchor reaches a negative cycle.
+
+    Examples
+    --------
+    >>> from torch_geometric.transforms import Compose, ToUndirected  # doctest: +SKIP
+    >>> transform = Compose([ToUndirected(), AddShortestPathEncoding(anchors=8, cutoff=5)])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        anchors: Any,
+        cutoff: float | None = None,
+        attr_name: str | None = "shortest_path_encoding",
+        *,
+        weight: str | None = None,
+        directed: bool = True,
+        unreached: float = -1.0,
+        seed: int | None = None,
+        dtype: Any = None,
+        strategy: str = "auto",
+    ) -> None:
+        if BaseTransform is object:
+            raise ImportError("AddShortestPathEncoding needs PyTorch Geometric: pip install 'kepler-traverse[torch]'")
+        self.anchors = _checked_anchors(anchors)
+        self.cutoff = None if cutoff is None else arguments.limit("cutoff", cutoff)
+        self.attr_name = None if attr_name is None else arguments.text("attr_name", attr_name, "a string or None")
+        self.weight = None if weight is None else arguments.text("weight", weight, "the name of an edge attribute")
+        self.directed = arguments.flag("directed", directed)
+        arguments.real("unreached", unreached)
+        self.unreached = unreached
+        self.seed = None if seed is None else arguments.whole("seed", seed)
+        if seed is not None and not isinstance(self.anchors, int):
+            raise InputError("seed chooses a number of anchors; give anchors as that number, or leave seed out")
+        self.dtype = _checked_dtype(dtype)
+        if dtype is not None and attr_name is None:
+            raise InputError("attr_name=None appends to x, in its type; leave dtype out, or give attr_name a name")
+        self.strategy = arguments.text("strategy", strategy)
+
+    def __repr__(self) -> str:
+        anchors = f"<{len(self.anchors)} nodes>" if isinstance(self.anchors, tuple) else repr(self.anchors)
+        return f"{type(self).__name__}(anchors={anchors}, cutoff={self.cutoff}, attr_name={self.attr_name!r})"
+
+    def forward(self, data: Any) -> Any:
+        """Return the data with the attribute."""
+        import torch
+
+        edge_index, n_nodes = _edges_of(data)
+        x = data.x if self.attr_name is None else None
+        with _device_of(edge_index):
+            graph = self._graph(data, edge_index, n_nodes)
+            anchors = self._anchors_of(graph)
+            distances, reached = self._distances(graph, anchors)
+        dtype = self._dtype_of(graph, distances, x)
+        encoding = self._converted(graph, distances, reached, dtype)
+        if isinstance(self.anchors, int) and self.anchors > n_nodes:
+            missing = encoding.new_full((n_nodes, self.anchors - n_nodes), self.unreached)
+            encoding = torch.cat([encoding, missing], dim=1)
+        if self.attr_name is not None:
+            data[self.attr_name] = encoding
+        elif x is None:
+            data.x = encoding
+        else:
+            data.x = torch.cat([x.view(-1, 1) if x.dim() == 1 else x, encoding], dim=-1)
+        return data
+
+    def _graph(self, data: Any, edge_index: Any, n_nodes: int) -> Graph:
+        weight = None if self.weight is None else _weights_of(data, self.weight, edge_index.size(1))
+        src, dst = (_as_array(ends).astype(index_dtype(n_nodes)) for ends in edge_index)
+        xp = cuda.cp if edge_index.is_cuda else np
+        weights = None if weight is None else _as_array(weight)
+        return graph_from_numbers(src, dst, weights, ids=xp.arange(n_nodes), directed=self.directed)
+
+    def _anchors_of(self, graph: Graph) -> np.ndarray:
+        n = graph.n_vertices
+        if isinstance(self.anchors, str):
+            return np.arange(n)
+        if isinstance(self.anchors, tuple):
+            absent = [anchor for anchor in self.anchors if anchor >= n]
+            if absent:
+                raise UnknownVertexError(f"anchor {absent[0]} is no node of a graph of {n} nodes")
+            return np.array(self.anchors, np.int64)
+        if self.seed is not None:
+            return np.random.default_rng(self.seed).permutation(n)[: self.anchors]
+        return np.argsort(-to_host(graph.degrees), kind="stable")[: self.anchors]
+
+    def _distances(self, graph: Graph, anchors: np.ndarray) -> tuple[Any, Any]:
+        """Return distances and whether they are those of reached nodes, as tensors of shape (n_anchors, n_nodes)."""
+        import torch
+
+        limit: Any = self.cutoff
+        if self.weight is None:
+            matrix = bfs_many(graph, anchors, result="matrix", strategy=self.strategy, max_depth=limit)
+        else:
+            matrix = sssp_many(graph, anchors, result="matrix", strategy=self.strategy, cutoff=limit)
+        distances = to_torch(matrix)
+        none = unreached_of(matrix.dtype).item()
+        return distances, torch.isfinite(distances) if distances.is_floating_point() else distances != none
+
+    def _dtype_of(self, graph: Graph, distances: Any, x: Any) -> Any:
+        import torch
+
+        if x is not None:
+            dtype = x.dtype
+        elif self.dtype is not None:
+            dtype = self.dtype
+        else:
+            dtype = torch.float32 if self.weight is None or graph.returns_integers else distances.dtype
+        if not dtype.is_floating_point:
+            if self.weight is not None and not graph.returns_integers:
+                raise InputError(f"sums of float weights cannot be {dtype}; give a float type, or integer weights")
+            limits = torch.iinfo(dtype)
+            if not float(self.unreached).is_integer() or not limits.min <= self.unreached <= limits.max:
+                raise InputError(f"unreached={self.unreached} cannot be {dtype}; give a number that can, or a float type")
+        elif abs(self.unreached) > torch.finfo(dtype).max and abs(self.unreached) != np.inf:
+            raise InputError(f"unreached={self.unreached} cannot be {dtype}; give a smaller number, or infinity")
+        return dtype
+
+    def _converted(self, graph: Graph, distances: Any, reached: Any, dtype: Any) -> Any:
+        """Return distances of shape (n_nodes, n_anchors) in a type, with ``unreached`` in place of the others."""
+        known = distances.masked_fill(~reached, 0)
+        converted = known.to(dtype)
+        is_integer = self.weight is None or graph.returns_integers
+        if is_integer and not bool((converted.to(known.dtype) == known).all()):
+            raise PrecisionError(
+                f"a distance of {known.abs().max().item():,} has no exact value in {dtype}; give a wider dtype"
+            )
+        if graph.has_negative_weights and bool((reached & (converted == self.unreached)).any()):
+            raise InputError(
+                f"unreached={self.unreached} is also a distance in this graph, which has negative weights; give another "
+                "value, as float('inf')"
+            )
+        return converted.masked_fill_(~reached, self.unreached).t().contiguous()
+
+
+def _checked_anchors(anchors: Any) -> int | str | tuple[int, ...]:
+    if isinstance(anchors, str):
+        return arguments.choice("anchors", anchors, ("all",))
+    if isinstance(anchors, (int, np.integer)):
+        return arguments.whole("anchors", anchors, 1)
+    found = [arguments.whole("anchors", anchor) for anchor in arguments.ids("anchors", anchors)]
+    if not found:
+        raise InputError("anchors is empty; give at least one node, a number of nodes, or 'all'")
+    return tuple(found)
+
+
+def _checked_dtype(dtype: Any) -> Any:
+    import torch
+
+    if dtype is None:
+        return None
+    if not isinstance(dtype, torch.dtype) or dtype.is_complex or dtype == torch.bool:
+        raise InputError(f"dtype must be a torch.dtype of integers or floats, not {arguments.describe(dtype)}")
+    return dtype
+
+
+def _edges_of(data: Any) -> tuple[Any, int]:
+    """Return ``edge_index``, checked, and the number of nodes."""
+    from torch_geometric.data import Batch, Data, HeteroData
+
+    if isinstance(data, HeteroData):
+        raise InputError(
+            "data is a HeteroData, and distances between nodes of several types are not defined; "
+            "give data.to_homogeneous(), or data[edge type] as a Data of its own"
+        )
+    if isinstance(data, Batch):
+        raise InputError("data is a Batch of several graphs; apply the transform to each graph before they are batched")
+    if not isinstance(data, Data):
+        raise InputError(f"data must be a Data of PyTorch Geometric, not {arguments.describe(data)}")
+    edge_index = data.edge_index
+    if edge_index is None:
+        raise InputError("data has no edge_index; apply the transform before ToSparseTensor, which replaces it")
+    if hasattr(edge_index, "as_tensor"):  # PyTorch Geometric's EdgeIndex
+        edge_index = edge_index.as_tensor()
+    if edge_index.dim() != 2 or edge_index.size(0) != 2 or str(edge_index.dtype) not in ("torch.int32", "torch.int64"):
+        raise InputError(
+            f"edge_index must have shape (2, num_edges) and integers, not {tuple(edge_index.shape)} of {edge_index.dtype}"
+        )
+    n_nodes = data.num_nodes
+    if n_nodes is None:
+        raise InputError("data does not say how many nodes there are; set data.num_nodes")
+    if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= n_nodes):
+        wrong = edge_index[(edge_index < 0) | (edge_index >= n_nodes)][0].item()
+        raise InputError(f"edge_index holds {wrong}, which is no node of a graph of {n_nodes} nodes")
+    return edge_index, n_nodes
+
+
+def _weights_of(data: Any, name: str, n_edges: int) -> Any:
+    """Return the weights as a tensor of shape (num_edges,)."""
+    import torch
+
+    weight = getattr(data, name, None)
+    if not isinstance(weight, torch.Tensor):
+        raise InputError(f"data has no edge attribute {name!r}; its attributes are {', '.join(map(repr, data.keys()))}")
+    if tuple(weight.shape) not in ((n_edges,), (n_edges, 1)):
+        raise InputError(
+            f"{name} must have shape ({n_edges},) or ({n_edges}, 1), not {tuple(weight.shape)}; make one column of it an "
+            "attribute of its own and name that"
+        )
+    if weight.dtype == torch.bool or weight.is_complex():
+        raise InputError(f"{name} must hold numbers, not {weight.dtype}")
+    weight = weight.detach().reshape(-1)
+    # NumPy has no bfloat16. Each number of either type is a float32.
+    return weight.float() if weight.dtype in (torch.float16, torch.bfloat16) else weight
+
+
+def _as_array(tensor: Any) -> Array:
+    """Return a tensor as an array of NumPy or CuPy, which shares its memory if the tensor is contiguous."""
+    tensor = tensor.contiguous()
+    return cuda.cp.from_dlpack(tensor) if tensor.is_cuda else tensor.numpy()
+
+
+def _device_of(tensor: Any) -> Any:
+    """Return a context in which CuPy uses the GPU of a tensor."""
+    if tensor.is_cuda:
+        cuda.require()
+        return cuda.cp.cuda.Device(tensor.device.index)
+    if tensor.device.type != "cpu":
+        raise DeviceError(f"data are on device {str(tensor.device)!r}; move them to 'cpu' or 'cuda'")
+    return contextlib.nullcontext()
